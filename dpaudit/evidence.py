@@ -1,0 +1,137 @@
+"""Evidence: the three things that can stand behind a verdict.
+
+* ``Certificate``: a rigorous upper bound, as a rule tree that the kernel re-derives.
+* ``Witness``: an exact counterexample, as laws and values from which the loss is re-computed in balls.
+* ``Estimate``: a statistical bound with its confidence, samples and seed, or an exact computation on a named grid.
+
+All three are plain data: JSON and back without loss.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.errors import BrokenReportError
+from dpaudit.exact import exact
+
+__all__ = ["Certificate", "Estimate", "Evidence", "Witness", "evidence_from_json"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """A rigorous upper bound on ``quantity``, for every input of the claim's domain.
+
+    ``tree`` is a rule application ``{"rule": name, "parameters": {...}, "premises": [...]}`` with numbers as exact strings.
+    With no ``assumptions`` the bound is proved; with some it is accounted, and they are printed.
+    """
+
+    quantity: str
+    bound: Fraction
+    tree: dict[str, Any]
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def strength(self) -> str:
+        return "accounted" if self.assumptions else "proved"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "evidence": "certificate",
+            "quantity": self.quantity,
+            "bound": str(self.bound),
+            "tree": self.tree,
+            "assumptions": list(self.assumptions),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Witness:
+    """An exact counterexample: one pair of neighbours and outcomes whose loss is at least ``bound``.
+
+    ``bound`` is ``None`` where the loss is infinite (a leak). ``form`` names how ``body`` is re-computed: ``transcript`` (a
+    sequence of sites with both laws and the value), ``mixture`` (the same with hidden draws summed out), ``leak``.
+    ``origin`` is ``sampled``, ``forced`` or ``enumerated``; ``description`` says in words what the pair and the event are.
+    """
+
+    quantity: str
+    bound: Fraction | None
+    form: str
+    body: dict[str, Any]
+    origin: str
+    description: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "evidence": "witness",
+            "quantity": self.quantity,
+            "bound": None if self.bound is None else str(self.bound),
+            "form": self.form,
+            "body": self.body,
+            "origin": self.origin,
+            "description": self.description,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """Bounds on ``quantity`` that hold with probability ``confidence``, or exactly on a named grid (``confidence = 1``).
+
+    ``lower`` and ``upper`` may be ``None``. ``scope`` names what was looked at: the grid, the instances, the pair. An upper bound counts
+    towards ``verified`` only with ``covers_claim``, which says that the scope is the finite claim itself.
+    """
+
+    quantity: str
+    lower: float | None
+    upper: float | None
+    confidence: float
+    samples: int
+    method: str
+    scope: str
+    seed: int | None = None
+    covers_claim: bool = False
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "evidence": "estimate",
+            "quantity": self.quantity,
+            "lower": _finite(self.lower),
+            "upper": _finite(self.upper),
+            "confidence": self.confidence,
+            "samples": self.samples,
+            "method": self.method,
+            "scope": self.scope,
+            "seed": self.seed,
+            "covers_claim": self.covers_claim,
+            "details": self.details,
+        }
+
+
+Evidence = Certificate | Witness | Estimate
+
+
+def _finite(number: float | None) -> float | None:
+    """JSON has no infinity; an infinite bound says nothing and is written as none."""
+    return None if number is None or not math.isfinite(number) else float(number)
+
+
+def evidence_from_json(data: dict[str, Any]) -> Evidence:
+    """Read evidence that ``to_json`` wrote. Raises ``BrokenReportError`` for anything else."""
+    try:
+        kind = data["evidence"]
+        values = {key: value for key, value in data.items() if key != "evidence"}
+        if kind == "certificate":
+            values["bound"] = exact(values["bound"], name="bound")
+            values["assumptions"] = tuple(values["assumptions"])
+            return Certificate(**values)
+        if kind == "witness":
+            values["bound"] = None if values["bound"] is None else exact(values["bound"], name="bound")
+            return Witness(**values)
+        if kind == "estimate":
+            return Estimate(**values)
+    except (KeyError, TypeError, ValueError) as error:
+        raise BrokenReportError(f"evidence must have the fields that dpaudit writes, got {error}; re-create the report.") from error
+    raise BrokenReportError(f"evidence must be a certificate, a witness or an estimate, got {kind!r}; re-create the report.")

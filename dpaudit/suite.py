@@ -1,0 +1,119 @@
+"""Suites: what a user writes. A suite is a list of rows; a row is a claim with a function that gathers evidence.
+
+A suite file defines one module-level ``suite = Suite(...)``. Rows are added by the decorator ``suite.row`` or by helpers that
+build rows from a program and its neighbours (``dpaudit.attacks.privacy``). A row function receives a ``Run`` and
+returns an ``Outcome``; the verdict is the harness's.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from dpaudit.claims import Claim
+from dpaudit.errors import InvalidParameterError
+from dpaudit.evidence import Evidence
+
+__all__ = ["KINDS", "Outcome", "Profile", "Row", "Run", "Suite"]
+
+Profile = Literal["quick", "full", "paper"]
+KINDS = ("privacy", "tail", "regret", "lower-bound", "utility", "structure")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a row function may know of the run: the profile, the row's error level and its seeds."""
+
+    profile: Profile
+    alpha: float
+    seed: int
+    row_id: str
+
+    def seed_sequence(self, purpose: str = "") -> np.random.SeedSequence:
+        """A seed sequence that depends on the run's seed, the row and the purpose, on nothing else."""
+        return np.random.SeedSequence([self.seed, zlib.crc32(self.row_id.encode()), zlib.crc32(purpose.encode())])
+
+    def rng(self, purpose: str = "") -> np.random.Generator:
+        """A generator of its own for one purpose."""
+        return np.random.default_rng(self.seed_sequence(purpose))
+
+    def choose(self, *, quick: Any, full: Any, paper: Any = None) -> Any:
+        """The setting for this profile; ``paper`` falls back on ``full``."""
+        if self.profile == "quick":
+            return quick
+        return full if self.profile == "full" or paper is None else paper
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a row function found. ``plots`` are plain-data series that the report draws; ``obstacles`` block ``accounted``."""
+
+    evidence: Sequence[Evidence]
+    notes: Sequence[str] = ()
+    obstacles: Sequence[str] = ()
+    plots: Sequence[dict[str, Any]] = ()
+    samples: int = 0
+
+
+RowFunction = Callable[[Run], Outcome]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One claim and how to gather evidence on it.
+
+    ``expect`` is the verdict that the suite's author expects (``verified``, ``refuted``, ``inconclusive``), ``weight`` the row's share of the
+    run's error level, ``fingerprint`` (for programs) a function of a seed whose value must not depend on the process.
+    """
+
+    id: str
+    title: str
+    kind: str
+    claim: Claim
+    evaluate: RowFunction
+    expect: str = "verified"
+    view: str = ""
+    weight: float = 1.0
+    fingerprint: Callable[[int], str] | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InvalidParameterError(f"{self.id}: kind must be one of {KINDS}, got {self.kind!r}; correct the row.")
+        if self.expect not in ("verified", "refuted", "inconclusive"):
+            raise InvalidParameterError(f"{self.id}: expect must be verified, refuted or inconclusive, got {self.expect!r}.")
+
+
+@dataclass
+class Suite:
+    """The claims of one paper, or of one repository."""
+
+    paper: str
+    title: str
+    reference: str = ""
+    rows: list[Row] = field(default_factory=list)
+    unchecked: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, row: Row) -> Row:
+        """Add a row; its id must be new."""
+        if any(row.id == other.id for other in self.rows):
+            raise InvalidParameterError(f"a row's id must be unique in its suite, got {row.id!r} twice; add a suffix.")
+        self.rows.append(row)
+        return row
+
+    def row(self, id: str, *, title: str, kind: str, claim: Claim, **options: Any) -> Callable[[RowFunction], RowFunction]:
+        """Decorator: add a row whose evidence the decorated function gathers."""
+
+        def decorate(function: RowFunction) -> RowFunction:
+            self.add(Row(id=id, title=title, kind=kind, claim=claim, evaluate=function, **options))
+            return function
+
+        return decorate
+
+    def not_checkable(self, id: str, *, reason: str) -> None:
+        """List a claim that no computation can check, with the reason."""
+        self.unchecked.append((id, reason))
