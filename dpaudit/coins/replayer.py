@@ -1,0 +1,332 @@
+"""Replayer: run the program on a neighbouring input, feed it the recorded outcomes, evaluate every law there.
+
+Theory of operation. The adversary who holds everything that anybody sees is handed the recorded transcript; the program under replay must
+show the same things in the same order, or it *leaks*. Sites are matched by position among the shown ones, never by name (no adversary sees
+a name; a differing name is noted). Hidden draws are matched by name and occurrence: where the law is equal on both sides the recorded value
+is used again, where it differs the stored uniform goes through the inverse cdf of the new law.
+
+What comes out, for any view V that the claim is about:
+
+* ``loss(V)``: the sum over visible sites of log p(out) - log p'(out), the exact privacy loss of what V sees *jointly with the hidden outcomes
+  as recorded*. It is the loss of V's transcript itself only on the prefix before the first random site that V does not see: from there on the
+  hidden outcome has to be summed out. ``witness_end(V)`` says where that prefix ends; a witness never goes past it.
+* ``leaks``: a shown site missing, extra, of another shape or kind, to another audience, or another revealed value.
+* the observed accounting: which sites' laws moved (``SiteLoss.moved``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.coins.base import ChannelSession, Coins, Program, To
+from dpaudit.coins.transcript import Kind, Recording, SiteRecord, outcome_shape, run_program, same_value
+from dpaudit.errors import InvalidParameterError, MechanismError, NotTractableError
+from dpaudit.laws.base import Law
+from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View, audience
+
+__all__ = ["Leak", "Replay", "Replayer", "SiteLoss", "replay"]
+
+LeakKind = Literal["value", "missing", "extra", "shape", "kind", "audience", "raised", "hidden"]
+
+
+@dataclass(frozen=True)
+class Leak:
+    """Something shown that depends on the data without noise, at position ``index`` of the recording."""
+
+    what: LeakKind
+    index: int
+    site: str
+    recorded: Any
+    neighbour: Any
+
+    def __str__(self) -> str:
+        return f"{self.what} at site {self.site!r} (position {self.index}): {_short(self.recorded)} against {_short(self.neighbour)}"
+
+
+@dataclass(frozen=True)
+class SiteLoss:
+    """One random site under both inputs: ``loss`` is log p(value) - log p'(value), one number per replicate."""
+
+    index: int
+    record: SiteRecord
+    law_neighbour: Law
+    loss: NDArray[np.float64]
+    moved: bool
+
+
+@dataclass(frozen=True)
+class SessionPair:
+    """One channel under both inputs: the kernels and queries, and the positions of its answers."""
+
+    kernel: Any
+    kernel_neighbour: Any
+    queries: tuple[Any, ...]
+    queries_neighbour: tuple[Any, ...]
+    outcomes: tuple[Any, ...]
+    indices: tuple[int, ...]
+
+    def loss(self, end: int) -> NDArray[np.float64]:
+        """Joint loss of the answers at positions before ``end``."""
+        n = sum(index < end for index in self.indices)
+        if n == 0:
+            return np.zeros(())
+        return np.asarray(
+            self.kernel.log_joint(self.queries[:n], self.outcomes[:n])
+            - self.kernel_neighbour.log_joint(self.queries_neighbour[:n], self.outcomes[:n])
+        )
+
+    @property
+    def moved(self) -> bool:
+        return self.kernel != self.kernel_neighbour or not same_value(self.queries, self.queries_neighbour)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A recording held against one replay on a neighbouring input."""
+
+    recording: Recording
+    losses: tuple[SiteLoss, ...]
+    sessions: tuple[SessionPair, ...]
+    leaks: tuple[Leak, ...]
+    renamed: tuple[str, ...]
+    obstacles: tuple[str, ...]
+    reached: int
+
+    def witness_end(self, view: View = EVERYTHING) -> int:
+        """The position of the first random site that ``view`` does not see (or of the end of the common run)."""
+        for index, record in enumerate(self.recording.sites[: self.reached]):
+            if record.random and not view.sees(record.to):
+                return index
+            if record.kind == "aggregate" and record.law is None:
+                return index
+        return self.reached
+
+    def loss(self, view: View = EVERYTHING, *, end: int | None = None) -> NDArray[np.float64]:
+        """Privacy loss of the sites that ``view`` sees before position ``end``, one number per replicate."""
+        stop = self.reached if end is None else end
+        total = np.zeros(() if self.recording.replicates is None else (self.recording.replicates,))
+        for item in self.losses:
+            if item.index < stop and view.sees(item.record.to):
+                total = total + item.loss
+        for session in self.sessions:
+            if session.indices and view.sees(self.recording.sites[session.indices[0]].to):
+                total = total + session.loss(stop)
+        return total
+
+    def leaks_in(self, view: View) -> tuple[Leak, ...]:
+        """The leaks that refute in ``view``: seen there, with nothing hidden from it before them."""
+        end = self.witness_end(view)
+        return tuple(leak for leak in self.leaks if leak.index <= end and leak.what != "hidden" and self._visible(leak, view))
+
+    def _visible(self, leak: Leak, view: View) -> bool:
+        if leak.what in ("missing", "extra", "kind", "audience", "raised", "shape") or leak.index >= len(self.recording.sites):
+            # What is missing or extra must itself be in the view: the recorded site at this position, or the replayed one.
+            if leak.index < len(self.recording.sites) and view.sees(self.recording.sites[leak.index].to):
+                return True
+            return leak.what in ("extra", "raised") and view == EVERYTHING
+        return view.sees(self.recording.sites[leak.index].to)
+
+
+class _DivergedError(BaseException):
+    """Unwinds a program whose replay cannot go on. A BaseException, so that a program's own handlers let it through."""
+
+
+class Replayer(Coins):
+    """The interpreter behind ``replay``."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.replicates = recording.replicates
+        self.losses: list[SiteLoss] = []
+        self.leaks: list[Leak] = []
+        self.renamed: list[str] = []
+        self.obstacles: list[str] = []
+        self.kernels: list[Any] = []
+        self.queries: dict[int, list[Any]] = {}
+        self._shown = [i for i, record in enumerate(recording.sites) if record.kind != "draw"]
+        self._next = 0
+        self._draws: dict[tuple[str, int], SiteRecord] = {}
+        self._seen: dict[str, int] = {}
+        counts: dict[str, int] = {}
+        for entry in recording.sites:
+            if entry.kind == "draw":
+                self._draws[entry.site, counts.get(entry.site, 0)] = entry
+                counts[entry.site] = counts.get(entry.site, 0) + 1
+
+    @property
+    def reached(self) -> int:
+        """The position in the recording up to which the replay agreed on what is shown."""
+        return self._shown[self._next] if self._next < len(self._shown) else len(self.recording.sites)
+
+    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+        return self._random(law, "observe", site, to)
+
+    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
+        laws = tuple(laws)
+        try:
+            return self._random(through.image_law(laws), "aggregate", site, to)
+        except NotTractableError as error:
+            index, entry = self._match("aggregate", site, to)
+            if entry.parts != laws:
+                self.obstacles.append(f"site {site!r}: the law of the aggregate moved and is not tractable ({error})")
+            self._advance(index, entry, site)
+            return entry.value
+
+    def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
+        self.kernels.append(kernel)
+        index = len(self.kernels) - 1
+        self.queries[index] = []
+        return _ReplayedSession(self, index, site, to)
+
+    def draw(self, law: Law, *, site: str) -> Any:
+        occurrence = self._seen.get(site, 0)
+        self._seen[site] = occurrence + 1
+        entry = self._draws.get((site, occurrence))
+        if entry is None:
+            self.leaks.append(Leak("hidden", self.reached, site, "no draw", "a hidden draw"))
+            raise _DivergedError
+        if entry.law == law:
+            return entry.value
+        if law.batch_shape != np.shape(entry.uniform) and law.batch_shape:
+            self.leaks.append(Leak("hidden", self.reached, site, np.shape(entry.uniform), law.batch_shape))
+            raise _DivergedError
+        value = law.ppf(entry.uniform)
+        return value.item() if np.ndim(value) == 0 and isinstance(value, np.ndarray | np.generic) else value
+
+    def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
+        index, entry = self._match("reveal", site, to)
+        if not same_value(entry.value, value):
+            self.leaks.append(Leak("value", index, site, entry.value, value))
+            raise _DivergedError
+        self._advance(index, entry, site)
+        return value
+
+    def finish(self) -> None:
+        """After the program's end: whatever was recorded and not replayed is missing."""
+        if self._next < len(self._shown):
+            index = self._shown[self._next]
+            entry = self.recording.sites[index]
+            self.leaks.append(Leak("missing", index, entry.site, entry.value, "nothing: the run has ended"))
+
+    def _random(self, law: Law, kind: Kind, site: str, to: To) -> Any:
+        index, entry = self._match(kind, site, to)
+        recorded = entry.law
+        if recorded is None:
+            self.obstacles.append(f"site {site!r}: the recorded law is not tractable ({entry.obstacle})")
+        elif recorded == law:
+            self._append(index, entry, law, np.zeros(()), moved=False)
+        else:
+            self._compare_shapes(index, entry, law, site)
+            self._append(index, entry, law, self._per_replicate(recorded.logp(entry.value), law.logp(entry.value)), moved=True)
+        self._advance(index, entry, site)
+        return entry.value
+
+    def _append(self, index: int, entry: SiteRecord, law: Law, loss: NDArray[np.float64], *, moved: bool) -> None:
+        self.losses.append(SiteLoss(index, entry, law, loss, moved))
+
+    def _compare_shapes(self, index: int, entry: SiteRecord, law: Law, site: str) -> None:
+        """A law whose outcomes have another shape, or that has a density where the other has atoms, cannot produce the recorded outcome."""
+        shape = outcome_shape(entry.value)
+        outer = () if self.replicates is None or law.batch_shape else (self.replicates,)
+        expected = outer + law.batch_shape
+        if law.event_ndim == 0 and expected != shape:
+            self.leaks.append(Leak("shape", index, site, shape, expected))
+            raise _DivergedError
+        if entry.law is not None and entry.law.base_measure is not law.base_measure:
+            self.leaks.append(Leak("kind", index, site, entry.law.base_measure.value, law.base_measure.value))
+            raise _DivergedError
+
+    def _per_replicate(self, left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+        # Sum over event axes only: with replicates the leading axis is kept.
+        with np.errstate(invalid="ignore"):
+            loss = np.asarray(left) - np.asarray(right)
+        axes = tuple(range(0 if self.replicates is None else 1, loss.ndim))
+        return np.asarray(loss.sum(axis=axes))
+
+    def _match(self, kind: Kind, site: str, to: To) -> tuple[int, SiteRecord]:
+        people = audience(to)
+        if self._next >= len(self._shown):
+            self.leaks.append(Leak("extra", len(self.recording.sites), site, "nothing: the run has ended", kind))
+            raise _DivergedError
+        index = self._shown[self._next]
+        entry = self.recording.sites[index]
+        if entry.to != people:
+            names = [sorted(p.name for p in group) for group in (entry.to, people)]
+            self.leaks.append(Leak("audience", index, entry.site, names[0], names[1]))
+            raise _DivergedError
+        if (entry.kind == "reveal") != (kind == "reveal") or (entry.kind == "channel") != (kind == "channel"):
+            self.leaks.append(Leak("kind", index, entry.site, entry.kind, kind))
+            raise _DivergedError
+        return index, entry
+
+    def _advance(self, index: int, entry: SiteRecord, site: str) -> None:
+        if entry.site != site:
+            self.renamed.append(f"{entry.site!r} at position {index} is named {site!r} on the neighbour")
+        self._next += 1
+
+
+class _ReplayedSession(ChannelSession):
+    def __init__(self, coins: Replayer, index: int, site: str, to: To) -> None:
+        self._coins, self._index, self._site, self._to = coins, index, site, to
+
+    def ask(self, query: Any) -> Any:
+        index, entry = self._coins._match("channel", self._site, self._to)
+        if entry.session != self._index:
+            self._coins.leaks.append(Leak("kind", index, self._site, f"channel {entry.session}", f"channel {self._index}"))
+            raise _DivergedError
+        self._coins.queries[self._index].append(query)
+        self._coins._advance(index, entry, self._site)
+        return entry.value
+
+
+def replay(program: Program, data: Any, recording: Recording) -> Replay:
+    """Run ``program`` on ``data``, a neighbour of the recorded input, along ``recording``.
+
+    A program that raises on the neighbour only is a leak (the adversary sees that it failed), not an error.
+    """
+    coins = Replayer(recording)
+    try:
+        run_program(program, data, coins)
+        coins.finish()
+    except _DivergedError:
+        pass
+    except (MechanismError, InvalidParameterError) as error:
+        coins.leaks.append(Leak("raised", coins.reached, "program", "no error", str(error)))
+    return Replay(
+        recording=recording,
+        losses=tuple(coins.losses),
+        sessions=_sessions(coins),
+        leaks=tuple(coins.leaks),
+        renamed=tuple(coins.renamed),
+        obstacles=tuple(coins.obstacles),
+        reached=coins.reached,
+    )
+
+
+def _sessions(coins: Replayer) -> tuple[SessionPair, ...]:
+    pairs = []
+    for number, kernel in enumerate(coins.kernels):
+        asked = coins.queries[number]
+        rows = [(i, r) for i, r in enumerate(coins.recording.sites) if r.session == number][: len(asked)]
+        if number < len(coins.recording.kernels):
+            pairs.append(
+                SessionPair(
+                    kernel=coins.recording.kernels[number],
+                    kernel_neighbour=kernel,
+                    queries=tuple(r.query for _, r in rows),
+                    queries_neighbour=tuple(asked),
+                    outcomes=tuple(r.value for _, r in rows),
+                    indices=tuple(i for i, _ in rows),
+                )
+            )
+    return tuple(pairs)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
