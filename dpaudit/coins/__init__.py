@@ -1,0 +1,37 @@
+"""Coins and their interpreters (theory of operation in ``base``)."""
+
+from dpaudit.coins.base import ChannelSession, Coins, Program
+from dpaudit.coins.enumerator import ViewLaw, enumerate_view, hockey_stick, max_log_ratio, sum_out, visible_values
+from dpaudit.coins.recorder import Choice, Forcer, Recorder, force, record
+from dpaudit.coins.replayer import Leak, Replay, Replayer, SiteLoss, replay
+from dpaudit.coins.sampler import Sampler
+from dpaudit.coins.transcript import Recording, Returned, SiteRecord, fingerprint, run_program, same_value
+
+__all__ = [
+    "ChannelSession",
+    "Choice",
+    "Coins",
+    "Forcer",
+    "Leak",
+    "Program",
+    "Recorder",
+    "Recording",
+    "Replay",
+    "Replayer",
+    "Returned",
+    "Sampler",
+    "SiteLoss",
+    "SiteRecord",
+    "ViewLaw",
+    "enumerate_view",
+    "fingerprint",
+    "force",
+    "hockey_stick",
+    "max_log_ratio",
+    "record",
+    "replay",
+    "run_program",
+    "same_value",
+    "sum_out",
+    "visible_values",
+]

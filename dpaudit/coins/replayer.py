@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.transcript import Kind, Recording, SiteRecord, outcome_shape, run_program, same_value
 from dpaudit.errors import InvalidParameterError, MechanismError, NotTractableError
-from dpaudit.laws.base import Law
+from dpaudit.laws.base import BaseMeasure, Law
 from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View, audience
 
 __all__ = ["Leak", "Replay", "Replayer", "SiteLoss", "replay"]
@@ -36,13 +36,18 @@ LeakKind = Literal["value", "missing", "extra", "shape", "kind", "audience", "ra
 
 @dataclass(frozen=True)
 class Leak:
-    """Something shown that depends on the data without noise, at position ``index`` of the recording."""
+    """Something shown that depends on the data without noise, at position ``index`` of the recording.
+
+    ``refutes`` says that whoever sees the site tells the two inputs apart with certainty, given the common prefix. A differing audience, a
+    channel in the place of a release or a hidden draw that appears or vanishes is a fault of the program's structure, not yet a refutation.
+    """
 
     what: LeakKind
     index: int
     site: str
     recorded: Any
     neighbour: Any
+    refutes: bool
 
     def __str__(self) -> str:
         return f"{self.what} at site {self.site!r} (position {self.index}): {_short(self.recorded)} against {_short(self.neighbour)}"
@@ -119,16 +124,14 @@ class Replay:
         return total
 
     def leaks_in(self, view: View) -> tuple[Leak, ...]:
-        """The leaks that refute in ``view``: seen there, with nothing hidden from it before them."""
+        """The leaks that refute in ``view``: seen there, with nothing random hidden from it before them."""
         end = self.witness_end(view)
-        return tuple(leak for leak in self.leaks if leak.index <= end and leak.what != "hidden" and self._visible(leak, view))
+        return tuple(leak for leak in self.leaks if leak.refutes and leak.index <= end and self._seen(leak, view))
 
-    def _visible(self, leak: Leak, view: View) -> bool:
-        if leak.what in ("missing", "extra", "kind", "audience", "raised", "shape") or leak.index >= len(self.recording.sites):
-            # What is missing or extra must itself be in the view: the recorded site at this position, or the replayed one.
-            if leak.index < len(self.recording.sites) and view.sees(self.recording.sites[leak.index].to):
-                return True
-            return leak.what in ("extra", "raised") and view == EVERYTHING
+    def _seen(self, leak: Leak, view: View) -> bool:
+        if leak.what in ("missing", "raised", "extra"):
+            # Something is shown on one side and nothing on the other: seen by whoever sees any of what remains.
+            return leak.what == "extra" or any(view.sees(record.to) for record in self.recording.sites[leak.index :])
         return view.sees(self.recording.sites[leak.index].to)
 
 
@@ -188,12 +191,12 @@ class Replayer(Coins):
         self._seen[site] = occurrence + 1
         entry = self._draws.get((site, occurrence))
         if entry is None:
-            self.leaks.append(Leak("hidden", self.reached, site, "no draw", "a hidden draw"))
+            self.leaks.append(Leak("hidden", self.reached, site, "no draw", "a hidden draw", refutes=False))
             raise _DivergedError
         if entry.law == law:
             return entry.value
         if law.batch_shape != np.shape(entry.uniform) and law.batch_shape:
-            self.leaks.append(Leak("hidden", self.reached, site, np.shape(entry.uniform), law.batch_shape))
+            self.leaks.append(Leak("hidden", self.reached, site, np.shape(entry.uniform), law.batch_shape, refutes=False))
             raise _DivergedError
         value = law.ppf(entry.uniform)
         return value.item() if np.ndim(value) == 0 and isinstance(value, np.ndarray | np.generic) else value
@@ -201,7 +204,7 @@ class Replayer(Coins):
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
         index, entry = self._match("reveal", site, to)
         if not same_value(entry.value, value):
-            self.leaks.append(Leak("value", index, site, entry.value, value))
+            self.leaks.append(Leak("value", index, site, entry.value, value, refutes=True))
             raise _DivergedError
         self._advance(index, entry, site)
         return value
@@ -211,10 +214,10 @@ class Replayer(Coins):
         if self._next < len(self._shown):
             index = self._shown[self._next]
             entry = self.recording.sites[index]
-            self.leaks.append(Leak("missing", index, entry.site, entry.value, "nothing: the run has ended"))
+            self.leaks.append(Leak("missing", index, entry.site, entry.value, "nothing: the run has ended", refutes=True))
 
     def _random(self, law: Law, kind: Kind, site: str, to: To) -> Any:
-        index, entry = self._match(kind, site, to)
+        index, entry = self._match(kind, site, to, law)
         recorded = entry.law
         if recorded is None:
             self.obstacles.append(f"site {site!r}: the recorded law is not tractable ({entry.obstacle})")
@@ -235,10 +238,11 @@ class Replayer(Coins):
         outer = () if self.replicates is None or law.batch_shape else (self.replicates,)
         expected = outer + law.batch_shape
         if law.event_ndim == 0 and expected != shape:
-            self.leaks.append(Leak("shape", index, site, shape, expected))
+            self.leaks.append(Leak("shape", index, site, shape, expected, refutes=True))
             raise _DivergedError
         if entry.law is not None and entry.law.base_measure is not law.base_measure:
-            self.leaks.append(Leak("kind", index, site, entry.law.base_measure.value, law.base_measure.value))
+            measures = (entry.law.base_measure.value, law.base_measure.value)
+            self.leaks.append(Leak("kind", index, site, *measures, refutes=True))
             raise _DivergedError
 
     def _per_replicate(self, left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -248,19 +252,22 @@ class Replayer(Coins):
         axes = tuple(range(0 if self.replicates is None else 1, loss.ndim))
         return np.asarray(loss.sum(axis=axes))
 
-    def _match(self, kind: Kind, site: str, to: To) -> tuple[int, SiteRecord]:
+    def _match(self, kind: Kind, site: str, to: To, law: Law | None = None) -> tuple[int, SiteRecord]:
         people = audience(to)
         if self._next >= len(self._shown):
-            self.leaks.append(Leak("extra", len(self.recording.sites), site, "nothing: the run has ended", kind))
+            end = len(self.recording.sites)
+            self.leaks.append(Leak("extra", end, site, "nothing: the run has ended", kind, refutes=PUBLIC in people))
             raise _DivergedError
         index = self._shown[self._next]
         entry = self.recording.sites[index]
         if entry.to != people:
             names = [sorted(p.name for p in group) for group in (entry.to, people)]
-            self.leaks.append(Leak("audience", index, entry.site, names[0], names[1]))
+            self.leaks.append(Leak("audience", index, entry.site, names[0], names[1], refutes=False))
             raise _DivergedError
         if (entry.kind == "reveal") != (kind == "reveal") or (entry.kind == "channel") != (kind == "channel"):
-            self.leaks.append(Leak("kind", index, entry.site, entry.kind, kind))
+            # A revealed value against a law with a density: the adversary who sees the exact value is certain.
+            continuous = any(law is not None and law.base_measure is BaseMeasure.LEBESGUE for law in (entry.law, law))
+            self.leaks.append(Leak("kind", index, entry.site, entry.kind, kind, refutes=continuous))
             raise _DivergedError
         return index, entry
 
@@ -277,7 +284,8 @@ class _ReplayedSession(ChannelSession):
     def ask(self, query: Any) -> Any:
         index, entry = self._coins._match("channel", self._site, self._to)
         if entry.session != self._index:
-            self._coins.leaks.append(Leak("kind", index, self._site, f"channel {entry.session}", f"channel {self._index}"))
+            names = (f"channel {entry.session}", f"channel {self._index}")
+            self._coins.leaks.append(Leak("kind", index, self._site, *names, refutes=False))
             raise _DivergedError
         self._coins.queries[self._index].append(query)
         self._coins._advance(index, entry, self._site)
@@ -296,7 +304,7 @@ def replay(program: Program, data: Any, recording: Recording) -> Replay:
     except _DivergedError:
         pass
     except (MechanismError, InvalidParameterError) as error:
-        coins.leaks.append(Leak("raised", coins.reached, "program", "no error", str(error)))
+        coins.leaks.append(Leak("raised", coins.reached, "program", "no error", str(error), refutes=True))
     return Replay(
         recording=recording,
         losses=tuple(coins.losses),

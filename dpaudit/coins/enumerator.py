@@ -1,0 +1,267 @@
+"""Enumerator: sum a small finite program out exactly.
+
+The program is run again and again along every path of its random outcomes (depth first); each run follows a prefix of choices and takes
+the first outcome at every new site. The probability of a path is the product, in balls, of the conditional probabilities along it. Two uses:
+
+* ``enumerate_view``: the exact law of what a view sees, decisions included, for programs whose laws have atoms;
+* ``sum_out``: the density of a *given* visible transcript with everything hidden from the view summed out, which also serves programs whose
+  visible laws have densities. Its paths are what a ``mixture`` witness holds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpaudit.ball import arb
+from dpaudit.coins.base import ChannelSession, Coins, Program, To
+from dpaudit.coins.transcript import Recording, run_program, same_value
+from dpaudit.errors import InvalidParameterError, NotTractableError
+from dpaudit.exact import encode_value
+from dpaudit.laws.base import Law
+from dpaudit.views import EVERYTHING, NOBODY, PUBLIC, SERVER, View, audience
+
+__all__ = ["Path", "PathSite", "ViewLaw", "enumerate_view", "hockey_stick", "max_log_ratio", "sum_out", "visible_values"]
+
+MAX_PATHS = 200_000
+
+
+@dataclass(frozen=True)
+class PathSite:
+    """One random site on a path: its law and outcome, and whether the view sees it."""
+
+    site: str
+    law: Law | None
+    value: Any
+    visible: bool
+
+
+@dataclass(frozen=True)
+class Path:
+    """One complete run: its probability (or density), the random sites along it, and what the view sees."""
+
+    weight: Any
+    sites: tuple[PathSite, ...]
+    seen: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class ViewLaw:
+    """The exact law of a view: a ball for each transcript, keyed by its canonical JSON text, and the mass left out (a float upper bound)."""
+
+    probabilities: dict[str, Any]
+    transcripts: dict[str, tuple[Any, ...]]
+    left_out: float
+
+
+class _Enumerated(Coins):
+    """Follows ``choices`` at the sites that branch; where they end it takes the first outcome and notes how many there are."""
+
+    def __init__(self, choices: Sequence[int], view: View, tail: float, cache: dict[tuple[int, ...], list[Any]], given: Sequence[Any] | None) -> None:
+        self.choices = choices
+        self.view = view
+        self.tail = tail
+        self.cache = cache
+        self.given = given
+        self.taken: list[int] = []
+        self.widths: list[int] = []
+        self.weight = arb(1)
+        self.sites: list[PathSite] = []
+        self.seen: list[Any] = []
+
+    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+        return self._random(law, site, self.view.sees(audience(to)))
+
+    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
+        visible = self.view.sees(audience(to))
+        try:
+            image = through.image_law(laws)
+        except NotTractableError:
+            if self.given is not None:
+                raise
+            # No law for the image: enumerate the users one by one and push each combination through.
+            value = through.apply([self._random(law, f"{site}/{i}", visible=False) for i, law in enumerate(laws)])
+            if visible:
+                self.seen.append(value)
+            return value
+        return self._random(image, site, visible)
+
+    def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
+        return _EnumeratedSession(self, kernel, site, self.view.sees(audience(to)))
+
+    def draw(self, law: Law, *, site: str) -> Any:
+        return self._random(law, site, self.view.sees(audience(NOBODY)))
+
+    def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
+        if self.view.sees(audience(to)):
+            self._see(value)
+        return value
+
+    def _random(self, law: Law, site: str, visible: bool) -> Any:
+        if visible and self.given is not None:
+            value = self._next_given(site)
+            self.weight = self.weight * law.logp_ball(value).exp()
+        else:
+            value, probability = self._branch(lambda: list(law.atoms(tail=self.tail)))
+            self.weight = self.weight * probability
+        self.sites.append(PathSite(site, law, value, visible))
+        if visible:
+            self.seen.append(value)
+        return value
+
+    def _branch(self, outcomes: Any) -> tuple[Any, Any]:
+        """Choose one of the outcomes of a site: the recorded choice while there is one, the first outcome beyond."""
+        key = tuple(self.taken)
+        if key not in self.cache:
+            self.cache[key] = outcomes()
+        table = self.cache[key]
+        depth = len(self.taken)
+        choice = self.choices[depth] if depth < len(self.choices) else 0
+        self.taken.append(choice)
+        self.widths.append(len(table))
+        value, probability = table[choice]
+        return value, probability
+
+    def _next_given(self, site: str) -> Any:
+        assert self.given is not None  # narrows the type: callers have checked it
+        if len(self.seen) >= len(self.given):
+            raise _ImpossibleError
+        return self.given[len(self.seen)]
+
+    def _see(self, value: Any) -> None:
+        if self.given is not None and not same_value(self._next_given("reveal"), value):
+            raise _ImpossibleError
+        self.seen.append(value)
+
+
+class _ImpossibleError(BaseException):
+    """The given transcript has probability 0 on this path."""
+
+
+class _EnumeratedSession(ChannelSession):
+    """Conditional probabilities of a channel's answers, as ratios of its joint law."""
+
+    def __init__(self, coins: _Enumerated, kernel: Any, site: str, visible: bool) -> None:
+        if getattr(kernel, "answers", None) is None:
+            raise NotTractableError(f"site {site!r}: a channel can be enumerated only if its answers are finite; force or replay it.")
+        self._coins, self._kernel, self._site, self._visible = coins, kernel, site, visible
+        self._queries: list[Any] = []
+        self._outcomes: list[Any] = []
+        self._joint = arb(1)
+
+    def ask(self, query: Any) -> Any:
+        self._queries.append(query)
+        before = self._joint
+        if self._visible and self._coins.given is not None:
+            value = self._coins._next_given(self._site)
+            joint = self._probability(value)
+        else:
+            value, joint = self._coins._branch(lambda: [(answer, self._probability(answer)) for answer in self._kernel.answers])
+        self._outcomes.append(value)
+        self._coins.weight = self._coins.weight * joint / before if before > 0 else arb(0)
+        self._joint = joint
+        if self._visible:
+            self._coins.seen.append(value)
+        return value
+
+    def _probability(self, answer: Any) -> Any:
+        return self._kernel.log_joint_ball(tuple(self._queries), (*self._outcomes, answer)).exp()
+
+
+def _paths(program: Program, data: Any, view: View, tail: float, given: Sequence[Any] | None, max_paths: int) -> Iterator[Path]:
+    cache: dict[tuple[int, ...], list[Any]] = {}
+    choices: list[int] = []
+    for _ in range(max_paths):
+        coins = _Enumerated(choices, view, tail, cache, given)
+        try:
+            run_program(program, data, coins)
+            if given is None or len(coins.seen) == len(given):
+                yield Path(coins.weight, tuple(coins.sites), tuple(coins.seen))
+        except _ImpossibleError:
+            pass
+        # Depth first: raise the last choice that can be raised, and forget what is known below it.
+        taken, widths = coins.taken, coins.widths
+        while taken and taken[-1] + 1 >= widths[-1]:
+            cache.pop(tuple(taken[:-1]), None)
+            taken, widths = taken[:-1], widths[:-1]
+        if not taken:
+            return
+        choices = [*taken[:-1], taken[-1] + 1]
+    raise NotTractableError(f"a program must have at most {max_paths} paths to be enumerated; make it smaller or sample it.")
+
+
+def enumerate_view(program: Program, data: Any, *, view: View = EVERYTHING, tail: float = 0.0, max_paths: int = MAX_PATHS) -> ViewLaw:
+    """The exact law of what ``view`` sees when ``program`` runs on ``data``.
+
+    ``tail`` is the mass that each law with infinite support may leave out; ``left_out`` bounds what the whole enumeration misses.
+    Raises ``NotTractableError`` for laws with densities, or for more than ``max_paths`` paths.
+    """
+    probabilities: dict[str, Any] = {}
+    transcripts: dict[str, tuple[Any, ...]] = {}
+    total = arb(0)
+    for path in _paths(program, data, view, tail, None, max_paths):
+        key = json.dumps([encode_value(value) for value in path.seen])
+        probabilities[key] = probabilities.get(key, arb(0)) + path.weight
+        transcripts[key] = path.seen
+        total += path.weight
+    left_out = 0.0 if tail == 0.0 else max(0.0, float((1 - total).upper()))
+    return ViewLaw(probabilities, transcripts, left_out)
+
+
+def sum_out(
+    program: Program, data: Any, seen: Sequence[Any], *, view: View, tail: float = 0.0, max_paths: int = MAX_PATHS
+) -> tuple[Any, list[Path]]:
+    """Density of the visible transcript ``seen`` (values in order, the return value last), with everything hidden from ``view`` summed out.
+
+    Returns the ball and the paths that it is the sum of. Hidden laws must have atoms; with ``tail`` > 0 the ball is a lower bound only.
+    """
+    if not len(seen):
+        raise InvalidParameterError("a visible transcript must have at least the return value, got none; record the program first.")
+    paths = list(_paths(program, data, view, tail, list(seen), max_paths))
+    total = arb(0)
+    for path in paths:
+        total += path.weight
+    return total, paths
+
+
+def max_log_ratio(left: ViewLaw, right: ViewLaw) -> tuple[Any, str | None]:
+    """The largest log P(o)/P'(o) over transcripts, as a ball, and the transcript's key. ``inf`` where only one side is possible.
+
+    Both laws must be complete (nothing left out): otherwise an absent transcript proves nothing, and ``NotTractableError`` is raised.
+    """
+    if left.left_out or right.left_out:
+        raise NotTractableError("the largest log-ratio needs complete laws; enumerate with tail=0, or bound delta instead.")
+    best, where = arb("-inf"), None
+    for key, p in left.probabilities.items():
+        if p <= 0:
+            continue
+        q = right.probabilities.get(key)
+        ratio = arb("inf") if q is None or q.is_zero() else (p / q).log()
+        if where is None or ratio.mid() > best.mid() or (ratio == arb("inf")):
+            best, where = ratio, key
+    return best, where
+
+
+def hockey_stick(left: ViewLaw, right: ViewLaw, exp_epsilon: Any) -> Any:
+    """delta(epsilon) = sum over transcripts of (P - e^epsilon P')+, as a ball that also covers what either enumeration left out."""
+    total = arb(0)
+    for key, p in left.probabilities.items():
+        gap = p - exp_epsilon * right.probabilities.get(key, arb(0))
+        total += _positive_part(gap)
+    return total + arb(0).union(arb(left.left_out)) if left.left_out else total
+
+
+def _positive_part(value: Any) -> Any:
+    if value >= 0:
+        return value
+    if value <= 0:
+        return arb(0)
+    # Undecided sign: the ball from 0 to the upper end contains the positive part (fact F7).
+    return arb(0).union(value.upper())
+
+
+def visible_values(recording: Recording, view: View) -> tuple[Any, ...]:
+    """What ``view`` sees of a recording, in order: the ``seen`` of ``sum_out``."""
+    return tuple(record.value for record in recording.sites if view.sees(record.to))
