@@ -1,0 +1,131 @@
+"""Observed accounting: which sites one changed record touched, and what each touch can cost at the worst outcome.
+
+A proof declares *site classes*: which releases a record can enter, how often, at what price. A replay shows what it did enter.
+The two are held against each other: an undeclared move, a touch too many or a price above the declared one breaks the accounting, whether or not
+the decisions hide it.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.ball import upper_exact
+from dpaudit.coins.replayer import Replay, SiteLoss
+from dpaudit.errors import InvalidParameterError, NotTractableError
+from dpaudit.exact import ExactLike, dyadic, exact
+from dpaudit.laws import DiscreteLaplace, Laplace, Shifted
+from dpaudit.laws.base import Law
+
+__all__ = ["Observed", "SiteClass", "observe_accounting", "worst_loss"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteClass:
+    """What a proof declares of one kind of release: one record touches at most ``touches`` of these sites, and pays at most ``total`` for them.
+
+    ``pattern`` is a shell-style pattern on site names. ``total`` is in the unit of epsilon.
+    """
+
+    pattern: str
+    touches: int
+    total: ExactLike
+
+    def __post_init__(self) -> None:
+        if self.touches < 1:
+            raise InvalidParameterError(f"touches must be 1 or more, got {self.touches}; leave the class out if it is never touched.")
+        object.__setattr__(self, "total", exact(self.total, name="total"))
+
+    def matches(self, site: str) -> bool:
+        return fnmatch.fnmatchcase(site, self.pattern)
+
+    def describe(self) -> str:
+        return f"{self.pattern}: at most {self.touches} release{'s' if self.touches > 1 else ''}, {self.total} in total"
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What one replay touched: per declared class the number of sites and the worst-case price; ``undeclared`` sites that moved."""
+
+    touches: dict[str, int]
+    prices: dict[str, Fraction]
+    undeclared: tuple[str, ...]
+    total: Fraction
+
+    def violations(self, classes: Sequence[SiteClass]) -> list[str]:
+        """Every way in which the observation exceeds the declaration, in words."""
+        found = [f"site {name!r} moved and is in no declared class" for name in self.undeclared]
+        for item in classes:
+            touched, price = self.touches[item.pattern], self.prices[item.pattern]
+            if touched > item.touches:
+                found.append(f"{item.pattern}: touched {touched} times, declared {item.touches}")
+            if price > exact(item.total):
+                found.append(f"{item.pattern}: one record can cost {float(price):.6g}, declared {float(exact(item.total)):.6g}")
+        return found
+
+
+def observe_accounting(replay: Replay, classes: Sequence[SiteClass]) -> Observed:
+    """Sort the moved sites of a replay into the declared classes and price each at its worst outcome."""
+    touches = {item.pattern: 0 for item in classes}
+    prices = {item.pattern: Fraction(0) for item in classes}
+    undeclared: list[str] = []
+    total = Fraction(0)
+    for moved in (loss for loss in replay.losses if loss.moved):
+        price = _price(moved)
+        total += price
+        owner = next((item for item in classes if item.matches(moved.record.site)), None)
+        if owner is None:
+            undeclared.append(moved.record.site)
+        else:
+            touches[owner.pattern] += 1
+            prices[owner.pattern] += price
+    for session in replay.sessions:
+        if session.moved and session.indices:
+            undeclared.append(replay.recording.sites[session.indices[0]].site)
+    return Observed(touches, prices, tuple(undeclared), total)
+
+
+def _price(moved: SiteLoss) -> Fraction:
+    """The worst price of a moved site where it has a closed form, otherwise the price at the recorded outcome."""
+    if moved.record.law is not None:
+        worst = worst_loss(moved.record.law, moved.law_neighbour)
+        if worst is not None:
+            return worst
+    realised = float(np.max(np.abs(moved.loss)))
+    return Fraction(realised) if np.isfinite(realised) else Fraction(10**300)
+
+
+def worst_loss(law: Law, other: Law) -> Fraction | None:
+    """An upper bound, attained or approached, on |log p - log p'| over all outcomes; ``None`` where no rule here gives it.
+
+    Laplace and discrete Laplace noise of equal scale at two offsets: the l1 distance over the scale, attained in the tail (Dwork and Roth 2014,
+    Theorem 3.6). Laws with finitely many atoms: the largest log-ratio, from balls.
+    """
+    if isinstance(law, Shifted) and isinstance(other, Shifted):
+        return _shift_loss(law, other)
+    try:
+        left = {_key(value): p for value, p in law.atoms()}
+        right = {_key(value): p for value, p in other.atoms()}
+    except NotTractableError:
+        return None
+    if left.keys() != right.keys() or any(not p > 0 for p in (*left.values(), *right.values())):
+        return None
+    return max(upper_exact(abs((left[key] / right[key]).log())) for key in left)
+
+
+def _shift_loss(law: Shifted, other: Shifted) -> Fraction | None:
+    base = law.base
+    if base != other.base or not isinstance(base, Laplace | DiscreteLaplace) or np.shape(law.offset) != np.shape(other.offset):
+        return None
+    pairs = zip(np.ravel(law.offset).tolist(), np.ravel(other.offset).tolist(), strict=True)
+    distance = sum((abs(dyadic(a) - dyadic(b)) for a, b in pairs), Fraction(0))
+    return distance / exact(base.scale)
+
+
+def _key(value: Any) -> Any:
+    return tuple(np.ravel(value).tolist()) if np.ndim(value) else value

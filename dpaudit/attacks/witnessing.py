@@ -1,0 +1,85 @@
+"""From a replay to a witness: the exact loss in balls, the sites that it is the sum of, and the direction that refutes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.ball import arb, lower_exact, precision
+from dpaudit.certificates.witnesses import WitnessSession, WitnessSite, leak_body, transcript_body
+from dpaudit.coins.replayer import Leak, Replay, SessionPair, SiteLoss
+from dpaudit.evidence import Witness
+from dpaudit.views import View
+
+__all__ = ["leak_witness", "loss_witness", "witness_sites"]
+
+#: Bits for losses: offsets are dyadic and scales short rationals, so this leaves an enclosure far below any margin.
+BITS = 256
+
+
+def loss_witness(result: Replay, *, end: int, view: View, description: str) -> Witness:
+    """The witness that the replay's sites before ``end`` give in ``view``.
+
+    Adjacency is symmetric and both worlds give the transcript positive density: where log p' - log p is the positive one, the roles are swapped.
+    """
+    sites = witness_sites(result, end=end, view=view)
+    with precision(BITS):
+        total = arb(0)
+        for item in sites:
+            total += item.loss_ball()
+        swap = bool(total < 0)
+        loss = -total if swap else total
+        # An outcome that is impossible on one side has an infinite loss, written as None.
+        bound = max(lower_exact(loss), Fraction(0)) if loss.is_finite() else None
+    chosen = [item.swapped() for item in sites] if swap else sites
+    return Witness(
+        quantity="epsilon",
+        bound=bound,
+        form="transcript",
+        body=transcript_body(chosen, view=view),
+        origin="forced" if result.recording.forced else "sampled",
+        description=f"{description}{' (read in the other direction)' if swap else ''}",
+    )
+
+
+def leak_witness(result: Replay, leak: Leak, *, view: View, description: str) -> Witness:
+    """A leak as an infinite loss: what precedes it, and what the two inputs show."""
+    sites = witness_sites(result, end=leak.index, view=view)
+    return Witness(
+        quantity="epsilon",
+        bound=None,
+        form="leak",
+        body=leak_body(sites, what=leak.what, recorded=leak.recorded, neighbour=leak.neighbour, view=view),
+        origin="forced" if result.recording.forced else "sampled",
+        description=f"{description}; leak: {leak}",
+    )
+
+
+def witness_sites(result: Replay, *, end: int, view: View) -> list[Any]:
+    """The random sites before ``end`` that ``view`` sees and whose laws moved, and the channels with their joint laws."""
+    sites: list[Any] = [_site(item) for item in result.losses if item.moved and item.index < end and view.sees(item.record.to)]
+    for session in result.sessions:
+        count = sum(index < end for index in session.indices)
+        if count and session.moved and view.sees(result.recording.sites[session.indices[0]].to):
+            sites.append(_session(result, session, count))
+    return sites
+
+
+def _site(item: SiteLoss) -> WitnessSite:
+    assert item.record.law is not None  # only sites with a law on both sides enter the losses
+    return WitnessSite(
+        site=item.record.site, to=item.record.to, law=item.record.law, law_neighbour=item.law_neighbour, value=item.record.value
+    )
+
+
+def _session(result: Replay, session: SessionPair, count: int) -> WitnessSession:
+    first = result.recording.sites[session.indices[0]]
+    return WitnessSession(
+        site=first.site,
+        to=first.to,
+        kernel=session.kernel,
+        kernel_neighbour=session.kernel_neighbour,
+        queries=session.queries[:count],
+        queries_neighbour=session.queries_neighbour[:count],
+        outcomes=session.outcomes[:count],
+    )
