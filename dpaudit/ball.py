@@ -19,10 +19,24 @@ from flint import arb, ctx, fmpq
 
 from dpaudit.errors import UndecidedError
 
-__all__ = ["MAX_PRECISION", "ball", "exceeds", "lower", "lower_exact", "precision", "sign_of", "upper", "upper_exact"]
+__all__ = [
+    "MAX_PRECISION",
+    "ball",
+    "enclose",
+    "exceeds",
+    "lower",
+    "lower_exact",
+    "precision",
+    "sign_of",
+    "upper",
+    "upper_exact",
+]
 
 START_PRECISION = 128
 MAX_PRECISION = 8192
+
+#: Exact ends are Python integers; beyond these exponents they would fill the memory instead of saying anything.
+MAX_EXPONENT_BITS = 4_000_000
 
 
 @contextmanager
@@ -42,23 +56,37 @@ def ball(value: int | Fraction) -> Any:
     return arb(fmpq(number.numerator, number.denominator))
 
 
-def _exact_end(end: Any) -> Fraction:
-    """The dyadic rational at an end of a ball (``arb`` of radius 0)."""
-    mantissa, exponent = end.man_exp()
-    man, exp = int(mantissa), int(exponent)
-    return Fraction(man * 2**exp) if exp >= 0 else Fraction(man, 2**-exp)
-
-
 def lower_exact(value: Any) -> Fraction:
-    """The lower end of a finite ball as an exact rational."""
-    with precision(max(ctx.prec, START_PRECISION)):  # the end itself is rounded outward at the working precision
-        return _exact_end(value.lower())
+    """The lower end of a finite ball as an exact rational (0 below a positive end too small to write down).
+
+    Raises ``UndecidedError`` for a ball that is not finite, or too large to be written down.
+    """
+    return -upper_exact(-value)
 
 
 def upper_exact(value: Any) -> Fraction:
-    """The upper end of a finite ball as an exact rational."""
-    with precision(max(ctx.prec, START_PRECISION)):
-        return _exact_end(value.upper())
+    """The upper end of a finite ball as an exact rational, rounded outward if it is too small to be written down.
+
+    Raises ``UndecidedError`` for a ball that is not finite, or too large to be written down.
+    """
+    if not value.is_finite():
+        raise UndecidedError(f"an exact end needs a finite ball, got {value}; raise the precision or report inconclusive.")
+    with precision(max(ctx.prec, START_PRECISION)):  # the end itself is rounded outward at the working precision
+        mantissa, exponent = value.upper().man_exp()
+    man = int(mantissa)
+    if man == 0:
+        return Fraction(0)
+    if abs(int(exponent)) > MAX_EXPONENT_BITS:
+        return _far_end(man, int(exponent))
+    exp = int(exponent)
+    return Fraction(man << exp) if exp >= 0 else Fraction(man, 1 << -exp)
+
+
+def _far_end(man: int, exponent: int) -> Fraction:
+    """An upper bound of ``man * 2**exponent`` for an exponent out of reach."""
+    if exponent < 0 and man.bit_length() < MAX_EXPONENT_BITS // 2:
+        return Fraction(1, 1 << MAX_EXPONENT_BITS // 2) if man > 0 else Fraction(0)
+    raise UndecidedError(f"an exact end needs an exponent within ±{MAX_EXPONENT_BITS} bits, got {exponent}; rescale the parameters.")
 
 
 def lower(value: Any) -> float:
@@ -101,6 +129,26 @@ def sign_of(compute: Callable[[], Any], *, start: int = START_PRECISION, limit: 
             return 0
         bits *= 2
     raise UndecidedError(f"the sign must be decided within {limit} bits, the ball is still {value}; raise the limit or report inconclusive.")
+
+
+def enclose(compute: Callable[[], Any], *, bits: int = 64, start: int = START_PRECISION, limit: int = MAX_PRECISION) -> Any:
+    """A ball for the number that ``compute`` encloses, with ``bits`` correct leading bits if ``limit`` allows.
+
+    The precision is doubled until the relative accuracy suffices; cancellation near 0 may leave a small ball around 0, which is
+    returned as it is, since every ball on the way is an enclosure. Raises ``UndecidedError`` if none is finite.
+    """
+    precision_bits = start
+    while True:
+        with precision(precision_bits):
+            value = compute()
+        if value.is_finite() and (value.is_exact() or value.rel_accuracy_bits() >= bits):
+            return value
+        if 2 * precision_bits > limit:
+            break
+        precision_bits *= 2
+    if not value.is_finite():
+        raise UndecidedError(f"a finite enclosure must be reached within {limit} bits, got {value}; rescale the parameters.")
+    return value
 
 
 def exceeds(left: Any, right: Any) -> bool:

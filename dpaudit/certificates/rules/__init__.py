@@ -1,0 +1,22 @@
+"""The rules of the kernel: one file each, with statement, proof and source in the docstring. Importing this package registers them."""
+
+from __future__ import annotations
+
+from dpaudit.certificates.rules import (
+    accounted,
+    discrete_laplace,
+    gaussian,
+    laplace,
+    noisy_max,
+    parallel,
+    post_processing,
+    sequential,
+    tree,
+)
+
+__all__ = ["LOADED"]
+
+_MODULES = (accounted, discrete_laplace, gaussian, laplace, noisy_max, parallel, post_processing, sequential, tree)
+
+#: The names that the kernel expects to find registered.
+LOADED = {module.NAME for module in _MODULES}
