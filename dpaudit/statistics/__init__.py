@@ -1,0 +1,48 @@
+"""Testing by betting: e-processes, which may be stopped at any time and combined by averaging."""
+
+from dpaudit.statistics.betting import PairBetting, epsilon_grid, epsilon_lower_bound, nested_lower_bound
+from dpaudit.statistics.blocks import Failure, StepLimitError, Steps, run_in_blocks
+from dpaudit.statistics.capital import Capital, log_average
+from dpaudit.statistics.families import bonferroni, e_benjamini_hochberg, pair_weight
+from dpaudit.statistics.fit import (
+    FitPaths,
+    fit_log_wealth,
+    order_log_wealth,
+    probability_transform,
+    repeat_log_wealth,
+    uniform_log_wealth,
+)
+from dpaudit.statistics.loss import delta_bounds, delta_log_wealth, hockey_stick
+from dpaudit.statistics.means import difference_log_wealth, mean_bounds, mean_log_wealth
+from dpaudit.statistics.tails import sub_exponential_log_wealth, sub_gaussian_log_wealth, tail_log_wealth
+
+__all__ = [
+    "Capital",
+    "Failure",
+    "FitPaths",
+    "PairBetting",
+    "StepLimitError",
+    "Steps",
+    "bonferroni",
+    "delta_bounds",
+    "delta_log_wealth",
+    "difference_log_wealth",
+    "e_benjamini_hochberg",
+    "epsilon_grid",
+    "epsilon_lower_bound",
+    "fit_log_wealth",
+    "hockey_stick",
+    "log_average",
+    "mean_bounds",
+    "mean_log_wealth",
+    "nested_lower_bound",
+    "order_log_wealth",
+    "pair_weight",
+    "probability_transform",
+    "repeat_log_wealth",
+    "run_in_blocks",
+    "sub_exponential_log_wealth",
+    "sub_gaussian_log_wealth",
+    "tail_log_wealth",
+    "uniform_log_wealth",
+]
