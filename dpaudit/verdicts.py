@@ -6,7 +6,7 @@ A suite never states a verdict. It hands evidence to ``judge``, which holds the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 
@@ -52,12 +52,19 @@ class Judgement:
     broken: bool = False
 
 
-def judge(claim: Claim, evidence: Sequence[Evidence], *, obstacles: Sequence[str] = ()) -> Judgement:
+def judge(claim: Claim, evidence: Sequence[Evidence], *, obstacles: Sequence[str] = (), alpha: float | None = None) -> Judgement:
     """Decide a claim from its evidence.
 
+    ``alpha`` is the row's error level: an estimate whose confidence is below ``1 - alpha`` only describes.
     ``obstacles`` are reasons why an accounted certificate may not verify the claim here (a branch not visited, a bound not
     attained, a leak); each one turns ``verified / accounted`` into ``inconclusive``.
     """
+    weak = _too_weak(evidence, alpha)
+    if weak:
+        judgement = judge(claim, [item for item in evidence if item not in weak], obstacles=obstacles)
+        weakest = min(item.confidence for item in weak)
+        note = f"an estimate at confidence {weakest:.6g} only describes: this row decides at {1 - (alpha or 0):.6g}"
+        return replace(judgement, reasons=(*judgement.reasons, note))
     lower, lower_kind = _lower(evidence)
     upper, upper_kind = _upper(claim, evidence)
     if lower is not None and upper is not None and lower > upper and {lower_kind, upper_kind} <= _RIGOROUS:
@@ -74,6 +81,13 @@ def judge(claim: Claim, evidence: Sequence[Evidence], *, obstacles: Sequence[str
     if good is not None and kind is not None and (good >= bound if claim.at_least else good <= bound):
         return _accept(claim, kind, lower, upper, slack, obstacles)
     return Judgement(VerdictKind.INCONCLUSIVE, Strength.NONE, lower, upper, slack, (*obstacles, *_why_open(claim, bound, lower, upper)))
+
+
+def _too_weak(evidence: Sequence[Evidence], alpha: float | None) -> list[Estimate]:
+    """The estimates below the row's error level; 1e-12 forgives the rounding of ``1 - alpha``."""
+    if alpha is None:
+        return []
+    return [item for item in evidence if isinstance(item, Estimate) and item.confidence < 1 - alpha - 1e-12]
 
 
 _RIGOROUS = {Strength.PROVED, Strength.WITNESS}

@@ -1,8 +1,10 @@
-"""The JSON report: the one document that everything else is made from, and the journal that outlives a killed run.
+"""The JSON report: the one document that everything else is made from, and the journal that outlives a killed
+run.
 
-A report is strict JSON (no NaN, no infinities) that fits ``schema.json``. While a run lasts, each result is appended to a
-journal beside the report, one JSON object a line, and forced to disk before the next row is shown. A line carries a key that
-names everything the result depends on, so a resumed run re-uses a result only where nothing that matters has changed.
+A report is strict JSON (no NaN, no infinities) that fits ``schema.json``. While a run lasts, each result is
+appended to a journal beside the report, one JSON object a line, and forced to disk before the next row is
+shown. A line carries a key that names everything the result depends on, so a resumed run re-uses a result
+only where nothing that matters has changed.
 """
 
 from __future__ import annotations
@@ -21,7 +23,17 @@ from jsonschema.exceptions import ValidationError, best_match
 
 from dpaudit.errors import BrokenReportError, InvalidParameterError
 
-__all__ = ["SCHEMA_VERSION", "Journal", "check_result", "journal_path", "read_journal", "read_report", "to_text", "write_report", "write_text"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "Journal",
+    "check_result",
+    "journal_path",
+    "read_journal",
+    "read_report",
+    "to_text",
+    "write_report",
+    "write_text",
+]
 
 SCHEMA_VERSION = 1
 
@@ -38,31 +50,47 @@ def write_report(path: Path, report: dict[str, Any]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file so that a reader never sees half of it. Raises ``InvalidParameterError`` where that is impossible."""
+    """Write a text file so that a reader never sees half of it.
+
+    Raises ``InvalidParameterError`` where that is impossible.
+    """
     beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         beside.write_text(text, encoding="utf-8", errors="backslashreplace")
         beside.replace(path)
     except OSError as error:
         beside.unlink(missing_ok=True) if beside.parent.is_dir() else None
-        raise InvalidParameterError(f"an output file must be writable, got {path} ({error.strerror}); name another file.") from error
+        raise InvalidParameterError(
+            f"an output file must be writable, got {path} ({error.strerror}); name another file."
+        ) from error
 
 
 def read_report(path: Path) -> dict[str, Any]:
-    """Read a report. Raises ``BrokenReportError`` for a file that is missing, not strict JSON, of another version, or incomplete."""
+    """Read a report.
+
+    Raises ``BrokenReportError`` for a file that is missing, not strict JSON, of another version, or
+    incomplete.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise BrokenReportError(f"a report must be UTF-8 text, got {path} ({error.reason}); run the audit again.") from error
+        raise BrokenReportError(
+            f"a report must be UTF-8 text, got {path} ({error.reason}); run the audit again."
+        ) from error
     except OSError as error:
-        raise BrokenReportError(f"a report must be a readable file, got {path} ({error.strerror}); check the path.") from error
+        raise BrokenReportError(
+            f"a report must be a readable file, got {path} ({error.strerror}); check the path."
+        ) from error
     report = _parse(text, path)
     if not isinstance(report, dict):
-        raise BrokenReportError(f"a report must be a JSON object, got a {type(report).__name__} in {path}; run the audit again.")
+        raise BrokenReportError(
+            f"a report must be a JSON object, got a {type(report).__name__} in {path}; run the audit again."
+        )
     version = report.get("schema_version")
     if version != SCHEMA_VERSION or isinstance(version, bool):
         raise BrokenReportError(
-            f"a report must have schema_version {SCHEMA_VERSION}, got {_short(version)} in {path}; run the audit again with this dpaudit."
+            f"a report must have schema_version {SCHEMA_VERSION}, got {_short(version)} in {path}; "
+            "run the audit again with this dpaudit."
         )
     _check(report, _validator(""), where=str(path))
     return report
@@ -74,12 +102,18 @@ def check_result(result: dict[str, Any]) -> None:
     try:
         json.dumps(result, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise BrokenReportError(f"a result must be strict JSON, got {error}; return finite numbers and plain data.") from error
+        raise BrokenReportError(
+            f"a result must be strict JSON, got {error}; return finite numbers and plain data."
+        ) from error
 
 
 def journal_path(report: Path) -> Path:
     """Where the journal of the report ``report`` lies: the same name with the ending ``.jsonl``."""
-    return report.with_suffix(".jsonl") if report.suffix != ".jsonl" else report.with_name(report.name + ".journal")
+    return (
+        report.with_suffix(".jsonl")
+        if report.suffix != ".jsonl"
+        else report.with_name(report.name + ".journal")
+    )
 
 
 class Journal:
@@ -90,9 +124,13 @@ class Journal:
         try:
             self._file = path.open("ab" if keep else "wb")
             if keep and self._file.tell() and not path.read_bytes().endswith(b"\n"):
-                self._file.write(b"\n")  # the last line was cut off by a kill: end it, so that ours stands alone
+                self._file.write(
+                    b"\n"
+                )  # the last line was cut off by a kill: end it, so that ours stands alone
         except OSError as error:
-            raise InvalidParameterError(f"the journal must be writable, got {path} ({error.strerror}); pass --json elsewhere.") from error
+            raise InvalidParameterError(
+                f"the journal must be writable, got {path} ({error.strerror}); pass --json elsewhere."
+            ) from error
 
     def append(self, key: str, result: dict[str, Any]) -> None:
         line = json.dumps({"key": key, "result": result}, allow_nan=False)
@@ -103,18 +141,25 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._file.close()
 
 
 def read_journal(path: Path) -> dict[str, dict[str, Any]]:
-    """The results of a journal by key, the last one of each key. Lines that a kill cut off, or that do not fit, are left out."""
+    """The results of a journal by key, the last one of each key.
+
+    Lines that a kill cut off, or that do not fit, are left out.
+    """
     try:
         lines: Iterable[bytes] = path.read_bytes().splitlines()
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise BrokenReportError(f"the journal must be readable, got {path} ({error.strerror}); run without --resume.") from error
+        raise BrokenReportError(
+            f"the journal must be readable, got {path} ({error.strerror}); run without --resume."
+        ) from error
     found: dict[str, dict[str, Any]] = {}
     for line in lines:
         try:
@@ -131,12 +176,18 @@ def _parse(text: str, path: Path) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except RecursionError as error:
-        raise BrokenReportError(f"a report must not be nested that deeply, got {path}; run the audit again.") from error
+        raise BrokenReportError(
+            f"a report must not be nested that deeply, got {path}; run the audit again."
+        ) from error
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}: {error.msg}"
-        raise BrokenReportError(f"a report must be JSON, got {path} ({place}); the file may be cut off, run the audit again.") from error
+        raise BrokenReportError(
+            f"a report must be JSON, got {path} ({place}); the file may be cut off, run the audit again."
+        ) from error
     except ValueError as error:  # a constant such as NaN, or an integer of absurd length
-        raise BrokenReportError(f"a report must be strict JSON, got {path} ({error}); run the audit again.") from error
+        raise BrokenReportError(
+            f"a report must be strict JSON, got {path} ({error}); run the audit again."
+        ) from error
 
 
 def _refuse_constant(name: str) -> Any:
@@ -157,11 +208,15 @@ def _check(document: dict[str, Any], validator: Draft202012Validator, *, where: 
     except RecursionError as problem:
         raise BrokenReportError(f"{where} must not be nested that deeply; run the audit again.") from problem
     if error is not None:
-        raise BrokenReportError(f"{where} must fit the report schema, got {_place(error)}; run the audit again.") from None
+        raise BrokenReportError(
+            f"{where} must fit the report schema, got {_place(error)}; run the audit again."
+        ) from None
 
 
 def _place(error: ValidationError) -> str:
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path).lstrip(".")
+    path = "".join(
+        f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path
+    ).lstrip(".")
     return f"{path or 'the top level'}: {_short(error.message)}"
 
 

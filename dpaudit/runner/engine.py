@@ -1,0 +1,239 @@
+"""Run a plan: rows in worker processes, each result as it comes, the same verdicts whatever the number of
+workers.
+
+Before a suite's rows, two fresh processes with other hash seeds and other global seeds compute the
+fingerprints of its programs. A row's result is complete when its own worker and both of them agree; a
+difference crashes the row (DESIGN, rule 2).
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpaudit.errors import BrokenReportError
+from dpaudit.reports.document import check_result
+from dpaudit.runner.plan import LoadedSuite, PlannedRow, Settings
+from dpaudit.runner.process import Pool, Worker, WorkerDiedError, WorkerHungError
+
+__all__ = ["execute"]
+
+#: Hash seeds and global seeds of the two fresh processes; the ordinary workers have 0.
+FRESH_SEEDS = (1, 2)
+
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Check:
+    """One fresh process computes the fingerprints of some rows of one suite."""
+
+    suite: LoadedSuite
+    rows: tuple[PlannedRow, ...]
+    seed: int
+
+
+@dataclass
+class _Pending:
+    """What is known of a row so far: its own answer, and the fingerprints from fresh processes."""
+
+    fresh: list[Answer] = field(default_factory=list)
+    answer: Answer | None = None
+
+    def complete(self, row: PlannedRow) -> bool:
+        return self.answer is not None and len(self.fresh) == (
+            len(FRESH_SEEDS) if row.description["has_fingerprint"] else 0
+        )
+
+
+_Task = _Check | PlannedRow
+
+
+def execute(
+    rows: Sequence[PlannedRow], settings: Settings, pool: Pool
+) -> Iterator[tuple[PlannedRow, dict[str, Any]]]:
+    """Run ``rows`` on ``settings.jobs`` workers and yield each with its result, in the order in which they
+    finish.
+    """
+    tasks = deque(_tasks(rows))
+    done: queue.SimpleQueue[tuple[_Task, Any]] = queue.SimpleQueue()
+    lock = threading.Lock()
+
+    def serve() -> None:
+        while True:
+            with lock:
+                if not tasks:
+                    return
+                task = tasks.popleft()
+            try:
+                done.put(
+                    (
+                        task,
+                        _check(task, settings, pool)
+                        if isinstance(task, _Check)
+                        else _evaluate(task, settings, pool),
+                    )
+                )
+            except BaseException as error:  # handed to the caller's thread, which raises it
+                done.put((task, error))
+                return
+
+    for _ in range(min(settings.jobs, len(tasks))):
+        threading.Thread(target=serve, daemon=True).start()
+    yield from _collect(rows, settings, done)
+
+
+def _tasks(rows: Sequence[PlannedRow]) -> Iterator[_Task]:
+    """Suite by suite: its two fresh-process checks first, then its rows."""
+    by_suite: dict[str, list[PlannedRow]] = {}
+    for row in rows:
+        by_suite.setdefault(row.suite.file.label, []).append(row)
+    for group in by_suite.values():
+        checked = tuple(row for row in group if row.description["has_fingerprint"])
+        if checked:
+            yield from (_Check(group[0].suite, checked, seed) for seed in FRESH_SEEDS)
+        yield from group
+
+
+def _collect(
+    rows: Sequence[PlannedRow], settings: Settings, done: queue.SimpleQueue[tuple[_Task, Any]]
+) -> Iterator[tuple[PlannedRow, dict[str, Any]]]:
+    pending = {row.key: _Pending() for row in rows}
+    while pending:
+        try:
+            task, answer = done.get(
+                timeout=0.2
+            )  # wakes up now and then, so that Ctrl-C is seen on every platform
+        except queue.Empty:
+            continue
+        if isinstance(answer, BaseException):
+            raise answer
+        changed = task.rows if isinstance(task, _Check) else (task,)
+        for row in changed:
+            state = pending[row.key]
+            if isinstance(task, _Check):
+                state.fresh.append(answer[row.key])
+            else:
+                state.answer = answer
+            if state.complete(row):
+                yield row, _result(row, pending.pop(row.key), settings)
+
+
+def _command(row: PlannedRow, settings: Settings, *, do: str) -> dict[str, Any]:
+    file = row.suite.file
+    return {"do": do, "path": str(file.path), "module": file.module, "row": row.id, "seed": settings.seed}
+
+
+def _evaluate(row: PlannedRow, settings: Settings, pool: Pool) -> Answer:
+    worker = pool.take(row.suite.file.root)
+    started = time.perf_counter()
+    command = _command(row, settings, do="evaluate") | {"alpha": row.alpha, "profile": settings.profile}
+    try:
+        answer = worker.ask(command, timeout=settings.row_seconds)
+    except (WorkerDiedError, WorkerHungError) as error:
+        pool.drop(worker)
+        return {
+            "failed": f"a row {error}",
+            "traceback": None,
+            "value": None,
+            "seconds": time.perf_counter() - started,
+        }
+    pool.give(worker)
+    return answer
+
+
+def _check(check: _Check, settings: Settings, pool: Pool) -> dict[str, Answer]:
+    """Fingerprints by row key.
+
+    A row that kills or hangs its process costs that row alone: the others get another process.
+    """
+    answers: dict[str, Answer] = {}
+    worker: Worker | None = None
+    for row in check.rows:
+        worker = worker or pool.fresh(check.suite.file.root, seed=check.seed)
+        try:
+            answers[row.key] = worker.ask(
+                _command(row, settings, do="fingerprint"), timeout=settings.row_seconds
+            )
+        except (WorkerDiedError, WorkerHungError) as error:
+            answers[row.key] = {"failed": f"a fingerprint {error}", "traceback": None}
+            pool.drop(worker)
+            worker = None
+    if worker is not None:
+        pool.drop(worker)
+    return answers
+
+
+def _result(row: PlannedRow, state: _Pending, settings: Settings) -> dict[str, Any]:
+    answer = state.answer or {}
+    failure = _failure(answer, state.fresh)
+    result = _merge(row, _crash(*failure) if failure else answer["finding"], answer, settings)
+    try:
+        check_result(result)
+    except BrokenReportError as error:
+        result = _merge(row, _crash(str(error), None), answer, settings)
+    return result
+
+
+def _failure(answer: Answer, fresh: Sequence[Answer]) -> tuple[str, str | None] | None:
+    """The reason why a row crashed, with the traceback where there is one."""
+    if "failed" in answer:
+        return answer["failed"], answer["traceback"]
+    for other in fresh:
+        if "failed" in other:
+            return f"in a fresh process: {other['failed']}", other["traceback"]
+        if other["value"] != answer["value"]:
+            return (
+                "randomness outside coins: the program's fingerprint must be the same in every process, "
+                "it differs in a fresh one with other hash and global seeds; draw through the coins alone",
+                None,
+            )
+    return None
+
+
+def _crash(reason: str, trace: str | None) -> dict[str, Any]:
+    empty: dict[str, Any] = dict.fromkeys(
+        ("lower", "upper", "lower_exact", "upper_exact", "slack", "confidence")
+    )
+    lists: dict[str, Any] = {name: [] for name in ("evidence", "notes", "plots", "obstacles")}
+    return {
+        "verdict": "crashed",
+        "strength": "none",
+        **empty,
+        "samples": 0,
+        **lists,
+        "reasons": [reason],
+        "traceback": trace,
+    }
+
+
+def _merge(row: PlannedRow, finding: dict[str, Any], answer: Answer, settings: Settings) -> dict[str, Any]:
+    """The result as the report holds it: what the row says of itself, and what was found."""
+    about = {
+        name: row.description[name]
+        for name in ("id", "title", "kind", "view", "claim", "expect", "source", "quantity", "claimed")
+    }
+    as_expected = finding["verdict"] == about["expect"]
+    return {
+        **about,
+        "paper": row.suite.description["paper"],
+        "suite": row.suite.file.label,
+        **finding,
+        "alpha": row.alpha,
+        "seconds": round(float(answer.get("seconds", 0.0)), 3),
+        "as_expected": as_expected,
+        "accepted": as_expected and _strong_enough(finding, kind=about["kind"], require=settings.require),
+        "reproduce": row.reproduce,
+    }
+
+
+def _strong_enough(finding: dict[str, Any], *, kind: str, require: str | None) -> bool:
+    """Whether a verified privacy row is as strong as ``--require`` asks; anything else always is."""
+    if require is None or kind != "privacy" or finding["verdict"] != "verified":
+        return True
+    return finding["strength"] in (("proved",) if require == "proved" else ("proved", "accounted"))

@@ -1,0 +1,169 @@
+"""From what a row function returned to the finding that the report holds: checked, judged, and plain data.
+
+The verdict is computed from the evidence as the report writes it (to JSON and back), never from the objects
+in memory: whoever reads the report judges the same evidence.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.ball import ball, lower, precision, upper
+from dpaudit.claims import Claim
+from dpaudit.errors import MechanismError
+from dpaudit.evidence import Certificate, Estimate, Evidence, Witness, evidence_from_json
+from dpaudit.suite import Outcome
+from dpaudit.verdicts import Judgement, Strength, judge
+
+__all__ = ["finding_of", "rounded_down", "rounded_up"]
+
+ROUNDING_BITS = 256
+
+
+def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]:
+    """Judge an outcome at the row's error level ``alpha``; the report's fields from verdict to reasons.
+
+    Raises ``MechanismError`` where the row function returned something else than an ``Outcome`` of evidence
+    and plain data.
+    """
+    if not isinstance(outcome, Outcome):
+        raise MechanismError(
+            f"a row function must return an Outcome, got {type(outcome).__name__}; "
+            "return Outcome(evidence=[...])."
+        )
+    written = [_written(item) for item in _items(outcome.evidence, "evidence")]
+    evidence = [evidence_from_json(item) for item in written]
+    obstacles = _texts(outcome.obstacles, "obstacles")
+    judgement = judge(claim, evidence, obstacles=obstacles, alpha=alpha)
+    estimates = [item for item in evidence if isinstance(item, Estimate)]
+    return {
+        "verdict": judgement.verdict.value,
+        "strength": judgement.strength.value,
+        "lower": rounded_down(judgement.lower),
+        "upper": rounded_up(judgement.upper),
+        "lower_exact": None if judgement.lower is None else str(judgement.lower),
+        "upper_exact": None if judgement.upper is None else str(judgement.upper),
+        "slack": judgement.slack,
+        "confidence": _confidence(judgement, evidence, estimates),
+        "samples": _samples(outcome, estimates),
+        "evidence": written,
+        "notes": _texts(outcome.notes, "notes"),
+        "plots": [_plain(plot, where="a plot", gaps=True) for plot in _items(outcome.plots, "plots")],
+        "obstacles": obstacles,
+        "reasons": list(judgement.reasons),
+        "traceback": None,
+    }
+
+
+def rounded_down(number: Fraction | None) -> float | None:
+    """The largest float that is not above ``number``; ``None`` for ``None``, or below the smallest float."""
+    if number is None:
+        return None
+    with precision(ROUNDING_BITS):
+        value = lower(ball(number))
+    return value if math.isfinite(value) else None
+
+
+def rounded_up(number: Fraction | None) -> float | None:
+    """The smallest float that is not below ``number``; ``None`` for ``None``, or above the largest float."""
+    if number is None:
+        return None
+    with precision(ROUNDING_BITS):
+        value = upper(ball(number))
+    return value if math.isfinite(value) else None
+
+
+def _items(value: object, name: str) -> Sequence[Any]:
+    if isinstance(value, list | tuple):
+        return value
+    raise MechanismError(
+        f"an Outcome's {name} must be a list or a tuple, got {type(value).__name__}; "
+        "correct the row function."
+    )
+
+
+def _texts(value: object, name: str) -> list[str]:
+    texts = _items(value, name)
+    for text in texts:
+        if not isinstance(text, str):
+            raise MechanismError(
+                f"an Outcome's {name} must be strings, got {type(text).__name__}; correct the row function."
+            )
+    return list(texts)
+
+
+def _written(item: object) -> dict[str, Any]:
+    """One piece of evidence as the report writes it, after a round trip through JSON text."""
+    if not isinstance(item, Certificate | Witness | Estimate):
+        raise MechanismError(
+            f"evidence must be a Certificate, a Witness or an Estimate, got {type(item).__name__}; "
+            "correct the row function."
+        )
+    if isinstance(item, Estimate):
+        for name, bound in (("lower", item.lower), ("upper", item.upper), ("confidence", item.confidence)):
+            if bound is not None and math.isnan(bound):
+                raise MechanismError(
+                    f"an estimate's {name} must be a number, got NaN from {item.method}; "
+                    "return None for no bound."
+                )
+    # An estimate's details only describe, so a gap in them is harmless; a number of a certificate or a
+    # witness is evidence.
+    data = _plain(
+        item.to_json(),
+        where=f"{type(item).__name__.lower()} {item.quantity}",
+        gaps=isinstance(item, Estimate),
+    )
+    written: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
+    return written
+
+
+def _plain(value: Any, *, where: str, gaps: bool) -> Any:
+    """``value`` as plain JSON data.
+
+    With ``gaps`` a float that is not finite becomes null, otherwise it is refused.
+    """
+    if value is None or isinstance(value, bool | str | int):
+        return value
+    if isinstance(value, np.generic | np.ndarray):
+        return _plain(value.tolist(), where=where, gaps=gaps)
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        if gaps:
+            return None
+        raise MechanismError(
+            f"{where} must hold finite numbers, got {value}; write an infinite bound as None."
+        )
+    if isinstance(value, list | tuple):
+        return [_plain(item, where=where, gaps=gaps) for item in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _plain(item, where=where, gaps=gaps) for key, item in value.items()}
+    raise MechanismError(
+        f"{where} must be made of numbers, strings, lists and string-keyed dicts, "
+        f"got {type(value).__name__}; convert it."
+    )
+
+
+def _confidence(
+    judgement: Judgement, evidence: Sequence[Evidence], estimates: Sequence[Estimate]
+) -> float | None:
+    """1 where the verdict rests on certificates or witnesses; otherwise the smallest confidence among the
+    estimates.
+    """
+    if not evidence:
+        return None
+    if judgement.strength in (Strength.PROVED, Strength.ACCOUNTED, Strength.WITNESS) or not estimates:
+        return 1.0
+    return float(min(item.confidence for item in estimates))
+
+
+def _samples(outcome: Outcome, estimates: Sequence[Estimate]) -> int:
+    return int(outcome.samples) or sum(int(item.samples) for item in estimates)

@@ -1,0 +1,230 @@
+"""The plan of a run: which rows, at which share of the error level, and the key under which a resumed run
+finds each again.
+
+The error level is controlled over the whole run: the rows of all suites that the command line names share
+``alpha`` by weight, a row gets ``alpha * weight / (sum of weights)``. Rows that ``-k`` leaves out keep their
+share, so that a row run alone gives the same result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpaudit.errors import InvalidParameterError
+from dpaudit.runner.process import Pool, WorkerDiedError, WorkerHungError
+from dpaudit.runner.select import quote_id, selector
+from dpaudit.runner.stamps import commit_of, library_versions, platform_name, source_hash, tool_hash
+from dpaudit.runner.targets import SuiteFile, find_suites
+
+__all__ = ["TIMEOUTS", "LoadedSuite", "Plan", "PlannedRow", "Settings", "load_suites", "plan_run"]
+
+#: Seconds of wall clock that one row may take, by profile, where --timeout does not say.
+TIMEOUTS = {"quick": 900.0, "full": 4 * 3600.0, "paper": 48 * 3600.0}
+
+#: Seconds that importing one suite may take.
+IMPORT_SECONDS = 120.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What the command line sets.
+
+    ``alpha`` is the family-wise error level in (0, 1), ``timeout`` in seconds a row.
+    """
+
+    profile: str = "quick"
+    alpha: float = 0.05
+    seed: int = 0
+    jobs: int = 1
+    timeout: float | None = None
+    require: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.profile not in TIMEOUTS:
+            raise InvalidParameterError(
+                f"the profile must be one of {sorted(TIMEOUTS)}, got {self.profile!r}; choose one."
+            )
+        if not 0 < self.alpha < 1:
+            raise InvalidParameterError(
+                f"alpha must be strictly between 0 and 1, got {self.alpha}; pass an error level such as 0.05."
+            )
+        if not 0 <= self.seed < 2**63:
+            raise InvalidParameterError(
+                f"the seed must be an integer from 0 to 2^63 - 1, got {self.seed}; pass another."
+            )
+        if self.jobs < 1:
+            raise InvalidParameterError(
+                f"jobs must be 1 or more, got {self.jobs}; pass the number of processes."
+            )
+        if self.timeout is not None and not (self.timeout > 0 and math.isfinite(self.timeout)):
+            raise InvalidParameterError(
+                f"the timeout must be a positive number of seconds, got {self.timeout}; pass one such as 600."
+            )
+        if self.require not in (None, "proved", "accounted"):
+            raise InvalidParameterError(
+                f"require must be proved or accounted, got {self.require!r}; choose one or leave it out."
+            )
+
+    @property
+    def row_seconds(self) -> float:
+        """Seconds of wall clock that one row may take."""
+        return self.timeout or TIMEOUTS[self.profile]
+
+
+@dataclass(frozen=True)
+class LoadedSuite:
+    """A suite file and what it says of itself (``description``, from the worker that imported it)."""
+
+    file: SuiteFile
+    description: dict[str, Any]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self.description["rows"]
+        return rows
+
+
+@dataclass(frozen=True)
+class PlannedRow:
+    """One row to run: its ``description``, its share ``alpha`` of the error level, its resume ``key`` and its
+    ``reproduce`` command.
+    """
+
+    suite: LoadedSuite
+    description: dict[str, Any]
+    alpha: float
+    key: str
+    reproduce: str
+
+    @property
+    def id(self) -> str:
+        row_id: str = self.description["id"]
+        return row_id
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The suites as the report lists them, their rows in order, and the claims that nothing can check."""
+
+    suites: list[dict[str, Any]]
+    unchecked: list[dict[str, str]]
+    rows: list[PlannedRow]
+
+
+def load_suites(paths: Sequence[str], pool: Pool) -> list[LoadedSuite]:
+    """Import the suites that ``paths`` name, each in a worker of its root.
+
+    Raises ``InvalidParameterError`` where one does not import.
+    """
+    return [LoadedSuite(file, _load(file, pool)) for file in find_suites(paths)]
+
+
+def _load(file: SuiteFile, pool: Pool) -> dict[str, Any]:
+    worker = pool.take(file.root)
+    try:
+        answer = worker.ask(
+            {"do": "load", "path": str(file.path), "module": file.module}, timeout=IMPORT_SECONDS
+        )
+    except (WorkerDiedError, WorkerHungError) as error:
+        pool.drop(worker)
+        reason = str(error).removesuffix("; raise --timeout")
+        raise InvalidParameterError(
+            f"a suite must import, {file.label} did not: the import {reason}. Correct the suite."
+        ) from None
+    pool.give(worker)
+    if "failed" in answer:
+        raise InvalidParameterError(
+            f"a suite must import, {file.label} did not: {answer['failed']}. "
+            f"Correct the suite.\n{answer['traceback']}"
+        )
+    return answer
+
+
+def plan_run(paths: Sequence[str], settings: Settings, pool: Pool, *, select: str | None = None) -> Plan:
+    """Load suites and plan their rows.
+
+    Raises ``InvalidParameterError`` for a bad path, suite or expression, or where no row is left.
+    """
+    matches = selector(select) if select is not None else None
+    loaded = load_suites(paths, pool)
+    total = _total_weight(loaded)
+    hashes = {suite.file.path: source_hash(suite.file) for suite in loaded}
+    rows = [
+        _planned(
+            suite, row, settings, share=row["weight"] / total, sha256=hashes[suite.file.path], paths=paths
+        )
+        for suite in loaded
+        for row in suite.rows
+        if matches is None or matches(row["id"])
+    ]
+    if not rows:
+        count = sum(len(suite.rows) for suite in loaded)
+        found = f"none of the {count} rows matches -k {select!r}" if count else "the suites have no rows"
+        raise InvalidParameterError(f"a run must have at least one row, {found}; see `dpaudit list`.")
+    papers = {suite.file.path: suite.description["paper"] for suite in loaded}
+    unchecked = [
+        {"paper": papers[suite.file.path], **item}
+        for suite in loaded
+        for item in suite.description["unchecked"]
+    ]
+    return Plan([_suite_entry(suite, hashes[suite.file.path]) for suite in loaded], unchecked, rows)
+
+
+def _total_weight(loaded: Sequence[LoadedSuite]) -> float:
+    for suite in loaded:
+        for row in suite.rows:
+            weight = row["weight"]
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
+                raise InvalidParameterError(
+                    f"{row['id']}: weight must be a positive number, got {weight!r}; correct the row."
+                )
+    return math.fsum(row["weight"] for suite in loaded for row in suite.rows)
+
+
+def _planned(
+    suite: LoadedSuite,
+    row: dict[str, Any],
+    settings: Settings,
+    *,
+    share: float,
+    sha256: str,
+    paths: Sequence[str],
+) -> PlannedRow:
+    alpha = settings.alpha * share
+    depends_on = [
+        *(suite.file.label, sha256, tool_hash(), row["id"]),
+        *(settings.seed, alpha, settings.profile),
+        *(library_versions(), platform_name()),
+    ]
+    key = hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()
+    command = [
+        "dpaudit",
+        "run",
+        *paths,
+        "-k",
+        quote_id(row["id"]),
+        "--seed",
+        str(settings.seed),
+        f"--{settings.profile}",
+    ]
+    if settings.alpha != 0.05:
+        command += ["--alpha", repr(settings.alpha)]
+    return PlannedRow(suite, row, alpha, key, shlex.join(command))
+
+
+def _suite_entry(suite: LoadedSuite, sha256: str) -> dict[str, Any]:
+    commit, modified = commit_of(suite.file)
+    description = {name: suite.description[name] for name in ("paper", "title", "reference")}
+    return {
+        "suite": suite.file.label,
+        **description,
+        "sha256": sha256,
+        "commit": commit,
+        "modified": modified,
+    }

@@ -1,0 +1,162 @@
+"""Where a result comes from: source hashes, the suite's commit, and the versions of what computed it.
+
+``source_hash`` follows the import statements of a suite (those inside functions too) to every file below the
+suite's root, so that a change in a mechanism re-runs the audits that use it. dpaudit itself has a hash of its
+own. What a suite imports by a computed name is not seen.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import platform
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import dpaudit
+from dpaudit.errors import InvalidParameterError
+from dpaudit.runner.targets import SuiteFile
+
+__all__ = ["commit_of", "library_versions", "now", "platform_name", "source_hash", "tool_hash"]
+
+LIBRARIES = ("numpy", "scipy", "python-flint")
+
+#: Seconds that one question to git may take; beyond that the report goes without the answer.
+GIT_PATIENCE = 10
+
+
+def now() -> str:
+    """The time in UTC, ISO 8601, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def platform_name() -> str:
+    """The operating system and the processor family: floats may differ between two of them."""
+    return f"{platform.system()} {platform.machine()}"
+
+
+def library_versions() -> dict[str, str | None]:
+    """Versions of the numeric libraries; ``None`` for one that is not installed."""
+    return {name: _version(name) for name in LIBRARIES}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+@cache
+def tool_hash() -> str:
+    """SHA-256 over dpaudit's own source files (not the papers that ride along)."""
+    package = Path(dpaudit.__file__).parent
+    paths = [
+        path
+        for path in package.rglob("*")
+        if path.suffix in (".py", ".json") and "_reference" not in path.parts[len(package.parts) :]
+    ]
+    return _hash_files(paths, below=package)
+
+
+def source_hash(suite: SuiteFile) -> str:
+    """SHA-256 over the suite file and every file below its root that it imports, directly or not."""
+    seen: set[Path] = set()
+    waiting = [suite.path]
+    while waiting:
+        path = waiting.pop()
+        if path not in seen:
+            seen.add(path)
+            waiting.extend(_local_imports(path, suite.root))
+    return _hash_files(seen, below=suite.root)
+
+
+def _hash_files(paths: list[Path] | set[Path], *, below: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        content = _content(path)
+        digest.update(f"{path.relative_to(below).as_posix()}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+@cache
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidParameterError(
+            f"a source file must be readable, got {path} ({error.strerror}); check its permissions."
+        ) from error
+
+
+@cache
+def _local_imports(path: Path, root: Path) -> tuple[Path, ...]:
+    try:
+        tree = ast.parse(_content(path))
+    except (SyntaxError, ValueError):
+        return ()  # importing the suite will say what is wrong
+    here = path.parent.relative_to(root).parts
+    return tuple(
+        file
+        for name in _imported_names(tree, here)
+        if name[:1] != ("dpaudit",)
+        for file in _files_of(name, root)
+    )
+
+
+def _imported_names(tree: ast.AST, here: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (tuple(alias.name.split(".")) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = here[: len(here) - node.level + 1] if node.level else ()
+            base = start + tuple((node.module or "").split(".") if node.module else ())
+            yield base
+            yield from ((*base, alias.name) for alias in node.names)  # a name may be a submodule
+
+
+def _files_of(name: tuple[str, ...], root: Path) -> Iterator[Path]:
+    """The files below ``root`` that importing the dotted ``name`` runs: packages on the way, and the module
+    itself.
+    """
+    for length in range(1, len(name) + 1):
+        base = root.joinpath(*name[:length])
+        for path in (base / "__init__.py", base.with_name(base.name + ".py")):
+            if path.is_file():
+                yield path
+
+
+def commit_of(suite: SuiteFile) -> tuple[str | None, bool | None]:
+    """The commit of the repository that tracks the suite file, and whether its work tree differs.
+
+    ``(None, None)`` without one.
+    """
+    if _git(suite.path.parent, "ls-files", "--error-unmatch", "--", suite.path.name) is None:
+        return (
+            None,
+            None,
+        )  # no git, no repository, or a file that the repository does not know (a wheel inside .venv, say)
+    commit = _git(suite.path.parent, "rev-parse", "--verify", "HEAD")
+    changes = _git(suite.root, "status", "--porcelain", "--untracked-files=no", "--", ".")
+    return commit, None if commit is None or changes is None else bool(changes)
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=GIT_PATIENCE,
+            env=os.environ | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else None
