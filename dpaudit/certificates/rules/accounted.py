@@ -35,5 +35,7 @@ def _accounted(parameters: Parameters, premises: tuple[Guarantee, ...], setting:
     if len(set(sites)) != len(sites):
         raise parameters.fail(f"each class of sites must be listed once, got {sites}; merge the classes.")
     counts = ", ".join(f"{site} at most {count}" for site, count in zip(sites, touches, strict=True))
-    assumption = f"the program touches what is declared ({parameters.text('declared')}): releases per record: {counts}"
+    assumption = (
+        f"the program touches what is declared ({parameters.text('declared')}): releases per record: {counts}"
+    )
     return add_up(premises, touches).with_assumptions([assumption])

@@ -23,5 +23,7 @@ NAME = "discrete-laplace"
 def _discrete_laplace(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
     moved = sensitivity(parameters, "sensitivity", setting)
     if moved.denominator != 1:
-        raise parameters.fail(f"an integer query must have an integer sensitivity, got {moved}; round the query or use Laplace noise.")
+        raise parameters.fail(
+            f"an integer query must have an integer sensitivity, got {moved}; round the query or use Laplace noise."
+        )
     return Guarantee(pure=moved / parameters.positive("scale"))

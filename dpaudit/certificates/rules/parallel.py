@@ -43,7 +43,11 @@ def _parallel(parameters: Parameters, premises: tuple[Guarantee, ...], setting: 
     assumptions = []
     if by != "position":
         assumptions.append(f"the partition is a function of {by} only: {parameters.text('partition')}")
-    worst = [_largest([p.pure for p in premises]), _largest([p.gdp_squared for p in premises]), _largest([zcdp(p) for p in premises])]
+    worst = [
+        _largest([p.pure for p in premises]),
+        _largest([p.gdp_squared for p in premises]),
+        _largest([zcdp(p) for p in premises]),
+    ]
     pure, gdp_squared, rho = worst
     return Guarantee(
         pure=None if pure is None else factor * pure,

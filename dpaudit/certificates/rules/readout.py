@@ -42,10 +42,14 @@ def claimed_quantity(guarantee: Guarantee, claim: Claim) -> Fraction:
     elif isinstance(claim, ApproxDP):
         bounds = _delta(guarantee, exact(claim.epsilon))
     else:
-        raise CertificateError(f"a certificate must be for a privacy or an accounting claim, got {claim.type!r}; use other evidence.")
+        raise CertificateError(
+            f"a certificate must be for a privacy or an accounting claim, got {claim.type!r}; use other evidence."
+        )
     known = [bound for bound in bounds if bound is not None]
     if not known:
-        raise CertificateError(f"the tree must bound {claim.quantity} of a {claim.type} claim, and it does not; use a mechanism that has one.")
+        raise CertificateError(
+            f"the tree must bound {claim.quantity} of a {claim.type} claim, and it does not; use a mechanism that has one."
+        )
     return min(known)
 
 
@@ -114,7 +118,9 @@ def zcdp_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
     if rho == 0:
         return Fraction(0)
     best = ((epsilon + rho) / (2 * rho)).limit_denominator(10**6)
-    orders = [order for order in (best, best * Fraction(11, 10), best * Fraction(5, 4), Fraction(2)) if order > 1]
+    orders = [
+        order for order in (best, best * Fraction(11, 10), best * Fraction(5, 4), Fraction(2)) if order > 1
+    ]
     return min(_renyi_delta(rho * order, epsilon, order) for order in orders)
 
 

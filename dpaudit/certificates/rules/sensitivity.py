@@ -30,7 +30,9 @@ def sensitivity(parameters: Parameters, name: str, setting: Setting) -> Fraction
     if low > high:
         raise query.fail(f"lower must be at most upper, got {low} and {high}; swap them.")
     if setting.adjacency is None or setting.unit is not Unit.EVENT:
-        raise query.fail("a sum's sensitivity is derived per event under an adjacency; state the number for other claims.")
+        raise query.fail(
+            "a sum's sensitivity is derived per event under an adjacency; state the number for other claims."
+        )
     if setting.adjacency is Adjacency.REPLACE_ONE:
         return high - low
     return max(abs(low), abs(high))

@@ -1,0 +1,163 @@
+"""Verifying a report from the file alone: every certificate, every witness, every verdict.
+
+For each result the claim is read back, the kernel re-derives every certificate, every witness is re-computed from its laws and values, and the
+verdict is judged anew from the evidence. A bound, parameter, rule, value or claim that was changed makes a finding fail, with the reason.
+Estimates are not re-run: they are statistics of a program that the file does not hold.
+
+The file is untrusted. Nothing that it names is imported or executed, and whatever goes wrong with one piece becomes a finding about that piece.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dpaudit import ball, exact
+from dpaudit.certificates import kernel, rules, terms
+from dpaudit.certificates.witnesses import recompute
+from dpaudit.claims import Claim, claim_from_json
+from dpaudit.errors import BrokenReportError, DpauditError
+from dpaudit.evidence import Certificate, Evidence, Witness, evidence_from_json
+from dpaudit.verdicts import Judgement, VerdictKind, judge
+
+__all__ = ["Finding", "Progress", "trusted_lines", "verify_report", "verify_result"]
+
+MAX_RESULTS = 100_000
+
+#: Called with (results done, results in all, id of the last one).
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was checked: the result's ``id``, whether it holds, ``what`` it is, and the ``reason``."""
+
+    id: str
+    ok: bool
+    what: str
+    reason: str
+
+
+def verify_report(report: dict[str, Any], *, progress: Progress | None = None) -> list[Finding]:
+    """Check every result of a JSON report; the report holds if every finding is ``ok``.
+
+    Raises ``BrokenReportError`` if there is no list of results to check.
+    """
+    results = report.get("results") if isinstance(report, dict) else None
+    if not isinstance(results, list) or len(results) > MAX_RESULTS:
+        raise BrokenReportError(
+            f"a report must have a list of at most {MAX_RESULTS} results; write it with dpaudit run."
+        )
+    findings: list[Finding] = []
+    for number, result in enumerate(results, start=1):
+        findings.extend(verify_result(result))
+        if progress is not None:
+            progress(number, len(results), _id_of(result))
+    return findings + _duplicates(results)
+
+
+def verify_result(result: Any) -> list[Finding]:
+    """Check one result: its claim, its certificates and witnesses, and its verdict."""
+    name = _id_of(result)
+    try:
+        claim = claim_from_json(result["claim"])
+        evidence = [evidence_from_json(item) for item in result["evidence"]]
+    except Exception as error:  # whatever an edited file provokes is a finding, not a crash
+        return [Finding(name, False, "claim and evidence", _reason(error))]
+    findings = [_checked(name, item, claim) for item in evidence if isinstance(item, Certificate | Witness)]
+    return [*findings, _verdict(name, result, claim, evidence)]
+
+
+def _checked(name: str, item: Certificate | Witness, claim: Claim) -> Finding:
+    what = "certificate" if isinstance(item, Certificate) else f"witness ({item.form})"
+    try:
+        if isinstance(item, Certificate):
+            bound: Fraction | None = kernel.check(item, claim)
+        else:
+            bound = recompute(item, claim)
+    except Exception as error:  # see above
+        return Finding(name, False, what, _reason(error))
+    relation = "at most" if isinstance(item, Certificate) else "at least"
+    return Finding(
+        name,
+        True,
+        what,
+        f"{claim.quantity} is {relation} {'infinite' if bound is None else f'{float(bound):.9g}'}",
+    )
+
+
+def _verdict(name: str, result: dict[str, Any], claim: Claim, evidence: list[Evidence]) -> Finding:
+    """The verdict and the numbers beside it must be what the judge makes of the evidence."""
+    try:
+        alpha = result.get("alpha")
+        judgement = judge(claim, evidence, obstacles=result.get("obstacles", []), alpha=alpha)
+        problems = list(_disagreements(result, judgement))
+    except Exception as error:  # see above
+        return Finding(name, False, "verdict", _reason(error))
+    if problems:
+        return Finding(name, False, "verdict", "; ".join(problems))
+    return Finding(name, True, "verdict", f"{result['verdict']} ({result['strength']})")
+
+
+def _disagreements(result: dict[str, Any], judgement: Judgement) -> Iterator[str]:
+    if result["verdict"] == VerdictKind.CRASHED.value and not result["evidence"]:
+        return  # the row crashed before it had evidence: nothing is claimed
+    for field, expected in (("verdict", judgement.verdict.value), ("strength", judgement.strength.value)):
+        if result[field] != expected:
+            yield f"the {field} must be {expected!r} on this evidence, got {result[field]!r}"
+    for field, bound in (("lower", judgement.lower), ("upper", judgement.upper)):
+        if not _agrees(result[field], bound):
+            yield f"the {field} bound must be {_shown(bound)} on this evidence, got {result[field]!r}"
+        written = result.get(f"{field}_exact")
+        if f"{field}_exact" in result and written != (None if bound is None else str(bound)):
+            yield f"{field}_exact must be that of the evidence, got {str(written)[:60]!r}"
+    if not _agrees(result["slack"], None if judgement.slack is None else Fraction(judgement.slack)):
+        yield f"the slack must be {judgement.slack!r} on this evidence, got {result['slack']!r}"
+    if "as_expected" in result and result["as_expected"] != (result["verdict"] == result["expect"]):
+        yield f"as_expected must say whether {result['verdict']!r} is the expected {result['expect']!r}, got {result['as_expected']!r}"
+
+
+def _agrees(written: Any, bound: Fraction | None) -> bool:
+    """Whether a float of the report is the bound, up to the rounding of one float."""
+    if written is None or bound is None:
+        return written is None and bound is None
+    if isinstance(written, bool) or not isinstance(written, int | float) or not math.isfinite(written):
+        return False
+    return abs(Fraction(written) - bound) <= Fraction(math.ulp(float(written)))
+
+
+def _shown(bound: Fraction | None) -> str:
+    return "none" if bound is None else f"{float(bound):.17g}"
+
+
+def _id_of(result: Any) -> str:
+    return str(result.get("id", "?"))[:200] if isinstance(result, dict) else "?"
+
+
+def _reason(error: Exception) -> str:
+    """The message of an error of ours; for any other, its type too."""
+    text = str(error) if isinstance(error, DpauditError) else f"{type(error).__name__}: {error}"
+    return text[:2000]
+
+
+def _duplicates(results: list[Any]) -> list[Finding]:
+    seen: set[str] = set()
+    again = {name for name in map(_id_of, results) if name in seen or seen.add(name)}  # type: ignore[func-returns-value]
+    return [
+        Finding(name, False, "id", "an id must be used once in a report, it is used again")
+        for name in sorted(again)
+    ]
+
+
+def trusted_lines() -> dict[str, int]:
+    """Lines of code that a certificate's truth rests on, by group: the kernel, its rules, and the numbers below them."""
+    here = {"kernel": [kernel.__file__, terms.__file__], "numbers": [ball.__file__, exact.__file__]}
+    files = {group: [Path(str(name)) for name in names] for group, names in here.items()}
+    files["rules"] = sorted(Path(str(rules.__file__)).parent.glob("*.py"))
+    return {
+        group: sum(len(path.read_text().splitlines()) for path in paths) for group, paths in files.items()
+    }

@@ -1,0 +1,333 @@
+"""Witnesses: writing them, and re-computing their loss in balls from the recorded laws and values alone.
+
+Three forms. In each, site names only label; what counts are laws, values and who sees them.
+
+``transcript``: sites that the view sees, each with its law on both sides and the value that came out (or a channel session: kernel, queries
+on both sides, outcomes). The loss is the sum of log p(value) - log p'(value). Sites whose law is the same on both sides contribute nothing and are left out.
+
+``leak``: such sites as a common prefix, possible on both sides, and then something shown that the neighbour shows differently or not at all: an
+event of positive probability on one side and 0 on the other. The loss is infinite, the bound ``None``.
+
+``mixture``: hidden draws summed out. For each event (a sequence of shown values) each side has a tree of its hidden draws and shown sites.
+The recorded side is bounded from below by the branches listed, the neighbour's from above: hidden mass that no branch lists counts
+in full. For a pure claim the loss is the log-ratio; for an (epsilon, delta) claim it is the sum over the events (distinct, so disjoint)
+of P - e^epsilon P'.
+
+What a file cannot show, and a replay of the program does (``dpaudit verify --suite``): that the laws are those of the program, that no site was left out,
+and that near a forced value of a continuous law the program takes the same branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import dpaudit.laws  # noqa: F401  # importing it registers every law that a witness may name
+from dpaudit.ball import arb, lower_exact, precision
+from dpaudit.certificates.mixtures import mixture_bound
+from dpaudit.claims import Accounting, ApproxDP, Claim, PrivacyClaim, PureDP
+from dpaudit.errors import CertificateError
+from dpaudit.evidence import Witness
+from dpaudit.exact import decode_value, encode_value
+from dpaudit.laws.base import BaseMeasure, Law, law_from_json
+from dpaudit.views import EVERYTHING, Audience, Principal, View
+
+__all__ = [
+    "WitnessSession",
+    "WitnessSite",
+    "leak_body",
+    "recompute",
+    "transcript_body",
+]
+
+#: Working precision: offsets and values are dyadic, so this leaves an enclosure far below any margin.
+BITS = 256
+
+MAX_SITES = 100_000
+LEAKS = ("value", "missing", "extra", "shape")
+ORIGINS = ("sampled", "forced", "enumerated")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WitnessSite:
+    """One random site of a transcript: who sees it, its law on both inputs, and the value that came out."""
+
+    site: str
+    to: Audience
+    law: Law
+    law_neighbour: Law
+    value: Any
+
+    def swapped(self) -> WitnessSite:
+        """The same site with the roles of the two inputs exchanged."""
+        return replace(self, law=self.law_neighbour, law_neighbour=self.law)
+
+    def log_densities(self) -> tuple[Any, Any]:
+        """Balls for log p(value) and log p'(value)."""
+        return self.law.logp_ball(self.value), self.law_neighbour.logp_ball(self.value)
+
+    def loss_ball(self) -> Any:
+        """An enclosure of log p(value) - log p'(value)."""
+        here, there = self.log_densities()
+        return here - there
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "site": self.site,
+            "to": sorted(p.name for p in self.to),
+            "law": self.law.to_json(),
+            "law_neighbour": self.law_neighbour.to_json(),
+            "value": encode_value(self.value),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> WitnessSite:
+        return cls(
+            site=str(data["site"]),
+            to=_audience(data["to"]),
+            law=law_from_json(data["law"]),
+            law_neighbour=law_from_json(data["law_neighbour"]),
+            value=decode_value(data["value"]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WitnessSession:
+    """One session with an interactive channel: its kernel and queries on both inputs, and the outcomes, which have one joint law."""
+
+    site: str
+    to: Audience
+    kernel: Any
+    kernel_neighbour: Any
+    queries: Sequence[Any]
+    queries_neighbour: Sequence[Any]
+    outcomes: Sequence[Any]
+
+    def swapped(self) -> WitnessSession:
+        """The same session with the roles of the two inputs exchanged."""
+        return replace(
+            self,
+            kernel=self.kernel_neighbour,
+            kernel_neighbour=self.kernel,
+            queries=self.queries_neighbour,
+            queries_neighbour=self.queries,
+        )
+
+    def log_densities(self) -> tuple[Any, Any]:
+        """Balls for the joint log-density of the outcomes on both inputs."""
+        outcomes = tuple(self.outcomes)
+        return (
+            self.kernel.log_joint_ball(tuple(self.queries), outcomes),
+            self.kernel_neighbour.log_joint_ball(tuple(self.queries_neighbour), outcomes),
+        )
+
+    def loss_ball(self) -> Any:
+        """An enclosure of the log-ratio of the joint densities."""
+        here, there = self.log_densities()
+        return here - there
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "site": self.site,
+            "to": sorted(p.name for p in self.to),
+            "kernel": self.kernel.to_json(),
+            "kernel_neighbour": self.kernel_neighbour.to_json(),
+            "queries": [encode_value(q) for q in self.queries],
+            "queries_neighbour": [encode_value(q) for q in self.queries_neighbour],
+            "outcomes": [encode_value(o) for o in self.outcomes],
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> WitnessSession:
+        from dpaudit.laws.channels import kernel_from_json  # only transcripts with channels need it
+
+        session = cls(
+            site=str(data["site"]),
+            to=_audience(data["to"]),
+            kernel=kernel_from_json(data["kernel"]),
+            kernel_neighbour=kernel_from_json(data["kernel_neighbour"]),
+            queries=[decode_value(q) for q in data["queries"]],
+            queries_neighbour=[decode_value(q) for q in data["queries_neighbour"]],
+            outcomes=[decode_value(o) for o in data["outcomes"]],
+        )
+        if not len(session.queries) == len(session.queries_neighbour) == len(session.outcomes):
+            raise CertificateError(
+                f"site {session.site!r}: queries and outcomes must be equally many on both sides; re-create the witness."
+            )
+        return session
+
+
+AnySite = WitnessSite | WitnessSession
+
+
+def transcript_body(sites: Iterable[AnySite], *, view: View) -> dict[str, Any]:
+    """The body of a ``transcript`` witness: sites in order, all seen by ``view``."""
+    return {"view": view.to_json(), "sites": [site.to_json() for site in sites]}
+
+
+def leak_body(
+    sites: Iterable[AnySite],
+    *,
+    what: str,
+    recorded: Any,
+    neighbour: Any,
+    view: View,
+    to: Audience | None = None,
+) -> dict[str, Any]:
+    """The body of a ``leak`` witness: the moved sites before it, then what either input shows (``None`` where nothing is shown).
+
+    ``to`` is the audience of the leaking site; where it is given, the reader checks that the view sees it.
+    """
+    leak: dict[str, Any] = {
+        "what": what,
+        "recorded": encode_value(recorded),
+        "neighbour": encode_value(neighbour),
+    }
+    if to is not None:
+        leak["to"] = sorted(p.name for p in to)
+    return {**transcript_body(sites, view=view), "leak": leak}
+
+
+def recompute(witness: Witness, claim: Claim) -> Fraction | None:
+    """Re-compute a witness against ``claim``: a lower bound on its quantity, ``None`` for an infinite one.
+
+    Raises ``CertificateError``, with the reason, if the witness is malformed, is for another view or quantity, rests on something that the view
+    does not see, states a larger bound than the recorded laws and values give, or is of a form that cannot speak about the claim.
+    """
+    if not isinstance(claim, PrivacyClaim | Accounting):
+        raise CertificateError(
+            f"a witness must be for a privacy or an accounting claim, got {claim.type!r}; use an estimate."
+        )
+    if witness.quantity != claim.quantity:
+        raise CertificateError(
+            f"the witness must bound the claim's quantity {claim.quantity!r}, got {witness.quantity!r}; write it for the claim."
+        )
+    if witness.origin not in ORIGINS:
+        raise CertificateError(
+            f"a witness's origin must be one of {ORIGINS}, got {witness.origin!r}; re-create it."
+        )
+    view = claim.view if isinstance(claim, PrivacyClaim) else EVERYTHING
+    stated = View.from_json(witness.body["view"])
+    if stated != view:
+        raise CertificateError(
+            f"the witness must be in the claim's view ({view}), got {stated}; write it for the claim."
+        )
+    with precision(BITS):
+        if witness.form == "mixture":
+            found = mixture_bound(witness.body["events"], claim, view)
+        else:
+            found = _transcript_bound(witness, claim, view)
+    if found is not None and (witness.bound is None or witness.bound > found):
+        stated_bound = "infinity" if witness.bound is None else f"{float(witness.bound):.17g}"
+        raise CertificateError(
+            f"the stated bound must be at most the re-computed one, {float(found):.17g}, got {stated_bound}; the witness claims too much."
+        )
+    return found
+
+
+def _transcript_bound(witness: Witness, claim: Claim, view: View) -> Fraction | None:
+    if not isinstance(claim, PureDP | Accounting) and witness.form != "leak":
+        raise CertificateError(
+            f"one transcript never refutes a {claim.type} claim: the event may be too rare to matter; sum events out (form 'mixture')."
+        )
+    sites = _read_sites(witness.body["sites"], view)
+    if witness.origin != "sampled":
+        for site in sites:
+            _require_positive_box(site)
+    if witness.form == "leak":
+        _require_leak(sites, witness.body["leak"], claim, view)
+        return None
+    if witness.form != "transcript":
+        raise CertificateError(
+            f"a witness's form must be transcript, leak or mixture, got {witness.form!r}; re-create it."
+        )
+    total = arb(0)
+    for site in sites:
+        total += site.loss_ball()
+    if total.is_finite():
+        return lower_exact(total)
+    if total > 0:  # +inf: the outcome is impossible on the neighbour
+        return None
+    raise CertificateError(
+        f"the loss must be a number or +infinity, got {total}; the outcome is impossible on the recorded side."
+    )
+
+
+def _read_sites(data: Any, view: View) -> list[AnySite]:
+    if not isinstance(data, list) or len(data) > MAX_SITES:
+        raise CertificateError(f"a witness's sites must be a list of at most {MAX_SITES}; re-create it.")
+    sites: list[AnySite] = [
+        WitnessSession.from_json(item) if "kernel" in item else WitnessSite.from_json(item) for item in data
+    ]
+    for site in sites:
+        if not view.sees(site.to):
+            raise CertificateError(
+                f"site {site.site!r} must be seen by the view {view}, it goes to {sorted(map(str, site.to))}; leave it out or sum it out."
+            )
+        if isinstance(site, WitnessSite) and site.law.base_measure is not site.law_neighbour.base_measure:
+            raise CertificateError(
+                f"site {site.site!r}: both laws must be of one kind (density or probabilities), they differ; write it as a leak."
+            )
+    return sites
+
+
+def _require_leak(sites: Sequence[AnySite], leak: dict[str, Any], claim: Claim, view: View) -> None:
+    """An event that is possible on one side only has an infinite log-ratio and Renyi divergence, and no finite mu; its delta may be small."""
+    if isinstance(claim, ApproxDP):
+        raise CertificateError(
+            "a leak refutes an approx-dp claim only by its probability; sum the event out (form 'mixture')."
+        )
+    if "to" in leak and not view.sees(_audience(leak["to"])):
+        raise CertificateError(
+            f"a leak must be seen by the view {view}, it goes to {leak['to']}; it is no witness in this view."
+        )
+    for site in sites:
+        here, there = site.log_densities()
+        if not (here.is_finite() and there.is_finite()):
+            raise CertificateError(
+                f"site {site.site!r} before a leak must be possible on both sides, log-densities {here} and {there}; cut it before."
+            )
+    what, recorded, neighbour = leak["what"], leak["recorded"], leak["neighbour"]
+    if what not in LEAKS:
+        raise CertificateError(f"a leak must be one of {LEAKS}, got {what!r}; re-create the witness.")
+    decode_value(recorded)
+    decode_value(neighbour)
+    if what in ("value", "shape") and recorded == neighbour:
+        raise CertificateError(
+            f"a leak must show different things on the two sides, both show {str(recorded)[:60]}; there is no leak."
+        )
+
+
+def _require_positive_box(site: AnySite) -> None:
+    """A forced value of a continuous law counts only where both densities are positive around it (then the loss is continuous there)."""
+    if isinstance(site, WitnessSession) or site.law.base_measure is not BaseMeasure.LEBESGUE:
+        if not site.log_densities()[0] > arb("-inf"):
+            raise CertificateError(
+                f"site {site.site!r}: a forced outcome must be possible, it has probability 0; force another one."
+            )
+        return
+    for value in (_nudged(site.value, -1), _nudged(site.value, 1)):
+        here, there = site.law.logp_ball(value), site.law_neighbour.logp_ball(value)
+        if not (here.is_finite() and there.is_finite()):
+            raise CertificateError(
+                f"site {site.site!r}: a forced value must lie inside the support of both laws, got {site.value!r}; force another one."
+            )
+
+
+def _nudged(value: Any, direction: int) -> Any:
+    """The value moved by about one part in a billion."""
+    moved = np.asarray(value, dtype=float)
+    moved = moved + direction * 2.0**-30 * np.maximum(1.0, np.abs(moved))
+    return moved if moved.shape else float(moved)
+
+
+def _audience(names: Any) -> Audience:
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise CertificateError(
+            f"a site's audience must be a list of names, got {str(names)[:60]!r}; re-create the witness."
+        )
+    return frozenset(Principal(name) for name in names)
