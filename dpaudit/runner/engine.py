@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from dpaudit.reports.document import check_result
 from dpaudit.runner.plan import LoadedSuite, PlannedRow, Settings
 from dpaudit.runner.process import Pool, Worker, WorkerDiedError, WorkerHungError
 
-__all__ = ["execute"]
+__all__ = ["execute", "is_accepted"]
 
 #: Hash seeds and global seeds of the two fresh processes; the ordinary workers have 0.
 FRESH_SEEDS = (1, 2)
@@ -218,7 +218,6 @@ def _merge(row: PlannedRow, finding: dict[str, Any], answer: Answer, settings: S
         name: row.description[name]
         for name in ("id", "title", "kind", "view", "claim", "expect", "source", "quantity", "claimed")
     }
-    as_expected = finding["verdict"] == about["expect"]
     return {
         **about,
         "paper": row.suite.description["paper"],
@@ -226,14 +225,16 @@ def _merge(row: PlannedRow, finding: dict[str, Any], answer: Answer, settings: S
         **finding,
         "alpha": row.alpha,
         "seconds": round(float(answer.get("seconds", 0.0)), 3),
-        "as_expected": as_expected,
-        "accepted": as_expected and _strong_enough(finding, kind=about["kind"], require=settings.require),
+        "as_expected": finding["verdict"] == about["expect"],
+        "accepted": is_accepted(finding | about, require=settings.require),
         "reproduce": row.reproduce,
     }
 
 
-def _strong_enough(finding: dict[str, Any], *, kind: str, require: str | None) -> bool:
-    """Whether a verified privacy row is as strong as ``--require`` asks; anything else always is."""
-    if require is None or kind != "privacy" or finding["verdict"] != "verified":
+def is_accepted(result: Mapping[str, Any], *, require: str | None) -> bool:
+    """Whether a result is as expected and, for a verified privacy row, as strong as ``--require`` asks."""
+    if result["verdict"] != result["expect"]:
+        return False
+    if require is None or result["kind"] != "privacy" or result["verdict"] != "verified":
         return True
-    return finding["strength"] in (("proved",) if require == "proved" else ("proved", "accounted"))
+    return result["strength"] in (("proved",) if require == "proved" else ("proved", "accounted"))

@@ -20,7 +20,7 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.runner.process import Pool, WorkerDiedError, WorkerHungError
 from dpaudit.runner.select import quote_id, selector
 from dpaudit.runner.stamps import commit_of, library_versions, platform_name, source_hash, tool_hash
-from dpaudit.runner.targets import SuiteFile, find_suites
+from dpaudit.runner.targets import SuiteFile, default_paths, find_suites
 
 __all__ = ["TIMEOUTS", "LoadedSuite", "Plan", "PlannedRow", "Settings", "load_suites", "plan_run"]
 
@@ -153,7 +153,8 @@ def plan_run(paths: Sequence[str], settings: Settings, pool: Pool, *, select: st
     """
     matches = selector(select) if select is not None else None
     loaded = load_suites(paths, pool)
-    total = _total_weight(loaded)
+    _check_ids(loaded)
+    total = math.fsum(row["weight"] for suite in loaded for row in suite.rows)
     hashes = {suite.file.path: source_hash(suite.file) for suite in loaded}
     rows = [
         _planned(
@@ -176,15 +177,16 @@ def plan_run(paths: Sequence[str], settings: Settings, pool: Pool, *, select: st
     return Plan([_suite_entry(suite, hashes[suite.file.path]) for suite in loaded], unchecked, rows)
 
 
-def _total_weight(loaded: Sequence[LoadedSuite]) -> float:
+def _check_ids(loaded: Sequence[LoadedSuite]) -> None:
+    owners: dict[str, str] = {}
     for suite in loaded:
         for row in suite.rows:
-            weight = row["weight"]
-            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
+            other = owners.setdefault(row["id"], suite.file.label)
+            if other != suite.file.label:
                 raise InvalidParameterError(
-                    f"{row['id']}: weight must be a positive number, got {weight!r}; correct the row."
+                    f"a row's id must be unique in a run, got {row['id']!r} in {other} and in "
+                    f"{suite.file.label}; put the paper's short name first, or run the suites one by one."
                 )
-    return math.fsum(row["weight"] for suite in loaded for row in suite.rows)
 
 
 def _planned(
@@ -203,16 +205,8 @@ def _planned(
         *(library_versions(), platform_name()),
     ]
     key = hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()
-    command = [
-        "dpaudit",
-        "run",
-        *paths,
-        "-k",
-        quote_id(row["id"]),
-        "--seed",
-        str(settings.seed),
-        f"--{settings.profile}",
-    ]
+    command = ["dpaudit", "run", *(paths or default_paths()), "-k", quote_id(row["id"])]
+    command += ["--seed", str(settings.seed), f"--{settings.profile}"]
     if settings.alpha != 0.05:
         command += ["--alpha", repr(settings.alpha)]
     return PlannedRow(suite, row, alpha, key, shlex.join(command))

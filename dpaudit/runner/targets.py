@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dpaudit.errors import InvalidParameterError
 
-__all__ = ["PAPERS", "SuiteFile", "bundled_audits", "find_suites"]
+__all__ = ["PAPERS", "SuiteFile", "bundled_audits", "default_paths", "find_suites"]
 
 #: The path that always means the suites that ship with dpaudit.
 PAPERS = "papers"
@@ -46,10 +46,15 @@ def find_suites(paths: Sequence[str]) -> list[SuiteFile]:
     ``InvalidParameterError`` for anything else.
     """
     found: dict[Path, SuiteFile] = {}
-    for path in paths or [AUDITS if Path(AUDITS).is_dir() else PAPERS]:
+    for path in paths or default_paths():
         for suite in _bundled() if path == PAPERS else _named(path):
             found.setdefault(suite.path, suite)
     return list(found.values())
+
+
+def default_paths() -> list[str]:
+    """What a command without a path means: the ``audits`` folder here, or ``papers`` where there is none."""
+    return [AUDITS if Path(AUDITS).is_dir() else PAPERS]
 
 
 def bundled_audits() -> Path:

@@ -12,6 +12,7 @@ import faulthandler
 import importlib.util
 import inspect
 import json
+import math
 import os
 import queue
 import random
@@ -193,6 +194,11 @@ def _describe_row(row: Row) -> dict[str, Any]:
             f"{row.id}: claim must be a dpaudit claim, got {type(row.claim).__name__}; "
             "pass PureDP(...) or another."
         )
+    weight = float(row.weight)
+    if not 0 < weight < math.inf:
+        raise InvalidParameterError(
+            f"{row.id}: weight must be a positive number, got {weight}; correct the row."
+        )
     view = getattr(row.claim, "view", None)
     return {
         "id": row.id,
@@ -204,7 +210,7 @@ def _describe_row(row: Row) -> dict[str, Any]:
         "claimed": rounded_down(row.claim.bound),
         "expect": row.expect,
         "source": str(row.source),
-        "weight": row.weight,
+        "weight": weight,
         "has_fingerprint": row.fingerprint is not None,
         "does": _documentation(row),
     }

@@ -1,0 +1,65 @@
+"""The command line.
+
+Exit codes: 0 all as expected, 1 a claim came out against expectation, 2 usage or configuration, 3 a crash.
+
+Every error that dpaudit raises on purpose becomes one message (constraint, value, next move) and exit code 2;
+only a bug in dpaudit itself shows a traceback, with exit code 3.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+import traceback
+from typing import IO, Any
+
+import click
+
+from dpaudit import __version__
+from dpaudit.cli.inspect import explain_command, list_command
+from dpaudit.cli.report import report_command, verify_command
+from dpaudit.cli.run import run_command
+from dpaudit.errors import DpauditError
+from dpaudit.reports.notation import clean
+
+__all__ = ["main"]
+
+USAGE, CRASHED = 2, 3
+
+
+class _Refused(click.ClickException):
+    """A DpauditError as click shows it; its text may quote a file that is not to be trusted."""
+
+    exit_code = USAGE
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(f"Error: {clean(self.message)}", err=True)
+
+
+class _Group(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except DpauditError as error:
+            raise _Refused(str(error)) from error
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+                raise  # the reader of a pipe went away: click ends quietly
+            traceback.print_exc()
+            click.echo("Error: dpaudit itself failed; please report the lines above.", err=True)
+            ctx.exit(CRASHED)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dpaudit")
+def main() -> None:
+    """State a privacy claim; get verified, refuted or inconclusive, with evidence to re-check."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without ≤ or ε shows ?, and the run goes on
+
+
+for command in (run_command, list_command, explain_command, report_command, verify_command):
+    main.add_command(command)

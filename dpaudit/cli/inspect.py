@@ -1,0 +1,129 @@
+"""``dpaudit list`` and ``dpaudit explain``: what the suites claim, without running them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dpaudit.cli.console import make_console
+from dpaudit.errors import InvalidParameterError
+from dpaudit.reports.document import read_report
+from dpaudit.reports.notation import clean
+from dpaudit.reports.terminal import bounds_in_words, one_line, result_line
+from dpaudit.runner.plan import LoadedSuite, load_suites
+from dpaudit.runner.process import Pool
+
+__all__ = ["explain_command", "list_command"]
+
+
+@contextmanager
+def _loaded(paths: tuple[str, ...]) -> Iterator[list[LoadedSuite]]:
+    pool = Pool(1)
+    try:
+        yield load_suites(paths, pool)
+    finally:
+        pool.close()
+
+
+@click.command("list")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+def list_command(paths: tuple[str, ...]) -> None:
+    """List the rows of suites: id, kind, expected verdict, title."""
+    console = make_console()
+    with _loaded(paths) as suites:
+        for suite in suites:
+            about = suite.description
+            console.print(Text(f"{one_line(about['paper'])}: {one_line(about['title'])}", style="bold"))
+            table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+            for row in suite.rows:
+                table.add_row(*(Text(one_line(row[name])) for name in ("id", "kind", "expect", "title")))
+            console.print(table)
+            for item in about["unchecked"]:
+                console.print(
+                    Text(f"not checkable: {one_line(item['id'])}: {one_line(item['reason'])}", style="dim")
+                )
+
+
+@click.command("explain")
+@click.argument("row_id", metavar="ID")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option(
+    "--report", "report_path", type=click.Path(path_type=Path), help="Say also how this report decided it."
+)
+def explain_command(row_id: str, paths: tuple[str, ...], report_path: Path | None) -> None:
+    """Say what a row claims, where that is printed, what the row does, and how it was decided."""
+    console = make_console()
+    results = read_report(report_path)["results"] if report_path is not None else []
+    with _loaded(paths) as suites:
+        found = [
+            (suite, row)
+            for suite in suites
+            for row in suite.rows
+            if row["id"].casefold() == row_id.casefold()
+        ]
+        if not found:
+            names = [row["id"] for suite in suites for row in suite.rows]
+            close = ", ".join(difflib.get_close_matches(row_id, names, n=3, cutoff=0.3))
+            raise InvalidParameterError(
+                f"ID must be the id of a row, got {row_id!r}; "
+                + (f"did you mean {close}?" if close else "see `dpaudit list`.")
+            )
+        for suite, row in found:
+            _explain(console, suite, row)
+            for result in results:
+                if (result["suite"], result["id"]) == (suite.file.label, row["id"]):
+                    _explain_result(console, result)
+
+
+def _explain(console: Console, suite: LoadedSuite, row: Mapping[str, Any]) -> None:
+    console.print(Text(f"{one_line(row['id'])}: {one_line(row['title'])}", style="bold"))
+    facts = {
+        "claims": row["claim"]["in_words"],
+        "paper": ", ".join(filter(None, (suite.description["paper"], suite.description["reference"]))),
+        "source": row["source"],
+        "view": row["view"],
+        "kind": row["kind"],
+        "expected": row["expect"],
+        "suite": suite.file.label,
+    }
+    for name, value in facts.items():
+        if value:
+            console.print(Text.assemble((f"  {name:<9}", "dim"), one_line(value)))
+    if row["does"]:
+        console.print(Text("\n" + "\n".join(f"  {line}" for line in clean(row["does"]).splitlines())))
+
+
+def _explain_result(console: Console, result: Mapping[str, Any]) -> None:
+    console.print()
+    console.print(result_line(result))
+    for title in ("reasons", "obstacles", "notes"):
+        for text in result[title]:
+            console.print(Text(f"  {title.removesuffix('s')}: {one_line(text)}"))
+    for item in result["evidence"]:
+        console.print(Text(f"  {_evidence(item)}"))
+    bounds = bounds_in_words(result)
+    if bounds:
+        console.print(Text(f"  bounds: {bounds}"))
+    console.print(Text(f"  again: {one_line(result['reproduce'])}", style="dim"))
+
+
+def _evidence(item: Mapping[str, Any]) -> str:
+    """One line on a piece of evidence: what kind, what it rests on."""
+    if item["evidence"] == "certificate":
+        assumptions = "; ".join(item["assumptions"]) or "nothing"
+        return one_line(f"certificate: {item['quantity']} <= {item['bound']}, assuming {assumptions}")
+    if item["evidence"] == "witness":
+        bound = "infinity" if item["bound"] is None else item["bound"]
+        return one_line(f"witness ({item['origin']}): {item['quantity']} >= {bound}: {item['description']}")
+    return one_line(
+        f"estimate: {item['quantity']} from {item['lower']} to {item['upper']} "
+        f"at confidence {item['confidence']:g}, {item['samples']} samples, {item['method']}: {item['scope']}"
+    )

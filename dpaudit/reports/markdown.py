@@ -1,0 +1,86 @@
+"""A report as a Markdown table, and the place in an existing file (a README) that such a table refreshes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dpaudit.errors import InvalidParameterError
+from dpaudit.reports.document import write_text
+from dpaudit.reports.notation import as_number, clean, distinct
+
+__all__ = ["BEGIN", "END", "escape", "markdown_table", "refresh"]
+
+BEGIN = "<!-- verdicts -->"
+END = "<!-- /verdicts -->"
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_HEAD = ("", "id", "claim", "verdict", "at least", "claimed", "at most")
+
+
+def escape(text: object) -> str:
+    """Foreign text as Markdown that shows exactly these characters, on one line, inside a table cell."""
+    line = " ".join(clean(text).split())
+    return re.sub("[&<>]", lambda match: _ENTITIES[match[0]], _SPECIAL.sub(r"\\\1", line))
+
+
+def markdown_table(report: Mapping[str, Any]) -> str:
+    """One table a paper, in the report's order, and under them what the run was."""
+    parts = []
+    for suite in report["suites"]:
+        rows = [result for result in report["results"] if result["suite"] == suite["suite"]]
+        if rows:
+            heading = " — ".join(escape(suite[name]) for name in ("paper", "title") if suite[name])
+            parts += [f"**{heading}**", "", _line(_HEAD), _line(["---"] * len(_HEAD)), *map(_row, rows), ""]
+    for item in report["unchecked"]:
+        parts.append(
+            f"- not checkable: {escape(item['id'])} ({escape(item['paper'])}): {escape(item['reason'])}"
+        )
+    parts += [""] if report["unchecked"] else []
+    run = f"profile {report['profile']}, seed {report['seed']}, family-wise error level {report['alpha']:g}"
+    state = "" if report["complete"] else "; the run was interrupted, this table is partial"
+    parts.append(f"dpaudit {escape(report['tool_version'])}, {run}{state}.")
+    return "\n".join(parts) + "\n"
+
+
+def _row(result: Mapping[str, Any]) -> str:
+    bounds = distinct(*(as_number(result[name]) for name in ("lower", "claimed", "upper")))
+    strength = "" if result["strength"] == "none" else f" / {result['strength']}"
+    verdict = f"{result['verdict']}{strength}" + (
+        "" if result["as_expected"] else f" (expected {result['expect']})"
+    )
+    mark = "✓" if result["accepted"] else "✗"
+    return _line(
+        [mark, *map(escape, (result["id"], result["title"])), f"**{verdict}**", *map(escape, bounds)]
+    )
+
+
+def _line(cells: list[str] | tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def refresh(path: Path, table: str) -> None:
+    """Write ``table`` to ``path``: between the markers of an existing file, or into a new file that has them.
+
+    Raises ``InvalidParameterError`` where the file exists and does not have each marker once, in order:
+    nothing is overwritten.
+    """
+    block = f"{BEGIN}\n{table}{END}"
+    if not path.exists():
+        write_text(path, f"{block}\n")
+        return
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidParameterError(
+            f"the Markdown file must be readable text, got {path}; name another file."
+        ) from error
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        raise InvalidParameterError(
+            f"an existing Markdown file must hold {BEGIN} and after it {END}, once each, got {path}; "
+            f"add the two lines where the table belongs, or name a new file."
+        )
+    write_text(path, text[: text.index(BEGIN)] + block + text[text.index(END) + len(END) :])

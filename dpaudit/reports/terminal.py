@@ -1,0 +1,200 @@
+"""A report on the terminal: one line a result as it comes with the time left, and tables from a finished
+report.
+
+Nothing from a suite is ever read as markup: every foreign text enters as ``rich.text.Text``, without control
+characters.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from dpaudit.reports.notation import as_number, clean, distinct, show
+
+__all__ = [
+    "COLOURS",
+    "LiveResults",
+    "bounds_in_words",
+    "duration",
+    "one_line",
+    "report_table",
+    "result_line",
+    "summary",
+]
+
+COLOURS = {"verified": "green", "refuted": "red", "inconclusive": "yellow", "crashed": "magenta"}
+
+Result = Mapping[str, Any]
+
+
+def one_line(text: object) -> str:
+    """Foreign text on one line, without anything that a terminal would act on."""
+    return " ".join(clean(text).split())
+
+
+def duration(seconds: float) -> str:
+    """A time span for a reader: ``0.4 s``, ``12 s``, ``3 min``, ``2.5 h``."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def bounds_in_words(result: Result) -> str:
+    """Both bounds and the claimed value: ``1.499 ≤ epsilon ≤ 1.5, claimed 1``.
+
+    Empty where a row has none of them.
+    """
+    numbers = [as_number(result[name]) for name in ("lower", "claimed", "upper")]
+    lower, claimed, upper = distinct(*numbers)
+    quantity = one_line(result["quantity"]) or "value"
+    parts = [f"{lower} ≤ "] if numbers[0] is not None else []
+    parts += [quantity] if numbers[0] is not None or numbers[2] is not None else []
+    parts += [f" ≤ {upper}"] if numbers[2] is not None else []
+    claim = f"claimed {quantity + ' ' if not parts else ''}{claimed}" if numbers[1] is not None else ""
+    return ", ".join(part for part in ("".join(parts), claim) if part)
+
+
+def _verdict(result: Result) -> Text:
+    colour = COLOURS[result["verdict"]]
+    text = Text(result["verdict"], style=f"bold {colour}")
+    if result["strength"] != "none":
+        text.append(f" / {result['strength']}", style=colour)
+    return text
+
+
+def _mark(result: Result) -> Text:
+    return Text("✓", style="green") if result["accepted"] else Text("✗", style="bold red")
+
+
+def result_line(result: Result, *, id_width: int = 0, place: str = "") -> Text:
+    """One result on one line; below it, where the result was not accepted, what was expected and why it is
+    not so.
+    """
+    text = Text.assemble(_mark(result), " ")
+    verdict = _verdict(result)
+    verdict.pad_right(max(0, 22 - len(verdict)))
+    text.append_text(verdict)
+    text.append(f" {one_line(result['id']):<{id_width}}", style="bold")
+    text.append(f"  {one_line(result['title'])}")
+    bounds = bounds_in_words(result)
+    text.append(f"  {bounds}" if bounds else "", style="cyan")
+    text.append(f"  {duration(result['seconds'])}{place}", style="dim")
+    for line in _objections(result):
+        text.append(f"\n    {line}", style="red" if not result["accepted"] else "dim")
+    return text
+
+
+def _objections(result: Result) -> list[str]:
+    reasons = [one_line(reason) for reason in result["reasons"]]
+    if result["accepted"]:
+        return []
+    if result["as_expected"]:
+        return [f"only {result['strength']}, and --require asks for more", *reasons]
+    return [f"expected {result['expect']}", *reasons]
+
+
+class LiveResults:
+    """Results as they come, with a progress bar and the time left on a terminal, or plain lines elsewhere.
+
+    The time left assumes that the rows to come take as long as those that are done. Use as a context manager.
+    """
+
+    def __init__(self, console: Console, *, total: int, id_width: int) -> None:
+        self._console = console
+        self._total = total
+        self._id_width = min(id_width, 36)
+        self._done = 0
+        self._started = time.monotonic()
+        columns = (
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}", markup=False),
+        )
+        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._progress.add_task("", total=total, left="")
+
+    def show(self, result: Result) -> None:
+        """Print one result and move on."""
+        self._done += 1
+        place = "" if self._console.is_terminal else f"  [{self._done}/{self._total}{self._left(', ')}]"
+        self._console.print(result_line(result, id_width=self._id_width, place=place), soft_wrap=True)
+        self._progress.update(self._task, completed=self._done, left=self._left(""))
+
+    def _left(self, before: str) -> str:
+        remaining = self._total - self._done
+        each = (time.monotonic() - self._started) / self._done
+        return f"{before}about {duration(each * remaining)} left" if remaining else ""
+
+    def __enter__(self) -> LiveResults:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+
+def report_table(report: Mapping[str, Any]) -> Table:
+    """The results of a report as one table, paper by paper in the report's order."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("", "verdict", "id", "claim", "bounds", "time"):
+        table.add_column(name, overflow="fold")
+    for result in report["results"]:
+        table.add_row(
+            _mark(result),
+            _verdict(result),
+            Text(one_line(result["id"]), style="bold"),
+            Text(one_line(result["title"])),
+            Text(bounds_in_words(result), style="cyan"),
+            Text(duration(result["seconds"]), style="dim"),
+        )
+    return table
+
+
+def summary(report: Mapping[str, Any]) -> Text:
+    """How many rows came out how, what was not accepted, and what nobody can check."""
+    results: Sequence[Result] = report["results"]
+    text = Text(f"{len(results)} rows: ")
+    for verdict, colour in COLOURS.items():
+        group = [result for result in results if result["verdict"] == verdict]
+        if group:
+            kinds = Counter(result["strength"] for result in group if result["strength"] != "none")
+            inside = (
+                f" ({', '.join(f'{count} {kind}' for kind, count in kinds.most_common())})" if kinds else ""
+            )
+            text.append(f"{len(group)} {verdict}{inside}  ", style=colour)
+    refused = [result for result in results if not result["accepted"]]
+    text.append(f"\n{len(results) - len(refused)} as expected", style="green" if not refused else "")
+    if refused:
+        text.append(f", {len(refused)} not: ", style="bold red")
+        text.append(", ".join(one_line(result["id"]) for result in refused), style="red")
+    if report["unchecked"]:
+        text.append(
+            f"\n{len(report['unchecked'])} claims cannot be checked by computation; the report says why"
+        )
+    if not report["complete"]:
+        text.append(
+            "\nthe run was interrupted: this report is partial (go on with --resume)", style="bold yellow"
+        )
+    slack = [
+        result for result in results if (as_number(result["slack"]) or 0) >= 2 and result["kind"] == "privacy"
+    ]
+    for result in slack:
+        factor = show(as_number(result["slack"]), digits=3, toward="down")
+        text.append(
+            f"\nslack: {one_line(result['id'])} is at least {factor} times more private than it claims",
+            "cyan",
+        )
+    return text

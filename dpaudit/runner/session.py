@@ -1,0 +1,97 @@
+"""A whole run: take what the journal already has, run the rest, and put the report together.
+
+Whatever ends the run early (Ctrl-C, a signal), the report holds the results that were finished, says that it
+is partial, and the journal has them all for ``--resume``.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dpaudit
+from dpaudit.reports.document import SCHEMA_VERSION, Journal, journal_path, read_journal
+from dpaudit.runner.engine import execute, is_accepted
+from dpaudit.runner.plan import Plan, PlannedRow, Settings
+from dpaudit.runner.process import Pool
+from dpaudit.runner.stamps import library_versions, now, platform_name, tool_hash
+
+__all__ = ["Session"]
+
+
+class Session:
+    """One run of a plan.
+
+    ``remaining`` are the rows that are still to run; ``run`` runs them, ``report`` may be called at any time.
+    """
+
+    def __init__(
+        self, plan: Plan, settings: Settings, *, report_path: Path, resume: bool, command: str
+    ) -> None:
+        """Read the journal beside ``report_path`` if ``resume``; ``command`` is the command line, for the
+        stamps.
+        """
+        self._plan = plan
+        self._settings = settings
+        self._journal = journal_path(report_path)
+        self._resume = resume
+        self._command = command
+        self._started = now()
+        self._finished: str | None = None
+        self._results = self._done_before() if resume else {}
+        self.remaining = [row for row in plan.rows if row.key not in self._results]
+
+    def _done_before(self) -> dict[str, dict[str, Any]]:
+        """Results of rows whose key is in the journal.
+
+        A crashed row may have been the machine's fault, and runs again.
+        """
+        found = read_journal(self._journal)
+        return {
+            row.key: self._current(row, found[row.key])
+            for row in self._plan.rows
+            if row.key in found and found[row.key]["verdict"] != "crashed"
+        }
+
+    def _current(self, row: PlannedRow, result: dict[str, Any]) -> dict[str, Any]:
+        """A journalled result with the two fields that depend on this command line and not on the row."""
+        accepted = is_accepted(result, require=self._settings.require)
+        return result | {"accepted": accepted, "reproduce": row.reproduce}
+
+    def run(self, pool: Pool, *, show: Callable[[dict[str, Any]], None]) -> None:
+        """Run the remaining rows; each result is on disk before ``show`` gets it.
+
+        A ``KeyboardInterrupt`` passes through.
+        """
+        with Journal(self._journal, keep=self._resume) as journal:
+            for row, result in execute(self.remaining, self._settings, pool):
+                self._results[row.key] = result
+                journal.append(row.key, result)
+                show(result)
+        self._finished = now()
+
+    def report(self) -> dict[str, Any]:
+        """The report on what is finished, results in the order of the suites."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "tool_version": dpaudit.__version__,
+            "profile": self._settings.profile,
+            "seed": self._settings.seed,
+            "alpha": self._settings.alpha,
+            "complete": self._finished is not None,
+            "require": self._settings.require,
+            "stamps": {
+                "started": self._started,
+                "finished": self._finished,
+                "command": self._command,
+                "python": platform.python_version(),
+                "platform": platform_name(),
+                "versions": library_versions(),
+                "tool_sha256": tool_hash(),
+            },
+            "suites": self._plan.suites,
+            "unchecked": self._plan.unchecked,
+            "results": [self._results[row.key] for row in self._plan.rows if row.key in self._results],
+        }
