@@ -1,0 +1,132 @@
+"""Running a black box: each call with its own limit, each chunk of calls with its own generator.
+
+A chunk is a fixed number of calls on one input. Its generator is spawned from the check's seed by (pair, block, input, chunk), so that the
+outputs do not depend on the number of workers. An exception is an outcome (``Failure``); a call that exceeds the wall-clock limit
+stops the check with ``MechanismError``, because an outcome must not depend on the machine's load.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import MechanismError
+from dpaudit.statistics.blocks import Failure
+
+__all__ = ["Chunk", "can_limit_time", "chunks_of"]
+
+#: Calls that share one generator: small enough to keep several workers busy, large enough to make its cost vanish.
+CALLS_PER_CHUNK = 16
+CALLS_PER_BATCH = 2**16
+
+
+class _TimeLimit(BaseException):
+    """Raised inside a call by the timer. Not an ``Exception``: a mechanism that catches all of these must not catch this."""
+
+
+def can_limit_time() -> bool:
+    """Whether a call can be interrupted here: only in the main thread, and only where the system has interval timers."""
+    return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+
+
+@contextmanager
+def _time_limit(seconds: float | None) -> Iterator[Callable[[bool], None]]:
+    """Give a function that starts (True) or stops (False) the timer. A timer that was running before is restored at the end."""
+    if seconds is None or not can_limit_time():
+        yield lambda running: None
+        return
+
+    def interrupt(signum: int, frame: object) -> None:
+        raise _TimeLimit
+
+    def switch(running: bool) -> None:
+        # It fires again every second, in case a bare `except` swallows the first interruption.
+        signal.setitimer(signal.ITIMER_REAL, seconds if running else 0.0, 1.0 if running else 0.0)
+
+    remaining = signal.setitimer(signal.ITIMER_REAL, 0.0)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        yield switch
+    finally:
+        switch(False)
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *remaining)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some calls of a mechanism on one input; calling it returns the outputs, as a list or (``batch``) as an array."""
+
+    mechanism: Callable[..., Any]
+    data: Any
+    calls: int
+    seed: np.random.SeedSequence
+    batch: bool
+    timeout: float | None
+
+    def __call__(self) -> Any:
+        rng = np.random.default_rng(self.seed)
+        with _time_limit(self.timeout) as timer:
+            if self.batch:
+                return self._checked_batch(self._one(timer, self.data, rng, self.calls))
+            return [self._one(timer, self.data, rng) for _ in range(self.calls)]
+
+    def _one(self, timer: Callable[[bool], None], *arguments: Any) -> Any:
+        try:
+            timer(True)
+            return self.mechanism(*arguments)
+        except _TimeLimit:
+            raise MechanismError(
+                f"a call must return within {self.timeout:g} s, this one did not; "
+                f"pass a larger timeout, or fix the loop that does not end."
+            ) from None
+        except (Exception, SystemExit) as error:
+            return Failure.of(error)
+        finally:
+            timer(False)
+
+    def _checked_batch(self, outputs: Any) -> Any:
+        if isinstance(outputs, Failure):
+            raise MechanismError(
+                f"a batched mechanism must return an array, it raised {outputs.symbol}: {outputs.reason}; "
+                f"pass batch=False to count exceptions call by call."
+            )
+        array = outputs if isinstance(outputs, np.ndarray) else np.asarray(outputs)
+        if array.ndim == 0 or len(array) != self.calls:
+            raise MechanismError(
+                f"a batched mechanism must return {self.calls} outputs along axis 0, got shape {array.shape}; "
+                f"use its third argument as the size."
+            )
+        return array
+
+
+def chunks_of(
+    mechanism: Callable[..., Any],
+    data: Any,
+    calls: int,
+    *,
+    seed: int,
+    key: tuple[int, ...],
+    batch: bool,
+    timeout: float | None,
+) -> list[Chunk]:
+    """Split ``calls`` calls on ``data`` into chunks, with generators spawned from ``seed`` by ``key`` and the chunk's number."""
+    size = CALLS_PER_BATCH if batch else CALLS_PER_CHUNK
+    starts = range(0, calls, size)
+    return [
+        Chunk(
+            mechanism,
+            data,
+            min(size, calls - start),
+            np.random.SeedSequence(seed, spawn_key=(*key, number)),
+            batch,
+            timeout,
+        )
+        for number, start in enumerate(starts)
+    ]
