@@ -22,19 +22,21 @@ from dpaudit.exact import ExactLike, dyadic, exact
 from dpaudit.laws import DiscreteLaplace, Laplace, Shifted
 from dpaudit.laws.base import Law
 
-__all__ = ["Observed", "SiteClass", "observe_accounting", "worst_loss"]
+__all__ = ["Observed", "SiteClass", "declared_total", "observe_accounting", "worst_loss"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SiteClass:
     """What a proof declares of one kind of release: one record touches at most ``touches`` of these sites, and pays at most ``total`` for them.
 
-    ``pattern`` is a shell-style pattern on site names. ``total`` is in the unit of epsilon.
+    ``pattern`` is a shell-style pattern on site names. ``total`` is in the unit of epsilon. A record touches one class of each ``group`` only
+    (the tree of one size or of another); classes without a group add up.
     """
 
     pattern: str
     touches: int
     total: ExactLike
+    group: str = ""
 
     def __post_init__(self) -> None:
         if self.touches < 1:
@@ -46,6 +48,13 @@ class SiteClass:
 
     def describe(self) -> str:
         return f"{self.pattern}: at most {self.touches} release{'s' if self.touches > 1 else ''}, {self.total} in total"
+
+
+def declared_total(classes: Sequence[SiteClass]) -> Fraction:
+    """What one record pays at most by declaration: the dearest class of each group, and every class without a group."""
+    total = sum((exact(item.total) for item in classes if not item.group), Fraction(0))
+    groups = {item.group for item in classes if item.group}
+    return total + sum((max(exact(item.total) for item in classes if item.group == name) for name in groups), Fraction(0))
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,9 @@ class Observed:
                 found.append(f"{item.pattern}: touched {touched} times, declared {item.touches}")
             if price > exact(item.total):
                 found.append(f"{item.pattern}: one record can cost {float(price):.6g}, declared {float(exact(item.total)):.6g}")
+        total = declared_total(classes)
+        if self.total > total:
+            found.append(f"one record can cost {float(self.total):.6g} in all, declared {float(total):.6g}")
         return found
 
 

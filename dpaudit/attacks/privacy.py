@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.attacks.accounting import SiteClass, observe_accounting
+from dpaudit.attacks.accounting import SiteClass, declared_total, observe_accounting
 from dpaudit.attacks.histories import Neighbours, both_directions, worst_history
 from dpaudit.attacks.witnessing import leak_witness, loss_witness
-from dpaudit.claims import Accounting, PrivacyClaim
+from dpaudit.certificates.build import Proof, certify
+from dpaudit.claims import Accounting, Claim, PrivacyClaim
 from dpaudit.coins import Choice, Program, Replay, fingerprint, record, replay
 from dpaudit.coins.replayer import Leak
 from dpaudit.evidence import Certificate, Evidence, Witness
-from dpaudit.exact import exact
 from dpaudit.suite import Outcome, Row, Run, Suite
 from dpaudit.views import EVERYTHING, View
 
@@ -37,7 +37,7 @@ class PrivacyAudit:
     """A program, its claim, and what is needed to look for trouble.
 
     ``neighbours(run)`` returns the pairs; ``classes`` is the accounting that the proof declares, ``histories`` names the forced histories
-    (site, occurrence, law -> outcome or None), ``certificate`` builds the upper bound for a claim, or is ``None`` where there is none.
+    (site, occurrence, law -> outcome or None), ``proof`` is what the certificates are made from, or ``None`` where there is none.
     ``more(run)`` may add evidence of its own, such as an event with both probabilities bounded.
     """
 
@@ -46,14 +46,14 @@ class PrivacyAudit:
     neighbours: Callable[[Run], Sequence[Neighbours]]
     classes: Sequence[SiteClass]
     histories: Mapping[str, Choice] = field(default_factory=dict)
-    certificate: Callable[[Any], Certificate] | None = None
+    proof: Proof | None = None
     more: Callable[[Run], Sequence[Evidence]] | None = None
     samples: int = 4
 
     @property
     def declared(self) -> Fraction:
         """The declared total price of one record."""
-        return sum((exact(item.total) for item in self.classes), Fraction(0))
+        return declared_total(self.classes)
 
     @property
     def accounting(self) -> Accounting:
@@ -121,8 +121,8 @@ def _keep_best(findings: Findings, view: View, pair: Neighbours, how: str, resul
         findings.best[view] = (loss, loss_witness(result, end=end, view=view, description=words))
 
 
-def _certificate(audit: PrivacyAudit, claim: Any) -> list[Evidence]:
-    return [] if audit.certificate is None else [audit.certificate(claim)]
+def _certificate(audit: PrivacyAudit, claim: Claim) -> list[Evidence]:
+    return [] if audit.proof is None else [certify(claim, audit.proof)]
 
 
 def _obstacles(audit: PrivacyAudit, findings: Findings) -> list[str]:
@@ -137,6 +137,15 @@ def _obstacles(audit: PrivacyAudit, findings: Findings) -> list[str]:
     return found
 
 
+def _too_tight(audit: PrivacyAudit, evidence: Sequence[Evidence]) -> list[str]:
+    """A certificate from an accounting must not be tighter than the accounting that the replays were held against."""
+    return [
+        f"the certificate's bound {float(item.bound):g} is below the declared total {float(audit.declared):g}"
+        for item in evidence
+        if isinstance(item, Certificate) and item.quantity == "epsilon" and item.bound < audit.declared
+    ]
+
+
 def _notes(audit: PrivacyAudit, findings: Findings) -> list[str]:
     return [
         f"{findings.replays} replays; one record cost at most {float(findings.attained):.6g} in all releases, declared {float(audit.declared):.6g}",
@@ -147,12 +156,13 @@ def privacy_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
     """Evidence on the claim itself, in its own view."""
     findings = gather(audit, run)
     evidence = _certificate(audit, audit.claim)
+    obstacles = _obstacles(audit, findings) + _too_tight(audit, evidence)
     if audit.claim.view in findings.best:
         evidence.append(findings.best[audit.claim.view][1])
     if audit.more is not None:
         evidence.extend(audit.more(run))
     plots = [_histogram(audit, findings)] if findings.losses else []
-    return Outcome(evidence, _notes(audit, findings), _obstacles(audit, findings), plots, findings.replays)
+    return Outcome(evidence, _notes(audit, findings), obstacles, plots, findings.replays)
 
 
 def accounting_outcome(audit: PrivacyAudit, run: Run) -> Outcome:

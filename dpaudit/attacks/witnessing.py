@@ -16,6 +16,9 @@ __all__ = ["leak_witness", "loss_witness", "witness_sites"]
 #: Bits for losses: offsets are dyadic and scales short rationals, so this leaves an enclosure far below any margin.
 BITS = 256
 
+#: How a leak's kind is written in a witness file: a law in the place of a value shows another value, a crash shows nothing.
+_WITNESS_FORMS = {"kind": "value", "raised": "missing"}
+
 
 def loss_witness(result: Replay, *, end: int, view: View, description: str) -> Witness:
     """The witness that the replay's sites before ``end`` give in ``view``.
@@ -45,11 +48,13 @@ def loss_witness(result: Replay, *, end: int, view: View, description: str) -> W
 def leak_witness(result: Replay, leak: Leak, *, view: View, description: str) -> Witness:
     """A leak as an infinite loss: what precedes it, and what the two inputs show."""
     sites = witness_sites(result, end=leak.index, view=view)
+    shown = result.recording.sites
+    to = shown[leak.index].to if leak.what in ("value", "kind", "shape") else None
     return Witness(
         quantity="epsilon",
         bound=None,
         form="leak",
-        body=leak_body(sites, what=leak.what, recorded=leak.recorded, neighbour=leak.neighbour, view=view),
+        body=leak_body(sites, what=_WITNESS_FORMS.get(leak.what, leak.what), recorded=leak.recorded, neighbour=leak.neighbour, view=view, to=to),
         origin="forced" if result.recording.forced else "sampled",
         description=f"{description}; leak: {leak}",
     )

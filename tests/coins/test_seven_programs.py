@@ -1,0 +1,258 @@
+"""Proves that the primitives compute exact losses and exact laws: seven programs, each against enumeration or brute force."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from dpaudit.ball import lower, upper
+from dpaudit.coins import Returned, enumerate_view, max_log_ratio, record, replay, sum_out, visible_values
+from dpaudit.laws import AboveThreshold, Bernoulli, Binomial, Categorical, Counts, Gaussian, Laplace, NoisyArgmax, RandomisedResponse, Shuffle, SumMod
+from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View, user
+
+
+def assert_encloses(ball, value, rel=1e-9):
+    assert lower(ball) <= value * (1 + rel) + 1e-300
+    assert upper(ball) >= value * (1 - rel) - 1e-300
+
+
+# 1. Report Noisy Max
+
+
+def noisy_max(coins, data):
+    return coins.observe(NoisyArgmax(data.sum(axis=0), Laplace(scale=1)), site="winner")
+
+
+def test_report_noisy_max_against_quadrature():
+    """One site: its enumerated law equals a numerical integral, and the largest loss equals the largest log-ratio."""
+    left, right = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), np.array([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
+
+    def brute(sums, j):
+        density = lambda z: stats.laplace.pdf(z - sums[j]) * math.prod(stats.laplace.cdf(z - s) for i, s in enumerate(sums) if i != j)
+        return integrate.quad(density, -60, 60, points=sorted(set(sums.tolist())), limit=400, epsabs=1e-13)[0]
+
+    laws = [enumerate_view(noisy_max, data, view=View.of(PUBLIC)) for data in (left, right)]
+    for law, data in zip(laws, (left, right), strict=True):
+        for key, probability in law.probabilities.items():
+            assert_encloses(probability, brute(data.sum(axis=0), int(law.transcripts[key][0])), rel=1e-7)
+    expected = max(math.log(brute(left.sum(axis=0), j) / brute(right.sum(axis=0), j)) for j in range(3))
+    assert upper(max_log_ratio(*laws)[0]) == pytest.approx(expected, rel=1e-7)
+    recording = record(noisy_max, left, rng=np.random.default_rng(0))
+    winner = recording.returned
+    assert float(replay(noisy_max, right, recording).loss()) == pytest.approx(
+        math.log(brute(left.sum(axis=0), winner) / brute(right.sum(axis=0), winner)), rel=1e-7
+    )
+
+
+# 2. Sparse vector
+
+
+def sparse_vector(coins, data):
+    kernel = AboveThreshold(threshold=1, threshold_noise=Laplace(scale=2), query_noise=Laplace(scale=4), max_positives=1)
+    session = coins.channel(kernel, site="svt")
+    answers = []
+    for query in data:
+        answers.append(session.ask(float(query)))
+        if answers[-1]:
+            break
+    return tuple(answers)
+
+
+def test_sparse_vector_against_quadrature():
+    """The joint law of the answers, not a product: every answer pattern of 4 queries, enumerated and integrated."""
+    left, right = np.array([0.0, 1.0, 0.5, 0.0]), np.array([1.0, 0.0, 1.5, 1.0])
+
+    def brute(queries, answers):
+        def density(z):
+            value = stats.laplace.pdf(z, scale=2)
+            for query, answer in zip(queries, answers, strict=False):
+                below = stats.laplace.cdf(1 + z - query, scale=4)
+                value *= (1 - below) if answer else below
+            return value
+
+        corners = sorted({0.0, *(q - 1 for q in queries)})
+        return integrate.quad(density, -120, 120, points=corners, limit=600, epsabs=1e-13)[0]
+
+    laws = [enumerate_view(sparse_vector, data, view=View.of(PUBLIC)) for data in (left, right)]
+    assert len(laws[0].probabilities) == 5
+    for law, data in zip(laws, (left, right), strict=True):
+        assert_encloses(sum(law.probabilities.values()), 1.0)
+        for key, probability in law.probabilities.items():
+            assert_encloses(probability, brute(data, law.transcripts[key][-1]), rel=1e-7)
+    recording = record(sparse_vector, left, rng=np.random.default_rng(4))
+    answers = recording.returned
+    expected = math.log(brute(left, answers) / brute(right, answers))
+    assert float(replay(sparse_vector, right, recording).loss()) == pytest.approx(expected, rel=1e-6)
+
+
+# 3. Secure aggregation with a drop-out
+
+
+def secure_aggregation(coins, data):
+    """Three users; user ``data[3]`` has dropped out, which everybody sees. Noise: Binomial(4, 1/2) each, sum modulo 7."""
+    present = [i for i in range(3) if i != data[3]]
+    coins.reveal(len(present), site="turnout")
+    laws = [Binomial(trials=4, p="1/2").shift(int(data[i])) for i in present]
+    return Returned(coins.aggregate(laws, SumMod(7), site="sum", to=SERVER), SERVER)
+
+
+def test_secure_aggregation_with_a_drop_out_against_brute_force():
+    """What the server sees is the modular sum of the users who are there: every noise combination is counted."""
+    data = np.array([2, 0, 1, 1])
+
+    def brute(values):
+        law = dict.fromkeys(range(7), Fraction(0))
+        for noise in itertools.product(range(5), repeat=2):
+            weight = math.prod((Fraction(math.comb(4, k), 16) for k in noise), start=Fraction(1))
+            law[(values[0] + values[2] + sum(noise)) % 7] += weight
+        return law
+
+    law = enumerate_view(secure_aggregation, data, view=View.of(SERVER))
+    expected = brute(data)
+    assert len(law.probabilities) == 7
+    for key, probability in law.probabilities.items():
+        assert_encloses(probability, float(expected[int(law.transcripts[key][1])]))
+    other = np.array([0, 0, 1, 1])
+    recording = record(secure_aggregation, data, rng=np.random.default_rng(1))
+    seen = int(recording.returned)
+    loss = math.log(brute(data)[seen] / brute(other)[seen])
+    assert float(replay(secure_aggregation, other, recording).loss()) == pytest.approx(loss, rel=1e-9)
+
+
+# 4. Shuffled randomised response
+
+
+def shuffled_response(coins, data):
+    laws = [RandomisedResponse(value=int(x), symbols=2, keep="3/4") for x in data]
+    return Returned(coins.aggregate(laws, Counts(2), site="counts", to=SERVER), SERVER)
+
+
+def test_shuffled_randomised_response_against_brute_force():
+    """Four users: the counts' law is the sum over all 16 outcomes, and the largest loss is far below the local one."""
+
+    def brute(values):
+        law = dict.fromkeys(range(5), Fraction(0))
+        for bits in itertools.product((0, 1), repeat=4):
+            law[sum(bits)] += math.prod((Fraction(3 if b == x else 1, 4) for b, x in zip(bits, values, strict=True)), start=Fraction(1))
+        return law
+
+    left, right = (0, 0, 1, 1), (1, 0, 1, 1)
+    laws = [enumerate_view(shuffled_response, np.array(data), view=View.of(SERVER)) for data in (left, right)]
+    for law, data in zip(laws, (left, right), strict=True):
+        for key, probability in law.probabilities.items():
+            assert_encloses(probability, float(brute(data)[int(law.transcripts[key][0][1])]))
+    worst = max(math.log(brute(left)[k] / brute(right)[k]) for k in range(5))
+    assert upper(max_log_ratio(*laws)[0]) == pytest.approx(worst, rel=1e-9)
+    assert worst < math.log(3)
+
+
+# 5. The multiset of shuffled Gaussian vectors
+
+
+def shuffled_vectors(coins, data):
+    laws = [Gaussian(variance=1).shift(row) for row in data]
+    return Returned(coins.aggregate(laws, Shuffle(), site="vectors", to=SERVER), SERVER)
+
+
+def test_shuffled_gaussian_vectors_against_the_sum_over_permutations():
+    """Three users, two coordinates: the loss of the multiset is the log-ratio of two sums over all orders."""
+    left = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
+    right = left.copy()
+    right[0] = [1.5, -1.0]
+
+    def density(rows, centres):
+        return sum(
+            math.prod(float(stats.norm.pdf(rows[i], loc=centres[j]).prod()) for i, j in enumerate(order))
+            for order in itertools.permutations(range(3))
+        )
+
+    for seed in range(5):
+        recording = record(shuffled_vectors, left, rng=np.random.default_rng(seed))
+        rows = np.asarray(recording.returned)
+        expected = math.log(density(rows, left) / density(rows, right))
+        assert float(replay(shuffled_vectors, right, recording).loss()) == pytest.approx(expected, rel=1e-9)
+
+
+# 6. Noisy gradient descent
+
+
+def gradient_descent(coins, data):
+    weight = 0.0
+    for step in range(3):
+        gradient = float(np.clip(data - weight, -1, 1).sum())
+        weight += 0.25 * coins.release(gradient, Gaussian(variance=4), site=f"gradient {step}")
+    return weight
+
+
+def test_noisy_gradient_descent_against_the_closed_form():
+    """Three adaptive Gaussian releases: the loss adds up along the recorded path, each gradient evaluated where the path went."""
+    left, right = np.array([0.0, 2.0, -1.0]), np.array([3.0, 2.0, -1.0])
+    recording = record(gradient_descent, left, rng=np.random.default_rng(6))
+    weight, expected = 0.0, 0.0
+    for step in range(3):
+        value = recording.sites[step].value
+        here, there = (float(np.clip(data - weight, -1, 1).sum()) for data in (left, right))
+        expected += ((value - there) ** 2 - (value - here) ** 2) / 8
+        weight += 0.25 * value
+    result = replay(gradient_descent, right, recording)
+    assert result.leaks == ()
+    assert float(result.loss()) == pytest.approx(expected, rel=1e-12)
+
+
+# 7. Joint differential privacy: own action, own branch
+
+
+def joint_program(coins, data):
+    """Everybody sees a noisy count; user i's action depends on her own bit too, and only she sees it; with bit 1 she draws twice."""
+    count = coins.observe(Categorical(probabilities=_count_law(int(data.sum()))), site="count")
+    for i, bit in enumerate(data):
+        for _ in range(1 + int(bit)):
+            coins.observe(Bernoulli(p=Fraction(1 + count + int(bit), 6)), site=f"action {i}", to=user(i))
+    return count
+
+
+def _count_law(total):
+    weights = [Fraction(1, 2 ** abs(total - k)) for k in range(4)]
+    return [w / sum(weights) for w in weights]
+
+
+def test_joint_privacy_sums_the_users_own_actions_out():
+    """In the view of everybody but user 0, her own actions and her own extra draw vanish: only the public count is left to tell."""
+    left, right = np.array([0, 1, 0]), np.array([1, 1, 0])
+    view = View.everybody_but(user(0))
+    laws = [enumerate_view(joint_program, data, view=view) for data in (left, right)]
+    for law, data in zip(laws, (left, right), strict=True):
+        assert_encloses(sum(law.probabilities.values()), 1.0)
+        for key, probability in law.probabilities.items():
+            count, *actions, returned = law.transcripts[key]
+            assert returned == count
+            expected = _count_law(int(data.sum()))[count]
+            for action, bit in zip(actions, [1, 1, 0], strict=True):
+                p = Fraction(1 + count + bit, 6)
+                expected *= p if action else 1 - p
+            assert_encloses(probability, float(expected))
+    worst = max(float(_count_law(1)[k] / _count_law(2)[k]) for k in range(4))
+    assert upper(max_log_ratio(*laws)[0]) == pytest.approx(math.log(worst), rel=1e-9)
+
+
+def test_joint_privacy_is_broken_in_everybodys_view():
+    """Where her own actions are seen too, the extra draw gives user 0 away: some transcript is possible on one side only."""
+    laws = [enumerate_view(joint_program, np.array(data), view=EVERYTHING) for data in ([0, 1, 0], [1, 1, 0])]
+    assert upper(max_log_ratio(*laws)[0]) == math.inf
+
+
+def test_summing_out_a_given_transcript_agrees_with_full_enumeration():
+    """``sum_out`` of one visible transcript gives the same number as its entry in the enumerated law."""
+    data, view = np.array([0, 1, 0]), View.everybody_but(user(0))
+    recording = record(joint_program, data, rng=np.random.default_rng(9))
+    seen = visible_values(recording, view)
+    total, paths = sum_out(joint_program, data, seen, view=view)
+    law = enumerate_view(joint_program, data, view=view)
+    expected = next(law.probabilities[key] for key, transcript in law.transcripts.items() if list(transcript) == list(seen))
+    assert_encloses(total, float(expected.mid()))
+    assert len(paths) == 2
