@@ -62,7 +62,8 @@ def lower_exact(value: Any) -> Fraction:
 
     Raises ``UndecidedError`` for a ball that is not finite, or too large to be written down.
     """
-    return -upper_exact(-value)
+    man, exponent = _end(value, "lower")
+    return -_rounded_up(-man, exponent)
 
 
 def upper_exact(value: Any) -> Fraction:
@@ -70,21 +71,26 @@ def upper_exact(value: Any) -> Fraction:
 
     Raises ``UndecidedError`` for a ball that is not finite, or too large to be written down.
     """
+    return _rounded_up(*_end(value, "upper"))
+
+
+def _end(value: Any, side: str) -> tuple[int, int]:
+    """Mantissa and exponent of one end of a ball."""
     if not value.is_finite():
-        raise UndecidedError(
-            f"an exact end needs a finite ball, got {value}; raise the precision or report inconclusive."
-        )
-    with precision(
-        max(ctx.prec, START_PRECISION)
-    ):  # the end itself is rounded outward at the working precision
-        mantissa, exponent = value.upper().man_exp()
-    man = int(mantissa)
+        raise UndecidedError(f"an exact end needs a finite ball, got {value}; raise the precision.")
+    # FLINT rounds the end outward at the working precision, so the ball's own bits must fit.
+    with precision(max(ctx.prec, START_PRECISION, int(value.bits()) + 64)):
+        mantissa, exponent = (value.lower() if side == "lower" else value.upper()).man_exp()
+    return int(mantissa), int(exponent)
+
+
+def _rounded_up(man: int, exponent: int) -> Fraction:
+    """``man * 2**exponent``, or an upper bound of it where the exponent is out of reach."""
     if man == 0:
         return Fraction(0)
-    if abs(int(exponent)) > MAX_EXPONENT_BITS:
-        return _far_end(man, int(exponent))
-    exp = int(exponent)
-    return Fraction(man << exp) if exp >= 0 else Fraction(man, 1 << -exp)
+    if abs(exponent) > MAX_EXPONENT_BITS:
+        return _far_end(man, exponent)
+    return Fraction(man << exponent) if exponent >= 0 else Fraction(man, 1 << -exponent)
 
 
 def _far_end(man: int, exponent: int) -> Fraction:

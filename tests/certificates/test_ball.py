@@ -1,0 +1,66 @@
+"""Balls: exact ends are true bounds, directed floats are on the right side, and accuracy is reached by raising the precision."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import pytest
+
+from dpaudit.ball import arb, ball, enclose, lower, lower_exact, precision, sign_of, upper, upper_exact
+from dpaudit.errors import UndecidedError
+
+CASES = [Fraction(1, 3), Fraction(-7, 10), Fraction(10**30 + 1, 10**30), Fraction(1, 10**400), Fraction(-(10**300))]
+
+
+@pytest.mark.parametrize("number", CASES)
+def test_ends_enclose_the_number(number: Fraction) -> None:
+    """The exact ends of a ball made from a rational lie on both sides of it, and so do the directed floats."""
+    value = ball(number)
+    assert lower_exact(value) <= number <= upper_exact(value)
+    assert Fraction(lower(value)) <= number <= Fraction(upper(value))
+
+
+def test_directed_floats_are_adjacent() -> None:
+    """The two directed floats of an inexact number are neighbours: rounding outward costs one unit in the last place."""
+    value = enclose(lambda: ball(2).sqrt(), bits=100)
+    assert upper(value) == math.nextafter(lower(value), math.inf)
+
+
+@pytest.mark.parametrize("power", [1, 50, 300, 3000])
+def test_enclose_beats_cancellation(power: int) -> None:
+    """(1 + 10^-n) - 1 through exp and log comes out with 60 correct bits, against mpmath."""
+    with mpmath.workdps(power + 40):
+        truth = mpmath.log1p(mpmath.mpf(10) ** -power)
+        scaled = Fraction(str(mpmath.nstr(truth * mpmath.mpf(10) ** power, 30)))
+    found = enclose(lambda: (1 + ball(Fraction(1, 10**power))).log(), bits=60, limit=65536)
+    assert abs(upper_exact(found) * 10**power - scaled) < Fraction(1, 10**15)
+    assert found > 0
+
+
+def test_ends_of_vast_balls_stay_small() -> None:
+    """An end whose exponent is out of reach is rounded outward or refused: a short text cannot fill the memory."""
+    tiny = (-ball(10**12)).exp()
+    assert lower_exact(tiny) == 0 < upper_exact(tiny)
+    assert upper_exact(-tiny) == 0 > lower_exact(-tiny)
+    with pytest.raises(UndecidedError, match="exponent"):
+        upper_exact(ball(10**12).exp())
+    with pytest.raises(UndecidedError, match="finite"):
+        upper_exact(arb("inf"))
+
+
+def test_sign_is_decided_or_refused() -> None:
+    """A tiny difference is decided by raising the precision; an identity that no precision decides raises."""
+    assert sign_of(lambda: ball(Fraction(1, 10**200)).exp() - 1) == 1
+    assert sign_of(lambda: ball(0)) == 0
+    with pytest.raises(UndecidedError):
+        sign_of(lambda: ball(2).sqrt() ** 2 - 2, limit=512)
+
+
+def test_precision_is_restored() -> None:
+    """A block at high precision leaves the caller's precision as it was, also when it raises."""
+    with precision(77):
+        with pytest.raises(RuntimeError), precision(300):
+            raise RuntimeError
+        assert ball(Fraction(1, 3)).rel_accuracy_bits() in range(75, 79)
