@@ -1,0 +1,261 @@
+"""From the evidence of a row, as JSON, to what a reader is shown: trees of rules, a table of sites, facts.
+
+A report is read, not trusted: a field that is missing or of another type is left out or described, never an
+error. Long witnesses and wide trees are cut, and the cut says how much it left out; the JSON report has
+everything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpaudit.certificates.witnesses import WitnessSession, WitnessSite
+from dpaudit.reports.notation import as_number, describe, show, show_exact, words
+
+__all__ = ["Exhibit", "SiteLine", "TreeNode", "exhibit"]
+
+MAX_SITES = 40
+#: Losses are computed for at most so many sites of one witness; of a longer one the first sites are shown.
+MAX_LOSSES = 1000
+MAX_NODES = 300
+MAX_TREE_DEPTH = 24
+MAX_EVENTS = 8
+
+Fact = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """One application of a rule, or one step of a mixture. ``left_out`` nodes below it are not shown."""
+
+    rule: str
+    parameters: tuple[Fact, ...] = ()
+    premises: tuple[TreeNode, ...] = ()
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class SiteLine:
+    """One site of a witness: both laws, the value that came out, and what it adds to the loss."""
+
+    site: str
+    law: str
+    neighbour: str
+    value: str
+    loss: str
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """One piece of evidence: a certificate, a witness, an estimate, or unknown. Unused parts are empty."""
+
+    kind: str
+    headline: str
+    facts: tuple[Fact, ...] = ()
+    description: str = ""
+    assumptions: tuple[str, ...] = ()
+    trees: tuple[TreeNode, ...] = ()
+    sites: tuple[SiteLine, ...] = ()
+    left_out: str = ""
+    details: tuple[Fact, ...] = ()
+
+
+def exhibit(data: object) -> Exhibit:
+    """Turn one entry of a result's ``evidence`` into an exhibit."""
+    if not isinstance(data, Mapping):
+        return Exhibit("unknown", "evidence that is not an object", facts=(("content", describe(data)),))
+    makers = {"certificate": _certificate, "witness": _witness, "estimate": _estimate}
+    kind = data.get("evidence")
+    if isinstance(kind, str) and kind in makers:
+        return makers[kind](data)
+    return Exhibit(
+        "unknown", f"evidence of an unknown kind, {describe(kind)}", facts=_facts(data, leave=("evidence",))
+    )
+
+
+def _certificate(data: Mapping[str, Any]) -> Exhibit:
+    assumptions = tuple(describe(a) for a in _listed(data.get("assumptions")))
+    strength = "accounted: holds under its assumptions" if assumptions else "proved: nothing is assumed"
+    tree = _Trees().rule(data.get("tree"))
+    return Exhibit(
+        kind="certificate",
+        headline=f"{describe(data.get('quantity'))} ≤ {show_exact(data.get('bound'))}",
+        facts=(("strength", strength),),
+        assumptions=assumptions,
+        trees=() if tree is None else (tree,),
+    )
+
+
+class _Trees:
+    """Reads the trees of one exhibit with a common limit on nodes, so that no file makes an endless page."""
+
+    def __init__(self) -> None:
+        self.left = MAX_NODES
+
+    def rule(self, data: object, depth: int = 0) -> TreeNode | None:
+        """A rule application of a certificate, with its premises; ``None`` once the limit is reached."""
+        if not isinstance(data, Mapping) or not self._take(depth):
+            return None
+        premises = _listed(data.get("premises"))
+        nodes = [node for p in premises if (node := self.rule(p, depth + 1)) is not None]
+        parameters = data.get("parameters")
+        facts = _facts(parameters) if isinstance(parameters, Mapping) else ()
+        extra = _facts(data, leave=("rule", "parameters", "premises"))
+        return TreeNode(describe(data.get("rule")), facts + extra, tuple(nodes), len(premises) - len(nodes))
+
+    def event(self, data: object) -> TreeNode | None:
+        """One event of a mixture: the values shown, and how either input can produce them."""
+        if not isinstance(data, Mapping) or not self._take(0):
+            return None
+        sides = [
+            TreeNode(name, premises=() if below is None else (below,))
+            for name, key in (("on the recorded input", "recorded"), ("on the neighbour", "neighbour"))
+            for below in [self.step(data.get(key), 2)]
+        ]
+        return TreeNode("event", (("shown", describe(data.get("values"))),), tuple(sides))
+
+    def step(self, data: object, depth: int) -> TreeNode | None:
+        """A step of a mixture's tree: a hidden draw with branches, a shown value, or the end of a path."""
+        if not isinstance(data, Mapping) or not self._take(depth):
+            return None
+        if "end" in data:
+            return TreeNode("shows the event" if data["end"] is True else "shows something else")
+        law = (("law", describe(data.get("law"))),)
+        if "see" in data:
+            below = self.step(data.get("then"), depth + 1)
+            return TreeNode(f"shown: {describe(data['see'])}", law, () if below is None else (below,))
+        branches = [b for b in _listed(data.get("branches")) if isinstance(b, Mapping)]
+        nodes = []
+        for branch in branches:
+            below = self.step(branch.get("then"), depth + 1)
+            if below is not None:
+                nodes.append(TreeNode("drawn", (("value", describe(branch.get("value"))),), (below,)))
+        return TreeNode(
+            f"hidden draw: {describe(data.get('draw'))}", law, tuple(nodes), len(branches) - len(nodes)
+        )
+
+    def _take(self, depth: int) -> bool:
+        self.left -= 1
+        return self.left >= 0 and depth <= MAX_TREE_DEPTH
+
+
+def _witness(data: Mapping[str, Any]) -> Exhibit:
+    raw = data.get("body")
+    body: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
+    sites = [site for site in _listed(body.get("sites")) if isinstance(site, Mapping)]
+    events = _listed(body.get("events"))
+    trees = _Trees()
+    lines = _site_lines(sites)
+    hidden = len(sites) - len(lines)
+    bound = data.get("bound")
+    return Exhibit(
+        kind="witness",
+        headline=f"{describe(data.get('quantity'))} ≥ {'∞' if bound is None else show_exact(bound)}",
+        facts=(("form", describe(data.get("form"))), ("origin", describe(data.get("origin")))),
+        description=str(data.get("description") or ""),
+        trees=tuple(node for e in events[:MAX_EVENTS] if (node := trees.event(e)) is not None),
+        sites=tuple(lines),
+        left_out=_cut_note(hidden, "site") or _cut_note(len(events) - MAX_EVENTS, "event"),
+        details=_leak(body.get("leak")) + _facts(body, leave=("sites", "events", "leak")),
+    )
+
+
+def _cut_note(number: int, what: str) -> str:
+    return f"{number} more {what}{'s' if number > 1 else ''} in the JSON report." if number > 0 else ""
+
+
+def _leak(data: object) -> tuple[Fact, ...]:
+    if not isinstance(data, Mapping):
+        return ()
+    names = {"what": "leak of", "recorded": "one input shows", "neighbour": "its neighbour shows", "to": "to"}
+    return tuple((names.get(str(key), words(key)), describe(value)) for key, value in data.items())
+
+
+def _site_lines(sites: list[Mapping[str, Any]]) -> list[SiteLine]:
+    """All sites if they are few; else those with the largest losses, in the order of the run."""
+    looked = sites[:MAX_LOSSES]
+    losses = [_loss(site) for site in looked]
+    ranked = sorted(range(len(looked)), key=lambda i: (-abs(losses[i] or 0.0), i))
+    return [_site(looked[i], losses[i]) for i in sorted(ranked[:MAX_SITES])]
+
+
+def _site(data: Mapping[str, Any], loss: float | None) -> SiteLine:
+    if "kernel" in data:  # a channel session: its answers have one joint law
+        return SiteLine(
+            site=describe(data.get("site")),
+            law=_session_words(data, "kernel", "queries"),
+            neighbour=_session_words(data, "kernel_neighbour", "queries_neighbour"),
+            value=describe(data.get("outcomes")),
+            loss=show(loss, digits=6),
+        )
+    return SiteLine(
+        site=describe(data.get("site")),
+        law=describe(data.get("law")),
+        neighbour=describe(data.get("law_neighbour")),
+        value=describe(data.get("value")),
+        loss=show(loss, digits=6),
+    )
+
+
+def _session_words(data: Mapping[str, Any], kernel: str, queries: str) -> str:
+    return f"{describe(data.get(kernel))} asked {describe(data.get(queries))}"
+
+
+def _loss(data: Mapping[str, Any]) -> float | None:
+    """What a site adds to the loss, in floats; ``None`` if its laws cannot be read.
+
+    This is for the reader's eye: the verdict rests on the same number in balls (``dpaudit verify``).
+    """
+    try:
+        with np.errstate(all="ignore"):
+            if "kernel" in data:
+                session = WitnessSession.from_json(dict(data))
+                here = session.kernel.log_joint(tuple(session.queries), tuple(session.outcomes))
+                there = session.kernel_neighbour.log_joint(
+                    tuple(session.queries_neighbour), tuple(session.outcomes)
+                )
+            else:
+                site = WitnessSite.from_json(dict(data))
+                here, there = site.law.logp(site.value), site.law_neighbour.logp(site.value)
+            loss = float(np.sum(np.asarray(here) - np.asarray(there)))
+    except Exception:  # whatever an edited file provokes: the site is then shown without a number
+        return None
+    return None if math.isnan(loss) else loss
+
+
+def _estimate(data: Mapping[str, Any]) -> Exhibit:
+    lower, upper = as_number(data.get("lower")), as_number(data.get("upper"))
+    confidence, samples = as_number(data.get("confidence")), as_number(data.get("samples"))
+    quantity = describe(data.get("quantity"))
+    low = f"{show(lower, digits=6, toward='down')} ≤ " if lower is not None else ""
+    high = f" ≤ {show(upper, digits=6, toward='up')}" if upper is not None else ""
+    sure = "exact on its scope" if confidence == 1 else show(confidence, digits=10, toward="down")
+    facts = [
+        ("confidence", sure),
+        ("samples", show(samples, digits=15)),
+        ("method", describe(data.get("method"))),
+        ("scope", describe(data.get("scope"))),
+        ("covers the claim", describe(data.get("covers_claim") is True)),
+    ]
+    if data.get("seed") is not None:
+        facts.append(("seed", str(data["seed"])))
+    details = data.get("details")
+    return Exhibit(
+        kind="estimate",
+        headline=f"{low}{quantity}{high}" if low or high else f"{quantity}: no bound on either side",
+        facts=tuple(facts),
+        details=_facts(details) if isinstance(details, Mapping) else (),
+    )
+
+
+def _facts(data: Mapping[str, Any], *, leave: Sequence[str] = ()) -> tuple[Fact, ...]:
+    return tuple((words(key), describe(value)) for key, value in data.items() if key not in leave)
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

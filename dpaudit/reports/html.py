@@ -1,0 +1,184 @@
+"""The HTML report: one self-contained file made from the JSON report, and from nothing else.
+
+It opens offline (no font, script, image or style from elsewhere), works without JavaScript, and trusts
+nothing that a suite wrote: all text is escaped by the template engine, anchors are rebuilt from safe
+characters, and the page's own content policy admits only the one script and the one style sheet whose hashes
+it carries. Equal reports give equal bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from dpaudit.errors import BrokenReportError
+from dpaudit.reports.exhibits import Fact
+from dpaudit.reports.notation import clean, describe, natural_key, words
+from dpaudit.reports.rows import STRENGTHS, VERDICTS, RowView, attention, read_text, row_view
+
+__all__ = ["render_html"]
+
+#: In the header the best comes first.
+SHOWN_VERDICTS = VERDICTS[::-1]
+
+
+def render_html(report: dict[str, Any]) -> str:
+    """Render a JSON report as one HTML page.
+
+    Rows come in the order of ``dpaudit.reports.rows.attention``. Raises ``BrokenReportError`` if
+    ``results`` or ``unchecked`` is not a list of objects with an ``id``; any other field may be missing,
+    null or of a later version: it is then shown as missing, or described.
+    """
+    results = _objects(report, "results")
+    unchecked = _objects(report, "unchecked")
+    anchors = _anchors([read_text(item, "id") for item in (*results, *unchecked)])
+    order = sorted(range(len(results)), key=lambda i: attention(results[i]))
+    claims = [row_view(results[i], anchor=anchors[i]) for i in order]
+    style, script = _part("report.css"), _part("report.js")
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    template = _environment().get_template("template.html.j2")
+    return template.render(
+        claims=claims,
+        unchecked=[
+            (anchor, *(read_text(item, key) for key in ("id", "paper", "reason")))
+            for anchor, item in zip(anchors[len(results) :], unchecked, strict=True)
+        ],
+        complete=report.get("complete") is not False,
+        totals=_totals(claims),
+        papers=_papers(claims),
+        choices={
+            key: sorted({getattr(c, key) for c in claims}, key=natural_key) for key in ("paper", "kind")
+        },
+        verdicts=[v for v in VERDICTS if any(c.verdict == v for c in claims)],
+        alarms=sum(bool(c.alarm) for c in claims),
+        stamps=_stamps(report),
+        suites=_suites(report),
+        style=Markup(style),
+        script=Markup(script),
+        policy=policy,
+    )
+
+
+def _totals(claims: list[RowView]) -> list[dict[str, Any]]:
+    """For each verdict: how many, the strengths behind them, and the share of the header's bar."""
+    totals: list[dict[str, Any]] = []
+    start = 0.0
+    for verdict in SHOWN_VERDICTS:
+        rows = [c for c in claims if c.verdict == verdict]
+        strengths = Counter(c.strength for c in rows)
+        share = 100.0 * len(rows) / len(claims) if claims else 0.0
+        totals.append(
+            {
+                "verdict": verdict,
+                "count": len(rows),
+                "behind": " · ".join(f"{strengths[s]} {s}" for s in STRENGTHS[::-1] if strengths[s]),
+                "start": f"{start:.3f}%",
+                "share": f"{share:.3f}%",
+            }
+        )
+        start += share
+    return totals
+
+
+def _papers(claims: list[RowView]) -> list[dict[str, Any]]:
+    """For each paper: how many claims, how many with each verdict, how many not accepted."""
+    grouped: dict[str, list[RowView]] = {}
+    for claim in claims:
+        grouped.setdefault(claim.paper, []).append(claim)
+    return [
+        {
+            "paper": paper,
+            "count": len(grouped[paper]),
+            "verdicts": [sum(c.verdict == v for c in grouped[paper]) for v in SHOWN_VERDICTS],
+            "alarms": sum(bool(c.alarm) for c in grouped[paper]),
+        }
+        for paper in sorted(grouped, key=natural_key)
+    ]
+
+
+def _stamps(report: Mapping[str, Any]) -> list[Fact]:
+    """Every other field at the top of the report; objects are spelled out."""
+    facts: list[Fact] = []
+    for key, value in report.items():
+        if key not in ("results", "unchecked", "suites"):
+            facts += _spelled(words(key), value, depth=0)
+    return facts
+
+
+def _spelled(name: str, value: object, *, depth: int) -> list[Fact]:
+    if isinstance(value, Mapping) and value and depth < 3:
+        # The object "stamps" is a mere box; the name of any other one is part of what it says.
+        prefix = "" if name == "stamps" else f"{name}: "
+        parts = [_spelled(f"{prefix}{words(key)}", inner, depth=depth + 1) for key, inner in value.items()]
+        return [fact for part in parts for fact in part]
+    # Seeds and versions are identifiers: no rounding, no thousands separators.
+    plain = isinstance(value, int | float | str) and not isinstance(value, bool)
+    return [(name, str(value) if plain else describe(value))]
+
+
+def _suites(report: Mapping[str, Any]) -> list[dict[str, str | bool]]:
+    """What was audited: paper, reference, file, commit and hash of each suite."""
+    suites = report.get("suites")
+    if not isinstance(suites, list):
+        return []
+    keys = ("paper", "title", "reference", "suite", "commit", "sha256")
+    return [
+        {**{key: read_text(suite, key) for key in keys}, "modified": suite.get("modified") is True}
+        for suite in suites
+        if isinstance(suite, Mapping)
+    ]
+
+
+def _anchors(ids: list[str]) -> list[str]:
+    """One fragment name for each id: safe characters stay, others become hyphens, repeats get a number."""
+    taken = {"top"}  # "#top" is the top of any page
+    anchors = []
+    for identifier in ids:
+        base = re.sub(r"[^A-Za-z0-9._-]+", "-", identifier)[:120] or "claim"
+        name, repeat = base, 2
+        while name.lower() in taken:
+            name, repeat = f"{base}-{repeat}", repeat + 1
+        taken.add(name.lower())
+        anchors.append(name)
+    return anchors
+
+
+def _objects(report: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    items = report.get(key, [])
+    if not isinstance(items, list) or not all(isinstance(item, Mapping) and "id" in item for item in items):
+        raise BrokenReportError(
+            f"a report's {key} must be a list of objects with an id, got {items!r:.60}; run the audit again."
+        )
+    return items
+
+
+def _part(name: str) -> str:
+    return files("dpaudit.reports").joinpath(name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FunctionLoader(_part),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: clean(value) if type(value) is str else value,
+    )

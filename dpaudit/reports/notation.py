@@ -1,0 +1,228 @@
+"""How numbers, exact strings, laws and foreign text are written for a reader.
+
+Everything here returns plain text; escaping is the business of whoever puts it into markup. Rules of this
+file:
+
+* a bound is never rounded to its good side: lower bounds are rounded down, upper bounds up;
+* infinity (and the largest float, which stands for it in a report) is written ∞;
+* text from a suite loses characters that could act on the page: control characters, direction overrides,
+  lone surrogates.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from typing import Any, Literal
+
+from dpaudit.errors import DpauditError
+from dpaudit.exact import decode_value, exact
+
+__all__ = [
+    "MISSING",
+    "as_number",
+    "clean",
+    "describe",
+    "distinct",
+    "is_infinite",
+    "natural_key",
+    "show",
+    "show_exact",
+    "words",
+]
+
+MISSING = "–"
+
+#: At and above this size a number of a report stands for infinity (the judge writes the largest float for
+#: it).
+INFINITE_FROM = 1.797e308
+
+Toward = Literal["nearest", "down", "up"]
+_ROUNDING = {"nearest": ROUND_HALF_EVEN, "down": ROUND_FLOOR, "up": ROUND_CEILING}
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+#: Two numbers closer than this are one: 0.1 read from a float must not become 0.1001 when it is rounded up.
+_NOISE = Decimal("1e-12")
+
+# C0 (but tab and newline), DEL, C1, direction marks, embeddings, overrides and isolates, surrogates, non-
+# characters.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+
+MAX_ITEMS = 12
+MAX_TEXT = 400
+MAX_DEPTH = 12
+
+
+def clean(text: object) -> str:
+    """``text`` with every character that could act on the page, or that no file can hold, replaced by
+    U+FFFD.
+    """
+    return _UNSAFE.sub("\ufffd", str(text))
+
+
+def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Sort key in which ``Thm 2`` comes before ``Thm 10``."""
+    parts = re.findall(r"[0-9]{1,18}|[^0-9]+|[0-9]+", text)
+    return tuple(
+        (0, int(part), "") if part.isascii() and part.isdigit() and len(part) < 19 else (1, 0, part)
+        for part in parts
+    )
+
+
+def as_number(value: object) -> float | None:
+    """A number of a report as a float (``inf`` if too large for one); ``None`` for anything else, NaN and
+    booleans.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    return None if math.isnan(number) else number
+
+
+def is_infinite(number: float | None) -> bool:
+    """Whether a number stands for infinity, of either sign."""
+    return number is not None and abs(number) >= INFINITE_FROM
+
+
+def show(number: float | None, *, digits: int = 4, toward: Toward = "nearest") -> str:
+    """Write a number with at most ``digits`` significant digits: ``1.5``, ``12,000``, ``3.2×10⁻⁷``, ``∞``,
+    ``–`` for ``None``.
+    """
+    if number is None or math.isnan(number):
+        return MISSING
+    if is_infinite(number):
+        return "∞" if number > 0 else "−∞"
+    if number == 0:
+        return "0"
+    value = _round(Decimal(repr(float(number))), digits, toward)
+    size = value.adjusted()
+    if -4 <= size <= max(5, digits - 1):
+        return _trim(f"{value:,f}").replace("-", "−")
+    mantissa = _trim(f"{value.scaleb(-size):f}").replace("-", "−")
+    power = f"10{str(size).translate(_SUPERSCRIPT)}"
+    return power if mantissa == "1" else f"{mantissa}×{power}"
+
+
+def _round(value: Decimal, digits: int, toward: Toward) -> Decimal:
+    nearest = Context(prec=digits, rounding=ROUND_HALF_EVEN).plus(value)
+    if abs(nearest - value) <= abs(value) * _NOISE:
+        return nearest
+    return Context(prec=digits, rounding=_ROUNDING[toward]).plus(value)
+
+
+def _trim(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def distinct(lower: float | None, claimed: float | None, upper: float | None) -> tuple[str, str, str]:
+    """The three numbers of a row with as many digits (4 to 15) as it takes to tell different ones apart."""
+    given = [n for n in (lower, claimed, upper) if n is not None]
+    texts = (MISSING, MISSING, MISSING)
+    for digits in range(4, 16):
+        texts = (
+            show(lower, digits=digits, toward="down"),
+            show(claimed, digits=digits),
+            show(upper, digits=digits, toward="up"),
+        )
+        if len({text for text in texts if text != MISSING}) == len(set(given)):
+            break
+    return texts
+
+
+def show_exact(text: object) -> str:
+    """Write an exact string of a report: as it is if short (``3/8``), else rounded with ``≈``. Other values
+    are described.
+    """
+    if not isinstance(text, str) or len(text) <= 14:
+        return describe(text)
+    try:
+        number = exact(text)
+    except DpauditError:
+        return describe(text)
+    try:
+        return f"≈ {show(float(number), digits=6)}"
+    except OverflowError:
+        return "≈ ∞" if number > 0 else "≈ −∞"
+
+
+def words(name: object) -> str:
+    """A field name as words: ``variance_proxy`` becomes ``variance proxy``."""
+    return str(name).replace("_", " ").strip()
+
+
+def describe(value: object, *, depth: int = 0) -> str:
+    """Any JSON value of a report as one short line: numbers, encoded outcomes, laws, views, lists, nested
+    objects.
+
+    A law ``{"law": "laplace", "scale": "2"}`` reads ``laplace(scale = 2)``. Long lists and strings are cut
+    with ``…``.
+    """
+    if depth > MAX_DEPTH:
+        return "…"
+    if value is None:
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return show(as_number(value), digits=7)
+    if isinstance(value, str):
+        return _describe_text(value)
+    if isinstance(value, Mapping):
+        return _describe_mapping(value, depth)
+    if isinstance(value, Sequence):
+        return f"[{_join([describe(v, depth=depth + 1) for v in value[:MAX_ITEMS]], len(value))}]"
+    return _cut(str(value))
+
+
+def _describe_text(text: str) -> str:
+    return show_exact(text) if len(text) > 14 and re.fullmatch(r"[+-]?[0-9./eE+-]+", text) else _cut(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
+
+
+def _join(parts: list[str], total: int) -> str:
+    return _cut(", ".join(parts + (["…"] if total > len(parts) else [])))
+
+
+def _describe_mapping(value: Mapping[str, Any], depth: int) -> str:
+    decoded = _decoded(value)
+    if decoded is not None:
+        return decoded
+    if value.keys() == {"principals", "complement"}:
+        names = describe(value["principals"], depth=depth + 1).strip("[]")
+        return (f"everybody but {names}" if names else "everybody") if value["complement"] else names
+    items = [(key, item) for key, item in value.items() if key != "law"]
+    inner = _join(
+        [f"{words(key)} = {describe(item, depth=depth + 1)}" for key, item in items[:MAX_ITEMS]], len(items)
+    )
+    if isinstance(value.get("law"), str):
+        return f"{words(value['law'])}({inner})"
+    return f"{{{inner}}}"
+
+
+def _decoded(value: Mapping[str, Any]) -> str | None:
+    """An outcome that ``encode_value`` wrote; ``None`` for other mappings."""
+    if len(value) == 1 and (key := next(iter(value))) in ("int", "fraction", "float"):
+        try:
+            plain = decode_value(dict(value))
+        except (DpauditError, ValueError, TypeError, OverflowError):
+            return None
+        return show_exact(str(plain)) if key != "float" else show(plain, digits=7)
+    if value.keys() == {"tuple"} and isinstance(value["tuple"], list):
+        return "(" + describe(value["tuple"], depth=1)[1:-1] + ")"
+    if value.keys() == {"array", "shape", "data"} and isinstance(value["data"], list):
+        return f"{describe(value['data'], depth=1)}" + (
+            f" (shape {describe(value['shape'])})" if len(value["data"]) > MAX_ITEMS else ""
+        )
+    if value.keys() == {"dict"} and isinstance(value["dict"], list):
+        pairs = [p for p in value["dict"] if isinstance(p, list) and len(p) == 2]
+        return describe({str(k): v for k, v in pairs}, depth=1)
+    return None

@@ -1,0 +1,255 @@
+"""One result of the report as the page shows it: its words, its numbers, its pictures, its place in the
+order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from dpaudit.claims import LowerBound
+from dpaudit.reports.bounds import bounds_picture
+from dpaudit.reports.chart import draw_plot
+from dpaudit.reports.exhibits import Exhibit, Fact, exhibit
+from dpaudit.reports.notation import (
+    MISSING,
+    as_number,
+    clean,
+    describe,
+    distinct,
+    is_infinite,
+    natural_key,
+    show,
+    show_exact,
+    words,
+)
+
+__all__ = ["STRENGTHS", "VERDICTS", "RowView", "attention", "read_lines", "read_text", "row_view"]
+
+VERDICTS = ("crashed", "refuted", "inconclusive", "verified")
+#: Weakest first: a verified row with less behind it needs attention before one with more.
+STRENGTHS = ("none", "estimate", "witness", "tested", "accounted", "proved")
+
+MEANING = {
+    ("verified", "proved"): "A certificate without assumptions reaches the claim: it holds for every input "
+    "of its domain.",
+    (
+        "verified",
+        "accounted",
+    ): "A certificate reaches the claim under the assumptions listed with it. The runs "
+    "exercised them and found no exception; they are not proved.",
+    (
+        "verified",
+        "tested",
+    ): "Held everywhere on the grid named with the evidence. Nothing is said outside it.",
+    ("refuted", "witness"): "False: one pair of neighbouring inputs and one event show more than the claim "
+    "allows. The counterexample below can be re-computed from the report alone.",
+    ("refuted", "estimate"): "False at this run's error level: a statistical bound lies on the wrong side of "
+    "the claim.",
+    ("refuted", "tested"): "False: a bound on the finite claim itself lies on its wrong side.",
+    ("refuted", "proved"): "False: a certificate without assumptions lies on the wrong side of the claim.",
+    (
+        "refuted",
+        "accounted",
+    ): "False if the assumptions listed with the certificate hold: it lies on the wrong side of the claim.",
+}
+MEANING_OF_VERDICT = {
+    "verified": "The evidence below reaches the claim.",
+    "refuted": "The evidence below contradicts the claim.",
+    "inconclusive": "Neither side settled the claim: it was not proved and not contradicted. The reasons say "
+    "what would decide it.",
+    "crashed": "The audit of this row did not finish. Nothing is known about the claim.",
+}
+SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ"}
+
+
+@dataclass(frozen=True)
+class RowView:
+    """One result as the template shows it. Strings are plain text; pictures are ``Markup``."""
+
+    anchor: str
+    id: str
+    title: str
+    paper: str
+    kind: str
+    verdict: str
+    verdict_class: str
+    strength: str
+    alarm: str
+    expected: bool
+    claim: str
+    context: tuple[Fact, ...]
+    quantity: str
+    relation: str
+    claimed: str
+    lower: str
+    upper: str
+    lower_by: str
+    upper_by: str
+    sort: dict[str, float | None]
+    slack: str
+    slack_words: str
+    mini: Markup
+    picture: Markup
+    meaning: str
+    reasons: tuple[str, ...]
+    notes: tuple[str, ...]
+    obstacles: tuple[str, ...]
+    exhibits: tuple[Exhibit, ...]
+    plots: tuple[Markup, ...]
+    facts: tuple[Fact, ...]
+    traceback: str
+    reproduce: str
+
+
+def attention(result: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Sort key of a result: what needs attention comes first.
+
+    Crashed; not as expected (or, though as expected, weaker than ``--require`` asks); refuted; inconclusive;
+    verified, the weakest strength first; then by paper and by id.
+    """
+    verdict, strength = result.get("verdict"), result.get("strength")
+    weakness = STRENGTHS.index(strength) if strength in STRENGTHS else -1
+    if verdict not in VERDICTS or verdict == "crashed":
+        place = (0, 0)
+    elif _alarm(result):
+        place = (1, VERDICTS.index(verdict))
+    else:
+        place = (1 + VERDICTS.index(verdict), weakness if verdict == "verified" else 0)
+    return (*place, natural_key(read_text(result, "paper")), natural_key(read_text(result, "id")))
+
+
+def _expected(result: Mapping[str, Any]) -> bool:
+    told = result.get("as_expected")
+    return told if isinstance(told, bool) else result.get("verdict") == result.get("expect")
+
+
+def _alarm(result: Mapping[str, Any]) -> str:
+    """Why a result was not accepted, in three words; empty if it was."""
+    if not _expected(result):
+        return f"expected {read_text(result, 'expect') or 'nothing'}"
+    return "below --require" if result.get("accepted") is False else ""
+
+
+def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
+    """Everything that the page shows of one result. Missing or ill-typed fields are shown as missing."""
+    verdict, strength = read_text(result, "verdict"), read_text(result, "strength")
+    raw = result.get("claim")
+    claim: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
+    at_least = claim.get("type") == LowerBound.type
+    lower, claimed, upper = (as_number(result.get(key)) for key in ("lower", "claimed", "upper"))
+    upper = None if is_infinite(upper) else upper
+    # Claimed over certified says how much room a claim leaves; for "at least", or around 0, it says nothing.
+    tells = not at_least and (claimed or 0) > 0 and (upper or 0) > 0
+    slack = as_number(result.get("slack")) if tells else None
+    low_text, claim_text, high_text = distinct(lower, claimed, upper)
+    evidence = tuple(exhibit(item) for item in _list(result, "evidence"))
+    reasons = read_lines(result, "reasons")
+    return RowView(
+        anchor=anchor,
+        id=read_text(result, "id"),
+        title=read_text(result, "title"),
+        paper=read_text(result, "paper"),
+        kind=read_text(result, "kind"),
+        verdict=verdict,
+        verdict_class=verdict if verdict in VERDICTS else "unknown",
+        strength="" if strength == "none" else strength,
+        alarm=_alarm(result),
+        expected=_expected(result),
+        claim=read_text(claim, "in_words"),
+        context=_context(claim),
+        quantity=SYMBOLS.get(read_text(result, "quantity"), read_text(result, "quantity") or "value"),
+        relation="≥" if at_least else "≤",
+        claimed=claim_text,
+        lower=low_text,
+        upper=high_text,
+        lower_by="" if lower is None else _lower_source(evidence),
+        upper_by="" if upper is None else _upper_source(evidence),
+        sort={"lower": lower, "upper": upper, "slack": slack},
+        slack=MISSING if slack is None else f"{show(slack, digits=3)}×",
+        slack_words="" if slack is None else _slack_words(slack, high_text, verdict),
+        mini=bounds_picture(lower=lower, claimed=claimed, upper=upper, at_least=at_least, small=True),
+        picture=bounds_picture(lower=lower, claimed=claimed, upper=upper, at_least=at_least),
+        meaning=MEANING.get((verdict, strength))
+        or MEANING_OF_VERDICT.get(verdict, f"This page does not know the verdict {verdict!r}."),
+        reasons=reasons,
+        notes=read_lines(result, "notes"),
+        obstacles=tuple(line for line in read_lines(result, "obstacles") if line not in reasons),
+        exhibits=evidence,
+        plots=tuple(draw_plot(plot) for plot in _list(result, "plots")),
+        facts=_row_facts(result),
+        traceback=read_text(result, "traceback"),
+        reproduce=read_text(result, "reproduce"),
+    )
+
+
+def _context(claim: Mapping[str, Any]) -> tuple[Fact, ...]:
+    """The claim's fields but its sentence, exact values in place of the numbers beside them."""
+    facts: list[Fact] = []
+    for key, value in claim.items():
+        if key in ("in_words", "text") or key.endswith("_exact") or value in (None, "", []):
+            continue
+        if key == "constants" and isinstance(value, list):
+            pairs = [pair for pair in value if isinstance(pair, list) and len(pair) == 2]
+            facts += [(describe(name), show_exact(number)) for name, number in pairs]
+            continue
+        told = claim.get(f"{key}_exact")
+        facts.append((words(key), describe(value) if told is None else show_exact(told)))
+    return tuple(facts)
+
+
+def _lower_source(evidence: tuple[Exhibit, ...]) -> str:
+    return " or ".join(k for k in ("witness", "estimate") if any(e.kind == k for e in evidence))
+
+
+def _upper_source(evidence: tuple[Exhibit, ...]) -> str:
+    certificates = [e for e in evidence if e.kind == "certificate"]
+    if certificates:
+        return "proved" if any(not e.assumptions for e in certificates) else "accounted"
+    return "tested" if any(e.kind == "estimate" for e in evidence) else ""
+
+
+def _slack_words(slack: float, upper: str, verdict: str) -> str:
+    if slack < 1 / 1.0005:
+        times = show(1 / slack, digits=3) if slack > 0 else "∞"
+        return f"The best certificate, {upper}, is {times} times the claim."
+    if verdict != "verified":
+        return ""
+    if slack >= 1.05:
+        return (
+            f"The certificate reaches {upper}: the claim leaves room by a factor of {show(slack, digits=3)}."
+        )
+    return "The certificate is tight: less than 5 % of the claim is to spare."
+
+
+def _row_facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
+    seconds, samples = as_number(result.get("seconds")), as_number(result.get("samples"))
+    facts = [
+        ("printed at", read_text(result, "source")),
+        ("view", describe(result["view"]) if result.get("view") else ""),
+        ("confidence", show(as_number(result.get("confidence")), digits=10, toward="down")),
+        ("error level of the row", show(as_number(result.get("alpha")), digits=3)),
+        ("samples", show(samples, digits=15) if samples else ""),
+        ("time", f"{show(seconds, digits=2)} s" if seconds is not None else ""),
+        ("suite", read_text(result, "suite")),
+    ]
+    return tuple((name, text) for name, text in facts if text not in ("", MISSING))
+
+
+def read_text(data: Mapping[str, Any], key: str) -> str:
+    """A text field; empty if missing or null, described if it is something else."""
+    value = data.get(key)
+    return "" if value is None else clean(value if isinstance(value, str) else describe(value))
+
+
+def read_lines(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """A list of sentences."""
+    return tuple(line if isinstance(line, str) else describe(line) for line in _list(data, key))
+
+
+def _list(data: Mapping[str, Any], key: str) -> list[Any]:
+    value = data.get(key)
+    return value if isinstance(value, list) else []
