@@ -1,0 +1,237 @@
+"""Environments: where an algorithm's observations come from. They are not the mechanism: they own their
+randomness and never see the coins.
+
+An environment answers ``pull(arm, count)`` with a *lazy batch*: nothing is drawn until somebody asks,
+``sum()`` is one draw of the sum's law, and ``values()`` agrees with a sum already drawn. A stretch of 10^9
+equal pulls costs one Binomial draw, or nothing if nobody reads it.
+
+Simulated: ``BernoulliArms`` (bandit), ``BernoulliVectors`` (full information). Under audit the environment is
+data, an array (T, K) of potential outcomes so that any pull has an answer: ``PotentialOutcomes`` (bandit),
+``RewardVectors`` (full information).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.errors import InvalidParameterError
+
+__all__ = ["Batch", "BernoulliArms", "BernoulliVectors", "Environment", "PotentialOutcomes", "RewardVectors"]
+
+Floats = NDArray[np.float64]
+
+
+class Batch(Protocol):
+    """The observations of a stretch of equal pulls: scalars under bandit feedback, vectors of K under full
+    information.
+    """
+
+    @property
+    def rounds(self) -> range:
+        """The rounds of the batch, counted from 0."""
+
+    def sum(self) -> Any:
+        """The sum over the batch: a float (bandit), or shape (K,) or (R, K) (full information)."""
+
+    def values(self) -> Any:
+        """One row per round, in order, whose sum is ``sum()``."""
+
+
+class Environment(Protocol):
+    """``n_arms`` arms for ``horizon`` rounds. ``pull`` moves time on by ``count`` rounds."""
+
+    @property
+    def n_arms(self) -> int: ...
+
+    @property
+    def horizon(self) -> int: ...
+
+    def pull(self, arm: Any, count: int) -> Batch: ...
+
+
+class _Clock:
+    """Counts rounds, and refuses pulls that the horizon does not hold."""
+
+    def __init__(self, n_arms: int, horizon: int) -> None:
+        if n_arms < 1:
+            raise InvalidParameterError(
+                f"an environment must have at least one arm, got {n_arms}; pass the arms' means or rewards."
+            )
+        if horizon < 1:
+            raise InvalidParameterError(
+                f"horizon must be 1 or more, got {horizon}; pass the number of rounds."
+            )
+        self.n_arms, self.horizon = n_arms, horizon
+        self.rounds_played = 0
+
+    def _advance(self, count: int) -> range:
+        left = self.horizon - self.rounds_played
+        if not 1 <= count <= left:
+            raise InvalidParameterError(
+                f"count must be in 1..{left} (the rounds left), got {count}; end the run at the horizon."
+            )
+        start = self.rounds_played
+        self.rounds_played = start + count
+        return range(start, start + count)
+
+    def _check_arm(self, arm: int) -> None:
+        if not 0 <= arm < self.n_arms:
+            raise InvalidParameterError(
+                f"arm must be in 0..{self.n_arms - 1}, got {arm}; pull an arm of this environment."
+            )
+
+
+def _checked_means(means: Sequence[float]) -> Floats:
+    array = np.array(means, dtype=np.float64)
+    if array.ndim != 1 or not np.all((array >= 0) & (array <= 1)):
+        raise InvalidParameterError(
+            f"means must be a list of numbers in [0, 1], got {means!r}; they are Bernoulli means."
+        )
+    return array
+
+
+def _checked_rewards(rewards: NDArray[Any]) -> Floats:
+    array = np.array(rewards, dtype=np.float64)
+    if array.ndim != 2 or not np.all((array >= 0) & (array <= 1)):
+        raise InvalidParameterError(
+            f"rewards must be an array (T, K) in [0, 1], got shape {array.shape}; pass one row per round."
+        )
+    return array
+
+
+class _DrawnBatch:
+    """Bernoulli rewards of one arm, drawn when read."""
+
+    __slots__ = ("_mean", "_rng", "_sum", "_values", "rounds")
+
+    def __init__(self, rounds: range, mean: float, rng: np.random.Generator) -> None:
+        self.rounds, self._mean, self._rng = rounds, mean, rng
+        self._sum: float | None = None
+        self._values: Floats | None = None
+
+    def sum(self) -> float:
+        if self._sum is None:
+            self._sum = float(self._rng.binomial(len(self.rounds), self._mean))
+        return self._sum
+
+    def values(self) -> Floats:
+        if self._values is None:
+            # Given their sum, independent coins are a uniformly random arrangement of that many ones.
+            ones = int(self.sum())
+            self._values = np.zeros(len(self.rounds))
+            self._values[self._rng.permutation(len(self.rounds))[:ones]] = 1.0
+        return self._values
+
+
+class BernoulliArms(_Clock):
+    """Independent Bernoulli arms under bandit feedback. ``rng`` is the environment's own."""
+
+    def __init__(self, means: Sequence[float], rng: np.random.Generator, *, horizon: int) -> None:
+        self.means = _checked_means(means)
+        super().__init__(len(self.means), horizon)
+        self._means: list[float] = self.means.tolist()
+        self._rng = rng
+
+    def pull(self, arm: int, count: int) -> _DrawnBatch:
+        self._check_arm(arm)
+        return _DrawnBatch(self._advance(count), self._means[arm], self._rng)
+
+
+class _GivenBatch:
+    __slots__ = ("_rows", "rounds")
+
+    def __init__(self, rounds: range, rows: Floats) -> None:
+        self.rounds, self._rows = rounds, rows
+
+    def sum(self) -> Any:
+        total = self._rows.sum(axis=0)
+        return float(total) if total.ndim == 0 else total
+
+    def values(self) -> Floats:
+        return self._rows
+
+
+class PotentialOutcomes(_Clock):
+    """Given rewards (T, K) in [0, 1] under bandit feedback: round t of arm j pays ``rewards[t, j]``.
+
+    Sums are exact if the rewards are dyadic with few bits, which audit data are.
+    """
+
+    def __init__(self, rewards: NDArray[Any]) -> None:
+        self._rewards = _checked_rewards(rewards)
+        super().__init__(self._rewards.shape[1], self._rewards.shape[0])
+
+    def pull(self, arm: int, count: int) -> _GivenBatch:
+        self._check_arm(arm)
+        rounds = self._advance(count)
+        return _GivenBatch(rounds, self._rewards[rounds.start : rounds.stop, arm])
+
+
+class RewardVectors(_Clock):
+    """Given reward vectors (T, K) in [0, 1] under full information: whatever is played, the whole vector is
+    seen.
+    """
+
+    def __init__(self, rewards: NDArray[Any]) -> None:
+        self._rewards = _checked_rewards(rewards)
+        super().__init__(self._rewards.shape[1], self._rewards.shape[0])
+
+    def epoch(self, count: int) -> _GivenBatch:
+        """The next ``count`` reward vectors; ``sum()`` has shape (K,)."""
+        rounds = self._advance(count)
+        return _GivenBatch(rounds, self._rewards[rounds.start : rounds.stop])
+
+    def pull(self, arm: Any, count: int) -> _GivenBatch:
+        return self.epoch(count)
+
+
+class _DrawnVectors:
+    """Bernoulli reward vectors with independent coordinates, drawn when read."""
+
+    __slots__ = ("_means", "_replicates", "_rng", "_sum", "_values", "rounds")
+
+    def __init__(
+        self, rounds: range, means: Floats, rng: np.random.Generator, replicates: int | None
+    ) -> None:
+        self.rounds, self._means, self._rng, self._replicates = rounds, means, rng, replicates
+        self._sum: Floats | None = None
+        self._values: Floats | None = None
+
+    def sum(self) -> Floats:
+        if self._sum is None:
+            outer = () if self._replicates is None else (self._replicates,)
+            draws = self._rng.binomial(len(self.rounds), self._means, size=(*outer, len(self._means)))
+            self._sum = draws.astype(np.float64)
+        return self._sum
+
+    def values(self) -> Floats:
+        """Shape (count, K), or (count, R, K)."""
+        if self._values is None:
+            total = self.sum()
+            ranks = self._rng.random((len(self.rounds), *total.shape)).argsort(axis=0).argsort(axis=0)
+            self._values = (ranks < total).astype(np.float64)
+        return self._values
+
+
+class BernoulliVectors(_Clock):
+    """Reward vectors with independent Bernoulli coordinates under full information; ``replicates=R`` adds a
+    leading axis to every sum.
+    """
+
+    def __init__(
+        self, means: Sequence[float], rng: np.random.Generator, *, horizon: int, replicates: int | None = None
+    ) -> None:
+        self.means = _checked_means(means)
+        super().__init__(len(self.means), horizon)
+        self._rng, self._replicates = rng, replicates
+
+    def epoch(self, count: int) -> _DrawnVectors:
+        """The next ``count`` reward vectors; ``sum()`` has shape (K,), or (R, K)."""
+        return _DrawnVectors(self._advance(count), self.means, self._rng, self._replicates)
+
+    def pull(self, arm: Any, count: int) -> _DrawnVectors:
+        return self.epoch(count)

@@ -1,0 +1,196 @@
+"""Index policies whose index changes at every pull, many runs at once: Hybrid-UCB and UCB1.
+
+Nothing here is event driven, so a round costs the same whatever happens; what can be shared is the
+interpreter. All runs advance together, one row per run, each with its own means and epsilon: a table of
+experiments is one call.
+
+Exact in law. A round draws one reward and one node noise per run. The noisy mean of Hybrid-UCB needs, per
+arm, only the sum of all rewards, the total noise of the closed arrays and the noise of the tree's current
+prefix. Leaf i adds one new node, at level ctz(i) (trailing zeros); the nodes below it leave the prefix.
+``_prefix[l]`` keeps the noise of the nodes at level l and above, hence prefix(i) = prefix(i without its
+lowest set bit) + new node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.errors import InvalidParameterError
+from mechanisms.hybrid_counter import HybridVariant, node_scale
+
+__all__ = ["Draws", "GeneratorDraws", "HybridPolicy", "Policy", "Ucb1Policy", "pulls_at"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_CHUNK = 512
+
+
+class Draws(Protocol):
+    """Where a policy's randomness comes from: unit Laplace variables, and the environment's uniforms."""
+
+    def uniforms(self) -> Floats:
+        """One uniform on [0, 1) per run."""
+
+    def laplaces(self) -> Floats:
+        """One unit Laplace variable per run."""
+
+    def more_laplaces(self, count: int) -> Floats:
+        """``count`` further unit Laplace variables, for the runs that close an array."""
+
+
+class GeneratorDraws:
+    """Draws in chunks: ``rewards`` belongs to the environment, ``noise`` to the mechanism."""
+
+    def __init__(self, runs: int, *, rewards: np.random.Generator, noise: np.random.Generator) -> None:
+        self._runs, self._rewards, self._noise = runs, rewards, noise
+        self._uniforms: list[Floats] = []
+        self._laplaces: list[Floats] = []
+
+    def uniforms(self) -> Floats:
+        if not self._uniforms:
+            self._uniforms = list(self._rewards.random((_CHUNK, self._runs)))
+        return self._uniforms.pop()
+
+    def laplaces(self) -> Floats:
+        if not self._laplaces:
+            self._laplaces = list(self._noise.laplace(size=(_CHUNK, self._runs)))
+        return self._laplaces.pop()
+
+    def more_laplaces(self, count: int) -> Floats:
+        return np.asarray(self._noise.laplace(size=count))
+
+
+class Policy(Protocol):
+    """The state of all runs: indices in round t, and what a pull changes. Cells are flat positions run * K +
+    arm.
+    """
+
+    def indices(self, t: int) -> Floats:
+        """Shape (runs, K); the buffer is the policy's own."""
+
+    def update(self, cells: Ints, rewards: Floats, draws: Draws) -> None:
+        """One pull per run."""
+
+
+class Ucb1Policy:
+    """UCB1: mean + sqrt(2 ln t / pulls)."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self._pulls = np.zeros(shape)
+        self._totals = np.zeros(shape)
+        self._means = np.zeros(shape)
+        self._widths = np.zeros(shape)  # 1 / sqrt(pulls)
+        self._buffer = np.zeros(shape)
+
+    def indices(self, t: int) -> Floats:
+        np.multiply(self._widths, np.sqrt(2 * np.log(t)), out=self._buffer)
+        self._buffer += self._means
+        return self._buffer
+
+    def update(self, cells: Ints, rewards: Floats, draws: Draws) -> None:
+        pulls = self._pulls.ravel()
+        pulls[cells] += 1
+        self._totals.ravel()[cells] += rewards
+        self._means.ravel()[cells] = self._totals.ravel()[cells] / pulls[cells]
+        self._widths.ravel()[cells] = 1 / np.sqrt(pulls[cells])
+
+
+class HybridPolicy:
+    """Hybrid-UCB, eqs. (32)-(35): ``epsilons`` has one value per run."""
+
+    def __init__(
+        self, shape: tuple[int, int], *, epsilons: Floats, horizon: int, variant: HybridVariant
+    ) -> None:
+        if len(epsilons) != shape[0] or not np.all(epsilons > 0):
+            raise InvalidParameterError(
+                f"epsilons must be {shape[0]} positive numbers, got {epsilons}; one per run."
+            )
+        self._promoted = variant == "promoted"
+        self._per_cell = np.repeat(epsilons, shape[1])
+        self._levels = int(horizon).bit_length() + 1
+        self._scales = np.array(
+            [0.0] + [float(node_scale(r, epsilon=1, variant=variant)) for r in range(1, self._levels + 1)]
+        )
+        cells = shape[0] * shape[1]
+        self._pulls = np.zeros(cells)
+        self._totals = np.zeros(cells)
+        self._closed = np.zeros(cells)  # noise of the closed arrays
+        self._level = np.zeros(cells, dtype=np.int64)
+        self._leaf = np.zeros(cells, dtype=np.int64)
+        # One slot more than levels: it stays 0 and serves the prefix without nodes.
+        self._prefix = np.zeros((cells, self._levels + 1))
+        self._means = np.zeros(shape)
+        self._widths = np.zeros(shape)  # 1 / sqrt(pulls)
+        self._costs = np.zeros(shape)  # floor(log2(pulls + 1)) / (pulls * epsilon)
+        self._buffer = np.zeros(shape)
+        self._second = np.zeros(shape)
+
+    def indices(self, t: int) -> Floats:
+        log_t = np.log2(t)
+        np.multiply(self._widths, np.sqrt(3 * log_t), out=self._buffer)
+        np.multiply(self._costs, 6 * np.sqrt(8) * log_t, out=self._second)
+        self._buffer += self._second
+        self._buffer += self._means
+        return self._buffer
+
+    def update(self, cells: Ints, rewards: Floats, draws: Draws) -> None:
+        pulls = self._pulls[cells] + 1
+        totals = self._totals[cells] + rewards
+        level = self._level[cells]
+        leaf = self._leaf[cells] + 1
+        self._pulls[cells], self._totals[cells], self._leaf[cells] = pulls, totals, leaf
+        noise = self._node_noise(cells, level, leaf, draws)
+        full = np.flatnonzero(leaf == 1 << level)
+        before = self._closed[cells]
+        if len(full):
+            closing = cells[full]
+            self._closed[closing] += draws.more_laplaces(len(full)) * 2 / self._per_cell[closing]
+            self._level[closing] += 1
+            self._leaf[closing] = 0
+            # The first array has no tree, and a promoted block is read from its array.
+            from_array = full if self._promoted else full[level[full] == 0]
+            noise[from_array] = self._closed[cells[from_array]] - before[from_array]
+        self._means.ravel()[cells] = (totals + before + noise) / pulls
+        self._widths.ravel()[cells] = 1 / np.sqrt(pulls)
+        self._costs.ravel()[cells] = self._level[cells] / (pulls * self._per_cell[cells])
+
+    def _node_noise(self, cells: Ints, level: Ints, leaf: Ints, draws: Draws) -> Floats:
+        """Noise of the prefix that ends at ``leaf``, with its new node drawn."""
+        rest = leaf & (leaf - 1)
+        above = np.where(rest == 0, self._levels, _trailing_zeros(rest))
+        new = draws.laplaces() * self._scales[level] / self._per_cell[cells]
+        prefix = self._prefix[cells, above] + new
+        self._prefix[cells, _trailing_zeros(leaf)] = prefix
+        return prefix
+
+
+def _trailing_zeros(numbers: Ints) -> NDArray[Any]:
+    return np.asarray(np.bitwise_count((numbers & -numbers) - 1))
+
+
+def pulls_at(checkpoints: Sequence[int], policy: Policy, means: Floats, draws: Draws) -> Ints:
+    """Play ``policy`` with Bernoulli ``means`` (runs, K); return the pulls of every arm by each checkpoint.
+
+    ``checkpoints`` increase, the last is the horizon. Each arm is pulled once first. Shape (checkpoints,
+    runs, K).
+    """
+    runs, n_arms = means.shape
+    flat_means = np.ascontiguousarray(means).ravel()
+    rows = np.arange(runs) * n_arms
+    counts = np.zeros(runs * n_arms, dtype=np.int64)
+    result = np.zeros((len(checkpoints), runs, n_arms), dtype=np.int64)
+    played = 0
+    for position, checkpoint in enumerate(checkpoints):
+        for t in range(played + 1, checkpoint + 1):
+            arm = t - 1 if t <= n_arms else policy.indices(t).argmax(axis=1)
+            cells = rows + arm
+            counts[cells] += 1
+            policy.update(cells, (draws.uniforms() < flat_means[cells]).astype(np.float64), draws)
+        played = checkpoint
+        result[position] = counts.reshape(runs, n_arms)
+    return result

@@ -1,0 +1,155 @@
+"""The plain per-round loops: every algorithm as its pseudo-code reads, one round after the other.
+
+The independent route: tests hold the simulators' decisions against these, benchmarks their speed. Nothing
+here is shared with ``algorithms``: indices, trees, epochs and elimination are written out again.
+``pull(arm)`` returns the reward of the round, ``vector()`` the round's reward vector, ``noise(site, scale)``
+one Laplace variable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["ftnl", "hybrid_ucb", "lazy_ucb", "successive_elimination", "ucb1"]
+
+Pull = Callable[[int], float]
+Noise = Callable[[str, float], float]
+
+
+def lazy_ucb(n_arms: int, horizon: int, epsilon: float, pull: Pull, noise: Noise) -> list[int]:
+    """Algorithm 1 of Hu, Huang and Mehta (arXiv 2102.07929); returns the arm of every round."""
+    played: list[int] = []
+    noisy_mean = [0.0] * n_arms
+    r = [0] * n_arms
+    pulls = [1] * n_arms
+    array: list[list[float]] = [[] for _ in range(n_arms)]
+    for j in range(min(n_arms, horizon)):
+        played.append(j)
+        reward = pull(j)
+        if len(played) < horizon:
+            noisy_mean[j] = reward + noise("array", 1 / epsilon)
+    for t in range(n_arms + 1, horizon + 1):
+        ucb = []
+        for j in range(n_arms):
+            size = 2 ** r[j]
+            ucb.append(noisy_mean[j] + math.sqrt(3 * math.log(t) / size) + 3 * math.log(t) / (epsilon * size))
+        arm = ucb.index(max(ucb))
+        played.append(arm)
+        array[arm].append(pull(arm))
+        pulls[arm] += 1
+        if pulls[arm] == sum(2**q for q in range(r[arm] + 2)) and t < horizon:
+            r[arm] += 1
+            noisy_mean[arm] = (sum(array[arm]) + noise("array", 1 / epsilon)) / 2 ** r[arm]
+            array[arm] = []
+    return played
+
+
+def hybrid_ucb(
+    n_arms: int, horizon: int, epsilon: float, pull: Pull, noise: Noise, *, extra_level: int = 0
+) -> list[int]:
+    """Algorithm 4 with explicit trees; ``extra_level`` = 1 adds one level to the nodes' noise (the repaired
+    variant).
+    """
+    played: list[int] = []
+    closed: list[list[list[float]]] = []  # per arm: its completed arrays
+    block_noise: list[list[float]] = []
+    tree: list[list[float]] = []
+    node_noise: list[dict[tuple[int, int], float]] = []
+    noisy_mean: list[float] = []
+    for j in range(min(n_arms, horizon)):
+        played.append(j)
+        closed.append([[pull(j)]])
+        block_noise.append([noise("array", 2 / epsilon) if len(played) < horizon else 0.0])
+        noisy_mean.append(closed[j][0][0] + block_noise[j][0])
+        tree.append([])
+        node_noise.append({})
+    for t in range(n_arms + 1, horizon + 1):
+        log_t = math.log2(t)
+        ucb = []
+        for j in range(n_arms):
+            count = sum(map(len, closed[j])) + len(tree[j])
+            bonus = 6 * math.sqrt(8) * log_t * math.floor(math.log2(count + 1)) / (count * epsilon)
+            ucb.append(noisy_mean[j] + math.sqrt(3 * log_t / count) + bonus)
+        arm = ucb.index(max(ucb))
+        played.append(arm)
+        tree[arm].append(pull(arm))
+        if t == horizon:
+            break
+        level = len(closed[arm])
+        noisy_sum = sum(sum(array) + z for array, z in zip(closed[arm], block_noise[arm], strict=True))
+        start, left = 0, len(tree[arm])
+        while left:
+            length = 2 ** (left.bit_length() - 1)
+            if (start, length) not in node_noise[arm]:
+                node_noise[arm][start, length] = noise("node", 2 * (level + extra_level) / epsilon)
+            noisy_sum += sum(tree[arm][start : start + length]) + node_noise[arm][start, length]
+            start, left = start + length, left - length
+        noisy_mean[arm] = noisy_sum / (sum(map(len, closed[arm])) + len(tree[arm]))
+        if len(tree[arm]) == 2**level:
+            closed[arm].append(tree[arm])
+            block_noise[arm].append(noise("array", 2 / epsilon))
+            tree[arm], node_noise[arm] = [], {}
+    return played
+
+
+def ucb1(n_arms: int, horizon: int, pull: Pull) -> list[int]:
+    """UCB1 of Auer, Cesa-Bianchi and Fischer (2002)."""
+    played = list(range(min(n_arms, horizon)))
+    rewards = [[pull(j)] for j in played]
+    totals = [row[0] for row in rewards]
+    counts = [1] * len(played)
+    for t in range(n_arms + 1, horizon + 1):
+        ucb = [totals[j] / counts[j] + math.sqrt(2 * math.log(t) / counts[j]) for j in range(n_arms)]
+        arm = ucb.index(max(ucb))
+        played.append(arm)
+        totals[arm] += pull(arm)
+        counts[arm] += 1
+    return played
+
+
+def successive_elimination(
+    n_arms: int, horizon: int, epsilon: float, beta: float, pull: Pull, noise: Noise
+) -> list[int]:
+    """DP-SE of Sajed and Sheffet (2019) with failure probability ``beta``."""
+    played: list[int] = []
+    alive = list(range(n_arms))
+    e = 0
+    while len(alive) > 1:
+        e += 1
+        gap = 2.0**-e
+        log8 = math.log(8 * len(alive) * e**2 / beta)
+        log4 = math.log(4 * len(alive) * e**2 / beta)
+        length = math.floor(max(32 * log8 / gap**2, 8 * log4 / (epsilon * gap))) + 1
+        noisy = {}
+        for arm in alive:
+            total = 0.0
+            for _ in range(length):
+                total += pull(arm)
+                played.append(arm)
+                if len(played) == horizon:
+                    return played
+            noisy[arm] = (total + noise("array", 1 / epsilon)) / length
+        threshold = 2 * math.sqrt(log8 / (2 * length)) + 2 * (log4 / (length * epsilon))
+        best = max(noisy.values())
+        alive = [arm for arm in alive if best - noisy[arm] <= threshold]
+    played.extend(alive * (horizon - len(played)))
+    return played
+
+
+def ftnl(horizon: int, scale: float, vector: Callable[[], Any], noise: Noise) -> list[int]:
+    """Algorithm 2 with Laplace noise of ``scale`` on every epoch sum, starting with action 0."""
+    played: list[int] = []
+    leader, s = 0, 0
+    while True:
+        totals: list[float] = []
+        for _ in range(2**s):
+            row = vector()
+            totals = [total + x for total, x in zip(totals or [0.0] * len(row), row, strict=True)]
+            played.append(leader)
+            if len(played) == horizon:
+                return played
+        noisy = [total + noise("leader", scale) for total in totals]
+        leader = noisy.index(max(noisy))
+        s += 1

@@ -1,0 +1,1 @@
+"""Reference mechanisms: one idea a file, each taking all of its randomness from the coins."""
