@@ -1,0 +1,50 @@
+"""Probability laws with exact parameters: in floats for speed, in balls for proof."""
+
+from dpaudit.laws.base import BaseMeasure, Law, LogConcavity, Support, law_from_json, register
+from dpaudit.laws.binomial import Bernoulli, Binomial
+from dpaudit.laws.channels import Kernel, kernel_from_json
+from dpaudit.laws.continuous import Exponential, Gaussian, Gumbel, Laplace
+from dpaudit.laws.discrete_gaussian import DiscreteGaussian
+from dpaudit.laws.finite import Categorical
+from dpaudit.laws.lattice import DiscreteLaplace, LatticeLaw
+from dpaudit.laws.point_mass import PointMass
+from dpaudit.laws.polya import Polya
+from dpaudit.laws.product import Product
+from dpaudit.laws.randomised_response import RandomisedResponse
+from dpaudit.laws.scalar import ScalarLaw
+from dpaudit.laws.selection import NoisyArgmax
+from dpaudit.laws.shifted import Shifted
+from dpaudit.laws.skellam import Skellam
+from dpaudit.laws.sparse_vector import AboveThreshold
+from dpaudit.laws.tree_counter import BinaryTree
+
+__all__ = [
+    "AboveThreshold",
+    "BaseMeasure",
+    "Bernoulli",
+    "BinaryTree",
+    "Binomial",
+    "Categorical",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Exponential",
+    "Gaussian",
+    "Gumbel",
+    "Kernel",
+    "Laplace",
+    "LatticeLaw",
+    "Law",
+    "LogConcavity",
+    "NoisyArgmax",
+    "PointMass",
+    "Polya",
+    "Product",
+    "RandomisedResponse",
+    "ScalarLaw",
+    "Shifted",
+    "Skellam",
+    "Support",
+    "kernel_from_json",
+    "law_from_json",
+    "register",
+]

@@ -102,6 +102,18 @@ class Law(ABC):
         """Smallest x with P(X <= x) >= q, elementwise: the map that replays a hidden draw from its uniform."""
         raise NotTractableError(f"{self.name} has no inverse cdf here; draw it visibly or sum it out.")
 
+    def cdf_ball(self, x: Any) -> Any:
+        """An ``arb`` that contains P(X <= x)."""
+        raise NotTractableError(f"{self.name} has no certified cdf here; bound it by hand or sample.")
+
+    def sf_ball(self, x: Any) -> Any:
+        """An ``arb`` that contains P(X > x), with a small relative radius in the tail."""
+        raise NotTractableError(f"{self.name} has no certified survival function here; bound it by hand or sample.")
+
+    def log_mgf_ball(self, t: Any) -> Any:
+        """An ``arb`` that contains log E exp(t X); ``+inf`` where the expectation is infinite."""
+        raise NotTractableError(f"{self.name} has no moment generating function here; use another tail bound.")
+
     def mean(self) -> float:
         raise NotTractableError(f"{self.name} has no mean here.")
 

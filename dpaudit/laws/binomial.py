@@ -1,0 +1,204 @@
+"""The binomial and the Bernoulli law."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from flint import arb, ctx
+from numpy.typing import NDArray
+from scipy import special
+
+from dpaudit.ball import ball, enclose
+from dpaudit.errors import InvalidParameterError
+from dpaudit.exact import ExactLike, probability
+from dpaudit.laws.base import LogConcavity, Support, register
+from dpaudit.laws.exact_sampling import choose
+from dpaudit.laws.lattice import LatticeLaw
+from dpaudit.laws.saddle import log_binomial_density
+from dpaudit.laws.scalar import Floats, parameter, tilt
+
+__all__ = ["Bernoulli", "Binomial", "log_of_fraction"]
+
+#: Counts above this are not exact in floats.
+_MOST_TRIALS = 2**53
+
+
+def log_of_fraction(value: Fraction) -> float:
+    """log of an exact number in [0, 1], accurate at both ends and beyond the float range; ``-inf`` at 0."""
+    if value == 0:
+        return -math.inf
+    if value > Fraction(1, 2):
+        return math.log1p(-float(1 - value))
+    return math.log(value.numerator) - math.log(value.denominator)
+
+
+class _Successes(LatticeLaw):
+    """Number of successes in ``trials`` independent coins of success probability ``p``: everything but the
+    sampler.
+    """
+
+    @property
+    def _n(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def _p(self) -> Fraction:
+        raise NotImplementedError
+
+    @property
+    def support(self) -> Support:
+        lower = self._n if self._p == 1 else 0
+        upper = 0 if self._p == 0 else self._n
+        return Support(lower=Fraction(lower), upper=Fraction(upper), integer=True)
+
+    def _log_pmf(self, k: Floats) -> Floats:
+        n, p = self._n, self._p
+        if p in (0, 1) or n == 0:
+            return np.zeros_like(k)  # one outcome, the only one on the support
+        ends = np.where(k == 0, n * log_of_fraction(1 - p), n * log_of_fraction(p))
+        if n == 1:
+            return ends
+        x = np.clip(k, 1.0, n - 1.0)
+        high = float(n * p)  # the mean in two floats, so that the difference below is exact to the last digit
+        low = float(n * p - Fraction(high))
+        density = log_binomial_density(
+            x, n - x, mean_x=np.asarray(high), mean_y=np.asarray(float(n * (1 - p))), excess=(x - high) - low
+        )
+        return np.where((k == 0) | (k == n), ends, density)
+
+    def _log_pmf_ball(self, k: int) -> Any:
+        return enclose(lambda: self._pmf_ball(k).log(), bits=ctx.prec - 8, start=ctx.prec + 16)
+
+    def _pmf_ball(self, k: int) -> Any:
+        n, p = self._n, self._p
+        if n == 1:
+            return ball(p if k else 1 - p)
+        return arb.bin_uiui(n, k) * ball(p) ** k * ball(1 - p) ** (n - k)
+
+    def _below(self, k: Floats) -> Floats:
+        return self._tail(k, upper=False)
+
+    def _above(self, k: Floats) -> Floats:
+        return self._tail(k, upper=True)
+
+    def _tail(self, k: Floats, *, upper: bool) -> Floats:
+        """P(X > k) = I_p(k+1, n-k) or its complement, from whichever of p and 1 - p is smaller."""
+        ends = self.support
+        first, last = float(ends.lower or 0), float(ends.upper or 0)
+        value = np.asarray(0.0)
+        if last > first:
+            inside = np.clip(k, 0.0, last - 1)
+            if self._p <= Fraction(1, 2):
+                function = special.betainc if upper else special.betaincc
+                value = function(inside + 1, last - inside, float(self._p))
+            else:
+                function = special.betaincc if upper else special.betainc
+                value = function(last - inside, inside + 1, float(1 - self._p))
+        value = np.where(k >= last, 0.0 if upper else 1.0, value)
+        return np.where(k < first, 1.0 if upper else 0.0, value)
+
+    def _below_ball(self, k: int) -> Any:
+        ends = self.support
+        if k < (ends.lower or 0):
+            return arb(0)
+        if k >= (ends.upper or 0):
+            return arb(1)
+        return self._beta_ball(1 - self._p, self._n - k, k + 1)
+
+    def _above_ball(self, k: int) -> Any:
+        ends = self.support
+        if k < (ends.lower or 0):
+            return arb(1)
+        if k >= (ends.upper or 0):
+            return arb(0)
+        return self._beta_ball(self._p, k + 1, self._n - k)
+
+    @staticmethod
+    def _beta_ball(argument: Fraction, a: int, b: int) -> Any:
+        return enclose(
+            lambda: ball(argument).beta_lower(arb(a), arb(b), regularized=1),
+            bits=ctx.prec - 8,
+            start=ctx.prec + 16,
+        )
+
+    def log_mgf_ball(self, t: Any) -> Any:
+        return self._n * (ball(self._p) * tilt(t).expm1()).log1p()
+
+    def mean(self) -> float:
+        return float(self._n * self._p)
+
+    def variance(self) -> float:
+        return float(self._n * self._p * (1 - self._p))
+
+    @property
+    def log_concave(self) -> LogConcavity:
+        return LogConcavity(
+            True, "a convolution of two-point laws: p(k+1)/p(k) = (n-k)/(k+1) p/(1-p) falls with k"
+        )
+
+
+@register("binomial")
+@dataclass(frozen=True, repr=False, init=False)
+class Binomial(_Successes):
+    """Number of successes in ``trials`` (0 to 2^53) coins with exact success probability ``p``.
+
+    Samples are numpy's binomial variates: integers whose law is the float-computed one of that generator.
+    """
+
+    trials: int
+    p: Fraction
+    forms: ClassVar[tuple[tuple[str, ...], ...]] = (("trials", "p"),)
+
+    def __init__(self, *, trials: ExactLike, p: ExactLike) -> None:
+        number = parameter(trials, name="trials")
+        if number.denominator != 1 or not 0 <= number <= _MOST_TRIALS:
+            raise InvalidParameterError(
+                f"trials must be an integer from 0 to 2^53, got {number}; pass such a count."
+            )
+        object.__setattr__(self, "trials", int(number))
+        object.__setattr__(self, "p", probability(parameter(p, name="p"), name="p"))
+
+    def parameters(self) -> dict[str, Fraction]:
+        return {"trials": Fraction(self.trials), "p": self.p}
+
+    @property
+    def _n(self) -> int:
+        return self.trials
+
+    @property
+    def _p(self) -> Fraction:
+        return self.p
+
+    def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:
+        return np.asarray(rng.binomial(self.trials, float(self.p), size=size))
+
+
+@register("bernoulli")
+@dataclass(frozen=True, repr=False, init=False)
+class Bernoulli(_Successes):
+    """1 with exact probability ``p``, else 0. Samples are exact (``exact_sampling.choose``)."""
+
+    p: Fraction
+    forms: ClassVar[tuple[tuple[str, ...], ...]] = (("p",),)
+
+    def __init__(self, *, p: ExactLike) -> None:
+        object.__setattr__(self, "p", probability(parameter(p, name="p"), name="p"))
+
+    def parameters(self) -> dict[str, Fraction]:
+        return {"p": self.p}
+
+    @property
+    def _n(self) -> int:
+        return 1
+
+    @property
+    def _p(self) -> Fraction:
+        return self.p
+
+    def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:
+        zero = 1 - self.p
+        return choose(rng, lambda bits: [(zero.numerator << bits) // zero.denominator], size)

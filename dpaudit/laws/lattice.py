@@ -1,0 +1,265 @@
+"""Laws on the integers: what they share, and the discrete Laplace law.
+
+A counting law has log-density -inf at every number that is not an integer; its cdf is a step function on the
+reals. Outcomes are ``int64`` when drawn and may be floats when evaluated: a float above 2^53 is the integer
+that it is.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from flint import arb, ctx
+from numpy.typing import NDArray
+
+from dpaudit.ball import ball, precision, upper
+from dpaudit.errors import InvalidParameterError, NotTractableError
+from dpaudit.exact import ExactLike
+from dpaudit.laws.base import BaseMeasure, LogConcavity, Support, register
+from dpaudit.laws.exact_sampling import discrete_laplace
+from dpaudit.laws.scalar import Floats, ScalarLaw, positive_parameter, reaches, tilt
+
+__all__ = ["DiscreteLaplace", "LatticeLaw"]
+
+#: Inverse cdfs search inside these ends; a float holds no larger run of consecutive integers.
+_FAR = 2.0**53
+
+#: From this size on, log-densities of a narrow range are looked up instead of computed one by one.
+_LOOKUP_SIZE = 4096
+
+
+class LatticeLaw(ScalarLaw):
+    """A law on the integers. A subclass gives the density and both tails, in floats and in balls.
+
+    ``_log_pmf``, ``_below`` (P(X <= k)) and ``_above`` (P(X > k)) get integers as a float array; the two
+    tails also get infinities. The methods in balls get one Python integer.
+    """
+
+    base_measure: ClassVar[BaseMeasure] = BaseMeasure.COUNTING
+
+    @abstractmethod
+    def _log_pmf(self, k: Floats) -> Floats: ...
+
+    @abstractmethod
+    def _log_pmf_ball(self, k: int) -> Any: ...
+
+    @abstractmethod
+    def _below(self, k: Floats) -> Floats: ...
+
+    @abstractmethod
+    def _above(self, k: Floats) -> Floats: ...
+
+    @abstractmethod
+    def _below_ball(self, k: int) -> Any: ...
+
+    @abstractmethod
+    def _above_ball(self, k: int) -> Any: ...
+
+    def _pmf_ball(self, k: int) -> Any:
+        """P(X = k)."""
+        return self._log_pmf_ball(k).exp()
+
+    @property
+    def support(self) -> Support:
+        return Support(lower=None, upper=None, integer=True)
+
+    def _on_support(self, k: Floats) -> NDArray[np.bool_]:
+        ends = self.support
+        inside = np.ones(k.shape, dtype=bool)
+        if ends.lower is not None:
+            inside &= k >= float(ends.lower)
+        if ends.upper is not None:
+            inside &= k <= float(ends.upper)
+        return inside
+
+    def _logp(self, x: Floats) -> Floats:
+        possible = (np.floor(x) == x) & self._on_support(x)
+        if possible.all():
+            return self._look_up(x)
+        ends = self.support
+        inside = float(ends.lower if ends.lower is not None else ends.upper if ends.upper is not None else 0)
+        return np.where(possible, self._look_up(np.where(possible, x, inside)), -np.inf)
+
+    def _look_up(self, k: Floats) -> Floats:
+        """Log-densities at integers of the support: computed once for each value where values must repeat."""
+        if k.size >= _LOOKUP_SIZE:
+            low, high = float(k.min()), float(k.max())
+            if high - low < k.size / 2:
+                table = self._log_pmf(np.arange(low, high + 1))
+                return np.asarray(np.take(table, (k - low).astype(np.int64)))
+        return self._log_pmf(k)
+
+    def _logp_ball(self, x: Fraction) -> Any:
+        ends = self.support
+        if (
+            x.denominator != 1
+            or (ends.lower is not None and x < ends.lower)
+            or (ends.upper is not None and x > ends.upper)
+        ):
+            return arb.neg_inf()
+        return self._log_pmf_ball(x.numerator)
+
+    def _cdf(self, x: Floats) -> Floats:
+        return self._below(np.floor(x))
+
+    def _sf(self, x: Floats) -> Floats:
+        return self._above(np.floor(x))
+
+    def _cdf_ball(self, x: Fraction) -> Any:
+        return self._below_ball(math.floor(x))
+
+    def _sf_ball(self, x: Fraction) -> Any:
+        return self._above_ball(math.floor(x))
+
+    def _ppf(self, q: Floats) -> NDArray[np.int64]:
+        ends = self.support
+        if (ends.lower is None and np.any(q == 0)) or (ends.upper is None and np.any(q == 1)):
+            raise InvalidParameterError(
+                f"q must be strictly inside (0, 1) at an infinite end of the support of {self!r}, "
+                f"got 0 or 1; "
+                f"draw the uniform from the open interval."
+            )
+        # 1 - q is exact above one half, and the survival function is what is accurate there
+        found = np.where(
+            q <= 0.5, self._lower_quantile(np.minimum(q, 0.5)), self._upper_quantile(1 - np.maximum(q, 0.5))
+        )
+        return found.astype(np.int64)
+
+    def _lower_quantile(self, q: Floats) -> Floats:
+        """Smallest k with P(X <= k) >= q."""
+        return self._first(lambda k: self._below(k) >= q, q.shape)
+
+    def _upper_quantile(self, q: Floats) -> Floats:
+        """Smallest k with P(X > k) <= q."""
+        return self._first(lambda k: self._above(k) <= q, q.shape)
+
+    def _first(self, holds: Callable[[Floats], NDArray[np.bool_]], shape: tuple[int, ...]) -> Floats:
+        """The smallest integer of the support at which a monotone condition holds, elementwise, by
+        bisection.
+        """
+        ends = self.support
+        least = float(ends.lower) if ends.lower is not None else -_FAR
+        most = float(ends.upper) if ends.upper is not None else _FAR
+        centre, step = (
+            min(max(round(self.mean()), least), most),
+            math.ceil(2 * math.sqrt(self.variance())) + 1,
+        )
+        low, high = np.full(shape, max(centre - step, least)), np.full(shape, min(centre + step, most))
+        while np.any(done := holds(low) & (low > least)):
+            step *= 2
+            low = np.where(done, np.maximum(low - step, least), low)
+        while np.any(short := ~holds(high) & (high < most)):
+            step *= 2
+            high = np.where(short, np.minimum(high + step, most), high)
+        low = np.where(holds(low), low - 1, low)  # from here on: the condition fails at low and holds at high
+        while np.any(high - low > 1):
+            middle = np.floor((low + high) / 2)
+            right = holds(middle)
+            low, high = np.where(right, low, middle), np.where(right, middle, high)
+        return high
+
+    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, Any]]:
+        ends = self.support
+        if tail > 0:
+            return iter(self._likeliest(tail))
+        if ends.lower is None or ends.upper is None:
+            raise NotTractableError(
+                f"{self!r} has infinitely many outcomes; pass a tail mass above 0 to leave out."
+            )
+        pairs = ((k, self._pmf_ball(k)) for k in range(int(ends.lower), int(ends.upper) + 1))
+        return ((k, p) for k, p in pairs if not p.is_zero())
+
+    def _likeliest(self, tail: float) -> list[tuple[int, Any]]:
+        """The likeliest outcomes, most likely first, until the balls prove that at most ``tail`` is left
+        out.
+        """
+        if not tail < 1:
+            raise InvalidParameterError(f"tail must be below 1, got {tail}; pass the mass to leave out.")
+        edge = np.array(tail / 8)
+        window = np.arange(float(self._lower_quantile(edge)), float(self._upper_quantile(edge)) + 1)
+        order = window[np.argsort(-self._log_pmf(window), kind="stable")]
+        found: list[tuple[int, Any]] = []
+        with precision(max(ctx.prec, 64 - math.frexp(tail)[1] + len(window).bit_length())):
+            left = arb(1)
+            for k in order.tolist():
+                probability = self._pmf_ball(int(k))
+                found.append((int(k), probability))
+                left -= probability
+                if upper(left) <= tail:
+                    return found
+        raise NotTractableError(
+            f"the mass left out must be provably at most {tail}, got {left}; pass a larger tail."
+        )
+
+
+@register("discrete-laplace")
+@dataclass(frozen=True, repr=False, init=False)
+class DiscreteLaplace(LatticeLaw):
+    """Two-sided geometric noise: P(X = k) = tanh(1/(2 scale)) exp(-|k| / scale) on the integers.
+
+    With ``scale = g / epsilon`` it makes an integer statistic of sensitivity g epsilon-private
+    (Ghosh, Roughgarden and Sundararajan 2012). Samples are exact (``exact_sampling``).
+    """
+
+    scale: Fraction
+    forms: ClassVar[tuple[tuple[str, ...], ...]] = (("scale",),)
+
+    def __init__(self, *, scale: ExactLike) -> None:
+        object.__setattr__(self, "scale", positive_parameter(scale, name="scale"))
+
+    def parameters(self) -> dict[str, Fraction]:
+        return {"scale": self.scale}
+
+    def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:
+        return discrete_laplace(rng, self.scale, size)
+
+    def _log_pmf(self, k: Floats) -> Floats:
+        rate = 1 / float(self.scale)
+        return -np.abs(k) * rate + math.log(math.tanh(rate / 2))
+
+    def _log_pmf_ball(self, k: int) -> Any:
+        return ball(-abs(k) / self.scale) + ball(1 / (2 * self.scale)).tanh().log()
+
+    def _below(self, k: Floats) -> Floats:
+        return np.where(k < 0, self._tail(np.abs(k)), 1 - self._tail(np.abs(k + 1)))
+
+    def _above(self, k: Floats) -> Floats:
+        return self._below(-k - 1)
+
+    def _tail(self, k: Floats) -> Floats:
+        """P(X >= k) for k >= 0, in the form that holds for k >= 1 and is used there."""
+        rate = 1 / float(self.scale)
+        return np.exp(-k * rate) / (1 + math.exp(-rate))
+
+    def _below_ball(self, k: int) -> Any:
+        return self._tail_ball(-k) if k < 0 else 1 - self._tail_ball(k + 1)
+
+    def _above_ball(self, k: int) -> Any:
+        return self._below_ball(-k - 1)
+
+    def _tail_ball(self, k: int) -> Any:
+        return ball(-k / self.scale).exp() / (1 + ball(-1 / self.scale).exp())
+
+    def log_mgf_ball(self, t: Any) -> Any:
+        # (1-a)^2 / ((1 - a e^t)(1 - a e^-t)) with a = exp(-1/scale), and finite only between the poles
+        if reaches(t, 1 / self.scale, both=True):
+            return arb.pos_inf()
+        ratio, point = ball(-1 / self.scale), tilt(t)
+        right, left = -(ratio + point).expm1(), -(ratio - point).expm1()
+        return 2 * (-ratio.expm1()).log() - right.log() - left.log()
+
+    def mean(self) -> float:
+        return 0.0
+
+    def variance(self) -> float:
+        return 0.5 / math.sinh(0.5 / float(self.scale)) ** 2  # 2a / (1-a)^2
+
+    @property
+    def log_concave(self) -> LogConcavity:
+        return LogConcavity(True, "log p(k) = -|k|/scale + constant is concave on the integers")
