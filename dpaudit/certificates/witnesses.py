@@ -303,19 +303,21 @@ def _require_leak(sites: Sequence[AnySite], leak: dict[str, Any], claim: Claim, 
 
 
 def _require_positive_box(site: AnySite) -> None:
-    """A forced value of a continuous law counts only where both densities are positive around it (then the loss is continuous there)."""
+    """A forced value of a continuous law counts only inside the support, where the loss is continuous; one outside the neighbour's is infinite."""
     if isinstance(site, WitnessSession) or site.law.base_measure is not BaseMeasure.LEBESGUE:
         if not site.log_densities()[0] > arb("-inf"):
             raise CertificateError(
                 f"site {site.site!r}: a forced outcome must be possible, it has probability 0; force another one."
             )
         return
-    for value in (_nudged(site.value, -1), _nudged(site.value, 1)):
-        here, there = site.law.logp_ball(value), site.law_neighbour.logp_ball(value)
-        if not (here.is_finite() and there.is_finite()):
-            raise CertificateError(
-                f"site {site.site!r}: a forced value must lie inside the support of both laws, got {site.value!r}; force another one."
-            )
+    around = [_nudged(site.value, -1), _nudged(site.value, 1)]
+    here = [site.law.logp_ball(value).is_finite() for value in around]
+    there = {bool(site.law_neighbour.logp_ball(value).is_finite()) for value in around}
+    if not all(here) or len(there) != 1:
+        raise CertificateError(
+            f"site {site.site!r}: a forced value must lie inside the support, not at an end of it, got {site.value!r}; "
+            f"force another one."
+        )
 
 
 def _nudged(value: Any, direction: int) -> Any:
