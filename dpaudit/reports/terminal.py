@@ -129,7 +129,7 @@ class LiveResults:
         self._done += 1
         place = "" if self._console.is_terminal else f"  [{self._done}/{self._total}{self._left(', ')}]"
         self._console.print(result_line(result, id_width=self._id_width, place=place), soft_wrap=True)
-        self._progress.update(self._task, completed=self._done, left=self._left(""))
+        self._progress.update(self._task, completed=self._done, left=self._left(""), refresh=True)
 
     def _left(self, before: str) -> str:
         remaining = self._total - self._done

@@ -19,7 +19,7 @@ from typing import Any
 from dpaudit.errors import InvalidParameterError
 from dpaudit.runner.process import Pool, WorkerDiedError, WorkerHungError
 from dpaudit.runner.select import quote_id, selector
-from dpaudit.runner.stamps import commit_of, library_versions, platform_name, source_hash, tool_hash
+from dpaudit.runner.stamps import Sources, commit_of, library_versions, platform_name, tool_hash
 from dpaudit.runner.targets import SuiteFile, default_paths, find_suites
 
 __all__ = ["TIMEOUTS", "LoadedSuite", "Plan", "PlannedRow", "Settings", "load_suites", "plan_run"]
@@ -155,7 +155,8 @@ def plan_run(paths: Sequence[str], settings: Settings, pool: Pool, *, select: st
     loaded = load_suites(paths, pool)
     _check_ids(loaded)
     total = math.fsum(row["weight"] for suite in loaded for row in suite.rows)
-    hashes = {suite.file.path: source_hash(suite.file) for suite in loaded}
+    sources = Sources()
+    hashes = {suite.file.path: sources.hash_of(suite.file) for suite in loaded}
     rows = [
         _planned(
             suite, row, settings, share=row["weight"] / total, sha256=hashes[suite.file.path], paths=paths
@@ -200,7 +201,7 @@ def _planned(
 ) -> PlannedRow:
     alpha = settings.alpha * share
     depends_on = [
-        *(suite.file.label, sha256, tool_hash(), row["id"]),
+        *(sha256, tool_hash(), row["id"]),
         *(settings.seed, alpha, settings.profile),
         *(library_versions(), platform_name()),
     ]

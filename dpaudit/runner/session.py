@@ -56,9 +56,9 @@ class Session:
         }
 
     def _current(self, row: PlannedRow, result: dict[str, Any]) -> dict[str, Any]:
-        """A journalled result with the two fields that depend on this command line and not on the row."""
+        """A journalled result with the fields that depend on this command line and not on the row."""
         accepted = is_accepted(result, require=self._settings.require)
-        return result | {"accepted": accepted, "reproduce": row.reproduce}
+        return result | {"accepted": accepted, "suite": row.suite.file.label, "reproduce": row.reproduce}
 
     def run(self, pool: Pool, *, show: Callable[[dict[str, Any]], None]) -> None:
         """Run the remaining rows; each result is on disk before ``show`` gets it.

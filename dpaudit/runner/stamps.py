@@ -1,6 +1,6 @@
 """Where a result comes from: source hashes, the suite's commit, and the versions of what computed it.
 
-``source_hash`` follows the import statements of a suite (those inside functions too) to every file below the
+``Sources`` follows the import statements of a suite (those inside functions too) to every file below the
 suite's root, so that a change in a mechanism re-runs the audits that use it. dpaudit itself has a hash of its
 own. What a suite imports by a computed name is not seen.
 """
@@ -22,7 +22,7 @@ import dpaudit
 from dpaudit.errors import InvalidParameterError
 from dpaudit.runner.targets import SuiteFile
 
-__all__ = ["commit_of", "library_versions", "now", "platform_name", "source_hash", "tool_hash"]
+__all__ = ["Sources", "commit_of", "library_versions", "now", "platform_name", "tool_hash"]
 
 LIBRARIES = ("numpy", "scipy", "python-flint")
 
@@ -56,37 +56,45 @@ def _version(name: str) -> str | None:
 def tool_hash() -> str:
     """SHA-256 over dpaudit's own source files (not the papers that ride along)."""
     package = Path(dpaudit.__file__).parent
-    paths = [
-        path
-        for path in package.rglob("*")
-        if path.suffix in (".py", ".json") and "_reference" not in path.parts[len(package.parts) :]
-    ]
-    return _hash_files(paths, below=package)
+    names = {
+        path: path.relative_to(package) for path in package.rglob("*") if path.suffix in (".py", ".json")
+    }
+    own = {path: name for path, name in names.items() if name.parts[0] != "_reference"}
+    return _digest({name.as_posix(): _read(path) for path, name in own.items()})
 
 
-def source_hash(suite: SuiteFile) -> str:
-    """SHA-256 over the suite file and every file below its root that it imports, directly or not."""
-    seen: set[Path] = set()
-    waiting = [suite.path]
-    while waiting:
-        path = waiting.pop()
-        if path not in seen:
-            seen.add(path)
-            waiting.extend(_local_imports(path, suite.root))
-    return _hash_files(seen, below=suite.root)
+class Sources:
+    """The source files of one run, each read and parsed once."""
+
+    def __init__(self) -> None:
+        self._contents: dict[Path, bytes] = {}
+        self._imports: dict[tuple[Path, Path], list[Path]] = {}
+
+    def hash_of(self, suite: SuiteFile) -> str:
+        """SHA-256 over the suite file and every file below its root that it imports, directly or not."""
+        seen: set[Path] = set()
+        waiting = [suite.path]
+        while waiting:
+            path = waiting.pop()
+            if path not in seen:
+                seen.add(path)
+                waiting.extend(self._local_imports(path, suite.root))
+        return _digest({path.relative_to(suite.root).as_posix(): self._content(path) for path in seen})
+
+    def _content(self, path: Path) -> bytes:
+        if path not in self._contents:
+            self._contents[path] = _read(path)
+        return self._contents[path]
+
+    def _local_imports(self, path: Path, root: Path) -> list[Path]:
+        if (path, root) not in self._imports:
+            names = _imported_names(self._content(path), path.parent.relative_to(root).parts)
+            files = [file for name in names if name[:1] != ("dpaudit",) for file in _files_of(name, root)]
+            self._imports[path, root] = files
+        return self._imports[path, root]
 
 
-def _hash_files(paths: list[Path] | set[Path], *, below: Path) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(paths):
-        content = _content(path)
-        digest.update(f"{path.relative_to(below).as_posix()}\0{len(content)}\0".encode())
-        digest.update(content)
-    return digest.hexdigest()
-
-
-@cache
-def _content(path: Path) -> bytes:
+def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
@@ -95,22 +103,20 @@ def _content(path: Path) -> bytes:
         ) from error
 
 
-@cache
-def _local_imports(path: Path, root: Path) -> tuple[Path, ...]:
+def _digest(contents: dict[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name, content in sorted(contents.items()):
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _imported_names(content: bytes, here: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The dotted names that a file imports; ``here`` is the dotted name of its package."""
     try:
-        tree = ast.parse(_content(path))
+        tree = ast.parse(content)
     except (SyntaxError, ValueError):
-        return ()  # importing the suite will say what is wrong
-    here = path.parent.relative_to(root).parts
-    return tuple(
-        file
-        for name in _imported_names(tree, here)
-        if name[:1] != ("dpaudit",)
-        for file in _files_of(name, root)
-    )
-
-
-def _imported_names(tree: ast.AST, here: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        return  # importing the suite will say what is wrong
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (tuple(alias.name.split(".")) for alias in node.names)

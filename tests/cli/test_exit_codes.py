@@ -1,0 +1,148 @@
+"""The exit code says what happened: 0 as expected, 1 against expectation, 2 usage or configuration, 3 a
+crash.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.suites import RAISES, REFUTED, UNEXPECTED, VERIFIED, by_id, invoke, run, write_suite
+
+PRIVACY = """
+@suite.row("accounted", title="by accounting", kind="privacy", claim=PureDP(epsilon=1))
+def accounted(run):
+    return Outcome([certificate(1, "every release was declared")])
+
+@suite.row("proved", title="by proof", kind="privacy", claim=PureDP(epsilon=1))
+def proved(run):
+    return Outcome([certificate(1)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "code"),
+    [
+        ((VERIFIED, REFUTED), 0),
+        ((VERIFIED, UNEXPECTED), 1),
+        ((VERIFIED, RAISES), 3),
+        ((UNEXPECTED, RAISES), 3),
+    ],
+    ids=["as expected", "against expectation", "a crash", "a crash wins"],
+)
+def test_exit_code_of_a_run(tmp_path: Path, rows: tuple[str, ...], code: int) -> None:
+    """An expected refutation is success; a crash weighs more than a surprise."""
+    result, _ = run(write_suite(tmp_path / "suite.py", *rows))
+    assert result.exit_code == code
+
+
+def test_require_refuses_weaker_privacy_rows_only(tmp_path: Path) -> None:
+    """``--require proved`` turns a verified/accounted privacy row into a failure; proved and other kinds
+    pass.
+    """
+    suite = write_suite(tmp_path / "suite.py", VERIFIED, PRIVACY)
+    for options, code, accepted in (
+        ((), 0, True),
+        (("--require", "accounted"), 0, True),
+        (("--require", "proved"), 1, False),
+    ):
+        result, report = run(suite, *options)
+        rows = by_id(report)
+        assert result.exit_code == code
+        assert [rows[name]["accepted"] for name in ("accounted", "proved", "fine")] == [accepted, True, True]
+        assert rows["accounted"]["as_expected"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--alpha", "nan"], "alpha must be strictly between 0 and 1, got nan"),
+        (["--alpha", "0"], "alpha must be strictly between 0 and 1, got 0.0"),
+        (["--alpha", "1"], "alpha must be strictly between 0 and 1, got 1.0"),
+        (["--alpha", "inf"], "alpha must be strictly between 0 and 1, got inf"),
+        (["--alpha", "much"], "'much' is not a valid float"),
+        (["--seed", "-1"], "the seed must be an integer from 0"),
+        (["--seed", "1.5"], "'1.5' is not a valid integer"),
+        (["--jobs", "0"], "jobs must be 1 or more, got 0"),
+        (["--timeout", "0"], "the timeout must be a positive number of seconds, got 0.0"),
+        (["--timeout", "nan"], "the timeout must be a positive number of seconds, got nan"),
+        (["--timeout", "inf"], "the timeout must be a positive number of seconds, got inf"),
+        (["--require", "luck"], "'luck' is not one of"),
+        (["-k", "nothing-like-it"], "none of the 1 rows matches -k 'nothing-like-it'"),
+        (["-k", "fine and"], "-k must combine words"),
+        (["-k", "'fine"], "-k must close its quotes"),
+        (["-k", " "], "-k must name at least one word"),
+        (["--json", "report.txt"], "--json must name a file that ends in .json"),
+        (["--json", "no/such/folder/report.json"], "an output must be a file in an existing folder"),
+        (["--html", "no/such/folder/report.html"], "an output must be a file in an existing folder"),
+    ],
+)
+def test_bad_options_are_refused_with_a_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], told: str
+) -> None:
+    """Each bad value is named with the constraint, exit code 2, before any row runs."""
+    monkeypatch.chdir(tmp_path)
+    suite = write_suite(tmp_path / "suite.py", VERIFIED)
+    result = invoke("run", suite, *options)
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert not list(tmp_path.glob("*.ran"))
+    assert not list(tmp_path.glob("dpaudit-report*"))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("suite = 3\n", "must set `suite` to a dpaudit Suite, got int"),
+        ("import no_such_module\nsuite = None\n", "No module named 'no_such_module' (suite.py:1)"),
+        ("suite = (\n", "SyntaxError"),
+        ("raise SystemExit(0)\nsuite = 1\n", "SystemExit: 0"),
+        ("import os\nos._exit(0)\nsuite = 1\n", "the import must leave its process alive"),
+        ("from dpaudit.suite import Suite\nsuite = Suite(paper='p', title='t')\n", "the suites have no rows"),
+    ],
+    ids=["no suite", "no module", "no python", "leaves", "dies", "no rows"],
+)
+def test_a_suite_that_does_not_import_is_a_configuration_error(tmp_path: Path, text: str, told: str) -> None:
+    """Whatever goes wrong in a suite's import ends in one message and exit code 2."""
+    suite = tmp_path / "suite.py"
+    suite.write_text(text)
+    result = invoke("run", suite, "--json", tmp_path / "r.json", "--jobs", 1)
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+@pytest.mark.parametrize("row", ["weight=0", "weight=float('nan')", "weight=-1"])
+def test_a_weight_must_be_positive(tmp_path: Path, row: str) -> None:
+    """A row cannot take a share of the error level that is no share."""
+    text = f"suite.row('w', title='w', kind='utility', claim=CLAIM, {row})(lambda run: Outcome([]))\n"
+    result = invoke("run", write_suite(tmp_path / "suite.py", text), "--jobs", 1)
+    assert result.exit_code == 2
+    assert "weight must be a positive number" in result.stderr
+
+
+def test_a_path_must_exist_and_be_a_suite(tmp_path: Path) -> None:
+    """A missing path, a file that is no Python file and a folder without suites are each told apart."""
+    (tmp_path / "notes.txt").write_text("")
+    (tmp_path / "empty").mkdir()
+    for path, told in (
+        ("gone", "must be a suite file, a folder of suites or 'papers'"),
+        ("notes.txt", "must be a Python file"),
+        ("empty", "must hold a Python file that sets `suite`"),
+    ):
+        result = invoke("run", tmp_path / path)
+        assert result.exit_code == 2
+        assert told in result.stderr
+        assert path in result.stderr
+
+
+def test_weights_share_the_error_level_of_the_run(tmp_path: Path) -> None:
+    """Shares are proportional to weights and add up to alpha over all suites, whatever ``-k`` selects."""
+    light = "suite.row('{}', title='', kind='utility', claim=CLAIM, weight={})(lambda run: Outcome([]))\n"
+    write_suite(tmp_path / "audits" / "one.py", light.format("a", 1), light.format("b", 2.5))
+    write_suite(tmp_path / "audits" / "two.py", light.format("c", 0.5))
+    _, report = run(tmp_path / "audits", "--alpha", 0.04, report=tmp_path / "r.json")
+    alphas = {row["id"]: row["alpha"] for row in report["results"]}
+    assert alphas == pytest.approx({"a": 0.01, "b": 0.025, "c": 0.005})
+    _, selected = run(tmp_path / "audits", "--alpha", 0.04, "-k", "c", report=tmp_path / "r.json")
+    assert [(row["id"], row["alpha"]) for row in selected["results"]] == [("c", alphas["c"])]

@@ -1,0 +1,212 @@
+"""A run that was killed goes on where it was, re-uses only what has not changed, and Ctrl-C leaves a valid
+report.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from dpaudit.reports.document import journal_path, read_journal, read_report
+from tests.cli.suites import RAISES, VERIFIED, by_id, invoke, run, start, write_suite
+
+COUNTED = """
+import helper
+
+def add(name):
+    def evaluate(run):
+        count(name)
+        return Outcome([exactly(0, helper.BOUND)])
+    suite.add(Row(id=name, title=name, kind="utility", claim=CLAIM, evaluate=evaluate))
+
+add("first")
+add("second")
+
+@suite.row("slow", title="slow once", kind="utility", claim=CLAIM)
+def slow(run):
+    count("slow")
+    if not (Path(__file__).parent / "quick").exists():
+        time.sleep(60)
+    return Outcome([exactly(0, 0.5)])
+
+add("last")
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    (tmp_path / "helper.py").write_text("BOUND = 0.5\n")
+    return write_suite(tmp_path / "suite.py", COUNTED)
+
+
+def ran(folder: Path) -> dict[str, int]:
+    """How often each row ran."""
+    return {path.stem: len(path.read_text()) for path in folder.glob("*.ran")}
+
+
+def start_run(suite: Path, *options: str) -> subprocess.Popen[str]:
+    return start("run", suite, "--jobs", 1, "--json", "r.json", "--no-html", *options, cwd=suite.parent)
+
+
+def resume(suite: Path) -> str:
+    """Go on with a run that was stopped, to its end; what it printed."""
+    process = start_run(suite, "--resume")
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    return output
+
+
+def start_until_slow(suite: Path) -> subprocess.Popen[str]:
+    """Start a run on one worker and return once two rows are on disk and the slow one is under way."""
+    process = start_run(suite)
+    deadline = time.monotonic() + 60
+    while not (suite.parent / "slow.ran").exists() or len(read_journal(suite.parent / "r.jsonl")) < 2:
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    return process
+
+
+def children(folder: Path) -> list[int]:
+    """Processes that still run a worker for this folder (Linux only; elsewhere none is seen)."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*") if Path("/proc").is_dir() else ():
+        try:
+            arguments = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if os.fsencode(folder) in arguments and any(b"dpaudit.runner.worker" in item for item in arguments):
+            found.append(int(entry.name))
+    return found
+
+
+def gone(folder: Path) -> bool:
+    deadline = time.monotonic() + 10
+    while children(folder) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not children(folder)
+
+
+def test_a_killed_run_resumes_without_computing_anything_twice(suite: Path) -> None:
+    """After SIGKILL in the third row, ``--resume`` runs that one and the fourth, to a complete report."""
+    process = start_until_slow(suite)
+    assert children(suite.parent) or not Path("/proc").is_dir()
+    process.kill()
+    process.communicate()
+    assert ran(suite.parent) == {"first": 1, "second": 1, "slow": 1}
+    assert gone(suite.parent), "a worker outlived its parent"
+    (suite.parent / "quick").touch()
+    output = resume(suite)
+    report = read_report(suite.parent / "r.json")
+    assert ran(suite.parent) == {"first": 1, "second": 1, "slow": 2, "last": 1}
+    assert [row["id"] for row in report["results"]] == ["first", "second", "slow", "last"]
+    assert report["complete"]
+    assert "2 rows were finished before" in output
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_leaves_a_valid_partial_report(suite: Path, number: int, code: int) -> None:
+    """Ctrl-C and SIGTERM end the workers and write a report of what was finished, marked as partial."""
+    process = start_until_slow(suite)
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=20)
+    assert process.returncode == code, errors
+    report = read_report(suite.parent / "r.json")
+    assert not report["complete"]
+    assert report["stamps"]["finished"] is None
+    assert [row["id"] for row in report["results"]] == ["first", "second"]
+    assert "partial" in output
+    assert "Traceback" not in errors
+    assert gone(suite.parent)
+    (suite.parent / "quick").touch()
+    resume(suite)
+    assert ran(suite.parent) == {"first": 1, "second": 1, "slow": 2, "last": 1}
+    assert read_report(suite.parent / "r.json")["complete"]
+
+
+@pytest.mark.parametrize("change", ["nothing", "suite", "helper", "seed", "alpha", "profile", "no --resume"])
+def test_only_what_has_not_changed_is_re_used(suite: Path, change: str) -> None:
+    """A changed suite, a changed module that it imports, another seed, level or profile: everything runs
+    again.
+    """
+    (suite.parent / "quick").touch()
+    run(suite)
+    options: list[object] = ["--resume"]
+    if change == "suite":
+        suite.write_text(suite.read_text() + "# changed\n")
+    elif change == "helper":
+        (suite.parent / "helper.py").write_text("BOUND = 0.25\n")
+    elif change != "nothing":
+        options = {
+            "seed": ["--resume", "--seed", 1],
+            "alpha": ["--resume", "--alpha", 0.01],
+            "profile": ["--resume", "--full"],
+        }.get(change, [])
+    _, report = run(suite, *options)
+    times = 1 if change == "nothing" else 2
+    assert ran(suite.parent) == dict.fromkeys(["first", "second", "slow", "last"], times)
+    assert by_id(report)["first"]["upper"] == (0.25 if change == "helper" else 0.5)
+    assert report["complete"]
+
+
+def test_a_cut_or_spoilt_journal_costs_only_the_rows_that_it_lost(suite: Path) -> None:
+    """The line that a kill cut in half, and lines that somebody broke, are run again; the others are kept."""
+    (suite.parent / "quick").touch()
+    run(suite)
+    journal = journal_path(suite.parent / "dpaudit-report.json")
+    lines = journal.read_text().splitlines()
+    assert len(lines) == 4
+    spoilt = json.loads(lines[1])
+    spoilt["result"]["verdict"] = "true"
+    journal.write_text(
+        "\n".join([lines[0], json.dumps(spoilt), "not json", lines[2], lines[3][: len(lines[3]) // 2]])
+    )
+    for _ in range(
+        2
+    ):  # the second time nothing is missing any more: the cut line did not swallow what came after it
+        _, report = run(suite, "--resume")
+        assert ran(suite.parent) == {"first": 1, "second": 2, "slow": 1, "last": 2}
+        assert len(report["results"]) == 4
+
+
+def test_a_crashed_row_runs_again_on_resume(tmp_path: Path) -> None:
+    """A crash may have been the machine's fault: ``--resume`` gives the row another chance, and keeps the
+    rest.
+    """
+    suite = write_suite(
+        tmp_path / "suite.py",
+        VERIFIED,
+        RAISES.replace("raise ValueError", "count('raises')\n    raise ValueError"),
+    )
+    run(suite)
+    result, report = run(suite, "--resume")
+    assert result.exit_code == 3
+    assert ran(tmp_path) == {"fine": 1, "raises": 2}
+    assert by_id(report)["fine"]["verdict"] == "verified"
+
+
+def test_resume_applies_the_new_command_lines_require(tmp_path: Path) -> None:
+    """What was accepted without ``--require`` is held against it on resume, without running again."""
+    row = """
+@suite.row("accounted", title="by accounting", kind="privacy", claim=PureDP(epsilon=1))
+def accounted(run):
+    count("accounted")
+    return Outcome([certificate(1, "declared")])
+"""
+    suite = write_suite(tmp_path / "suite.py", row)
+    assert run(suite)[0].exit_code == 0
+    assert run(suite, "--resume", "--require", "proved")[0].exit_code == 1
+    assert ran(tmp_path) == {"accounted": 1}
+
+
+def test_resume_without_a_journal_runs_everything(tmp_path: Path) -> None:
+    """``--resume`` on a first run is no error."""
+    suite = write_suite(tmp_path / "suite.py", VERIFIED)
+    assert invoke("run", suite, "--json", tmp_path / "r.json", "--no-html", "--resume").exit_code == 0
+    assert ran(tmp_path) == {"fine": 1}

@@ -1,0 +1,59 @@
+"""``-k`` selects as a Python expression over "the id contains this word" would."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpaudit.errors import InvalidParameterError
+from dpaudit.runner.select import quote_id, selector
+
+WORDS = ("alg1", "thm", "lemma-2", "/accounting")
+IDS = ("alg1", "alg1/accounting", "thm-1", "lemma-2/accounting", "Alg10", "other")
+
+
+def combine(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Expressions one level deeper, with brackets and without."""
+    pairs = st.tuples(inner, st.sampled_from(["and", "or"]), inner).map(" ".join)
+    return st.one_of(inner.map("not {}".format), inner.map("({})".format), pairs)
+
+
+EXPRESSIONS = st.recursive(st.sampled_from(WORDS), combine, max_leaves=8)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(EXPRESSIONS, st.sampled_from(IDS))
+def test_an_expression_means_what_python_says(text: str, name: str) -> None:
+    """Precedence, grouping and negation agree with Python's own evaluation of the same expression."""
+    assert selector(text)(name) is _evaluate(text, name)
+
+
+def _evaluate(text: str, name: str) -> bool:
+    """The expression with every word replaced by its truth value, evaluated by Python."""
+    lowered = name.casefold()
+    tokens = text.replace("(", " ( ").replace(")", " ) ").split()
+    known = ("and", "or", "not", "(", ")")
+    return bool(eval(" ".join(t if t in known else str(t in lowered) for t in tokens)))
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), min_size=1).filter(str.strip))
+def test_a_quoted_id_selects_itself(row_id: str) -> None:
+    """Whatever an id is made of, the expression in ``reproduce`` matches it."""
+    if row_id.strip("\"' "):
+        assert selector(quote_id(row_id))(row_id)
+
+
+@pytest.mark.parametrize("text", ["", "and", "a or", "(a", "a)", "not", "a b", "'a", "() or a", "a and or b"])
+def test_a_broken_expression_is_refused(text: str) -> None:
+    """No broken expression selects anything silently."""
+    with pytest.raises(InvalidParameterError, match="-k must"):
+        selector(text)
+
+
+def test_words_match_whatever_the_case_and_keywords_can_be_quoted() -> None:
+    """``-k`` ignores case; a quoted keyword is a word."""
+    assert selector("ALG1")("alg1/accounting")
+    assert selector('"and"')("hand")
+    assert not selector("'a b'")("ab")
