@@ -1,0 +1,57 @@
+"""Continuous integration runs the README's command, and its example gives the output that it shows."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dpaudit.reports.markdown import BEGIN, END
+from tests.cli.suites import invoke
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    """The fenced blocks of one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_there_are_two_commands_and_ci_runs_the_second() -> None:
+    """The first shell block has two lines; ``.ci/run`` takes the second one from there, to the letter."""
+    first, second = blocks("sh")[0].splitlines()
+    assert first.endswith("dpaudit run")
+    assert second.endswith("-m pytest")
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("no bash here")
+    done = subprocess.run(
+        [bash, str(ROOT / ".ci" / "run"), "--print"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{second}\n"
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_the_example_gives_the_output_that_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example's rows, verdicts and bounds come out as printed, apart from the times."""
+    [example] = blocks("python")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "audits").mkdir()
+    (tmp_path / "audits" / "mine.py").write_text(example, encoding="utf-8")
+    result = invoke("run", "audits/mine.py", "--jobs", 1)
+    shown = [line[4:] for line in README.splitlines() if re.match(r"    ([✓✗]|    expected)", line)]
+    assert len(shown) == 3
+    for line in shown:
+        assert line in result.stdout
+    assert result.exit_code == 1
+    assert invoke("verify", "dpaudit-report.json").exit_code == 0
+
+
+def test_the_verdict_table_has_its_place() -> None:
+    """Both markers are there once, in order, so that the table can be refreshed."""
+    assert README.count(BEGIN) == README.count(END) == 1
+    assert README.index(BEGIN) < README.index(END)
