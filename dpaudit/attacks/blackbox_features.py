@@ -1,160 +1,184 @@
-"""What a black-box attack looks at, and how it sorts outputs into cells.
+"""What a black-box attack looks at: numbers computed from each output, fixed in advance or learned from the past.
 
-An *expert* has a feature (a number computed from each output) and a rule that cuts the feature's range into cells at quantiles
-of the past: even cells see shifts and scales, cells that get finer towards both ends see tails. One expert has a cell for each
-frequent output as a whole. Two have learned features: the sum over coordinates (or first differences) of the log-likelihood
-ratio of each, with tables fitted on one half of the past to score the other, so that past scores are as honest as future ones.
+Learned features are scores: how much more often outputs like this one came from the first input. A score for a past run uses tables of
+the *other* half of the past, so that past scores are as honest as future ones; the stakes are derived from them.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.attacks.blackbox_outcomes import Outcomes
 
-__all__ = ["CELLS", "Expert", "make_experts"]
+__all__ = [
+    "CoordinateScore",
+    "Feature",
+    "FixedFeature",
+    "OutputRank",
+    "OutputScore",
+    "Past",
+    "first_differences",
+    "lowest_bit",
+    "scalar_features",
+    "vector_features",
+]
 
-#: Cells of every expert; the last one is for outputs that lack the feature.
-CELLS = 34
-EVEN_CELLS = 16
-TAIL_DEPTH = 12
-MIN_TAIL_COUNT = 8
 MAX_COORDINATES = 16
 MAX_SCORED = 256
+MAX_KEYS = 512
 SCORE_CELLS = 16
 
 Floats = NDArray[np.float64]
+#: All past outcomes, on the first and on the second input.
+Past = tuple[Outcomes, Outcomes]
 
 
-@dataclass
-class Expert:
-    """One way to sort outputs into cells. ``fit`` uses the past only; ``cells`` sorts past or new outputs by the frozen rule."""
+class Feature(ABC):
+    """A number for each output (NaN where it has none). ``learn`` may fit it, to the past only."""
 
-    name: str
-    feature: Callable[[Outcomes], Floats]
-    rule: str
-    weight: float
-    edges: Floats = field(default_factory=lambda: np.zeros(0))
+    def __init__(self, name: str) -> None:
+        self.name = name
 
-    def fit(self, past: tuple[Outcomes, Outcomes]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Learn the cells from the past outputs on both inputs; return the cells of those outputs."""
-        features = [self.feature(side) for side in past]
-        pooled = np.concatenate(features)
-        self.edges = _edges(pooled[~np.isnan(pooled)], self.rule)
-        first, second = (self._sort(feature) for feature in features)
-        return first, second
+    def learn(self, past: Past) -> tuple[Floats, Floats]:
+        """Fit the feature; return its values for the past outputs on both inputs."""
+        return self.values(past[0]), self.values(past[1])
 
-    def cells(self, outcomes: Outcomes) -> NDArray[np.int64]:
-        """The cell of each output, in 0..CELLS-1."""
-        return self._sort(self.feature(outcomes))
+    @abstractmethod
+    def values(self, outcomes: Outcomes) -> Floats:
+        """The feature of each output, shape (n,)."""
 
-    def _sort(self, feature: Floats) -> NDArray[np.int64]:
-        return np.where(np.isnan(feature), CELLS - 1, np.searchsorted(self.edges, feature, side="right"))
-
-    def describe(self, cell: int) -> str:
-        """A cell in words."""
-        if cell == CELLS - 1:
-            return f"{self.name} is missing"
-        low = self.edges[cell - 1] if cell > 0 else None
-        high = self.edges[cell] if cell < len(self.edges) else None
+    def describe(self, low: float | None, high: float | None) -> str:
+        """The event ``low <= feature < high`` in words; ``None`` for no bound."""
         if low is None:
             return f"{self.name} is anything" if high is None else f"{self.name} < {high:.6g}"
         return f"{self.name} >= {low:.6g}" if high is None else f"{low:.6g} <= {self.name} < {high:.6g}"
 
 
-def _edges(pooled: Floats, rule: str) -> Floats:
-    """Cell boundaries: between few distinct values one cell each, otherwise quantiles."""
-    if not len(pooled):
-        return np.zeros(0)
-    distinct = np.unique(pooled[:: max(1, len(pooled) // 4096)])
-    if len(distinct) < CELLS - 1:
-        distinct = np.unique(pooled)
-        if len(distinct) < CELLS - 1:
-            return distinct[1:]
-    if rule == "even":
-        levels = np.arange(1, EVEN_CELLS) / EVEN_CELLS
-    else:
-        deepest = int(np.clip(np.log2(len(pooled) / MIN_TAIL_COUNT), 1, TAIL_DEPTH))
-        tail = 2.0 ** -np.arange(1, deepest + 1)
-        levels = np.union1d(tail, 1.0 - tail)
-    return np.unique(np.quantile(pooled, levels, method="higher"))
+class FixedFeature(Feature):
+    """A function of the output that is known in advance."""
+
+    def __init__(self, name: str, function: Callable[[Outcomes], Floats]) -> None:
+        super().__init__(name)
+        self._function = function
+
+    def values(self, outcomes: Outcomes) -> Floats:
+        with np.errstate(invalid="ignore", over="ignore"):
+            return self._function(outcomes)
 
 
-@dataclass
-class KeyExpert(Expert):
-    """A cell for each of the outputs seen most often, as a whole; all others share a cell."""
+class OutputRank(Feature):
+    """Which of the most frequent outputs this is, as a whole; their number for all others."""
 
-    frequent: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
-    examples: dict[int, str] = field(default_factory=dict)
+    def __init__(self, name: str = "output", *, limit: int) -> None:
+        super().__init__(name)
+        self._limit = limit
+        self._frequent: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
+        self._examples: list[str] = []
 
-    def fit(self, past: tuple[Outcomes, Outcomes]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def learn(self, past: Past) -> tuple[Floats, Floats]:
         keys, where, counts = np.unique(
             np.concatenate([past[0].keys, past[1].keys]), return_index=True, return_counts=True
         )
-        chosen = np.argsort(-counts, kind="stable")[: CELLS - 2]
+        chosen = np.argsort(-counts, kind="stable")[: self._limit]
         chosen = np.sort(chosen[counts[chosen] >= 2])
-        self.frequent = keys[chosen]
+        self._frequent = keys[chosen]
         values = np.concatenate([past[0].values, past[1].values])
-        self.examples = {cell: _shown(values[where[index]]) for cell, index in enumerate(chosen)}
-        return self.cells(past[0]), self.cells(past[1])
+        self._examples = [_shown(values[where[index]]) for index in chosen]
+        return self.values(past[0]), self.values(past[1])
 
-    def cells(self, outcomes: Outcomes) -> NDArray[np.int64]:
-        if not len(self.frequent):
-            return np.full(len(outcomes.keys), CELLS - 2)
-        place = np.minimum(np.searchsorted(self.frequent, outcomes.keys), len(self.frequent) - 1)
-        return np.where(self.frequent[place] == outcomes.keys, place, CELLS - 2)
+    @property
+    def count(self) -> int:
+        """Number of frequent outputs."""
+        return len(self._frequent)
 
-    def describe(self, cell: int) -> str:
-        return f"the output is {self.examples[cell]}" if cell in self.examples else "the output is none of the frequent ones"
+    def ranks(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        """The place of each output among the frequent ones, by key."""
+        if not self.count:
+            return np.zeros(len(outcomes.keys), dtype=np.int64)
+        place = np.minimum(np.searchsorted(self._frequent, outcomes.keys), self.count - 1)
+        return np.where(self._frequent[place] == outcomes.keys, place, self.count)
+
+    def values(self, outcomes: Outcomes) -> Floats:
+        return self.ranks(outcomes).astype(float)
+
+    def describe(self, low: float | None, high: float | None) -> str:
+        cells = range(0 if low is None else int(low), self.count + 1 if high is None else int(high))
+        shown = [self._examples[k] if k < self.count else "none of the frequent ones" for k in cells]
+        return f"the {self.name} is " + " or ".join(shown)
 
 
-def _shown(row: Floats) -> str:
-    return "[" + ", ".join(f"{value:.4g}" for value in row[:12]) + (", ...]" if len(row) > 12 else "]")
+class OutputScore(Feature):
+    """log(count on the first input / count on the second) of each frequent output as a whole."""
+
+    def __init__(self) -> None:
+        super().__init__("log frequency ratio of the output")
+        self._rank = OutputRank(limit=MAX_KEYS)
+        self._table: Floats = np.zeros(1)
+
+    def learn(self, past: Past) -> tuple[Floats, Floats]:
+        self._rank.learn(past)
+        ranks = (self._rank.ranks(past[0])[:, None], self._rank.ranks(past[1])[:, None])
+        sizes = [self._rank.count + 1]
+        self._table = _tables(ranks, sizes)[0]
+        return _cross_scores(ranks, sizes)
+
+    def values(self, outcomes: Outcomes) -> Floats:
+        return self._table[self._rank.ranks(outcomes)]
 
 
-@dataclass
-class ScoreExpert(Expert):
-    """Cells of a learned score: the sum over coordinates of log (count on the first input / count on the second) of its cell."""
+class CoordinateScore(Feature):
+    """Sum over coordinates of log(count on the first input / count on the second) of the coordinate's cell.
 
-    columns: Callable[[Floats], Floats] = lambda values: values
-    cuts: list[Floats] = field(default_factory=list)
-    tables: list[Floats] = field(default_factory=list)
+    For coordinates that are independent given the input this is the likelihood ratio itself, up to the width of the cells.
+    ``columns`` turns the rows of numbers into the coordinates: themselves, or their differences.
+    """
 
-    def fit(self, past: tuple[Outcomes, Outcomes]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        parts = [self.columns(side.values)[:, :MAX_SCORED] for side in past]
-        self.cuts = [_score_cuts(np.concatenate([part[:, k] for part in parts])) for k in range(parts[0].shape[1])]
-        sorted_parts = [self._place(part) for part in parts]
-        scores = [np.empty(len(part)) for part in parts]
-        for half in (0, 1):  # a table never scores the runs it was fitted on
-            tables = self._tables([part[1 - half :: 2] for part in sorted_parts])
-            for score, part in zip(scores, sorted_parts, strict=True):
-                score[half::2] = _score(part[half::2], tables)
-        self.tables = self._tables(sorted_parts)
-        pooled = np.concatenate(scores)
-        self.edges = _edges(pooled, self.rule)
-        return self._sort(scores[0]), self._sort(scores[1])
+    def __init__(self, name: str, columns: Callable[[Floats], Floats]) -> None:
+        super().__init__(name)
+        self._columns = columns
+        self._cuts: list[Floats] = []
+        self._tables: list[Floats] = []
 
-    def cells(self, outcomes: Outcomes) -> NDArray[np.int64]:
-        placed = self._place(self.columns(outcomes.values)[:, :MAX_SCORED])
-        return self._sort(_score(placed, self.tables))
+    def learn(self, past: Past) -> tuple[Floats, Floats]:
+        parts = [self._columns(side.values)[:, :MAX_SCORED] for side in past]
+        self._cuts = [_quantile_cuts(column) for column in np.concatenate(parts).T]
+        placed = (self._place(parts[0]), self._place(parts[1]))
+        sizes = [SCORE_CELLS + 1] * len(self._cuts)
+        self._tables = _tables(placed, sizes)
+        return _cross_scores(placed, sizes)
+
+    def values(self, outcomes: Outcomes) -> Floats:
+        return _score(self._place(self._columns(outcomes.values)[:, :MAX_SCORED]), self._tables)
 
     def _place(self, part: Floats) -> NDArray[np.int64]:
         placed = np.empty(part.shape, dtype=np.int64)
-        for k, cuts in enumerate(self.cuts):
-            placed[:, k] = np.where(
-                np.isnan(part[:, k]), SCORE_CELLS, np.searchsorted(cuts, part[:, k], side="right")
-            )
+        for k, cuts in enumerate(self._cuts):
+            placed[:, k] = np.searchsorted(cuts, part[:, k], side="right")
+        placed[np.isnan(part)] = SCORE_CELLS
         return placed
 
-    def _tables(self, placed: list[NDArray[np.int64]]) -> list[Floats]:
-        counts = [
-            [np.bincount(part[:, k], minlength=SCORE_CELLS + 1) + 0.5 for part in placed] for k in range(len(self.cuts))
-        ]
-        return [np.log(first / second) for first, second in counts]
+
+def _tables(placed: Any, sizes: list[int]) -> list[Floats]:
+    tables = []
+    for k, size in enumerate(sizes):
+        first, second = (np.bincount(side[:, k], minlength=size) + 0.5 for side in placed)
+        tables.append(np.log(first / second))
+    return tables
+
+
+def _cross_scores(placed: Any, sizes: list[int]) -> tuple[Floats, Floats]:
+    """Scores of the past, each half under the tables of the other half."""
+    scores = (np.empty(len(placed[0])), np.empty(len(placed[1])))
+    for half in (0, 1):
+        tables = _tables([side[1 - half :: 2] for side in placed], sizes)
+        for score, side in zip(scores, placed, strict=True):
+            score[half::2] = _score(side[half::2], tables)
+    return scores
 
 
 def _score(placed: NDArray[np.int64], tables: list[Floats]) -> Floats:
@@ -164,7 +188,7 @@ def _score(placed: NDArray[np.int64], tables: list[Floats]) -> Floats:
     return total
 
 
-def _score_cuts(column: Floats) -> Floats:
+def _quantile_cuts(column: Floats) -> Floats:
     column = column[~np.isnan(column)]
     distinct = np.unique(column)
     if len(distinct) <= SCORE_CELLS:
@@ -172,81 +196,75 @@ def _score_cuts(column: Floats) -> Floats:
     return np.unique(np.quantile(column, np.arange(1, SCORE_CELLS) / SCORE_CELLS, method="higher"))
 
 
+def _shown(row: Floats) -> str:
+    numbers = [f"{value:.4g}" for value in row[:12]]
+    return numbers[0] if len(row) == 1 else "[" + ", ".join(numbers) + (", ...]" if len(row) > 12 else "]")
+
+
 def first_differences(values: Floats) -> Floats:
-    """The first coordinate, then each coordinate minus the one before it."""
+    """The first coordinate, then each coordinate minus the one before it; shape (n, d)."""
     with np.errstate(invalid="ignore"):
         return np.diff(values, axis=1, prepend=0.0)
 
 
-def make_experts(first: tuple[Outcomes, Outcomes], *, bits: bool) -> tuple[list[Expert], float]:
-    """The experts for outputs such as those of the first block, and the share of the bettor who follows the richest.
-
-    ``bits``: look at the floats' bit patterns too (the claim is about the program as it runs).
-    """
-    width = first[0].values.shape[1]
-    scalars = _scalar_features(width, bits) if width == 1 else _vector_features(first)
-    experts: list[Expert] = [KeyExpert("output", lambda out: out.keys.astype(float), "key", 4.0)]
-    experts.append(Expert("symbol", lambda out: out.symbols.astype(float), "even", 1.0))
-    for name, feature, weight in scalars:
-        experts += [Expert(name, feature, rule, weight) for rule in ("even", "tails")]
-    if width > 1:
-        for name, columns in (("coordinates' score", lambda v: v), ("differences' score", first_differences)):
-            experts += [ScoreExpert(name, _no_feature, rule, 3.0, columns=columns) for rule in ("even", "tails")]
-    total = sum(expert.weight for expert in experts)
-    follow = 0.2
-    for expert in experts:
-        expert.weight *= (1.0 - follow) / total
-    return experts, follow
-
-
-def _no_feature(outcomes: Outcomes) -> Floats:
-    return np.zeros(len(outcomes.keys))
-
-
-Named = tuple[str, Callable[[Outcomes], Floats], float]
-
-
-def _scalar_features(width: int, bits: bool) -> list[Named]:
-    features: list[Named] = [
-        ("output", lambda out: out.values[:, 0], 4.0),
-        ("output mod 1", lambda out: _fraction(out.values[:, 0]), 0.5),
+def scalar_features(*, bits: bool) -> list[tuple[FixedFeature, float]]:
+    """Features of one number with their shares; ``bits``: also of its binary expansion."""
+    features = [
+        (FixedFeature("output", lambda out: out.values[:, 0]), 4.0),
+        (FixedFeature("output mod 1", lambda out: _fraction(out.values[:, 0])), 0.5),
     ]
     if bits:
-        features.append(("lowest bit of output", lambda out: lowest_bit(out.values[:, 0]), 2.0))
+        features.append((FixedFeature("lowest bit of output", lambda out: lowest_bit(out.values[:, 0])), 2.0))
     return features
 
 
-def _vector_features(first: tuple[Outcomes, Outcomes]) -> list[Named]:
-    features: list[Named] = [(f"output[{k}]", _column(k), 0.5) for k in _moving(first)]
-    for name, function in (
-        ("sum", np.sum),
-        ("maximum", np.max),
-        ("minimum", np.min),
-        ("place of the maximum", np.argmax),
-        ("place of the minimum", np.argmin),
-        ("spread", np.ptp),
-    ):
-        features.append((name, _reduced(function), 1.0))
-    features.append(("largest difference", lambda out: first_differences(out.values)[:, 1:].max(axis=1), 0.5))
-    features.append(("smallest difference", lambda out: first_differences(out.values)[:, 1:].min(axis=1), 0.5))
-    features.append(("sum of absolute values", lambda out: np.abs(out.values).sum(axis=1), 0.5))
+def vector_features(first: Past, *, bits: bool) -> list[tuple[Feature, float]]:
+    """Features of several numbers with their shares; ``first``: the first block, which tells which coordinates move."""
+    features: list[tuple[Feature, float]] = [
+        (FixedFeature(f"output[{k}]", _column(k)), 0.5) for k in _moving(first)
+    ]
+    for name, function in _SUMMARIES.items():
+        features.append((FixedFeature(name, _whole_rows(function)), 0.7))
+    features.append((CoordinateScore("coordinates' score", lambda values: values), 3.0))
+    features.append((CoordinateScore("differences' score", first_differences), 3.0))
+    if bits:
+        features.append((CoordinateScore("score of lowest bits", lowest_bit), 2.0))
     return features
+
+
+_SUMMARIES: dict[str, Callable[[Floats], Any]] = {
+    "sum": lambda rows: rows.sum(axis=1),
+    "maximum": lambda rows: rows.max(axis=1),
+    "minimum": lambda rows: rows.min(axis=1),
+    "place of the maximum": lambda rows: rows.argmax(axis=1),
+    "place of the minimum": lambda rows: rows.argmin(axis=1),
+    "spread": lambda rows: np.ptp(rows, axis=1),
+    "largest difference": lambda rows: np.diff(rows, axis=1).max(axis=1),
+    "smallest difference": lambda rows: np.diff(rows, axis=1).min(axis=1),
+    "sum of absolute values": lambda rows: np.abs(rows).sum(axis=1),
+}
 
 
 def _column(k: int) -> Callable[[Outcomes], Floats]:
     return lambda out: out.values[:, k]
 
 
-def _reduced(function: Callable[..., Floats]) -> Callable[[Outcomes], Floats]:
+def _whole_rows(function: Callable[[Floats], Any]) -> Callable[[Outcomes], Floats]:
+    """The function of each row, NaN for rows that lack a number."""
+
     def feature(out: Outcomes) -> Floats:
-        with np.errstate(invalid="ignore"):
-            missing = np.isnan(out.values).any(axis=1)
-            return np.where(missing, np.nan, function(np.where(missing[:, None], 0.0, out.values), axis=1))
+        missing = np.isnan(out.values).any(axis=1)
+        if not missing.any():
+            return np.asarray(function(out.values), dtype=float)
+        result = np.full(len(missing), np.nan)
+        if not missing.all():
+            result[~missing] = function(out.values[~missing])
+        return result
 
     return feature
 
 
-def _moving(first: tuple[Outcomes, Outcomes]) -> list[int]:
+def _moving(first: Past) -> list[int]:
     """The coordinates to look at one by one: all, or those whose ranks moved most in the first block."""
     width = first[0].values.shape[1]
     if width <= MAX_COORDINATES:
@@ -259,8 +277,7 @@ def _moving(first: tuple[Outcomes, Outcomes]) -> list[int]:
 
 
 def _fraction(values: Floats) -> Floats:
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isfinite(values), values - np.floor(values), np.nan)
+    return np.where(np.isfinite(values), values - np.floor(values), np.nan)
 
 
 def lowest_bit(values: Floats) -> Floats:
@@ -269,9 +286,8 @@ def lowest_bit(values: Floats) -> Floats:
     A sum of two floats is a multiple of the coarser grid of the two, so small outputs of a naive sampler betray what was added
     (Mironov 2012).
     """
-    with np.errstate(invalid="ignore"):
-        mantissa, exponent = np.frexp(np.where(np.isfinite(values), values, np.nan))
-        whole = np.abs(np.where(np.isnan(mantissa), 0.0, mantissa) * 2.0**53).astype(np.int64)
-        trailing = np.log2(np.maximum(whole & -whole, 1).astype(float))
-        result = np.where(whole == 0, 1100.0, exponent - 53 + trailing)
-        return np.where(np.isnan(mantissa), np.nan, result)
+    finite = np.isfinite(values)
+    mantissa, exponent = np.frexp(np.where(finite, values, 0.0))
+    whole = np.abs(mantissa * 2.0**53).astype(np.int64)
+    trailing = np.log2(np.maximum(whole & -whole, 1).astype(float))
+    return np.where(finite, np.where(whole == 0, 1100.0, exponent - 53 + trailing), np.nan)

@@ -17,7 +17,7 @@ from dpaudit.coins import Choice, Program, Replay, force, replay
 from dpaudit.coins.replayer import SiteLoss
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.laws import Shifted
-from dpaudit.laws.base import Law
+from dpaudit.laws.base import BaseMeasure, Law
 
 __all__ = ["Neighbours", "both_directions", "push_to_the_tail", "worst_history"]
 
@@ -100,7 +100,7 @@ def _extreme_outcome(moved: SiteLoss, push: float) -> Any:
         # Beyond both centres, on the side of the recorded world: there log p - log p' is largest for log-concave noise.
         away = push * np.sqrt(law.base.variance())
         value = np.where(here >= there, np.maximum(here, there) + away, np.minimum(here, there) - away)
-        if law.support.integer:
+        if law.base_measure is BaseMeasure.COUNTING:
             value = np.rint(value).astype(np.int64)
         return value.item() if value.ndim == 0 else value
     if law is None or law.batch_shape:
