@@ -23,6 +23,7 @@ from dpaudit.exact import ExactLike, exact, exact_str
 
 __all__ = [
     "BoundedSum",
+    "LossGrid",
     "Proof",
     "SiteClass",
     "accounted",
@@ -31,6 +32,7 @@ __all__ = [
     "compose_sequential",
     "discrete_laplace_mechanism",
     "gaussian_mechanism",
+    "integer_noise",
     "laplace_mechanism",
     "post_processing",
     "report_noisy_max",
@@ -129,10 +131,36 @@ def _sensitivity(value: Sensitivity, name: str = "sensitivity") -> Any:
     return exact_str(exact(value, name=name))
 
 
-def laplace_mechanism(*, sensitivity: Sensitivity, scale: ExactLike) -> Proof:
-    """Laplace noise of ``scale`` b on a query of l1 ``sensitivity`` D: pure epsilon D/b."""
+@dataclass(frozen=True, kw_only=True)
+class LossGrid:
+    """How a composition by loss laws is computed: ``step`` of losses, masses in units of 2^-``bits``, cut-off 2^-``tail``."""
+
+    step: ExactLike = "1/1000"
+    bits: int = 128
+    tail: int = 70
+
+    def to_json(self) -> dict[str, str]:
+        return {
+            "step": exact_str(exact(self.step, name="step")),
+            "bits": str(self.bits),
+            "tail": str(self.tail),
+        }
+
+
+def _with_grid(parameters: dict[str, Any], grid: LossGrid | None) -> dict[str, Any]:
+    return parameters if grid is None else {**parameters, "grid": grid.to_json()}
+
+
+def laplace_mechanism(*, sensitivity: Sensitivity, scale: ExactLike, dimension: int | None = None) -> Proof:
+    """Laplace noise of ``scale`` b on a query of l1 ``sensitivity`` D: pure epsilon D/b.
+
+    With ``dimension=1`` (a sum has it) the certificate also knows the exact delta below D/b.
+    """
+    if isinstance(sensitivity, BoundedSum):
+        dimension = 1
+    parameters = {"sensitivity": _sensitivity(sensitivity), "scale": exact_str(exact(scale, name="scale"))}
     return _accepted(
-        "laplace", {"sensitivity": _sensitivity(sensitivity), "scale": exact_str(exact(scale, name="scale"))}
+        "laplace", parameters if dimension is None else {**parameters, "dimension": str(dimension)}
     )
 
 
@@ -193,10 +221,42 @@ def report_noisy_max(
     )
 
 
-def compose_sequential(proofs: Sequence[Proof], *, times: Sequence[int] | None = None) -> Proof:
-    """All the mechanisms on the same data, mechanism i ``times[i]`` times (once if not given); adaptively chosen."""
+def integer_noise(
+    family: Literal["skellam", "discrete-gaussian-sum", "binomial"],
+    *,
+    sensitivity: Sensitivity,
+    variance: ExactLike | None = None,
+    count: int = 1,
+    trials: int | None = None,
+    probability: ExactLike | None = None,
+) -> Proof:
+    """Log-concave integer noise on an integer query: exact delta at every epsilon, over all shifts up to ``sensitivity``.
+
+    ``skellam`` takes its ``variance``; ``discrete-gaussian-sum`` the ``variance`` parameter of each of ``count`` parties;
+    ``binomial`` its ``trials`` and ``probability``.
+    """
+    parameters: dict[str, Any] = {"family": family, "sensitivity": _sensitivity(sensitivity)}
+    if family == "binomial":
+        parameters |= {
+            "trials": str(trials),
+            "probability": exact_str(exact(probability or 0, name="probability")),
+        }
+    else:
+        parameters["variance"] = exact_str(exact(variance or 0, name="variance"))
+    if family == "discrete-gaussian-sum":
+        parameters["count"] = str(count)
+    return _accepted("integer-noise", parameters)
+
+
+def compose_sequential(
+    proofs: Sequence[Proof], *, times: Sequence[int] | None = None, grid: LossGrid | None = None
+) -> Proof:
+    """All the mechanisms on the same data, mechanism i ``times[i]`` times (once if not given); adaptively chosen.
+
+    With a ``grid`` delta is bounded by certified loss distributions, which is much tighter than adding parameters up.
+    """
     counts = [1] * len(proofs) if times is None else list(times)
-    return _accepted("sequential", {"times": [str(count) for count in counts]}, proofs)
+    return _accepted("sequential", _with_grid({"times": [str(count) for count in counts]}, grid), proofs)
 
 
 def compose_parallel(
@@ -217,14 +277,19 @@ def compose_parallel(
 
 
 def tree_mechanism(
-    node: Proof, *, leaves: int | None = None, levels: int | None = None, declared: str = ""
+    node: Proof,
+    *,
+    leaves: int | None = None,
+    levels: int | None = None,
+    declared: str = "",
+    grid: LossGrid | None = None,
 ) -> Proof:
     """A binary tree whose every node is one release ``node``: of ``leaves`` leaves, or with ``levels`` declared nodes per record."""
     if (leaves is None) == (levels is None):
         raise InvalidParameterError("exactly one of leaves and levels must be given; pass one.")
     if leaves is not None:
-        return _accepted("tree", {"leaves": str(leaves)}, [node])
-    return _accepted("tree", {"levels": str(levels), "declared": declared}, [node])
+        return _accepted("tree", _with_grid({"leaves": str(leaves)}, grid), [node])
+    return _accepted("tree", _with_grid({"levels": str(levels), "declared": declared}, grid), [node])
 
 
 def post_processing(proof: Proof, *, function: str) -> Proof:
@@ -232,14 +297,8 @@ def post_processing(proof: Proof, *, function: str) -> Proof:
     return _accepted("post-processing", {"function": function}, [proof])
 
 
-def accounted(classes: Sequence[SiteClass], *, declared: str) -> Proof:
+def accounted(classes: Sequence[SiteClass], *, declared: str, grid: LossGrid | None = None) -> Proof:
     """A whole program from its declared accounting: ``declared`` says in words why one record touches no more than the classes list."""
-    return _accepted(
-        "accounted",
-        {
-            "declared": declared,
-            "sites": [c.site for c in classes],
-            "touches": [str(c.touches) for c in classes],
-        },
-        [c.mechanism for c in classes],
-    )
+    sites, touches = [c.site for c in classes], [str(c.touches) for c in classes]
+    parameters = _with_grid({"declared": declared, "sites": sites, "touches": touches}, grid)
+    return _accepted("accounted", parameters, [c.mechanism for c in classes])

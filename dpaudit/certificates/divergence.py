@@ -27,7 +27,7 @@ from typing import Any
 from flint import arb, ctx
 
 from dpaudit.ball import ball, enclose
-from dpaudit.certificates.lattice import LogConcave, Reflected
+from dpaudit.certificates.lattice import LogConcave, Reflected, tail_below
 from dpaudit.errors import UndecidedError
 
 __all__ = ["hockey_stick", "lattice_delta", "positive_part", "threshold"]
@@ -84,7 +84,9 @@ def threshold(gap: Callable[[int], Any], law: LogConcave) -> tuple[int, list[int
         if len(undecided) > 1000 or (law.last is not None and high > law.last):
             break
     if len(undecided) > 1000:
-        raise UndecidedError(f"the threshold must be decided within 1000 steps at {ctx.prec} bits; raise the precision.")
+        raise UndecidedError(
+            f"the threshold must be decided within 1000 steps at {ctx.prec} bits; raise the precision."
+        )
     return low, undecided
 
 
@@ -97,14 +99,18 @@ def _bracket(gap: Callable[[int], Any], law: LogConcave) -> tuple[int, int]:
         while not gap(low) > 0:
             low, step = low - step, 2 * step
             if step > MAX_REACH:
-                raise UndecidedError(f"the threshold must lie within {MAX_REACH} of the centre; use a larger delta.")
+                raise UndecidedError(
+                    f"the threshold must lie within {MAX_REACH} of the centre; use a larger delta."
+                )
     high, step = low + 1, 1
     while gap(high) > 0:
         low, high, step = high, high + step, 2 * step
         if law.last is not None and high > law.last:
             return low, law.last + 1
         if step > MAX_REACH:
-            raise UndecidedError(f"the threshold must lie within {MAX_REACH} of the centre; use a smaller shift.")
+            raise UndecidedError(
+                f"the threshold must lie within {MAX_REACH} of the centre; use a smaller shift."
+            )
     return low, high
 
 
@@ -112,15 +118,10 @@ def _sum_to(law: LogConcave, last: int, shift: int, e: Any) -> Any:
     """Sum of p(x) - e p(x - shift) over all x <= last, all of them positive parts; the cut tail is between 0 and the mass of p there."""
     width = 16
     while True:
-        low = last - width
-        if law.first is not None and low <= law.first:
-            return _window(law, law.first, last, shift, e)
-        edge, inner = law.mass(low), law.mass(low + 1)
-        ratio = edge / inner
-        if ratio < 1:
-            tail = edge * ratio / (1 - ratio)
-            if tail < law.mass(last) * arb(2) ** (-ctx.prec):
-                return _window(law, low, last, shift, e) + arb(0).union(tail)
+        low = last - width if law.first is None else max(last - width, law.first)
+        tail = tail_below(law, low)
+        if tail is not None and tail <= law.mass(last) * arb(2) ** (-ctx.prec):
+            return _window(law, low, last, shift, e) + tail
         width *= 2
 
 

@@ -25,7 +25,7 @@ from flint import arb, arb_poly, ctx
 from dpaudit.ball import ball
 from dpaudit.errors import InvalidParameterError
 
-__all__ = ["Binomial", "DiscreteGaussianSum", "LogConcave", "Reflected", "Skellam"]
+__all__ = ["Binomial", "DiscreteGaussianSum", "LogConcave", "Reflected", "Skellam", "bulk", "tail_below"]
 
 #: Longest run of masses that is computed at once: bounds memory and time for untrusted parameters.
 MAX_RUN = 4_000_000
@@ -62,7 +62,38 @@ class LogConcave(ABC):
 def check_run(low: int, high: int) -> None:
     """Refuse a run of masses that would take too long."""
     if high - low > MAX_RUN:
-        raise InvalidParameterError(f"a run of masses must have at most {MAX_RUN} terms, got {high - low}; use a larger scale.")
+        raise InvalidParameterError(
+            f"a run of masses must have at most {MAX_RUN} terms, got {high - low}; use a larger scale."
+        )
+
+
+def tail_below(law: LogConcave, k: int) -> Any | None:
+    """A ball from 0 to a bound on the mass strictly below ``k`` (F6), or ``None`` if ``k`` is not yet below the mode."""
+    if law.first is not None and k <= law.first:
+        return arb(0)
+    edge, inner = law.mass(k), law.mass(k + 1)
+    ratio = edge / inner
+    return arb(0).union(edge * ratio / (1 - ratio)) if ratio < 1 else None
+
+
+def bulk(law: LogConcave, bits: int) -> tuple[int, int, Any, Any]:
+    """A range (low, high) and the masses below and above it (balls), each at most 2^-``bits``."""
+    low, below = _reach(law, bits)
+    high, above = _reach(Reflected(law), bits)
+    return low, -high, below, above
+
+
+def _reach(law: LogConcave, bits: int) -> tuple[int, Any]:
+    width = 4
+    while True:
+        low = law.centre - width
+        if law.first is not None:
+            low = max(low, law.first)
+        tail = tail_below(law, low)
+        if tail is not None and tail <= arb(2) ** -bits:
+            return low, tail
+        check_run(0, width)
+        width += width // 2
 
 
 @dataclass(frozen=True)

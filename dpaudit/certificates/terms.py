@@ -5,7 +5,8 @@ its parameters and from the guarantees of its premises. A guarantee is a set of 
 every pair of neighbours of the setting and in both directions:
 
 * ``pure``: epsilon-DP; ``gdp_squared``: mu-GDP, as mu squared, which stays rational under composition; ``rho``: zCDP;
-* ``profile``: a function from epsilon to an upper bound on delta (a ball), where the mechanism has a better one than these imply.
+* ``profile``: a function from epsilon to an upper bound on delta (a ball), where the mechanism has a better one than these imply;
+* ``pair``: a dominating pair of laws, as a function from a grid to its upper loss law (``certpld``), for composition.
 
 ``None`` says "no such bound", never "infinite by proof". Rules compute with exact rationals; where a transcendental function
 enters they compute in balls and keep the upper end.
@@ -30,6 +31,7 @@ MAX_TEXT = 2000
 MAX_LIST = 10_000
 
 Profile = Callable[[Fraction], Any]
+PairOnGrid = Callable[[Any], Any]  # Grid to LossLaw; their module is not imported here, only rules know it
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Guarantee:
     gdp_squared: Fraction | None = None
     rho: Fraction | None = None
     profile: Profile | None = None
+    pair: PairOnGrid | None = None
     assumptions: tuple[str, ...] = ()
 
     def with_assumptions(self, more: Iterable[str]) -> Guarantee:

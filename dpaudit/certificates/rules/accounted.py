@@ -9,26 +9,23 @@ releases, whose conditional law pair satisfies its premise. So the log-ratio of 
 adaptive sequential composition, with steps that cost nothing in between. Which releases are touched may depend on the outcomes, so long as
 their number stays within n_i. ∎
 
-The last remark holds for the three notions used here: pure bounds add along each transcript. For GDP and zCDP pad each transcript's
-touched releases of class i to n_i with releases independent of the data, in the order in which they come; adaptive composition
-(Dong, Roth, Su 2022, Theorem 3.2; Bun and Steinke 2016, Lemma 2.3) then covers step k of class i for every prefix. With two or more
-classes in outcome-dependent order the squared parameters still add: this is a filter with a fixed budget whose total never exceeds
-the sum (Feldman and Zrnic 2021, Theorem 3.1; Smith and Thakurta 2022 for GDP).
+The last remark. Pure bounds add along each transcript. Where a premise has a dominating pair (GDP, and every premise when a ``grid`` is given) the
+simulation in ``pairs`` draws n_i copies beforehand and uses them in whatever order. zCDP parameters still add: this is a filter whose
+total never exceeds the sum (Feldman and Zrnic 2021, Theorem 3.1).
 
 That the program touches what is declared is not proved here; it is the assumption that the certificate carries, word for word.
 """
 
 from __future__ import annotations
 
+from dpaudit.certificates.rules.pairs import read_grid
 from dpaudit.certificates.rules.sequential import MAX_PREMISES, MAX_TIMES, add_up
 from dpaudit.certificates.terms import Guarantee, Parameters, Setting, rule
 
-__all__ = ["NAME"]
-
-NAME = "accounted"
+__all__: list[str] = []
 
 
-@rule(NAME, premises=(1, MAX_PREMISES))
+@rule("accounted", premises=(1, MAX_PREMISES))
 def _accounted(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
     touches = parameters.integers("touches", low=0, high=MAX_TIMES, length=len(premises))
     sites = parameters.texts("sites", length=len(premises))
@@ -38,4 +35,4 @@ def _accounted(parameters: Parameters, premises: tuple[Guarantee, ...], setting:
     assumption = (
         f"the program touches what is declared ({parameters.text('declared')}): releases per record: {counts}"
     )
-    return add_up(premises, touches).with_assumptions([assumption])
+    return add_up(premises, touches, read_grid(parameters)).with_assumptions([assumption])

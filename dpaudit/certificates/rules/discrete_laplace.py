@@ -14,12 +14,10 @@ from __future__ import annotations
 from dpaudit.certificates.rules.sensitivity import sensitivity
 from dpaudit.certificates.terms import Guarantee, Parameters, Setting, rule
 
-__all__ = ["NAME"]
-
-NAME = "discrete-laplace"
+__all__: list[str] = []
 
 
-@rule(NAME)
+@rule("discrete-laplace")
 def _discrete_laplace(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
     moved = sensitivity(parameters, "sensitivity", setting)
     if moved.denominator != 1:

@@ -16,12 +16,10 @@ from __future__ import annotations
 from dpaudit.certificates.rules.sensitivity import sensitivity
 from dpaudit.certificates.terms import Guarantee, Parameters, Setting, rule
 
-__all__ = ["NAME"]
-
-NAME = "gaussian"
+__all__: list[str] = []
 
 
-@rule(NAME)
+@rule("gaussian")
 def _gaussian(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
     if "sensitivity" in parameters:
         squared = sensitivity(parameters, "sensitivity", setting) ** 2

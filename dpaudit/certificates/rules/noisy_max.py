@@ -28,14 +28,13 @@ from __future__ import annotations
 from dpaudit.certificates.rules.sensitivity import sensitivity
 from dpaudit.certificates.terms import Guarantee, Parameters, Setting, rule
 
-__all__ = ["NAME", "NOISES", "RANGES"]
+__all__ = ["NOISES", "RANGES"]
 
-NAME = "noisy-max"
 NOISES = ("laplace", "gumbel", "exponential")
 RANGES = ("one_coordinate", "monotone", "general")
 
 
-@rule(NAME)
+@rule("noisy-max")
 def _noisy_max(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
     noise = parameters.choice("noise", NOISES)
     moved = parameters.choice("range", RANGES)

@@ -22,13 +22,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.ball import ball
+from dpaudit.certificates.rules.readout import delta_bound
 from dpaudit.certificates.rules.sequential import MAX_PREMISES, zcdp
-from dpaudit.certificates.terms import Guarantee, Parameters, Setting, rule
+from dpaudit.certificates.terms import Guarantee, Parameters, Profile, Setting, rule
 from dpaudit.claims import Adjacency
 
-__all__ = ["NAME"]
-
-NAME = "parallel"
+__all__: list[str] = []
 
 
 def _premise_setting(parameters: dict[str, Any], setting: Setting) -> Setting:
@@ -36,7 +36,7 @@ def _premise_setting(parameters: dict[str, Any], setting: Setting) -> Setting:
     return setting.with_adjacency(Adjacency.ADD_REMOVE) if moves else setting
 
 
-@rule(NAME, premises=(1, MAX_PREMISES), premise_setting=_premise_setting)
+@rule("parallel", premises=(1, MAX_PREMISES), premise_setting=_premise_setting)
 def _parallel(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
     by = parameters.choice("by", ["position", "public data", "shown outcomes"])
     factor = 2 if parameters.choice("moves", ["no", "yes"]) == "yes" else 1
@@ -53,8 +53,16 @@ def _parallel(parameters: Parameters, premises: tuple[Guarantee, ...], setting: 
         pure=None if pure is None else factor * pure,
         gdp_squared=None if gdp_squared is None else factor**2 * gdp_squared,
         rho=None if rho is None else factor**2 * rho,
+        profile=_worst_profile(premises) if factor == 1 else None,
         assumptions=tuple(assumptions),
     )
+
+
+def _worst_profile(premises: Sequence[Guarantee]) -> Profile | None:
+    """The pointwise maximum of the premises' own deltas, where one of them is better than its other bounds imply."""
+    if all(premise.profile is None for premise in premises):
+        return None
+    return lambda epsilon: ball(max(delta_bound(premise, epsilon) for premise in premises))
 
 
 def _largest(costs: Sequence[Fraction | None]) -> Fraction | None:

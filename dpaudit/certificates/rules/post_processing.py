@@ -14,12 +14,10 @@ from __future__ import annotations
 
 from dpaudit.certificates.terms import Guarantee, Parameters, Setting, rule
 
-__all__ = ["NAME"]
-
-NAME = "post-processing"
+__all__: list[str] = []
 
 
-@rule(NAME, premises=(1, 1))
+@rule("post-processing", premises=(1, 1))
 def _post_processing(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
     parameters.text("function")
     return premises[0]

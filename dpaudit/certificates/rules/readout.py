@@ -25,7 +25,7 @@ from dpaudit.claims import Accounting, ApproxDP, Claim, GaussianDP, PureDP, Reny
 from dpaudit.errors import CertificateError
 from dpaudit.exact import exact
 
-__all__ = ["claimed_quantity", "gaussian_delta", "pure_delta", "zcdp_delta"]
+__all__ = ["claimed_quantity", "delta_bound", "gaussian_delta", "pure_delta", "zcdp_delta"]
 
 
 def claimed_quantity(guarantee: Guarantee, claim: Claim) -> Fraction:
@@ -40,7 +40,7 @@ def claimed_quantity(guarantee: Guarantee, claim: Claim) -> Fraction:
     elif isinstance(claim, RenyiDP):
         bounds = _renyi(guarantee, exact(claim.order))
     elif isinstance(claim, ApproxDP):
-        bounds = _delta(guarantee, exact(claim.epsilon))
+        bounds = [delta_bound(guarantee, exact(claim.epsilon))]
     else:
         raise CertificateError(
             f"a certificate must be for a privacy or an accounting claim, got {claim.type!r}; use other evidence."
@@ -75,8 +75,9 @@ def _response_renyi(pure: Fraction, order: Fraction) -> Any:
     return (weight / (1 + ball(pure).exp())).log() / ball(order - 1)
 
 
-def _delta(guarantee: Guarantee, epsilon: Fraction) -> list[Fraction | None]:
-    bounds: list[Fraction | None] = []
+def delta_bound(guarantee: Guarantee, epsilon: Fraction) -> Fraction:
+    """The smallest delta at ``epsilon`` that the bounds imply; 1 if there is none."""
+    bounds = [Fraction(1)]
     if guarantee.pure is not None:
         bounds.append(pure_delta(guarantee.pure, epsilon))
     if guarantee.gdp_squared is not None:
@@ -86,7 +87,7 @@ def _delta(guarantee: Guarantee, epsilon: Fraction) -> list[Fraction | None]:
     rho = zcdp(guarantee)
     if rho is not None:
         bounds.append(zcdp_delta(rho, epsilon))
-    return bounds
+    return min(bounds)
 
 
 def pure_delta(pure: Fraction, epsilon: Fraction) -> Fraction:

@@ -4,6 +4,8 @@ Statement. Let premise i hold for a mechanism that is run n_i times (``times``),
 outcomes among mechanisms for which the premise holds. The tuple of all outcomes has pure epsilon sum n_i e_i, squared GDP
 parameter sum n_i mu_i^2, and zCDP parameter sum n_i rho_i.
 
+With a ``grid``, delta of the whole is also bounded by the product of dominating pairs (see ``pairs``).
+
 Proof. Pure: the density of the transcript is a product of conditional densities, each ratio at most exp(e_i) for every prefix. zCDP:
 Renyi divergences add over conditional laws when each conditional divergence is bounded for every prefix (Bun and Steinke 2016,
 Lemma 2.3). GDP: Dong, Roth, Su 2022, Theorem 3.2 and Corollary 3.3. The n_i are fixed in advance. ∎
@@ -12,13 +14,15 @@ Lemma 2.3). GDP: Dong, Roth, Su 2022, Theorem 3.2 and Corollary 3.3. The n_i are
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
+from dpaudit.certificates.certpld import Grid
+from dpaudit.certificates.rules.pairs import composed, read_grid
 from dpaudit.certificates.terms import Guarantee, Parameters, Setting, rule
 
-__all__ = ["MAX_PREMISES", "MAX_TIMES", "NAME", "add_up", "zcdp"]
+__all__ = ["MAX_PREMISES", "MAX_TIMES", "add_up", "zcdp"]
 
-NAME = "sequential"
 MAX_PREMISES = 1000
 MAX_TIMES = 10**18
 
@@ -31,12 +35,19 @@ def zcdp(guarantee: Guarantee) -> Fraction | None:
     return min((rho for rho in known if rho is not None), default=None)
 
 
-def add_up(premises: Sequence[Guarantee], times: Sequence[int]) -> Guarantee:
+def add_up(premises: Sequence[Guarantee], times: Sequence[int], grid: Grid | None = None) -> Guarantee:
     """The guarantee of running premise i ``times[i]`` times; a notion survives if every premise that runs has it."""
-    return Guarantee(
+    if sum(times) == 1:
+        return premises[list(times).index(1)]
+    sums = Guarantee(
         pure=_sum([p.pure for p in premises], times),
         gdp_squared=_sum([p.gdp_squared for p in premises], times),
         rho=_sum([zcdp(p) for p in premises], times),
+    )
+    return (
+        sums
+        if grid is None
+        else replace(sums, profile=composed([*zip(premises, times, strict=True)], grid).delta)
     )
 
 
@@ -49,7 +60,7 @@ def _sum(costs: Sequence[Fraction | None], times: Sequence[int]) -> Fraction | N
     return total
 
 
-@rule(NAME, premises=(1, MAX_PREMISES))
+@rule("sequential", premises=(1, MAX_PREMISES))
 def _sequential(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
     times = parameters.integers("times", low=0, high=MAX_TIMES, length=len(premises))
-    return add_up(premises, times)
+    return add_up(premises, times, read_grid(parameters))

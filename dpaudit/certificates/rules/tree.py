@@ -16,18 +16,18 @@ Source: Dwork, Naor, Pitassi, Rothblum 2010; Chan, Shi, Song 2011, Theorem 3.5.
 
 from __future__ import annotations
 
+from dpaudit.certificates.rules.pairs import read_grid
 from dpaudit.certificates.rules.sequential import MAX_TIMES, add_up
 from dpaudit.certificates.terms import Guarantee, Parameters, Setting, rule
 
-__all__ = ["NAME"]
-
-NAME = "tree"
+__all__: list[str] = []
 
 
-@rule(NAME, premises=(1, 1))
+@rule("tree", premises=(1, 1))
 def _tree(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
+    grid = read_grid(parameters)
     if "leaves" in parameters:
-        return add_up(premises, [parameters.integer("leaves", low=1, high=MAX_TIMES).bit_length()])
+        return add_up(premises, [parameters.integer("leaves", low=1, high=MAX_TIMES).bit_length()], grid)
     levels = parameters.integer("levels", low=1, high=MAX_TIMES)
     declared = f"one record is in at most {levels} released nodes: {parameters.text('declared')}"
-    return add_up(premises, [levels]).with_assumptions([declared])
+    return add_up(premises, [levels], grid).with_assumptions([declared])
