@@ -57,7 +57,12 @@ def verify_command(file: Path) -> None:
 
     report = read_report(file)
     console = make_console()
-    findings = verify_report(report)
+    with console.status("") as status:  # shown on a terminal only
+
+        def progress(done: int, total: int, name: str) -> None:
+            status.update(Text(f"{done}/{total} {one_line(name)}"))
+
+        findings = verify_report(report, progress=progress)
     for finding in findings:
         mark = ("✓ ", "green") if finding.ok else ("✗ ", "bold red")
         reason = "" if finding.ok and not finding.reason else f": {one_line(finding.reason)}"

@@ -51,19 +51,19 @@ class WorkerHungError(MechanismError):
 class Worker:
     """One worker process for the suites of one root.
 
-    ``hash_seed`` and ``global_seed`` tell a fresh-process check apart.
+    ``seed`` is that of string hashes and of the global generators: 0, and others in the fresh-process checks.
     """
 
-    def __init__(self, root: Path, *, hash_seed: int = 0, global_seed: int = 0) -> None:
+    def __init__(self, root: Path, *, seed: int) -> None:
         self.root = root
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the worker
         location = str(Path(dpaudit.__file__).resolve().parent.parent)
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _BOOTSTRAP, location, str(root), str(global_seed)],
+            [sys.executable, "-P", "-c", _BOOTSTRAP, location, str(root), str(seed)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._output,
-            env=os.environ | _ONE_THREAD | {"PYTHONHASHSEED": str(hash_seed), "PYTHONIOENCODING": "utf-8"},
+            env=os.environ | _ONE_THREAD | {"PYTHONHASHSEED": str(seed), "PYTHONIOENCODING": "utf-8"},
             # A group of its own: Ctrl-C reaches only the parent, and a kill reaches what a row started.
             start_new_session=True,
         )
@@ -100,7 +100,7 @@ class Worker:
                         f"must finish within {timeout:g} s of wall clock, was still running; raise --timeout"
                     ) from None
                 continue
-            if line is None:
+            if line is None or not line.endswith(b"\n"):  # nothing, or half an answer
                 raise self._died()
             answer: dict[str, Any] = json.loads(line)
             return answer
@@ -159,21 +159,20 @@ class Pool:
         An idle worker of another root makes room where there are too many.
         """
         with self._lock:
-            if self._closed:
-                raise WorkerDiedError("must not start once the run was stopped")
             worker = next((item for item in self._idle if item.root == root), None)
             leaves = None
             if worker is not None:
                 self._idle.remove(worker)
+                self._busy.add(worker)
             elif self._idle and len(self._idle) + len(self._busy) >= self._size:
                 leaves = self._idle.pop(0)
         if leaves is not None:
             leaves.close()
-        return self._enter(worker or Worker(root))
+        return worker or self._start(root, seed=0)
 
     def fresh(self, root: Path, *, seed: int) -> Worker:
         """A new process with other hash and global seeds. Never re-used: give it back with ``drop``."""
-        return self._enter(Worker(root, hash_seed=seed, global_seed=seed))
+        return self._start(root, seed=seed)
 
     def give(self, worker: Worker) -> None:
         """Hand back a worker that answered."""
@@ -201,12 +200,12 @@ class Pool:
         for worker in idle:
             worker.close()
 
-    def _enter(self, worker: Worker) -> Worker:
-        with self._lock:
+    def _start(self, root: Path, *, seed: int) -> Worker:
+        with self._lock:  # under the lock, so that no worker starts behind the back of ``close``
+            if self._closed:
+                raise WorkerDiedError("must not start once the run was stopped")
+            worker = Worker(root, seed=seed)
             self._busy.add(worker)
-            closed = self._closed
-        if closed:
-            worker.kill()
         return worker
 
 

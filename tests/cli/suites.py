@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -108,7 +109,13 @@ def start(*arguments: object, cwd: Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=_restore_interrupt if os.name == "posix" else None,
     )
+
+
+def _restore_interrupt() -> None:
+    """Ctrl-C works in the command even where the tests themselves run with it switched off."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def run(suite: Path, *options: object, report: Path | None = None) -> tuple[Result, dict[str, Any]]:
