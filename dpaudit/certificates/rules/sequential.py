@@ -44,11 +44,11 @@ def add_up(premises: Sequence[Guarantee], times: Sequence[int], grid: Grid | Non
         gdp_squared=_sum([p.gdp_squared for p in premises], times),
         rho=_sum([zcdp(p) for p in premises], times),
     )
-    return (
-        sums
-        if grid is None
-        else replace(sums, profile=composed([*zip(premises, times, strict=True)], grid).delta)
-    )
+    if grid is None:
+        return sums
+    # Composed only when a delta is asked for: it is the one expensive step of a derivation.
+    parts = [*zip(premises, times, strict=True)]
+    return replace(sums, profile=lambda epsilon: composed(parts, grid).delta(epsilon))
 
 
 def _sum(costs: Sequence[Fraction | None], times: Sequence[int]) -> Fraction | None:
