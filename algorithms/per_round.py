@@ -164,7 +164,7 @@ class HybridPolicy:
         rest = leaf & (leaf - 1)
         above = np.where(rest == 0, self._levels, _trailing_zeros(rest))
         new = draws.laplaces() * self._scales[level] / self._per_cell[cells]
-        prefix = self._prefix[cells, above] + new
+        prefix: Floats = self._prefix[cells, above] + new
         self._prefix[cells, _trailing_zeros(leaf)] = prefix
         return prefix
 

@@ -22,8 +22,7 @@ def lazy_ucb(n_arms: int, horizon: int, epsilon: float, pull: Pull, noise: Noise
     """Algorithm 1 of Hu, Huang and Mehta (arXiv 2102.07929); returns the arm of every round."""
     played: list[int] = []
     noisy_mean = [0.0] * n_arms
-    r = [0] * n_arms
-    pulls = [1] * n_arms
+    size = [1] * n_arms
     array: list[list[float]] = [[] for _ in range(n_arms)]
     for j in range(min(n_arms, horizon)):
         played.append(j)
@@ -31,17 +30,17 @@ def lazy_ucb(n_arms: int, horizon: int, epsilon: float, pull: Pull, noise: Noise
         if len(played) < horizon:
             noisy_mean[j] = reward + noise("array", 1 / epsilon)
     for t in range(n_arms + 1, horizon + 1):
-        ucb = []
-        for j in range(n_arms):
-            size = 2 ** r[j]
-            ucb.append(noisy_mean[j] + math.sqrt(3 * math.log(t) / size) + 3 * math.log(t) / (epsilon * size))
+        log_t = math.log(t)
+        ucb = [
+            noisy_mean[j] + math.sqrt(3 * log_t / size[j]) + 3 * log_t / (epsilon * size[j])
+            for j in range(n_arms)
+        ]
         arm = ucb.index(max(ucb))
         played.append(arm)
         array[arm].append(pull(arm))
-        pulls[arm] += 1
-        if pulls[arm] == sum(2**q for q in range(r[arm] + 2)) and t < horizon:
-            r[arm] += 1
-            noisy_mean[arm] = (sum(array[arm]) + noise("array", 1 / epsilon)) / 2 ** r[arm]
+        if len(array[arm]) == 2 * size[arm] and t < horizon:
+            size[arm] *= 2
+            noisy_mean[arm] = (sum(array[arm]) + noise("array", 1 / epsilon)) / size[arm]
             array[arm] = []
     return played
 
@@ -53,44 +52,45 @@ def hybrid_ucb(
     variant).
     """
     played: list[int] = []
-    closed: list[list[list[float]]] = []  # per arm: its completed arrays
-    block_noise: list[list[float]] = []
-    tree: list[list[float]] = []
+    count = [1] * n_arms
+    level = [1] * n_arms
+    closed_sum: list[float] = []  # noisy sum of the completed arrays, per arm
+    prefix: list[list[float]] = []  # raw prefix sums of the current tree
     node_noise: list[dict[tuple[int, int], float]] = []
-    noisy_mean: list[float] = []
     for j in range(min(n_arms, horizon)):
         played.append(j)
-        closed.append([[pull(j)]])
-        block_noise.append([noise("array", 2 / epsilon) if len(played) < horizon else 0.0])
-        noisy_mean.append(closed[j][0][0] + block_noise[j][0])
-        tree.append([])
+        closed_sum.append(pull(j) + (noise("array", 2 / epsilon) if len(played) < horizon else 0.0))
+        prefix.append([0.0])
         node_noise.append({})
+    noisy_mean = list(closed_sum)
     for t in range(n_arms + 1, horizon + 1):
         log_t = math.log2(t)
-        ucb = []
-        for j in range(n_arms):
-            count = sum(map(len, closed[j])) + len(tree[j])
-            bonus = 6 * math.sqrt(8) * log_t * math.floor(math.log2(count + 1)) / (count * epsilon)
-            ucb.append(noisy_mean[j] + math.sqrt(3 * log_t / count) + bonus)
+        ucb = [
+            noisy_mean[j]
+            + math.sqrt(3 * log_t / count[j])
+            + 6 * math.sqrt(8) * log_t * math.floor(math.log2(count[j] + 1)) / (count[j] * epsilon)
+            for j in range(n_arms)
+        ]
         arm = ucb.index(max(ucb))
         played.append(arm)
-        tree[arm].append(pull(arm))
+        prefix[arm].append(prefix[arm][-1] + pull(arm))
+        count[arm] += 1
         if t == horizon:
             break
-        level = len(closed[arm])
-        noisy_sum = sum(sum(array) + z for array, z in zip(closed[arm], block_noise[arm], strict=True))
-        start, left = 0, len(tree[arm])
+        leaves = len(prefix[arm]) - 1
+        noisy_sum = closed_sum[arm]
+        start, left = 0, leaves
         while left:
             length = 2 ** (left.bit_length() - 1)
             if (start, length) not in node_noise[arm]:
-                node_noise[arm][start, length] = noise("node", 2 * (level + extra_level) / epsilon)
-            noisy_sum += sum(tree[arm][start : start + length]) + node_noise[arm][start, length]
+                node_noise[arm][start, length] = noise("node", 2 * (level[arm] + extra_level) / epsilon)
+            noisy_sum += prefix[arm][start + length] - prefix[arm][start] + node_noise[arm][start, length]
             start, left = start + length, left - length
-        noisy_mean[arm] = noisy_sum / (sum(map(len, closed[arm])) + len(tree[arm]))
-        if len(tree[arm]) == 2**level:
-            closed[arm].append(tree[arm])
-            block_noise[arm].append(noise("array", 2 / epsilon))
-            tree[arm], node_noise[arm] = [], {}
+        noisy_mean[arm] = noisy_sum / count[arm]
+        if leaves == 2 ** level[arm]:
+            closed_sum[arm] += prefix[arm][-1] + noise("array", 2 / epsilon)
+            prefix[arm], node_noise[arm] = [0.0], {}
+            level[arm] += 1
     return played
 
 
@@ -134,7 +134,9 @@ def successive_elimination(
         threshold = 2 * math.sqrt(log8 / (2 * length)) + 2 * (log4 / (length * epsilon))
         best = max(noisy.values())
         alive = [arm for arm in alive if best - noisy[arm] <= threshold]
-    played.extend(alive * (horizon - len(played)))
+    while len(played) < horizon:
+        pull(alive[0])
+        played.append(alive[0])
     return played
 
 

@@ -37,7 +37,7 @@ def test_a_bernoulli_batch_agrees_with_itself(sum_first: bool) -> None:
 
 
 def test_values_drawn_after_their_sum_are_independent_coins() -> None:
-    """All 8 patterns of 3 coins come at their Bernoulli(0.3) rates: given the sum, any arrangement is as likely."""
+    """All 8 patterns of 3 coins come at their rates: given the sum, any arrangement is as likely."""
     environment = BernoulliArms([0.3], rng(2), horizon=3 * 4000)
     codes = [int(environment.pull(0, 3).values() @ [1, 2, 4]) for _ in range(4000)]
     ones = np.array([bin(code).count("1") for code in range(8)])
@@ -46,7 +46,7 @@ def test_values_drawn_after_their_sum_are_independent_coins() -> None:
 
 
 def test_vector_batches_agree_and_have_the_right_law() -> None:
-    """Full information: sums are Binomial per coordinate, values add up to them, with replicates or without."""
+    """Full information: sums are Binomial per coordinate, and values add up to them."""
     for replicates, shape in [(None, (3,)), (50, (50, 3))]:
         environment = BernoulliVectors([0.2, 0.5, 1.0], rng(3), horizon=4000, replicates=replicates)
         batch = environment.epoch(40)
@@ -98,7 +98,7 @@ def test_split_points_of_a_run_are_not_shown() -> None:
 
     def pulls(*requests: tuple[int, int | None]) -> Strategy:
         def run(coins: Coins, n_arms: int) -> Any:
-            yield from requests
+            yield from (request for request in requests)  # a generator, since batches are sent
 
         return run
 

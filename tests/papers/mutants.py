@@ -1,0 +1,501 @@
+"""Broken variants of the private online learning algorithms, each a mistake that somebody could make, and how
+it is caught.
+
+A mutant is the reference with one part replaced. ``caught`` is the least that an audit must find:
+
+* ``leak``: something shown depends on the data without noise (a raw value, a raw branch, noise used twice);
+* ``accounting``: one record touches more releases than declared, or pays more for them;
+* ``refuted``: the loss exceeds the claim in the adversary's own view, the decisions.
+
+Every program takes (coins, data), with data (T, K) of potential outcomes or of reward vectors, and claims
+``EPSILON``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from algorithms import ftnl, hybrid_ucb, lazy_ucb, successive_elimination
+from algorithms.environment import Batch, PotentialOutcomes, RewardVectors
+from algorithms.play import Decisions, Pulls, Strategy, play
+from dpaudit.coins import Coins, Program
+from dpaudit.laws import Laplace
+from dpaudit.views import PUBLIC, SERVER
+from mechanisms.array_sum import ArraySum, NoisySum
+from mechanisms.hybrid_counter import HybridCounter, HybridNoise
+from mechanisms.report_noisy_max import report_noisy_max, rnm_noise
+from mechanisms.tree_counter import TreeCounter
+
+__all__ = ["EPSILON", "MUTANTS", "Catch", "Mutant"]
+
+EPSILON = 1
+Catch = Literal["leak", "accounting", "refuted"]
+
+
+class Mutant(NamedTuple):
+    """A broken program and the least that an audit must find."""
+
+    program: Program
+    caught: Catch
+
+
+def _bandit(make: Callable[[], Strategy]) -> Program:
+    """A program that builds its strategy anew in every run: mutants keep state."""
+
+    def program(coins: Coins, data: Any) -> Decisions:
+        return play(make(), coins, PotentialOutcomes(data))
+
+    return program
+
+
+def _full(make: Callable[[], Strategy]) -> Program:
+    def program(coins: Coins, data: Any) -> Decisions:
+        return play(make(), coins, RewardVectors(data))
+
+    return program
+
+
+# Broken releases of a sum: for everything that releases array sums.
+
+
+def half_noise(coins: Coins, total: Any) -> Any:
+    """Wrong scale: half the noise."""
+    return ArraySum(epsilon=2 * EPSILON)(coins, total)
+
+
+def recentred(coins: Coins, total: Any) -> Any:
+    """Rewards moved to [-1, 1] for symmetry, with the noise for [0, 1]: the sensitivity is 2, not 1."""
+    return ArraySum(epsilon=EPSILON)(coins, 2 * total) / 2
+
+
+def raw_sum_shown(coins: Coins, total: Any) -> Any:
+    """A debugging aid that stayed: the raw sum is published beside the noisy one."""
+    coins.reveal(total, site="debug", to=PUBLIC)
+    return ArraySum(epsilon=EPSILON)(coins, total)
+
+
+def noise_only_if_needed(coins: Coins, total: Any) -> Any:
+    """A branch on raw data: an empty sum is thought to need no noise."""
+    return ArraySum(epsilon=EPSILON)(coins, total) if total else 0.0
+
+
+class ReusedNoise:
+    """Noise drawn at the first release (and every ``period`` releases) and used again in between."""
+
+    def __init__(self, *, period: int | None = None, epsilon: Any = EPSILON) -> None:
+        self.fresh, self.period, self.calls = ArraySum(epsilon=epsilon), period, 0
+        self.noise: Any = 0.0
+
+    def __call__(self, coins: Coins, total: Any) -> Any:
+        first = self.calls == 0 if self.period is None else self.calls % self.period == 0
+        self.calls += 1
+        if first:
+            noisy = self.fresh(coins, total)
+            self.noise = noisy - total
+            return noisy
+        return coins.reveal(total + self.noise, site="array", to=SERVER)
+
+
+class ReusedFromRoundRobin:
+    """Fresh noise for the first array of every arm, and that arm's noise again for all its later arrays (two
+    arms).
+    """
+
+    def __init__(self) -> None:
+        self.calls, self.noises = 0, [0.0, 0.0]
+
+    def __call__(self, coins: Coins, total: Any) -> Any:
+        arm = self.calls % 2
+        self.calls += 1
+        if self.calls <= 2:
+            noisy = ArraySum(epsilon=EPSILON)(coins, total)
+            self.noises[arm] = noisy - total
+            return noisy
+        return coins.reveal(total + self.noises[arm], site="array", to=SERVER)
+
+
+class OldEpochsToo:
+    """Means are not reset: every release adds the sums of the epochs before (two arms in turn)."""
+
+    def __init__(self) -> None:
+        self.calls, self.totals = 0, [0.0, 0.0]
+
+    def __call__(self, coins: Coins, total: Any) -> Any:
+        arm = self.calls % 2
+        self.calls += 1
+        self.totals[arm] += total
+        return ArraySum(epsilon=EPSILON)(coins, self.totals[arm])
+
+
+class LastBatchToo:
+    """An extra touch: every release also contains half of the sum released before it."""
+
+    def __init__(self) -> None:
+        self.before = 0.0
+
+    def __call__(self, coins: Coins, total: Any) -> Any:
+        noisy = ArraySum(epsilon=EPSILON)(coins, total + self.before / 2)
+        self.before = total
+        return noisy
+
+
+# Anytime-Lazy-UCB: broken memories.
+
+
+class LastObservationTwice(lazy_ucb.Tuples):
+    """An extra touch: the observation that fills an array is also the first of the next one."""
+
+    last = 0.0
+
+    def insert(self, batch: Batch) -> None:
+        super().insert(batch)
+        self.last = float(batch.values()[-1])
+
+    def close(self) -> float:
+        total = super().close()
+        self.filled, self.total = 1, self.last
+        return total
+
+
+class NeverForgets(lazy_ucb.Tuples):
+    """Reuse of old data: the sum of an array includes all arrays before it."""
+
+    def close(self) -> float:
+        total = super().close()
+        self.total = total
+        return total
+
+
+class StopsWhenSure(lazy_ucb.Tuples):
+    """A branch on raw data: an array without a success after half its observations counts as full."""
+
+    @property
+    def room(self) -> int:  # type: ignore[override]
+        if self.filled and 2 * self.filled >= self.size and self.total == 0:
+            return 0
+        return min(super().room, max(1, self.size // 2))
+
+
+def _lazy(
+    noisy_sum: Callable[[], NoisySum] | None = None, memory: Callable[[], Any] = lazy_ucb.Tuples
+) -> Program:
+    return _bandit(
+        lambda: lazy_ucb.strategy(
+            epsilon=EPSILON, memory=memory, noisy_sum=None if noisy_sum is None else noisy_sum()
+        )
+    )
+
+
+LAZY_UCB = {
+    "half the noise": Mutant(_lazy(lambda: half_noise), "accounting"),
+    "sensitivity halved": Mutant(_lazy(lambda: recentred), "accounting"),
+    "noise shared by all arms": Mutant(_lazy(lambda: ReusedNoise(period=2)), "leak"),
+    "noise reused in later arrays": Mutant(_lazy(ReusedNoise), "leak"),
+    "observation in two arrays": Mutant(_lazy(memory=LastObservationTwice), "accounting"),
+    "old arrays not forgotten": Mutant(_lazy(memory=NeverForgets), "accounting"),
+    "array closed on raw data": Mutant(_lazy(memory=StopsWhenSure), "leak"),
+    "no noise for an empty sum": Mutant(_lazy(lambda: noise_only_if_needed), "leak"),
+    "raw sum shown": Mutant(_lazy(lambda: raw_sum_shown), "leak"),
+}
+
+
+# Hybrid-UCB: broken counters.
+
+
+class _ScaledNoise(HybridNoise):
+    """Node noise of another level, or another split of the budget."""
+
+    def __init__(self, *, shift: int = 0, array_epsilon: Any = None) -> None:
+        super().__init__(epsilon=EPSILON, variant="repaired")
+        self.shift = shift
+        if array_epsilon is not None:
+            self.array_sum = ArraySum(epsilon=array_epsilon)
+
+    def node(self, level: int) -> Laplace:
+        return super().node(max(0, level + self.shift))
+
+
+class ReusedNodeTree(TreeCounter):
+    """One noise for all nodes of a tree: the first node's."""
+
+    first_noise: Any = None
+
+    def add(self, value: Any) -> Any:
+        if self.first_noise is None:
+            noisy = super().add(value)
+            self.first_noise = noisy - value
+            return noisy
+        self.leaves += 1
+        level = (self.leaves & -self.leaves).bit_length() - 1
+        block = value + sum(self._sums[:level])
+        self._sums[: level + 1] = [0.0] * level + [block]
+        shown = self.coins.reveal(block + self.first_noise, site=self.site, to=SERVER)
+        self._noisy[: level + 1] = [0.0] * level + [shown]
+        return sum(reversed(self._noisy))
+
+
+class _ReusedNodes(HybridNoise):
+    def tree(self, coins: Coins, level: int) -> TreeCounter:
+        return ReusedNodeTree(coins, levels=level, noise=self.node(level), site=f"node-{level}")
+
+
+class ArraysDrawnAgain(HybridCounter):
+    """The closed arrays get fresh noise at every release, instead of one noise that is kept."""
+
+    raw_closed = 0.0
+
+    def add(self, value: Any) -> Any:
+        noisy = super().add(value) - self._closed_before
+        return noisy + self.noise.array_sum(self.coins, self.raw_closed)
+
+    @property
+    def _closed_before(self) -> Any:
+        return self._closed
+
+    def _close_block(self) -> None:
+        self.raw_closed += self._block
+        super()._close_block()
+
+
+class LastLeafTwice(HybridCounter):
+    """An extra touch: the observation that fills a tree is also the first leaf of the next tree."""
+
+    def add(self, value: Any) -> Any:
+        level = self.level
+        noisy = super().add(value)
+        if self._tree is not None and self.level > level:
+            self._tree.add(value)
+            self._block += value
+        return noisy
+
+
+class QuietWhenEmpty(HybridCounter):
+    """A branch on raw data: a zero is not inserted into the tree, for nothing would change."""
+
+    last: Any = 0.0
+
+    def add(self, value: Any) -> Any:
+        if self.count and not value:
+            return self.last
+        self.last = super().add(value)
+        return self.last
+
+
+class RawBlockShown(HybridCounter):
+    """The raw sum of a completed block goes to the server with the noisy one."""
+
+    def _close_block(self) -> None:
+        self.coins.reveal(self._block, site="debug", to=SERVER)
+        super()._close_block()
+
+
+def _hybrid(
+    counter: type[HybridCounter] = HybridCounter, noise: Callable[[], HybridNoise] | None = None
+) -> Program:
+    def make() -> Strategy:
+        own = HybridNoise(epsilon=EPSILON, variant="repaired") if noise is None else noise()
+        return hybrid_ucb.strategy(epsilon=EPSILON, counter=lambda coins: counter(coins, own))
+
+    return _bandit(make)
+
+
+class _SharedArrays(HybridNoise):
+    """The noise of the first array serves for all arrays of all arms."""
+
+    def __init__(self) -> None:
+        super().__init__(epsilon=EPSILON, variant="repaired")
+        self.array_sum = ReusedNoise(epsilon=self.epsilon / 2)  # type: ignore[assignment]
+
+
+HYBRID_UCB = {
+    "half the noise": Mutant(
+        _hybrid(noise=lambda: HybridNoise(epsilon=2 * EPSILON, variant="repaired")), "accounting"
+    ),
+    "level count off by one": Mutant(_hybrid(noise=lambda: _ScaledNoise(shift=-1)), "accounting"),
+    "budget not split": Mutant(_hybrid(noise=lambda: _ScaledNoise(array_epsilon=EPSILON)), "accounting"),
+    "noise shared by all arms": Mutant(_hybrid(noise=_SharedArrays), "leak"),
+    "noise shared by all nodes": Mutant(
+        _hybrid(noise=lambda: _ReusedNodes(epsilon=EPSILON, variant="repaired")), "leak"
+    ),
+    "array noise drawn again": Mutant(_hybrid(ArraysDrawnAgain), "accounting"),
+    "leaf in two trees": Mutant(_hybrid(LastLeafTwice), "accounting"),
+    "zeros not inserted": Mutant(_hybrid(QuietWhenEmpty), "leak"),
+    "raw sum shown": Mutant(_hybrid(RawBlockShown), "leak"),
+}
+
+
+# Full information: broken selectors.
+
+
+def _shifted_argmax(coins: Coins, sums: Any, noise: Laplace) -> int:
+    """One noise for all actions: the arg-max of the raw sums."""
+    shown = coins.release(sums[0], noise, site="leader", to=SERVER)
+    return int(np.argmax(coins.reveal(sums + (shown - sums[0]), site="leader", to=SERVER)))
+
+
+def _released(coins: Coins, sums: Any, noise: Laplace) -> int:
+    """Report Noisy Max that reports the noisy sums too, with the noise for the index alone."""
+    return int(np.argmax(coins.release(sums, noise, site="leader", to=PUBLIC)))
+
+
+@dataclass
+class KeepsAGoodLeader:
+    """A branch on raw data: the leader stays without a noisy comparison while it earned anything at all."""
+
+    select: ftnl.Selector
+    leader: int = 0
+
+    def __call__(self, coins: Coins, sums: Any) -> int:
+        if not sums[self.leader]:
+            self.leader = self.select(coins, sums)
+        return self.leader
+
+
+@dataclass
+class AllEpochsSoFar:
+    """Reuse of old data (HHM-FRESH): the sums of all epochs so far."""
+
+    select: ftnl.Selector
+    totals: Any = 0.0
+
+    def __call__(self, coins: Coins, sums: Any) -> int:
+        self.totals = self.totals + sums
+        return int(self.select(coins, self.totals))
+
+
+@dataclass
+class ShowsRawSums:
+    """The raw epoch sums are published beside the leader."""
+
+    select: ftnl.Selector
+
+    def __call__(self, coins: Coins, sums: Any) -> int:
+        coins.reveal(sums, site="debug", to=PUBLIC)
+        return int(self.select(coins, sums))
+
+
+@dataclass
+class SameNoiseEveryEpoch:
+    """The noise vector of the first epoch serves for all epochs."""
+
+    noise: Laplace
+    vector: Any = None
+
+    def __call__(self, coins: Coins, sums: Any) -> int:
+        if self.vector is None:
+            noisy = coins.release(sums, self.noise, site="sums", to=SERVER)
+            self.vector = noisy - sums
+        else:
+            noisy = coins.reveal(sums + self.vector, site="sums", to=SERVER)
+        return int(np.argmax(noisy))
+
+
+def _overlapping_epochs(select: ftnl.Selector) -> Strategy:
+    """An extra touch: the last vector of an epoch is counted in the next epoch too."""
+
+    def run(coins: Coins, n_arms: int) -> Pulls:
+        action, length, last = 0, 1, np.zeros(n_arms)
+        while True:
+            batch = yield action, length
+            values = batch.values()
+            action = select(coins, values.sum(axis=0) + last)
+            last, length = values[-1], 2 * length
+
+    return run
+
+
+def _noisy_max(scale: int | str = 2) -> ftnl.Selector:
+    noise = Laplace(scale=scale)
+    return lambda coins, sums: report_noisy_max(coins, sums, noise=noise)
+
+
+def _epochs(make: Callable[[], ftnl.Selector]) -> Program:
+    return _full(lambda: ftnl.epochs(make()))
+
+
+_REPAIRED = rnm_noise(epsilon=EPSILON, variant="repaired")
+
+FTNL = {
+    "sensitivity halved": Mutant(_epochs(lambda: _noisy_max(1)), "refuted"),
+    "half the noise of that": Mutant(_epochs(lambda: _noisy_max("1/2")), "refuted"),
+    "noise shared by all actions": Mutant(
+        _epochs(lambda: lambda coins, sums: _shifted_argmax(coins, sums, _REPAIRED)), "leak"
+    ),
+    "noise reused in later epochs": Mutant(_epochs(lambda: SameNoiseEveryEpoch(_REPAIRED)), "leak"),
+    "noisy sums shown": Mutant(
+        _epochs(lambda: lambda coins, sums: _released(coins, sums, _REPAIRED)), "refuted"
+    ),
+    "old epochs not forgotten": Mutant(_epochs(lambda: AllEpochsSoFar(_noisy_max())), "accounting"),
+    "vector in two epochs": Mutant(_full(lambda: _overlapping_epochs(_noisy_max())), "accounting"),
+    "good leader kept": Mutant(_epochs(lambda: KeepsAGoodLeader(_noisy_max())), "leak"),
+    "raw sums shown": Mutant(_epochs(lambda: ShowsRawSums(_noisy_max())), "leak"),
+}
+
+
+def _noisy_sums(scale: int | None = None, *, off_by: int = 0) -> ftnl.Selector:
+    """Naive FTNL's selector with another scale; None stands for (K + off_by)/epsilon."""
+
+    def select(coins: Coins, sums: Any) -> int:
+        noise = Laplace(scale=len(sums) + off_by if scale is None else scale)
+        return int(np.argmax(coins.release(sums, noise, site="sums", to=SERVER)))
+
+    return select
+
+
+NAIVE_FTNL = {
+    "noise for one action": Mutant(_epochs(lambda: _noisy_sums(1)), "accounting"),
+    "actions counted one short": Mutant(_epochs(lambda: _noisy_sums(off_by=-1)), "accounting"),
+    "noise reused in later epochs": Mutant(_epochs(lambda: SameNoiseEveryEpoch(Laplace(scale=5))), "leak"),
+    "noise shared by all actions": Mutant(
+        _epochs(lambda: lambda coins, sums: _shifted_argmax(coins, sums, Laplace(scale=5))), "leak"
+    ),
+    "old epochs not forgotten": Mutant(_epochs(lambda: AllEpochsSoFar(_noisy_sums())), "accounting"),
+    "vector in two epochs": Mutant(_full(lambda: _overlapping_epochs(_noisy_sums())), "accounting"),
+    "good leader kept": Mutant(_epochs(lambda: KeepsAGoodLeader(_noisy_sums())), "leak"),
+    "raw sums shown": Mutant(_epochs(lambda: ShowsRawSums(_noisy_sums())), "leak"),
+}
+
+
+# DP-SE, on two arms.
+
+
+def _elimination(noisy_sum: Callable[[], NoisySum]) -> Program:
+    return _bandit(
+        lambda: successive_elimination.strategy(
+            epsilon=EPSILON, failure_probability="1/2", noisy_sum=noisy_sum()
+        )
+    )
+
+
+def _raw_first_look(coins: Coins, total: Any) -> Any:
+    """A branch on raw data: a hopeless arm (a tenth of a success per 100 pulls) is dropped without a noisy
+    look.
+    """
+    if total == 0:
+        return -1e9
+    return ArraySum(epsilon=EPSILON)(coins, total)
+
+
+DP_SE = {
+    "half the noise": Mutant(_elimination(lambda: half_noise), "accounting"),
+    "sensitivity halved": Mutant(_elimination(lambda: recentred), "accounting"),
+    "noise shared by all arms": Mutant(_elimination(lambda: ReusedNoise(period=2)), "leak"),
+    "noise reused in later epochs": Mutant(_elimination(ReusedFromRoundRobin), "leak"),
+    "old epochs not forgotten": Mutant(_elimination(OldEpochsToo), "accounting"),
+    "batch in two releases": Mutant(_elimination(LastBatchToo), "accounting"),
+    "empty arm dropped unseen": Mutant(_elimination(lambda: _raw_first_look), "leak"),
+    "raw sum shown": Mutant(_elimination(lambda: raw_sum_shown), "leak"),
+}
+
+#: Per algorithm: name of the mutant -> (program, how it is caught).
+MUTANTS: dict[str, dict[str, Mutant]] = {
+    "lazy_ucb": LAZY_UCB,
+    "hybrid_ucb": HYBRID_UCB,
+    "ftnl": FTNL,
+    "naive_ftnl": NAIVE_FTNL,
+    "dp_se": DP_SE,
+}
