@@ -8,6 +8,8 @@ the decisions hide it.
 from __future__ import annotations
 
 import fnmatch
+import functools
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +22,7 @@ from dpaudit.coins.replayer import Replay, SiteLoss
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import ExactLike, dyadic, exact
 from dpaudit.laws import DiscreteLaplace, Laplace, Shifted
-from dpaudit.laws.base import Law
+from dpaudit.laws.base import Law, law_from_json
 
 __all__ = ["Observed", "SiteClass", "declared_total", "observe_accounting", "worst_loss"]
 
@@ -120,6 +122,13 @@ def worst_loss(law: Law, other: Law) -> Fraction | None:
     """
     if isinstance(law, Shifted) and isinstance(other, Shifted):
         return _shift_loss(law, other)
+    return _finite_loss(json.dumps(law.to_json()), json.dumps(other.to_json()))
+
+
+@functools.lru_cache(maxsize=4096)
+def _finite_loss(law_text: str, other_text: str) -> Fraction | None:
+    """The largest log-ratio of two laws with finitely many atoms. Cached by the laws' text: a search meets the same pair many times."""
+    law, other = (law_from_json(json.loads(text)) for text in (law_text, other_text))
     try:
         left = {_key(value): p for value, p in law.atoms()}
         right = {_key(value): p for value, p in other.atoms()}

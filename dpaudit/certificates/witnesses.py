@@ -29,12 +29,13 @@ import numpy as np
 import dpaudit.laws  # noqa: F401  # importing it registers every law that a witness may name
 from dpaudit.ball import arb, lower_exact, precision
 from dpaudit.certificates.mixtures import mixture_bound
-from dpaudit.claims import Accounting, ApproxDP, Claim, PrivacyClaim, PureDP
+from dpaudit.certificates.window_event import window_event_bound
+from dpaudit.claims import Accounting, Adjacency, ApproxDP, Claim, Model, PrivacyClaim, PureDP, Unit
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness
 from dpaudit.exact import decode_value, encode_value
 from dpaudit.laws.base import BaseMeasure, Law, law_from_json
-from dpaudit.views import EVERYTHING, Audience, Principal, View
+from dpaudit.views import EVERYTHING, PUBLIC, Audience, Principal, View
 
 __all__ = [
     "WitnessSession",
@@ -217,7 +218,9 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
             f"the witness must be in the claim's view ({view}), got {stated}; write it for the claim."
         )
     with precision(BITS):
-        if witness.form == "mixture":
+        if witness.form == "window-event":
+            found: Fraction | None = _window_event_bound(witness, claim, view)
+        elif witness.form == "mixture":
             found = mixture_bound(witness.body["events"], claim, view)
         else:
             found = _transcript_bound(witness, claim, view)
@@ -227,6 +230,18 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
             f"the stated bound must be at most the re-computed one, {float(found):.17g}, got {stated_bound}; the witness claims too much."
         )
     return found
+
+
+def _window_event_bound(witness: Witness, claim: Claim, view: View) -> Fraction:
+    """A sequence of public decisions. Its body states the mechanism's epsilon: for another claim than that one the event says nothing."""
+    if not (isinstance(claim, PureDP) and claim.adjacency is Adjacency.REPLACE_ONE and claim.unit is Unit.EVENT and claim.model is Model.IDEAL):
+        raise CertificateError(f"a window event must be for a pure, replace-one, event-level claim on real laws, got {claim.in_words()}.")
+    if not view.sees(frozenset([PUBLIC])):
+        raise CertificateError(f"a window event is about public decisions, which the view ({view}) must see; write it for that view.")
+    stated = exact(witness.body["epsilon"], name="epsilon")
+    if stated != exact(claim.epsilon):
+        raise CertificateError(f"the event's epsilon must be the claim's, {claim.epsilon}, got {stated}; write it for the claim.")
+    return window_event_bound(witness.body)
 
 
 def _transcript_bound(witness: Witness, claim: Claim, view: View) -> Fraction | None:
