@@ -1,3 +1,1 @@
-"""Reference algorithms: one family a file, built on the mechanisms and on the environments of
-``algorithms.environment``.
-"""
+"""Reference algorithms: one family a file, built on the mechanisms, played against environments."""

@@ -1,5 +1,6 @@
-"""Environments: where an algorithm's observations come from. They are not the mechanism: they own their
-randomness and never see the coins.
+"""Environments: where an algorithm's observations come from.
+
+They are not the mechanism: they own their randomness and never see the coins.
 
 An environment answers ``pull(arm, count)`` with a *lazy batch*: nothing is drawn until somebody asks,
 ``sum()`` is one draw of the sum's law, and ``values()`` agrees with a sum already drawn. A stretch of 10^9
@@ -26,9 +27,7 @@ Floats = NDArray[np.float64]
 
 
 class Batch(Protocol):
-    """The observations of a stretch of equal pulls: scalars under bandit feedback, vectors of K under full
-    information.
-    """
+    """Observations of a stretch of equal pulls: scalars (bandit) or vectors of K (full information)."""
 
     @property
     def rounds(self) -> range:
@@ -172,9 +171,7 @@ class PotentialOutcomes(_Clock):
 
 
 class RewardVectors(_Clock):
-    """Given reward vectors (T, K) in [0, 1] under full information: whatever is played, the whole vector is
-    seen.
-    """
+    """Given reward vectors (T, K) in [0, 1]: whatever is played, the whole vector is seen."""
 
     def __init__(self, rewards: NDArray[Any]) -> None:
         self._rewards = _checked_rewards(rewards)
@@ -218,9 +215,7 @@ class _DrawnVectors:
 
 
 class BernoulliVectors(_Clock):
-    """Reward vectors with independent Bernoulli coordinates under full information; ``replicates=R`` adds a
-    leading axis to every sum.
-    """
+    """Independent Bernoulli coordinates, all seen; ``replicates=R`` adds a leading axis to every sum."""
 
     def __init__(
         self, means: Sequence[float], rng: np.random.Generator, *, horizon: int, replicates: int | None = None

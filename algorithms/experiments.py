@@ -1,8 +1,7 @@
-"""The experiments of Hu, Huang and Mehta (arXiv 2102.07929), section 6 and appendix I: settings, and the
-table behind their figures.
+"""The experiments of Hu, Huang and Mehta (arXiv 2102.07929), section 6 and appendix I.
 
-The paper prints figures without numbers and does not state the reward law; Bernoulli rewards are assumed.
-"""
+Settings, and the table behind the figures. The paper prints no numbers and does not state the reward law;
+Bernoulli rewards are assumed."""
 
 from __future__ import annotations
 
@@ -35,8 +34,7 @@ def regret_table(
     runs: int = RUNS,
     seed: Seed,
 ) -> dict[tuple[str, int, ExactLike], RegretRuns]:
-    """Regret of every algorithm (names of ``algorithms.regret.ALGORITHMS``) in every setting and at every
-    epsilon.
+    """Regret of every algorithm (a name of ``ALGORITHMS``) in every setting and at every epsilon.
 
     The curves are the paper's figures over time, their ends its figures over epsilon. A non-private algorithm
     is simulated at every epsilon too: the rows differ by chance alone.

@@ -1,5 +1,4 @@
-"""Follow the Noisy Leader: full information, epochs of 1, 2, 4, ... rounds, the leader of the last epoch
-played throughout the next.
+"""Follow the Noisy Leader: epochs of 1, 2, 4, ... rounds, each played with the last one's noisy leader.
 
 Hu, Huang and Mehta (arXiv 2102.07929), Algorithm 2. The leader comes from Report Noisy Max on the sums of
 exactly the last epoch. Variants: ``printed`` (noise Laplace(1/epsilon), which costs up to 2 epsilon when a
@@ -39,9 +38,7 @@ def strategy(*, epsilon: ExactLike, variant: RnmVariant = "repaired", first_acti
 
 
 def naive(*, epsilon: ExactLike, first_action: int = 0) -> Strategy:
-    """Naive FTNL (section 5): each action's sum is (epsilon/K)-DP, by Laplace(K/epsilon); the arg-max is
-    post-processing. Site ``sums``.
-    """
+    """Naive FTNL (section 5): every sum is released with Laplace(K/epsilon), at site ``sums``."""
     exact_epsilon = positive(epsilon, name="epsilon")
     return epochs(
         lambda coins, sums: _argmax_of_released(coins, sums, exact_epsilon), first_action=first_action
@@ -54,9 +51,7 @@ def follow_the_leader(*, first_action: int = 0) -> Strategy:
 
 
 def program(*, epsilon: ExactLike, variant: RnmVariant = "repaired", first_action: int = 0) -> Program:
-    """``program(coins, data)`` for data (T, K) of reward vectors; returns the decisions as runs (action,
-    count).
-    """
+    """``program(coins, data)`` for reward vectors (T, K); returns the decisions as runs (action, count)."""
     return full_information_program(strategy(epsilon=epsilon, variant=variant, first_action=first_action))
 
 

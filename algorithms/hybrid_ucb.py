@@ -43,9 +43,7 @@ def strategy(
 
 
 def program(*, epsilon: ExactLike, variant: HybridVariant = "repaired") -> Program:
-    """``program(coins, data)`` for data (T, K) of potential outcomes; returns the decisions as runs (arm,
-    count).
-    """
+    """``program(coins, data)`` for potential outcomes (T, K); returns the decisions as runs (arm, count)."""
     return bandit_program(strategy(epsilon=epsilon, variant=variant))
 
 

@@ -1,5 +1,4 @@
-"""Anytime-Lazy-UCB: a private bandit algorithm that refreshes an arm's mean when its array is full, and then
-forgets the array.
+"""Anytime-Lazy-UCB: an arm's mean is refreshed when its array is full, and the array is then forgotten.
 
 Hu, Huang and Mehta (arXiv 2102.07929), Algorithm 1. Arm j fills arrays of 1, 2, 4, ... fresh observations;
 each full array gives one noisy sum (eq. (3)); the arm with the largest index (eq. (4)) is pulled. Every
@@ -109,9 +108,7 @@ def strategy(
 
 
 def program(*, epsilon: ExactLike, memory: Callable[[], Memory] = Tuples) -> Program:
-    """``program(coins, data)`` for data (T, K) of potential outcomes; returns the decisions as runs (arm,
-    count).
-    """
+    """``program(coins, data)`` for potential outcomes (T, K); returns the decisions as runs (arm, count)."""
     return bandit_program(strategy(epsilon=epsilon, memory=memory))
 
 

@@ -66,9 +66,7 @@ class GeneratorDraws:
 
 
 class Policy(Protocol):
-    """The state of all runs: indices in round t, and what a pull changes. Cells are flat positions run * K +
-    arm.
-    """
+    """The state of all runs. Cells are flat positions, run * K + arm."""
 
     def indices(self, t: int) -> Floats:
         """Shape (runs, K); the buffer is the policy's own."""

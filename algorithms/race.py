@@ -1,4 +1,4 @@
-"""The race between two refreshes: for how many rounds does the arg-max of Anytime-Lazy-UCB stay the same arm?
+"""The race between two refreshes: for how many rounds does the leader of Anytime-Lazy-UCB lead?
 
 The index of arm j (Hu, Huang and Mehta, arXiv 2102.07929, eq. (4)) is m_j + sqrt(3 ln t / n_j) + 3 ln t /
 (epsilon n_j). Between two refreshes m_j and n_j are fixed and it changes through ln t only. That is enough to
@@ -29,9 +29,7 @@ _MARGIN = 2.0**-47
 
 
 def index(mean: float, size: int, log_t: float, epsilon: float) -> float:
-    """Eq. (4): noisy mean of the last full array of ``size`` observations plus both bonuses, at ``log_t`` =
-    ln t.
-    """
+    """Eq. (4) at ``log_t`` = ln t: noisy mean of the last full array, of ``size``, plus both bonuses."""
     return mean + math.sqrt(3 * log_t / size) + 3 * log_t / (epsilon * size)
 
 
@@ -49,8 +47,7 @@ def leader(means: Sequence[float], sizes: Sequence[int], t: int, epsilon: float)
 def rounds_in_lead(
     arm: int, means: Sequence[float], sizes: Sequence[int], t: int, epsilon: float, *, limit: int
 ) -> int:
-    """A number of rounds from ``t`` on, in 1..limit, during all of which ``arm``, the leader in round ``t``,
-    is certain to lead.
+    """How many rounds, in 1..limit, the leader ``arm`` of round ``t`` is certain to lead, from ``t`` on.
 
     At most one rival ends the stretch early; the caller asks again in the next round. Where the order of two
     rounded indices cannot be settled for more than the present round the answer is 1.
@@ -67,9 +64,7 @@ def rounds_in_lead(
 def _last_clear(
     arm: int, rival: int, means: Sequence[float], sizes: Sequence[int], t: int, last: int, epsilon: float
 ) -> int:
-    """The last round up to which the lead over ``rival`` is settled, at most ``last``; ``t`` if only the
-    present round is.
-    """
+    """The last round, at most ``last``, up to which the lead over ``rival`` is settled."""
     if sizes[arm] == sizes[rival] and (
         means[arm] == means[rival] or (means[arm] > means[rival] and arm < rival)
     ):
@@ -98,9 +93,7 @@ def _clear(
 def _bisect(
     arm: int, rival: int, means: Sequence[float], sizes: Sequence[int], low: int, high: int, epsilon: float
 ) -> int:
-    """The last clear round: clear at ``low``, not at ``high``. The closed-form root brackets it to a few
-    rounds at once.
-    """
+    """The last clear round: clear at ``low``, not at ``high``. The root brackets it to a few rounds."""
     root = _overtake(arm, rival, means, sizes, epsilon, high)
     slack = 2 + int(root * 2.0**-44)
     for probe in (int(root) - slack, int(root) + slack):

@@ -48,9 +48,7 @@ PolicyFactory = Callable[[tuple[int, int], Floats, int], Policy]
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An algorithm as the engine knows it. ``strategy`` always exists; ``policy`` is its simulation round by
-    round.
-    """
+    """An algorithm as the engine knows it. The engine ``rounds`` needs a ``policy``."""
 
     name: str
     engine: Literal["runs", "replicates", "rounds"]
@@ -146,9 +144,7 @@ def checkpoint_grid(horizon: int, *, points: int = 48) -> NDArray[np.int64]:
 
 
 def regret_curve(decisions: Decisions, gaps: Floats, checkpoints: NDArray[np.int64]) -> Floats:
-    """Pseudo-regret by each checkpoint. Decisions with replicates, arms of shape (R,), give shape (R,
-    checkpoints).
-    """
+    """Pseudo-regret by each checkpoint; arms of shape (R,) give shape (R, checkpoints)."""
     arms = np.array([arm for arm, _ in decisions])  # (runs of arms,) or (epochs, R)
     counts = np.array([count for _, count in decisions], dtype=np.float64)
     ends = np.concatenate([[0.0], np.cumsum(counts)])
@@ -190,9 +186,7 @@ def simulate_many(
     seed: Seed,
     checkpoints: Sequence[int] | None = None,
 ) -> list[RegretRuns]:
-    """One ``RegretRuns`` per pair of ``instances[i]`` and ``epsilons[i]``; round by round engines take them
-    all as one array.
-    """
+    """One ``RegretRuns`` per pair ``instances[i]``, ``epsilons[i]``; ``rounds`` takes them all at once."""
     chosen = _find(algorithm)
     if len(instances) != len(epsilons) or not instances or runs < 1:
         raise InvalidParameterError(

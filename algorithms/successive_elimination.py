@@ -57,9 +57,7 @@ def strategy(
 
 
 def program(*, epsilon: ExactLike, failure_probability: ExactLike) -> Program:
-    """``program(coins, data)`` for data (T, K) of potential outcomes; returns the decisions as runs (arm,
-    count).
-    """
+    """``program(coins, data)`` for potential outcomes (T, K); returns the decisions as runs (arm, count)."""
     return bandit_program(strategy(epsilon=epsilon, failure_probability=failure_probability))
 
 

@@ -18,9 +18,7 @@ def strategy() -> Strategy:
 
 
 def program() -> Program:
-    """``program(coins, data)`` for data (T, K) of potential outcomes; returns the decisions as runs (arm,
-    count).
-    """
+    """``program(coins, data)`` for potential outcomes (T, K); returns the decisions as runs (arm, count)."""
     return bandit_program(strategy())
 
 

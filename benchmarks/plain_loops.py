@@ -46,11 +46,19 @@ def lazy_ucb(n_arms: int, horizon: int, epsilon: float, pull: Pull, noise: Noise
 
 
 def hybrid_ucb(
-    n_arms: int, horizon: int, epsilon: float, pull: Pull, noise: Noise, *, extra_level: int = 0
+    n_arms: int,
+    horizon: int,
+    epsilon: float,
+    pull: Pull,
+    noise: Noise,
+    *,
+    extra_level: int = 0,
+    promote: bool = False,
 ) -> list[int]:
-    """Algorithm 4 with explicit trees; ``extra_level`` = 1 adds one level to the nodes' noise (the repaired
-    variant).
-    """
+    """Algorithm 4 with explicit trees.
+
+    ``extra_level`` = 1 adds one level to the nodes' noise (``repaired``), ``promote`` reads a full block from
+    its array at once."""
     played: list[int] = []
     count = [1] * n_arms
     level = [1] * n_arms
@@ -78,19 +86,22 @@ def hybrid_ucb(
         if t == horizon:
             break
         leaves = len(prefix[arm]) - 1
+        full = leaves == 2 ** level[arm]
         noisy_sum = closed_sum[arm]
-        start, left = 0, leaves
+        start, left = 0, 0 if full and promote else leaves
         while left:
             length = 2 ** (left.bit_length() - 1)
             if (start, length) not in node_noise[arm]:
                 node_noise[arm][start, length] = noise("node", 2 * (level[arm] + extra_level) / epsilon)
             noisy_sum += prefix[arm][start + length] - prefix[arm][start] + node_noise[arm][start, length]
             start, left = start + length, left - length
-        noisy_mean[arm] = noisy_sum / count[arm]
-        if leaves == 2 ** level[arm]:
+        if full:
             closed_sum[arm] += prefix[arm][-1] + noise("array", 2 / epsilon)
+            if promote:
+                noisy_sum = closed_sum[arm]
             prefix[arm], node_noise[arm] = [0.0], {}
             level[arm] += 1
+        noisy_mean[arm] = noisy_sum / count[arm]
     return played
 
 

@@ -1,5 +1,4 @@
-"""Regret simulators beside the plain per-round loops: ``python -m benchmarks.regret [--horizon T] [--runs
-N]``.
+"""Regret simulators beside the plain per-round loops: ``python -m benchmarks.regret``.
 
 Both sides play the same experiment (setting 2 of the paper, K = 5). The plain loop plays one run, for at most
 ``--plain`` rounds, and is scaled up to the simulator's rounds: its cost per round grows slowly, so the ratio
@@ -28,9 +27,7 @@ EPSILON = 1
 
 @dataclass(frozen=True)
 class Result:
-    """Seconds for ``runs`` runs of ``horizon`` rounds: simulated, and by the plain loop (scaled from
-    ``plain_rounds``).
-    """
+    """Seconds for ``runs`` runs: simulated, and by the plain loop (scaled from ``plain_rounds``)."""
 
     algorithm: str
     horizon: int
@@ -78,9 +75,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def measure(algorithm: str, *, horizon: int, runs: int, instances: int, plain_rounds: int) -> Result:
-    """Time ``runs`` simulated runs of each of ``instances`` equal instances, and one plain run, in this
-    process.
-    """
+    """Time ``runs`` simulated runs of each of ``instances`` equal instances, and one plain run."""
     rounds = min(plain_rounds, horizon)
     plain = _seconds(_plain(algorithm, rounds)) * (horizon / rounds) * runs * instances
     cells = [MEANS] * instances

@@ -22,9 +22,7 @@ NoisySum = Callable[[Coins, Any], Any]
 
 
 class ArraySum:
-    """Release sum + Laplace(1/epsilon) to the server. ``epsilon`` is exact and positive; ``site`` labels the
-    release in reports.
-    """
+    """Release sum + Laplace(1/epsilon) to the server; ``site`` labels the release in reports."""
 
     def __init__(self, *, epsilon: ExactLike, site: str = "array") -> None:
         self.noise = Laplace(scale=1 / positive(epsilon, name="epsilon"))

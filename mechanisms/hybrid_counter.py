@@ -1,5 +1,4 @@
-"""A counter without a horizon: arrays for completed blocks, a binary tree inside the current one, epsilon/2
-each.
+"""A counter without a horizon: arrays for completed blocks, a tree in the current one, epsilon/2 each.
 
 Chan, Shi and Song (2011) call it the hybrid mechanism; this is the form of Hu, Huang and Mehta (arXiv
 2102.07929), Algorithm 4, eqs. (32)-(34): blocks of 1, 2, 4, ... observations. An observation enters its
@@ -44,9 +43,7 @@ def node_scale(level: int, *, epsilon: ExactLike, variant: HybridVariant) -> Fra
 
 
 class HybridNoise:
-    """The noise of one run: the arrays' release and the node noise of each tree. Shared by the counters of
-    all arms.
-    """
+    """The arrays' release and the node noise of each tree, for the counters of all arms."""
 
     def __init__(self, *, epsilon: ExactLike, variant: HybridVariant) -> None:
         self.epsilon = positive(epsilon, name="epsilon")
@@ -69,9 +66,7 @@ class HybridNoise:
 
 
 class HybridCounter:
-    """``add`` an observation in [0, 1], get the noisy sum of all so far. Arrays are released at site
-    ``array``.
-    """
+    """``add`` an observation in [0, 1], get the noisy sum of all so far. Sites ``array``, ``node-<r>``."""
 
     def __init__(self, coins: Coins, noise: HybridNoise) -> None:
         self.coins, self.noise = coins, noise

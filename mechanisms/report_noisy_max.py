@@ -25,9 +25,7 @@ RnmVariant = Literal["printed", "repaired"]
 
 
 def rnm_noise(*, epsilon: ExactLike, variant: RnmVariant) -> Laplace:
-    """The noise of one score: Laplace(1/epsilon) as printed, Laplace(2/epsilon) repaired for replaced
-    vectors.
-    """
+    """The noise of one score: Laplace(1/epsilon) as printed, Laplace(2/epsilon) repaired."""
     scales = {"printed": 1, "repaired": 2}
     if variant not in scales:
         raise InvalidParameterError(

@@ -26,9 +26,7 @@ Node = tuple[int, int]
 
 
 def psum_nodes(leaves: int) -> tuple[Node, ...]:
-    """The nodes whose sum is the prefix of the first ``leaves`` >= 1 leaves, the longest block first: one per
-    set bit.
-    """
+    """The nodes whose sum is the prefix of the first ``leaves`` >= 1 leaves, the longest block first."""
     if leaves < 1:
         raise InvalidParameterError(f"leaves must be 1 or more, got {leaves}; an empty prefix needs no node.")
     nodes, start = [], 0
@@ -40,8 +38,7 @@ def psum_nodes(leaves: int) -> tuple[Node, ...]:
 
 
 def touched_nodes(leaf: int, *, levels: int) -> tuple[Node, ...]:
-    """The nodes above leaf number ``leaf`` (from 1) that some prefix of a tree of 2^levels leaves uses, the
-    lowest first.
+    """The nodes above leaf number ``leaf`` (from 1) that some prefix uses, the lowest first.
 
     Nodes on even positions only: a right child is never used, because its parent is complete at the same
     leaf. The first leaf lies under ``levels + 1`` of them.

@@ -1,7 +1,7 @@
-"""Broken variants of the private online learning algorithms, each a mistake that somebody could make, and how
-it is caught.
+"""Broken variants of the private online learning algorithms, and how each is caught.
 
-A mutant is the reference with one part replaced. ``caught`` is the least that an audit must find:
+A mutant is the reference with one part replaced, by a mistake that somebody could make. ``caught`` is the
+least that an audit must find:
 
 * ``leak``: something shown depends on the data without noise (a raw value, a raw branch, noise used twice);
 * ``accounting``: one record touches more releases than declared, or pays more for them;
@@ -101,9 +101,7 @@ class ReusedNoise:
 
 
 class ReusedFromRoundRobin:
-    """Fresh noise for the first array of every arm, and that arm's noise again for all its later arrays (two
-    arms).
-    """
+    """Fresh noise for the first release of each of two arms, and the same noise for all later ones."""
 
     def __init__(self) -> None:
         self.calls, self.noises = 0, [0.0, 0.0]
@@ -472,9 +470,7 @@ def _elimination(noisy_sum: Callable[[], NoisySum]) -> Program:
 
 
 def _raw_first_look(coins: Coins, total: Any) -> Any:
-    """A branch on raw data: a hopeless arm (a tenth of a success per 100 pulls) is dropped without a noisy
-    look.
-    """
+    """A branch on raw data: an arm without any success is dropped without a noisy look."""
     if total == 0:
         return -1e9
     return ArraySum(epsilon=EPSILON)(coins, total)

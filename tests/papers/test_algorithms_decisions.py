@@ -1,6 +1,4 @@
-"""Every reference algorithm makes the decisions of its plain per-round loop, bit for bit, on the same rewards
-and noise.
-"""
+"""Every reference algorithm makes its plain loop's decisions, bit for bit, on equal rewards and noise."""
 
 from __future__ import annotations
 
@@ -55,9 +53,7 @@ def run(strategy: Strategy, table: np.ndarray[Any, Any], seed: int) -> list[int]
 @pytest.mark.parametrize("epsilon", ["1/10", "1", "64", "1000000000000"])
 @pytest.mark.parametrize("name", MEANS)
 def test_lazy_ucb_event_by_event_is_the_plain_loop(name: str, epsilon: str) -> None:
-    """Refreshes and overtakes happen in the same rounds as in a loop that compares all indices in every
-    round.
-    """
+    """Refreshes and overtakes happen in the rounds of a loop that compares all indices in every round."""
     for seed in range(4):
         table = bernoulli_table(MEANS[name], 12000, seed)
         plain = plain_loops.lazy_ucb(
@@ -114,17 +110,15 @@ def _without_overtakes(coins: Any, n_arms: int) -> Any:
         means[arm] = noise(coins, memories[arm].close()) / sizes[arm]
 
 
-@pytest.mark.parametrize(("variant", "extra"), [("printed", 0), ("repaired", 1)])
+@pytest.mark.parametrize(("variant", "extra"), [("printed", 0), ("repaired", 1), ("promoted", 0)])
 @pytest.mark.parametrize("epsilon", ["1/2", "8", "128"])
 def test_hybrid_ucb_is_the_plain_loop_with_explicit_trees(variant: Any, extra: int, epsilon: str) -> None:
-    """Counter, tree bookkeeping and index agree with Algorithm 4 written out with one dictionary of nodes per
-    tree.
-    """
+    """Counter, tree and index agree with Algorithm 4 written out, with one dictionary of nodes per tree."""
     for seed in range(3):
         for horizon in (1, 2, 3, 7, 700):
             table = bernoulli_table([0.75, 0.5, 0.25], horizon, seed)
             args = (3, horizon, float(Fraction(epsilon)), rows_of(table), noise_of(seed))
-            plain = plain_loops.hybrid_ucb(*args, extra_level=extra)
+            plain = plain_loops.hybrid_ucb(*args, extra_level=extra, promote=variant == "promoted")
             assert run(hybrid_ucb.strategy(epsilon=epsilon, variant=variant), table, seed) == plain
 
 
@@ -150,9 +144,7 @@ class _Tape:
 @pytest.mark.parametrize("epsilon", ["1/2", "8", "128"])
 @pytest.mark.parametrize("variant", ["printed", "repaired"])
 def test_the_array_engine_pulls_as_the_reference_does(variant: Any, epsilon: str) -> None:
-    """One run of the round-by-round engine, fed the reference's rewards and noise, pulls every arm as often
-    by each round.
-    """
+    """The round-by-round engine, fed the reference's rewards and noise, pulls the same arms."""
     means, horizon = [0.75, 0.5, 0.25], 800
     for seed in range(2):
         table = bernoulli_table(means, horizon, seed)

@@ -20,9 +20,7 @@ TINY = Laplace(scale=Fraction(1, 2**40))
 
 
 def test_psum_nodes_tile_the_prefix() -> None:
-    """The nodes of every prefix up to 2^10 are disjoint, adjacent, dyadic and as many as the set bits
-    (HHM-TREE).
-    """
+    """HHM-TREE: the nodes of every prefix to 2^10 are adjacent, dyadic, and as many as the set bits."""
     for leaves in range(1, 1025):
         blocks = [(position << level, (position + 1) << level) for level, position in psum_nodes(leaves)]
         assert blocks[0][0] == 0
@@ -44,9 +42,7 @@ def test_touched_nodes_are_those_that_some_prefix_uses(levels: int) -> None:
 
 
 def test_the_tree_counter_counts() -> None:
-    """With next to no noise every prefix comes out; a leaf too many is refused; one node is released per
-    leaf.
-    """
+    """With next to no noise every prefix comes out; one node per leaf; a leaf too many is refused."""
     values = np.random.default_rng(1).integers(0, 9, 64) / 8
     coins = Recorder(np.random.default_rng(2))
     tree = TreeCounter(coins, levels=6, noise=TINY, site="node")
@@ -57,9 +53,7 @@ def test_the_tree_counter_counts() -> None:
 
 
 def test_a_node_keeps_its_noise() -> None:
-    """A prefix is the sum of the released nodes of its binary expansion, each with the one noise that it was
-    released with.
-    """
+    """A prefix is the sum of the nodes of its binary expansion, each as it was released."""
     coins = Recorder(np.random.default_rng(3))
     tree = TreeCounter(coins, levels=4, noise=Laplace(scale=2), site="node")
     released = {}

@@ -1,6 +1,4 @@
-"""Every mutant of the private online learning algorithms is caught, in the way that it declares; no correct
-program is, over 200 seeds.
-"""
+"""Every mutant is caught in the way that it declares; no correct program is, over 200 seeds."""
 
 from __future__ import annotations
 
@@ -121,9 +119,7 @@ def test_the_correct_program_is_not_caught_by_the_same_search(algorithm: str) ->
 
 @pytest.mark.parametrize("algorithm", CORRECT)
 def test_no_correct_program_is_caught_over_200_seeds(algorithm: str) -> None:
-    """Sampled histories of 200 seeds, pairs and directions in turn: no leak, no touch too many, no loss above
-    epsilon.
-    """
+    """Sampled histories of 200 seeds, pairs in turn: no leak, no touch too many, no loss above epsilon."""
     program = CORRECT[algorithm]
     pairs = both_directions(PAIRS[algorithm])
     for seed in range(200):

@@ -1,6 +1,4 @@
-"""Overtakes between refreshes: a stretch that the race declares settled holds in every round of the plain
-comparison.
-"""
+"""Overtakes between refreshes: a stretch declared settled holds in every round of the plain comparison."""
 
 from __future__ import annotations
 
@@ -60,18 +58,14 @@ def test_ties_go_to_the_lower_arm_for_the_whole_stretch() -> None:
 
 
 def test_a_lead_inside_the_rounding_error_is_stepped() -> None:
-    """Means one unit in the last place apart, the higher number ahead: no more than the present round is
-    promised.
-    """
+    """Means one unit in the last place apart, the higher arm ahead: only the present round is promised."""
     ahead = float(np.nextafter(0.5, 1))
     assert rounds_in_lead(1, [0.5, ahead], [4, 4], 10, 1.0, limit=1000) == 1
     assert rounds_in_lead(0, [ahead, 0.5], [4, 4], 10, 1.0, limit=1000) == 1000
 
 
 def test_a_horizon_of_a_million_million_takes_few_requests() -> None:
-    """Steps inside rounding errors stay rare at t = 10^12, where one round moves an index by less than a unit
-    in the last place.
-    """
+    """Steps stay rare at t = 10^12, where a round moves an index by less than a unit in the last place."""
     for seed in range(5):
         requests = 0
 
