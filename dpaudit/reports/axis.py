@@ -70,7 +70,7 @@ class Scale:
         if spread <= 1e-9 * max(abs(low), abs(high)) or spread == 0:
             spread = max(abs(low), abs(high)) or 1.0
         keep_low = zero and low == 0
-        keep_high = zero and high == 0
+        keep_high = zero and high == 0 > low
         return cls(
             low if keep_low else low - spread * pad, high if keep_high else high + spread * pad, start, end
         )

@@ -72,7 +72,7 @@ def bounds_picture(
         parts.append(element("line", class_="claimed", x1=x, x2=x, y1=top - 3, y2=top + height + 3))
     if not small:
         parts += _labels(scale, lower, claimed, upper, boundless) + _ticks(scale)
-    label = _in_words(lower, claimed, upper, at_least)
+    label = _in_words(lower, claimed, upper, at_least=at_least)
     return element(
         "svg",
         element("title", label),
@@ -180,12 +180,15 @@ def _labels(
 
 
 def _label(kind: str, text: str, position: float, y: float, anchor: str) -> Markup:
-    """A label under its mark, turned inward at the ends of the line."""
+    """A label beside its mark, turned inward at the ends of the line."""
     if position < 14:
-        anchor, position = "start", max(position, 0.5)
+        anchor = "start"
     elif position > 86:
-        anchor, position = "end", min(position, 99.5)
-    return element("text", text, class_=f"mark {kind}", x=_percent(position), y=y, text_anchor=anchor)
+        anchor = "end"
+    away = {"start": 3, "end": -3, "middle": 0}[anchor]
+    return element(
+        "text", text, class_=f"mark {kind}", x=_percent(position), dx=away, y=y, text_anchor=anchor
+    )
 
 
 def _ticks(scale: Scale) -> list[Markup]:
@@ -202,15 +205,11 @@ def _ticks(scale: Scale) -> list[Markup]:
     return marks
 
 
-def _in_words(lower: float | None, claimed: float | None, upper: float | None, at_least: bool) -> str:
+def _in_words(lower: float | None, claimed: float | None, upper: float | None, *, at_least: bool) -> str:
     low, claim, high = distinct(lower, claimed, upper)
-    said = (
-        f"claimed {'at least' if at_least else 'at most'} {claim}"
-        if claimed is not None
-        else "no claimed number"
-    )
-    attack = f"attack at least {low}" if lower is not None else "no attack"
-    proof = (
-        f"certificate at most {high}" if upper is not None and not is_infinite(upper) else "no certificate"
-    )
-    return f"{said}; {attack}; {proof}"
+    parts = [
+        "no claimed number" if claimed is None else f"claimed {'at least' if at_least else 'at most'} {claim}"
+    ]
+    parts.append("no lower bound" if lower is None else f"lower bound {low}")
+    parts.append("no upper bound" if upper is None or is_infinite(upper) else f"upper bound {high}")
+    return "; ".join(parts)

@@ -344,15 +344,21 @@ def _line_key(text: str) -> Markup:
 
 
 def _table(plot: Plot) -> list[Markup]:
-    head = element("tr", *[element("th", name, scope="col") for name in plot["columns"]])
-    rows = [element("tr", *[_cell(cell) for cell in row]) for row in plot["rows"]]
-    grid = element("table", element("thead", head), element("tbody", *rows), class_="grid")
+    columns = list(zip(*plot["rows"], strict=True)) if plot["rows"] else [()] * len(plot["columns"])
+    css = ["number" if _is_number(column) else None for column in columns]
+    head = [element("th", name, scope="col", class_=c) for name, c in zip(plot["columns"], css, strict=True)]
+    rows = [
+        element("tr", *[element("td", describe(cell), class_=c) for cell, c in zip(row, css, strict=True)])
+        for row in plot["rows"]
+    ]
+    grid = element("table", element("thead", element("tr", *head)), element("tbody", *rows), class_="grid")
     return [element("div", grid, class_="scroll")]
 
 
-def _cell(cell: object) -> Markup:
-    number = isinstance(cell, int | float) and not isinstance(cell, bool)
-    return element("td", describe(cell), class_="number" if number else None)
+def _is_number(column: Sequence[object]) -> bool:
+    """Whether a column holds numbers and gaps only."""
+    told = [cell for cell in column if cell is not None]
+    return bool(told) and all(isinstance(c, int | float) and not isinstance(c, bool) for c in told)
 
 
 _DRAW: dict[str, Callable[[Plot], list[Markup]]] = {

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.certificates.witnesses import WitnessSession, WitnessSite
-from dpaudit.reports.notation import as_number, describe, show, show_exact, words
+from dpaudit.reports.notation import as_number, describe, show, show_bound, symbol, words
 
 __all__ = ["Exhibit", "SiteLine", "TreeNode", "exhibit"]
 
@@ -84,7 +84,7 @@ def _certificate(data: Mapping[str, Any]) -> Exhibit:
     tree = _Trees().rule(data.get("tree"))
     return Exhibit(
         kind="certificate",
-        headline=f"{describe(data.get('quantity'))} ≤ {show_exact(data.get('bound'))}",
+        headline=f"{symbol(data.get('quantity'))} ≤ {show_bound(data.get('bound'), toward='up')}",
         facts=(("strength", strength),),
         assumptions=assumptions,
         trees=() if tree is None else (tree,),
@@ -153,9 +153,10 @@ def _witness(data: Mapping[str, Any]) -> Exhibit:
     lines = _site_lines(sites)
     hidden = len(sites) - len(lines)
     bound = data.get("bound")
+    reached = "∞" if bound is None else show_bound(bound, toward="down")
     return Exhibit(
         kind="witness",
-        headline=f"{describe(data.get('quantity'))} ≥ {'∞' if bound is None else show_exact(bound)}",
+        headline=f"{symbol(data.get('quantity'))} ≥ {reached}",
         facts=(("form", describe(data.get("form"))), ("origin", describe(data.get("origin")))),
         description=str(data.get("description") or ""),
         trees=tuple(node for e in events[:MAX_EVENTS] if (node := trees.event(e)) is not None),
@@ -231,7 +232,7 @@ def _loss(data: Mapping[str, Any]) -> float | None:
 def _estimate(data: Mapping[str, Any]) -> Exhibit:
     lower, upper = as_number(data.get("lower")), as_number(data.get("upper"))
     confidence, samples = as_number(data.get("confidence")), as_number(data.get("samples"))
-    quantity = describe(data.get("quantity"))
+    quantity = symbol(data.get("quantity"))
     low = f"{show(lower, digits=6, toward='down')} ≤ " if lower is not None else ""
     high = f" ≤ {show(upper, digits=6, toward='up')}" if upper is not None else ""
     sure = "exact on its scope" if confidence == 1 else show(confidence, digits=10, toward="down")

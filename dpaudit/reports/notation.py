@@ -29,7 +29,9 @@ __all__ = [
     "is_infinite",
     "natural_key",
     "show",
+    "show_bound",
     "show_exact",
+    "symbol",
     "words",
 ]
 
@@ -149,6 +151,24 @@ def show_exact(text: object) -> str:
         return f"≈ {show(float(number), digits=6)}"
     except OverflowError:
         return "≈ ∞" if number > 0 else "≈ −∞"
+
+
+def show_bound(text: object, *, toward: Toward) -> str:
+    """Write a bound given as an exact string: as it is if short, else with six digits rounded ``toward``."""
+    if not isinstance(text, str) or len(text) <= 7:
+        return describe(text)
+    try:
+        return show(float(exact(text)), digits=6, toward=toward)
+    except DpauditError:
+        return describe(text)
+    except OverflowError:
+        return "∞" if not text.startswith("-") else "−∞"
+
+
+def symbol(quantity: object) -> str:
+    """The usual letter of a quantity (``ε`` for ``epsilon``), or its own name; ``value`` if it has none."""
+    name = describe(quantity) if quantity else "value"
+    return {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ"}.get(name, name)
 
 
 def words(name: object) -> str:

@@ -24,6 +24,7 @@ from dpaudit.reports.notation import (
     natural_key,
     show,
     show_exact,
+    symbol,
     words,
 )
 
@@ -63,7 +64,9 @@ MEANING_OF_VERDICT = {
     "what would decide it.",
     "crashed": "The audit of this row did not finish. Nothing is known about the claim.",
 }
-SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ"}
+#: What the two sides are called: privacy is attacked and certified, everything else is bounded.
+SIDES = {"privacy": ("attack", "certificate"), "structure": ("attack", "certificate")}
+OTHER_SIDES = ("from below", "from above")
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ class RowView:
     claim: str
     context: tuple[Fact, ...]
     quantity: str
+    sides: tuple[str, str]
     relation: str
     claimed: str
     lower: str
@@ -161,14 +165,15 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         expected=_expected(result),
         claim=read_text(claim, "in_words"),
         context=_context(claim),
-        quantity=SYMBOLS.get(read_text(result, "quantity"), read_text(result, "quantity") or "value"),
+        quantity=symbol(result.get("quantity")),
+        sides=SIDES.get(read_text(result, "kind"), OTHER_SIDES),
         relation="≥" if at_least else "≤",
         claimed=claim_text,
         lower=low_text,
         upper=high_text,
         lower_by="" if lower is None else _lower_source(evidence),
         upper_by="" if upper is None else _upper_source(evidence),
-        sort={"lower": lower, "upper": upper, "slack": slack},
+        sort={"claimed": claimed, "lower": lower, "upper": upper, "slack": slack},
         slack=MISSING if slack is None else f"{show(slack, digits=3)}×",
         slack_words="" if slack is None else _slack_words(slack, high_text, verdict),
         mini=bounds_picture(lower=lower, claimed=claimed, upper=upper, at_least=at_least, small=True),
@@ -187,9 +192,9 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
 
 
 def _context(claim: Mapping[str, Any]) -> tuple[Fact, ...]:
-    """The claim's fields but its sentence, exact values in place of the numbers beside them."""
+    """The claim's fields but its sentence, numbers first, exact values in place of the floats beside them."""
     facts: list[Fact] = []
-    for key, value in claim.items():
+    for key, value in sorted(claim.items(), key=lambda item: f"{item[0]}_exact" not in claim):
         if key in ("in_words", "text") or key.endswith("_exact") or value in (None, "", []):
             continue
         if key == "constants" and isinstance(value, list):
@@ -214,22 +219,21 @@ def _upper_source(evidence: tuple[Exhibit, ...]) -> str:
 
 def _slack_words(slack: float, upper: str, verdict: str) -> str:
     if slack < 1 / 1.0005:
-        times = show(1 / slack, digits=3) if slack > 0 else "∞"
-        return f"The best certificate, {upper}, is {times} times the claim."
+        return (
+            f"The upper bound, {upper}, is {show(1 / slack, digits=3)} times the claim." if slack > 0 else ""
+        )
     if verdict != "verified":
         return ""
     if slack >= 1.05:
-        return (
-            f"The certificate reaches {upper}: the claim leaves room by a factor of {show(slack, digits=3)}."
-        )
-    return "The certificate is tight: less than 5 % of the claim is to spare."
+        return f"The upper bound is {upper}: the claim leaves room by a factor of {show(slack, digits=3)}."
+    return "The upper bound is tight: the claim has less than 5 % to spare."
 
 
 def _row_facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
     seconds, samples = as_number(result.get("seconds")), as_number(result.get("samples"))
     facts = [
         ("printed at", read_text(result, "source")),
-        ("view", describe(result["view"]) if result.get("view") else ""),
+        ("view", read_text(result, "view")),
         ("confidence", show(as_number(result.get("confidence")), digits=10, toward="down")),
         ("error level of the row", show(as_number(result.get("alpha")), digits=3)),
         ("samples", show(samples, digits=15) if samples else ""),

@@ -7,6 +7,8 @@ A report with hundreds of plots stays small because a line keeps only the points
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heappop, heappush
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,11 @@ from numpy.typing import NDArray
 __all__ = ["Point", "band_path", "line_path", "markers_path", "simplify"]
 
 Point = tuple[float, float]
+Floats = NDArray[np.float64]
 TOLERANCE = 0.35
+#: At most so many points of a line stay, and of each edge of a band, which is looked at less closely.
+MAX_KEPT = 120
+MAX_KEPT_EDGE = 60
 
 #: One marker a shape, relative to its centre; the series of a plot take them in turn.
 _SHAPES = (
@@ -25,38 +31,41 @@ _SHAPES = (
 )
 
 
-def simplify(points: Sequence[Point], tolerance: float = TOLERANCE) -> list[Point]:
-    """The points that a line through all of them needs: the others lie within ``tolerance`` of it. Ends are
-    kept.
+def simplify(points: Sequence[Point], *, most: int = MAX_KEPT) -> list[Point]:
+    """The points that a line through them needs: the others lie ``TOLERANCE`` from it or less.
+
+    Ends are kept. The point farthest off comes first, so that the ``most`` points that stay of a noisy line
+    are those that shape it: its extremes, not each of its turns.
     """
-    if len(points) <= 16:
+    if len(points) <= min(16, most):
         return list(points)
     array = np.array(points, dtype=np.float64)
-    keep = np.zeros(len(points), dtype=bool)
-    keep[[0, -1]] = True
-    stack = [(0, len(points) - 1)]
-    while stack:
-        first, last = stack.pop()
-        if last - first < 2:
-            continue
-        off = _distances(array, first, last)
-        worst = int(np.argmax(off))
-        if off[worst] > tolerance:
-            middle = first + 1 + worst
-            keep[middle] = True
-            stack += [(first, middle), (middle, last)]
-    return [points[i] for i in np.flatnonzero(keep).tolist()]
+    x, y = np.ascontiguousarray(array[:, 0]), np.ascontiguousarray(array[:, 1])
+    kept = [0, len(points) - 1]
+    # Segments still to look at, the worst first.
+    queue = [_worst(x, y, 0, len(points) - 1)]
+    while queue and len(kept) < most:
+        off, first, middle, last = heappop(queue)
+        if -off <= TOLERANCE * TOLERANCE:
+            break
+        kept.append(middle)
+        for start, end in ((first, middle), (middle, last)):
+            if end - start > 1:
+                heappush(queue, _worst(x, y, start, end))
+    return [points[i] for i in sorted(kept)]
 
 
-def _distances(array: NDArray[np.float64], first: int, last: int) -> NDArray[np.float64]:
-    """Distance of the points strictly between two from the segment that joins the two."""
-    start, end = array[first], array[last]
-    along = end - start
-    inner = array[first + 1 : last] - start
-    length = float(along @ along)
-    share = np.clip(inner @ along / length, 0.0, 1.0) if length > 0 else np.zeros(len(inner))
-    rest = inner - share[:, None] * along
-    return np.asarray(np.hypot(rest[:, 0], rest[:, 1]))
+def _worst(x: Floats, y: Floats, first: int, last: int) -> tuple[float, int, int, int]:
+    """Minus the squared distance of the point farthest from a segment, with first, that point, and last."""
+    along_x, along_y = x[last] - x[first], y[last] - y[first]
+    off_x, off_y = x[first + 1 : last] - x[first], y[first + 1 : last] - y[first]
+    length = along_x * along_x + along_y * along_y
+    if length > 0:
+        share = np.minimum(np.maximum((off_x * along_x + off_y * along_y) / length, 0.0), 1.0)
+        off_x, off_y = off_x - share * along_x, off_y - share * along_y
+    off = off_x * off_x + off_y * off_y
+    worst = int(off.argmax())
+    return -float(off[worst]), first, first + 1 + worst, last
 
 
 def _segments(points: Sequence[Point | None]) -> list[list[Point]]:
@@ -70,13 +79,17 @@ def _segments(points: Sequence[Point | None]) -> list[list[Point]]:
     return [run for run in runs if run]
 
 
-def _xy(point: Point) -> str:
-    return f"{_short(point[0])} {_short(point[1])}"
+def _path(points: Sequence[Point]) -> str:
+    """A path through the points in steps of a tenth of a pixel, relative to each other, which is shortest."""
+    tenths = [(round(x * 10), round(y * 10)) for x, y in points]
+    steps = [f"{_tenths(b[0] - a[0])} {_tenths(b[1] - a[1])}" for a, b in pairwise(tenths)]
+    start = f"M{_tenths(tenths[0][0])} {_tenths(tenths[0][1])}"
+    return start + "".join("l" + step.replace(" -", "-") for step in steps)
 
 
-def _short(number: float) -> str:
-    text = f"{number:.1f}"
-    return text[:-2] if text.endswith(".0") else text
+def _tenths(number: int) -> str:
+    whole, rest = divmod(abs(number), 10)
+    return f"{'-' if number < 0 else ''}{whole or ('' if rest else 0)}{f'.{rest}' if rest else ''}"
 
 
 def line_path(points: Sequence[Point | None]) -> str:
@@ -84,7 +97,7 @@ def line_path(points: Sequence[Point | None]) -> str:
     parts = []
     for run in _segments(points):
         kept = simplify(run) if len(run) > 1 else [run[0], run[0]]
-        parts.append("M" + "L".join(_xy(p) for p in kept))
+        parts.append(_path(kept))
     return "".join(parts)
 
 
@@ -100,8 +113,9 @@ def band_path(low: Sequence[Point | None], high: Sequence[Point | None]) -> str:
     parts = []
     for run in runs:
         if len(run) > 1:
-            edge = simplify([b for _, b in run]) + simplify([a for a, _ in run])[::-1]
-            parts.append("M" + "L".join(_xy(p) for p in edge) + "Z")
+            edge = simplify([b for _, b in run], most=MAX_KEPT_EDGE)
+            edge += simplify([a for a, _ in run], most=MAX_KEPT_EDGE)[::-1]
+            parts.append(_path(edge) + "Z")
     return "".join(parts)
 
 
@@ -110,4 +124,4 @@ def markers_path(points: Sequence[Point | None], *, shape: int) -> str:
     4.
     """
     outline = _SHAPES[shape % len(_SHAPES)]
-    return "".join(f"M{_xy(point)}{outline}" for point in points if point is not None)
+    return "".join(_path([point]) + outline for point in points if point is not None)

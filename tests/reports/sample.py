@@ -1,4 +1,4 @@
-"""Sample reports, built by code from the real claims, evidence and judge: rows of every kind, verdict and plot.
+"""Sample reports, built from the real claims, evidence and judge: rows of every kind, verdict, plot.
 
 The numbers are those of textbook mechanisms, so that a reader of the page can check them by hand.
 """
@@ -37,7 +37,7 @@ ONLINE, SHUFFLE = "2102.07929", "shuffled sums"
 
 
 def sample_report() -> dict[str, Any]:
-    """A report of fifteen rows from two papers, with two claims that nobody can check. A new copy each time."""
+    """A report of fifteen rows from two papers, and two claims that nobody can check."""
     results = [build() for build in ROWS]
     return {
         "schema_version": 1,
@@ -61,8 +61,16 @@ def sample_report() -> dict[str, Any]:
             _suite(SHUFFLE, "Sums in the shuffle model", "audits/shuffled.py"),
         ],
         "unchecked": [
-            {"paper": ONLINE, "id": "Remark 3", "reason": "States an open question; there is nothing to hold."},
-            {"paper": SHUFFLE, "id": "Thm 9", "reason": "Asymptotic in the number of users, without a constant."},
+            {
+                "paper": ONLINE,
+                "id": "Remark 3",
+                "reason": "States an open question; there is nothing to hold.",
+            },
+            {
+                "paper": SHUFFLE,
+                "id": "Thm 9",
+                "reason": "Asymptotic in the number of users, without a constant.",
+            },
         ],
         "results": results,
     }
@@ -187,7 +195,9 @@ def _array_sums() -> dict[str, Any]:
 
 
 def _accounting() -> dict[str, Any]:
-    proof = Certificate(quantity="epsilon", bound=Fraction(1, 2), tree=leaf("laplace", sensitivity="1", scale="2"))
+    proof = Certificate(
+        quantity="epsilon", bound=Fraction(1, 2), tree=leaf("laplace", sensitivity="1", scale="2")
+    )
     return row(
         "Thm 1/accounting",
         "One reward touches one array sum",
@@ -295,13 +305,19 @@ def _gaussian() -> dict[str, Any]:
 
 
 def _generous() -> dict[str, Any]:
-    proof = Certificate(quantity="mu", bound=Fraction(1, 30), tree=leaf("gaussian", sensitivity="1", sigma="30"))
-    return row("Cor 5", "The summed mechanism is μ-GDP", "privacy", GaussianDP(mu="1"), [proof], paper=SHUFFLE)
+    proof = Certificate(
+        quantity="mu", bound=Fraction(1, 30), tree=leaf("gaussian", sensitivity="1", sigma="30")
+    )
+    return row(
+        "Cor 5", "The summed mechanism is μ-GDP", "privacy", GaussianDP(mu="1"), [proof], paper=SHUFFLE
+    )
 
 
 def _open_question() -> dict[str, Any]:
     found = transcript(
-        Fraction(3, 4), [site("vote", {"law": "laplace", "scale": "1"}, {"law": "laplace", "scale": "2"}, 0.5)], "ties"
+        Fraction(3, 4),
+        [site("vote", {"law": "laplace", "scale": "1"}, {"law": "laplace", "scale": "2"}, 0.5)],
+        "ties",
     )
     return row(
         "Lemma 12",
@@ -320,7 +336,11 @@ def _no_evidence() -> dict[str, Any]:
 def _crash() -> dict[str, Any]:
     result = row("Alg 4", "Hybrid-UCB is ε-DP", "privacy", PureDP(epsilon="1"), [], seconds=600.0)
     trace = 'Traceback (most recent call last):\n  File "hybrid.py", line 31, in play\nIndexError: index 8'
-    crash = {"verdict": "crashed", "reasons": ["the program raised IndexError on the neighbour"], "traceback": trace}
+    crash = {
+        "verdict": "crashed",
+        "reasons": ["the program raised IndexError on the neighbour"],
+        "traceback": trace,
+    }
     return result | crash | {"as_expected": False, "accepted": False}
 
 
@@ -384,7 +404,9 @@ def _regret() -> dict[str, Any]:
         )
         for epsilon, c in ((0.1, 11.0), (0.5, 10.0), (1.0, 9.0))
     ]
-    rate = plots.series(name="theorem at ε = 0.1", x=horizon, y=[200 * math.log(t) for t in horizon], dashed=True)
+    rate = plots.series(
+        name="theorem at ε = 0.1", x=horizon, y=[200 * math.log(t) for t in horizon], dashed=True
+    )
     epsilons = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8]
     final = [
         plots.series(name=name, x=epsilons, y=[base + cost / e for e in epsilons])
@@ -436,7 +458,15 @@ def _lower_bound() -> dict[str, Any]:
         scope="all instances of the family at ε = 1/100",
         covers_claim=True,
     )
-    return row("Thm 8", "A lower bound for private learners", "lower-bound", claim, [below], view="", expect="refuted")
+    return row(
+        "Thm 8",
+        "A lower bound for private learners",
+        "lower-bound",
+        claim,
+        [below],
+        view="",
+        expect="refuted",
+    )
 
 
 def _ordering() -> dict[str, Any]:
@@ -462,14 +492,20 @@ def _ordering() -> dict[str, Any]:
             plots.table(
                 title="Mean regret",
                 columns=["learner", "ε", "regret", "private"],
-                rows=[["lazy", 0.5, 1210.5, True], ["eager", 0.5, 1236.0, True], ["UCB1", None, 402.25, False]],
+                rows=[
+                    ["lazy", 0.5, 1210.5, True],
+                    ["eager", 0.5, 1236.0, True],
+                    ["UCB1", None, 402.25, False],
+                ],
             )
         ],
     )
 
 
 def _error() -> dict[str, Any]:
-    claim = ErrorRate(text="the shuffled sum errs by at most 40 with probability 0.99", claimed=40, quantity_name="error")
+    claim = ErrorRate(
+        text="the shuffled sum errs by at most 40 with probability 0.99", claimed=40, quantity_name="error"
+    )
     held = Estimate(
         quantity="error",
         lower=11.5,

@@ -1,0 +1,314 @@
+"""The page as a whole: well-formed, offline, ordered, complete, the same every time, and fast."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import random
+import re
+import time
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from dpaudit.errors import BrokenReportError
+from dpaudit.reports import plots
+from dpaudit.reports.document import to_text
+from dpaudit.reports.html import render_html
+from dpaudit.reports.rows import attention
+from tests.reports.dom import Node, parse
+from tests.reports.sample import many_rows, sample_report
+
+EMPTY: dict[str, Any] = {"schema_version": 1, "results": [], "unchecked": []}
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return render_html(sample_report())
+
+
+@pytest.fixture(scope="module")
+def dom(page: str) -> Node:
+    return parse(page)
+
+
+def order(report: dict[str, Any]) -> list[str]:
+    """The ids of the claims' table, from top to bottom."""
+    return [row.attributes["data-name"] for row in parse(render_html(report)).find("tr", "row")]
+
+
+def test_the_sample_is_a_report() -> None:
+    """The sample fits the report schema, so what these tests render is what a run writes."""
+    assert json.loads(to_text(sample_report()))["results"]
+
+
+def test_tags_balance(dom: Node) -> None:
+    """Every element closes in order, no attribute repeats, no block stands inside a paragraph."""
+    assert [node.tag for node in dom.children] == ["html"]
+    assert [node.tag for node in dom.children[0].children] == ["head", "body"]
+
+
+@pytest.mark.parametrize(
+    "broken", ["<p><div></div></p>", "<b><i></b></i>", "<div>", '<a b="1" b="2"></a>', "<div/>"]
+)
+def test_the_reader_is_strict(broken: str) -> None:
+    """Negative control: the parser of these tests does refuse what is wrong."""
+    with pytest.raises(ValueError, match="<"):
+        parse(broken)
+
+
+def test_pictures_are_well_formed(page: str) -> None:
+    """Every outermost picture is XML by itself, so that it can be saved as a file."""
+    pictures = re.findall(r"<svg(?:(?!<svg).)*?</svg>", page, flags=re.S)
+    assert len(pictures) > 40
+    for picture in pictures:
+        ElementTree.fromstring(picture)
+
+
+def test_nothing_comes_from_elsewhere(page: str, dom: Node) -> None:
+    """No attribute or style of the page can load a resource, and no address stands in it."""
+    loading = {"src", "srcset", "data", "action", "formaction", "poster", "background", "xlink:href", "style"}
+    for node in dom.walk():
+        assert node.tag not in {"link", "img", "iframe", "object", "embed", "base", "form", "use", "image"}
+        assert not loading & node.attributes.keys()
+        assert node.attributes.get("href", "#").startswith("#")
+    style = "".join(dom.find("style")[0].text)
+    assert "url(" not in style
+    assert "@import" not in style
+    assert not re.search(r"(https?:)?//[a-z]", page.replace("// ", ""))
+
+
+def test_the_policy_admits_only_what_the_page_carries(dom: Node) -> None:
+    """The content policy names the hashes of the page's one script and one style sheet, and nothing else."""
+    (meta,) = [n for n in dom.find("meta") if n.attributes.get("http-equiv") == "Content-Security-Policy"]
+    digests = []
+    for tag in ("style", "script"):
+        (node,) = dom.find(tag)
+        digest = hashlib.sha256("".join(node.text).encode()).digest()
+        digests.append(f"{tag}-src 'sha256-{base64.b64encode(digest).decode()}'")
+    assert meta.attributes["content"].startswith("default-src 'none'; " + "; ".join(digests))
+    assert "unsafe" not in meta.attributes["content"]
+
+
+def test_links_lead_to_claims(dom: Node) -> None:
+    """Anchors are unique, and every link of the page leads to one."""
+    anchors = [node.attributes["id"] for node in dom.walk() if "id" in node.attributes]
+    assert len(anchors) == len(set(anchors)) == 17
+    targets = {node.attributes["href"][1:] for node in dom.find("a")} - {"top"}
+    assert targets <= set(anchors)
+    assert len(targets) == 15
+
+
+def test_equal_ids_get_anchors_of_their_own() -> None:
+    """Two papers may use the same id: both rows keep it, the second anchor gets a number."""
+    report = sample_report()
+    report["results"] = [dict(report["results"][0], paper=paper) for paper in ("A", "B", "C")]
+    found = parse(render_html(report)).find("details", "claim")
+    assert [node.attributes["id"] for node in found] == ["Thm-1", "Thm-1-2", "Thm-1-3"]
+
+
+def test_what_needs_attention_comes_first() -> None:
+    """Crashed, unexpected, refuted, inconclusive, then verified from the weakest to the strongest."""
+    expected = [
+        *["Alg 4", "Alg 2", "Lemma 12", "Lemma 13", "Fact 3", "Thm 7", "Thm 8"],
+        *["Fact 1", "Fig 1", "Thm 2", "Prop 6", "Thm 1", "Thm 1/accounting", "Cor 5", "Prop 4"],
+    ]
+    report = sample_report()
+    assert order(report) == expected
+    random.Random(3).shuffle(report["results"])
+    assert order(report) == expected
+
+
+def test_order_of_one_row_each() -> None:
+    """The sort key on its own: every verdict and strength in its place, numbers in ids by value."""
+
+    def result(
+        name: str, verdict: str, strength: str = "none", *, expected: bool = True, accepted: bool = True
+    ) -> dict[str, Any]:
+        return {
+            "id": name,
+            "paper": "",
+            "verdict": verdict,
+            "strength": strength,
+            "as_expected": expected,
+            "accepted": accepted,
+        }
+
+    rows = [
+        result("a", "crashed", expected=False),
+        result("b", "refuted", "witness", expected=False),
+        result("c", "verified", "proved", expected=False),
+        result("d", "verified", "tested", accepted=False),
+        result("e", "refuted", "witness"),
+        result("f", "inconclusive"),
+        result("g", "verified", "tested"),
+        result("h", "verified", "accounted"),
+        result("i 2", "verified", "proved"),
+        result("i 10", "verified", "proved"),
+    ]
+    shuffled = random.Random(5).sample(rows, len(rows))
+    assert [r["id"] for r in sorted(shuffled, key=attention)] == [
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+        "f",
+        "g",
+        "h",
+        "i 2",
+        "i 10",
+    ]
+
+
+def test_totals_count_every_row(dom: Node) -> None:
+    """The header's numbers add up to the rows of the table, and the banner counts what was not accepted."""
+    counts = [int(item.find("b")[0].words()) for item in dom.find("ul", "totals")[0].children]
+    assert counts == [8, 2, 4, 1, 2]
+    assert sum(counts[:4]) == len(dom.find("tr", "row"))
+    assert dom.find("p", "banner")[0].words() == "4 of 15 claims did not come out as expected."
+
+
+def test_every_claim_says_all_it_has(dom: Node) -> None:
+    """For each result the section holds its sentence, verdict, reasons, notes, evidence, plots, command."""
+    sections = {node.find("b")[0].words(): node for node in dom.find("details", "claim")}
+    for result in sample_report()["results"]:
+        section = sections[result["id"]]
+        text = section.words()
+        said = [result["title"], result["claim"]["in_words"], result["verdict"], result["reproduce"]]
+        for wanted in [*said, *result["notes"], *result["reasons"]]:
+            assert " ".join(wanted.split()) in text
+        assert len(section.find("div", "exhibit")) == len(result["evidence"])
+        assert len(section.find("figure")) == len(result["plots"])
+        assert section.find("code")[-1].words() == result["reproduce"]
+
+
+def test_evidence_can_be_read(dom: Node) -> None:
+    """A certificate shows its rules and assumptions, a witness its sites, an estimate its scope."""
+    certificate = dom.find("div", "exhibit certificate")
+    shown = next(n for n in certificate if "accounted" in n.words())
+    assert [n.words() for n in shown.find("span", "rule-name")] == ["accounted", "laplace"]
+    assert "scale = 2" in shown.words()
+    assert "array sum at most 1" in shown.find("ul", "lines")[0].words()
+    sites = dom.find("table", "sites")
+    assert "epoch 1" in "".join(n.words() for n in sites)
+    assert any("laplace(scale = 5/2)" in n.words() for n in sites)
+    leak = next(n for n in dom.find("div", "exhibit witness") if "leak" in n.words())
+    facts = [(d.find("dt")[0].words(), d.find("dd")[0].words()) for d in leak.find("dl")[1].children]
+    assert {("one input shows", "17"), ("its neighbour shows", "18")} <= set(facts)
+    assert any("5 instances, 4 values of ε" in n.words() for n in dom.find("div", "exhibit estimate"))
+
+
+def test_site_losses_are_those_of_the_laws(dom: Node) -> None:
+    """The loss beside a site is log p(value) - log p'(value), here of Laplace laws of scales 1 and 2."""
+    row = next(
+        r
+        for n in dom.find("table", "sites")
+        for r in n.find("tr")
+        if r.find("td") and r.find("td")[0].words() == "epoch 0"
+    )
+    # log(1/2 e^{-1/8}) - log(1/4 e^{-1/16}) = log 2 - 1/16
+    assert float(row.find("td")[-1].words()) == pytest.approx(np.log(2) - 1 / 16, abs=1e-5)
+
+
+def test_unchecked_claims_are_listed(dom: Node) -> None:
+    """Claims that no computation can check stand on the page with their reason."""
+    text = dom.find("section", "unchecked")[0].words()
+    for item in sample_report()["unchecked"]:
+        assert item["id"] in text
+        assert item["reason"] in text
+
+
+def test_stamps_are_shown(dom: Node) -> None:
+    """Versions, hashes, seed and times of the run are on the page, as identifiers, not as rounded numbers."""
+    text = dom.find("details", "stamps")[0].words()
+    for wanted in ("2026-03-02T09:07:41+00:00", "0.7.1", "5d5d5d", "ababab", "2026", "0.015"):
+        assert wanted in text
+
+
+def test_script_is_for_comfort_only(dom: Node) -> None:
+    """Without the script nothing is missing: only filters, copy buttons and their note are hidden."""
+    hidden = {(n.tag, n.attributes.get("class")) for n in dom.walk() if "hidden" in n.attributes}
+    assert hidden == {("div", "filters"), ("p", "none"), ("button", "copy")}
+
+
+def test_empty_report() -> None:
+    """A report without results is a page that says so."""
+    dom = parse(render_html(EMPTY))
+    assert "no results" in dom.find("p", "banner")[0].words()
+    assert not dom.find("table", "verdicts")
+
+
+def test_interrupted_run_is_announced() -> None:
+    """A partial report says that it is partial."""
+    dom = parse(render_html(sample_report() | {"complete": False}))
+    assert "interrupted" in " ".join(n.words() for n in dom.find("p", "banner"))
+
+
+def test_bare_results_are_shown() -> None:
+    """A result with an id and nothing else, or with fields of wrong types, is a row and no error."""
+    odd = {
+        "id": 7,
+        "claim": "x",
+        "evidence": [1, {"evidence": "oath"}, {"evidence": "witness", "body": 3}],
+        "plots": [0, {"kind": "pie"}, {"kind": "bars", "labels": 3}],
+        "notes": [1, None],
+        "lower": "high",
+        "upper": True,
+        "verdict": ["verified"],
+        "view": {"principals": ["server"], "complement": True},
+    }
+    dom = parse(render_html({"results": [{"id": "bare"}, odd]}))
+    assert len(dom.find("tr", "row")) == 2
+    assert len(dom.find("p", "problem")) == 3
+
+
+@pytest.mark.parametrize(
+    "broken", [{"results": 3}, {"results": [3]}, {"results": [{}]}, {"results": [], "unchecked": ["x"]}]
+)
+def test_what_is_no_report_is_refused(broken: dict[str, Any]) -> None:
+    """A report whose lists are not lists of objects with an id is refused with the next move."""
+    with pytest.raises(BrokenReportError, match="run the audit again"):
+        render_html(broken)
+
+
+def test_equal_reports_give_equal_bytes(page: str) -> None:
+    """The page depends on the report alone."""
+    assert render_html(sample_report()) == page
+    assert render_html(json.loads(json.dumps(sample_report()))) == page
+
+
+def test_rendering_leaves_the_report_alone() -> None:
+    """The report is read, never changed."""
+    report = sample_report()
+    render_html(report)
+    assert report == sample_report()
+
+
+def test_five_hundred_rows_in_seconds() -> None:
+    """A report of 500 rows renders within 10 seconds of processor time (it takes about 1) and below 5 MB."""
+    report = many_rows(500)
+    start = time.process_time()
+    page = render_html(report)
+    assert time.process_time() - start < 10
+    assert len(page.encode()) < 5_000_000
+    assert len(parse(page).find("tr", "row")) == 500
+
+
+def test_rows_of_noisy_plots_stay_small() -> None:
+    """Rows with two plots of four noisy lines of 600 points with bands take 30 kB each: 100 make 3 MB."""
+    rng = np.random.default_rng(11)
+    x = np.arange(600)
+    lines = []
+    for i in range(4):
+        y = np.cumsum(rng.normal(size=x.size)) + 100 * i
+        band = {"low": y - 5 - rng.random(x.size), "high": y + 5}
+        lines.append(plots.series(name=f"learner {i}", x=x, y=y, **band))
+    plot = plots.curves(title="regret", series=lines, x_title="T", y_title="regret")
+    report = many_rows(15)
+    for result in report["results"]:
+        result["plots"] = [plot, plot]
+    assert len(render_html(report).encode()) < 15 * 30_000
