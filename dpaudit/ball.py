@@ -2,7 +2,8 @@
 
 A ball (``arb``) is a midpoint with a radius that contains the true value. Rules of this file:
 
-* numbers enter as integers or ``Fraction`` only (``ball``); a float enters only as the dyadic rational that it is;
+* numbers enter as integers or ``Fraction`` only (``ball``); a float enters only as the dyadic rational that
+  it is;
 * numbers leave as floats with directed rounding (``lower``, ``upper``), or as exact dyadic rationals;
 * a comparison that the radius leaves open is never guessed: ``sign_of`` doubles the precision, then raises.
 """
@@ -36,7 +37,8 @@ __all__ = [
 START_PRECISION = 128
 MAX_PRECISION = 8192
 
-#: Exact ends are Python integers; beyond these exponents they would fill the memory instead of saying anything.
+#: Exact ends are Python integers; beyond these exponents they would fill the memory instead of saying
+#: anything.
 MAX_EXPONENT_BITS = 4_000_000
 
 
@@ -67,7 +69,8 @@ def lower_exact(value: Any) -> Fraction:
 
 
 def upper_exact(value: Any) -> Fraction:
-    """The upper end of a finite ball as an exact rational, rounded outward if it is too small to be written down.
+    """The upper end of a finite ball as an exact rational, rounded outward if it is too small to be written
+    down.
 
     Raises ``UndecidedError`` for a ball that is not finite, or too large to be written down.
     """
@@ -127,8 +130,9 @@ def _round_down(number: Fraction) -> float:
 def sign_of(compute: Callable[[], Any], *, start: int = START_PRECISION, limit: int = MAX_PRECISION) -> int:
     """The sign (-1 or 1) of the number that ``compute`` encloses, at whatever precision decides it.
 
-    ``compute`` is called again at doubled precision until the ball excludes 0. A ball that is exactly 0 has sign 0.
-    Raises ``UndecidedError`` when ``limit`` bits do not decide: the row is then inconclusive, never guessed.
+    ``compute`` is called again at doubled precision until the ball excludes 0. A ball that is exactly 0 has
+    sign 0. Raises ``UndecidedError`` when ``limit`` bits do not decide: the row is then inconclusive, never
+    guessed.
     """
     bits = start
     while bits <= limit:
@@ -149,10 +153,12 @@ def sign_of(compute: Callable[[], Any], *, start: int = START_PRECISION, limit: 
 def enclose(
     compute: Callable[[], Any], *, bits: int = 64, start: int = START_PRECISION, limit: int = MAX_PRECISION
 ) -> Any:
-    """A ball for the number that ``compute`` encloses, with ``bits`` correct leading bits if ``limit`` allows.
+    """A ball for the number that ``compute`` encloses, with ``bits`` correct leading bits if ``limit``
+    allows.
 
-    The precision is doubled until the relative accuracy suffices; cancellation near 0 may leave a small ball around 0, which is
-    returned as it is, since every ball on the way is an enclosure. Raises ``UndecidedError`` if none is finite.
+    The precision is doubled until the relative accuracy suffices; cancellation near 0 may leave a small ball
+    around 0, which is returned as it is, since every ball on the way is an enclosure. Raises
+    ``UndecidedError`` if none is finite.
     """
     precision_bits = start
     while True:

@@ -1,7 +1,8 @@
 """Claims: what somebody says about a mechanism, as frozen values with exact parameters.
 
-A privacy claim carries everything that its truth depends on: adjacency, domain of a record, unit, view, adversary, turnout
-and model. ``quantity`` is what the claim bounds, in its own unit (epsilon for a DP claim), and ``bound`` the claimed value.
+A privacy claim carries everything that its truth depends on: adjacency, domain of a record, unit, view,
+adversary, turnout and model. ``quantity`` is what the claim bounds, in its own unit (epsilon for a DP claim),
+and ``bound`` the claimed value.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ class Claim:
         raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:
-        """The type, each parameter as a number, and beside it its exact value as a string (``epsilon_exact``)."""
+        """The type, each parameter as a number, and beside it its exact value as a string
+        (``epsilon_exact``)."""
         data: dict[str, Any] = {"type": self.type}
         for item in fields(self):
             value = getattr(self, item.name)
@@ -141,7 +143,8 @@ class PrivacyClaim(Claim):
 
 @dataclass(frozen=True, kw_only=True)
 class PureDP(PrivacyClaim):
-    """epsilon-DP: P(M(D) in S) <= e^epsilon P(M(D') in S) for all neighbours and all events. ``epsilon`` > 0."""
+    """epsilon-DP: P(M(D) in S) <= e^epsilon P(M(D') in S) for all neighbours and all events. ``epsilon`` >
+    0."""
 
     type: ClassVar[str] = "pure-dp"
     quantity: ClassVar[str] = "epsilon"
@@ -160,7 +163,8 @@ class PureDP(PrivacyClaim):
 
 @dataclass(frozen=True, kw_only=True)
 class ApproxDP(PrivacyClaim):
-    """(epsilon, delta)-DP. ``epsilon`` >= 0, ``delta`` in [0, 1]. The bounded quantity is delta at this epsilon."""
+    """(epsilon, delta)-DP. ``epsilon`` >= 0, ``delta`` in [0, 1]. The bounded quantity is delta at this
+    epsilon."""
 
     type: ClassVar[str] = "approx-dp"
     quantity: ClassVar[str] = "delta"
@@ -170,7 +174,9 @@ class ApproxDP(PrivacyClaim):
     def __post_init__(self) -> None:
         epsilon = exact(self.epsilon, name="epsilon")
         if epsilon < 0:
-            raise InvalidParameterError(f"epsilon must be 0 or more, got {epsilon}; pass a non-negative number.")
+            raise InvalidParameterError(
+                f"epsilon must be 0 or more, got {epsilon}; pass a non-negative number."
+            )
         self._set("epsilon", epsilon)
         self._set("delta", probability(self.delta, name="delta"))
 
@@ -179,7 +185,9 @@ class ApproxDP(PrivacyClaim):
         return exact(self.delta)
 
     def in_words(self) -> str:
-        return f"(ε = {self.epsilon}, δ = {float(exact(self.delta)):g}) differential privacy {self._context()}"
+        return (
+            f"(ε = {self.epsilon}, δ = {float(exact(self.delta)):g}) differential privacy {self._context()}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +202,9 @@ class RenyiDP(PrivacyClaim):
     def __post_init__(self) -> None:
         order = exact(self.order, name="order")
         if order <= 1:
-            raise InvalidParameterError(f"order must be greater than 1, got {order}; use PureDP for the limit.")
+            raise InvalidParameterError(
+                f"order must be greater than 1, got {order}; use PureDP for the limit."
+            )
         self._set("order", order)
         self._set("epsilon", positive(self.epsilon, name="epsilon"))
 
@@ -203,7 +213,9 @@ class RenyiDP(PrivacyClaim):
         return exact(self.epsilon)
 
     def in_words(self) -> str:
-        return f"Rényi divergence of order {self.order} at most {float(exact(self.epsilon)):g} {self._context()}"
+        return (
+            f"Rényi divergence of order {self.order} at most {float(exact(self.epsilon)):g} {self._context()}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,7 +258,8 @@ class GaussianDP(PrivacyClaim):
 
 @dataclass(frozen=True, kw_only=True)
 class Accounting(Claim):
-    """The proof's own accounting: the releases that one record can touch cost at most ``epsilon`` in total."""
+    """The proof's own accounting: the releases that one record can touch cost at most ``epsilon`` in
+    total."""
 
     type: ClassVar[str] = "accounting"
     quantity: ClassVar[str] = "epsilon"
@@ -328,7 +341,8 @@ class TailBound(Claim):
 
 @dataclass(frozen=True, kw_only=True)
 class Statement(Claim):
-    """A finite claim in words, with its constants as named exact parameters (``constants``: pairs of name and exact string).
+    """A finite claim in words, with its constants as named exact parameters (``constants``: pairs of name and
+    exact string).
 
     ``claimed`` is the number that ``quantity_name`` is held against, where there is one.
     """
@@ -413,17 +427,23 @@ def claim_from_json(data: dict[str, Any]) -> Claim:
     """Read a claim that ``to_json`` wrote; exact values win over the numbers beside them."""
     cls = _REGISTRY.get(str(data.get("type")))
     if cls is None:
-        raise InvalidParameterError(f"a claim's type must be one of {sorted(_REGISTRY)}, got {data.get('type')!r}; re-create the file.")
+        raise InvalidParameterError(
+            f"a claim's type must be one of {sorted(_REGISTRY)}, got {data.get('type')!r}; re-create the file."
+        )
     values: dict[str, Any] = {}
     for item in fields(cls):
         if item.name not in data:
-            raise InvalidParameterError(f"a {cls.type} claim must have the field {item.name!r}; re-create the file.")
+            raise InvalidParameterError(
+                f"a {cls.type} claim must have the field {item.name!r}; re-create the file."
+            )
         values[item.name] = _read_field(data, item.name)
     claim = cls(**values)
     for name in values:
         value = getattr(claim, name)
         if isinstance(value, Fraction) and data[name] != float(value):
-            raise InvalidParameterError(f"{name} must agree with {name}_exact = {value}, got {data[name]}; the file was edited.")
+            raise InvalidParameterError(
+                f"{name} must agree with {name}_exact = {value}, got {data[name]}; the file was edited."
+            )
     return claim
 
 

@@ -30,7 +30,8 @@ class NotTractableError(DpauditError):
 
 
 class UndecidedError(DpauditError):
-    """Ball arithmetic could not decide a sign at the highest precision allowed. Treat the row as inconclusive."""
+    """Ball arithmetic could not decide a sign at the highest precision allowed. Treat the row as
+    inconclusive."""
 
 
 class MechanismError(DpauditError):
@@ -46,4 +47,5 @@ class BrokenReportError(DpauditError):
 
 
 class BrokenHarnessError(DpauditError):
-    """Two rigorous statements contradict each other (lower bound above upper bound): a bug in dpaudit itself."""
+    """Two rigorous statements contradict each other (lower bound above upper bound): a bug in dpaudit
+    itself."""

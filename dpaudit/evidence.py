@@ -2,7 +2,8 @@
 
 * ``Certificate``: a rigorous upper bound, as a rule tree that the kernel re-derives.
 * ``Witness``: an exact counterexample, as laws and values from which the loss is re-computed in balls.
-* ``Estimate``: a statistical bound with its confidence, samples and seed, or an exact computation on a named grid.
+* ``Estimate``: a statistical bound with its confidence, samples and seed, or an exact computation on a named
+  grid.
 
 All three are plain data: JSON and back without loss.
 """
@@ -24,8 +25,9 @@ __all__ = ["Certificate", "Estimate", "Evidence", "Witness", "evidence_from_json
 class Certificate:
     """A rigorous upper bound on ``quantity``, for every input of the claim's domain.
 
-    ``tree`` is a rule application ``{"rule": name, "parameters": {...}, "premises": [...]}`` with numbers as exact strings.
-    With no ``assumptions`` the bound is proved; with some it is accounted, and they are printed.
+    ``tree`` is a rule application ``{"rule": name, "parameters": {...}, "premises": [...]}`` with numbers as
+    exact strings. With no ``assumptions`` the bound is proved; with some it is accounted, and they are
+    printed.
     """
 
     quantity: str
@@ -51,9 +53,10 @@ class Certificate:
 class Witness:
     """An exact counterexample: one pair of neighbours and outcomes whose loss is at least ``bound``.
 
-    ``bound`` is ``None`` where the loss is infinite (a leak). ``form`` names how ``body`` is re-computed: ``transcript`` (a
-    sequence of sites with both laws and the value), ``mixture`` (the same with hidden draws summed out), ``leak``.
-    ``origin`` is ``sampled``, ``forced`` or ``enumerated``; ``description`` says in words what the pair and the event are.
+    ``bound`` is ``None`` where the loss is infinite (a leak). ``form`` names how ``body`` is re-computed:
+    ``transcript`` (a sequence of sites with both laws and the value), ``mixture`` (the same with hidden draws
+    summed out), ``leak``. ``origin`` is ``sampled``, ``forced`` or ``enumerated``; ``description`` says in
+    words what the pair and the event are.
     """
 
     quantity: str
@@ -77,10 +80,12 @@ class Witness:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Bounds on ``quantity`` that hold with probability ``confidence``, or exactly on a named grid (``confidence = 1``).
+    """Bounds on ``quantity`` that hold with probability ``confidence``, or exactly on a named grid
+    (``confidence = 1``).
 
-    ``lower`` and ``upper`` may be ``None``. ``scope`` names what was looked at: the grid, the instances, the pair. An upper bound counts
-    towards ``verified`` only with ``covers_claim``, which says that the scope is the finite claim itself.
+    ``lower`` and ``upper`` may be ``None``. ``scope`` names what was looked at: the grid, the instances, the
+    pair. An upper bound counts towards ``verified`` only with ``covers_claim``, which says that the scope is
+    the finite claim itself.
     """
 
     quantity: str
@@ -133,5 +138,9 @@ def evidence_from_json(data: dict[str, Any]) -> Evidence:
         if kind == "estimate":
             return Estimate(**values)
     except (KeyError, TypeError, ValueError) as error:
-        raise BrokenReportError(f"evidence must have the fields that dpaudit writes, got {error}; re-create the report.") from error
-    raise BrokenReportError(f"evidence must be a certificate, a witness or an estimate, got {kind!r}; re-create the report.")
+        raise BrokenReportError(
+            f"evidence must have the fields that dpaudit writes, got {error}; re-create the report."
+        ) from error
+    raise BrokenReportError(
+        f"evidence must be a certificate, a witness or an estimate, got {kind!r}; re-create the report."
+    )

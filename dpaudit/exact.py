@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import InvalidParameterError
 
-__all__ = ["ExactLike", "decode_value", "dyadic", "encode_value", "exact", "exact_str", "positive", "probability"]
+__all__ = [
+    "ExactLike",
+    "decode_value",
+    "dyadic",
+    "encode_value",
+    "exact",
+    "exact_str",
+    "positive",
+    "probability",
+]
 
 ExactLike = int | Fraction | Decimal | str
 
@@ -32,12 +41,14 @@ _NUMBER = re.compile(r"[+-]?\d+(/\d+)?|[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,5})?
 def exact(value: ExactLike, *, name: str = "value") -> Fraction:
     """Return ``value`` as an exact ``Fraction``.
 
-    Accepts ``int``, ``Fraction``, ``Decimal``, numpy integers and strings such as ``"0.1"``, ``"1e-6"`` or ``"1/3"``.
-    Raises ``InvalidParameterError`` for floats (their decimal reading is not their value), NaN, infinities,
-    booleans and anything that is not a number.
+    Accepts ``int``, ``Fraction``, ``Decimal``, numpy integers and strings such as ``"0.1"``, ``"1e-6"`` or
+    ``"1/3"``. Raises ``InvalidParameterError`` for floats (their decimal reading is not their value), NaN,
+    infinities, booleans and anything that is not a number.
     """
     if isinstance(value, bool | np.bool_):
-        raise InvalidParameterError(f"{name} must be a number, got the boolean {value!r}; pass an int or a string.")
+        raise InvalidParameterError(
+            f"{name} must be a number, got the boolean {value!r}; pass an int or a string."
+        )
     if isinstance(value, Fraction):
         return value
     if isinstance(value, int | np.integer):
@@ -53,24 +64,34 @@ def exact(value: ExactLike, *, name: str = "value") -> Fraction:
         return Fraction(value)
     if isinstance(value, str):
         return _parse(value, name)
-    raise InvalidParameterError(f"{name} must be a number, got {type(value).__name__}; pass an int, Fraction or string.")
+    raise InvalidParameterError(
+        f"{name} must be a number, got {type(value).__name__}; pass an int, Fraction or string."
+    )
 
 
 def _parse(text: str, name: str) -> Fraction:
     stripped = text.strip()
     if len(stripped) > MAX_DIGITS or not _NUMBER.fullmatch(stripped):
-        raise InvalidParameterError(f'{name} must be a number such as "0.1" or "1/3", got {text[:60]!r}; correct the string.')
+        raise InvalidParameterError(
+            f'{name} must be a number such as "0.1" or "1/3", got {text[:60]!r}; correct the string.'
+        )
     if "/" in stripped:
         top, bottom = stripped.split("/")
         if int(bottom) == 0:
-            raise InvalidParameterError(f"{name} must have a non-zero denominator, got {text!r}; correct the fraction.")
+            raise InvalidParameterError(
+                f"{name} must have a non-zero denominator, got {text!r}; correct the fraction."
+            )
         return Fraction(int(top), int(bottom))
     try:
         decimal = Decimal(stripped)
-    except InvalidOperation as error:  # unreachable for a string the pattern accepts, kept for exotic contexts
+    except (
+        InvalidOperation
+    ) as error:  # unreachable for a string the pattern accepts, kept for exotic contexts
         raise InvalidParameterError(f"{name} must be a number, got {text!r}; correct the string.") from error
     if abs(decimal.adjusted()) > MAX_EXPONENT:
-        raise InvalidParameterError(f"{name} must have an exponent within ±{MAX_EXPONENT}, got {text!r}; rescale it.")
+        raise InvalidParameterError(
+            f"{name} must have an exponent within ±{MAX_EXPONENT}, got {text!r}; rescale it."
+        )
     return Fraction(decimal)
 
 
@@ -96,22 +117,27 @@ def exact_str(value: Fraction | int) -> str:
 
 
 def dyadic(value: float | int | Fraction | np.generic) -> Fraction:
-    """Return the exact rational that a float (or integer) is. Raises ``InvalidParameterError`` for NaN and infinities."""
+    """Return the exact rational that a float (or integer) is. Raises ``InvalidParameterError`` for NaN and
+    infinities."""
     if isinstance(value, Fraction):
         return value
     if isinstance(value, int | np.integer | np.bool_):
         return Fraction(int(value))
     number = float(value)  # type: ignore[arg-type]  # numpy scalars convert
     if not math.isfinite(number):
-        raise InvalidParameterError(f"an outcome must be finite, got {number}; check the data and the mechanism's output.")
+        raise InvalidParameterError(
+            f"an outcome must be finite, got {number}; check the data and the mechanism's output."
+        )
     return Fraction(number)
 
 
 def encode_value(value: Any) -> Any:
-    """Turn an outcome or a revealed value into plain JSON without loss: ``decode_value`` gives back an equal value.
+    """Turn an outcome or a revealed value into plain JSON without loss: ``decode_value`` gives back an equal
+    value.
 
-    Handles None, booleans, integers, floats (NaN and infinities too), strings, ``Fraction``, numpy scalars and
-    arrays, and lists, tuples and string-keyed dicts of these. Raises ``InvalidParameterError`` for other types.
+    Handles None, booleans, integers, floats (NaN and infinities too), strings, ``Fraction``, numpy scalars
+    and arrays, and lists, tuples and string-keyed dicts of these. Raises ``InvalidParameterError`` for other
+    types.
     """
     if value is None or isinstance(value, bool | str):
         return value
@@ -124,7 +150,11 @@ def encode_value(value: Any) -> Any:
     if isinstance(value, float | np.floating):
         return {"float": float(value).hex()}
     if isinstance(value, np.ndarray):
-        return {"array": value.dtype.str, "shape": list(value.shape), "data": [encode_value(v) for v in value.ravel().tolist()]}
+        return {
+            "array": value.dtype.str,
+            "shape": list(value.shape),
+            "data": [encode_value(v) for v in value.ravel().tolist()],
+        }
     if isinstance(value, tuple):
         return {"tuple": [encode_value(v) for v in value]}
     if isinstance(value, list):
@@ -156,12 +186,16 @@ def decode_value(data: Any) -> Any:
             return {str(key): decode_value(item) for key, item in data["dict"]}
         if data.keys() == {"array", "shape", "data"}:
             return _decode_array(data)
-    raise InvalidParameterError(f"an encoded value must be one that dpaudit wrote, got {str(data)[:60]!r}; re-create the file.")
+    raise InvalidParameterError(
+        f"an encoded value must be one that dpaudit wrote, got {str(data)[:60]!r}; re-create the file."
+    )
 
 
 def _decode_array(data: dict[str, Any]) -> NDArray[Any]:
     dtype = np.dtype(str(data["array"]))
     if dtype.kind not in "biuf":
-        raise InvalidParameterError(f"an encoded array must hold numbers or booleans, got dtype {dtype}; re-create the file.")
+        raise InvalidParameterError(
+            f"an encoded array must hold numbers or booleans, got dtype {dtype}; re-create the file."
+        )
     flat = np.array([decode_value(item) for item in data["data"]], dtype=dtype)
     return flat.reshape([int(n) for n in data["shape"]])

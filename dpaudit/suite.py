@@ -1,8 +1,9 @@
-"""Suites: what a user writes. A suite is a list of rows; a row is a claim with a function that gathers evidence.
+"""Suites: what a user writes. A suite is a list of rows; a row is a claim with a function that gathers
+evidence.
 
-A suite file defines one module-level ``suite = Suite(...)``. Rows are added by the decorator ``suite.row`` or by helpers that
-build rows from a program and its neighbours (``dpaudit.attacks.privacy``). A row function receives a ``Run`` and
-returns an ``Outcome``; the verdict is the harness's.
+A suite file defines one module-level ``suite = Suite(...)``. Rows are added by the decorator ``suite.row`` or
+by helpers that build rows from a program and its neighbours (``dpaudit.attacks.privacy``). A row function
+receives a ``Run`` and returns an ``Outcome``; the verdict is the harness's.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Run:
 
     def seed_sequence(self, purpose: str = "") -> np.random.SeedSequence:
         """A seed sequence that depends on the run's seed, the row and the purpose, on nothing else."""
-        return np.random.SeedSequence([self.seed, zlib.crc32(self.row_id.encode()), zlib.crc32(purpose.encode())])
+        return np.random.SeedSequence(
+            [self.seed, zlib.crc32(self.row_id.encode()), zlib.crc32(purpose.encode())]
+        )
 
     def rng(self, purpose: str = "") -> np.random.Generator:
         """A generator of its own for one purpose."""
@@ -50,7 +53,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a row function found. ``plots`` are plain-data series that the report draws; ``obstacles`` block ``accounted``."""
+    """What a row function found. ``plots`` are plain-data series that the report draws; ``obstacles`` block
+    ``accounted``."""
 
     evidence: Sequence[Evidence]
     notes: Sequence[str] = ()
@@ -66,8 +70,9 @@ RowFunction = Callable[[Run], Outcome]
 class Row:
     """One claim and how to gather evidence on it.
 
-    ``expect`` is the verdict that the suite's author expects (``verified``, ``refuted``, ``inconclusive``), ``weight`` the row's share of the
-    run's error level, ``fingerprint`` (for programs) a function of a seed whose value must not depend on the process.
+    ``expect`` is the verdict that the suite's author expects (``verified``, ``refuted``, ``inconclusive``),
+    ``weight`` the row's share of the run's error level, ``fingerprint`` (for programs) a function of a seed
+    whose value must not depend on the process.
     """
 
     id: str
@@ -83,9 +88,13 @@ class Row:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise InvalidParameterError(f"{self.id}: kind must be one of {KINDS}, got {self.kind!r}; correct the row.")
+            raise InvalidParameterError(
+                f"{self.id}: kind must be one of {KINDS}, got {self.kind!r}; correct the row."
+            )
         if self.expect not in ("verified", "refuted", "inconclusive"):
-            raise InvalidParameterError(f"{self.id}: expect must be verified, refuted or inconclusive, got {self.expect!r}.")
+            raise InvalidParameterError(
+                f"{self.id}: expect must be verified, refuted or inconclusive, got {self.expect!r}."
+            )
 
 
 @dataclass
@@ -101,11 +110,15 @@ class Suite:
     def add(self, row: Row) -> Row:
         """Add a row; its id must be new."""
         if any(row.id == other.id for other in self.rows):
-            raise InvalidParameterError(f"a row's id must be unique in its suite, got {row.id!r} twice; add a suffix.")
+            raise InvalidParameterError(
+                f"a row's id must be unique in its suite, got {row.id!r} twice; add a suffix."
+            )
         self.rows.append(row)
         return row
 
-    def row(self, id: str, *, title: str, kind: str, claim: Claim, **options: Any) -> Callable[[RowFunction], RowFunction]:
+    def row(
+        self, id: str, *, title: str, kind: str, claim: Claim, **options: Any
+    ) -> Callable[[RowFunction], RowFunction]:
         """Decorator: add a row whose evidence the decorated function gathers."""
 
         def decorate(function: RowFunction) -> RowFunction:

@@ -52,12 +52,14 @@ class Judgement:
     broken: bool = False
 
 
-def judge(claim: Claim, evidence: Sequence[Evidence], *, obstacles: Sequence[str] = (), alpha: float | None = None) -> Judgement:
+def judge(
+    claim: Claim, evidence: Sequence[Evidence], *, obstacles: Sequence[str] = (), alpha: float | None = None
+) -> Judgement:
     """Decide a claim from its evidence.
 
     ``alpha`` is the row's error level: an estimate whose confidence is below ``1 - alpha`` only describes.
-    ``obstacles`` are reasons why an accounted certificate may not verify the claim here (a branch not visited, a bound not
-    attained, a leak); each one turns ``verified / accounted`` into ``inconclusive``.
+    ``obstacles`` are reasons why an accounted certificate may not verify the claim here (a branch not
+    visited, a bound not attained, a leak); each one turns ``verified / accounted`` into ``inconclusive``.
     """
     weak = _too_weak(evidence, alpha)
     if weak:
@@ -69,10 +71,19 @@ def judge(claim: Claim, evidence: Sequence[Evidence], *, obstacles: Sequence[str
     upper, upper_kind = _upper(claim, evidence)
     if lower is not None and upper is not None and lower > upper and {lower_kind, upper_kind} <= _RIGOROUS:
         reason = f"lower bound {float(lower):.9g} above upper bound {float(upper):.9g}: two rigorous statements contradict"
-        return Judgement(VerdictKind.CRASHED, Strength.NONE, lower, upper, None, (reason, "broken harness"), broken=True)
+        return Judgement(
+            VerdictKind.CRASHED, Strength.NONE, lower, upper, None, (reason, "broken harness"), broken=True
+        )
     bound = claim.bound
     if bound is None:
-        return Judgement(VerdictKind.INCONCLUSIVE, Strength.NONE, lower, upper, None, ("the claim has no number to hold against",))
+        return Judgement(
+            VerdictKind.INCONCLUSIVE,
+            Strength.NONE,
+            lower,
+            upper,
+            None,
+            ("the claim has no number to hold against",),
+        )
     slack = float(bound / upper) if upper else None
     if _refutes(claim, bound, lower, upper):
         kind = upper_kind if claim.at_least else lower_kind
@@ -80,7 +91,14 @@ def judge(claim: Claim, evidence: Sequence[Evidence], *, obstacles: Sequence[str
     good, kind = (lower, lower_kind) if claim.at_least else (upper, upper_kind)
     if good is not None and kind is not None and (good >= bound if claim.at_least else good <= bound):
         return _accept(claim, kind, lower, upper, slack, obstacles)
-    return Judgement(VerdictKind.INCONCLUSIVE, Strength.NONE, lower, upper, slack, (*obstacles, *_why_open(claim, bound, lower, upper)))
+    return Judgement(
+        VerdictKind.INCONCLUSIVE,
+        Strength.NONE,
+        lower,
+        upper,
+        slack,
+        (*obstacles, *_why_open(claim, bound, lower, upper)),
+    )
 
 
 def _too_weak(evidence: Sequence[Evidence], alpha: float | None) -> list[Estimate]:
@@ -113,11 +131,17 @@ def _upper(claim: Claim, evidence: Sequence[Evidence]) -> tuple[Fraction | None,
         # A proved bound is preferred among those that reach the claim; otherwise the smallest.
         bound = claim.bound
         reaching = [c for c in certificates if bound is not None and c.bound <= bound]
-        best = min(reaching or certificates, key=lambda c: (c.strength != "proved" if reaching else 0, c.bound))
+        best = min(
+            reaching or certificates, key=lambda c: (c.strength != "proved" if reaching else 0, c.bound)
+        )
         return best.bound, Strength(best.strength)
     if isinstance(claim, PrivacyClaim):
         return None, None  # a privacy claim is never verified by tests
-    covering = [item for item in evidence if isinstance(item, Estimate) and item.covers_claim and item.upper is not None]
+    covering = [
+        item
+        for item in evidence
+        if isinstance(item, Estimate) and item.covers_claim and item.upper is not None
+    ]
     if not covering:
         return None, None
     return max(Fraction(item.upper) for item in covering if item.upper is not None), Strength.TESTED
@@ -131,18 +155,34 @@ def _refutes(claim: Claim, bound: Fraction, lower: Fraction | None, upper: Fract
 
 
 def _accept(
-    claim: Claim, kind: Strength, lower: Fraction | None, upper: Fraction | None, slack: float | None, obstacles: Sequence[str]
+    claim: Claim,
+    kind: Strength,
+    lower: Fraction | None,
+    upper: Fraction | None,
+    slack: float | None,
+    obstacles: Sequence[str],
 ) -> Judgement:
     if kind is Strength.ACCOUNTED and obstacles:
         return Judgement(VerdictKind.INCONCLUSIVE, Strength.NONE, lower, upper, slack, tuple(obstacles))
     if claim.type == "lower-bound":
-        return Judgement(VerdictKind.INCONCLUSIVE, Strength.NONE, lower, upper, slack, ("a lower bound is never verified by simulation",))
+        return Judgement(
+            VerdictKind.INCONCLUSIVE,
+            Strength.NONE,
+            lower,
+            upper,
+            slack,
+            ("a lower bound is never verified by simulation",),
+        )
     return Judgement(VerdictKind.VERIFIED, kind, lower, upper, slack)
 
 
-def _why_open(claim: Claim, bound: Fraction, lower: Fraction | None, upper: Fraction | None) -> tuple[str, ...]:
+def _why_open(
+    claim: Claim, bound: Fraction, lower: Fraction | None, upper: Fraction | None
+) -> tuple[str, ...]:
     if not claim.at_least and lower is not None and lower > bound:
         return ("rounding: the lower bound is above the claim by less than the margin",)
     missing = "a lower bound above the claim" if lower is None or lower <= bound else ""
-    return (f"to decide: {missing or 'stronger evidence'}, or a certificate at {float(bound):g}"
-            + (f" (the best one reaches {float(upper):g})" if upper is not None else ""),)
+    return (
+        f"to decide: {missing or 'stronger evidence'}, or a certificate at {float(bound):g}"
+        + (f" (the best one reaches {float(upper):g})" if upper is not None else ""),
+    )

@@ -1,7 +1,7 @@
 """Who sees what: principals, audiences and views.
 
-Every site of a program has an audience; an adversary is a view, the set of principals that it holds. What goes to
-``PUBLIC`` is seen by everybody; what goes to ``NOBODY`` by no adversary, whatever it holds.
+Every site of a program has an audience; an adversary is a view, the set of principals that it holds. What
+goes to ``PUBLIC`` is seen by everybody; what goes to ``NOBODY`` by no adversary, whatever it holds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,18 @@ from dataclasses import dataclass
 
 from dpaudit.errors import InvalidParameterError
 
-__all__ = ["EVERYTHING", "NOBODY", "PUBLIC", "SERVER", "SHUFFLER_OUTPUT", "Audience", "Principal", "View", "audience", "user"]
+__all__ = [
+    "EVERYTHING",
+    "NOBODY",
+    "PUBLIC",
+    "SERVER",
+    "SHUFFLER_OUTPUT",
+    "Audience",
+    "Principal",
+    "View",
+    "audience",
+    "user",
+]
 
 
 @dataclass(frozen=True, order=True)
@@ -33,7 +44,9 @@ NOBODY = Principal("nobody")
 def user(index: int) -> Principal:
     """The principal who is user number ``index`` (0, 1, 2, ...)."""
     if index < 0:
-        raise InvalidParameterError(f"a user's index must be 0 or more, got {index}; pass the record's position.")
+        raise InvalidParameterError(
+            f"a user's index must be 0 or more, got {index}; pass the record's position."
+        )
     return Principal(f"user-{index}")
 
 
@@ -46,7 +59,9 @@ def audience(to: Principal | Iterable[Principal]) -> Audience:
         return frozenset([to])
     people = frozenset(to)
     if not people or not all(isinstance(p, Principal) for p in people):
-        raise InvalidParameterError(f"an audience must name at least one principal, got {to!r}; pass PUBLIC, SERVER, user(i), ...")
+        raise InvalidParameterError(
+            f"an audience must name at least one principal, got {to!r}; pass PUBLIC, SERVER, user(i), ..."
+        )
     return people
 
 
@@ -91,7 +106,9 @@ class View:
     def from_json(cls, data: dict[str, object]) -> View:
         names = data["principals"]
         if not isinstance(names, list):
-            raise InvalidParameterError(f"a view's principals must be a list of names, got {names!r}; re-create the file.")
+            raise InvalidParameterError(
+                f"a view's principals must be a list of names, got {names!r}; re-create the file."
+            )
         return cls(frozenset(Principal(str(n)) for n in names), bool(data["complement"]))
 
 

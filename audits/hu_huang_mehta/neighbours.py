@@ -1,7 +1,9 @@
-"""Neighbouring inputs for the paper's adjacency: two sequences of reward vectors that differ in one vector (Definition 1).
+"""Neighbouring inputs for the paper's adjacency: two sequences of reward vectors that differ in one vector
+(Definition 1).
 
-Data are arrays (T, K) in {0, 1/2, 1}: dyadic, so that every sum is exact. Corners first: the changed vector in the first round, in the round that
-completes a block, in the last one; all coordinates up, one up, and opposite directions in two coordinates.
+Data are arrays (T, K) in {0, 1/2, 1}: dyadic, so that every sum is exact. Corners first: the changed vector
+in the first round, in the round that completes a block, in the last one; all coordinates up, one up, and
+opposite directions in two coordinates.
 """
 
 from __future__ import annotations
@@ -21,14 +23,19 @@ def _replace(data: NDArray[np.float64], round_: int, vector: list[float]) -> NDA
 
 
 def bandit_pairs(*, horizon: int, rounds: tuple[int, ...]) -> list[Neighbours]:
-    """Two arms under bandit feedback: the vector of one of ``rounds`` goes from all 0 to all 1, on backgrounds 0, 1/2 and (0, 1)."""
+    """Two arms under bandit feedback: the vector of one of ``rounds`` goes from all 0 to all 1, on
+    backgrounds 0, 1/2 and (0, 1)."""
     backgrounds = {
         "rewards 0": np.zeros((horizon, 2)),
         "rewards 1/2": np.full((horizon, 2), 0.5),
         "arms 0 and 1": np.tile([0.0, 1.0], (horizon, 1)),
     }
     return [
-        Neighbours(f"{name}, round {t + 1} from (0, 0) to (1, 1)", _replace(data, t, [0.0, 0.0]), _replace(data, t, [1.0, 1.0]))
+        Neighbours(
+            f"{name}, round {t + 1} from (0, 0) to (1, 1)",
+            _replace(data, t, [0.0, 0.0]),
+            _replace(data, t, [1.0, 1.0]),
+        )
         for name, data in backgrounds.items()
         for t in rounds
     ]
@@ -37,16 +44,20 @@ def bandit_pairs(*, horizon: int, rounds: tuple[int, ...]) -> list[Neighbours]:
 def vector_pairs(*, n_actions: int, epochs: int) -> list[Neighbours]:
     """Full information, 2^epochs - 1 rounds: one vector of the last complete epoch is replaced.
 
-    ``opposite``: the leader's coordinate falls while its rival's rises. ``all up`` and ``one up`` are the easier directions.
+    ``opposite``: the leader's coordinate falls while its rival's rises. ``all up`` and ``one up`` are the
+    easier directions.
     """
     horizon = 2**epochs - 1
-    # Action 1 is ahead by the whole length of every epoch: the changed vector is then decided in the tail of the noise.
+    # Action 1 is ahead by the whole length of every epoch: the changed vector is then decided in the tail of
+    # the noise.
     data = np.zeros((horizon, n_actions))
     data[:, 0] = 1.0
     last = 2 ** (epochs - 2) - 1  # first round of epoch number epochs - 2, whose leader is still played
     rest = [0.0] * (n_actions - 2)
     return [
         Neighbours("opposite directions in two actions", data, _replace(data, last, [0.0, 1.0, *rest])),
-        Neighbours("all actions up", _replace(data, last, [0.0] * n_actions), _replace(data, last, [1.0] * n_actions)),
+        Neighbours(
+            "all actions up", _replace(data, last, [0.0] * n_actions), _replace(data, last, [1.0] * n_actions)
+        ),
         Neighbours("one action down", data, _replace(data, last, [0.0] * n_actions)),
     ]

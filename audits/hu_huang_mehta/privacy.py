@@ -1,4 +1,5 @@
-"""Privacy of the paper's algorithms (claims HHM-T2, T5P, T6, NAIVE-P, and the baseline DP-SE), each with the accounting of its proof."""
+"""Privacy of the paper's algorithms (claims HHM-T2, T5P, T6, NAIVE-P, and the baseline DP-SE), each with the
+accounting of its proof."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def claim() -> PureDP:
 
 
 def stay_with(arm: int, *, initial: Sequence[int] = (0, 1)) -> Choice:
-    """The history in which ``arm`` is pulled in every round: its initial release far up, the others' far down, its later ones far up."""
+    """The history in which ``arm`` is pulled in every round: its initial release far up, the others' far
+    down, its later ones far up."""
 
     def choose(site: str, occurrence: int, law: Law) -> Any:
         if site == "array" and occurrence in initial:
@@ -86,20 +88,24 @@ def _lazy_ucb(suite: Suite) -> None:
 
 
 def _hybrid_classes() -> list[SiteClass]:
-    # The proof of Theorem 5: Algorithm 1 with 0.5 epsilon plus tree-based aggregation with 0.5 epsilon, "at most log(lambda) = r" nodes.
-    trees = [SiteClass(pattern=f"node-{r}", touches=r, total=EPSILON / 2, group="tree") for r in range(1, 5)]
+    # The proof of Theorem 5: Algorithm 1 with 0.5 epsilon plus tree-based aggregation with 0.5 epsilon, "at
+    # most log(lambda) = r" nodes.
+    trees = [SiteClass(pattern=f"node-{r}", touches=r, total=EPSILON / 2, group="tree") for r in range(1, 4)]
     return [SiteClass(pattern="array", touches=1, total=EPSILON / 2), *trees]
 
 
 def _repaired_classes() -> list[SiteClass]:
-    trees = [SiteClass(pattern=f"node-{r}", touches=r + 1, total=EPSILON / 2, group="tree") for r in range(1, 5)]
+    trees = [
+        SiteClass(pattern=f"node-{r}", touches=r + 1, total=EPSILON / 2, group="tree") for r in range(1, 4)
+    ]
     return [SiteClass(pattern="array", touches=1, total=EPSILON / 2), *trees]
 
 
 def _hybrid_ucb(suite: Suite) -> None:
     array = ProofClass(site="array", touches=1, mechanism=laplace_mechanism(sensitivity=1, scale=2 / EPSILON))
     what = "an observation enters one array and the tree of that array; in the tree on 2^r leaves the first leaf lies under r + 1 nodes that are used"
-    # r + 1 nodes of scale 2r/epsilon cost (epsilon/2)(r + 1)/r, at most epsilon, the price of r = 1: two nodes of scale 2/epsilon.
+    # r + 1 nodes of scale 2r/epsilon cost (epsilon/2)(r + 1)/r, at most epsilon, the price of r = 1: two
+    # nodes of scale 2/epsilon.
     printed = tree_mechanism(laplace_mechanism(sensitivity=1, scale=2 / EPSILON), levels=2, declared=what)
     # r + 1 nodes of scale 2(r + 1)/epsilon cost epsilon/2 for every r; r = 1: two nodes of scale 4/epsilon.
     repaired = tree_mechanism(laplace_mechanism(sensitivity=1, scale=4 / EPSILON), levels=2, declared=what)
@@ -113,7 +119,10 @@ def _hybrid_ucb(suite: Suite) -> None:
             neighbours=lambda run: bandit_pairs(horizon=34, rounds=(0, 2, 4, 8)),
             classes=classes,
             histories=BANDIT_HISTORIES,
-            proof=accounted([array, ProofClass(site="node-*", touches=1, mechanism=tree)], declared=f"{what}; the dearest tree is that of r = 1"),
+            proof=accounted(
+                [array, ProofClass(site="node-*", touches=1, mechanism=tree)],
+                declared=f"{what}; the dearest tree is that of r = 1",
+            ),
             more=_decision_event if variant == "printed" else None,
         )
         add_privacy_rows(
@@ -133,15 +142,22 @@ def _decision_event(run: Run) -> list[Evidence]:
 
 
 def _ftnl(suite: Suite) -> None:
-    for variant, id_, expect in (("printed", "HHM-T6", "refuted"), ("repaired", "HHM-T6/repaired", "verified")):
+    for variant, id_, expect in (
+        ("printed", "HHM-T6", "refuted"),
+        ("repaired", "HHM-T6/repaired", "verified"),
+    ):
         scale = (1 if variant == "printed" else 2) / EPSILON
         leader = report_noisy_max(sensitivity=1, scale=scale, range="general")
         audit = PrivacyAudit(
             claim=claim(),
             program=ftnl.program(epsilon=EPSILON, variant=variant),  # type: ignore[arg-type]
-            neighbours=lambda run: [*vector_pairs(n_actions=2, epochs=7), *vector_pairs(n_actions=5, epochs=7)],
+            neighbours=lambda run: [
+                *vector_pairs(n_actions=2, epochs=7),
+                *vector_pairs(n_actions=5, epochs=7),
+            ],
             classes=[SiteClass(pattern="leader", touches=1, total=EPSILON)],
-            # Epoch s is rounds 2^s to 2^(s+1) - 1, whatever the data: a partition by position, one Report Noisy Max in each cell.
+            # Epoch s is rounds 2^s to 2^(s+1) - 1, whatever the data: a partition by position, one Report
+            # Noisy Max in each cell.
             proof=compose_parallel([leader], by="position"),
         )
         add_privacy_rows(
@@ -184,7 +200,11 @@ def _successive_elimination(suite: Suite) -> None:
         neighbours=lambda run: bandit_pairs(horizon=3000, rounds=(0, 500, 1200)),
         classes=[SiteClass(pattern="array", touches=1, total=EPSILON)],
         proof=accounted(
-            [ProofClass(site="array", touches=1, mechanism=laplace_mechanism(sensitivity=1, scale=1 / EPSILON))],
+            [
+                ProofClass(
+                    site="array", touches=1, mechanism=laplace_mechanism(sensitivity=1, scale=1 / EPSILON)
+                )
+            ],
             declared="every epoch starts from scratch: a pull enters one sum, released once with Laplace(1/epsilon) noise",
         ),
     )

@@ -1,7 +1,8 @@
 """Report Noisy Max by itself (claims HHM-RNM, HHM-FRESH): the step on which Theorem 6 rests.
 
-The paper cites Claim 3.9 of Dwork and Roth for Laplace(1/epsilon). That claim is about counting queries when a record is added or removed: all scores
-move the same way. Here one reward *vector* is replaced, and one score may fall while its rival rises.
+The paper cites Claim 3.9 of Dwork and Roth for Laplace(1/epsilon). That claim is about counting queries when
+a record is added or removed: all scores move the same way. Here one reward *vector* is replaced, and one
+score may fall while its rival rises.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ DOMAIN = "a vector of K rewards in [0, 1]"
 
 
 def add_rows(suite: Suite) -> None:
-    """Report Noisy Max as printed, repaired, and where the printed constant is right; and the reuse of observations."""
+    """Report Noisy Max as printed, repaired, and where the printed constant is right; and the reuse of
+    observations."""
     _noisy_max(suite, "HHM-RNM", "printed", expect="refuted")
     _noisy_max(suite, "HHM-RNM/repaired", "repaired", expect="verified")
     _monotone(suite)
@@ -46,7 +48,8 @@ def _leader(coins: Coins, data: Any, noise: Laplace) -> int:
 
 
 def _corner_pairs(n_actions: int, rows: int) -> list[Neighbours]:
-    """Action 1 is ahead by ``rows``; one vector is replaced so that it falls while all others, or one other, rise."""
+    """Action 1 is ahead by ``rows``; one vector is replaced so that it falls while all others, or one other,
+    rise."""
     data = np.zeros((rows, n_actions))
     data[:, 0] = 1.0
     all_rise, one_rises, flat = data.copy(), data.copy(), data.copy()
@@ -64,16 +67,21 @@ def _noisy_max(suite: Suite, id_: str, variant: Any, *, expect: str) -> None:
     audit = PrivacyAudit(
         claim=PureDP(epsilon=EPSILON, domain=DOMAIN),
         program=lambda coins, data: _leader(coins, data, noise),
-        neighbours=lambda run: [pair for k in (2, 3, 5) for rows in (2, 64) for pair in _corner_pairs(k, rows)],
+        neighbours=lambda run: [
+            pair for k in (2, 3, 5) for rows in (2, 64) for pair in _corner_pairs(k, rows)
+        ],
         classes=[SiteClass(pattern="leader", touches=1, total=EPSILON)],
         proof=certified_noisy_max(sensitivity=1, scale=noise.scale, range="general"),
     )
 
     def evaluate(run: Run) -> Outcome:
-        """Exact losses of corner pairs; then the largest log-ratio on a grid of epsilon, K and n, by the exact law of the winner."""
+        """Exact losses of corner pairs; then the largest log-ratio on a grid of epsilon, K and n, by the
+        exact law of the winner."""
         outcome = privacy_outcome(audit, run)
         table = ratio_table(variant, sizes=run.choose(quick=range(0, 17, 4), full=range(17)))
-        return Outcome(outcome.evidence, outcome.notes, outcome.obstacles, [*outcome.plots, table], outcome.samples)
+        return Outcome(
+            outcome.evidence, outcome.notes, outcome.obstacles, [*outcome.plots, table], outcome.samples
+        )
 
     suite.add(
         Row(
@@ -90,14 +98,18 @@ def _noisy_max(suite: Suite, id_: str, variant: Any, *, expect: str) -> None:
 
 
 def largest_ratio(epsilon: Fraction, *, n_actions: int, rows: int, variant: Any) -> float:
-    """The largest log-ratio of the winner's law over replaced vectors, for sums in [0, rows], divided by epsilon.
+    """The largest log-ratio of the winner's law over replaced vectors, for sums in [0, rows], divided by
+    epsilon.
 
-    P(winner = 1) falls in the rivals' scores and rises in its own, so that the worst replacement moves all of them against it by 1; the ratio grows with the
-    deficit, so that all rivals are level. A geometric grid of deficits up to ``rows`` (and the smallest ones) is evaluated.
+    P(winner = 1) falls in the rivals' scores and rises in its own, so that the worst replacement moves all of
+    them against it by 1; the ratio grows with the deficit, so that all rivals are level. A geometric grid of
+    deficits up to ``rows`` (and the smallest ones) is evaluated.
     """
     noise = rnm_noise(epsilon=epsilon, variant=variant)
     # A replaced vector moves the difference by 2; with one vector it goes from 1 behind to 1 ahead.
-    deficits = np.array(sorted({1, rows, *(2**k for k in range(rows.bit_length())), min(rows, int(64 / epsilon) + 1)}))
+    deficits = np.array(
+        sorted({1, rows, *(2**k for k in range(rows.bit_length())), min(rows, int(64 / epsilon) + 1)})
+    )
     # Action 1 trails by d before and by d - 2 after the replacement.
     before = np.zeros((len(deficits), n_actions))
     before[:, 0] = -deficits
@@ -194,5 +206,3 @@ def _reuse(suite: Suite) -> None:
         expect_accounting="refuted",
         source="Section 5: Report Noisy Max needs fresh observations every time",
     )
-
-

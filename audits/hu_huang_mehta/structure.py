@@ -1,4 +1,5 @@
-"""Structure behind the privacy claims: what the adversary sees (HHM-D1), how many tree nodes hold one record (HHM-TREE), floats (HHM-FLOAT)."""
+"""Structure behind the privacy claims: what the adversary sees (HHM-D1), how many tree nodes hold one record
+(HHM-TREE), floats (HHM-FLOAT)."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ def _definition(suite: Suite) -> None:
         source="Definition 1",
     )
     def evaluate(run: Run) -> Outcome:
-        """Record every program on random data and compare its public sites with the decisions that it returns."""
+        """Record every program on random data and compare its public sites with the decisions that it
+        returns."""
         rng = run.rng("data")
         runs = run.choose(quick=5, full=50)
         differing = 0
@@ -63,12 +65,15 @@ def _definition(suite: Suite) -> None:
 
 
 def _difference(recording: Recording) -> int:
-    """Public sites that are neither a pull, a leader nor the return value, plus rounds in which shown and returned arms differ."""
+    """Public sites that are neither a pull, a leader nor the return value, plus rounds in which shown and
+    returned arms differ."""
     public = [site for site in recording.sites if PUBLIC in site.to]
     strange = sum(site.site not in ("pull", "leader", "return") for site in public)
     shown = [arm for site in public if site.site == "pull" for arm in [site.value[0]] * site.value[1]]
     returned = [arm for arm, count in recording.returned for _ in range(count)]
-    return strange + abs(len(shown) - len(returned)) + sum(a != b for a, b in zip(shown, returned, strict=False))
+    return (
+        strange + abs(len(shown) - len(returned)) + sum(a != b for a, b in zip(shown, returned, strict=False))
+    )
 
 
 def _exact(quantity: str, value: float, scope: str, *, covers: bool, samples: int) -> Estimate:
@@ -97,11 +102,14 @@ def _tree(suite: Suite) -> None:
         source="Section 3.2, eq. (33)",
     )
     def releases(run: Run) -> Outcome:
-        """Count the nodes of every prefix of every tree up to 2^16 leaves, by the binary expansion and by the tree itself."""
+        """Count the nodes of every prefix of every tree up to 2^16 leaves, by the binary expansion and by the
+        tree itself."""
         worst = max(max(len(psum_nodes(i)) for i in range(1, 2**r + 1)) / r for r in range(1, 13))
         popcount = max(max(i.bit_count() for i in range(1, 2**r + 1)) / r for r in range(1, 17))
         scope = "all prefixes of all trees with r = 1..16 (popcount), r = 1..12 (nodes)"
-        return Outcome([_exact("nodes per release / r", max(worst, popcount), scope, covers=True, samples=2**17)])
+        return Outcome(
+            [_exact("nodes per release / r", max(worst, popcount), scope, covers=True, samples=2**17)]
+        )
 
     @suite.row(
         "HHM-TREE/touches",
@@ -125,10 +133,15 @@ def _tree(suite: Suite) -> None:
                 above[position << level : (position + 1) << level] += 1
             by_formula = max(len(touched_nodes(leaf, levels=r)) for leaf in range(1, 2**r + 1))
             if by_formula != above.max():
-                raise ArithmeticError(f"two routes to the touched nodes must agree, got {by_formula} and {above.max()} for r = {r}")
+                raise ArithmeticError(
+                    f"two routes to the touched nodes must agree, got {by_formula} and {above.max()} for r = {r}"
+                )
             worst = max(worst, float(above.max()) / r)
         note = "the first leaf lies under r + 1 used nodes: those that end the prefixes 1, 2, 4, ..., 2^r; the ratio is largest, 2, for r = 1"
-        return Outcome([_exact("nodes per record / r", worst, "all leaves, r = 1..12", covers=True, samples=2**13)], [note])
+        return Outcome(
+            [_exact("nodes per record / r", worst, "all leaves, r = 1..12", covers=True, samples=2**13)],
+            [note],
+        )
 
 
 def _floats(suite: Suite) -> None:
@@ -142,10 +155,12 @@ def _floats(suite: Suite) -> None:
         source="eq. (3); Mironov (2012) on floating-point Laplace noise",
     )
     def noisy_sums(run: Run) -> Outcome:
-        """Release a sum of 0 and a sum of 1 with numpy's Laplace draws, and bet on the lattice that 1 + z falls on.
+        """Release a sum of 0 and a sum of 1 with numpy's Laplace draws, and bet on the lattice that 1 + z
+        falls on.
 
-        For |v| < 1 the float 1 + z is a multiple of 2^-53, whatever z; the float 0 + z is that only by chance. So the event "v in (-1, 1) and
-        no multiple of 2^-53" has probability above 0.3 for the sum 0 and exactly 0 for the sum 1.
+        For |v| < 1 the float 1 + z is a multiple of 2^-53, whatever z; the float 0 + z is that only by
+        chance. So the event "v in (-1, 1) and no multiple of 2^-53" has probability above 0.3 for the sum 0
+        and exactly 0 for the sum 1.
         """
         rng = run.rng("floats")
         n = run.choose(quick=2_000, full=20_000)
@@ -183,7 +198,8 @@ def _floats(suite: Suite) -> None:
         rng = run.rng("decisions")
         winners = []
         for first in (0.0, 1.0):
-            # Round 3 pulls the arm with the larger initial noisy sum: both have the same bonus (eq. (4) with equal array sizes).
+            # Round 3 pulls the arm with the larger initial noisy sum: both have the same bonus (eq. (4) with
+            # equal array sizes).
             noisy = np.array([first, 0.0]) + rng.laplace(scale=1.0, size=(n, 2))
             winners.append((noisy[:, 1] > noisy[:, 0]).astype(float))
         bound = _bet(winners[0], winners[1], alpha=run.alpha)
@@ -199,7 +215,12 @@ def _floats(suite: Suite) -> None:
         )
         expected = math.log(0.5 / (0.25 * 3 * math.exp(-1)))
         missing = "no rigorous bound for float arithmetic is at hand: an exact sampler, or a proof for rounded comparisons, would decide"
-        return Outcome([estimate], [f"exact loss of this event with real-number noise: {expected:.4f}"], [missing], samples=2 * n)
+        return Outcome(
+            [estimate],
+            [f"exact loss of this event with real-number noise: {expected:.4f}"],
+            [missing],
+            samples=2 * n,
+        )
 
 
 def _bet(first: Any, second: Any, *, alpha: float) -> float:

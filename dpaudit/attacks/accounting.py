@@ -1,8 +1,9 @@
-"""Observed accounting: which sites one changed record touched, and what each touch can cost at the worst outcome.
+"""Observed accounting: which sites one changed record touched, and what each touch can cost at the worst
+outcome.
 
-A proof declares *site classes*: which releases a record can enter, how often, at what price. A replay shows what it did enter.
-The two are held against each other: an undeclared move, a touch too many or a price above the declared one breaks the accounting, whether or not
-the decisions hide it.
+A proof declares *site classes*: which releases a record can enter, how often, at what price. A replay shows
+what it did enter. The two are held against each other: an undeclared move, a touch too many or a price above
+the declared one breaks the accounting, whether or not the decisions hide it.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ __all__ = ["Observed", "SiteClass", "declared_total", "observe_accounting", "wor
 
 @dataclass(frozen=True, kw_only=True)
 class SiteClass:
-    """What a proof declares of one kind of release: one record touches at most ``touches`` of these sites, and pays at most ``total`` for them.
+    """What a proof declares of one kind of release: one record touches at most ``touches`` of these sites,
+    and pays at most ``total`` for them.
 
-    ``pattern`` is a shell-style pattern on site names. ``total`` is in the unit of epsilon. A record touches one class of each ``group`` only
-    (the tree of one size or of another); classes without a group add up.
+    ``pattern`` is a shell-style pattern on site names. ``total`` is in the unit of epsilon. A record touches
+    one class of each ``group`` only (the tree of one size or of another); classes without a group add up.
     """
 
     pattern: str
@@ -42,7 +44,9 @@ class SiteClass:
 
     def __post_init__(self) -> None:
         if self.touches < 1:
-            raise InvalidParameterError(f"touches must be 1 or more, got {self.touches}; leave the class out if it is never touched.")
+            raise InvalidParameterError(
+                f"touches must be 1 or more, got {self.touches}; leave the class out if it is never touched."
+            )
         object.__setattr__(self, "total", exact(self.total, name="total"))
 
     def matches(self, site: str) -> bool:
@@ -53,15 +57,19 @@ class SiteClass:
 
 
 def declared_total(classes: Sequence[SiteClass]) -> Fraction:
-    """What one record pays at most by declaration: the dearest class of each group, and every class without a group."""
+    """What one record pays at most by declaration: the dearest class of each group, and every class without a
+    group."""
     total = sum((exact(item.total) for item in classes if not item.group), Fraction(0))
     groups = {item.group for item in classes if item.group}
-    return total + sum((max(exact(item.total) for item in classes if item.group == name) for name in groups), Fraction(0))
+    return total + sum(
+        (max(exact(item.total) for item in classes if item.group == name) for name in groups), Fraction(0)
+    )
 
 
 @dataclass(frozen=True)
 class Observed:
-    """What one replay touched: per declared class the number of sites and the worst-case price; ``undeclared`` sites that moved."""
+    """What one replay touched: per declared class the number of sites and the worst-case price;
+    ``undeclared`` sites that moved."""
 
     touches: dict[str, int]
     prices: dict[str, Fraction]
@@ -76,7 +84,9 @@ class Observed:
             if touched > item.touches:
                 found.append(f"{item.pattern}: touched {touched} times, declared {item.touches}")
             if price > exact(item.total):
-                found.append(f"{item.pattern}: one record can cost {float(price):.6g}, declared {float(exact(item.total)):.6g}")
+                found.append(
+                    f"{item.pattern}: one record can cost {float(price):.6g}, declared {float(exact(item.total)):.6g}"
+                )
         total = declared_total(classes)
         if self.total > total:
             found.append(f"one record can cost {float(self.total):.6g} in all, declared {float(total):.6g}")
@@ -105,7 +115,8 @@ def observe_accounting(replay: Replay, classes: Sequence[SiteClass]) -> Observed
 
 
 def _price(moved: SiteLoss) -> Fraction:
-    """The worst price of a moved site where it has a closed form, otherwise the price at the recorded outcome."""
+    """The worst price of a moved site where it has a closed form, otherwise the price at the recorded
+    outcome."""
     if moved.record.law is not None:
         worst = worst_loss(moved.record.law, moved.law_neighbour)
         if worst is not None:
@@ -115,10 +126,12 @@ def _price(moved: SiteLoss) -> Fraction:
 
 
 def worst_loss(law: Law, other: Law) -> Fraction | None:
-    """An upper bound, attained or approached, on |log p - log p'| over all outcomes; ``None`` where no rule here gives it.
+    """An upper bound, attained or approached, on |log p - log p'| over all outcomes; ``None`` where no rule
+    here gives it.
 
-    Laplace and discrete Laplace noise of equal scale at two offsets: the l1 distance over the scale, attained in the tail (Dwork and Roth 2014,
-    Theorem 3.6). Laws with finitely many atoms: the largest log-ratio, from balls.
+    Laplace and discrete Laplace noise of equal scale at two offsets: the l1 distance over the scale, attained
+    in the tail (Dwork and Roth 2014, Theorem 3.6). Laws with finitely many atoms: the largest log-ratio, from
+    balls.
     """
     if isinstance(law, Shifted) and isinstance(other, Shifted):
         return _shift_loss(law, other)
@@ -127,7 +140,8 @@ def worst_loss(law: Law, other: Law) -> Fraction | None:
 
 @functools.lru_cache(maxsize=4096)
 def _finite_loss(law_text: str, other_text: str) -> Fraction | None:
-    """The largest log-ratio of two laws with finitely many atoms. Cached by the laws' text: a search meets the same pair many times."""
+    """The largest log-ratio of two laws with finitely many atoms. Cached by the laws' text: a search meets
+    the same pair many times."""
     law, other = (law_from_json(json.loads(text)) for text in (law_text, other_text))
     try:
         left = {_key(value): p for value, p in law.atoms()}
@@ -141,7 +155,11 @@ def _finite_loss(law_text: str, other_text: str) -> Fraction | None:
 
 def _shift_loss(law: Shifted, other: Shifted) -> Fraction | None:
     base = law.base
-    if base != other.base or not isinstance(base, Laplace | DiscreteLaplace) or np.shape(law.offset) != np.shape(other.offset):
+    if (
+        base != other.base
+        or not isinstance(base, Laplace | DiscreteLaplace)
+        or np.shape(law.offset) != np.shape(other.offset)
+    ):
         return None
     pairs = zip(np.ravel(law.offset).tolist(), np.ravel(other.offset).tolist(), strict=True)
     distance = sum((abs(dyadic(a) - dyadic(b)) for a, b in pairs), Fraction(0))

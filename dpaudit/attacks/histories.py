@@ -1,8 +1,9 @@
 """Histories: drive a pair of neighbours to the outcomes where their privacy loss is largest.
 
-A sampled transcript shows a typical loss. The worst case sits in the tails and on rare branches, so the search forces it: run, replay on the
-neighbour, push the outcome of every site that moved into the direction where the two laws differ most, run again. The loss of the transcript
-that comes out is exact whatever the search did.
+A sampled transcript shows a typical loss. The worst case sits in the tails and on rare branches, so the
+search forces it: run, replay on the neighbour, push the outcome of every site that moved into the direction
+where the two laws differ most, run again. The loss of the transcript that comes out is exact whatever the
+search did.
 """
 
 from __future__ import annotations
@@ -40,11 +41,19 @@ def both_directions(pairs: Sequence[Neighbours]) -> list[Neighbours]:
 
 
 def worst_history(
-    program: Program, pair: Neighbours, *, rng: np.random.Generator, choice: Choice | None = None, push: float = 8.0, rounds: int = 6
+    program: Program,
+    pair: Neighbours,
+    *,
+    rng: np.random.Generator,
+    choice: Choice | None = None,
+    push: float = 8.0,
+    rounds: int = 6,
 ) -> list[Replay]:
-    """Replays of ``pair`` along histories of growing loss: first ``choice`` alone (or sampled), then with moved sites pushed into their tails.
+    """Replays of ``pair`` along histories of growing loss: first ``choice`` alone (or sampled), then with
+    moved sites pushed into their tails.
 
-    ``push`` is the distance in standard deviations of the noise. A history that the program makes impossible ends the search, with what was found so far.
+    ``push`` is the distance in standard deviations of the noise. A history that the program makes impossible
+    ends the search, with what was found so far.
     """
     forced: dict[tuple[str, int], Any] = {}
     found: list[Replay] = []
@@ -78,7 +87,8 @@ def _merge(forced: Mapping[tuple[str, int], Any], choice: Choice | None) -> Choi
 
 
 def push_to_the_tail(result: Replay, push: float) -> dict[tuple[str, int], Any]:
-    """For every moved site the outcome, keyed by site name and occurrence, at which its two laws differ about as much as they can."""
+    """For every moved site the outcome, keyed by site name and occurrence, at which its two laws differ about
+    as much as they can."""
     occurrence: dict[str, int] = {}
     position: dict[int, tuple[str, int]] = {}
     for index, record in enumerate(result.recording.sites):
@@ -97,7 +107,8 @@ def _extreme_outcome(moved: SiteLoss, push: float) -> Any:
     law, other = moved.record.law, moved.law_neighbour
     if isinstance(law, Shifted) and isinstance(other, Shifted) and law.base == other.base:
         here, there = np.asarray(law.offset, dtype=float), np.asarray(other.offset, dtype=float)
-        # Beyond both centres, on the side of the recorded world: there log p - log p' is largest for log-concave noise.
+        # Beyond both centres, on the side of the recorded world: there log p - log p' is largest for
+        # log-concave noise.
         away = push * np.sqrt(law.base.variance())
         value = np.where(here >= there, np.maximum(here, there) + away, np.minimum(here, there) - away)
         if law.base_measure is BaseMeasure.COUNTING:

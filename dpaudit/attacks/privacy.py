@@ -1,9 +1,12 @@
-"""The audit of one program against one privacy claim: two rows, the claim in its view and the proof's own accounting.
+"""The audit of one program against one privacy claim: two rows, the claim in its view and the proof's own
+accounting.
 
-For every pair of neighbours, in both directions, and every history (sampled, and forced by name) the program is recorded on one input and
-replayed on the other. From the replays come: the largest exact loss in the claim's view and in the finest view, each with its witness; leaks;
-and the observed accounting. The certificate comes from the suite; ``verified / accounted`` is granted only if every declared site class was
-touched on a forced history, nothing undeclared moved, no leak was seen, and the declared total was attained (DESIGN, section 2).
+For every pair of neighbours, in both directions, and every history (sampled, and forced by name) the program
+is recorded on one input and replayed on the other. From the replays come: the largest exact loss in the
+claim's view and in the finest view, each with its witness; leaks; and the observed accounting. The
+certificate comes from the suite; ``verified / accounted`` is granted only if every declared site class was
+touched on a forced history, nothing undeclared moved, no leak was seen, and the declared total was attained
+(DESIGN, section 2).
 """
 
 from __future__ import annotations
@@ -36,9 +39,10 @@ ATTAINED = Fraction(99, 100)
 class PrivacyAudit:
     """A program, its claim, and what is needed to look for trouble.
 
-    ``neighbours(run)`` returns the pairs; ``classes`` is the accounting that the proof declares, ``histories`` names the forced histories
-    (site, occurrence, law -> outcome or None), ``proof`` is what the certificates are made from, or ``None`` where there is none.
-    ``more(run)`` may add evidence of its own, such as an event with both probabilities bounded.
+    ``neighbours(run)`` returns the pairs; ``classes`` is the accounting that the proof declares,
+    ``histories`` names the forced histories (site, occurrence, law -> outcome or None), ``proof`` is what the
+    certificates are made from, or ``None`` where there is none. ``more(run)`` may add evidence of its own,
+    such as an event with both probabilities bounded.
     """
 
     claim: PrivacyClaim
@@ -93,11 +97,15 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     return findings
 
 
-def _note(findings: Findings, audit: PrivacyAudit, pair: Neighbours, how: str, result: Replay, views: Sequence[View]) -> None:
+def _note(
+    findings: Findings, audit: PrivacyAudit, pair: Neighbours, how: str, result: Replay, views: Sequence[View]
+) -> None:
     findings.replays += 1
     observed = observe_accounting(result, audit.classes)
     findings.attained = max(findings.attained, observed.total)
-    findings.touched |= {pattern for pattern, count in observed.touches.items() if count and result.recording.forced}
+    findings.touched |= {
+        pattern for pattern, count in observed.touches.items() if count and result.recording.forced
+    }
     for violation in observed.violations(audit.classes):
         findings.violations.setdefault(violation, f"{violation} ({pair.name}, {how})")
     for leak in result.leaks:
@@ -108,7 +116,8 @@ def _note(findings: Findings, audit: PrivacyAudit, pair: Neighbours, how: str, r
 
 
 def _keep_best(findings: Findings, view: View, pair: Neighbours, how: str, result: Replay) -> None:
-    """Keep the transcript with the largest loss that is a witness in ``view``; a leak that refutes there is an infinite one."""
+    """Keep the transcript with the largest loss that is a witness in ``view``; a leak that refutes there is
+    an infinite one."""
     words = f"{pair.name}; {how} history"
     leaks = result.leaks_in(view)
     if leaks and findings.best.get(view, (0.0, None))[0] != float("inf"):
@@ -133,12 +142,15 @@ def _obstacles(audit: PrivacyAudit, findings: Findings) -> list[str]:
     found += [f"leak: {leak}" for leak in findings.leaks.values()]
     found += findings.obstacles
     if findings.attained < ATTAINED * audit.declared:
-        found.append(f"the declared total {float(audit.declared):g} was not attained: the search reached {float(findings.attained):g}")
+        found.append(
+            f"the declared total {float(audit.declared):g} was not attained: the search reached {float(findings.attained):g}"
+        )
     return found
 
 
 def _too_tight(audit: PrivacyAudit, evidence: Sequence[Evidence]) -> list[str]:
-    """A certificate from an accounting must not be tighter than the accounting that the replays were held against."""
+    """A certificate from an accounting must not be tighter than the accounting that the replays were held
+    against."""
     return [
         f"the certificate's bound {float(item.bound):g} is below the declared total {float(audit.declared):g}"
         for item in evidence
@@ -166,7 +178,8 @@ def privacy_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
 
 
 def accounting_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
-    """Evidence on the proof's accounting: everything that anybody sees counts, whether or not the decisions hide it."""
+    """Evidence on the proof's accounting: everything that anybody sees counts, whether or not the decisions
+    hide it."""
     findings = gather(audit, run)
     evidence = _certificate(audit, audit.accounting)
     if EVERYTHING in findings.best:

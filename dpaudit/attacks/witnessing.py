@@ -1,4 +1,5 @@
-"""From a replay to a witness: the exact loss in balls, the sites that it is the sum of, and the direction that refutes."""
+"""From a replay to a witness: the exact loss in balls, the sites that it is the sum of, and the direction
+that refutes."""
 
 from __future__ import annotations
 
@@ -13,17 +14,20 @@ from dpaudit.views import View
 
 __all__ = ["leak_witness", "loss_witness", "witness_sites"]
 
-#: Bits for losses: offsets are dyadic and scales short rationals, so this leaves an enclosure far below any margin.
+#: Bits for losses: offsets are dyadic and scales short rationals, so this leaves an enclosure far below any
+#: margin.
 BITS = 256
 
-#: How a leak's kind is written in a witness file: a law in the place of a value shows another value, a crash shows nothing.
+#: How a leak's kind is written in a witness file: a law in the place of a value shows another value, a crash
+#: shows nothing.
 _WITNESS_FORMS = {"kind": "value", "raised": "missing"}
 
 
 def loss_witness(result: Replay, *, end: int, view: View, description: str) -> Witness:
     """The witness that the replay's sites before ``end`` give in ``view``.
 
-    Adjacency is symmetric and both worlds give the transcript positive density: where log p' - log p is the positive one, the roles are swapped.
+    Adjacency is symmetric and both worlds give the transcript positive density: where log p' - log p is the
+    positive one, the roles are swapped.
     """
     sites = witness_sites(result, end=end, view=view)
     with precision(BITS):
@@ -54,15 +58,25 @@ def leak_witness(result: Replay, leak: Leak, *, view: View, description: str) ->
         quantity="epsilon",
         bound=None,
         form="leak",
-        body=leak_body(sites, what=_WITNESS_FORMS.get(leak.what, leak.what), recorded=leak.recorded, neighbour=leak.neighbour, view=view, to=to),
+        body=leak_body(
+            sites,
+            what=_WITNESS_FORMS.get(leak.what, leak.what),
+            recorded=leak.recorded,
+            neighbour=leak.neighbour,
+            view=view,
+            to=to,
+        ),
         origin="forced" if result.recording.forced else "sampled",
         description=f"{description}; leak: {leak}",
     )
 
 
 def witness_sites(result: Replay, *, end: int, view: View) -> list[Any]:
-    """The random sites before ``end`` that ``view`` sees and whose laws moved, and the channels with their joint laws."""
-    sites: list[Any] = [_site(item) for item in result.losses if item.moved and item.index < end and view.sees(item.record.to)]
+    """The random sites before ``end`` that ``view`` sees and whose laws moved, and the channels with their
+    joint laws."""
+    sites: list[Any] = [
+        _site(item) for item in result.losses if item.moved and item.index < end and view.sees(item.record.to)
+    ]
     for session in result.sessions:
         count = sum(index < end for index in session.indices)
         if count and session.moved and view.sees(result.recording.sites[session.indices[0]].to):
@@ -73,7 +87,11 @@ def witness_sites(result: Replay, *, end: int, view: View) -> list[Any]:
 def _site(item: SiteLoss) -> WitnessSite:
     assert item.record.law is not None  # only sites with a law on both sides enter the losses
     return WitnessSite(
-        site=item.record.site, to=item.record.to, law=item.record.law, law_neighbour=item.law_neighbour, value=item.record.value
+        site=item.record.site,
+        to=item.record.to,
+        law=item.record.law,
+        law_neighbour=item.law_neighbour,
+        value=item.record.value,
     )
 
 

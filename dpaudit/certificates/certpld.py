@@ -218,10 +218,8 @@ def compose(left: LossLaw, right: LossLaw) -> LossLaw:
     grid, unit = left.grid, 1 << left.grid.bits
     _check_points(left.points + right.points)
     left_all, right_all = left.units(), right.units()
-    # At infinity: either factor is. An upper law may count "both" twice, a lower one counts the left one first.
-    mixed = left.infinite * right_all + right.infinite * (
-        left_all if grid.upper else left_all - left.infinite
-    )
+    # At infinity: the left factor is, or the right one is and the left one is not.
+    mixed = left.infinite * right_all + right.infinite * (left_all - left.infinite)
     infinite = -(-mixed // unit) if grid.upper else mixed // unit
     return _truncated(grid, left.low + right.low, (left.poly * right.poly).coeffs(), infinite)
 

@@ -1,7 +1,14 @@
 """Coins and their interpreters (theory of operation in ``base``)."""
 
 from dpaudit.coins.base import ChannelSession, Coins, Program
-from dpaudit.coins.enumerator import ViewLaw, enumerate_view, hockey_stick, max_log_ratio, sum_out, visible_values
+from dpaudit.coins.enumerator import (
+    ViewLaw,
+    enumerate_view,
+    hockey_stick,
+    max_log_ratio,
+    sum_out,
+    visible_values,
+)
 from dpaudit.coins.recorder import Choice, Forcer, Recorder, force, record
 from dpaudit.coins.replayer import Leak, Replay, Replayer, SiteLoss, replay
 from dpaudit.coins.sampler import Sampler

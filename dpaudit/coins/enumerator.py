@@ -1,11 +1,14 @@
 """Enumerator: sum a small finite program out exactly.
 
-The program is run again and again along every path of its random outcomes (depth first); each run follows a prefix of choices and takes
-the first outcome at every new site. The probability of a path is the product, in balls, of the conditional probabilities along it. Two uses:
+The program is run again and again along every path of its random outcomes (depth first); each run follows a
+prefix of choices and takes the first outcome at every new site. The probability of a path is the product, in
+balls, of the conditional probabilities along it. Two uses:
 
-* ``enumerate_view``: the exact law of what a view sees, decisions included, for programs whose laws have atoms;
-* ``sum_out``: the density of a *given* visible transcript with everything hidden from the view summed out, which also serves programs whose
-  visible laws have densities. Its paths are what a ``mixture`` witness holds.
+* ``enumerate_view``: the exact law of what a view sees, decisions included, for programs whose laws have
+  atoms;
+* ``sum_out``: the density of a *given* visible transcript with everything hidden from the view summed out,
+  which also serves programs whose visible laws have densities. Its paths are what a ``mixture`` witness
+  holds.
 """
 
 from __future__ import annotations
@@ -23,7 +26,16 @@ from dpaudit.exact import encode_value
 from dpaudit.laws.base import Law
 from dpaudit.views import EVERYTHING, NOBODY, PUBLIC, SERVER, View, audience
 
-__all__ = ["Path", "PathSite", "ViewLaw", "enumerate_view", "hockey_stick", "max_log_ratio", "sum_out", "visible_values"]
+__all__ = [
+    "Path",
+    "PathSite",
+    "ViewLaw",
+    "enumerate_view",
+    "hockey_stick",
+    "max_log_ratio",
+    "sum_out",
+    "visible_values",
+]
 
 MAX_PATHS = 200_000
 
@@ -49,7 +61,8 @@ class Path:
 
 @dataclass(frozen=True)
 class ViewLaw:
-    """The exact law of a view: a ball for each transcript, keyed by its canonical JSON text, and the mass left out (a float upper bound)."""
+    """The exact law of a view: a ball for each transcript, keyed by its canonical JSON text, and the mass
+    left out (a float upper bound)."""
 
     probabilities: dict[str, Any]
     transcripts: dict[str, tuple[Any, ...]]
@@ -57,9 +70,17 @@ class ViewLaw:
 
 
 class _Enumerated(Coins):
-    """Follows ``choices`` at the sites that branch; where they end it takes the first outcome and notes how many there are."""
+    """Follows ``choices`` at the sites that branch; where they end it takes the first outcome and notes how
+    many there are."""
 
-    def __init__(self, choices: Sequence[int], view: View, tail: float, cache: dict[tuple[int, ...], list[Any]], given: Sequence[Any] | None) -> None:
+    def __init__(
+        self,
+        choices: Sequence[int],
+        view: View,
+        tail: float,
+        cache: dict[tuple[int, ...], list[Any]],
+        given: Sequence[Any] | None,
+    ) -> None:
         self.choices = choices
         self.view = view
         self.tail = tail
@@ -82,7 +103,9 @@ class _Enumerated(Coins):
             if self.given is not None:
                 raise
             # No law for the image: enumerate the users one by one and push each combination through.
-            value = through.apply([self._random(law, f"{site}/{i}", visible=False) for i, law in enumerate(laws)])
+            value = through.apply(
+                [self._random(law, f"{site}/{i}", visible=False) for i, law in enumerate(laws)]
+            )
             if visible:
                 self.seen.append(value)
             return value
@@ -112,7 +135,8 @@ class _Enumerated(Coins):
         return value
 
     def _branch(self, outcomes: Any) -> tuple[Any, Any]:
-        """Choose one of the outcomes of a site: the recorded choice while there is one, the first outcome beyond."""
+        """Choose one of the outcomes of a site: the recorded choice while there is one, the first outcome
+        beyond."""
         key = tuple(self.taken)
         if key not in self.cache:
             self.cache[key] = outcomes()
@@ -145,7 +169,9 @@ class _EnumeratedSession(ChannelSession):
 
     def __init__(self, coins: _Enumerated, kernel: Any, site: str, visible: bool) -> None:
         if getattr(kernel, "answers", None) is None:
-            raise NotTractableError(f"site {site!r}: a channel can be enumerated only if its answers are finite; force or replay it.")
+            raise NotTractableError(
+                f"site {site!r}: a channel can be enumerated only if its answers are finite; force or replay it."
+            )
         self._coins, self._kernel, self._site, self._visible = coins, kernel, site, visible
         self._queries: list[Any] = []
         self._outcomes: list[Any] = []
@@ -158,7 +184,9 @@ class _EnumeratedSession(ChannelSession):
             value = self._coins._next_given(self._site)
             joint = self._probability(value)
         else:
-            value, joint = self._coins._branch(lambda: [(answer, self._probability(answer)) for answer in self._kernel.answers])
+            value, joint = self._coins._branch(
+                lambda: [(answer, self._probability(answer)) for answer in self._kernel.answers]
+            )
         self._outcomes.append(value)
         self._coins.weight = self._coins.weight * joint / before if before > 0 else arb(0)
         self._joint = joint
@@ -170,7 +198,9 @@ class _EnumeratedSession(ChannelSession):
         return self._kernel.log_joint_ball(tuple(self._queries), (*self._outcomes, answer)).exp()
 
 
-def _paths(program: Program, data: Any, view: View, tail: float, given: Sequence[Any] | None, max_paths: int) -> Iterator[Path]:
+def _paths(
+    program: Program, data: Any, view: View, tail: float, given: Sequence[Any] | None, max_paths: int
+) -> Iterator[Path]:
     cache: dict[tuple[int, ...], list[Any]] = {}
     choices: list[int] = []
     for _ in range(max_paths):
@@ -189,14 +219,19 @@ def _paths(program: Program, data: Any, view: View, tail: float, given: Sequence
         if not taken:
             return
         choices = [*taken[:-1], taken[-1] + 1]
-    raise NotTractableError(f"a program must have at most {max_paths} paths to be enumerated; make it smaller or sample it.")
+    raise NotTractableError(
+        f"a program must have at most {max_paths} paths to be enumerated; make it smaller or sample it."
+    )
 
 
-def enumerate_view(program: Program, data: Any, *, view: View = EVERYTHING, tail: float = 0.0, max_paths: int = MAX_PATHS) -> ViewLaw:
+def enumerate_view(
+    program: Program, data: Any, *, view: View = EVERYTHING, tail: float = 0.0, max_paths: int = MAX_PATHS
+) -> ViewLaw:
     """The exact law of what ``view`` sees when ``program`` runs on ``data``.
 
-    ``tail`` is the mass that each law with infinite support may leave out; ``left_out`` bounds what the whole enumeration misses.
-    Raises ``NotTractableError`` for laws with densities, or for more than ``max_paths`` paths.
+    ``tail`` is the mass that each law with infinite support may leave out; ``left_out`` bounds what the whole
+    enumeration misses. Raises ``NotTractableError`` for laws with densities, or for more than ``max_paths``
+    paths.
     """
     probabilities: dict[str, Any] = {}
     transcripts: dict[str, tuple[Any, ...]] = {}
@@ -211,14 +246,24 @@ def enumerate_view(program: Program, data: Any, *, view: View = EVERYTHING, tail
 
 
 def sum_out(
-    program: Program, data: Any, seen: Sequence[Any], *, view: View, tail: float = 0.0, max_paths: int = MAX_PATHS
+    program: Program,
+    data: Any,
+    seen: Sequence[Any],
+    *,
+    view: View,
+    tail: float = 0.0,
+    max_paths: int = MAX_PATHS,
 ) -> tuple[Any, list[Path]]:
-    """Density of the visible transcript ``seen`` (values in order, the return value last), with everything hidden from ``view`` summed out.
+    """Density of the visible transcript ``seen`` (values in order, the return value last), with everything
+    hidden from ``view`` summed out.
 
-    Returns the ball and the paths that it is the sum of. Hidden laws must have atoms; with ``tail`` > 0 the ball is a lower bound only.
+    Returns the ball and the paths that it is the sum of. Hidden laws must have atoms; with ``tail`` > 0 the
+    ball is a lower bound only.
     """
     if not len(seen):
-        raise InvalidParameterError("a visible transcript must have at least the return value, got none; record the program first.")
+        raise InvalidParameterError(
+            "a visible transcript must have at least the return value, got none; record the program first."
+        )
     paths = list(_paths(program, data, view, tail, list(seen), max_paths))
     total = arb(0)
     for path in paths:
@@ -227,12 +272,16 @@ def sum_out(
 
 
 def max_log_ratio(left: ViewLaw, right: ViewLaw) -> tuple[Any, str | None]:
-    """The largest log P(o)/P'(o) over transcripts, as a ball, and the transcript's key. ``inf`` where only one side is possible.
+    """The largest log P(o)/P'(o) over transcripts, as a ball, and the transcript's key. ``inf`` where only
+    one side is possible.
 
-    Both laws must be complete (nothing left out): otherwise an absent transcript proves nothing, and ``NotTractableError`` is raised.
+    Both laws must be complete (nothing left out): otherwise an absent transcript proves nothing, and
+    ``NotTractableError`` is raised.
     """
     if left.left_out or right.left_out:
-        raise NotTractableError("the largest log-ratio needs complete laws; enumerate with tail=0, or bound delta instead.")
+        raise NotTractableError(
+            "the largest log-ratio needs complete laws; enumerate with tail=0, or bound delta instead."
+        )
     best, where = arb("-inf"), None
     for key, p in left.probabilities.items():
         if p <= 0:
@@ -245,7 +294,8 @@ def max_log_ratio(left: ViewLaw, right: ViewLaw) -> tuple[Any, str | None]:
 
 
 def hockey_stick(left: ViewLaw, right: ViewLaw, exp_epsilon: Any) -> Any:
-    """delta(epsilon) = sum over transcripts of (P - e^epsilon P')+, as a ball that also covers what either enumeration left out."""
+    """delta(epsilon) = sum over transcripts of (P - e^epsilon P')+, as a ball that also covers what either
+    enumeration left out."""
     total = arb(0)
     for key, p in left.probabilities.items():
         gap = p - exp_epsilon * right.probabilities.get(key, arb(0))

@@ -21,7 +21,8 @@ Choice = Callable[[str, int, Law], Any]
 
 
 class Recorder(Coins):
-    """Samples like ``Sampler`` and keeps every site. Hidden draws are drawn as a uniform through the inverse cdf, and the uniform is kept."""
+    """Samples like ``Sampler`` and keeps every site. Hidden draws are drawn as a uniform through the inverse
+    cdf, and the uniform is kept."""
 
     def __init__(self, rng: np.random.Generator, *, replicates: int | None = None) -> None:
         self.rng = rng
@@ -59,14 +60,18 @@ class Recorder(Coins):
 
     def recording(self) -> Recording:
         """What was recorded so far."""
-        return Recording(tuple(self.sites), tuple(self.kernels), self.replicates, any(s.forced for s in self.sites))
+        return Recording(
+            tuple(self.sites), tuple(self.kernels), self.replicates, any(s.forced for s in self.sites)
+        )
 
     def _outcome(self, law: Law, site: str) -> tuple[Any, bool]:
         """The outcome at a site, and whether it was chosen rather than drawn."""
         return sample_law(law, self.rng, self.replicates), False
 
     def _keep(self, kind: Kind, site: str, to: To, value: Any, **details: Any) -> Any:
-        self.sites.append(SiteRecord(kind=kind, site=site, to=audience(to), value=frozen_copy(value), **details))
+        self.sites.append(
+            SiteRecord(kind=kind, site=site, to=audience(to), value=frozen_copy(value), **details)
+        )
         return value
 
 
@@ -77,21 +82,26 @@ class _RecordedSession(ChannelSession):
 
     def ask(self, query: Any) -> Any:
         value = self._kernel.respond(self._state, query, self._coins.rng, self._coins.replicates)
-        return self._coins._keep("channel", self._site, self._to, value, session=self._index, query=frozen_copy(query))
+        return self._coins._keep(
+            "channel", self._site, self._to, value, session=self._index, query=frozen_copy(query)
+        )
 
 
 class Forcer(Recorder):
     """Records a run along a chosen history: worst-case prefixes, rare branches.
 
-    ``choice`` picks outcomes; where it returns None the site is sampled. A chosen outcome of a law with a density is moved by a uniform in
-    ``[-radius, radius]``: the forced transcript then has a density, so that what it shows holds with positive probability, not on a null set
-    that the adversary never sees. An outcome off the support of a counting law raises ``InvalidParameterError``.
+    ``choice`` picks outcomes; where it returns None the site is sampled. A chosen outcome of a law with a
+    density is moved by a uniform in ``[-radius, radius]``: the forced transcript then has a density, so that
+    what it shows holds with positive probability, not on a null set that the adversary never sees. An outcome
+    off the support of a counting law raises ``InvalidParameterError``.
     """
 
     def __init__(self, rng: np.random.Generator, choice: Choice, *, radius: float = 2.0**-20) -> None:
         super().__init__(rng)
         if not radius > 0:
-            raise InvalidParameterError(f"radius must be greater than 0, got {radius}; a forced point must lie in a box.")
+            raise InvalidParameterError(
+                f"radius must be greater than 0, got {radius}; a forced point must lie in a box."
+            )
         self.choice = choice
         self.radius = radius
         self._seen: dict[str, int] = {}
@@ -106,18 +116,24 @@ class Forcer(Recorder):
             chosen = chosen + self.radius * (2.0 * self.rng.random(np.shape(chosen)) - 1.0)
             chosen = float(chosen) if np.ndim(chosen) == 0 else chosen
         if not np.all(np.isfinite(law.logp(chosen))):
-            raise InvalidParameterError(f"a forced outcome must be possible, got {chosen!r} at site {site!r}; choose another.")
+            raise InvalidParameterError(
+                f"a forced outcome must be possible, got {chosen!r} at site {site!r}; choose another."
+            )
         return chosen, True
 
 
-def record(program: Program, data: Any, *, rng: np.random.Generator, replicates: int | None = None) -> Recording:
+def record(
+    program: Program, data: Any, *, rng: np.random.Generator, replicates: int | None = None
+) -> Recording:
     """Run ``program`` on ``data`` and return its transcript."""
     coins = Recorder(rng, replicates=replicates)
     run_program(program, data, coins)
     return coins.recording()
 
 
-def force(program: Program, data: Any, choice: Choice, *, rng: np.random.Generator, radius: float = 2.0**-20) -> Recording:
+def force(
+    program: Program, data: Any, choice: Choice, *, rng: np.random.Generator, radius: float = 2.0**-20
+) -> Recording:
     """Run ``program`` on ``data`` along a chosen history and return its transcript."""
     coins = Forcer(rng, choice, radius=radius)
     run_program(program, data, coins)

@@ -1,16 +1,19 @@
 """Replayer: run the program on a neighbouring input, feed it the recorded outcomes, evaluate every law there.
 
-Theory of operation. The adversary who holds everything that anybody sees is handed the recorded transcript; the program under replay must
-show the same things in the same order, or it *leaks*. Sites are matched by position among the shown ones, never by name (no adversary sees
-a name; a differing name is noted). Hidden draws are matched by name and occurrence: where the law is equal on both sides the recorded value
-is used again, where it differs the stored uniform goes through the inverse cdf of the new law.
+Theory of operation. The adversary who holds everything that anybody sees is handed the recorded transcript;
+the program under replay must show the same things in the same order, or it *leaks*. Sites are matched by
+position among the shown ones, never by name (no adversary sees a name; a differing name is noted). Hidden
+draws are matched by name and occurrence: where the law is equal on both sides the recorded value is used
+again, where it differs the stored uniform goes through the inverse cdf of the new law.
 
 What comes out, for any view V that the claim is about:
 
-* ``loss(V)``: the sum over visible sites of log p(out) - log p'(out), the exact privacy loss of what V sees *jointly with the hidden outcomes
-  as recorded*. It is the loss of V's transcript itself only on the prefix before the first random site that V does not see: from there on the
-  hidden outcome has to be summed out. ``witness_end(V)`` says where that prefix ends; a witness never goes past it.
-* ``leaks``: a shown site missing, extra, of another shape or kind, to another audience, or another revealed value.
+* ``loss(V)``: the sum over visible sites of log p(out) - log p'(out), the exact privacy loss of what V sees
+  *jointly with the hidden outcomes as recorded*. It is the loss of V's transcript itself only on the prefix
+  before the first random site that V does not see: from there on the hidden outcome has to be summed out.
+  ``witness_end(V)`` says where that prefix ends; a witness never goes past it.
+* ``leaks``: a shown site missing, extra, of another shape or kind, to another audience, or another revealed
+  value.
 * the observed accounting: which sites' laws moved (``SiteLoss.moved``).
 """
 
@@ -38,8 +41,9 @@ LeakKind = Literal["value", "missing", "extra", "shape", "kind", "audience", "ra
 class Leak:
     """Something shown that depends on the data without noise, at position ``index`` of the recording.
 
-    ``refutes`` says that whoever sees the site tells the two inputs apart with certainty, given the common prefix. A differing audience, a
-    channel in the place of a release or a hidden draw that appears or vanishes is a fault of the program's structure, not yet a refutation.
+    ``refutes`` says that whoever sees the site tells the two inputs apart with certainty, given the common
+    prefix. A differing audience, a channel in the place of a release or a hidden draw that appears or
+    vanishes is a fault of the program's structure, not yet a refutation.
     """
 
     what: LeakKind
@@ -55,7 +59,8 @@ class Leak:
 
 @dataclass(frozen=True)
 class SiteLoss:
-    """One random site under both inputs: ``loss`` is log p(value) - log p'(value), one number per replicate."""
+    """One random site under both inputs: ``loss`` is log p(value) - log p'(value), one number per
+    replicate."""
 
     index: int
     record: SiteRecord
@@ -103,7 +108,8 @@ class Replay:
     reached: int
 
     def witness_end(self, view: View = EVERYTHING) -> int:
-        """The position of the first random site that ``view`` does not see (or of the end of the common run)."""
+        """The position of the first random site that ``view`` does not see (or of the end of the common
+        run)."""
         for index, record in enumerate(self.recording.sites[: self.reached]):
             if record.random and not view.sees(record.to):
                 return index
@@ -126,17 +132,23 @@ class Replay:
     def leaks_in(self, view: View) -> tuple[Leak, ...]:
         """The leaks that refute in ``view``: seen there, with nothing random hidden from it before them."""
         end = self.witness_end(view)
-        return tuple(leak for leak in self.leaks if leak.refutes and leak.index <= end and self._seen(leak, view))
+        return tuple(
+            leak for leak in self.leaks if leak.refutes and leak.index <= end and self._seen(leak, view)
+        )
 
     def _seen(self, leak: Leak, view: View) -> bool:
         if leak.what in ("missing", "raised", "extra"):
-            # Something is shown on one side and nothing on the other: seen by whoever sees any of what remains.
-            return leak.what == "extra" or any(view.sees(record.to) for record in self.recording.sites[leak.index :])
+            # Something is shown on one side and nothing on the other: seen by whoever sees any of what
+            # remains.
+            return leak.what == "extra" or any(
+                view.sees(record.to) for record in self.recording.sites[leak.index :]
+            )
         return view.sees(self.recording.sites[leak.index].to)
 
 
 class _DivergedError(BaseException):
-    """Unwinds a program whose replay cannot go on. A BaseException, so that a program's own handlers let it through."""
+    """Unwinds a program whose replay cannot go on. A BaseException, so that a program's own handlers let it
+    through."""
 
 
 class Replayer(Coins):
@@ -176,7 +188,9 @@ class Replayer(Coins):
         except NotTractableError as error:
             index, entry = self._match("aggregate", site, to)
             if entry.parts != laws:
-                self.obstacles.append(f"site {site!r}: the law of the aggregate moved and is not tractable ({error})")
+                self.obstacles.append(
+                    f"site {site!r}: the law of the aggregate moved and is not tractable ({error})"
+                )
             self._advance(index, entry, site)
             return entry.value
 
@@ -196,7 +210,9 @@ class Replayer(Coins):
         if entry.law == law:
             return entry.value
         if law.batch_shape != np.shape(entry.uniform) and law.batch_shape:
-            self.leaks.append(Leak("hidden", self.reached, site, np.shape(entry.uniform), law.batch_shape, refutes=False))
+            self.leaks.append(
+                Leak("hidden", self.reached, site, np.shape(entry.uniform), law.batch_shape, refutes=False)
+            )
             raise _DivergedError
         value = law.ppf(entry.uniform)
         return value.item() if np.ndim(value) == 0 and isinstance(value, np.ndarray | np.generic) else value
@@ -214,7 +230,9 @@ class Replayer(Coins):
         if self._next < len(self._shown):
             index = self._shown[self._next]
             entry = self.recording.sites[index]
-            self.leaks.append(Leak("missing", index, entry.site, entry.value, "nothing: the run has ended", refutes=True))
+            self.leaks.append(
+                Leak("missing", index, entry.site, entry.value, "nothing: the run has ended", refutes=True)
+            )
 
     def _random(self, law: Law, kind: Kind, site: str, to: To) -> Any:
         index, entry = self._match(kind, site, to, law)
@@ -225,15 +243,24 @@ class Replayer(Coins):
             self._append(index, entry, law, np.zeros(()), moved=False)
         else:
             self._compare_shapes(index, entry, law, site)
-            self._append(index, entry, law, self._per_replicate(recorded.logp(entry.value), law.logp(entry.value)), moved=True)
+            self._append(
+                index,
+                entry,
+                law,
+                self._per_replicate(recorded.logp(entry.value), law.logp(entry.value)),
+                moved=True,
+            )
         self._advance(index, entry, site)
         return entry.value
 
-    def _append(self, index: int, entry: SiteRecord, law: Law, loss: NDArray[np.float64], *, moved: bool) -> None:
+    def _append(
+        self, index: int, entry: SiteRecord, law: Law, loss: NDArray[np.float64], *, moved: bool
+    ) -> None:
         self.losses.append(SiteLoss(index, entry, law, loss, moved))
 
     def _compare_shapes(self, index: int, entry: SiteRecord, law: Law, site: str) -> None:
-        """A law whose outcomes have another shape, or that has a density where the other has atoms, cannot produce the recorded outcome."""
+        """A law whose outcomes have another shape, or that has a density where the other has atoms, cannot
+        produce the recorded outcome."""
         shape = outcome_shape(entry.value)
         outer = () if self.replicates is None or law.batch_shape else (self.replicates,)
         expected = outer + law.batch_shape
@@ -256,7 +283,9 @@ class Replayer(Coins):
         people = audience(to)
         if self._next >= len(self._shown):
             end = len(self.recording.sites)
-            self.leaks.append(Leak("extra", end, site, "nothing: the run has ended", kind, refutes=PUBLIC in people))
+            self.leaks.append(
+                Leak("extra", end, site, "nothing: the run has ended", kind, refutes=PUBLIC in people)
+            )
             raise _DivergedError
         index = self._shown[self._next]
         entry = self.recording.sites[index]
@@ -265,8 +294,11 @@ class Replayer(Coins):
             self.leaks.append(Leak("audience", index, entry.site, names[0], names[1], refutes=False))
             raise _DivergedError
         if (entry.kind == "reveal") != (kind == "reveal") or (entry.kind == "channel") != (kind == "channel"):
-            # A revealed value against a law with a density: the adversary who sees the exact value is certain.
-            continuous = any(law is not None and law.base_measure is BaseMeasure.LEBESGUE for law in (entry.law, law))
+            # A revealed value against a law with a density: the adversary who sees the exact value is
+            # certain.
+            continuous = any(
+                law is not None and law.base_measure is BaseMeasure.LEBESGUE for law in (entry.law, law)
+            )
             self.leaks.append(Leak("kind", index, entry.site, entry.kind, kind, refutes=continuous))
             raise _DivergedError
         return index, entry

@@ -18,13 +18,18 @@ __all__ = ["Sampler", "sample_aggregate", "sample_law"]
 class Sampler(Coins):
     """Draws every site from its law and keeps nothing.
 
-    ``rng`` is the only source of randomness. With ``replicates=R`` outcomes have a leading axis of length R, which array-valued parameters
-    must carry already. With ``per_user=True`` aggregates are drawn user by user instead of from the image law: the same law, slower, for tests.
+    ``rng`` is the only source of randomness. With ``replicates=R`` outcomes have a leading axis of length R,
+    which array-valued parameters must carry already. With ``per_user=True`` aggregates are drawn user by user
+    instead of from the image law: the same law, slower, for tests.
     """
 
-    def __init__(self, rng: np.random.Generator, *, replicates: int | None = None, per_user: bool = False) -> None:
+    def __init__(
+        self, rng: np.random.Generator, *, replicates: int | None = None, per_user: bool = False
+    ) -> None:
         if replicates is not None and replicates < 1:
-            raise InvalidParameterError(f"replicates must be 1 or more, got {replicates}; pass None for a single run.")
+            raise InvalidParameterError(
+                f"replicates must be 1 or more, got {replicates}; pass None for a single run."
+            )
         self.rng = rng
         self.replicates = replicates
         self.per_user = per_user
@@ -64,12 +69,14 @@ class _SampledSession(ChannelSession):
 
 
 def sample_law(law: Law, rng: np.random.Generator, replicates: int | None) -> Any:
-    """One outcome of ``law`` (a plain scalar where it is one), or ``replicates`` of them on a leading axis."""
+    """One outcome of ``law`` (a plain scalar where it is one), or ``replicates`` of them on a leading
+    axis."""
     return _plain(law.sample(rng, outer_size(law, replicates)))
 
 
 def outer_size(law: Law, replicates: int | None) -> tuple[int, ...]:
-    """The sample size that gives one outcome per replicate: array-valued parameters carry the replicate axis themselves."""
+    """The sample size that gives one outcome per replicate: array-valued parameters carry the replicate axis
+    themselves."""
     if replicates is None:
         return ()
     shape = law.batch_shape
@@ -84,9 +91,15 @@ def outer_size(law: Law, replicates: int | None) -> tuple[int, ...]:
 
 
 def sample_aggregate(
-    laws: Sequence[Law], through: Any, rng: np.random.Generator, *, replicates: int | None, per_user: bool = False
+    laws: Sequence[Law],
+    through: Any,
+    rng: np.random.Generator,
+    *,
+    replicates: int | None,
+    per_user: bool = False,
 ) -> Any:
-    """Draw an aggregate from its image law, or user by user where there is no such law (or ``per_user`` asks for it)."""
+    """Draw an aggregate from its image law, or user by user where there is no such law (or ``per_user`` asks
+    for it)."""
     if not per_user:
         try:
             return sample_law(through.image_law(laws), rng, replicates)

@@ -1,7 +1,8 @@
 """Transcripts: what one run of a program did, site by site, and bit-by-bit comparison of what was shown.
 
-A run is a list of ``SiteRecord`` in program order, the return value last (as a reveal to the public, unless the program returns
-``Returned(value, to=...)``). Values are copied when they are recorded: an array that the program changes later stays as it was.
+A run is a list of ``SiteRecord`` in program order, the return value last (as a reveal to the public, unless
+the program returns ``Returned(value, to=...)``). Values are copied when they are recorded: an array that the
+program changes later stays as it was.
 """
 
 from __future__ import annotations
@@ -23,7 +24,17 @@ from dpaudit.views import PUBLIC, Audience
 if TYPE_CHECKING:
     from dpaudit.coins.base import Coins, Program, To
 
-__all__ = ["Kind", "Recording", "Returned", "SiteRecord", "fingerprint", "frozen_copy", "outcome_shape", "run_program", "same_value"]
+__all__ = [
+    "Kind",
+    "Recording",
+    "Returned",
+    "SiteRecord",
+    "fingerprint",
+    "frozen_copy",
+    "outcome_shape",
+    "run_program",
+    "same_value",
+]
 
 Kind = Literal["observe", "aggregate", "channel", "draw", "reveal"]
 
@@ -42,8 +53,9 @@ class Returned:
 class SiteRecord:
     """One site of one run.
 
-    ``law`` is ``None`` for a reveal, for a channel's answers (whose law is joint: see ``session``) and for an aggregate without a
-    tractable image law (``obstacle`` then says why, and ``parts`` keeps the users' laws). ``uniform`` is the stored uniform of a hidden draw.
+    ``law`` is ``None`` for a reveal, for a channel's answers (whose law is joint: see ``session``) and for an
+    aggregate without a tractable image law (``obstacle`` then says why, and ``parts`` keeps the users' laws).
+    ``uniform`` is the stored uniform of a hidden draw.
     """
 
     kind: Kind
@@ -65,7 +77,8 @@ class SiteRecord:
 
 @dataclass(frozen=True)
 class Recording:
-    """A complete run: the sites in order, and the kernels of the channels that it opened (``SiteRecord.session`` indexes them)."""
+    """A complete run: the sites in order, and the kernels of the channels that it opened
+    (``SiteRecord.session`` indexes them)."""
 
     sites: tuple[SiteRecord, ...]
     kernels: tuple[Any, ...] = ()
@@ -88,19 +101,26 @@ def frozen_copy(value: Any) -> Any:
 
 
 def same_value(left: Any, right: Any) -> bool:
-    """Bit-by-bit equality: type family, shape, dtype and every bit (NaN equals the same NaN; 0.0 is not -0.0)."""
+    """Bit-by-bit equality: type family, shape, dtype and every bit (NaN equals the same NaN; 0.0 is not
+    -0.0)."""
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         if not (isinstance(left, np.ndarray) and isinstance(right, np.ndarray)):
             return False
         if left.dtype != right.dtype or left.shape != right.shape:
             return False
         if left.dtype.hasobject:
-            return all(same_value(a, b) for a, b in zip(left.ravel().tolist(), right.ravel().tolist(), strict=True))
+            return all(
+                same_value(a, b) for a, b in zip(left.ravel().tolist(), right.ravel().tolist(), strict=True)
+            )
         return left.tobytes() == right.tobytes()
     if isinstance(left, list | tuple):
         return type(left) is type(right) and len(left) == len(right) and all(map(same_value, left, right))
     if isinstance(left, dict):
-        return isinstance(right, dict) and list(left) == list(right) and all(same_value(left[k], right[k]) for k in left)
+        return (
+            isinstance(right, dict)
+            and list(left) == list(right)
+            and all(same_value(left[k], right[k]) for k in left)
+        )
     if isinstance(left, float | np.floating) and isinstance(right, float | np.floating):
         return float(left).hex() == float(right).hex()
     return type(left) is type(right) and bool(left == right)
@@ -112,7 +132,8 @@ def outcome_shape(value: Any) -> tuple[int, ...]:
 
 
 def run_program(program: Program, data: Any, coins: Coins) -> Any:
-    """Run ``program(coins, data)`` to its end and reveal what it returns. A generator is exhausted and returns the tuple of its items.
+    """Run ``program(coins, data)`` to its end and reveal what it returns. A generator is exhausted and
+    returns the tuple of its items.
 
     Raises ``MechanismError`` if the program raises, with the program's own error as the cause.
     """
@@ -123,7 +144,9 @@ def run_program(program: Program, data: Any, coins: Coins) -> Any:
     except DpauditError:
         raise
     except Exception as error:
-        raise MechanismError(f"a program must run on its data, got {type(error).__name__}: {error}; fix it or the data.") from error
+        raise MechanismError(
+            f"a program must run on its data, got {type(error).__name__}: {error}; fix it or the data."
+        ) from error
     to: To = PUBLIC
     if isinstance(result, Returned):
         result, to = result.value, result.to
@@ -131,10 +154,18 @@ def run_program(program: Program, data: Any, coins: Coins) -> Any:
 
 
 def fingerprint(recording: Recording) -> str:
-    """A digest of everything in a run: sites, audiences, laws, values. Equal seeds and data must give equal digests in any process."""
+    """A digest of everything in a run: sites, audiences, laws, values. Equal seeds and data must give equal
+    digests in any process."""
     digest = hashlib.sha256()
     for record in recording.sites:
         law = None if record.law is None else record.law.to_json()
-        row = [record.kind, record.site, sorted(p.name for p in record.to), law, encode_value(record.value), record.obstacle]
+        row = [
+            record.kind,
+            record.site,
+            sorted(p.name for p in record.to),
+            law,
+            encode_value(record.value),
+            record.obstacle,
+        ]
         digest.update(json.dumps(row, sort_keys=True).encode())
     return digest.hexdigest()

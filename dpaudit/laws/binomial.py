@@ -102,27 +102,31 @@ class _Successes(LatticeLaw):
         return np.where(k < first, 1.0 if upper else 0.0, value)
 
     def _below_ball(self, k: int) -> Any:
-        ends = self.support
-        if k < (ends.lower or 0):
-            return arb(0)
-        if k >= (ends.upper or 0):
-            return arb(1)
-        return self._beta_ball(1 - self._p, self._n - k, k + 1)
+        return self._tail_ball(k, upper=False)
 
     def _above_ball(self, k: int) -> Any:
-        ends = self.support
-        if k < (ends.lower or 0):
-            return arb(1)
-        if k >= (ends.upper or 0):
-            return arb(0)
-        return self._beta_ball(self._p, k + 1, self._n - k)
+        return self._tail_ball(k, upper=True)
 
-    @staticmethod
-    def _beta_ball(argument: Fraction, a: int, b: int) -> Any:
+    def _tail_ball(self, k: int, *, upper: bool) -> Any:
+        """P(X > k) or P(X <= k) as an incomplete beta function of whichever of p and 1 - p makes it fast."""
+        ends = self.support
+        if k < (ends.lower or 0) or k >= (ends.upper or 0):
+            return arb(int(upper == (k < (ends.lower or 0))))
+        # the series is fast for arguments up to 1/2; its complement costs digits, too many only far in the tail
+        fast = (self._p <= Fraction(1, 2)) == upper
+        depth = (k - self.mean()) / math.sqrt(self.variance()) * (1 if upper else -1)
+        if fast or depth > 30:
+            return self._beta_ball(k, upper=upper)
+        lost = int(max(depth, 0) ** 2) + 8  # the tail is about exp(-depth^2 / 2)
+        return 1 - self._beta_ball(k, upper=not upper, extra=lost)
+
+    def _beta_ball(self, k: int, *, upper: bool, extra: int = 0) -> Any:
+        n, p = self._n, self._p
+        argument, a, b = (p, k + 1, n - k) if upper else (1 - p, n - k, k + 1)
         return enclose(
             lambda: ball(argument).beta_lower(arb(a), arb(b), regularized=1),
-            bits=ctx.prec - 8,
-            start=ctx.prec + 16,
+            bits=ctx.prec + extra - 8,
+            start=ctx.prec + extra + 64,
         )
 
     def log_mgf_ball(self, t: Any) -> Any:

@@ -126,9 +126,13 @@ class LatticeLaw(ScalarLaw):
                 f"draw the uniform from the open interval."
             )
         # 1 - q is exact above one half, and the survival function is what is accurate there
-        found = np.where(
-            q <= 0.5, self._lower_quantile(np.minimum(q, 0.5)), self._upper_quantile(1 - np.maximum(q, 0.5))
-        )
+        low, high = self._lower_quantile(np.minimum(q, 0.5)), self._upper_quantile(1 - np.maximum(q, 0.5))
+        found = np.where(q <= 0.5, low, high)
+        # a tail that underflows is not empty: the levels 0 and 1 are the ends themselves
+        if ends.lower is not None:
+            found = np.where(q == 0, float(ends.lower), found)
+        if ends.upper is not None:
+            found = np.where(q == 1, float(ends.upper), found)
         return found.astype(np.int64)
 
     def _lower_quantile(self, q: Floats) -> Floats:

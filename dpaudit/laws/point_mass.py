@@ -41,7 +41,8 @@ class PointMass(Law):
         array = np.array(value)
         if array.dtype.kind not in "biufU" and not isinstance(value, int | Fraction):
             raise InvalidParameterError(
-                f"a point mass must be a number, a string or an array of numbers, convert it."
+                "a point mass must be a number, a string or an array of numbers, "
+                f"got {type(value).__name__}; convert it."
             )
         if array.ndim and array.dtype.kind == "U":
             raise InvalidParameterError(

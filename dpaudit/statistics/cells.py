@@ -27,8 +27,10 @@ from dpaudit.statistics.capital import log_average
 
 __all__ = ["CellBetting", "CellBlock", "cell_stakes"]
 
-#: Log-odds, before any data, that a cell is worth a bet.
-PRIOR_LOG_ODDS = -1.0
+#: Outputs at the claim's boundary that each cell is taken to have seen before any: a few real ones do not make a bet.
+BOUNDARY_COUNT = 12.0
+#: Number of outputs at which a cell's share is known as well as the prior knows it (in the Occam factor of the Bayes factor).
+PRIOR_COUNT = 60.0
 #: No stake loses everything at once.
 SHARE_MAX = 0.98
 #: Caps that are tried on the stakes where delta > 0, as shares of the limit.
@@ -106,9 +108,9 @@ def cell_stakes(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Stakes on the first and on the second input, shapes (J, E, C), and the fee k, shape (J, E), from the counts ``known`` (2, E, C).
 
-    In a cell with counts m and n the next output comes from the first input with probability about q = (m + 1/2)/(m + n + 1). The
-    claim allows p = e^epsilon/(1 + e^epsilon); the best stake for a known q is (q - p)/p (Kelly). It is multiplied by the posterior
-    probability that the cell is beyond the claim at all: wrong bets cost little, and validity does not depend on it.
+    Of the outputs in a cell the claim allows the share p = e^epsilon/(1 + e^epsilon) to come from the first input. For a known share
+    q > p the best stake is (q - p)/p (Kelly). Here q is shrunk towards p, and the stake is multiplied by the posterior probability
+    that the cell is beyond the claim at all. Power depends on this choice, validity does not.
     """
     first = _kelly(known[0], known[1], epsilons)
     second = _kelly(known[1], known[0], epsilons)
@@ -122,11 +124,11 @@ def cell_stakes(
 
 def _kelly(wins: NDArray[np.number], losses: NDArray[np.number], epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
     p = special.expit(epsilons)[:, None, None]
-    total = wins + losses + 1.0
-    q = (wins + 0.5) / total
+    total = wins + losses
+    q = (wins + BOUNDARY_COUNT * p) / (total + BOUNDARY_COUNT)
     # Laplace's approximation to the log Bayes factor of "beyond the claim" against "at its boundary".
     divergence = q * np.log(q / p) + (1 - q) * np.log((1 - q) / (1 - p))
-    evidence = (total - 1) * divergence - 0.5 * np.log(total) + PRIOR_LOG_ODDS
+    evidence = total * divergence - 0.5 * np.log1p(total / PRIOR_COUNT)
     stake: NDArray[np.float64] = np.maximum(q - p, 0.0) / p * special.expit(evidence)
     return stake
 

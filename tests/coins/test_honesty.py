@@ -1,4 +1,5 @@
-"""Proves that no data-dependent behaviour slips past a replay: each program here cheats in one way, and the row says which."""
+"""Proves that no data-dependent behaviour slips past a replay: each program here cheats in one way, and the
+row says which."""
 
 from __future__ import annotations
 
@@ -49,15 +50,28 @@ def test_the_same_input_has_loss_zero_and_nothing_moves():
         (lambda c, d: (c.release(d.sum(), NOISE, site="s"), d[0])[1], "value", "return"),
         (lambda c, d: c.reveal(int(d.argmin()), site="arm"), "value", "arm"),
         (lambda c, d: c.release(0.0, NOISE, site="s") if d[0] == 0 else None, "kind", "s"),
-        (lambda c, d: [c.release(0.0, NOISE, site="s") for _ in range(1 + int(d[0]))] and None, "kind", "return"),
+        (
+            lambda c, d: [c.release(0.0, NOISE, site="s") for _ in range(1 + int(d[0]))] and None,
+            "kind",
+            "return",
+        ),
         (lambda c, d: c.release(np.zeros(1 + int(d[0])), NOISE, site="s") is None, "shape", "s"),
         (lambda c, d: c.observe(Gaussian(variance=1) if d[0] else Bernoulli(p="1/2"), site="s"), "kind", "s"),
         (lambda c, d: 1 / (1 - d[0]) if d[0] != 1 else [][1], "raised", "program"),
     ],
-    ids=["raw return value", "raw revealed arm", "skipped release", "extra release", "data-dependent size", "other kind of law", "raises"],
+    ids=[
+        "raw return value",
+        "raw revealed arm",
+        "skipped release",
+        "extra release",
+        "data-dependent size",
+        "other kind of law",
+        "raises",
+    ],
 )
 def test_what_depends_on_the_data_without_noise_is_a_leak_that_refutes(program, what, site):
-    """A raw return value, a raw arm, a skipped or an extra release, a data-dependent shape, and a crash: each is seen and refutes."""
+    """A raw return value, a raw arm, a skipped or an extra release, a data-dependent shape, and a crash: each
+    is seen and refutes."""
     result = pair(program)
     assert [(leak.what, leak.site) for leak in result.leaks_in(EVERYTHING)] == [(what, site)]
 
@@ -75,7 +89,8 @@ def test_one_changed_entry_in_a_large_public_array_is_seen():
 
 
 def test_one_changed_entry_of_an_array_valued_law_parameter_has_its_exact_loss():
-    """Moving one entry of a vector offset moves one coordinate: the loss is that coordinate's, not an average and not zero."""
+    """Moving one entry of a vector offset moves one coordinate: the loss is that coordinate's, not an average
+    and not zero."""
 
     def program(coins, data):
         offset = np.zeros(5000)
@@ -84,7 +99,9 @@ def test_one_changed_entry_of_an_array_valued_law_parameter_has_its_exact_loss()
 
     recording = record(program, LEFT, rng=np.random.default_rng(5))
     value = recording.sites[0].value[4321]
-    assert float(replay(program, RIGHT, recording).loss()) == pytest.approx((abs(value - 1) - abs(value)) / 2, abs=1e-12)
+    assert float(replay(program, RIGHT, recording).loss()) == pytest.approx(
+        (abs(value - 1) - abs(value)) / 2, abs=1e-12
+    )
 
 
 def test_a_second_changed_public_argument_is_seen():
@@ -131,7 +148,8 @@ def test_a_hidden_draw_before_a_branch_ends_what_can_be_a_witness():
 
 
 def test_a_latent_is_replayed_from_its_uniform_where_its_law_moved():
-    """A rounding bit whose law depends on the data is re-drawn through the inverse cdf, so showing it is found out; by value it would hide."""
+    """A rounding bit whose law depends on the data is re-drawn through the inverse cdf, so showing it is
+    found out; by value it would hide."""
 
     def program(coins, data):
         bit = coins.draw(Bernoulli(p=Fraction(float(data[0] * 0.5 + 0.25))), site="bit")
@@ -163,7 +181,8 @@ def test_renaming_a_site_is_noted_but_no_adversary_sees_it():
 
 
 def test_another_audience_is_a_structural_leak_that_does_not_refute_by_itself():
-    """Showing the same release to somebody else depending on the data is reported; whether it refutes depends on the view."""
+    """Showing the same release to somebody else depending on the data is reported; whether it refutes depends
+    on the view."""
     result = pair(lambda c, d: c.release(0.0, NOISE, site="s", to=user(int(d[0]))) and 0)
     assert [leak.what for leak in result.leaks] == ["audience"]
     assert result.leaks_in(EVERYTHING) == ()
@@ -194,7 +213,14 @@ def test_heterogeneous_vectors_have_the_sum_of_their_coordinates_losses():
     """A Product law of different scales: the loss is the sum of the coordinates' own losses."""
 
     def program(coins, data):
-        return Returned(coins.observe(Product([Laplace(scale=1).shift(data[0]), Laplace(scale=4).shift(data[1])]), site="p", to=SERVER), SERVER)
+        return Returned(
+            coins.observe(
+                Product([Laplace(scale=1).shift(data[0]), Laplace(scale=4).shift(data[1])]),
+                site="p",
+                to=SERVER,
+            ),
+            SERVER,
+        )
 
     recording = record(program, LEFT, rng=np.random.default_rng(8))
     a, _ = recording.sites[0].value
@@ -202,7 +228,8 @@ def test_heterogeneous_vectors_have_the_sum_of_their_coordinates_losses():
 
 
 def test_randomness_outside_the_coins_changes_the_fingerprint():
-    """A program that draws from a global generator has another fingerprint under another global seed; an honest one does not."""
+    """A program that draws from a global generator has another fingerprint under another global seed; an
+    honest one does not."""
 
     def cheat(coins, data):
         return coins.release(random.random(), NOISE, site="s")

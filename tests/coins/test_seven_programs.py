@@ -1,4 +1,5 @@
-"""Proves that the primitives compute exact losses and exact laws: seven programs, each against enumeration or brute force."""
+"""Proves that the primitives compute exact losses and exact laws: seven programs, each against enumeration or
+brute force."""
 
 from __future__ import annotations
 
@@ -12,7 +13,19 @@ from scipy import integrate, stats
 
 from dpaudit.ball import lower, upper
 from dpaudit.coins import Returned, enumerate_view, max_log_ratio, record, replay, sum_out, visible_values
-from dpaudit.laws import AboveThreshold, Bernoulli, Binomial, Categorical, Counts, Gaussian, Laplace, NoisyArgmax, RandomisedResponse, Shuffle, SumMod
+from dpaudit.laws import (
+    AboveThreshold,
+    Bernoulli,
+    Binomial,
+    Categorical,
+    Counts,
+    Gaussian,
+    Laplace,
+    NoisyArgmax,
+    RandomisedResponse,
+    Shuffle,
+    SumMod,
+)
 from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View, user
 
 
@@ -29,11 +42,15 @@ def noisy_max(coins, data):
 
 
 def test_report_noisy_max_against_quadrature():
-    """One site: its enumerated law equals a numerical integral, and the largest loss equals the largest log-ratio."""
+    """One site: its enumerated law equals a numerical integral, and the largest loss equals the largest
+    log-ratio."""
     left, right = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), np.array([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
 
     def brute(sums, j):
-        density = lambda z: stats.laplace.pdf(z - sums[j]) * math.prod(stats.laplace.cdf(z - s) for i, s in enumerate(sums) if i != j)
+        density = lambda z: (
+            stats.laplace.pdf(z - sums[j])
+            * math.prod(stats.laplace.cdf(z - s) for i, s in enumerate(sums) if i != j)
+        )
         return integrate.quad(density, -60, 60, points=sorted(set(sums.tolist())), limit=400, epsabs=1e-13)[0]
 
     laws = [enumerate_view(noisy_max, data, view=View.of(PUBLIC)) for data in (left, right)]
@@ -53,7 +70,9 @@ def test_report_noisy_max_against_quadrature():
 
 
 def sparse_vector(coins, data):
-    kernel = AboveThreshold(threshold=1, threshold_noise=Laplace(scale=2), query_noise=Laplace(scale=4), max_positives=1)
+    kernel = AboveThreshold(
+        threshold=1, threshold_noise=Laplace(scale=2), query_noise=Laplace(scale=4), max_positives=1
+    )
     session = coins.channel(kernel, site="svt")
     answers = []
     for query in data:
@@ -64,7 +83,8 @@ def sparse_vector(coins, data):
 
 
 def test_sparse_vector_against_quadrature():
-    """The joint law of the answers, not a product: every answer pattern of 4 queries, enumerated and integrated."""
+    """The joint law of the answers, not a product: every answer pattern of 4 queries, enumerated and
+    integrated."""
     left, right = np.array([0.0, 1.0, 0.5, 0.0]), np.array([1.0, 0.0, 1.5, 1.0])
 
     def brute(queries, answers):
@@ -94,7 +114,8 @@ def test_sparse_vector_against_quadrature():
 
 
 def secure_aggregation(coins, data):
-    """Three users; user ``data[3]`` has dropped out, which everybody sees. Noise: Binomial(4, 1/2) each, sum modulo 7."""
+    """Three users; user ``data[3]`` has dropped out, which everybody sees. Noise: Binomial(4, 1/2) each, sum
+    modulo 7."""
     present = [i for i in range(3) if i != data[3]]
     coins.reveal(len(present), site="turnout")
     laws = [Binomial(trials=4, p="1/2").shift(int(data[i])) for i in present]
@@ -102,7 +123,8 @@ def secure_aggregation(coins, data):
 
 
 def test_secure_aggregation_with_a_drop_out_against_brute_force():
-    """What the server sees is the modular sum of the users who are there: every noise combination is counted."""
+    """What the server sees is the modular sum of the users who are there: every noise combination is
+    counted."""
     data = np.array([2, 0, 1, 1])
 
     def brute(values):
@@ -133,12 +155,16 @@ def shuffled_response(coins, data):
 
 
 def test_shuffled_randomised_response_against_brute_force():
-    """Four users: the counts' law is the sum over all 16 outcomes, and the largest loss is far below the local one."""
+    """Four users: the counts' law is the sum over all 16 outcomes, and the largest loss is far below the
+    local one."""
 
     def brute(values):
         law = dict.fromkeys(range(5), Fraction(0))
         for bits in itertools.product((0, 1), repeat=4):
-            law[sum(bits)] += math.prod((Fraction(3 if b == x else 1, 4) for b, x in zip(bits, values, strict=True)), start=Fraction(1))
+            law[sum(bits)] += math.prod(
+                (Fraction(3 if b == x else 1, 4) for b, x in zip(bits, values, strict=True)),
+                start=Fraction(1),
+            )
         return law
 
     left, right = (0, 0, 1, 1), (1, 0, 1, 1)
@@ -190,7 +216,8 @@ def gradient_descent(coins, data):
 
 
 def test_noisy_gradient_descent_against_the_closed_form():
-    """Three adaptive Gaussian releases: the loss adds up along the recorded path, each gradient evaluated where the path went."""
+    """Three adaptive Gaussian releases: the loss adds up along the recorded path, each gradient evaluated
+    where the path went."""
     left, right = np.array([0.0, 2.0, -1.0]), np.array([3.0, 2.0, -1.0])
     recording = record(gradient_descent, left, rng=np.random.default_rng(6))
     weight, expected = 0.0, 0.0
@@ -208,7 +235,8 @@ def test_noisy_gradient_descent_against_the_closed_form():
 
 
 def joint_program(coins, data):
-    """Everybody sees a noisy count; user i's action depends on her own bit too, and only she sees it; with bit 1 she draws twice."""
+    """Everybody sees a noisy count; user i's action depends on her own bit too, and only she sees it; with
+    bit 1 she draws twice."""
     count = coins.observe(Categorical(probabilities=_count_law(int(data.sum()))), site="count")
     for i, bit in enumerate(data):
         for _ in range(1 + int(bit)):
@@ -222,7 +250,8 @@ def _count_law(total):
 
 
 def test_joint_privacy_sums_the_users_own_actions_out():
-    """In the view of everybody but user 0, her own actions and her own extra draw vanish: only the public count is left to tell."""
+    """In the view of everybody but user 0, her own actions and her own extra draw vanish: only the public
+    count is left to tell."""
     left, right = np.array([0, 1, 0]), np.array([1, 1, 0])
     view = View.everybody_but(user(0))
     laws = [enumerate_view(joint_program, data, view=view) for data in (left, right)]
@@ -241,7 +270,8 @@ def test_joint_privacy_sums_the_users_own_actions_out():
 
 
 def test_joint_privacy_is_broken_in_everybodys_view():
-    """Where her own actions are seen too, the extra draw gives user 0 away: some transcript is possible on one side only."""
+    """Where her own actions are seen too, the extra draw gives user 0 away: some transcript is possible on
+    one side only."""
     laws = [enumerate_view(joint_program, np.array(data), view=EVERYTHING) for data in ([0, 1, 0], [1, 1, 0])]
     assert upper(max_log_ratio(*laws)[0]) == math.inf
 
@@ -253,6 +283,10 @@ def test_summing_out_a_given_transcript_agrees_with_full_enumeration():
     seen = visible_values(recording, view)
     total, paths = sum_out(joint_program, data, seen, view=view)
     law = enumerate_view(joint_program, data, view=view)
-    expected = next(law.probabilities[key] for key, transcript in law.transcripts.items() if list(transcript) == list(seen))
+    expected = next(
+        law.probabilities[key]
+        for key, transcript in law.transcripts.items()
+        if list(transcript) == list(seen)
+    )
     assert_encloses(total, float(expected.mid()))
     assert len(paths) == 2

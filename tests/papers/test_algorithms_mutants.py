@@ -15,7 +15,8 @@ from dpaudit.attacks.histories import Neighbours, both_directions
 from dpaudit.coins import Choice, Program, force, record, replay
 from dpaudit.laws.base import Law
 from dpaudit.views import PUBLIC, View
-from tests.papers.mutants import EPSILON, MUTANTS
+from tests.papers.mutant import EPSILON
+from tests.papers.mutants import MUTANTS
 
 DECISIONS = View.of(PUBLIC)
 
