@@ -1,0 +1,240 @@
+"""Sums of independent integer variables with finitely many outcomes, by exact convolution."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from flint import arb, arb_poly, ctx
+from numpy.typing import NDArray
+
+from dpaudit.ball import MAX_PRECISION, precision
+from dpaudit.errors import InvalidParameterError, NotTractableError, UndecidedError
+from dpaudit.laws.base import Law, LogConcavity, Support, law_from_json, register
+from dpaudit.laws.lattice import LatticeLaw
+from dpaudit.laws.scalar import Floats
+
+__all__ = ["ConvolvedIntegers", "grouped"]
+
+#: Most outcomes that a convolution may have.
+_WIDEST = 2**16
+
+
+def grouped(laws: Iterable[Law]) -> tuple[tuple[Law, int], ...]:
+    """Each distinct law with the number of times that it occurs, in an order that does not depend on the
+    order given.
+    """
+    counts: dict[Law, int] = {}
+    for law in laws:
+        counts[law] = counts.get(law, 0) + 1
+    if len(counts) == 1:
+        return tuple(counts.items())
+    return tuple(sorted(counts.items(), key=lambda item: json.dumps(item[0].to_json(), sort_keys=True)))
+
+
+@register("convolved-integers")
+@dataclass(frozen=True, repr=False, init=False)
+class ConvolvedIntegers(LatticeLaw):
+    """The law of the sum of independent integer variables, each with finitely many outcomes. Sums of equal
+    parts are equal in any order.
+
+    Probabilities are the coefficients of a product of polynomials in balls; the precision is raised until
+    each of them has the digits of the working precision, however small it is. Raises ``NotTractableError``
+    for a part with infinitely many outcomes (or that is not a law on the integers) and for more than 2^16
+    outcomes in total.
+    """
+
+    groups: tuple[tuple[LatticeLaw, int], ...]
+    forms: ClassVar[tuple[tuple[str, ...], ...]] = (("parts",),)
+
+    def __init__(self, parts: Sequence[Law]) -> None:
+        self._keep(grouped(parts))
+
+    def _keep(self, groups: tuple[tuple[Law, int], ...]) -> None:
+        if not groups:
+            raise InvalidParameterError(
+                "a sum must have at least one part, got none; use PointMass(0) for an empty sum."
+            )
+        for law, _ in groups:
+            if not isinstance(law, LatticeLaw) or not law.support.finite:
+                raise NotTractableError(
+                    f"an exact convolution needs finitely many integer outcomes, got {law!r}; sum laws of "
+                    f"one family, or sample."
+                )
+        object.__setattr__(self, "groups", groups)
+        low, high = self._ends
+        if high - low >= _WIDEST:
+            raise NotTractableError(
+                f"an exact convolution may have at most {_WIDEST} outcomes, got {high - low + 1}; sample "
+                f"instead."
+            )
+
+    def parameters(self) -> dict[str, Fraction]:
+        raise NotImplementedError  # a list of laws: to_json and repr are written out below
+
+    def to_json(self) -> dict[str, Any]:
+        return {"law": self.name, "parts": [[law.to_json(), times] for law, times in self.groups]}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        parts = data.get("parts")
+        if data.keys() != {"law", "parts"} or not isinstance(parts, list):
+            raise InvalidParameterError(
+                f"a {cls.name} law must have a list of parts, got {str(data)[:60]}; re-create the file."
+            )
+        law = object.__new__(cls)
+        law._keep(read_groups(parts))
+        return law
+
+    def __repr__(self) -> str:
+        return "ConvolvedIntegers of " + " + ".join(f"{times} x {law!r}" for law, times in self.groups)
+
+    @property
+    def _ends(self) -> tuple[int, int]:
+        low = sum(int(law.support.lower or 0) * times for law, times in self.groups)
+        return low, sum(int(law.support.upper or 0) * times for law, times in self.groups)
+
+    @property
+    def support(self) -> Support:
+        low, high = self._ends
+        return Support(lower=Fraction(low), upper=Fraction(high), integer=True)
+
+    def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:
+        total = np.zeros(size, dtype=np.int64)
+        for law, times in self.groups:
+            for _ in range(times):
+                total = total + law.sample(rng, size)
+        return total
+
+    def _log_pmf(self, k: Floats) -> Floats:
+        return np.asarray(_float_tables(self)[0][k.astype(np.int64) - self._ends[0]])
+
+    def _log_pmf_ball(self, k: int) -> Any:
+        p = self._pmf_ball(k)
+        return arb.neg_inf() if p.is_zero() else p.log()
+
+    def _pmf_ball(self, k: int) -> Any:
+        return _table(self, max(int(ctx.prec), 53))[k - self._ends[0]]
+
+    def _below(self, k: Floats) -> Floats:
+        return self._tail(k, 1)
+
+    def _above(self, k: Floats) -> Floats:
+        return self._tail(k, 2)
+
+    def _tail(self, k: Floats, column: int) -> Floats:
+        low, high = self._ends
+        position = (np.clip(k, low - 1, high) - (low - 1)).astype(np.int64)
+        return np.asarray(_float_tables(self)[column][position])
+
+    def _below_ball(self, k: int) -> Any:
+        return sum(_table(self, max(int(ctx.prec), 53))[: max(k - self._ends[0] + 1, 0)], arb(0))
+
+    def _above_ball(self, k: int) -> Any:
+        return sum(_table(self, max(int(ctx.prec), 53))[max(k - self._ends[0] + 1, 0) :], arb(0))
+
+    def log_mgf_ball(self, t: Any) -> Any:
+        return sum((times * law.log_mgf_ball(t) for law, times in self.groups), arb(0))
+
+    def mean(self) -> float:
+        return float(sum(times * law.mean() for law, times in self.groups))
+
+    def variance(self) -> float:
+        return float(sum(times * law.variance() for law, times in self.groups))
+
+    @property
+    def log_concave(self) -> LogConcavity:
+        for law, _ in self.groups:
+            if not law.log_concave.holds:
+                return LogConcavity(
+                    False, f"not known, because {law!r} is not log-concave: {law.log_concave.reason}"
+                )
+        return LogConcavity(True, "all parts are log-concave, and convolution keeps that")
+
+
+def read_groups(parts: Any) -> tuple[tuple[Law, int], ...]:
+    """Read [[law, times], ...] from JSON."""
+    groups = []
+    for item in parts:
+        if (
+            not isinstance(item, list)
+            or len(item) != 2
+            or isinstance(item[1], bool)
+            or not isinstance(item[1], int)
+            or item[1] < 1
+        ):
+            raise InvalidParameterError(
+                f"a part must be a law and how many times it occurs, got {str(item)[:60]}; re-create the "
+                f"file."
+            )
+        groups.append((law_from_json(item[0]), item[1]))
+    return tuple(groups)
+
+
+def _mask(law: LatticeLaw) -> int:
+    """Bit j is set iff lower + j is a possible outcome: where the product of polynomials is exactly 0."""
+    low = int(law.support.lower or 0)
+    return sum(1 << (int(k) - low) for k, _ in law.atoms())
+
+
+def _possible(law: ConvolvedIntegers) -> list[bool]:
+    low, high = law._ends
+    total = 1
+    for part, times in law.groups:
+        steps = _mask(part)
+        for _ in range(times):
+            bits, following, shift = steps, 0, 0
+            while bits:
+                zeros = (bits & -bits).bit_length() - 1
+                following |= total << (shift + zeros)
+                bits, shift = bits >> (zeros + 1), shift + zeros + 1
+            total = following
+    return [bool(total >> j & 1) for j in range(high - low + 1)]
+
+
+@lru_cache(maxsize=32)
+def _table(law: ConvolvedIntegers, bits: int) -> tuple[Any, ...]:
+    """The probabilities of all outcomes, each to about ``bits`` bits of its own size."""
+    possible = _possible(law)
+    working = bits + 32
+    while working <= 2 * MAX_PRECISION:
+        with precision(working):
+            product = arb_poly([1])
+            for part, times in law.groups:
+                low, high = int(part.support.lower or 0), int(part.support.upper or 0)
+                atoms = dict(part.atoms())
+                product = product * arb_poly([atoms.get(k, 0) for k in range(low, high + 1)]) ** times
+            # Fast multiplication loses the small coefficients first: their accuracy is checked one by one.
+            values = [product[j] if there else arb(0) for j, there in enumerate(possible)]
+        if all(
+            value > 0 and value.rel_accuracy_bits() >= bits - 4
+            for value, there in zip(values, possible, strict=True)
+            if there
+        ):
+            return tuple(values)
+        working *= 2
+    raise UndecidedError(
+        f"the smallest probability of {law!r} must be enclosed within {working} bits, got {min(values)}; "
+        f"sample instead."
+    )
+
+
+@lru_cache(maxsize=32)
+def _float_tables(law: ConvolvedIntegers) -> tuple[Floats, Floats, Floats]:
+    """Log-probabilities by outcome; then P(X <= low - 1 + j) and P(X > low - 1 + j), each summed from its own
+    end.
+    """
+    with precision(96):
+        logs = np.array([float(p.log()) if not p.is_zero() else -np.inf for p in _table(law, 96)])
+    chances = np.exp(logs)
+    below = np.concatenate([[0.0], np.cumsum(chances)])
+    above = np.concatenate([np.cumsum(chances[::-1])[::-1], [0.0]])
+    below[-1] = above[0] = 1.0
+    for table in (logs, below, above):
+        table.flags.writeable = False
+    return logs, np.minimum(below, 1.0), np.minimum(above, 1.0)
