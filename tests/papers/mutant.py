@@ -8,7 +8,8 @@ least that an audit must find:
 * ``refuted``: the loss exceeds the claim in the adversary's own view, the decisions.
 
 Every program takes (coins, data), with data (T, K) of potential outcomes or of reward vectors, and claims
-``EPSILON``."""
+``EPSILON``.
+"""
 
 from __future__ import annotations
 

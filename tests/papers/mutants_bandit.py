@@ -131,7 +131,7 @@ class StopsWhenSure(lazy_ucb.Tuples):
     """A branch on raw data: an array without a success after half its observations counts as full."""
 
     @property
-    def room(self) -> int:  # type: ignore[override]
+    def room(self) -> int:
         if self.filled and 2 * self.filled >= self.size and self.total == 0:
             return 0
         return min(super().room, max(1, self.size // 2))

@@ -16,6 +16,7 @@ from algorithms.play import Decisions, Strategy, play
 from algorithms.race import leader
 from benchmarks import plain_loops
 from dpaudit.coins import Sampler
+from mechanisms.array_sum import ArraySum
 
 MEANS = {
     "close": [0.75, 0.70, 0.70, 0.70, 0.70],
@@ -95,7 +96,7 @@ def test_a_late_overtake_is_found() -> None:
 
 def _without_overtakes(coins: Any, n_arms: int) -> Any:
     memories = [lazy_ucb.Tuples() for _ in range(n_arms)]
-    noise = lazy_ucb.ArraySum(epsilon=64)
+    noise = ArraySum(epsilon=64)
     means, sizes = [0.0] * n_arms, [1] * n_arms
     for arm, memory in enumerate(memories):
         memory.insert((yield arm, 1))
