@@ -316,7 +316,10 @@ class SubExponential(Claim):
         return exact(self.variance_proxy)
 
     def in_words(self) -> str:
-        return f"{self.of} is sub-exponential with variance proxy {self.variance_proxy} for |λ| <= {1 / exact(self.scale)}"
+        return (
+            f"{self.of} is sub-exponential with variance proxy {self.variance_proxy} for |λ| <= "
+            f"{1 / exact(self.scale)}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -428,7 +431,8 @@ def claim_from_json(data: dict[str, Any]) -> Claim:
     cls = _REGISTRY.get(str(data.get("type")))
     if cls is None:
         raise InvalidParameterError(
-            f"a claim's type must be one of {sorted(_REGISTRY)}, got {data.get('type')!r}; re-create the file."
+            f"a claim's type must be one of {sorted(_REGISTRY)}, got {data.get('type')!r}; re-create the "
+            "file."
         )
     values: dict[str, Any] = {}
     for item in fields(cls):

@@ -123,7 +123,7 @@ def dyadic(value: float | int | Fraction | np.generic) -> Fraction:
         return value
     if isinstance(value, int | np.integer | np.bool_):
         return Fraction(int(value))
-    number = float(value)  # type: ignore[arg-type]  # numpy scalars convert
+    number = float(value)
     if not math.isfinite(number):
         raise InvalidParameterError(
             f"an outcome must be finite, got {number}; check the data and the mechanism's output."

@@ -65,12 +65,18 @@ def judge(
     if weak:
         judgement = judge(claim, [item for item in evidence if item not in weak], obstacles=obstacles)
         weakest = min(item.confidence for item in weak)
-        note = f"an estimate at confidence {weakest:.6g} only describes: this row decides at {1 - (alpha or 0):.6g}"
+        note = (
+            f"an estimate at confidence {weakest:.6g} only describes: this row decides at "
+            f"{1 - (alpha or 0):.6g}"
+        )
         return replace(judgement, reasons=(*judgement.reasons, note))
     lower, lower_kind = _lower(evidence)
     upper, upper_kind = _upper(claim, evidence)
     if lower is not None and upper is not None and lower > upper and {lower_kind, upper_kind} <= _RIGOROUS:
-        reason = f"lower bound {float(lower):.9g} above upper bound {float(upper):.9g}: two rigorous statements contradict"
+        reason = (
+            f"lower bound {float(lower):.9g} above upper bound {float(upper):.9g}: two rigorous statements "
+            "contradict"
+        )
         return Judgement(
             VerdictKind.CRASHED, Strength.NONE, lower, upper, None, (reason, "broken harness"), broken=True
         )

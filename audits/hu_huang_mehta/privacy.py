@@ -22,8 +22,8 @@ from dpaudit.certificates.build import (
 )
 from dpaudit.claims import PureDP
 from dpaudit.coins import Choice
-from dpaudit.laws.base import Law
 from dpaudit.evidence import Evidence
+from dpaudit.laws.base import Law
 from dpaudit.suite import Run, Suite
 
 __all__ = ["add_rows"]
@@ -73,7 +73,10 @@ def _lazy_ucb(suite: Suite) -> None:
         histories=BANDIT_HISTORIES,
         proof=accounted(
             [ProofClass(site="array", touches=1, mechanism=array)],
-            declared="every observation is inserted into one array, whose sum is released once when it is full, with Laplace(1/epsilon) noise",
+            declared=(
+                "every observation is inserted into one array, whose sum is released once when it is full, "
+                "with Laplace(1/epsilon) noise"
+            ),
         ),
     )
     add_privacy_rows(
@@ -103,7 +106,10 @@ def _repaired_classes() -> list[SiteClass]:
 
 def _hybrid_ucb(suite: Suite) -> None:
     array = ProofClass(site="array", touches=1, mechanism=laplace_mechanism(sensitivity=1, scale=2 / EPSILON))
-    what = "an observation enters one array and the tree of that array; in the tree on 2^r leaves the first leaf lies under r + 1 nodes that are used"
+    what = (
+        "an observation enters one array and the tree of that array; in the tree on 2^r leaves the first "
+        "leaf lies under r + 1 nodes that are used"
+    )
     # r + 1 nodes of scale 2r/epsilon cost (epsilon/2)(r + 1)/r, at most epsilon, the price of r = 1: two
     # nodes of scale 2/epsilon.
     printed = tree_mechanism(laplace_mechanism(sensitivity=1, scale=2 / EPSILON), levels=2, declared=what)
@@ -205,7 +211,10 @@ def _successive_elimination(suite: Suite) -> None:
                     site="array", touches=1, mechanism=laplace_mechanism(sensitivity=1, scale=1 / EPSILON)
                 )
             ],
-            declared="every epoch starts from scratch: a pull enters one sum, released once with Laplace(1/epsilon) noise",
+            declared=(
+                "every epoch starts from scratch: a pull enters one sum, released once with "
+                "Laplace(1/epsilon) noise"
+            ),
         ),
     )
     add_privacy_rows(

@@ -44,7 +44,10 @@ def _definition(suite: Suite) -> None:
         title="The public view of every algorithm is its decision sequence",
         kind="structure",
         claim=SameDistribution(
-            text="what PUBLIC sees of each program, as one arm a round, equals its decision sequence, and nothing else is public",
+            text=(
+                "what PUBLIC sees of each program, as one arm a round, equals its decision sequence, and "
+                "nothing else is public"
+            ),
             quantity_name="rounds in which the two differ, and public sites that are no decision",
             claimed=0,
         ),
@@ -95,7 +98,10 @@ def _tree(suite: Suite) -> None:
         title="A release of the tree on 2^r leaves adds up at most r nodes",
         kind="structure",
         claim=Ordering(
-            text="max over i <= 2^r of the p-sums of the prefix of i leaves, divided by r, is at most 1 for r = 1..16",
+            text=(
+                "max over i <= 2^r of the p-sums of the prefix of i leaves, divided by r, is at most 1 for "
+                "r = 1..16"
+            ),
             quantity_name="nodes per release / r",
             claimed=1,
         ),
@@ -116,7 +122,10 @@ def _tree(suite: Suite) -> None:
         title="A record of the tree on 2^r leaves lies under at most r nodes that are used",
         kind="structure",
         claim=Ordering(
-            text="max over leaves of the used nodes above the leaf, divided by r, is at most 1 for r = 1..12 (what ε/2 for the tree needs)",
+            text=(
+                "max over leaves of the used nodes above the leaf, divided by r, is at most 1 for r = "
+                "1..12 (what ε/2 for the tree needs)"
+            ),
             quantity_name="nodes per record / r",
             claimed=1,
         ),
@@ -134,10 +143,14 @@ def _tree(suite: Suite) -> None:
             by_formula = max(len(touched_nodes(leaf, levels=r)) for leaf in range(1, 2**r + 1))
             if by_formula != above.max():
                 raise ArithmeticError(
-                    f"two routes to the touched nodes must agree, got {by_formula} and {above.max()} for r = {r}"
+                    f"two routes to the touched nodes must agree, got {by_formula} and {above.max()} for r "
+                    f"= {r}"
                 )
             worst = max(worst, float(above.max()) / r)
-        note = "the first leaf lies under r + 1 used nodes: those that end the prefixes 1, 2, 4, ..., 2^r; the ratio is largest, 2, for r = 1"
+        note = (
+            "the first leaf lies under r + 1 used nodes: those that end the prefixes 1, 2, 4, ..., 2^r; "
+            "the ratio is largest, 2, for r = 1"
+        )
         return Outcome(
             [_exact("nodes per record / r", worst, "all leaves, r = 1..12", covers=True, samples=2**13)],
             [note],
@@ -178,8 +191,10 @@ def _floats(suite: Suite) -> None:
             seed=run.seed,
         )
         notes = [
-            f"the event happened {int(payoffs[0].sum())} times in {n} for the sum 0, {int(payoffs[1].sum())} times for the sum 1",
-            "the server's noisy sums are at stake here; the decisions compare them and show no low-order bits (HHM-FLOAT/decisions)",
+            f"the event happened {int(payoffs[0].sum())} times in {n} for the sum 0, "
+            f"{int(payoffs[1].sum())} times for the sum 1",
+            "the server's noisy sums are at stake here; the decisions compare them and show no low-order "
+            "bits (HHM-FLOAT/decisions)",
         ]
         return Outcome([estimate], notes, samples=2 * n)
 
@@ -214,7 +229,10 @@ def _floats(suite: Suite) -> None:
             seed=run.seed,
         )
         expected = math.log(0.5 / (0.25 * 3 * math.exp(-1)))
-        missing = "no rigorous bound for float arithmetic is at hand: an exact sampler, or a proof for rounded comparisons, would decide"
+        missing = (
+            "no rigorous bound for float arithmetic is at hand: an exact sampler, or a proof for rounded "
+            "comparisons, would decide"
+        )
         return Outcome(
             [estimate],
             [f"exact loss of this event with real-number noise: {expected:.4f}"],

@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpaudit.ball import upper_exact
 from dpaudit.coins.replayer import Replay, SiteLoss
@@ -53,7 +54,10 @@ class SiteClass:
         return fnmatch.fnmatchcase(site, self.pattern)
 
     def describe(self) -> str:
-        return f"{self.pattern}: at most {self.touches} release{'s' if self.touches > 1 else ''}, {self.total} in total"
+        return (
+            f"{self.pattern}: at most {self.touches} release{'s' if self.touches > 1 else ''}, "
+            f"{self.total} in total"
+        )
 
 
 def declared_total(classes: Sequence[SiteClass]) -> Fraction:
@@ -85,7 +89,8 @@ class Observed:
                 found.append(f"{item.pattern}: touched {touched} times, declared {item.touches}")
             if price > exact(item.total):
                 found.append(
-                    f"{item.pattern}: one record can cost {float(price):.6g}, declared {float(exact(item.total)):.6g}"
+                    f"{item.pattern}: one record can cost {float(price):.6g}, declared "
+                    f"{float(exact(item.total)):.6g}"
                 )
         total = declared_total(classes)
         if self.total > total:
@@ -155,15 +160,16 @@ def _finite_loss(law_text: str, other_text: str) -> Fraction | None:
 
 def _shift_loss(law: Shifted, other: Shifted) -> Fraction | None:
     base = law.base
-    if (
-        base != other.base
-        or not isinstance(base, Laplace | DiscreteLaplace)
-        or np.shape(law.offset) != np.shape(other.offset)
-    ):
+    if base != other.base or not isinstance(base, Laplace | DiscreteLaplace):
         return None
-    pairs = zip(np.ravel(law.offset).tolist(), np.ravel(other.offset).tolist(), strict=True)
-    distance = sum((abs(dyadic(a) - dyadic(b)) for a, b in pairs), Fraction(0))
-    return distance / exact(base.scale)
+    if law.batch_shape != other.batch_shape:
+        return None
+    pairs = zip(_entries(law.offset), _entries(other.offset), strict=True)
+    return sum((abs(a - b) for a, b in pairs), Fraction(0)) / exact(base.scale)
+
+
+def _entries(offset: Fraction | NDArray[Any]) -> list[Fraction]:
+    return [offset] if isinstance(offset, Fraction) else [dyadic(entry) for entry in offset.ravel().tolist()]
 
 
 def _key(value: Any) -> Any:

@@ -143,7 +143,8 @@ def _obstacles(audit: PrivacyAudit, findings: Findings) -> list[str]:
     found += findings.obstacles
     if findings.attained < ATTAINED * audit.declared:
         found.append(
-            f"the declared total {float(audit.declared):g} was not attained: the search reached {float(findings.attained):g}"
+            f"the declared total {float(audit.declared):g} was not attained: the search reached "
+            f"{float(findings.attained):g}"
         )
     return found
 
@@ -160,7 +161,8 @@ def _too_tight(audit: PrivacyAudit, evidence: Sequence[Evidence]) -> list[str]:
 
 def _notes(audit: PrivacyAudit, findings: Findings) -> list[str]:
     return [
-        f"{findings.replays} replays; one record cost at most {float(findings.attained):.6g} in all releases, declared {float(audit.declared):.6g}",
+        f"{findings.replays} replays; one record cost at most {float(findings.attained):.6g} in all "
+        f"releases, declared {float(audit.declared):.6g}",
     ]
 
 
@@ -215,7 +217,6 @@ def add_privacy_rows(
         run = Run(profile="quick", alpha=0.05, seed=seed, row_id=id)
         return fingerprint(record(audit.program, audit.neighbours(run)[0].left, rng=rng))
 
-    shared = {"source": source, "fingerprint": digest}
     suite.add(
         Row(
             id=id,
@@ -225,7 +226,8 @@ def add_privacy_rows(
             evaluate=lambda run: privacy_outcome(audit, run),
             expect=expect,
             view=str(audit.claim.view),
-            **shared,
+            source=source,
+            fingerprint=digest,
         )
     )
     suite.add(
@@ -237,6 +239,7 @@ def add_privacy_rows(
             evaluate=lambda run: accounting_outcome(audit, run),
             expect=expect_accounting,
             view=str(EVERYTHING),
-            **shared,
+            source=source,
+            fingerprint=digest,
         )
     )

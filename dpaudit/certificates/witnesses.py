@@ -33,7 +33,7 @@ from dpaudit.certificates.window_event import window_event_bound
 from dpaudit.claims import Accounting, Adjacency, ApproxDP, Claim, Model, PrivacyClaim, PureDP, Unit
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness
-from dpaudit.exact import decode_value, encode_value
+from dpaudit.exact import decode_value, encode_value, exact
 from dpaudit.laws.base import BaseMeasure, Law, law_from_json
 from dpaudit.views import EVERYTHING, PUBLIC, Audience, Principal, View
 

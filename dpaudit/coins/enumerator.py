@@ -170,7 +170,8 @@ class _EnumeratedSession(ChannelSession):
     def __init__(self, coins: _Enumerated, kernel: Any, site: str, visible: bool) -> None:
         if getattr(kernel, "answers", None) is None:
             raise NotTractableError(
-                f"site {site!r}: a channel can be enumerated only if its answers are finite; force or replay it."
+                f"site {site!r}: a channel can be enumerated only if its answers are finite; force or "
+                "replay it."
             )
         self._coins, self._kernel, self._site, self._visible = coins, kernel, site, visible
         self._queries: list[Any] = []

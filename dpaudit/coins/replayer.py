@@ -54,7 +54,10 @@ class Leak:
     refutes: bool
 
     def __str__(self) -> str:
-        return f"{self.what} at site {self.site!r} (position {self.index}): {_short(self.recorded)} against {_short(self.neighbour)}"
+        return (
+            f"{self.what} at site {self.site!r} (position {self.index}): {_short(self.recorded)} against "
+            f"{_short(self.neighbour)}"
+        )
 
 
 @dataclass(frozen=True)

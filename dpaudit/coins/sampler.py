@@ -84,7 +84,8 @@ def outer_size(law: Law, replicates: int | None) -> tuple[int, ...]:
         return (replicates,)
     if shape[0] != replicates:
         raise InvalidParameterError(
-            f"an array-valued parameter must have the {replicates} replicates as its leading axis, got shape {shape}; "
+            f"an array-valued parameter must have the {replicates} replicates as its leading axis, got "
+            f"shape {shape}; "
             f"broadcast it to ({replicates}, ...)."
         )
     return ()

@@ -47,10 +47,10 @@ def test_report_noisy_max_against_quadrature():
     left, right = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), np.array([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
 
     def brute(sums, j):
-        density = lambda z: (
-            stats.laplace.pdf(z - sums[j])
-            * math.prod(stats.laplace.cdf(z - s) for i, s in enumerate(sums) if i != j)
-        )
+        def density(z):
+            others = math.prod(stats.laplace.cdf(z - s) for i, s in enumerate(sums) if i != j)
+            return stats.laplace.pdf(z - sums[j]) * others
+
         return integrate.quad(density, -60, 60, points=sorted(set(sums.tolist())), limit=400, epsabs=1e-13)[0]
 
     laws = [enumerate_view(noisy_max, data, view=View.of(PUBLIC)) for data in (left, right)]
