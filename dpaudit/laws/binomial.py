@@ -112,7 +112,7 @@ class _Successes(LatticeLaw):
         ends = self.support
         if k < (ends.lower or 0) or k >= (ends.upper or 0):
             return arb(int(upper == (k < (ends.lower or 0))))
-        # the series is fast for arguments up to 1/2; its complement costs digits, too many only far in the tail
+        # the series is fast for arguments up to 1/2; its complement loses digits in the far tail
         fast = (self._p <= Fraction(1, 2)) == upper
         depth = (k - self.mean()) / math.sqrt(self.variance()) * (1 if upper else -1)
         if fast or depth > 30:

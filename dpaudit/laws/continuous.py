@@ -110,15 +110,15 @@ class Gaussian(_Density):
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("variance",), ("sigma",))
 
     def __init__(self, *, sigma: ExactLike | None = None, variance: ExactLike | None = None) -> None:
-        if (sigma is None) == (variance is None):
+        if sigma is not None and variance is None:
+            squared = positive_parameter(sigma, name="sigma") ** 2
+        elif variance is not None and sigma is None:
+            squared = positive_parameter(variance, name="variance")
+        else:
             raise InvalidParameterError(
                 f"a Gaussian must have sigma or variance, got sigma={sigma!r} and variance={variance!r}; "
                 "give one."
             )
-        if sigma is not None:
-            squared = positive_parameter(sigma, name="sigma") ** 2
-        else:
-            squared = positive_parameter(variance or 0, name="variance")
         object.__setattr__(self, "sigma2", squared)
 
     def parameters(self) -> dict[str, Fraction]:

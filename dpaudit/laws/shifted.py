@@ -46,7 +46,9 @@ def _read_offset(offset: Any) -> Offset:
         if not isinstance(number, Fraction | int | float):
             raise InvalidParameterError(f"an offset must be a real number, got {number!r}; convert it.")
         if not abs(dyadic(number)) < _LARGEST_NUMBER:
-            raise InvalidParameterError("an offset must be below 2^1000, got a larger one; use a coarser unit.")
+            raise InvalidParameterError(
+                "an offset must be below 2^1000, got a larger one; use a coarser unit."
+            )
         return dyadic(number)
     if not isinstance(offset, np.ndarray) or offset.dtype.kind not in "biuf":
         received = f"an array of {offset.dtype}" if isinstance(offset, np.ndarray) else type(offset).__name__
@@ -92,7 +94,9 @@ class Shifted(Law):
         if isinstance(kept, np.ndarray):
             trailing(kept, base.batch_shape)
         elif base.base_measure is BaseMeasure.COUNTING and abs(kept) >= _LARGEST_INTEGER:
-            raise InvalidParameterError(f"an offset on a lattice must be below 2^62, got {kept}; use a coarser unit.")
+            raise InvalidParameterError(
+                f"an offset on a lattice must be below 2^62, got {kept}; use a coarser unit."
+            )
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "offset", kept)
         object.__setattr__(self, "base_measure", base.base_measure)
