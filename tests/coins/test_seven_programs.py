@@ -11,8 +11,17 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpaudit.ball import lower, upper
-from dpaudit.coins import Returned, enumerate_view, max_log_ratio, record, replay, sum_out, visible_values
+from dpaudit.ball import arb, lower, upper
+from dpaudit.coins import (
+    Returned,
+    enumerate_view,
+    hockey_stick,
+    max_log_ratio,
+    record,
+    replay,
+    sum_out,
+    visible_values,
+)
 from dpaudit.laws import (
     AboveThreshold,
     Bernoulli,
@@ -150,13 +159,12 @@ def test_secure_aggregation_with_a_drop_out_against_brute_force():
 
 
 def shuffled_response(coins, data):
-    laws = [RandomisedResponse(value=int(x), symbols=2, keep="3/4") for x in data]
+    laws = [RandomisedResponse(truth=int(x), symbols=2, keep="3/4") for x in data]
     return Returned(coins.aggregate(laws, Counts(2), site="counts", to=SERVER), SERVER)
 
 
 def test_shuffled_randomised_response_against_brute_force():
-    """Four users: the counts' law is the sum over all 16 outcomes, and the largest loss is far below the
-    local one."""
+    """Four users: the counts' law is the sum over all 16 outcomes; so are the largest loss and delta."""
 
     def brute(values):
         law = dict.fromkeys(range(5), Fraction(0))
@@ -174,7 +182,11 @@ def test_shuffled_randomised_response_against_brute_force():
             assert_encloses(probability, float(brute(data)[int(law.transcripts[key][0][1])]))
     worst = max(math.log(brute(left)[k] / brute(right)[k]) for k in range(5))
     assert upper(max_log_ratio(*laws)[0]) == pytest.approx(worst, rel=1e-9)
-    assert worst < math.log(3)
+    # Shuffling does not amplify pure privacy: an unanimous outcome still loses log 3. It amplifies delta.
+    assert worst == pytest.approx(math.log(3), rel=1e-12)
+    delta = sum(max(float(brute(left)[k] - 2 * brute(right)[k]), 0.0) for k in range(5))
+    assert_encloses(hockey_stick(*laws, arb(2)), delta)
+    assert delta < 0.75 - 2 * 0.25
 
 
 # 5. The multiset of shuffled Gaussian vectors
