@@ -246,7 +246,10 @@ def _spans(plot: Plot, across: Scale) -> list[tuple[float, float]]:
     """Left and right end of each column in pixels; atoms get columns that leave gaps between neighbours."""
     if "edges" in plot:
         ends = [across(e) for e in plot["edges"]]
-        return [(a + 0.4, max(b - 0.4, a + 0.9)) for a, b in pairwise(ends)]
+        if min(b - a for a, b in pairwise(ends)) > 2.0:
+            return [(a + 0.4, b - 0.4) for a, b in pairwise(ends)]
+        # Bins that are thinner than a line on these axes are drawn as atoms, so that none is lost to the eye.
+        return [((a + b) / 2 - 2.5, (a + b) / 2 + 2.5) for a, b in pairwise(ends)]
     centres = [across(v) for v in plot["values"]]
     ordered = sorted(centres)
     gap = min((b - a for a, b in pairwise(ordered) if b > a), default=40.0)

@@ -80,12 +80,12 @@ def exhibit(data: object) -> Exhibit:
 
 def _certificate(data: Mapping[str, Any]) -> Exhibit:
     assumptions = tuple(describe(a) for a in _listed(data.get("assumptions")))
-    strength = "accounted: holds under its assumptions" if assumptions else "proved: nothing is assumed"
+    strength = "Accounted: it holds under its assumptions." if assumptions else "Proved: nothing is assumed."
     tree = _Trees().rule(data.get("tree"))
     return Exhibit(
         kind="certificate",
         headline=f"{symbol(data.get('quantity'))} ≤ {show_bound(data.get('bound'), toward='up')}",
-        facts=(("strength", strength),),
+        description=strength,
         assumptions=assumptions,
         trees=() if tree is None else (tree,),
     )
@@ -157,12 +157,16 @@ def _witness(data: Mapping[str, Any]) -> Exhibit:
     return Exhibit(
         kind="witness",
         headline=f"{symbol(data.get('quantity'))} ≥ {reached}",
-        facts=(("form", describe(data.get("form"))), ("origin", describe(data.get("origin")))),
+        facts=(
+            ("form", describe(data.get("form"))),
+            ("origin", describe(data.get("origin"))),
+            ("seen by", describe(body.get("view"))),
+        ),
         description=str(data.get("description") or ""),
         trees=tuple(node for e in events[:MAX_EVENTS] if (node := trees.event(e)) is not None),
         sites=tuple(lines),
         left_out=_cut_note(hidden, "site") or _cut_note(len(events) - MAX_EVENTS, "event"),
-        details=_leak(body.get("leak")) + _facts(body, leave=("sites", "events", "leak")),
+        details=_leak(body.get("leak")) + _facts(body, leave=("sites", "events", "leak", "view")),
     )
 
 

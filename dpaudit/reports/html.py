@@ -63,6 +63,7 @@ def render_html(report: dict[str, Any]) -> str:
         },
         verdicts=[v for v in VERDICTS if any(c.verdict == v for c in claims)],
         alarms=sum(bool(c.alarm) for c in claims),
+        run=_run(report),
         stamps=_stamps(report),
         suites=_suites(report),
         style=Markup(style),
@@ -106,6 +107,18 @@ def _papers(claims: list[RowView]) -> list[dict[str, Any]]:
         }
         for paper in sorted(grouped, key=natural_key)
     ]
+
+
+def _run(report: Mapping[str, Any]) -> str:
+    """What the run was, in one line."""
+    stamps = report.get("stamps")
+    started = read_text(stamps, "started") if isinstance(stamps, Mapping) else ""
+    told = [
+        (name, str(report[key]))
+        for key, name in (("profile", "profile"), ("seed", "seed"), ("alpha", "family-wise error level"))
+        if report.get(key) is not None
+    ]
+    return " · ".join([f"{name} {value}" for name, value in told] + ([started] if started else []))
 
 
 def _stamps(report: Mapping[str, Any]) -> list[Fact]:

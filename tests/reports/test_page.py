@@ -229,6 +229,23 @@ def test_stamps_are_shown(dom: Node) -> None:
         assert wanted in text
 
 
+def test_the_header_says_what_was_run(dom: Node) -> None:
+    """Papers, profile, seed and error level stand at the top, in the open."""
+    text = " ".join(n.words() for n in dom.find("header")[0].find("p"))
+    for wanted in ("Sums in the shuffle model", "profile full", "seed 2026", "error level 0.015"):
+        assert wanted in text
+
+
+def test_long_lists_of_reasons_are_folded() -> None:
+    """Six reasons are shown, the others are one click away and all on the page."""
+    report = sample_report()
+    reasons = [f"reason number {i}" for i in range(20)]
+    report["results"] = [dict(report["results"][0], reasons=reasons)]
+    section = parse(render_html(report)).find("details", "claim")[0]
+    folded = next(n for n in section.find("details", "more") if n.find("summary")[0].words() == "14 more")
+    assert [n.words() for n in folded.find("li")] == reasons[6:]
+
+
 def test_script_is_for_comfort_only(dom: Node) -> None:
     """Without the script nothing is missing: only filters, copy buttons and their note are hidden."""
     hidden = {(n.tag, n.attributes.get("class")) for n in dom.walk() if "hidden" in n.attributes}

@@ -174,6 +174,14 @@ def test_claimed_lines_of_a_histogram_are_to_scale() -> None:
     assert dom.find("path", "column")[0].attributes["d"].count("M") == 3
 
 
+def test_bins_thinner_than_a_line_can_be_seen() -> None:
+    """Losses that are all equal give bins of no width; the column is drawn wide enough to be seen."""
+    plot = plots.loss_histogram(title="t", edges=[0.0, 1e-17, 2e-17], counts=[0, 16], claimed=1)
+    d = parse(draw_plot(plot)).find("path", "column")[0].attributes["d"]
+    left, right = (float(re.findall(pattern, d)[0]) for pattern in (r"M([\d.]+)", r"H([\d.]+)"))
+    assert right - left >= 4
+
+
 def test_bars_are_to_scale() -> None:
     """Lengths of bars are proportional to their values, from 0 to either side."""
     dom = parse(draw_plot(plots.bars(title="t", labels=["a", "b", "c"], values=[1, 4, -2])))

@@ -1,0 +1,171 @@
+"""Evidence of every form is laid out to be read; what is too long is cut, with a count of what is left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpaudit.certificates.mixtures import Draw, End, Event, See, mixture_body
+from dpaudit.evidence import Witness
+from dpaudit.exact import encode_value
+from dpaudit.laws.continuous import Laplace
+from dpaudit.reports.exhibits import MAX_NODES, MAX_SITES, TreeNode, exhibit
+from dpaudit.reports.html import render_html
+from dpaudit.views import PUBLIC, View
+from tests.reports.dom import parse
+from tests.reports.sample import leaf, site, transcript
+
+
+def nodes(tree: TreeNode) -> Iterator[TreeNode]:
+    yield tree
+    for premise in tree.premises:
+        yield from nodes(premise)
+
+
+def certificate(tree: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    base = {"evidence": "certificate", "quantity": "epsilon", "bound": "1/2", "tree": tree, "assumptions": []}
+    return base | fields
+
+
+def test_rules_keep_their_order_and_numbers() -> None:
+    """A certificate's tree shows rules, parameters and premises as the kernel reads them."""
+    tree = {
+        "rule": "sequential",
+        "parameters": {"times": ["2", "1"]},
+        "premises": [leaf("a", s="1/3"), leaf("b")],
+    }
+    shown = exhibit(certificate(tree))
+    assert shown.headline == "ε ≤ 1/2"
+    assert [n.rule for n in nodes(shown.trees[0])] == ["sequential", "a", "b"]
+    assert shown.trees[0].parameters == (("times", "[2, 1]"),)
+    assert shown.trees[0].premises[0].parameters == (("s", "1/3"),)
+
+
+def test_proved_and_accounted_are_told_apart() -> None:
+    """A certificate without assumptions is called proved, one with assumptions is not."""
+    assert exhibit(certificate(leaf("a"))).description.startswith("Proved")
+    assumed = exhibit(certificate(leaf("a"), assumptions=["one release per record"]))
+    assert assumed.description.startswith("Accounted")
+    assert assumed.assumptions == ("one release per record",)
+
+
+def test_wide_and_deep_trees_are_cut_with_a_count() -> None:
+    """However wide or deep a tree, the page shows a bounded part and says how many premises it left out."""
+    wide = exhibit(certificate(leaf("top") | {"premises": [leaf("a")] * 5000})).trees[0]
+    assert len(list(nodes(wide))) == MAX_NODES
+    assert wide.left_out + len(wide.premises) == 5000
+    deep = leaf("bottom")
+    for _ in range(400):
+        deep = leaf("step") | {"premises": [deep]}
+    cut = list(nodes(exhibit(certificate(deep)).trees[0]))
+    assert len(cut) < 40
+    assert cut[-1].left_out == 1
+
+
+def witness_of(sites: list[dict[str, Any]]) -> dict[str, Any]:
+    return transcript(Fraction(1), sites, "a pair").to_json()
+
+
+def test_long_witnesses_show_the_sites_that_count() -> None:
+    """Of 200 sites the 40 with the largest losses are shown, in the run's order, and the cut is counted."""
+    one, other = Laplace(scale=1).to_json(), Laplace(scale=2).to_json()
+    sites = [site(f"s{i}", one, other, float(i % 7)) for i in range(200)]
+    shown = exhibit(witness_of(sites))
+    assert len(shown.sites) == MAX_SITES
+    assert shown.left_out == "160 more sites in the JSON report."
+    # log 2 - x/2 is largest in size at x = 6, then at x = 5: 28 and 12 of these.
+    assert {line.value for line in shown.sites} == {"5", "6"}
+    order = [int(line.site[1:]) for line in shown.sites]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize("value", [0.25, -3.0, 40.0])
+def test_losses_are_recomputed(value: float) -> None:
+    """The loss beside a site is the log-ratio of its two laws at its value."""
+    (line,) = exhibit(
+        witness_of([site("s", Laplace(scale=1).to_json(), Laplace(scale=2).to_json(), value)])
+    ).sites
+    assert float(line.loss.replace("−", "-")) == pytest.approx(math.log(2) - abs(value) / 2, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "law", [{"law": "unheard of"}, {"law": "laplace"}, {"law": "laplace", "scale": "-1"}, 3, None]
+)
+def test_laws_that_cannot_be_read_have_no_loss(law: Any) -> None:
+    """A site with an unknown or broken law is shown without a number, and breaks nothing."""
+    broken = site("s", {"law": "laplace", "scale": "1"}, law, 1.0)
+    (line,) = exhibit(witness_of([broken])).sites
+    assert line.loss == "–"
+
+
+def test_sessions_of_a_channel_are_one_line() -> None:
+    """An interactive channel shows its kernel, queries and outcomes on both inputs."""
+    session = {
+        "site": "sparse vector",
+        "to": ["public"],
+        "kernel": {"kernel": "above-threshold", "scale": "2"},
+        "kernel_neighbour": {"kernel": "above-threshold", "scale": "2"},
+        "queries": [{"int": "1"}, {"int": "2"}],
+        "queries_neighbour": [{"int": "2"}, {"int": "3"}],
+        "outcomes": [False, True],
+    }
+    (line,) = exhibit(witness_of([session])).sites
+    assert line.law.endswith("asked [1, 2]")
+    assert line.neighbour.endswith("asked [2, 3]")
+    assert line.value == "[no, yes]"
+
+
+def test_mixtures_show_hidden_draws_and_what_follows() -> None:
+    """A mixture's events are trees: what was drawn in hiding, what was shown, whether it is the event."""
+    law = Laplace(scale=2)
+    seen = See(site="answer", to=frozenset([PUBLIC]), law=law, then=End(reached=True))
+    drawn = Draw(site="rounding", law=law, branches=[(0, seen), (1, End(reached=False))])
+    body = mixture_body([Event(values=[0.5], recorded=drawn, neighbour=seen)], view=View.of(PUBLIC))
+    found = Witness(
+        quantity="delta", bound=Fraction(1, 8), form="mixture", body=body, origin="enumerated", description=""
+    )
+    shown = exhibit(found.to_json())
+    assert shown.headline == "δ ≥ 1/8"
+    assert [node.rule for node in nodes(shown.trees[0])] == [
+        "event",
+        "on the recorded input",
+        "hidden draw: rounding",
+        "drawn",
+        "shown: answer",
+        "shows the event",
+        "drawn",
+        "shows something else",
+        "on the neighbour",
+        "shown: answer",
+        "shows the event",
+    ]
+
+
+def test_leaks_say_what_either_side_shows() -> None:
+    """A leak has an infinite loss; the two things shown stand side by side."""
+    leak = {"what": "value", "recorded": encode_value(3), "neighbour": encode_value(None)}
+    body = {"view": {"principals": ["public"], "complement": False}, "sites": [], "leak": leak}
+    found = Witness(
+        quantity="epsilon", bound=None, form="leak", body=body, origin="sampled", description="size"
+    )
+    shown = exhibit(found.to_json())
+    assert shown.headline == "ε ≥ ∞"
+    assert shown.details == (("leak of", "value"), ("one input shows", "3"), ("its neighbour shows", "–"))
+
+
+def test_every_form_is_rendered() -> None:
+    """All of these together make a page of balanced tags."""
+    deep = certificate(leaf("top") | {"premises": [leaf("a")] * 500})
+    long = witness_of(
+        [site(f"s{i}", Laplace(scale=1).to_json(), Laplace(scale=2).to_json(), 1.0) for i in range(60)]
+    )
+    page = parse(
+        render_html({"results": [{"id": "x", "evidence": [deep, long, {"evidence": "oath"}, None]}]})
+    )
+    assert len(page.find("div", "exhibit")) == 4
+    assert "201 more, in the JSON report" in page.words()
+    assert "20 more sites in the JSON report." in page.words()
