@@ -48,6 +48,13 @@ def poisoned(data: Any, text: str, *, everything: bool, key: str = "") -> Any:
     return data
 
 
+def two_papers(text: str, *, everything: bool) -> dict[str, Any]:
+    """The poisoned sample with a second paper, so that the page has a filter and a table of papers."""
+    report: dict[str, Any] = poisoned(sample_report(), text, everything=everything)
+    report["results"][0]["paper"] = f"{text} II"
+    return report
+
+
 def skeleton(node: Node) -> list[tuple[str, tuple[str, ...]]]:
     """Elements and names of attributes in document order: what must not depend on a suite's words."""
     return [(n.tag, tuple(n.attributes)) for n in node.walk()]
@@ -68,8 +75,8 @@ def only_text(dom: Node) -> None:
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_words_add_nothing_to_the_page(text: str, everything: bool) -> None:
     """With hostile text in every field the page has the very elements that it has with a harmless word."""
-    page = render_html(poisoned(sample_report(), text, everything=everything))
-    harmless = render_html(poisoned(sample_report(), "word", everything=everything))
+    page = render_html(two_papers(text, everything=everything))
+    harmless = render_html(two_papers("word", everything=everything))
     dom = parse(page)
     only_text(dom)
     assert skeleton(dom) == skeleton(parse(harmless))
@@ -78,7 +85,7 @@ def test_hostile_words_add_nothing_to_the_page(text: str, everything: bool) -> N
 @pytest.mark.parametrize("text", HOSTILE[:10], ids=range(10))
 def test_hostile_words_are_shown_as_they_are(text: str) -> None:
     """The reader sees the very characters: in the table, in the filters, in captions and pictures."""
-    dom = parse(render_html(poisoned(sample_report(), text, everything=False)))
+    dom = parse(render_html(two_papers(text, everything=False)))
     row = dom.find("tr", "row")[0]
     assert text in "".join(part for n in row.walk() for part in n.text)
     assert row.attributes["data-paper"] == text

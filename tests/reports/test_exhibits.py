@@ -1,4 +1,4 @@
-"""Evidence of every form is laid out to be read; what is too long is cut, with a count of what is left out."""
+"""Evidence of every form is laid out to be read; what is too long is cut, and the cut is counted."""
 
 from __future__ import annotations
 
