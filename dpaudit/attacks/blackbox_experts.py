@@ -1,7 +1,9 @@
-"""Experts of the black-box attack: a feature with a rule that cuts its range into cells, learned from the past.
+"""Experts of the black-box attack: a feature with a rule that cuts its range into cells, learned from the
+past.
 
-``even`` cells hold equal shares of the past and see shifts and scales; ``tails`` get finer towards both ends; ``split`` has one cut near
-each end, placed where the past gave most evidence against the claim: one cell to learn instead of many.
+``even`` cells hold equal shares of the past and see shifts and scales; ``tails`` get finer towards both
+ends; ``split`` has one cut near each end, placed where the past gave most evidence against the claim: one
+cell to learn instead of many.
 """
 
 from __future__ import annotations
@@ -14,15 +16,15 @@ from scipy import special
 
 from dpaudit.attacks.blackbox_features import (
     Feature,
-    FixedFeature,
     Floats,
+    OutputKind,
     OutputRank,
     OutputScore,
     Past,
     scalar_features,
     vector_features,
 )
-from dpaudit.attacks.blackbox_outcomes import Outcomes
+from dpaudit.attacks.blackbox_outcomes import OutcomeEncoder, Outcomes
 
 __all__ = ["CELLS", "Cut", "Experts"]
 
@@ -97,7 +99,9 @@ def _split(first: Floats, second: Floats, epsilon: float) -> Floats:
 
 
 def _evidence(first: NDArray[np.int64], second: NDArray[np.int64], epsilon: float) -> Floats:
-    """Count times divergence of one input's share from what the claim allows, for the input that the event favours."""
+    """Count times divergence of one input's share from what the claim allows, for the input that the event
+    favours.
+    """
     total = first + second + 1.0
     q = (np.maximum(first, second) + 0.5) / total
     p = special.expit(epsilon)
@@ -108,16 +112,19 @@ def _evidence(first: NDArray[np.int64], second: NDArray[np.int64], epsilon: floa
 class Experts:
     """All experts on one pair of inputs, made for outputs such as those of the first block.
 
-    ``epsilon``: the claim's, where the splits look for evidence. ``bits``: look at bit patterns too (claims about the program as it runs).
+    ``epsilon``: the claim's, where the splits look for evidence. ``bits``: look at bit patterns too (claims
+    about the program as it runs).
     """
 
-    def __init__(self, first: Past, *, epsilon: float, bits: bool) -> None:
+    def __init__(self, first: Past, *, epsilon: float, bits: bool, reader: OutcomeEncoder) -> None:
         self._epsilon = epsilon
-        plain = scalar_features(bits=bits) if first[0].values.shape[1] == 1 else vector_features(first, bits=bits)
+        plain = (
+            scalar_features(bits=bits) if first[0].values.shape[1] == 1 else vector_features(first, bits=bits)
+        )
         self._features: list[tuple[Feature, list[Cut]]] = [
-            (OutputRank(limit=CELLS - 2), [Cut("even", 4.0)]),
-            (OutputScore(), [Cut("split", 4.0)]),
-            (FixedFeature("kind of output", lambda out: out.symbols.astype(float)), [Cut("even", 0.5)]),
+            (OutputRank(reader, limit=CELLS - 2), [Cut("even", 4.0)]),
+            (OutputScore(reader), [Cut("split", 4.0)]),
+            (OutputKind(reader), [Cut("even", 0.5)]),
         ]
         for feature, share in plain:
             self._features.append((feature, [Cut(rule, 3.0 * share * RULE_SHARES[rule]) for rule in RULES]))

@@ -1,7 +1,9 @@
-"""What a black-box attack looks at: numbers computed from each output, fixed in advance or learned from the past.
+"""What a black-box attack looks at: numbers computed from each output, fixed in advance or learned from the
+past.
 
-Learned features are scores: how much more often outputs like this one came from the first input. A score for a past run uses tables of
-the *other* half of the past, so that past scores are as honest as future ones; the stakes are derived from them.
+Learned features are scores: how much more often outputs like this one came from the first input. A score
+for a past run uses tables of the *other* half of the past, so that past scores are as honest as future
+ones; the stakes are derived from them.
 """
 
 from __future__ import annotations
@@ -13,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.attacks.blackbox_outcomes import Outcomes
+from dpaudit.attacks.blackbox_outcomes import OutcomeEncoder, Outcomes
 
 __all__ = [
     "CoordinateScore",
     "Feature",
     "FixedFeature",
+    "OutputKind",
     "OutputRank",
     "OutputScore",
     "Past",
@@ -74,8 +77,9 @@ class FixedFeature(Feature):
 class OutputRank(Feature):
     """Which of the most frequent outputs this is, as a whole; their number for all others."""
 
-    def __init__(self, name: str = "output", *, limit: int) -> None:
-        super().__init__(name)
+    def __init__(self, reader: OutcomeEncoder, *, limit: int) -> None:
+        super().__init__("output")
+        self._reader = reader
         self._limit = limit
         self._frequent: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
         self._examples: list[str] = []
@@ -88,7 +92,9 @@ class OutputRank(Feature):
         chosen = np.sort(chosen[counts[chosen] >= 2])
         self._frequent = keys[chosen]
         values = np.concatenate([past[0].values, past[1].values])
-        self._examples = [_shown(values[where[index]]) for index in chosen]
+        symbols = np.concatenate([past[0].symbols, past[1].symbols])
+        first = where[chosen]
+        self._examples = [self._reader.describe(values[place], int(symbols[place])) for place in first]
         return self.values(past[0]), self.values(past[1])
 
     @property
@@ -112,12 +118,29 @@ class OutputRank(Feature):
         return f"the {self.name} is " + " or ".join(shown)
 
 
+class OutputKind(Feature):
+    """Whether the output is of the usual shape, and if not in which way (an exception, None, NaN, another
+    shape).
+    """
+
+    def __init__(self, reader: OutcomeEncoder) -> None:
+        super().__init__("kind of output")
+        self._reader = reader
+
+    def values(self, outcomes: Outcomes) -> Floats:
+        return outcomes.symbols.astype(float)
+
+    def describe(self, low: float | None, high: float | None) -> str:
+        kinds = self._reader.kinds(0.0 if low is None else low, np.inf if high is None else high)
+        return f"the {self.name} is " + " or ".join(kinds)
+
+
 class OutputScore(Feature):
     """log(count on the first input / count on the second) of each frequent output as a whole."""
 
-    def __init__(self) -> None:
+    def __init__(self, reader: OutcomeEncoder) -> None:
         super().__init__("log frequency ratio of the output")
-        self._rank = OutputRank(limit=MAX_KEYS)
+        self._rank = OutputRank(reader, limit=MAX_KEYS)
         self._table: Floats = np.zeros(1)
 
     def learn(self, past: Past) -> tuple[Floats, Floats]:
@@ -134,8 +157,9 @@ class OutputScore(Feature):
 class CoordinateScore(Feature):
     """Sum over coordinates of log(count on the first input / count on the second) of the coordinate's cell.
 
-    For coordinates that are independent given the input this is the likelihood ratio itself, up to the width of the cells.
-    ``columns`` turns the rows of numbers into the coordinates: themselves, or their differences.
+    For coordinates that are independent given the input this is the likelihood ratio itself, up to the
+    width of the cells. ``columns`` turns the rows of numbers into the coordinates: themselves, or their
+    differences.
     """
 
     def __init__(self, name: str, columns: Callable[[Floats], Floats]) -> None:
@@ -196,11 +220,6 @@ def _quantile_cuts(column: Floats) -> Floats:
     return np.unique(np.quantile(column, np.arange(1, SCORE_CELLS) / SCORE_CELLS, method="higher"))
 
 
-def _shown(row: Floats) -> str:
-    numbers = [f"{value:.4g}" for value in row[:12]]
-    return numbers[0] if len(row) == 1 else "[" + ", ".join(numbers) + (", ...]" if len(row) > 12 else "]")
-
-
 def first_differences(values: Floats) -> Floats:
     """The first coordinate, then each coordinate minus the one before it; shape (n, d)."""
     with np.errstate(invalid="ignore"):
@@ -219,7 +238,9 @@ def scalar_features(*, bits: bool) -> list[tuple[FixedFeature, float]]:
 
 
 def vector_features(first: Past, *, bits: bool) -> list[tuple[Feature, float]]:
-    """Features of several numbers with their shares; ``first``: the first block, which tells which coordinates move."""
+    """Features of several numbers with their shares; ``first``: the first block, which tells which
+    coordinates move.
+    """
     features: list[tuple[Feature, float]] = [
         (FixedFeature(f"output[{k}]", _column(k)), 0.5) for k in _moving(first)
     ]
@@ -253,7 +274,7 @@ def _whole_rows(function: Callable[[Floats], Any]) -> Callable[[Outcomes], Float
     """The function of each row, NaN for rows that lack a number."""
 
     def feature(out: Outcomes) -> Floats:
-        missing = np.isnan(out.values).any(axis=1)
+        missing = np.asarray(np.isnan(out.values).any(axis=1))
         if not missing.any():
             return np.asarray(function(out.values), dtype=float)
         result = np.full(len(missing), np.nan)
@@ -283,8 +304,8 @@ def _fraction(values: Floats) -> Floats:
 def lowest_bit(values: Floats) -> Floats:
     """log2 of the largest power of two that divides each float; 1100 for 0, NaN where there is none.
 
-    A sum of two floats is a multiple of the coarser grid of the two, so small outputs of a naive sampler betray what was added
-    (Mironov 2012).
+    A sum of two floats is a multiple of the coarser grid of the two, so small outputs of a naive sampler
+    betray what was added (Mironov 2012).
     """
     finite = np.isfinite(values)
     mantissa, exponent = np.frexp(np.where(finite, values, 0.0))

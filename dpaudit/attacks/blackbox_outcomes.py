@@ -1,8 +1,10 @@
-"""Outcomes of a black box as numbers: whatever a mechanism returns, or does instead of returning, the adversary sees it.
+"""Outcomes of a black box as numbers: whatever a mechanism returns, or does instead of returning, the
+adversary sees it.
 
-Each run becomes a row of floats, a *symbol* and a *key*. The row holds the numbers in the output, in order (labels such as strings
-have numbers of their own, far from all others). The symbol is 0 for an output of the usual shape without NaN; an exception, ``None``,
-NaN or another shape each has its own. The key tells whether two outputs are equal as a whole.
+Each run becomes a row of floats, a *symbol* and a *key*. The row holds the numbers in the output, in order
+(labels such as strings have numbers of their own, far from all others). The symbol is 0 for an output of
+the usual shape without NaN; an exception, ``None``, NaN or another shape each has its own. The key tells
+whether two outputs are equal as a whole.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ __all__ = ["OutcomeEncoder", "Outcomes"]
 #: Labels become numbers below this one, so that no ordinary number is taken for a label.
 LABEL_BASE = -(2.0**900)
 MAX_WIDTH = 4096
+SHOWN = 12
+_PLAIN = (float, int, bool, np.float64)
 
 
 @dataclass(frozen=True)
@@ -37,9 +41,15 @@ class Outcomes:
     symbols: NDArray[np.int64]
     keys: NDArray[np.uint64]
 
+    def __getitem__(self, part: slice) -> Outcomes:
+        """Some of the runs."""
+        return Outcomes(self.values[part], self.symbols[part], self.keys[part])
+
 
 class OutcomeEncoder:
-    """Turns outputs into ``Outcomes``; remembers labels, symbols and the usual shape from one block to the next."""
+    """Turns outputs into ``Outcomes``; remembers labels, symbols and the usual shape from one block to the
+    next.
+    """
 
     def __init__(self) -> None:
         self._labels: dict[object, float] = {}
@@ -47,9 +57,18 @@ class OutcomeEncoder:
         self._usual: str | None = None
         self._width = 0
 
-    def symbol_name(self, code: int) -> str:
-        """What a symbol stands for, in words."""
-        return next((name for name, value in self._codes.items() if value == code), "an output of the usual shape")
+    def kinds(self, low: float, high: float) -> list[str]:
+        """The symbols from ``low`` on and below ``high``, in words."""
+        names = {0: "the usual one"} | {code: name for name, code in self._codes.items()}
+        return [name for code, name in sorted(names.items()) if low <= code < high]
+
+    def describe(self, row: NDArray[np.float64], symbol: int) -> str:
+        """One output in words: its numbers and labels, or what is odd about it."""
+        if symbol and np.isnan(row).all():
+            return self.kinds(symbol, symbol + 1)[0]
+        labels = {code: str(label) for label, code in self._labels.items()}
+        parts = [labels.get(value, f"{value:.6g}") for value in row[:SHOWN]]
+        return parts[0] if len(row) == 1 else "[" + ", ".join(parts) + (", ...]" if len(row) > SHOWN else "]")
 
     @property
     def width(self) -> int:
@@ -57,7 +76,8 @@ class OutcomeEncoder:
         return self._width
 
     def encode(self, outputs: Sequence[Any] | NDArray[Any]) -> Outcomes:
-        """Encode one block of outputs: a list of single outputs, or an array with one output per entry of axis 0.
+        """Encode one block of outputs: a list of single outputs, or an array with one output per entry of
+        axis 0.
 
         Raises ``MechanismError`` for an output that is not made of numbers, labels and containers of these.
         """
@@ -75,14 +95,15 @@ class OutcomeEncoder:
                 if len(row) > self._width:
                     tails[index] = zlib.crc32(np.asarray(row[self._width :], dtype=float).tobytes())
         values += 0.0  # -0.0 and 0.0 are one number
-        symbols = self._symbols(values, shapes, [len(row) for row in rows] if not isinstance(rows, np.ndarray) else None)
+        lengths = None if isinstance(rows, np.ndarray) else [len(row) for row in rows]
+        symbols = self._symbols(values, shapes, lengths)
         return Outcomes(values, symbols, _hash_rows(values, symbols.astype(np.uint64) ^ tails))
 
     def _flatten_all(self, outputs: Sequence[Any] | NDArray[Any]) -> tuple[Any, list[str] | str]:
-        """Rows of numbers and the shape of each output; one shape in place of the list where all are equal."""
+        """Rows of numbers, and the shape of each output (one for all where they are equal)."""
         if isinstance(outputs, np.ndarray) and outputs.dtype.kind in "biuf":
             return outputs.reshape(len(outputs), -1).astype(float), f"array{outputs.shape[1:]}"
-        if not isinstance(outputs, np.ndarray) and all(type(item) in (float, int, bool, np.float64) for item in outputs):
+        if not isinstance(outputs, np.ndarray) and all(type(item) in _PLAIN for item in outputs):
             return np.array([_number(item) for item in outputs])[:, None], "number"
         flat = [self._flatten(item) for item in outputs]
         return [row for row, _ in flat], [shape for _, shape in flat]
@@ -90,17 +111,24 @@ class OutcomeEncoder:
     def _symbols(
         self, values: NDArray[np.float64], shapes: list[str] | str, lengths: list[int] | None
     ) -> NDArray[np.int64]:
-        broken = np.isnan(values)
+        """Codes of what is odd about each output: NaN where a number should be, or another shape; 0 for
+        nothing.
+        """
+        broken: NDArray[np.bool_] = np.isnan(values)
         if lengths is not None:
             broken &= np.arange(values.shape[1]) < np.asarray(lengths)[:, None]
         has_nan = broken.any(axis=1)
-        names = [shapes] * len(values) if isinstance(shapes, str) else shapes
         symbols = np.zeros(len(values), dtype=np.int64)
-        odd = np.flatnonzero(has_nan) if isinstance(shapes, str) and shapes == self._usual else range(len(values))
-        for index in odd:
-            name = "NaN" if has_nan[index] else "" if names[index] == self._usual else names[index]
-            symbols[index] = self._codes.setdefault(name, len(self._codes) + 1) if name else 0
+        if not isinstance(shapes, str):
+            for index, shape in enumerate(shapes):
+                symbols[index] = self._code("" if shape == self._usual else shape)
+        elif shapes != self._usual:
+            symbols[:] = self._code(shapes)
+        symbols[has_nan] = self._code("NaN") if has_nan.any() else 0
         return symbols
+
+    def _code(self, name: str) -> int:
+        return self._codes.setdefault(name, len(self._codes) + 1) if name else 0
 
     def _flatten(self, output: Any) -> tuple[list[float], str]:
         """The numbers in one output, in order, and its shape in words."""
@@ -145,14 +173,17 @@ class OutcomeEncoder:
     def _label(self, part: Any) -> float:
         if not (part is None or isinstance(part, str | bytes | Enum | complex)):
             raise MechanismError(
-                f"an output must be made of numbers, strings, None and containers of these, got {type(part).__name__}; "
+                "an output must be made of numbers, strings, None and containers of these, got "
+                f"{type(part).__name__}; "
                 f"convert it before it is returned."
             )
         return self._labels.setdefault(part, LABEL_BASE * (1.0 + len(self._labels) / 2**20))
 
 
 def _is_atom(part: Any) -> bool:
-    return part is None or isinstance(part, bool | int | float | str | bytes | Enum | np.generic | Fraction | Decimal | complex)
+    return part is None or isinstance(
+        part, bool | int | float | str | bytes | Enum | np.generic | Fraction | Decimal | complex
+    )
 
 
 def _number(part: bool | int | float | Fraction | Decimal) -> float:
@@ -170,7 +201,9 @@ def _most_usual(shapes: list[str] | str) -> str:
 
 
 def _hash_rows(values: NDArray[np.float64], salt: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A 64-bit hash of each row: splitmix64, column by column. Two equal rows have equal hashes; a collision costs power only."""
+    """A 64-bit hash of each row: splitmix64, column by column. Two equal rows have equal hashes; a
+    collision costs power only.
+    """
     bits = np.where(np.isnan(values), np.nan, values).view(np.uint64)
     result = _mix(salt)
     for column in bits.T:

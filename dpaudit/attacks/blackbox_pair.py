@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.attacks.blackbox_experts import CELLS, Experts
-from dpaudit.attacks.blackbox_outcomes import Outcomes
+from dpaudit.attacks.blackbox_outcomes import OutcomeEncoder, Outcomes
 from dpaudit.errors import DpauditError
 from dpaudit.statistics.cells import CellBetting, CellBlock
 
@@ -20,17 +20,20 @@ REFIT_GROWTH = 1.4
 
 
 class PairAttack:
-    """The attack on one pair. Alternate ``next_block`` (how many pairs of runs to draw) and ``play`` (what they gave).
+    """The attack on one pair. Alternate ``next_block`` (how many pairs of runs to draw) and ``play`` (what
+    they gave).
 
-    ``epsilon``: the claim's; ``bits``: look at bit patterns. ``blocks`` are the counts as they were played, for any bettor to replay.
+    ``epsilon``: the claim's; ``bits``: look at bit patterns. ``blocks`` are the counts as they were played,
+    for any bettor to replay.
     """
 
-    def __init__(self, *, epsilon: float, bits: bool) -> None:
+    def __init__(self, *, epsilon: float, bits: bool, reader: OutcomeEncoder) -> None:
         self.blocks: list[CellBlock] = []
         self.experts: Experts | None = None
         self.pairs = 0
         self._epsilon = epsilon
         self._bits = bits
+        self._reader = reader
         self._past: tuple[list[Outcomes], list[Outcomes]] = ([], [])
         self._fitted = 0
         self._known: NDArray[np.int64] = np.zeros((2, 0, CELLS), dtype=np.int64)
@@ -47,16 +50,21 @@ class PairAttack:
     def betting(self, epsilons: NDArray[np.float64], deltas: NDArray[np.float64]) -> CellBetting:
         """A bettor against these claims that has not played yet; feed it ``blocks``."""
         if self.experts is None:
-            raise DpauditError("a bettor needs experts, got no block yet; play the first block before betting.")
+            raise DpauditError(
+                "a bettor needs experts, got no block yet; play the first block before betting."
+            )
         return CellBetting(epsilons, deltas=deltas, weights=self.experts.weights, follow=self.experts.follow)
 
     def play(self, first: Outcomes, second: Outcomes) -> CellBlock | None:
-        """Sort a block into the cells frozen before it, then learn from it. The first block is for learning only."""
+        """Sort a block into the cells frozen before it, then learn from it. The first block is for learning
+        only.
+        """
         block = None
         if self.experts is not None:
-            block = CellBlock(self._known, np.stack([self.experts.counts(first), self.experts.counts(second)]))
+            seen = np.stack([self.experts.counts(first), self.experts.counts(second)])
+            block = CellBlock(self._known, seen)
             self.blocks.append(block)
-            self._known = self._known + block.seen
+            self._known = self._known + seen
         self._past[0].append(first)
         self._past[1].append(second)
         self.pairs += len(first.keys)
@@ -68,7 +76,7 @@ class PairAttack:
         past = (_joined(self._past[0]), _joined(self._past[1]))
         self._past = ([past[0]], [past[1]])
         if self.experts is None:
-            self.experts = Experts(past, epsilon=self._epsilon, bits=self._bits)
+            self.experts = Experts(past, epsilon=self._epsilon, bits=self._bits, reader=self._reader)
         self._known = self.experts.fit(past)
         self._fitted = self.pairs
 

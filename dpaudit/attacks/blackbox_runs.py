@@ -1,8 +1,9 @@
 """Running a black box: each call with its own limit, each chunk of calls with its own generator.
 
-A chunk is a fixed number of calls on one input. Its generator is spawned from the check's seed by (pair, block, input, chunk), so that the
-outputs do not depend on the number of workers. An exception is an outcome (``Failure``); a call that exceeds the wall-clock limit
-stops the check with ``MechanismError``, because an outcome must not depend on the machine's load.
+A chunk is a fixed number of calls on one input. Its generator is spawned from the check's seed by (pair,
+block, input, chunk), so that the outputs do not depend on the number of workers. An exception is an outcome
+(``Failure``); a call that exceeds the wall-clock limit stops the check with ``MechanismError``, because an
+outcome must not depend on the machine's load.
 """
 
 from __future__ import annotations
@@ -21,23 +22,30 @@ from dpaudit.statistics.blocks import Failure
 
 __all__ = ["Chunk", "can_limit_time", "chunks_of"]
 
-#: Calls that share one generator: small enough to keep several workers busy, large enough to make its cost vanish.
+#: Calls that share one generator: small enough to keep several workers busy, large enough to make its cost
+#: vanish.
 CALLS_PER_CHUNK = 16
 CALLS_PER_BATCH = 2**16
 
 
 class _TimeLimit(BaseException):
-    """Raised inside a call by the timer. Not an ``Exception``: a mechanism that catches all of these must not catch this."""
+    """Raised inside a call by the timer. Not an ``Exception``: a mechanism that catches all of these must
+    not catch this.
+    """
 
 
 def can_limit_time() -> bool:
-    """Whether a call can be interrupted here: only in the main thread, and only where the system has interval timers."""
+    """Whether a call can be interrupted here: only in the main thread, and only where the system has
+    interval timers.
+    """
     return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
 
 
 @contextmanager
 def _time_limit(seconds: float | None) -> Iterator[Callable[[bool], None]]:
-    """Give a function that starts (True) or stops (False) the timer. A timer that was running before is restored at the end."""
+    """Give a function that starts (True) or stops (False) the timer. A timer that was running before is
+    restored at the end.
+    """
     if seconds is None or not can_limit_time():
         yield lambda running: None
         return
@@ -61,7 +69,9 @@ def _time_limit(seconds: float | None) -> Iterator[Callable[[bool], None]]:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some calls of a mechanism on one input; calling it returns the outputs, as a list or (``batch``) as an array."""
+    """Some calls of a mechanism on one input; calling it returns the outputs, as a list or (``batch``) as
+    an array.
+    """
 
     mechanism: Callable[..., Any]
     data: Any
@@ -100,7 +110,8 @@ class Chunk:
         array = outputs if isinstance(outputs, np.ndarray) else np.asarray(outputs)
         if array.ndim == 0 or len(array) != self.calls:
             raise MechanismError(
-                f"a batched mechanism must return {self.calls} outputs along axis 0, got shape {array.shape}; "
+                f"a batched mechanism must return {self.calls} outputs along axis 0, got shape "
+                f"{array.shape}; "
                 f"use its third argument as the size."
             )
         return array
@@ -116,7 +127,9 @@ def chunks_of(
     batch: bool,
     timeout: float | None,
 ) -> list[Chunk]:
-    """Split ``calls`` calls on ``data`` into chunks, with generators spawned from ``seed`` by ``key`` and the chunk's number."""
+    """Split ``calls`` calls on ``data`` into chunks, with generators spawned from ``seed`` by ``key`` and
+    the chunk's number.
+    """
     size = CALLS_PER_BATCH if batch else CALLS_PER_CHUNK
     starts = range(0, calls, size)
     return [

@@ -1,8 +1,9 @@
 """Testing by betting: e-processes, which may be stopped at any time and combined by averaging."""
 
 from dpaudit.statistics.betting import PairBetting, epsilon_grid, epsilon_lower_bound, nested_lower_bound
-from dpaudit.statistics.blocks import Failure, StepLimitError, Steps, run_in_blocks
+from dpaudit.statistics.blocks import Failure, StepLimitError, Steps, Workers, run_in_blocks
 from dpaudit.statistics.capital import Capital, log_average
+from dpaudit.statistics.cells import CellBetting, CellBlock, cell_stakes
 from dpaudit.statistics.families import bonferroni, e_benjamini_hochberg, pair_weight
 from dpaudit.statistics.fit import (
     FitPaths,
@@ -18,12 +19,16 @@ from dpaudit.statistics.tails import sub_exponential_log_wealth, sub_gaussian_lo
 
 __all__ = [
     "Capital",
+    "CellBetting",
+    "CellBlock",
     "Failure",
     "FitPaths",
     "PairBetting",
     "StepLimitError",
     "Steps",
+    "Workers",
     "bonferroni",
+    "cell_stakes",
     "delta_bounds",
     "delta_log_wealth",
     "difference_log_wealth",

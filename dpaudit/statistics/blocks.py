@@ -18,7 +18,7 @@ from numpy.random import SeedSequence
 
 from dpaudit.errors import InvalidParameterError
 
-__all__ = ["Failure", "StepLimitError", "Steps", "run_in_blocks"]
+__all__ = ["Failure", "StepLimitError", "Steps", "Workers", "run_in_blocks"]
 
 T = TypeVar("T")
 
@@ -64,15 +64,47 @@ class Steps:
             raise StepLimitError(f"more than {self.limit} steps")
 
 
+class Workers:
+    """Calls tasks on ``jobs`` joblib workers (-1: all processors) and returns their results in the order of
+    the tasks.
+
+    A context manager. With one job the tasks run here. The first exception of a task is raised.
+    """
+
+    def __init__(self, jobs: int = 1) -> None:
+        if jobs == 0 or jobs < -1:
+            raise InvalidParameterError(
+                f"jobs must be a positive number or -1 for all processors, got {jobs}; pass 1."
+            )
+        self._jobs = jobs
+        self._pool = Parallel(n_jobs=jobs)
+
+    def __enter__(self) -> Workers:
+        if self._jobs != 1:
+            self._pool.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._jobs != 1:
+            self._pool.__exit__(*error)
+
+    def run(self, tasks: Iterable[Callable[[], T]]) -> list[T]:
+        """The tasks' results, in order."""
+        if self._jobs == 1:
+            return [task() for task in tasks]
+        return list(self._pool(delayed(task)() for task in tasks))
+
+
 @dataclass(frozen=True)
 class _Guarded(Generic[T]):
     """A trial whose exceptions are outcomes. A class, not a closure: workers receive it by pickling."""
 
     trial: Callable[[SeedSequence], T]
+    seed: SeedSequence
 
-    def __call__(self, seed: SeedSequence) -> T | Failure:
+    def __call__(self) -> T | Failure:
         try:
-            return self.trial(seed)
+            return self.trial(self.seed)
         except Exception as error:
             return Failure.of(error)
 
@@ -93,19 +125,14 @@ def run_in_blocks(
     ``update`` receives its outcomes in seed order, then ``stop`` is asked. ``jobs``: joblib workers (-1:
     all processors); it changes no result. An error of ``update`` or ``stop`` is the caller's and is raised.
     """
-    guarded, queue, count = _Guarded(trial), iter(seeds), 0
-    with Parallel(n_jobs=jobs) as pool:
+    queue, count = iter(seeds), 0
+    with Workers(jobs) as workers:
         for size in _sizes(block_size):
-            block = list(islice(queue, size))
-            if not block:
+            outcomes = workers.run([_Guarded(trial, seed) for seed in islice(queue, size)])
+            if not outcomes:
                 return count
-            outcomes = (
-                [guarded(seed) for seed in block]
-                if jobs == 1
-                else pool(delayed(guarded)(seed) for seed in block)
-            )
-            count += len(block)
-            update(list(outcomes))
+            count += len(outcomes)
+            update(outcomes)
             if stop():
                 return count
     return count

@@ -1,17 +1,19 @@
 """Betting on cells: the two-sided pair game that the black-box attack plays.
 
-Outputs are sorted into cells. Before a block of pairs, stakes ``a[c]`` (the output came from the first input) and ``b[c]`` (it
-came from the second) are frozen, both at most ``1/(e^epsilon + delta)``. A pair ``Y`` (first input) and ``Y'`` (second), independent,
-multiplies the wealth by
+Outputs are sorted into cells. Before a block of pairs, stakes ``a[c]`` (the output came from the first
+input) and ``b[c]`` (it came from the second) are frozen, both at most ``1/(e^epsilon + delta)``. A pair
+``Y`` (first input) and ``Y'`` (second), independent, multiplies the wealth by
 
     (1 + a(Y) - e^epsilon b(Y) - k) * (1 + b(Y') - e^epsilon a(Y') - k),    k = delta (max a + max b) / 2.
 
-Its mean is at most 1 under the claim. With x = E a(Y) and y = E b(Y'), (epsilon, delta)-DP in both directions gives
-e^epsilon E a(Y') >= x - delta max a and e^epsilon E b(Y) >= y - delta max b, so the two factors have means at most 1 + u and 1 - u for
-u = x - y + delta (max b - max a)/2: the product is at most 1 - u^2. Both directions are tested by every pair, and
-the stakes may differ from cell to cell, which one payoff in [0, 1] at one stake does not allow.
+Its mean is at most 1 under the claim. With x = E a(Y) and y = E b(Y'), (epsilon, delta)-DP in both
+directions gives e^epsilon E a(Y') >= x - delta max a and e^epsilon E b(Y) >= y - delta max b, so the two
+factors have means at most 1 + u and 1 - u for u = x - y + delta (max b - max a)/2: the product is at most 1
+- u^2. Both directions are tested by every pair, and the stakes may differ from cell to cell, which one
+payoff in [0, 1] at one stake does not allow.
 
-Several *experts* bet, each with its own cells; the wealth is their mixture, and a part of it follows the richest expert.
+Several *experts* bet, each with its own cells; the wealth is their mixture, and a part of it follows the
+richest expert.
 """
 
 from __future__ import annotations
@@ -27,9 +29,11 @@ from dpaudit.statistics.capital import log_average
 
 __all__ = ["CellBetting", "CellBlock", "cell_stakes"]
 
-#: Outputs at the claim's boundary that each cell is taken to have seen before any: a few real ones do not make a bet.
+#: Outputs at the claim's boundary that each cell is taken to have seen before any: a few real ones do not
+#: make a bet.
 BOUNDARY_COUNT = 12.0
-#: Number of outputs at which a cell's share is known as well as the prior knows it (in the Occam factor of the Bayes factor).
+#: Number of outputs at which a cell's share is known as well as the prior knows it (in the Occam factor of
+#: the Bayes factor).
 PRIOR_COUNT = 60.0
 #: No stake loses everything at once.
 SHARE_MAX = 0.98
@@ -44,8 +48,8 @@ class CellBlock:
     Both of shape (2, E, C): input, expert, cell. Each expert's cells were fixed before the block.
     """
 
-    known: NDArray[np.int64]
-    seen: NDArray[np.int64]
+    known: NDArray[np.int64] | NDArray[np.float64]
+    seen: NDArray[np.int64] | NDArray[np.float64]
 
     @property
     def pairs(self) -> int:
@@ -56,8 +60,9 @@ class CellBlock:
 class CellBetting:
     """E-processes against the claims (epsilons[j], deltas[j]), j = 1..J, fed with the same blocks.
 
-    ``weights``: shape (E,), positive, the experts' shares of the capital; with ``follow`` (the share of the bettor who copies
-    the expert richest before each block) they sum to 1. ``log_wealth``: shape (J,). ``experts``: shape (J, E), each one's log-wealth.
+    ``weights``: shape (E,), positive, the experts' shares of the capital; with ``follow`` (the share of the
+    bettor who copies the expert richest before each block) they sum to 1. ``log_wealth``: shape (J,).
+    ``experts``: shape (J, E), each one's log-wealth.
     """
 
     def __init__(self, epsilons: ArrayLike, *, deltas: ArrayLike, weights: ArrayLike, follow: float) -> None:
@@ -65,7 +70,9 @@ class CellBetting:
         self.epsilons, self.deltas = pair
         self._weights = np.append(np.asarray(weights, dtype=float), follow)
         if abs(self._weights.sum() - 1) > 1e-9 or np.any(self._weights < 0):
-            raise InvalidParameterError(f"weights and follow must be shares that sum to 1, got {self._weights}; rescale them.")
+            raise InvalidParameterError(
+                f"weights and follow must be shares that sum to 1, got {self._weights}; rescale them."
+            )
         self.experts: NDArray[np.float64] = np.zeros((len(self.epsilons), len(self._weights) - 1))
         self._follower: NDArray[np.float64] = np.zeros(len(self.epsilons))
 
@@ -84,10 +91,13 @@ class CellBetting:
         return self.log_wealth
 
 
-def log_gains(block: CellBlock, epsilons: NDArray[np.float64], deltas: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_gains(
+    block: CellBlock, epsilons: NDArray[np.float64], deltas: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Log of the factor by which a block multiplies each expert's wealth, shape (J, E)."""
     first, second, fee = cell_stakes(block.known, epsilons, deltas)
-    return _log_factors(block.seen, first, second, fee, epsilons).sum(axis=-1)
+    gains: NDArray[np.float64] = _log_factors(block.seen, first, second, fee, epsilons).sum(axis=-1)
+    return gains
 
 
 def _log_factors(
@@ -97,20 +107,22 @@ def _log_factors(
     fee: NDArray[np.float64],
     epsilons: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    odds = np.exp(epsilons)[:, None, None]
-    return counts[0] * np.log1p(first - odds * second - fee[..., None]) + counts[1] * np.log1p(
-        second - odds * first - fee[..., None]
-    )
+    odds, fees = np.exp(epsilons)[:, None, None], fee[..., None]
+    logs: NDArray[np.float64] = counts[0] * np.log1p(first - odds * second - fees)
+    logs += counts[1] * np.log1p(second - odds * first - fees)
+    return logs
 
 
 def cell_stakes(
     known: NDArray[np.number], epsilons: NDArray[np.float64], deltas: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Stakes on the first and on the second input, shapes (J, E, C), and the fee k, shape (J, E), from the counts ``known`` (2, E, C).
+    """Stakes on the first and on the second input, shapes (J, E, C), and the fee k, shape (J, E), from the
+    counts ``known`` (2, E, C).
 
-    Of the outputs in a cell the claim allows the share p = e^epsilon/(1 + e^epsilon) to come from the first input. For a known share
-    q > p the best stake is (q - p)/p (Kelly). Here q is shrunk towards p, and the stake is multiplied by the posterior probability
-    that the cell is beyond the claim at all. Power depends on this choice, validity does not.
+    Of the outputs in a cell the claim allows the share p = e^epsilon/(1 + e^epsilon) to come from the first
+    input. For a known share q > p the best stake is (q - p)/p (Kelly). Here q is shrunk towards p, and the
+    stake is multiplied by the posterior probability that the cell is beyond the claim at all. Power depends
+    on this choice, validity does not.
     """
     first = _kelly(known[0], known[1], epsilons)
     second = _kelly(known[1], known[0], epsilons)
@@ -122,14 +134,17 @@ def cell_stakes(
     return first, second, fee
 
 
-def _kelly(wins: NDArray[np.number], losses: NDArray[np.number], epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
-    p = special.expit(epsilons)[:, None, None]
+def _kelly(
+    wins: NDArray[np.number], losses: NDArray[np.number], epsilons: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    p, rest = special.expit(epsilons)[:, None, None], special.expit(-epsilons)[:, None, None]
     total = wins + losses
     q = (wins + BOUNDARY_COUNT * p) / (total + BOUNDARY_COUNT)
+    other = (losses + BOUNDARY_COUNT * rest) / (total + BOUNDARY_COUNT)  # 1 - q, exact where p is nearly 1
     # Laplace's approximation to the log Bayes factor of "beyond the claim" against "at its boundary".
-    divergence = q * np.log(q / p) + (1 - q) * np.log((1 - q) / (1 - p))
+    divergence = q * np.log(q / p) + other * np.log(other / rest)
     evidence = total * divergence - 0.5 * np.log1p(total / PRIOR_COUNT)
-    stake: NDArray[np.float64] = np.maximum(q - p, 0.0) / p * special.expit(evidence)
+    stake: NDArray[np.float64] = np.maximum(rest - other, 0.0) / p * special.expit(evidence)
     return stake
 
 
@@ -141,7 +156,9 @@ def _capped(
     epsilons: NDArray[np.float64],
     deltas: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """With delta > 0 the largest stake sets the fee: choose the cap under which the past would have gained most (or no bet)."""
+    """With delta > 0 the largest stake sets the fee: choose the cap under which the past would have gained
+    most (or no bet).
+    """
     best_first, best_second = np.zeros_like(first), np.zeros_like(second)
     best_fee, best_gain = np.zeros(first.shape[:2]), np.zeros(first.shape[:2])
     smoothed = known + 0.25

@@ -102,7 +102,7 @@ def fit_log_wealth(draws: ArrayLike, law: Law, *, rng: np.random.Generator) -> F
 
 
 def uniform_log_wealth(u: ArrayLike) -> NDArray[np.float64]:
-    """Log-wealth against "the values are uniform on [0, 1] given their past", after each value. Shape (n,)."""
+    """Log-wealth against "the values are uniform on [0, 1] given their past" after each. Shape (n,)."""
     values = _uniforms(u)
     paths = [_predict(_cells(values, k), k) for k in RESOLUTIONS]
     paths.append(_predict_tails(values))

@@ -1,0 +1,207 @@
+"""The search over pairs of neighbours: which pair to run next, and what all of them together have proved.
+
+Every pair has its own wealth, and the verdict's wealth is their average with weights fixed in advance.
+Which pair plays next may depend on the past in any way: a pair that does not play keeps its wealth. So the
+runs go where they pay: half to the richest pair, half to the others in turn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.attacks.blackbox_outcomes import OutcomeEncoder, Outcomes
+from dpaudit.attacks.blackbox_pair import PairAttack
+from dpaudit.attacks.blackbox_runs import chunks_of
+from dpaudit.errors import MechanismError
+from dpaudit.statistics.blocks import Failure, Workers
+from dpaudit.statistics.capital import log_average
+from dpaudit.statistics.cells import CellBetting
+
+__all__ = ["Search", "Target"]
+
+#: A pair that fails in all of its first calls is a broken mechanism, not an outcome.
+FAILURES_THAT_BREAK = 64
+#: Grid values that are replayed at once when the lower bound is computed.
+GRID_CHUNK = 12
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Target:
+    """The mechanism, how to call it, and the claim's numbers (just above the claimed ones: what is tested
+    is what refutes).
+    """
+
+    mechanism: Callable[..., Any]
+    batch: bool
+    timeout: float | None
+    seed: int
+    epsilon: float
+    delta: float
+    bits: bool
+
+
+class _Candidate:
+    """One pair of inputs with its attack and its bettor against the claim."""
+
+    def __init__(self, target: Target, index: int, data: tuple[Any, Any]) -> None:
+        self.encoder = OutcomeEncoder()
+        self.attack = PairAttack(epsilon=target.epsilon, bits=target.bits, reader=self.encoder)
+        self.log_wealth = 0.0
+        self.betting: CellBetting | None = None
+        self._target = target
+        self._index = index
+        self._data = data
+        self._round = 0
+        self._first_failure = ""
+        self._all_failed = True
+        self.same_output = True
+        self._only_key: int | None = None
+
+    def step(self, pairs: int, workers: Workers) -> None:
+        """Draw one block of pairs of runs and play it."""
+        first, second = self._draw(pairs, workers)
+        block = self.attack.play(first, second)
+        if self.betting is None:
+            self.betting = self.attack.betting(
+                np.array([self._target.epsilon]), np.array([self._target.delta])
+            )
+        if block is not None:
+            self.log_wealth = float(self.betting.update(block)[0])
+
+    def _draw(self, pairs: int, workers: Workers) -> tuple[Outcomes, Outcomes]:
+        target = self._target
+        tasks = [
+            chunks_of(
+                target.mechanism,
+                data,
+                pairs,
+                seed=target.seed,
+                key=(self._index, self._round, side),
+                batch=target.batch,
+                timeout=target.timeout,
+            )
+            for side, data in enumerate(self._data)
+        ]
+        self._round += 1
+        results = workers.run([*tasks[0], *tasks[1]])
+        parts = (results[: len(tasks[0])], results[len(tasks[0]) :])
+        raw = [
+            np.concatenate(part) if target.batch else [item for chunk in part for item in chunk]
+            for part in parts
+        ]
+        both = np.concatenate(raw) if target.batch else [*raw[0], *raw[1]]
+        outcomes = self.encoder.encode(both)
+        self._refuse_failures(both, outcomes)
+        return outcomes[:pairs], outcomes[pairs:]
+
+    def _refuse_failures(self, raw: Any, outcomes: Outcomes) -> None:
+        """Raise ``MechanismError`` where nothing but failures has come from either input for a while."""
+        self._watch_constant(outcomes)
+        if not self._all_failed:
+            return
+        self._all_failed = bool(np.isnan(outcomes.values).all())
+        failure = (
+            next((item for item in raw if isinstance(item, Failure)), None) if isinstance(raw, list) else None
+        )
+        if failure and not self._first_failure:
+            self._first_failure = f"raised {failure.symbol}: {failure.reason}"
+        calls = 2 * self.attack.pairs + len(outcomes.keys)
+        if self._all_failed and calls >= FAILURES_THAT_BREAK:
+            reason = self._first_failure or f"returned {raw[0]!r}, which holds no number"
+            raise MechanismError(
+                f"a mechanism must return something, all of the first {calls} calls on pair {self._index} "
+                "failed: "
+                f"{reason}; call it once on that input by hand."
+            )
+
+    def _watch_constant(self, outcomes: Outcomes) -> None:
+        if self._only_key is None:
+            self._only_key = int(outcomes.keys[0])
+        self.same_output = self.same_output and bool(np.all(outcomes.keys == np.uint64(self._only_key)))
+
+
+class Search:
+    """Runs blocks on the pairs of neighbours, in an order that depends on the past, until it is told to
+    stop.
+    """
+
+    def __init__(self, target: Target, neighbours: list[tuple[Any, Any]], workers: Workers) -> None:
+        self.target = target
+        self._workers = workers
+        self.candidates = [_Candidate(target, index, data) for index, data in enumerate(neighbours)]
+        self.samples = 0
+        self._order: list[int] = []
+
+    def step(self, budget: int) -> bool:
+        """Run one block of at most ``budget`` runs; False where the budget is too small for one pair of
+        runs.
+        """
+        index = self._next()
+        candidate = self.candidates[index]
+        pairs = min(candidate.attack.next_block(), budget // 2)
+        if pairs < 1:
+            return False
+        candidate.step(pairs, self._workers)
+        self.samples += 2 * pairs
+        self._order.append(index)
+        return True
+
+    def _next(self) -> int:
+        played = np.array([candidate.attack.pairs for candidate in self.candidates])
+        fewest = int(np.argmin(played))
+        best = self.best
+        if self.candidates[fewest].betting is None or self.candidates[best].log_wealth <= 0:
+            return fewest
+        others = np.where(np.arange(len(played)) == best, np.iinfo(np.int64).max, played)
+        return (
+            best
+            if len(played) == 1 or played.sum() - played[best] >= played[best]
+            else int(np.argmin(others))
+        )
+
+    @property
+    def best(self) -> int:
+        """The richest pair."""
+        return int(np.argmax([candidate.log_wealth for candidate in self.candidates]))
+
+    @property
+    def log_wealth(self) -> float:
+        """Log of the average wealth of all pairs against the claim."""
+        wealth = np.array([candidate.log_wealth for candidate in self.candidates])
+        return float(log_average(wealth, np.full(len(wealth), 1.0 / len(wealth))))
+
+    def lower_bound(self, epsilons: Floats, deltas: Floats, *, alpha: float) -> int:
+        """How many of the claims, from the first on, are all rejected: each is replayed on the same blocks
+        with its own bets.
+
+        ``epsilons`` and ``deltas``: shape (J,), both non-decreasing. Stops at the first claim that stands.
+        """
+        for start in range(0, len(epsilons), GRID_CHUNK):
+            part = slice(start, start + GRID_CHUNK)
+            standing = np.flatnonzero(self._peak(epsilons[part], deltas[part]) < math.log(1 / alpha))
+            if len(standing):
+                return start + int(standing[0])
+        return len(epsilons)
+
+    def _peak(self, epsilons: Floats, deltas: Floats) -> Floats:
+        """The largest average log-wealth at any block end so far, against each claim."""
+        bettors = {k: self.candidates[k].attack.betting(epsilons, deltas) for k in sorted(set(self._order))}
+        blocks = [iter(candidate.attack.blocks) for candidate in self.candidates]
+        wealth = np.zeros((len(self.candidates), len(epsilons)))
+        weights = np.full(len(wealth), 1.0 / len(wealth))
+        peak = np.zeros(len(epsilons))
+        seen: set[int] = set()
+        for index in self._order:
+            if index in seen:
+                wealth[index] = bettors[index].update(next(blocks[index]))
+                peak = np.maximum(peak, log_average(wealth, weights))
+            seen.add(index)  # the first block of a pair was for learning only
+        return peak
