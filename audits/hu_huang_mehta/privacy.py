@@ -162,6 +162,7 @@ def _ftnl(suite: Suite) -> None:
                 *vector_pairs(n_actions=5, epochs=7),
             ],
             classes=[SiteClass(pattern="leader", touches=1, total=EPSILON)],
+            searched=(7, 2),
             # Epoch s is rounds 2^s to 2^(s+1) - 1, whatever the data: a partition by position, one Report
             # Noisy Max in each cell.
             proof=compose_parallel([leader], by="position"),

@@ -11,6 +11,7 @@ touched on a forced history, nothing undeclared moved, no leak was seen, and the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -20,12 +21,14 @@ import numpy as np
 
 from dpaudit.attacks.accounting import SiteClass, declared_total, observe_accounting
 from dpaudit.attacks.histories import Neighbours, both_directions, worst_history
+from dpaudit.attacks.search import neighbouring_arrays, search_pairs
 from dpaudit.attacks.witnessing import leak_witness, loss_witness
 from dpaudit.certificates.build import Proof, certify
 from dpaudit.claims import Accounting, Claim, PrivacyClaim
 from dpaudit.coins import Choice, Program, Replay, fingerprint, record, replay
 from dpaudit.coins.replayer import Leak
 from dpaudit.evidence import Certificate, Evidence, Witness
+from dpaudit.reports.plots import histogram_of_losses
 from dpaudit.suite import Outcome, Row, Run, Suite
 from dpaudit.views import EVERYTHING, View
 
@@ -41,8 +44,9 @@ class PrivacyAudit:
 
     ``neighbours(run)`` returns the pairs; ``classes`` is the accounting that the proof declares,
     ``histories`` names the forced histories (site, occurrence, law -> outcome or None), ``proof`` is what the
-    certificates are made from, or ``None`` where there is none. ``more(run)`` may add evidence of its own,
-    such as an event with both probabilities bounded.
+    certificates are made from, or ``None`` where there is none. ``searched`` = (records, width) lets
+    Hypothesis look for worse pairs among arrays of at most that many records. ``more(run)`` may add evidence
+    of its own, such as an event with both probabilities bounded.
     """
 
     claim: PrivacyClaim
@@ -53,6 +57,7 @@ class PrivacyAudit:
     proof: Proof | None = None
     more: Callable[[Run], Sequence[Evidence]] | None = None
     samples: int = 4
+    searched: tuple[int, int | None] | None = None
 
     @property
     def declared(self) -> Fraction:
@@ -77,24 +82,54 @@ class Findings:
     attained: Fraction = Fraction(0)
     losses: list[float] = field(default_factory=list)
     replays: int = 0
+    searched: str = ""
 
 
 def gather(audit: PrivacyAudit, run: Run) -> Findings:
     """Record and replay every pair, direction and history."""
     findings = Findings()
-    views = (audit.claim.view, EVERYTHING)
     rng = run.rng("replays")
-    for pair in both_directions(audit.neighbours(run)):
-        for _ in range(audit.samples):
-            result = replay(audit.program, pair.right, record(audit.program, pair.left, rng=rng))
-            _note(findings, audit, pair, "sampled", result, views)
-            loss = float(result.loss())
-            if np.isfinite(loss):
-                findings.losses.append(loss)
-        for name, choice in {"tails": None, **audit.histories}.items():
-            for result in worst_history(audit.program, pair, rng=rng, choice=choice):
-                _note(findings, audit, pair, f"forced ({name})", result, views)
+    pairs = list(audit.neighbours(run))
+    found = _searched_pair(audit, run)
+    if found is not None:
+        pairs.append(found)
+        findings.searched = (
+            f"smallest pair found by search: {found.left.tolist()} against {found.right.tolist()}"
+        )
+    for pair in both_directions(pairs):
+        _examine(findings, audit, pair, rng)
     return findings
+
+
+def _examine(findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator) -> None:
+    views = (audit.claim.view, EVERYTHING)
+    for _ in range(audit.samples):
+        result = replay(audit.program, pair.right, record(audit.program, pair.left, rng=rng))
+        _note(findings, audit, pair, "sampled", result, views)
+        findings.losses.append(float(result.loss()))
+    for name, choice in {"tails": None, **audit.histories}.items():
+        for result in worst_history(audit.program, pair, rng=rng, choice=choice):
+            _note(findings, audit, pair, f"forced ({name})", result, views)
+
+
+def _searched_pair(audit: PrivacyAudit, run: Run) -> Neighbours | None:
+    """The smallest pair, if any, that costs more than the declared total when everything is shown."""
+    if audit.searched is None:
+        return None
+
+    def score(pair: Neighbours) -> float:
+        replays = worst_history(audit.program, pair, rng=run.rng("search"), rounds=3)
+        return max((abs(float(result.loss())) for result in replays), default=0.0)
+
+    records, width = audit.searched
+    seed = int(run.seed_sequence("search").generate_state(1)[0])
+    return search_pairs(
+        neighbouring_arrays(records=records, width=width),
+        score,
+        threshold=float(audit.declared) * (1 + 1e-6),
+        examples=run.choose(quick=400, full=2000),
+        seed=seed,
+    )
 
 
 def _note(
@@ -107,7 +142,10 @@ def _note(
         pattern for pattern, count in observed.touches.items() if count and result.recording.forced
     }
     for violation in observed.violations(audit.classes):
-        findings.violations.setdefault(violation, f"{violation} ({pair.name}, {how})")
+        # One entry for each kind of violation of a class, whatever its numbers: the first one stands for all.
+        findings.violations.setdefault(
+            re.sub(r"[0-9.]+", "#", violation), f"{violation} ({pair.name}, {how})"
+        )
     for leak in result.leaks:
         findings.leaks.setdefault(f"{leak.what}@{leak.site}", leak)
     findings.obstacles.extend(o for o in result.obstacles if o not in findings.obstacles)
@@ -160,7 +198,9 @@ def _too_tight(audit: PrivacyAudit, evidence: Sequence[Evidence]) -> list[str]:
 
 
 def _notes(audit: PrivacyAudit, findings: Findings) -> list[str]:
+    found = [findings.searched] if findings.searched else []
     return [
+        *found,
         f"{findings.replays} replays; one record cost at most {float(findings.attained):.6g} in all "
         f"releases, declared {float(audit.declared):.6g}",
     ]
@@ -175,7 +215,7 @@ def privacy_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
         evidence.append(findings.best[audit.claim.view][1])
     if audit.more is not None:
         evidence.extend(audit.more(run))
-    plots = [_histogram(audit, findings)] if findings.losses else []
+    plots = [_loss_plot(audit, findings)] if findings.losses else []
     return Outcome(evidence, _notes(audit, findings), obstacles, plots, findings.replays)
 
 
@@ -189,15 +229,12 @@ def accounting_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
     return Outcome(evidence, _notes(audit, findings), _obstacles(audit, findings), (), findings.replays)
 
 
-def _histogram(audit: PrivacyAudit, findings: Findings) -> dict[str, Any]:
-    counts, edges = np.histogram(np.asarray(findings.losses), bins=24)
-    return {
-        "kind": "loss_histogram",
-        "title": "Privacy loss of sampled transcripts, everything shown",
-        "edges": edges.tolist(),
-        "counts": counts.tolist(),
-        "claimed": float(audit.declared),
-    }
+def _loss_plot(audit: PrivacyAudit, findings: Findings) -> dict[str, Any]:
+    return histogram_of_losses(
+        title="Privacy loss of sampled transcripts, everything shown",
+        losses=findings.losses,
+        claimed=float(audit.declared),
+    )
 
 
 def add_privacy_rows(
