@@ -1,3 +1,102 @@
-"""dpaudit: verify or refute differential-privacy claims."""
+"""dpaudit: verify or refute differential-privacy claims, with evidence that anyone can re-check.
+
+``check(mechanism, claim, neighbours=...)`` audits a callable ``(data, rng) -> output`` from the outside. A
+program written against ``dpaudit.coins`` is audited from the inside, with exact losses: see ``PrivacyAudit``
+and ``add_privacy_rows``. ``dpaudit run`` runs suites.
+
+The names below are loaded on first use, so that ``import dpaudit`` and the command line start at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpaudit.attacks.accounting import SiteClass
+    from dpaudit.attacks.blackbox import CheckResult, check
+    from dpaudit.attacks.histories import Neighbours
+    from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
+    from dpaudit.claims import (
+        Adjacency,
+        ApproxDP,
+        GaussianDP,
+        PureDP,
+        RenyiDP,
+        TailBound,
+        Unit,
+        ZeroConcentratedDP,
+    )
+    from dpaudit.coins import Returned, Sampler, record, replay
+    from dpaudit.errors import DpauditError
+    from dpaudit.evidence import Certificate, Estimate, Witness
+    from dpaudit.suite import Outcome, Run, Suite
+    from dpaudit.verdicts import judge
+    from dpaudit.views import PUBLIC, SERVER, View, user
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "dpaudit.attacks.accounting": ["SiteClass"],
+    "dpaudit.attacks.blackbox": ["CheckResult", "check"],
+    "dpaudit.attacks.histories": ["Neighbours"],
+    "dpaudit.attacks.privacy": ["PrivacyAudit", "add_privacy_rows"],
+    "dpaudit.claims": [
+        "Adjacency",
+        "ApproxDP",
+        "GaussianDP",
+        "PureDP",
+        "RenyiDP",
+        "TailBound",
+        "Unit",
+        "ZeroConcentratedDP",
+    ],
+    "dpaudit.coins": ["Returned", "Sampler", "record", "replay"],
+    "dpaudit.errors": ["DpauditError"],
+    "dpaudit.evidence": ["Certificate", "Estimate", "Witness"],
+    "dpaudit.suite": ["Outcome", "Run", "Suite"],
+    "dpaudit.verdicts": ["judge"],
+    "dpaudit.views": ["PUBLIC", "SERVER", "View", "user"],
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "PUBLIC",
+    "SERVER",
+    "Adjacency",
+    "ApproxDP",
+    "Certificate",
+    "CheckResult",
+    "DpauditError",
+    "Estimate",
+    "GaussianDP",
+    "Neighbours",
+    "Outcome",
+    "PrivacyAudit",
+    "PureDP",
+    "RenyiDP",
+    "Returned",
+    "Run",
+    "Sampler",
+    "SiteClass",
+    "Suite",
+    "TailBound",
+    "Unit",
+    "View",
+    "Witness",
+    "ZeroConcentratedDP",
+    "add_privacy_rows",
+    "check",
+    "judge",
+    "record",
+    "replay",
+    "user",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'dpaudit' has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])
