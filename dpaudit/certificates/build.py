@@ -9,16 +9,12 @@ and end by asking the kernel whether it accepts what they built; so does ``certi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from dpaudit.certificates import kernel
-from dpaudit.certificates.terms import Guarantee, Setting
-from dpaudit.claims import Adjacency, Claim, Unit
+from dpaudit.certificates.proof import Proof, accepted, certify
 from dpaudit.errors import InvalidParameterError
-from dpaudit.evidence import Certificate
 from dpaudit.exact import ExactLike, exact, exact_str
 
 __all__ = [
@@ -26,28 +22,27 @@ __all__ = [
     "LossGrid",
     "Proof",
     "SiteClass",
+    "above_threshold",
     "accounted",
+    "billboard",
     "certify",
     "compose_parallel",
     "compose_sequential",
     "discrete_laplace_mechanism",
+    "finite_mechanism",
     "gaussian_mechanism",
+    "group_privacy",
     "integer_noise",
     "laplace_mechanism",
+    "polya_noise",
     "post_processing",
+    "randomised_response",
     "report_noisy_max",
+    "shuffled",
+    "shuffled_response",
     "tree_mechanism",
+    "vector_noise",
 ]
-
-#: Where a proof is derived before a claim is known: the setting of most claims.
-_COMMON = Setting(Adjacency.REPLACE_ONE, Unit.EVENT)
-
-#: A dyadic bound with more bits than this came from a ball; it is rounded up, so that another version of FLINT still confirms it.
-_BOUND_BITS = 60
-
-
-#: Above every quantity: what a certificate states while the kernel derives its bound.
-_NO_BOUND = Fraction(10**1000)
 
 
 @dataclass(frozen=True)
@@ -61,30 +56,6 @@ class BoundedSum:
 Sensitivity = ExactLike | BoundedSum
 
 
-@dataclass(frozen=True)
-class Proof:
-    """A rule with its parameters and premises: a statement about a mechanism, not yet about a claim."""
-
-    rule: str
-    parameters: Mapping[str, Any]
-    premises: tuple[Proof, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "rule": self.rule,
-            "parameters": dict(self.parameters),
-            "premises": [premise.to_json() for premise in self.premises],
-        }
-
-    def derive(self, setting: Setting = _COMMON) -> Guarantee:
-        """What the kernel derives from this proof. Raises ``CertificateError`` if it refuses it."""
-        return kernel.derive(self.to_json(), setting)
-
-    def certify(self, claim: Claim) -> Certificate:
-        """The certificate of this proof for ``claim``; see ``certify``."""
-        return certify(claim, self)
-
-
 @dataclass(frozen=True, kw_only=True)
 class SiteClass:
     """Releases of one kind in a program: how many of them one record can touch, and the mechanism of each."""
@@ -94,33 +65,8 @@ class SiteClass:
     mechanism: Proof
 
 
-def certify(claim: Claim, proof: Proof) -> Certificate:
-    """Make a certificate of ``claim`` from ``proof``, with the best bound that the kernel derives.
-
-    The bound may be above the claimed one: a certificate says what is so, the verdict says whether it suffices. Raises
-    ``CertificateError`` if the proof says nothing about the claim's quantity, or does not hold in its setting.
-    """
-    unbounded = Certificate(
-        quantity=claim.quantity,
-        bound=_NO_BOUND,
-        tree={"rule": kernel.ROOT, "parameters": kernel.context_of(claim), "premises": [proof.to_json()]},
-        assumptions=proof.derive(Setting.of(claim)).assumptions,
-    )
-    return replace(unbounded, bound=_round_up(kernel.check(unbounded, claim)))
-
-
-def _round_up(bound: Fraction) -> Fraction:
-    power = bound.denominator.bit_length() - 1
-    surplus = bound.numerator.bit_length() - _BOUND_BITS
-    if bound.denominator != 1 << power or surplus <= 0 or power < surplus:
-        return bound
-    return Fraction(-(-bound.numerator >> surplus), 1 << (power - surplus))
-
-
-def _accepted(rule: str, parameters: Mapping[str, Any], premises: Sequence[Proof] = ()) -> Proof:
-    proof = Proof(rule, parameters, tuple(premises))
-    proof.derive()
-    return proof
+def _text(value: ExactLike, name: str) -> str:
+    return exact_str(exact(value, name=name))
 
 
 def _sensitivity(value: Sensitivity, name: str = "sensitivity") -> Any:
@@ -160,17 +106,17 @@ def laplace_mechanism(*, sensitivity: Sensitivity, scale: ExactLike, dimension: 
     """
     if isinstance(sensitivity, BoundedSum):
         dimension = 1
-    parameters = {"sensitivity": _sensitivity(sensitivity), "scale": exact_str(exact(scale, name="scale"))}
-    return _accepted(
+    parameters = {"sensitivity": _sensitivity(sensitivity), "scale": _text(scale, "scale")}
+    return accepted(
         "laplace", parameters if dimension is None else {**parameters, "dimension": str(dimension)}
     )
 
 
 def discrete_laplace_mechanism(*, sensitivity: Sensitivity, scale: ExactLike) -> Proof:
     """Discrete Laplace noise, P(k) ~ exp(-|k|/scale), on an integer query of l1 ``sensitivity`` D: pure epsilon D/scale."""
-    return _accepted(
+    return accepted(
         "discrete-laplace",
-        {"sensitivity": _sensitivity(sensitivity), "scale": exact_str(exact(scale, name="scale"))},
+        {"sensitivity": _sensitivity(sensitivity), "scale": _text(scale, "scale")},
     )
 
 
@@ -198,29 +144,82 @@ def gaussian_mechanism(
         parameters["sensitivity_squared"] = exact_str(
             exact(sensitivity_squared or 0, name="sensitivity_squared")
         )
-    return _accepted("gaussian", parameters)
+    return accepted("gaussian", parameters)
 
 
 def report_noisy_max(
     *,
     sensitivity: Sensitivity,
-    scale: ExactLike,
     range: Literal["one_coordinate", "monotone", "general"],
-    noise: Literal["laplace", "gumbel", "exponential"] = "laplace",
+    noise: Literal["laplace", "gumbel", "exponential", "gaussian"] = "laplace",
+    scale: ExactLike,
+    candidates: int | None = None,
 ) -> Proof:
     """The index of the largest score after noise of ``scale`` b, each score moving by at most ``sensitivity`` D.
 
-    Pure epsilon D/b if only one score moves or all move the same way, 2D/b in general.
+    Pure epsilon D/b if only one score moves or all move the same way, 2D/b in general. Gaussian noise (``scale`` is its
+    standard deviation) needs the number of ``candidates`` and gives GDP.
     """
-    return _accepted(
-        "noisy-max",
+    parameters = {"noise": noise, "range": range, "sensitivity": _sensitivity(sensitivity)}
+    if noise != "gaussian":
+        return accepted("noisy-max", {**parameters, "scale": _text(scale, "scale")})
+    variance = exact_str(exact(scale, name="scale") ** 2)
+    return accepted("noisy-max", {**parameters, "variance": variance, "candidates": str(candidates)})
+
+
+def above_threshold(
+    *,
+    sensitivity: Sensitivity,
+    threshold_scale: ExactLike,
+    query_scale: ExactLike,
+    answers: int = 1,
+    range: Literal["general", "monotone"] = "general",
+    noise: Literal["laplace", "exponential"] = "laplace",
+) -> Proof:
+    """The sparse vector technique, stopping after ``answers`` answers "above": D/b + 2kD/c (general) or D/b + kD/c (monotone)."""
+    return accepted(
+        "above-threshold",
         {
             "noise": noise,
             "range": range,
             "sensitivity": _sensitivity(sensitivity),
-            "scale": exact_str(exact(scale, name="scale")),
+            "threshold_scale": _text(threshold_scale, "threshold_scale"),
+            "query_scale": _text(query_scale, "query_scale"),
+            "answers": str(answers),
         },
     )
+
+
+def randomised_response(*, epsilon: ExactLike, symbols: int = 2) -> Proof:
+    """Randomised response over ``symbols`` symbols, kept with probability e^epsilon / (e^epsilon + symbols - 1)."""
+    return accepted("randomised-response", {"epsilon": _text(epsilon, "epsilon"), "symbols": str(symbols)})
+
+
+def finite_mechanism(rows: Sequence[Sequence[ExactLike]]) -> Proof:
+    """A mechanism by its table: ``rows[i][y]`` is the probability of output y on input i; any two inputs are neighbours."""
+    return accepted("finite", {"rows": [[_text(entry, "probability") for entry in row] for row in rows]})
+
+
+def polya_noise(*, sensitivity: Sensitivity, scale: ExactLike, share: ExactLike) -> Proof:
+    """Discrete Laplace noise of ``scale`` made of Polya shares, of which at least ``share`` in (0, 1] is added."""
+    return accepted(
+        "polya",
+        {
+            "sensitivity": _sensitivity(sensitivity),
+            "scale": _text(scale, "scale"),
+            "share": _text(share, "share"),
+        },
+    )
+
+
+def shuffled(local: Proof, *, users: int, analysis: str = "clones-2021") -> Proof:
+    """At least ``users`` outputs of local randomisers ``local``, shuffled: the clone bound of 2021."""
+    return accepted("shuffle", {"users": str(users), "analysis": analysis}, [local])
+
+
+def shuffled_response(*, users: int, local: ExactLike) -> Proof:
+    """Shuffled randomised response of one bit with ``local`` epsilon: exact delta at ``users`` users (2000 at most)."""
+    return accepted("shuffled-response", {"users": str(users), "local": _text(local, "local")})
 
 
 def integer_noise(
@@ -247,7 +246,49 @@ def integer_noise(
         parameters["variance"] = exact_str(exact(variance or 0, name="variance"))
     if family == "discrete-gaussian-sum":
         parameters["count"] = str(count)
-    return _accepted("integer-noise", parameters)
+    return accepted("integer-noise", parameters)
+
+
+def vector_noise(
+    family: Literal["skellam", "discrete-gaussian-sum", "binomial"],
+    *,
+    dimension: int,
+    l2_squared: ExactLike,
+    largest: int,
+    orders: Sequence[ExactLike],
+    times: int = 1,
+    cut: int = 200,
+    **noise: Any,
+) -> Proof:
+    """Independent noise on ``dimension`` integer coordinates whose change has sum of squares ``l2_squared`` and entries up to ``largest``.
+
+    ``noise`` holds the family's parameters as in ``integer_noise``; ``orders`` the Renyi orders to try, ``times`` the number of releases,
+    2^-``cut`` the mass left out of each coordinate's sums.
+    """
+    family_parameters = dict(integer_noise(family, sensitivity=largest, **noise).parameters)
+    del family_parameters["sensitivity"]
+    return accepted(
+        "vector-noise",
+        {
+            **family_parameters,
+            "dimension": str(dimension),
+            "l2_squared": _text(l2_squared, "l2_squared"),
+            "largest": str(largest),
+            "orders": [_text(order, "order") for order in orders],
+            "times": str(times),
+            "cut": str(cut),
+        },
+    )
+
+
+def group_privacy(event: Proof, *, events: int, declared: str) -> Proof:
+    """From one event to a user with at most ``events`` of them; ``declared`` says why there are no more."""
+    return accepted("group", {"events": str(events), "declared": declared}, [event])
+
+
+def billboard(statistics: Proof, *, actions: str) -> Proof:
+    """Joint privacy: users act on public ``statistics`` and on their own data; ``actions`` says how."""
+    return accepted("billboard", {"actions": actions}, [statistics])
 
 
 def compose_sequential(
@@ -258,7 +299,7 @@ def compose_sequential(
     With a ``grid`` delta is bounded by certified loss distributions, which is much tighter than adding parameters up.
     """
     counts = [1] * len(proofs) if times is None else list(times)
-    return _accepted("sequential", _with_grid({"times": [str(count) for count in counts]}, grid), proofs)
+    return accepted("sequential", _with_grid({"times": [str(count) for count in counts]}, grid), proofs)
 
 
 def compose_parallel(
@@ -275,7 +316,7 @@ def compose_parallel(
     parameters = {"by": by, "moves": "yes" if moves else "no"}
     if by != "position":
         parameters["partition"] = partition
-    return _accepted("parallel", parameters, proofs)
+    return accepted("parallel", parameters, proofs)
 
 
 def tree_mechanism(
@@ -290,17 +331,17 @@ def tree_mechanism(
     if (leaves is None) == (levels is None):
         raise InvalidParameterError("exactly one of leaves and levels must be given; pass one.")
     if leaves is not None:
-        return _accepted("tree", _with_grid({"leaves": str(leaves)}, grid), [node])
-    return _accepted("tree", _with_grid({"levels": str(levels), "declared": declared}, grid), [node])
+        return accepted("tree", _with_grid({"leaves": str(leaves)}, grid), [node])
+    return accepted("tree", _with_grid({"levels": str(levels), "declared": declared}, grid), [node])
 
 
 def post_processing(proof: Proof, *, function: str) -> Proof:
     """Whatever ``function`` (in words) computes from the outcome of ``proof`` and public data."""
-    return _accepted("post-processing", {"function": function}, [proof])
+    return accepted("post-processing", {"function": function}, [proof])
 
 
 def accounted(classes: Sequence[SiteClass], *, declared: str, grid: LossGrid | None = None) -> Proof:
     """A whole program from its declared accounting: ``declared`` says in words why one record touches no more than the classes list."""
     sites, touches = [c.site for c in classes], [str(c.touches) for c in classes]
     parameters = _with_grid({"declared": declared, "sites": sites, "touches": touches}, grid)
-    return _accepted("accounted", parameters, [c.mechanism for c in classes])
+    return accepted("accounted", parameters, [c.mechanism for c in classes])

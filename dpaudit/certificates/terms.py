@@ -22,6 +22,7 @@ from typing import Any
 from dpaudit.claims import Accounting, Adjacency, Claim, Model, PrivacyClaim, Unit
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.exact import exact
+from dpaudit.views import View
 
 __all__ = ["RULES", "Derivation", "Guarantee", "Parameters", "Rule", "Setting", "rule"]
 
@@ -40,6 +41,7 @@ class Setting:
 
     adjacency: Adjacency | None
     unit: Unit | None
+    view: View | None = None
 
     @classmethod
     def of(cls, claim: Claim) -> Setting:
@@ -54,7 +56,7 @@ class Setting:
             raise CertificateError(
                 "the rules speak of real-number laws (model 'ideal'), got a claim about the float program; restate the claim."
             )
-        return cls(claim.adjacency, claim.unit)
+        return cls(claim.adjacency, claim.unit, claim.view)
 
     def with_adjacency(self, adjacency: Adjacency) -> Setting:
         return replace(self, adjacency=adjacency)
@@ -148,17 +150,28 @@ class Parameters:
             )
         return int(number)
 
-    def integers(self, name: str, *, low: int, high: int, length: int | None = None) -> list[int]:
-        """A list of integers, of the given length if one is given."""
+    def _list(self, name: str, most: int, length: int | None = None) -> list[Any]:
         values = self._get(name)
-        if (
-            not isinstance(values, list)
-            or len(values) > MAX_LIST
-            or (length is not None and len(values) != length)
-        ):
+        if not isinstance(values, list) or len(values) > most or length not in (None, len(values)):
             raise self.fail(
-                f"{name} must be a list of {'at most ' + str(MAX_LIST) if length is None else length} integers; rebuild the certificate."
+                f"{name} must be a list of {length or f'at most {most}'} entries; rebuild the certificate."
             )
+        return values
+
+    def numbers(self, name: str, *, most: int) -> list[Fraction]:
+        """A list of at most ``most`` exact numbers."""
+        return [self._number(f"{name}[{i}]", value) for i, value in enumerate(self._list(name, most))]
+
+    def rows(self, name: str, *, most: int, width: int) -> list[list[Fraction]]:
+        """At most ``most`` lists of at most ``width`` exact numbers."""
+        rows = self._list(name, most)
+        if not all(isinstance(row, list) and len(row) <= width for row in rows):
+            raise self.fail(f"{name} must hold lists of at most {width} numbers; rebuild the certificate.")
+        return [[self._number(name, entry) for entry in row] for row in rows]
+
+    def integers(self, name: str, *, low: int, high: int, length: int) -> list[int]:
+        """A list of ``length`` integers."""
+        values = self._list(name, MAX_LIST, length)
         return [self._integer(f"{name}[{i}]", value, low, high) for i, value in enumerate(values)]
 
     def choice(self, name: str, options: Sequence[str]) -> str:
@@ -170,20 +183,15 @@ class Parameters:
         return str(value)
 
     def text(self, name: str) -> str:
-        value = self._get(name)
+        return self._text(name, self._get(name))
+
+    def _text(self, name: str, value: Any) -> str:
         if not isinstance(value, str) or not 0 < len(value) <= MAX_TEXT:
             raise self.fail(f"{name} must be a text of 1 to {MAX_TEXT} characters; shorten or add it.")
         return value
 
     def texts(self, name: str, *, length: int) -> list[str]:
-        values = self._get(name)
-        if (
-            not isinstance(values, list)
-            or len(values) != length
-            or not all(isinstance(v, str) and 0 < len(v) <= MAX_TEXT for v in values)
-        ):
-            raise self.fail(f"{name} must be a list of {length} short texts; rebuild the certificate.")
-        return [str(value) for value in values]
+        return [self._text(name, value) for value in self._list(name, MAX_LIST, length)]
 
     def table(self, name: str) -> Parameters:
         """A nested table, whose entries must all be read too."""

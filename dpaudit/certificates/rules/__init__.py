@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 from dpaudit.certificates.rules import (
+    above_threshold,
     accounted,
+    billboard,
     discrete_laplace,
+    finite,
     gaussian,
+    group,
     integer_noise,
     laplace,
     noisy_max,
     parallel,
+    polya,
     post_processing,
     sequential,
+    shuffle,
     tree,
+    vector_noise,
 )
 
 __all__ = [
+    "above_threshold",
     "accounted",
+    "billboard",
     "discrete_laplace",
+    "finite",
     "gaussian",
+    "group",
     "integer_noise",
     "laplace",
     "noisy_max",
     "parallel",
+    "polya",
     "post_processing",
     "sequential",
+    "shuffle",
     "tree",
+    "vector_noise",
 ]

@@ -25,7 +25,7 @@ from dpaudit.certificates.lattice import Binomial, DiscreteGaussianSum, LogConca
 from dpaudit.certificates.rules.sensitivity import sensitivity
 from dpaudit.certificates.terms import Guarantee, Parameters, Setting, rule
 
-__all__ = ["FAMILIES", "lattice_pair"]
+__all__ = ["FAMILIES", "lattice_pair", "read_law"]
 
 FAMILIES = ("skellam", "discrete-gaussian-sum", "binomial")
 MAX_COUNT = 10_000
@@ -40,7 +40,7 @@ def _integer_noise(parameters: Parameters, premises: tuple[Guarantee, ...], sett
         raise parameters.fail(
             f"an integer query must have an integer sensitivity up to {MAX_SHIFT}, got {moved}; round the query."
         )
-    law, shift = _law(parameters), int(moved)
+    law, shift = read_law(parameters), int(moved)
     return Guarantee(
         pure=moved if shift == 0 else None,
         profile=lambda epsilon: lattice_delta(law, shift=shift, epsilon=epsilon),
@@ -48,7 +48,8 @@ def _integer_noise(parameters: Parameters, premises: tuple[Guarantee, ...], sett
     )
 
 
-def _law(parameters: Parameters) -> LogConcave:
+def read_law(parameters: Parameters) -> LogConcave:
+    """The noise law that a node's ``family`` and its parameters name."""
     family = parameters.choice("family", FAMILIES)
     if family == "skellam":
         return Skellam(parameters.positive("variance"))

@@ -18,12 +18,19 @@ in [-D, 0], so |t - t'| <= D. General: |t - t'| <= 2D. Average over the other no
 Hazards. Exponential: f/S = 1/b on z >= 0. Laplace: 1/b for z >= 0; for z < 0, f/S = (e^{z/b}/2b) / (1 - e^{z/b}/2) <= 1/b because e^{z/b} <= 1.
 Gumbel, with u = e^{-z/b}: f/S = (1/b) u / (e^u - 1) <= 1/b because e^u >= 1 + u. ∎
 
+Gaussian noise of variance v and K candidates (``candidates``): the index depends on differences of noisy scores only, so it is a post-processing of the noisy
+scores projected orthogonally to (1, ..., 1), where noise is N(0, v) and the change is d minus its mean. Its square is largest at the corners of the box of d: with
+m of K coordinates at the upper end of a range R, m (K - m) / K R^2, at most floor(K^2/4)/K R^2. So mu^2 = floor(K^2/4) R^2 / (K v) with R = 2D (general) or D
+(monotone), and (1 - 1/K) D^2 / v for one coordinate. For K = 2 it is attained: the index is a threshold test on the difference. ∎
+
 Source: Dwork and Roth 2014, Claim 3.9 (monotone counts); Ding et al. 2021 (exponential). The claim with D/b is false in general adjacency.
 For Gumbel noise the release is the exponential mechanism, whose log-ratios lie in an interval of length
 epsilon; then it is (epsilon^2/8)-zCDP (Cesar and Rogers 2021, Lemma 3.4).
 """
 
 from __future__ import annotations
+
+from fractions import Fraction
 
 from dpaudit.certificates.rules.sensitivity import sensitivity
 from dpaudit.certificates.terms import Guarantee, Parameters, Setting, rule
@@ -36,8 +43,13 @@ RANGES = ("one_coordinate", "monotone", "general")
 
 @rule("noisy-max")
 def _noisy_max(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
-    noise = parameters.choice("noise", NOISES)
+    noise = parameters.choice("noise", (*NOISES, "gaussian"))
     moved = parameters.choice("range", RANGES)
     factor = 2 if moved == "general" else 1
-    epsilon = factor * sensitivity(parameters, "sensitivity", setting) / parameters.positive("scale")
+    width = factor * sensitivity(parameters, "sensitivity", setting)
+    if noise == "gaussian":
+        count = parameters.integer("candidates", low=1, high=10**12)
+        spread = Fraction(count - 1 if moved == "one_coordinate" else count**2 // 4, count)
+        return Guarantee(gdp_squared=spread * width**2 / parameters.positive("variance"))
+    epsilon = width / parameters.positive("scale")
     return Guarantee(pure=epsilon, rho=epsilon**2 / 8 if noise == "gumbel" else None)
