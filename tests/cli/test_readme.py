@@ -16,9 +16,22 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
+SUITES = (ROOT / "docs" / "suites.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str, text: str = README) -> list[str]:
     """The fenced blocks of one language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_the_function_example_prints_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """The README's check of one's own function gives the verdict, the bound and the number of runs shown."""
+    [example] = blocks("python")
+    exec(compile(example, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    shown = [line[4:] for line in README.splitlines() if re.match(r"    (REFUTED|  epsilon)", line)]
+    assert len(shown) == 2
+    assert printed.startswith("\n".join(shown))
 
 
 def test_there_are_two_commands_and_ci_runs_the_second() -> None:
@@ -36,14 +49,16 @@ def test_there_are_two_commands_and_ci_runs_the_second() -> None:
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
 
 
-def test_the_example_gives_the_output_that_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_suite_example_gives_the_output_that_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The example's rows, verdicts and bounds come out as printed, apart from the times."""
-    [example] = blocks("python")
+    [example] = blocks("python", SUITES)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "audits").mkdir()
     (tmp_path / "audits" / "mine.py").write_text(example, encoding="utf-8")
     result = invoke("run", "audits/mine.py", "--jobs", 1)
-    shown = [line[4:] for line in README.splitlines() if re.match(r"    ([✓✗]|    expected)", line)]
+    shown = [line[4:] for line in SUITES.splitlines() if re.match(r"    ([✓✗]|    expected)", line)]
     assert len(shown) == 3
     for line in shown:
         assert line in result.stdout
