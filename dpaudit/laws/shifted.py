@@ -305,19 +305,20 @@ def _sum_error(a: Any, b: Any, total: Any) -> Any:
 
 
 def _nudge(x: Floats, offset: Floats, difference: Floats) -> NDArray[Any]:
-    """The rounded difference, moved to the next float towards the true one where it is not exact.
+    """The rounded difference; where it rounded onto an integer, the next float towards the true one.
 
     Below 2^52 the neighbours of an integer are no integers: an outcome off the lattice stays off, on its own
-    side.
+    side. A difference that rounded to another float has the floor of the true one already, since integers are
+    floats.
     """
     with np.errstate(
         invalid="ignore"
     ):  # infinite outcomes: their error is not a number, and they stay infinite
         error = _sum_error(x, -offset, difference)
-        inexact = (error != 0) & (np.abs(difference) < _ALL_INTEGERS)
-    if not inexact.any():
+        moved = (error != 0) & (np.floor(difference) == difference) & (np.abs(difference) < _ALL_INTEGERS)
+    if not moved.any():
         return difference
-    return np.where(inexact, np.nextafter(difference, np.where(error > 0, np.inf, -np.inf)), difference)
+    return np.where(moved, np.nextafter(difference, np.where(error > 0, np.inf, -np.inf)), difference)
 
 
 def _exact_sum(first: Offset, second: Offset) -> Offset | None:

@@ -186,6 +186,12 @@ def test_choose_settles_a_tie_of_62_bits_with_more_bits() -> None:
     assert choose(_Script([third - 1]), thresholds, (1,)).item() == 0
     assert choose(_Script([third + 1]), thresholds, (1,)).item() == 1
 
+    def two(bits: int) -> list[int]:
+        return [(1 << bits) // 3, (2 << bits) // 3]
+
+    assert choose(_Script([third, third - 1]), two, (1,)).item() == 0  # a tie with the first of several
+    assert choose(_Script([two(62)[1], 0]), two, (1,)).item() == 1
+
 
 def test_choose_handles_certain_and_impossible_outcomes() -> None:
     """Thresholds 0 and 1 mean that an outcome never, or always, comes."""

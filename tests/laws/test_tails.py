@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.ball import exceeds, precision
+from dpaudit.ball import ball, exceeds, precision
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.laws import (
     Binomial,
@@ -25,6 +25,8 @@ from dpaudit.laws import (
     Polya,
     Skellam,
 )
+from dpaudit.laws.discrete_gaussian import theta
+from dpaudit.laws.tails import SymmetricLattice
 from tests.laws.catalogue import CASES, CONTINUOUS_CASES, INTEGER_CASES, Case, inside, name, real
 
 
@@ -60,9 +62,9 @@ def test_cdf_and_sf_of_integer_laws_are_the_sums_of_the_density(case: Case) -> N
         assert float(case.law.sf(k)) == pytest.approx(float(right), rel=1e-12, abs=1e-300)
         with precision(100):
             balls = case.law.cdf_ball(k), case.law.sf_ball(k)
-        for ball, value in zip(balls, (left, right), strict=True):
-            assert abs(float(ball.mid()) - value) < mp.mpf(10) ** -15 * value + mp.mpf(10) ** -60
-            assert value == 0 or _nearly_inside(value, ball)
+        for found, value in zip(balls, (left, right), strict=True):
+            assert abs(float(found.mid()) - value) < mp.mpf(10) ** -15 * value + mp.mpf(10) ** -60
+            assert value == 0 or _nearly_inside(value, found)
 
 
 def _nearly_inside(value: mp.mpf, ball: object) -> bool:
@@ -106,6 +108,8 @@ def test_cdf_balls_of_densities_agree_with_floats(case: Case) -> None:
         (Binomial(trials=10**6, p="1/2"), 518400, True),
         (Binomial(trials=10**6, p="1/2"), 481500, False),
         (Binomial(trials=1000, p="99/100"), 780, False),
+        (Binomial(trials=10**6, p="1/10"), 91500, False),
+        (Binomial(trials=10**6, p="9/10"), 908500, True),
     ],
     ids=repr,
 )
@@ -258,3 +262,36 @@ def test_log_mgf_is_infinite_from_the_pole_on() -> None:
         assert exceeds(
             Laplace(scale=3).log_mgf_ball(Laplace(scale=1).cdf_ball(0)), 10**9
         )  # t = 1/2 as a ball
+
+
+@pytest.mark.parametrize("law", [DiscreteGaussian(sigma2=9), Skellam(variance=9)], ids=repr)
+@pytest.mark.parametrize("stop", [2, 5, 12])
+def test_a_sum_cut_too_early_is_wide_but_still_true(
+    law: SymmetricLattice, stop: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the tail sum stopped after a few terms the ball is wide, and contains the well-summed value all
+    the same.
+    """
+    with precision(100):
+        good = law.sf_ball(3)
+        monkeypatch.setattr(SymmetricLattice, "_reach", lambda self, k, *, bits: k + stop)
+        early = law.sf_ball(3)
+    assert early.contains(good)
+    assert float(early.rad()) > 1e6 * float(good.rad())
+
+
+@pytest.mark.parametrize("rate", ["1/2", "3", "4", "10"])
+@pytest.mark.parametrize("centre", ["0", "1/3", "-5/2"])
+def test_a_theta_series_cut_too_early_is_wide_but_still_true(
+    rate: str, centre: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both forms of the theta series agree with a direct sum, and with one term only still contain it."""
+    exact = mp.fsum(mp.exp(-real(rate) * (k - real(centre)) ** 2) for k in range(-60, 61))
+    with precision(128):
+        arguments = ball(Fraction(rate)), ball(Fraction(centre))
+        good = theta(*arguments)
+        monkeypatch.setattr("dpaudit.laws.discrete_gaussian._terms", lambda rate: 1)
+        early = theta(*arguments)
+    assert inside(exact, good)
+    assert inside(exact, early)
+    assert good.rel_accuracy_bits() > 118 > early.rel_accuracy_bits()
