@@ -234,13 +234,24 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
 
 def _window_event_bound(witness: Witness, claim: Claim, view: View) -> Fraction:
     """A sequence of public decisions. Its body states the mechanism's epsilon: for another claim than that one the event says nothing."""
-    if not (isinstance(claim, PureDP) and claim.adjacency is Adjacency.REPLACE_ONE and claim.unit is Unit.EVENT and claim.model is Model.IDEAL):
-        raise CertificateError(f"a window event must be for a pure, replace-one, event-level claim on real laws, got {claim.in_words()}.")
+    if not (
+        isinstance(claim, PureDP)
+        and claim.adjacency is Adjacency.REPLACE_ONE
+        and claim.unit is Unit.EVENT
+        and claim.model is Model.IDEAL
+    ):
+        raise CertificateError(
+            f"a window event must be for a pure, replace-one, event-level claim on real laws, got {claim.in_words()}."
+        )
     if not view.sees(frozenset([PUBLIC])):
-        raise CertificateError(f"a window event is about public decisions, which the view ({view}) must see; write it for that view.")
+        raise CertificateError(
+            f"a window event is about public decisions, which the view ({view}) must see; write it for that view."
+        )
     stated = exact(witness.body["epsilon"], name="epsilon")
     if stated != exact(claim.epsilon):
-        raise CertificateError(f"the event's epsilon must be the claim's, {claim.epsilon}, got {stated}; write it for the claim.")
+        raise CertificateError(
+            f"the event's epsilon must be the claim's, {claim.epsilon}, got {stated}; write it for the claim."
+        )
     return window_event_bound(witness.body)
 
 
