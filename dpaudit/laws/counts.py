@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from flint import arb
+from flint import arb, arb_poly, ctx, fmpz_poly
 from numpy.typing import NDArray
 from scipy import special
 
@@ -22,14 +23,16 @@ from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.laws.base import BaseMeasure, Law, register
 from dpaudit.laws.convolution import grouped, read_groups
 from dpaudit.laws.scalar import Floats
+from dpaudit.laws.shared_level_ball import to_accuracy
 
 __all__ = ["CountVector"]
 
 # : Most count vectors of the smaller groups together, most of one group, and most pairs while they are
 # convolved.
 _VECTORS, _PAIRS = 2**18, 2**24
-#: The same in ball arithmetic, where each product is a Python call.
-_BALL_PAIRS = 2**20
+# : The same in ball arithmetic, where each product is a Python call; beyond it a polynomial of at most this
+# length takes over.
+_BALL_PAIRS, _DEGREE = 2**17, 2**20
 
 Vectors = NDArray[np.int64]
 
@@ -103,7 +106,10 @@ class CountVector(Law):
             (rows >= 0).all(axis=1) & (np.floor(rows) == rows).all(axis=1) & (rows.sum(axis=1) == self.users)
         )
         rows = np.where(possible[:, None], rows, 0).astype(np.int64)
-        vectors, logs = self._smaller_groups()
+        try:
+            vectors, logs = self._smaller_groups()
+        except NotTractableError:
+            return np.where(possible, self._by_polynomial(rows, possible), -np.inf).reshape(counts.shape[:-1])
         law, times = self.groups[-1]
         result = np.full(len(rows), -np.inf)
         step = max(1, _PAIRS // (4 * vectors.size))
@@ -115,23 +121,55 @@ class CountVector(Law):
 
     def _smaller_groups(self) -> tuple[Vectors, Floats]:
         """All count vectors of the users outside the largest group, with their log-probabilities."""
-        k = self.outcomes
+        k, smaller = self.outcomes, self.users - self.groups[-1][1]
+        if math.comb(smaller + k - 1, k - 1) > _VECTORS:
+            raise NotTractableError(self._too_many)
         vectors, logs = np.zeros((1, k), dtype=np.int64), np.zeros(1)
         for law, times in self.groups[:-1]:
             own = _compositions(times, k)
             own_logs = _log_multinomial(own, times, self._logs(law))
             own, own_logs = own[np.isfinite(own_logs)], own_logs[np.isfinite(own_logs)]
             if len(own) * len(vectors) * k > _PAIRS:
-                raise NotTractableError(
-                    f"counts of {self.users} users with {len(self.groups)} different laws on {k} symbols "
-                    f"have too many terms; use fewer distinct laws, or sample."
-                )
+                raise NotTractableError(self._too_many)
             sums = (vectors[:, None, :] + own).reshape(-1, k)
-            vectors, back = np.unique(sums, axis=0, return_inverse=True)
+            vectors, back = _distinct(sums, smaller + 1)
             pairs = (logs[:, None] + own_logs).ravel()
             logs = np.full(len(vectors), -np.inf)
-            np.logaddexp.at(logs, back.ravel(), pairs)
+            np.logaddexp.at(logs, back, pairs)
         return vectors, logs
+
+    def _by_polynomial(self, rows: Vectors, possible: NDArray[np.bool_]) -> Floats:
+        """Log-probabilities from the generating polynomial, for groups that are too many or too large to
+        pair.
+        """
+        kept, back = _distinct(rows, self.users + 1)
+        logs = np.full(len(kept), -np.inf)
+        for i in np.unique(back[possible]):
+            chance = self._coefficient(tuple(kept[i].tolist()))
+            logs[i] = float(chance.log()) if not chance.is_zero() else -np.inf
+        return np.asarray(logs[back])
+
+    def _coefficient(self, counts: tuple[int, ...]) -> Any:
+        """P(counts) as one coefficient of Π_users Σ_j p_j x_j, with x_j = X^{b^(j-1)}, b = users + 1
+        (Kronecker) and x_0 = 1.
+        """
+        base = self.users + 1
+        if base ** (self.outcomes - 1) > _DEGREE:
+            raise NotTractableError(self._too_many)
+        key = sum(c * base**j for j, c in enumerate(counts[1:]))
+        if any(law.logp_ball(j).exp().is_zero() for law, _ in self.groups for j in range(self.outcomes)):
+            # The coefficient may be exactly 0: decide that in integers.
+            support = _generating_support(self)
+            if support[key] == 0:
+                return arb(0)
+        return to_accuracy(lambda: _generating(self, int(ctx.prec))[key])
+
+    @property
+    def _too_many(self) -> str:
+        return (
+            f"counts of {self.users} users with {len(self.groups)} different laws on {self.outcomes} "
+            f"symbols have too many terms; use fewer distinct laws, or sample."
+        )
 
     def logp_ball(self, x: Any) -> Any:
         counts = np.asarray(x)
@@ -146,8 +184,12 @@ class CountVector(Law):
         ):
             return arb.neg_inf()
         table: dict[tuple[int, ...], Any] = {(0,) * self.outcomes: arb(1)}
-        for law, times in self.groups[:-1]:
-            table = self._convolve(table, law, times, target)
+        try:
+            for law, times in self.groups[:-1]:
+                table = self._convolve(table, law, times, target)
+        except NotTractableError:
+            chance = self._coefficient(target)
+            return arb.neg_inf() if chance.is_zero() else chance.log()
         law, times = self.groups[-1]
         chances = [law.logp_ball(j).exp() for j in range(self.outcomes)]
         total = arb(0)
@@ -206,6 +248,39 @@ class CountVector(Law):
         )
 
 
+@lru_cache(maxsize=4)
+def _generating(law: CountVector, bits: int) -> Any:
+    """Π over groups of (Σ_j p_j X^{b^(j-1)})^times in balls of ``bits`` bits (the key is part of the cache:
+    the context has it too).
+    """
+    product = arb_poly([1])
+    for part, times in law.groups:
+        product = (
+            product * arb_poly(_spread(law, [part.logp_ball(j).exp() for j in range(law.outcomes)])) ** times
+        )
+    return product
+
+
+@lru_cache(maxsize=4)
+def _generating_support(law: CountVector) -> Any:
+    """The same with 1 for every possible symbol: a coefficient is 0 iff the count vector is impossible."""
+    product = fmpz_poly([1])
+    for part, times in law.groups:
+        possible = [int(not part.logp_ball(j).exp().is_zero()) for j in range(law.outcomes)]
+        product = product * fmpz_poly(_spread(law, possible)) ** times
+    return product
+
+
+def _spread(law: CountVector, values: list[Any]) -> list[Any]:
+    """Symbol 0 at the constant term, symbol j at exponent b^(j-1)."""
+    base = law.users + 1
+    coefficients = [0] * (base ** max(law.outcomes - 2, 0) + 1)
+    coefficients[0] = values[0]
+    for j, value in enumerate(values[1:]):
+        coefficients[base**j] = value
+    return coefficients
+
+
 def _compositions(total: int, parts: int) -> Vectors:
     """All vectors of ``parts`` non-negative integers with the given sum, shape (C(total+parts-1, parts-1),
     parts).
@@ -226,6 +301,16 @@ def _compositions(total: int, parts: int) -> Vectors:
         left = np.repeat(left, repeats) - value
         prefixes = np.concatenate([prefixes, value[:, None]], axis=1)
     return np.concatenate([prefixes, left[:, None]], axis=1)
+
+
+def _distinct(rows: Vectors, base: int) -> tuple[Vectors, NDArray[np.intp]]:
+    """The distinct rows, whose entries are below ``base``, and which of them each row is."""
+    if base ** rows.shape[1] >= 2**62:
+        kept, back = np.unique(rows, axis=0, return_inverse=True)
+        return kept, back.ravel()
+    keys = rows @ base ** np.arange(rows.shape[1])
+    _, first, back = np.unique(keys, return_index=True, return_inverse=True)
+    return rows[first], back.ravel()
 
 
 def _log_multinomial(counts: NDArray[np.int64], total: int, logs: Floats) -> Floats:

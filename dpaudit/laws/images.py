@@ -86,7 +86,7 @@ class Sum(Image):
 
 @dataclass(frozen=True)
 class SumMod(Image):
-    """The sum of all outcomes in Z_m, elementwise: what secure aggregation shows. Outcomes must be integers."""
+    """The sum of all outcomes in Z_m, elementwise: what secure aggregation shows, of integers only."""
 
     modulus: int
     name: ClassVar[str] = "sum-mod"
@@ -124,7 +124,7 @@ class SumMod(Image):
 
 @dataclass(frozen=True)
 class Counts(Image):
-    """How many users said 0, 1, ..., ``outcomes`` - 1: a vector on a new last axis."""
+    """How often each symbol 0, ..., ``outcomes`` - 1 was said: a vector on a new last axis."""
 
     outcomes: int
     name: ClassVar[str] = "counts"
@@ -153,28 +153,39 @@ class Counts(Image):
 
 @dataclass(frozen=True)
 class Shuffle(Image):
-    """All messages in an order that says nothing: sorted. A message is a number (``row_ndim=0``) or a vector
-    (``row_ndim=1``).
+    """All messages in an order that says nothing: sorted, numbers as (..., n), vectors lexicographically as
+    (..., n, d).
 
-    The image of numbers has shape (..., n), that of vectors (..., n, d).
+    ``row_ndim`` is 0 if a message is a number, 1 if it is a vector. ``None`` takes the whole batch shape of a
+    user's law as the message; give a number when laws (or ``parts``) carry other axes before it, such as
+    replicates.
     """
 
-    row_ndim: int = 0
+    row_ndim: int | None = None
     name: ClassVar[str] = "shuffle"
 
     def __post_init__(self) -> None:
-        if isinstance(self.row_ndim, bool) or self.row_ndim not in (0, 1):
+        if isinstance(self.row_ndim, bool) or self.row_ndim not in (None, 0, 1):
             raise InvalidParameterError(
-                f"row_ndim must be 0 (numbers) or 1 (vectors), got {self.row_ndim!r}; flatten the messages."
+                f"row_ndim must be 0 (numbers), 1 (vectors) or None, got {self.row_ndim!r}; flatten the "
+                f"messages."
             )
 
     def apply(self, parts: Any) -> NDArray[Any]:
         array = _users_first(parts)
-        if array.ndim < 1 + self.row_ndim:
+        rows = self.row_ndim if self.row_ndim is not None else array.ndim - 1
+        if rows > 1 or array.ndim < 1 + rows:
             raise InvalidParameterError(
-                f"vector messages must have shape (n, ..., d), got {array.shape}; use Shuffle() for numbers."
+                f"messages must be numbers or vectors, got parts of shape {array.shape}; give row_ndim "
+                f"where other axes come first."
             )
-        return canonical_rows(np.moveaxis(array, 0, array.ndim - 1 - self.row_ndim), self.row_ndim)
+        return canonical_rows(np.moveaxis(array, 0, array.ndim - 1 - rows), rows)
+
+    def sample(
+        self, laws: Sequence[Law], rng: np.random.Generator, size: tuple[int, ...] = ()
+    ) -> NDArray[Any]:
+        rows = ShuffledMultiset(laws[:1], row_ndim=self.row_ndim).row_ndim
+        return Shuffle(row_ndim=rows).apply(np.stack([law.sample(rng, size) for law in _some(laws)]))
 
     def image_law(self, laws: Sequence[Law]) -> Law:
         return ShuffledMultiset(_some(laws), row_ndim=self.row_ndim)

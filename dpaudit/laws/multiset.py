@@ -50,17 +50,19 @@ class ShuffledMultiset(Law):
     Discrete messages: the probability of the multiset. Messages with a density: the density of the sorted
     rows with respect to Lebesgue measure on the sorted ones, that is the sum over all n! assignments; ties
     have probability 0. Outcomes that are not sorted have ``-inf``. Messages must be all discrete or all with
-    a density. The last ``row_ndim`` axes of a law's batch shape are the message, axes before them are
-    independent copies (replicates). ``NotTractableError`` beyond 12 different laws (more users are fine when
-    their laws repeat).
+    a density. ``row_ndim=None`` takes the whole batch shape as the message; otherwise the last ``row_ndim``
+    axes of a law's batch shape are the message, axes before them are independent copies (replicates).
+    ``NotTractableError`` beyond 12 different laws (more users are fine when their laws repeat).
     """
 
     groups: tuple[tuple[Law, int], ...]
     row_ndim: int
     base_measure: ClassVar[BaseMeasure]
 
-    def __init__(self, laws: Sequence[Law], *, row_ndim: int = 0) -> None:
-        self._keep(grouped(laws), row_ndim)
+    def __init__(self, laws: Sequence[Law], *, row_ndim: int | None = None) -> None:
+        self._keep(
+            grouped(laws), len(laws[0].batch_shape) if row_ndim is None and len(laws) else row_ndim or 0
+        )
 
     def _keep(self, groups: tuple[tuple[Law, int], ...], row_ndim: int) -> None:
         if row_ndim not in (0, 1):

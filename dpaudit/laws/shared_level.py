@@ -77,7 +77,13 @@ def log_level_integral(level: Law, noise: Law, positions: Any, above: Any) -> Fl
         return np.zeros(leading)
     flat, flat_sides = places.reshape(entries, count), sides.reshape(entries, count)
     route = _trapezoid if isinstance(level, Gaussian) else _panels
-    return route(level, noise, flat, flat_sides).reshape(leading)
+    # The order of the variables does not matter: entries that agree up to order (replicates of one history)
+    # are computed once.
+    order = np.lexsort((flat, flat_sides), axis=-1)
+    flat, flat_sides = np.take_along_axis(flat, order, axis=1), np.take_along_axis(flat_sides, order, axis=1)
+    keys = np.concatenate([flat, flat_sides], axis=1)
+    _, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return route(level, noise, flat[first], flat_sides[first])[back.ravel()].reshape(leading)
 
 
 def log_side(noise: Law, x: Floats, above: NDArray[np.bool_]) -> Floats:
@@ -105,9 +111,8 @@ def log_between(law: Law, low: Any, high: Any) -> Floats:
         low, high = np.maximum(low, 0), np.maximum(high, 0)
     empty = high <= low
     low, high = np.where(empty, 0.0, low), np.where(empty, 1.0, high)
-    right = (
-        low >= 0
-    )  # use the tails on the side where the interval lies: P(X > low) - P(X > high), or P(X <= high) - P(X <= low)
+    # Use the tails on the interval's own side: P(X > low) - P(X > high), or P(X <= high) - P(X <= low).
+    right = low >= 0
     near, far = np.where(right, low, high), np.where(right, high, low)
     log_near, log_far = log_side(law, near, right), log_side(law, far, right)
     if isinstance(law, Gaussian):
@@ -185,14 +190,16 @@ def _panel_edges(level: Law, noise: Law, places: Floats) -> tuple[NDArray[np.int
     kinks = np.sort(np.concatenate([places, np.zeros((entries, 1))], axis=1), axis=1)
     bounds = np.concatenate([kinks[:, :1] - reach, kinks, kinks[:, -1:] + reach], axis=1)
     low, high = bounds[:, :-1], bounds[:, 1:]
-    half = (high - low) / 2
-    doublings = max(1, math.ceil(math.log2(max(float(half.max()) / first, 2.0))) + 1)
+    # How far panels double from the left and from the right end of an interval: to its middle, or all the way
+    # from the only kink.
+    from_low, from_high = (high - low) / 2, (high - low) / 2
+    from_low[:, 0], from_high[:, 0] = 0, (high - low)[:, 0]
+    from_low[:, -1], from_high[:, -1] = (high - low)[:, -1], 0
+    longest = max(float(from_low.max()), float(from_high.max()))
+    doublings = max(1, math.ceil(math.log2(max(longest / first, 2.0))) + 1)
     offsets = np.concatenate([[0.0], first * 2.0 ** np.arange(doublings)])
-    from_end = np.minimum(
-        offsets, half[:, :, None]
-    )  # (entries, intervals, edges), the last one is the middle
-    up = low[:, :, None] + from_end
-    down = high[:, :, None] - from_end[:, :, ::-1]
+    up = low[:, :, None] + np.minimum(offsets, from_low[:, :, None])  # (entries, intervals, edges)
+    down = high[:, :, None] - np.minimum(offsets[::-1], from_high[:, :, None])
     starts = np.concatenate([up[:, :, :-1], down[:, :, :-1]], axis=2)
     ends = np.concatenate([up[:, :, 1:], down[:, :, 1:]], axis=2)
     owner = np.broadcast_to(np.arange(entries)[:, None, None], starts.shape)

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import acb, arb, arb_poly, ctx
+from flint import acb, arb, arb_poly, ctx, fmpq
 
 from dpaudit.ball import MAX_PRECISION, ball, enclose
 from dpaudit.laws.base import Law
@@ -76,7 +76,7 @@ class _Branch:
     """
 
     constant: int
-    coefficient: Fraction
+    coefficient: fmpq
     sign: int = 0
 
 
@@ -84,29 +84,31 @@ class _Branch:
 class _Factor:
     """One factor of the integrand: its centre, its rate, and its form left and right of the centre."""
 
-    at: Fraction
-    rate: Fraction
+    at: fmpq
+    rate: fmpq
     left: _Branch
     right: _Branch
 
 
+def _quotient(number: Fraction) -> fmpq:
+    """The same exact number with arithmetic in C: pieces times factors is many small operations."""
+    return fmpq(number.numerator, number.denominator)
+
+
 def _density(level: Law) -> _Factor:
     assert isinstance(level, Laplace | Exponential)
-    rate = 1 / level.scale
+    rate = 1 / _quotient(level.scale)
     if isinstance(level, Exponential):
-        return _Factor(Fraction(0), rate, _Branch(0, Fraction(0)), _Branch(0, rate, -1))
-    return _Factor(Fraction(0), rate, _Branch(0, rate / 2, 1), _Branch(0, rate / 2, -1))
+        return _Factor(fmpq(0), rate, _Branch(0, fmpq(0)), _Branch(0, rate, -1))
+    return _Factor(fmpq(0), rate, _Branch(0, rate / 2, 1), _Branch(0, rate / 2, -1))
 
 
-def _side(noise: Law, at: Fraction, above: bool) -> _Factor:
+def _side(noise: Law, at: fmpq, above: bool) -> _Factor:
     assert isinstance(noise, Laplace | Exponential)
-    half, one, rate = Fraction(1, 2), Fraction(1), 1 / noise.scale
+    zero, half, one, rate = fmpq(0), fmpq(1, 2), fmpq(1), 1 / _quotient(noise.scale)
     if isinstance(noise, Exponential):  # F = 0 | 1 - e^{-(z-at)/b},  1 - F = 1 | e^{-(z-at)/b}
-        forms = (
-            (_Branch(1, 0 * one), _Branch(0, one, -1))
-            if above
-            else (_Branch(0, 0 * one), _Branch(1, -one, -1))
-        )
+        flat = (_Branch(1, zero), _Branch(0, one, -1)), (_Branch(0, zero), _Branch(1, -one, -1))
+        forms = flat[0] if above else flat[1]
     elif above:  # 1 - F = 1 - e^{(z-at)/b}/2 | e^{-(z-at)/b}/2
         forms = (_Branch(1, -half, 1), _Branch(0, half, -1))
     else:  # F = e^{(z-at)/b}/2 | 1 - e^{-(z-at)/b}/2
@@ -117,17 +119,17 @@ def _side(noise: Law, at: Fraction, above: bool) -> _Factor:
 def _piecewise_integral(level: Law, noise: Law, below: Sequence[Fraction], above: Sequence[Fraction]) -> Any:
     factors = [
         _density(level),
-        *(_side(noise, d, False) for d in below),
-        *(_side(noise, d, True) for d in above),
+        *(_side(noise, _quotient(d), False) for d in below),
+        *(_side(noise, _quotient(d), True) for d in above),
     ]
-    kinks: list[Fraction | None] = [None, *sorted({factor.at for factor in factors}), None]
+    kinks: list[fmpq | None] = [None, *sorted({factor.at for factor in factors}), None]
     total = arb(0)
     for low, high in itertools.pairwise(kinks):
         total += _piece(factors, low, high)
     return total
 
 
-def _piece(factors: Sequence[_Factor], low: Fraction | None, high: Fraction | None) -> Any:
+def _piece(factors: Sequence[_Factor], low: fmpq | None, high: fmpq | None) -> Any:
     """The integral from ``low`` to ``high``, between which no factor has a kink (``None`` is an infinite
     end).
 
@@ -135,8 +137,8 @@ def _piece(factors: Sequence[_Factor], low: Fraction | None, high: Fraction | No
     most 1: integrand = C e^{-p(z-low)} e^{q(z-high)} A(e^{-r(z-low)}) B(e^{r(z-high)}) with polynomials A and
     B and the noise's rate r.
     """
-    weight, falling, growing = arb(1), Fraction(0), Fraction(0)
-    poly_low, poly_high, rate = arb_poly([1]), arb_poly([1]), Fraction(0)
+    weight, falling, growing = arb(1), fmpq(0), fmpq(0)
+    poly_low, poly_high, rate = arb_poly([1]), arb_poly([1]), fmpq(0)
     for factor in factors:
         branch = factor.right if low is not None and factor.at <= low else factor.left
         if branch.coefficient == 0:
@@ -145,7 +147,7 @@ def _piece(factors: Sequence[_Factor], low: Fraction | None, high: Fraction | No
             continue
         anchor = low if branch.sign < 0 else high
         assert anchor is not None  # a falling branch lies right of its centre, a growing one left of it
-        scaled = ball(branch.coefficient) * ball(branch.sign * factor.rate * (anchor - factor.at)).exp()
+        scaled = arb(branch.coefficient) * arb(branch.sign * factor.rate * (anchor - factor.at)).exp()
         if branch.constant == 0:
             weight *= scaled
             falling, growing = (
@@ -164,18 +166,18 @@ def _piece(factors: Sequence[_Factor], low: Fraction | None, high: Fraction | No
     return weight * total
 
 
-def _exponential_piece(p: Fraction, q: Fraction, low: Fraction | None, high: Fraction | None) -> Any:
+def _exponential_piece(p: fmpq, q: fmpq, low: fmpq | None, high: fmpq | None) -> Any:
     """∫ e^{-p(z-low)} e^{q(z-high)} dz = (e^{-qw} - e^{-pw}) / (p - q) with w = high - low, without the
     cancellation.
     """
     if low is None:
-        return 1 / ball(q)
+        return 1 / arb(q)
     if high is None:
-        return 1 / ball(p)
+        return 1 / arb(p)
     width = high - low
     slower, gap = min(p, q), abs(p - q)
-    scale = ball(-slower * width).exp()
-    return scale * ball(width) if gap == 0 else scale * -ball(-gap * width).expm1() / ball(gap)
+    scale = arb(-slower * width).exp()
+    return scale * arb(width) if gap == 0 else scale * -arb(-gap * width).expm1() / arb(gap)
 
 
 # Gaussian laws
