@@ -218,7 +218,7 @@ def shuffled(local: Proof, *, users: int, analysis: str = "clones-2021") -> Proo
 
 
 def shuffled_response(*, users: int, local: ExactLike) -> Proof:
-    """Shuffled randomised response of one bit with ``local`` epsilon: exact delta at ``users`` users (2000 at most)."""
+    """Shuffled randomised response of one bit with ``local`` epsilon: exact delta at ``users`` users (1000 at most)."""
     return accepted("shuffled-response", {"users": str(users), "local": _text(local, "local")})
 
 

@@ -25,7 +25,7 @@ from flint import arb, arb_poly, ctx
 from dpaudit.ball import ball
 from dpaudit.errors import InvalidParameterError
 
-__all__ = ["Binomial", "DiscreteGaussianSum", "LogConcave", "Reflected", "Skellam", "bulk", "tail_below"]
+__all__ = ["Binomial", "DiscreteGaussianSum", "LogConcave", "Reflected", "Skellam", "bulk", "survival", "tail_below"]
 
 #: Longest run of masses that is computed at once: bounds memory and time for untrusted parameters.
 MAX_RUN = 4_000_000
@@ -74,6 +74,18 @@ def tail_below(law: LogConcave, k: int) -> Any | None:
     edge, inner = law.mass(k), law.mass(k + 1)
     ratio = edge / inner
     return arb(0).union(edge * ratio / (1 - ratio)) if ratio < 1 else None
+
+
+def survival(law: LogConcave, k: int) -> Any:
+    """P(X >= k), with a small relative radius."""
+    width, mirror = 64, Reflected(law)
+    while True:
+        end = k + width if law.last is None else min(k + width, law.last)
+        tail = tail_below(mirror, -end)
+        total = sum(law.masses(k, end), arb(0)) if k <= end else arb(0)
+        if tail is not None and tail <= total * arb(2) ** (-ctx.prec):
+            return total + tail
+        width *= 2
 
 
 def bulk(law: LogConcave, bits: int) -> tuple[int, int, Any, Any]:

@@ -30,14 +30,14 @@ from flint import arb, arb_poly, ctx
 
 from dpaudit.ball import ball, enclose
 from dpaudit.certificates.divergence import positive_part
-from dpaudit.certificates.lattice import Binomial, LogConcave, bulk
+from dpaudit.certificates.lattice import Binomial, LogConcave, bulk, survival
 from dpaudit.errors import InvalidParameterError
 
 __all__ = ["clones_delta", "exact_response_delta"]
 
 MAX_USERS = 10**12
 MAX_RANGE = 3_000_000
-MAX_EXACT_USERS = 2000
+MAX_EXACT_USERS = 1000
 
 
 def clones_delta(*, users: int, local: Fraction, epsilon: Fraction) -> Any:
@@ -100,23 +100,23 @@ def _gaps(low: int, high: int, share: Any, alpha: Any, beta: Any) -> Iterator[An
     """h_c for c = low, ..., high, moving along with t, the first a > (c + 1) share."""
     c, t = low, _first_above(share * (low + 1))
     mass = Binomial(c, Fraction(1, 2)).mass(t)  # b_c(t)
-    survival = sum(Binomial(c, Fraction(1, 2)).masses(t, c), arb(0)) if t <= c else arb(0)  # S_c(t)
+    above = survival(Binomial(c, Fraction(1, 2)), t)  # S_c(t)
     while True:
-        yield _gap(c, t, mass, survival, share, alpha, beta)
+        yield _gap(c, t, mass, above, share, alpha, beta)
         if c == high:
             return
         # c -> c + 1 at the same t: S_{c+1}(t) = S_c(t) + b_c(t - 1) / 2
         before = _left(mass, c, t)
-        survival, mass = survival + before / 2, (before + mass) / 2
+        above, mass = above + before / 2, (before + mass) / 2
         c += 1
         if _first_above(share * (c + 1)) > t:
-            survival, mass = survival - mass, _right(mass, c, t)
+            above, mass = above - mass, _right(mass, c, t)
             t += 1
 
 
-def _gap(c: int, t: int, mass: Any, survival: Any, share: Any, alpha: Any, beta: Any) -> Any:
+def _gap(c: int, t: int, mass: Any, above: Any, share: Any, alpha: Any, beta: Any) -> Any:
     before = _left(mass, c, t)  # b_c(t - 1)
-    value = alpha * (survival + before) - beta * survival
+    value = alpha * (above + before) - beta * above
     # The half-line starts at t. If the ball leaves open whether t or t - 1 belongs to it, either term is enclosed with its sign open (F7).
     limit = share * (c + 1)
     if not limit < t:
@@ -163,8 +163,31 @@ def _exact_response(users: int, local: Fraction, epsilon: Fraction) -> Any:
     for k in range(users):
         sums = (ones**k * zeros ** (users - 1 - k)).coeffs()
         sums += [arb(0)] * (users - len(sums))
-        value = positive_part(-beta * sums[0]) + positive_part(alpha * sums[-1])
-        for x in range(1, users):
-            value += positive_part(alpha * sums[x - 1] - beta * sums[x])
-        worst = worst.max(value)
+        worst = worst.max(_upper_half_line([arb(0), *sums, arb(0)], alpha, beta))
     return worst
+
+
+def _upper_half_line(sums: list[Any], alpha: Any, beta: Any) -> Any:
+    """Sum over x of (alpha s(x - 1) - beta s(x))_+ for a log-concave s, ``sums[x + 1]`` = s(x): s(x - 1)/s(x) rises, so the positive
+    terms are those from some x on. What is not decided around it is enclosed (F7).
+    """
+
+    def gap(x: int) -> Any:
+        return alpha * sums[x] - beta * sums[x + 1]
+
+    low, high = (
+        -1,
+        len(sums) - 1,
+    )  # gap <= 0 at low and gap >= 0 at high would hold beyond the ends, where s vanishes
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if gap(middle).mid() > 0 else (middle, high)
+    value = arb(0)
+    while low >= 0 and not gap(low) <= 0:
+        value += positive_part(gap(low))
+        low -= 1
+    while high < len(sums) - 1 and not gap(high) >= 0:
+        value += positive_part(gap(high))
+        high += 1
+    # sum of the gaps from high on
+    return value + alpha * sum(sums[high:], arb(0)) - beta * sum(sums[high + 1 :], arb(0))
