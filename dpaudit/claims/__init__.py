@@ -1,0 +1,57 @@
+"""Claims: what somebody says about a mechanism, as frozen values with exact parameters.
+
+A privacy claim carries everything that its truth depends on: adjacency, domain of a record, unit, view,
+adversary, turnout and model. ``quantity`` is what the claim bounds, in its own unit (epsilon for a DP claim),
+and ``bound`` the claimed value.
+"""
+
+from dpaudit.claims.base import Adjacency, Adversary, Claim, Model, Unit, claim_from_json
+from dpaudit.claims.privacy import (
+    Accounting,
+    ApproxDP,
+    GaussianDP,
+    PrivacyClaim,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from dpaudit.claims.statements import (
+    ErrorRate,
+    LowerBound,
+    MessageSize,
+    Ordering,
+    RegretBound,
+    RegretRate,
+    SameDistribution,
+    Statement,
+    SubExponential,
+    SubGaussian,
+    TailBound,
+)
+
+__all__ = [
+    "Accounting",
+    "Adjacency",
+    "Adversary",
+    "ApproxDP",
+    "Claim",
+    "ErrorRate",
+    "GaussianDP",
+    "LowerBound",
+    "MessageSize",
+    "Model",
+    "Ordering",
+    "PrivacyClaim",
+    "PureDP",
+    "RegretBound",
+    "RegretRate",
+    "RenyiDP",
+    "SameDistribution",
+    "Statement",
+    "SubExponential",
+    "SubGaussian",
+    "TailBound",
+    "Unit",
+    "ZeroConcentratedDP",
+    "claim_from_json",
+]

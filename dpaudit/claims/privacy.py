@@ -1,0 +1,169 @@
+"""Privacy claims: pure, approximate, Rényi, zero-concentrated, Gaussian DP; the accounting of a proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+from dpaudit.claims.base import Adjacency, Adversary, Claim, Model, Unit
+from dpaudit.errors import InvalidParameterError
+from dpaudit.exact import ExactLike, exact, positive, probability
+from dpaudit.views import PUBLIC, View
+
+__all__ = ["Accounting", "ApproxDP", "GaussianDP", "PrivacyClaim", "PureDP", "RenyiDP", "ZeroConcentratedDP"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyClaim(Claim):
+    """What every privacy claim states besides its numbers.
+
+    ``domain`` describes one record in words, ``turnout`` the least share or number of users who take part.
+    """
+
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    domain: str = "a real number in [0, 1]"
+    unit: Unit = Unit.EVENT
+    view: View = field(default_factory=lambda: View.of(PUBLIC))
+    adversary: Adversary = Adversary.OBLIVIOUS
+    turnout: str = "everybody"
+    model: Model = Model.IDEAL
+
+    def _context(self) -> str:
+        return f"when one {self.unit.value} changes ({self.adjacency.value}), in the view of {self.view}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureDP(PrivacyClaim):
+    """epsilon-DP: P(M(D) in S) <= e^epsilon P(M(D') in S) for all neighbours and all events. ``epsilon`` >
+    0."""
+
+    type: ClassVar[str] = "pure-dp"
+    quantity: ClassVar[str] = "epsilon"
+    epsilon: ExactLike
+
+    def __post_init__(self) -> None:
+        self._set("epsilon", positive(self.epsilon, name="epsilon"))
+
+    @property
+    def bound(self) -> Fraction:
+        return exact(self.epsilon)
+
+    def in_words(self) -> str:
+        return f"ε = {self.epsilon} pure differential privacy {self._context()}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproxDP(PrivacyClaim):
+    """(epsilon, delta)-DP. ``epsilon`` >= 0, ``delta`` in [0, 1]. The bounded quantity is delta at this
+    epsilon."""
+
+    type: ClassVar[str] = "approx-dp"
+    quantity: ClassVar[str] = "delta"
+    epsilon: ExactLike
+    delta: ExactLike
+
+    def __post_init__(self) -> None:
+        epsilon = exact(self.epsilon, name="epsilon")
+        if epsilon < 0:
+            raise InvalidParameterError(
+                f"epsilon must be 0 or more, got {epsilon}; pass a non-negative number."
+            )
+        self._set("epsilon", epsilon)
+        self._set("delta", probability(self.delta, name="delta"))
+
+    @property
+    def bound(self) -> Fraction:
+        return exact(self.delta)
+
+    def in_words(self) -> str:
+        return (
+            f"(ε = {self.epsilon}, δ = {float(exact(self.delta)):g}) differential privacy {self._context()}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenyiDP(PrivacyClaim):
+    """(order, epsilon)-Renyi DP: the Renyi divergence of order ``order`` > 1 is at most ``epsilon`` > 0."""
+
+    type: ClassVar[str] = "renyi-dp"
+    quantity: ClassVar[str] = "renyi epsilon"
+    order: ExactLike
+    epsilon: ExactLike
+
+    def __post_init__(self) -> None:
+        order = exact(self.order, name="order")
+        if order <= 1:
+            raise InvalidParameterError(
+                f"order must be greater than 1, got {order}; use PureDP for the limit."
+            )
+        self._set("order", order)
+        self._set("epsilon", positive(self.epsilon, name="epsilon"))
+
+    @property
+    def bound(self) -> Fraction:
+        return exact(self.epsilon)
+
+    def in_words(self) -> str:
+        return (
+            f"Rényi divergence of order {self.order} at most {float(exact(self.epsilon)):g} {self._context()}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZeroConcentratedDP(PrivacyClaim):
+    """rho-zCDP: the Renyi divergence of every order a > 1 is at most rho * a. ``rho`` > 0."""
+
+    type: ClassVar[str] = "zcdp"
+    quantity: ClassVar[str] = "rho"
+    rho: ExactLike
+
+    def __post_init__(self) -> None:
+        self._set("rho", positive(self.rho, name="rho"))
+
+    @property
+    def bound(self) -> Fraction:
+        return exact(self.rho)
+
+    def in_words(self) -> str:
+        return f"ρ = {float(exact(self.rho)):g} zero-concentrated differential privacy {self._context()}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianDP(PrivacyClaim):
+    """mu-GDP: no easier to tell apart than N(0, 1) and N(mu, 1). ``mu`` > 0."""
+
+    type: ClassVar[str] = "gdp"
+    quantity: ClassVar[str] = "mu"
+    mu: ExactLike
+
+    def __post_init__(self) -> None:
+        self._set("mu", positive(self.mu, name="mu"))
+
+    @property
+    def bound(self) -> Fraction:
+        return exact(self.mu)
+
+    def in_words(self) -> str:
+        return f"μ = {float(exact(self.mu)):g} Gaussian differential privacy {self._context()}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accounting(Claim):
+    """The proof's own accounting: the releases that one record can touch cost at most ``epsilon`` in
+    total."""
+
+    type: ClassVar[str] = "accounting"
+    quantity: ClassVar[str] = "epsilon"
+    epsilon: ExactLike
+    declared: str
+
+    def __post_init__(self) -> None:
+        self._set("epsilon", positive(self.epsilon, name="epsilon"))
+
+    @property
+    def bound(self) -> Fraction:
+        return exact(self.epsilon)
+
+    def in_words(self) -> str:
+        return f"one record costs at most ε = {self.epsilon} over all releases; declared: {self.declared}"
