@@ -238,7 +238,7 @@ def test_log_mgf_ball_encloses_the_sum(case: Case) -> None:
         (Exponential(scale="1/2"), lambda x: 2 * mp.exp(-2 * x) if x >= 0 else mp.mpf(0), "3/2"),
         (Gumbel(scale=1), lambda x: mp.exp(-x - mp.exp(-x)), "1/4"),
     ],
-    ids=repr,
+    ids=["laplace", "gaussian", "exponential", "gumbel"],
 )
 def test_log_mgf_ball_of_densities_agrees_with_quadrature(law: Law, density: object, t: str) -> None:
     """log E exp(tX) as a ball agrees with quadrature."""
