@@ -34,6 +34,9 @@ _WORD = 1 << DIGIT_BITS
 #: A geometric count above this has probability e^-512: with a bound below 2^53, products stay inside int64.
 _ROOM = 512
 
+#: Up to this many rows the price of a round is that of its numpy calls, not that of its random numbers.
+_FEW = 64
+
 
 def _uniform_below(rng: np.random.Generator, bound: int, count: int) -> Integers:
     """``count`` uniform integers in [0, bound), as int64 where ``bound`` lets them be."""
@@ -109,8 +112,11 @@ def _geometric_e(rng: np.random.Generator, count: int) -> NDArray[np.int64]:
     runs = np.zeros(count, dtype=np.int64)
     active = np.arange(count)
     while active.size:
-        active = active[_exp_minus_one(rng, active.size)]
-        runs[active] += 1
+        width = 6 if active.size <= _FEW else 1  # for few rows, spare coins cost less than another round
+        coins = _exp_minus_one(rng, active.size * width).reshape(active.size, width)
+        unbroken = coins.all(axis=1)
+        runs[active] += np.where(unbroken, width, np.argmin(coins, axis=1))
+        active = active[unbroken]
     return runs
 
 

@@ -33,6 +33,9 @@ _FAR = 2.0**53
 #: From this size on, log-densities of a narrow range are looked up instead of computed one by one.
 _LOOKUP_SIZE = 4096
 
+#: Up to this many levels, an inverse cdf is found level by level.
+_FEW_LEVELS = 64
+
 
 class LatticeLaw(ScalarLaw):
     """A law on the integers. A subclass gives the density and both tails, in floats and in balls.
@@ -137,11 +140,22 @@ class LatticeLaw(ScalarLaw):
 
     def _lower_quantile(self, q: Floats) -> Floats:
         """Smallest k with P(X <= k) >= q."""
-        return self._first(lambda k: self._below(k) >= q, q.shape)
+        return self._quantiles(self._below, q)
 
     def _upper_quantile(self, q: Floats) -> Floats:
         """Smallest k with P(X > k) <= q."""
-        return self._first(lambda k: self._above(k) <= q, q.shape)
+        return self._quantiles(lambda k: -self._above(k), -q)
+
+    def _quantiles(self, rising: Callable[[Floats], Floats], level: Floats) -> Floats:
+        """Smallest k with rising(k) >= level: by bisection, or by one table for many levels."""
+        if level.size > _FEW_LEVELS:
+            ends = np.array([level.min(), level.max()])
+            low, high = self._first(lambda k: rising(k) >= ends, ends.shape).tolist()
+            if high - low < 4 * level.size:
+                window = np.arange(low, high + 1)
+                table = np.maximum.accumulate(rising(window))
+                return np.asarray(window[np.minimum(np.searchsorted(table, level), window.size - 1)])
+        return self._first(lambda k: rising(k) >= level, level.shape)
 
     def _first(self, holds: Callable[[Floats], NDArray[np.bool_]], shape: tuple[int, ...]) -> Floats:
         """The smallest integer of the support at which a monotone condition holds, elementwise, by

@@ -143,7 +143,8 @@ def test_discrete_gaussian_at_extreme_variances(sigma2: Fraction) -> None:
 
 
 @pytest.mark.parametrize(
-    ("top", "bottom"), [(0, 5), (1, 1), (2, 7), (1, 10**25), (13, 4), (10**30, 10**30 // 3)]
+    ("top", "bottom"),
+    [(0, 5), (1, 1), (2, 7), (1, 10**25), (13, 4), (10**30, 10**30 // 3), (2**122, 3 * 2**122)],
 )
 def test_bernoulli_exp_has_its_rate(top: int, bottom: int) -> None:
     """The coin of Algorithm 1 succeeds with probability exp(-top/bottom), by an exact binomial test."""
