@@ -163,7 +163,7 @@ def register(name: str) -> Callable[[L], L]:
 def law_from_json(data: dict[str, Any]) -> Law:
     """Read a law that ``to_json`` wrote. Raises ``InvalidParameterError`` for an unknown one."""
     kind = data.get("law") if isinstance(data, dict) else None
-    if kind not in _REGISTRY:
+    if not isinstance(kind, str) or kind not in _REGISTRY:
         raise InvalidParameterError(f"a law must be one of {sorted(_REGISTRY)}, got {kind!r}; re-create the file.")
     return _REGISTRY[kind].from_json(data)
 

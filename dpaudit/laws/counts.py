@@ -57,7 +57,7 @@ class CountVector(Law):
         self._keep(grouped(laws), outcomes)
 
     def _keep(self, groups: tuple[tuple[Law, int], ...], outcomes: int) -> None:
-        if isinstance(outcomes, bool) or int(outcomes) != outcomes or outcomes < 1:
+        if isinstance(outcomes, bool) or not isinstance(outcomes, int) or outcomes < 1:
             raise InvalidParameterError(
                 f"outcomes must be a whole number from 1 up, got {outcomes!r}; pass the size of the alphabet."
             )
@@ -177,12 +177,10 @@ class CountVector(Law):
             raise InvalidParameterError(
                 f"one outcome must have shape ({self.outcomes},), got {counts.shape}; pass one count vector."
             )
-        target = tuple(int(c) for c in counts.tolist())
-        if (
-            any(c != t or t < 0 for c, t in zip(counts.tolist(), target, strict=True))
-            or sum(target) != self.users
-        ):
+        possible = bool(((counts >= 0) & (np.floor(counts) == counts) & (counts <= self.users)).all())
+        if not possible or counts.sum() != self.users:
             return arb.neg_inf()
+        target = tuple(int(c) for c in counts.tolist())
         table: dict[tuple[int, ...], Any] = {(0,) * self.outcomes: arb(1)}
         try:
             for law, times in self.groups[:-1]:

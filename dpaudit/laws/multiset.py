@@ -65,7 +65,7 @@ class ShuffledMultiset(Law):
         )
 
     def _keep(self, groups: tuple[tuple[Law, int], ...], row_ndim: int) -> None:
-        if row_ndim not in (0, 1):
+        if isinstance(row_ndim, bool) or row_ndim not in (0, 1):
             raise InvalidParameterError(
                 f"row_ndim must be 0 (numbers) or 1 (vectors), got {row_ndim!r}; flatten the messages."
             )

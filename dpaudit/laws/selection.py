@@ -22,6 +22,7 @@ from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import decode_value, dyadic, encode_value, exact, exact_str
 from dpaudit.laws.base import BaseMeasure, Law, Support, law_from_json, register
 from dpaudit.laws.continuous import Exponential, Gaussian, Gumbel, Laplace
+from dpaudit.laws.copies import one_whole, trailing
 from dpaudit.laws.shared_level import Floats, log_level_integral
 from dpaudit.laws.shared_level_ball import level_integral_ball, to_accuracy
 
@@ -79,10 +80,9 @@ class NoisyArgmax(Law):
         return np.asarray(np.argmax(self.scores.astype(np.float64) + noise, axis=-1), dtype=np.int64)
 
     def logp(self, x: Any) -> Floats:
-        index = np.asarray(x)
+        index = trailing(x, self.batch_shape)
         inside = (index >= 0) & (index < self.count) & (np.floor(index) == index)
-        shape = np.broadcast_shapes(index.shape, self.batch_shape)
-        winner = np.broadcast_to(np.where(inside, index, 0).astype(np.int64), shape)
+        winner = np.where(inside, index, 0).astype(np.int64)
         # winner i: its noisy score is the level, centred at q_i; every other noisy score, centred at q_j -
         # q_i, lies below it
         return np.where(inside, self._log_probability(self._gaps(winner)), -np.inf)
@@ -111,16 +111,11 @@ class NoisyArgmax(Law):
         return log_level_integral(self.noise, self.noise, gaps, False)
 
     def logp_ball(self, x: Any) -> Any:
-        index = np.asarray(x)
-        if index.shape != self.batch_shape:
-            raise InvalidParameterError(
-                f"one outcome must have shape {self.batch_shape}, got {index.shape}; pass one index for "
-                f"each copy."
-            )
+        entries = one_whole(x, self.batch_shape)
         known: dict[Any, Any] = {}
         total = arb(0)
-        for row, one in zip(self.scores.reshape(-1, self.count), index.ravel().tolist(), strict=True):
-            if one != int(one) or not 0 <= one < self.count:
+        for row, one in zip(self.scores.reshape(-1, self.count), entries, strict=True):
+            if not 0 <= one < self.count or one != int(one):
                 return arb.neg_inf()
             key = (row.tobytes() if row.dtype != object else tuple(row), int(one))
             if key not in known:
@@ -185,9 +180,12 @@ class NoisyArgmax(Law):
                 f"file."
             )
         raw = data["scores"]
-        return cls(
-            scores=raw if isinstance(raw, list) else decode_value(raw), noise=law_from_json(data["noise"])
-        )
+        scores = raw if isinstance(raw, list) else decode_value(raw)
+        if not isinstance(scores, list | np.ndarray):
+            raise InvalidParameterError(
+                f"scores must be a list or an array, got {scores!r}; re-create the file."
+            )
+        return cls(scores=scores, noise=law_from_json(data["noise"]))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, NoisyArgmax):

@@ -74,7 +74,7 @@ class AboveThreshold(Kernel):
                 "a noisy comparison must have noise, got none; give threshold_noise or query_noise."
             )
         if max_positives is not None and (
-            isinstance(max_positives, bool) or int(max_positives) != max_positives or max_positives < 1
+            isinstance(max_positives, bool) or not isinstance(max_positives, int) or max_positives < 1
         ):
             raise InvalidParameterError(
                 f"max_positives must be 1 or more, or None for no cut-off, got {max_positives!r}."
@@ -87,13 +87,17 @@ class AboveThreshold(Kernel):
                     f"noise must be one continuous scalar law, got {noise!r}; pass Laplace, Exponential or "
                     f"Gaussian."
                 )
+        if not isinstance(resample_threshold, bool):
+            raise InvalidParameterError(
+                f"resample_threshold must be True or False, got {resample_threshold!r}."
+            )
         present = [noise for noise in (threshold_noise, query_noise) if noise is not None]
         require_level_laws(present[0], present[-1])
         object.__setattr__(self, "threshold", exact(threshold, name="threshold"))
         object.__setattr__(self, "threshold_noise", threshold_noise)
         object.__setattr__(self, "query_noise", query_noise)
-        object.__setattr__(self, "max_positives", None if max_positives is None else int(max_positives))
-        object.__setattr__(self, "resample_threshold", bool(resample_threshold))
+        object.__setattr__(self, "max_positives", max_positives)
+        object.__setattr__(self, "resample_threshold", resample_threshold)
 
     @property
     def answers(self) -> tuple[bool, bool]:

@@ -70,7 +70,7 @@ class BinaryTree(Kernel):
     def __init__(
         self, *, leaves: int, noise: Law | None = None, noise_by_level: Sequence[Law] | None = None
     ) -> None:
-        if isinstance(leaves, bool) or int(leaves) != leaves or leaves < 1:
+        if isinstance(leaves, bool) or not isinstance(leaves, int) or leaves < 1:
             raise InvalidParameterError(
                 f"leaves must be a whole number from 1 up, got {leaves!r}; pass the longest stream."
             )
@@ -78,7 +78,7 @@ class BinaryTree(Kernel):
             raise InvalidParameterError(
                 "a tree must have noise or noise_by_level, got both or neither; give one."
             )
-        levels = int(leaves).bit_length()
+        levels = leaves.bit_length()
         laws = (noise,) * levels if noise is not None else tuple(noise_by_level or ())
         if len(laws) != levels:
             raise InvalidParameterError(
@@ -91,7 +91,7 @@ class BinaryTree(Kernel):
                     f"noise must be a scalar law, got {law!r}; arrays of leaves get independent noise for "
                     f"each entry."
                 )
-        object.__setattr__(self, "leaves", int(leaves))
+        object.__setattr__(self, "leaves", leaves)
         object.__setattr__(self, "noise_by_level", laws)
 
     def open(self) -> _Growth:
@@ -183,6 +183,8 @@ class BinaryTree(Kernel):
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> BinaryTree:
         expect_keys(data, {"leaves", "noise_by_level"})
+        if not isinstance(data["noise_by_level"], list):
+            raise InvalidParameterError("noise_by_level must be a list of laws; re-create the file.")
         return cls(
             leaves=data["leaves"], noise_by_level=[law_from_json(item) for item in data["noise_by_level"]]
         )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpaudit.ball import ball
 from dpaudit.errors import InvalidParameterError, NotTractableError
-from dpaudit.exact import decode_value, encode_value
+from dpaudit.exact import decode_value, encode_value, exact
 from dpaudit.laws.base import BaseMeasure, Law, Support, law_from_json, register
 from dpaudit.laws.copies import joint_atoms, one_whole, trailing
 from dpaudit.laws.lattice import LatticeLaw
@@ -58,20 +58,20 @@ class WrappedMod(Law):
                 f"only a scalar law on the integers can be wrapped, got {base!r}; pass the noise, and its "
                 f"shift as offset."
             )
-        if isinstance(modulus, bool) or int(modulus) != modulus or not 1 <= modulus <= _LARGEST:
+        if isinstance(modulus, bool) or not isinstance(modulus, int) or not 1 <= modulus <= _LARGEST:
             raise InvalidParameterError(
                 f"modulus must be an integer from 1 to 2^52, got {modulus!r}; choose another group."
             )
         values = np.asarray(offset)
-        whole = [int(v) for v in values.ravel().tolist()]
-        if any(v != w for v, w in zip(values.ravel().tolist(), whole, strict=True)):
+        numbers = values.ravel().tolist()
+        if values.dtype.kind not in "biufO" or not all(v == v // 1 for v in numbers):
             raise InvalidParameterError(
                 f"an offset in Z_m must be an integer, got {offset!r}; scale and round the data first."
             )
-        kept = np.array([w % int(modulus) for w in whole], dtype=np.int64).reshape(values.shape)
+        kept = np.array([int(v % modulus) for v in numbers], dtype=np.int64).reshape(values.shape)
         kept.setflags(write=False)
         object.__setattr__(self, "base", base)
-        object.__setattr__(self, "modulus", int(modulus))
+        object.__setattr__(self, "modulus", modulus)
         object.__setattr__(self, "offset", kept)
 
     @property
@@ -132,7 +132,7 @@ class WrappedMod(Law):
         known: dict[int, Any] = {}
         entries = one_whole(x, self.batch_shape)
         for value, offset in zip(entries, self.offset.ravel().tolist(), strict=True):
-            if value != int(value) or not 0 <= value < self.modulus:
+            if not 0 <= value < self.modulus or value != int(value):
                 return arb.neg_inf()
             residue = (int(value) - offset) % self.modulus
             if residue not in known:
@@ -243,9 +243,11 @@ class WrappedMod(Law):
                 f"a {cls.name} law must have base, modulus and offset, got {sorted(data)}; re-create the "
                 f"file."
             )
-        return cls(
-            law_from_json(data["base"]), modulus=int(data["modulus"]), offset=decode_value(data["offset"])
-        )
+        offset = decode_value(data["offset"])
+        if not isinstance(offset, np.ndarray):
+            raise InvalidParameterError(f"an offset must be an array, got {offset!r}; re-create the file.")
+        modulus = int(exact(data["modulus"], name="modulus"))
+        return cls(law_from_json(data["base"]), modulus=modulus, offset=offset)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, WrappedMod):

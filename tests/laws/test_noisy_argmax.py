@@ -245,3 +245,12 @@ def test_refusals_say_why():
         NoisyArgmax([0, 1, 2], Laplace(scale=1).shift(1)).logp(0)
     with pytest.raises(NotTractableError, match="batch"):
         list(NoisyArgmax(np.zeros((2, 2)), Laplace(scale=1)).atoms())
+
+
+def test_outcomes_of_another_shape_are_refused():
+    """A batch wants one index for each copy on its last axes."""
+    law = NoisyArgmax(np.zeros((3, 2)), Laplace(scale=1))
+    with pytest.raises(InvalidParameterError, match="shape"):
+        law.logp(np.zeros(2))
+    with pytest.raises(InvalidParameterError, match="shape"):
+        law.logp_ball(1)
