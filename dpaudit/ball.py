@@ -101,7 +101,8 @@ def _far_end(man: int, exponent: int) -> Fraction:
     if exponent < 0 and man.bit_length() < MAX_EXPONENT_BITS // 2:
         return Fraction(1, 1 << MAX_EXPONENT_BITS // 2) if man > 0 else Fraction(0)
     raise UndecidedError(
-        f"an exact end needs an exponent within ±{MAX_EXPONENT_BITS} bits, got {exponent}; rescale the parameters."
+        f"an exact end needs an exponent within ±{MAX_EXPONENT_BITS} bits, got {exponent}; rescale the "
+        "parameters."
     )
 
 
@@ -146,7 +147,8 @@ def sign_of(compute: Callable[[], Any], *, start: int = START_PRECISION, limit: 
             return 0
         bits *= 2
     raise UndecidedError(
-        f"the sign must be decided within {limit} bits, the ball is still {value}; raise the limit or report inconclusive."
+        f"the sign must be decided within {limit} bits, the ball is still {value}; raise the limit or "
+        "report inconclusive."
     )
 
 

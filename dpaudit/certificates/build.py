@@ -1,10 +1,11 @@
 """Building certificates: one constructor for each rule, and ``certify`` to make a certificate of a claim.
 
-    proof = accounted([SiteClass("array sum", touches=1, mechanism=laplace_mechanism(sensitivity=1, scale="2"))], declared="...")
-    certificate = proof.certify(PureDP(epsilon="0.5"))
+    proof = accounted([SiteClass("array sum", touches=1, mechanism=laplace_mechanism(sensitivity=1,
+    scale="2"))], declared="...") certificate = proof.certify(PureDP(epsilon="0.5"))
 
-A ``Proof`` is a rule application as a frozen value. Constructors take exact numbers (integers, ``Fraction``, ``Decimal``, strings)
-and end by asking the kernel whether it accepts what they built; so does ``certify``, with the bound that it states.
+A ``Proof`` is a rule application as a frozen value. Constructors take exact numbers (integers, ``Fraction``,
+``Decimal``, strings) and end by asking the kernel whether it accepts what they built; so does ``certify``,
+with the bound that it states.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class BoundedSum:
-    """The query "sum of the records, each clipped to [lower, upper]": its sensitivity is derived from the claim's adjacency."""
+    """The query "sum of the records, each clipped to [lower, upper]": its sensitivity is derived from the
+    claim's adjacency.
+    """
 
     lower: ExactLike
     upper: ExactLike
@@ -81,7 +84,9 @@ def _sensitivity(value: Sensitivity, name: str = "sensitivity") -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class LossGrid:
-    """How a composition by loss laws is computed: ``step`` of losses, masses in units of 2^-``bits``, cut-off 2^-``tail``."""
+    """How a composition by loss laws is computed: ``step`` of losses, masses in units of 2^-``bits``,
+    cut-off 2^-``tail``.
+    """
 
     step: ExactLike = "1/1000"
     bits: int = 128
@@ -113,7 +118,9 @@ def laplace_mechanism(*, sensitivity: Sensitivity, scale: ExactLike, dimension: 
 
 
 def discrete_laplace_mechanism(*, sensitivity: Sensitivity, scale: ExactLike) -> Proof:
-    """Discrete Laplace noise, P(k) ~ exp(-|k|/scale), on an integer query of l1 ``sensitivity`` D: pure epsilon D/scale."""
+    """Discrete Laplace noise, P(k) ~ exp(-|k|/scale), on an integer query of l1 ``sensitivity`` D: pure
+    epsilon D/scale.
+    """
     return accepted(
         "discrete-laplace",
         {"sensitivity": _sensitivity(sensitivity), "scale": _text(scale, "scale")},
@@ -127,7 +134,9 @@ def gaussian_mechanism(
     scale: ExactLike | None = None,
     variance: ExactLike | None = None,
 ) -> Proof:
-    """Gaussian noise of ``scale`` (standard deviation) or ``variance`` on a query of l2 ``sensitivity`` (or its square): mu-GDP."""
+    """Gaussian noise of ``scale`` (standard deviation) or ``variance`` on a query of l2 ``sensitivity``
+    (or its square): mu-GDP.
+    """
     if (sensitivity is None) == (sensitivity_squared is None):
         raise InvalidParameterError(
             "exactly one of sensitivity and sensitivity_squared must be given; pass one."
@@ -155,10 +164,11 @@ def report_noisy_max(
     scale: ExactLike,
     candidates: int | None = None,
 ) -> Proof:
-    """The index of the largest score after noise of ``scale`` b, each score moving by at most ``sensitivity`` D.
+    """The index of the largest score after noise of ``scale`` b, each score moving by at most ``sensitivity``
+    D.
 
-    Pure epsilon D/b if only one score moves or all move the same way, 2D/b in general. Gaussian noise (``scale`` is its
-    standard deviation) needs the number of ``candidates`` and gives GDP.
+    Pure epsilon D/b if only one score moves or all move the same way, 2D/b in general. Gaussian noise
+    (``scale`` is its standard deviation) needs the number of ``candidates`` and gives GDP.
     """
     parameters = {"noise": noise, "range": range, "sensitivity": _sensitivity(sensitivity)}
     if noise != "gaussian":
@@ -176,7 +186,9 @@ def above_threshold(
     range: Literal["general", "monotone"] = "general",
     noise: Literal["laplace", "exponential"] = "laplace",
 ) -> Proof:
-    """The sparse vector technique, stopping after ``answers`` answers "above": D/b + 2kD/c (general) or D/b + kD/c (monotone)."""
+    """The sparse vector technique, stopping after ``answers`` answers "above": D/b + 2kD/c (general) or
+    D/b + kD/c (monotone).
+    """
     return accepted(
         "above-threshold",
         {
@@ -191,17 +203,23 @@ def above_threshold(
 
 
 def randomised_response(*, epsilon: ExactLike, symbols: int = 2) -> Proof:
-    """Randomised response over ``symbols`` symbols, kept with probability e^epsilon / (e^epsilon + symbols - 1)."""
+    """Randomised response over ``symbols`` symbols, kept with probability e^epsilon / (e^epsilon + symbols
+    - 1).
+    """
     return accepted("randomised-response", {"epsilon": _text(epsilon, "epsilon"), "symbols": str(symbols)})
 
 
 def finite_mechanism(rows: Sequence[Sequence[ExactLike]]) -> Proof:
-    """A mechanism by its table: ``rows[i][y]`` is the probability of output y on input i; any two inputs are neighbours."""
+    """A mechanism by its table: ``rows[i][y]`` is the probability of output y on input i; any two inputs
+    are neighbours.
+    """
     return accepted("finite", {"rows": [[_text(entry, "probability") for entry in row] for row in rows]})
 
 
 def polya_noise(*, sensitivity: Sensitivity, scale: ExactLike, share: ExactLike) -> Proof:
-    """Discrete Laplace noise of ``scale`` made of Polya shares, of which at least ``share`` in (0, 1] is added."""
+    """Discrete Laplace noise of ``scale`` made of Polya shares, of which at least ``share`` in (0, 1] is
+    added.
+    """
     return accepted(
         "polya",
         {
@@ -218,7 +236,9 @@ def shuffled(local: Proof, *, users: int, analysis: str = "clones-2021") -> Proo
 
 
 def shuffled_response(*, users: int, local: ExactLike) -> Proof:
-    """Shuffled randomised response of one bit with ``local`` epsilon: exact delta at ``users`` users (1000 at most)."""
+    """Shuffled randomised response of one bit with ``local`` epsilon: exact delta at ``users`` users (1000
+    at most).
+    """
     return accepted("shuffled-response", {"users": str(users), "local": _text(local, "local")})
 
 
@@ -231,10 +251,11 @@ def integer_noise(
     trials: int | None = None,
     probability: ExactLike | None = None,
 ) -> Proof:
-    """Log-concave integer noise on an integer query: exact delta at every epsilon, over all shifts up to ``sensitivity``.
+    """Log-concave integer noise on an integer query: exact delta at every epsilon, over all shifts up to
+    ``sensitivity``.
 
-    ``skellam`` takes its ``variance``; ``discrete-gaussian-sum`` the ``variance`` parameter of each of ``count`` parties;
-    ``binomial`` its ``trials`` and ``probability``.
+    ``skellam`` takes its ``variance``; ``discrete-gaussian-sum`` the ``variance`` parameter of each of
+    ``count`` parties; ``binomial`` its ``trials`` and ``probability``.
     """
     parameters: dict[str, Any] = {"family": family, "sensitivity": _sensitivity(sensitivity)}
     if family == "binomial":
@@ -260,10 +281,11 @@ def vector_noise(
     cut: int = 200,
     **noise: Any,
 ) -> Proof:
-    """Independent noise on ``dimension`` integer coordinates whose change has sum of squares ``l2_squared`` and entries up to ``largest``.
+    """Independent noise on ``dimension`` integer coordinates whose change has sum of squares ``l2_squared``
+    and entries up to ``largest``.
 
-    ``noise`` holds the family's parameters as in ``integer_noise``; ``orders`` the Renyi orders to try, ``times`` the number of releases,
-    2^-``cut`` the mass left out of each coordinate's sums.
+    ``noise`` holds the family's parameters as in ``integer_noise``; ``orders`` the Renyi orders to try,
+    ``times`` the number of releases, 2^-``cut`` the mass left out of each coordinate's sums.
     """
     family_parameters = dict(integer_noise(family, sensitivity=largest, **noise).parameters)
     del family_parameters["sensitivity"]
@@ -294,9 +316,11 @@ def billboard(statistics: Proof, *, actions: str) -> Proof:
 def compose_sequential(
     proofs: Sequence[Proof], *, times: Sequence[int] | None = None, grid: LossGrid | None = None
 ) -> Proof:
-    """All the mechanisms on the same data, mechanism i ``times[i]`` times (once if not given); adaptively chosen.
+    """All the mechanisms on the same data, mechanism i ``times[i]`` times (once if not given); adaptively
+    chosen.
 
-    With a ``grid`` delta is bounded by certified loss distributions, which is much tighter than adding parameters up.
+    With a ``grid`` delta is bounded by certified loss distributions, which is much tighter than adding
+    parameters up.
     """
     counts = [1] * len(proofs) if times is None else list(times)
     return accepted("sequential", _with_grid({"times": [str(count) for count in counts]}, grid), proofs)
@@ -309,9 +333,11 @@ def compose_parallel(
     partition: str = "",
     moves: bool = False,
 ) -> Proof:
-    """Each mechanism on a cell of its own. ``moves`` says that the changed record may move to another cell: then two are charged.
+    """Each mechanism on a cell of its own. ``moves`` says that the changed record may move to another cell:
+    then two are charged.
 
-    A partition that is not by position needs the declaration in words (``partition``); it becomes an assumption.
+    A partition that is not by position needs the declaration in words (``partition``); it becomes an
+    assumption.
     """
     parameters = {"by": by, "moves": "yes" if moves else "no"}
     if by != "position":
@@ -327,7 +353,9 @@ def tree_mechanism(
     declared: str = "",
     grid: LossGrid | None = None,
 ) -> Proof:
-    """A binary tree whose every node is one release ``node``: of ``leaves`` leaves, or with ``levels`` declared nodes per record."""
+    """A binary tree whose every node is one release ``node``: of ``leaves`` leaves, or with ``levels``
+    declared nodes per record.
+    """
     if (leaves is None) == (levels is None):
         raise InvalidParameterError("exactly one of leaves and levels must be given; pass one.")
     if leaves is not None:
@@ -341,7 +369,9 @@ def post_processing(proof: Proof, *, function: str) -> Proof:
 
 
 def accounted(classes: Sequence[SiteClass], *, declared: str, grid: LossGrid | None = None) -> Proof:
-    """A whole program from its declared accounting: ``declared`` says in words why one record touches no more than the classes list."""
+    """A whole program from its declared accounting: ``declared`` says in words why one record touches no
+    more than the classes list.
+    """
     sites, touches = [c.site for c in classes], [str(c.touches) for c in classes]
     parameters = _with_grid({"declared": declared, "sites": sites, "touches": touches}, grid)
     return accepted("accounted", parameters, [c.mechanism for c in classes])

@@ -1,24 +1,29 @@
 """Certified privacy-loss distributions: composition by exact integer convolution, rounded to one side only.
 
-A *loss law* describes a pair (P, Q) through the mass that P gives to each value of the loss L = log(P/Q). It lives on the grid
-i * step, with non-negative integer masses in units of 2^-bits and a mass at infinity; its delta is
+A *loss law* describes a pair (P, Q) through the mass that P gives to each value of the loss L = log(P/Q). It
+lives on the grid i * step, with non-negative integer masses in units of 2^-bits and a mass at infinity; its
+delta is
 
     delta(e) = mass(inf) + sum over i * step > e of mass(i) (1 - exp(e - i * step)),
 
-which grows with every mass and every loss. An *upper* law is built so that its delta is at least the true one at every e, also
-after composition; a *lower* law so that it is at most. What is done to an atom with masses p = P(x), q = Q(x), loss L in the cell [i, i+1):
+which grows with every mass and every loss. An *upper* law is built so that its delta is at least the true one
+at every e, also after composition; a *lower* law so that it is at most. What is done to an atom with masses p
+= P(x), q = Q(x), loss L in the cell [i, i+1):
 
-* upper: split in two atoms on the grid ends that keep both masses: w p at i + 1 and (1 - w) p at i, w = (1 - exp(-f)) / (1 - exp(-step)), f = L - i * step.
-  The atom is a post-processing of the two (merge them), so the split pair is at least as easy to tell apart, alone and inside any product; merging commutes with products.
-  A continuous law is split cell by cell: the cell's masses P_c, Q_c become b = (P_c - exp(i step) Q_c) / (1 - exp(-step)) at i + 1 and P_c - b at i
-  ("connect the dots", Doroshenko et al. 2022, there from float deltas);
+* upper: split in two atoms on the grid ends that keep both masses: w p at i + 1 and (1 - w) p at i, w = (1 -
+  exp(-f)) / (1 - exp(-step)), f = L - i * step. The atom is a post-processing of the two (merge them), so the
+  split pair is at least as easy to tell apart, alone and inside any product; merging commutes with products.
+  A continuous law is split cell by cell: the cell's masses P_c, Q_c become b = (P_c - exp(i step) Q_c) / (1 -
+  exp(-step)) at i + 1 and P_c - b at i ("connect the dots", Doroshenko et al. 2022, there from float deltas);
 * lower: p goes to i. A smaller loss with the same mass lowers delta.
 
-Then masses are rounded to integers, up or down. Products (independent, and by fact F4 adaptive, steps) convolve: the product of two integer polynomials is exact, and is rounded back
-to ``bits`` in the law's direction. Truncation moves the lowest masses up to the lowest kept loss and the highest to infinity (upper), or drops the highest and the lowest (lower).
+Then masses are rounded to integers, up or down. Products (independent, and by fact F4 adaptive, steps)
+convolve: the product of two integer polynomials is exact, and is rounded back to ``bits`` in the law's
+direction. Truncation moves the lowest masses up to the lowest kept loss and the highest to infinity (upper),
+or drops the highest and the lowest (lower).
 
-Fact F4 (Zhu, Dong, Wang 2022, Theorem 10). If for every prefix the pair of conditional laws of step t is dominated by (P_t, Q_t), the transcript is
-dominated by the product of the (P_t, Q_t). ∎
+Fact F4 (Zhu, Dong, Wang 2022, Theorem 10). If for every prefix the pair of conditional laws of step t is
+dominated by (P_t, Q_t), the transcript is dominated by the product of the (P_t, Q_t). ∎
 """
 
 from __future__ import annotations
@@ -41,7 +46,9 @@ MAX_POINTS = 1 << 22
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """Loss ``step`` > 0, mass unit 2^-``bits``, and how much mass (2^-``tail``) one truncation may move at either end."""
+    """Loss ``step`` > 0, mass unit 2^-``bits``, and how much mass (2^-``tail``) one truncation may move at
+    either end.
+    """
 
     step: Fraction
     bits: int = 128
@@ -96,7 +103,9 @@ class LossLaw:
         return int(self.poly(1)) + self.infinite
 
     def delta(self, epsilon: Fraction) -> Any:
-        """A ball for delta at ``epsilon`` of this law; its upper (lower) end bounds the true delta for an upper (lower) law."""
+        """A ball for delta at ``epsilon`` of this law; its upper (lower) end bounds the true delta for an
+        upper (lower) law.
+        """
         with precision(self.grid.precision):
             step, e = ball(self.grid.step), ball(epsilon)
             start = max(0, (epsilon / self.grid.step).__floor__() + 1 - self.low)
@@ -133,9 +142,11 @@ def _check_points(points: int) -> None:
 
 
 def from_atoms(grid: Grid, atoms: Iterable[tuple[Any, Any]], *, infinite: Any = 0) -> LossLaw:
-    """The law of a pair with the given atoms (P mass, Q mass; balls), and P mass ``infinite`` where Q vanishes or is not listed.
+    """The law of a pair with the given atoms (P mass, Q mass; balls), and P mass ``infinite`` where Q
+    vanishes or is not listed.
 
-    Atoms need not be sorted. An upper law needs all of P: what is left out of the atoms must be in ``infinite``.
+    Atoms need not be sorted. An upper law needs all of P: what is left out of the atoms must be in
+    ``infinite``.
     """
     masses: dict[int, int] = {}
     lost = arb(infinite)
@@ -159,7 +170,8 @@ def _place(grid: Grid, masses: dict[int, int], p: Any, loss: Any) -> None:
     width = 1 - (-ball(grid.step)).exp()
     share = (1 - (-f).exp()) / width
     _add(masses, i + 1, grid.units(p * share))
-    # Where the ball reaches below i, the whole mass on i covers that case (a loss rounded up), and the share on i + 1 covers the other.
+    # Where the ball reaches below i, the whole mass on i covers that case (a loss rounded up), and the share
+    # on i + 1 covers the other.
     _add(masses, i, grid.units(p * (1 - share) if f >= 0 else p))
 
 
@@ -177,10 +189,12 @@ def from_cells(
     high: int,
     atoms: Sequence[tuple[Any, Any]] = (),
 ) -> LossLaw:
-    """The law of a pair whose loss has a density between ``low`` * step and ``high`` * step, and ``atoms`` (P mass, Q mass) besides.
+    """The law of a pair whose loss has a density between ``low`` * step and ``high`` * step, and ``atoms`` (P
+    mass, Q mass) besides.
 
-    ``p_upto(x)`` and ``q_upto(x)`` enclose P(L <= x) and Q(L <= x), atoms left out. What lies below ``low`` is moved up to it (upper) or
-    dropped (lower); what lies above ``high`` goes to infinity (upper) or down to ``high`` (lower).
+    ``p_upto(x)`` and ``q_upto(x)`` enclose P(L <= x) and Q(L <= x), atoms left out. What lies below ``low``
+    is moved up to it (upper) or dropped (lower); what lies above ``high`` goes to infinity (upper) or down to
+    ``high`` (lower).
     """
     _check_points(high - low + 2)
     masses: dict[int, int] = {}
@@ -225,7 +239,9 @@ def compose(left: LossLaw, right: LossLaw) -> LossLaw:
 
 
 def _truncated(grid: Grid, low: int, products: list[Any], infinite: int) -> LossLaw:
-    """Cut both ends of a product, whose masses are in units of 2^-(2 bits), and round the rest back to units of 2^-bits."""
+    """Cut both ends of a product, whose masses are in units of 2^-(2 bits), and round the rest back to
+    units of 2^-bits.
+    """
     budget = 1 << (2 * grid.bits - grid.tail)
     first, moved_low = _within(products, budget)
     cut, moved_high = _within(reversed(products), budget)
@@ -273,8 +289,9 @@ def power(law: LossLaw, times: int) -> LossLaw:
 def maximum(left: LossLaw, right: LossLaw) -> LossLaw:
     """An upper law whose delta is at least that of both upper laws at every e: one pair that dominates two.
 
-    The pointwise maximum of two delta curves, convex in E = e^epsilon and linear between grid points, is again one; the mass at grid point j is the second difference
-    (d_{j+1} - d_j) / (e^step - 1) - (d_j - d_{j-1}) / (1 - e^-step), and the lowest point takes what is left of the total.
+    The pointwise maximum of two delta curves, convex in E = e^epsilon and linear between grid points, is
+    again one; the mass at grid point j is the second difference (d_{j+1} - d_j) / (e^step - 1) - (d_j -
+    d_{j-1}) / (1 - e^-step), and the lowest point takes what is left of the total.
     """
     if left.grid != right.grid or not left.grid.upper:
         raise InvalidParameterError("both loss laws must be upper laws on the same grid; build them alike.")

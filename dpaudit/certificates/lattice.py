@@ -1,15 +1,16 @@
 """Log-concave laws on the integers, in balls: the noises whose "for all shifts up to D" is one shift.
 
-A law gives single masses (``mass``), runs of masses (``masses``) and its ends. Everything is an enclosure at the working
-precision. The reasons for log-concavity (p(k)^2 >= p(k-1) p(k+1), no internal zeros):
+A law gives single masses (``mass``), runs of masses (``masses``) and its ends. Everything is an enclosure at
+the working precision. The reasons for log-concavity (p(k)^2 >= p(k-1) p(k+1), no internal zeros):
 
 * discrete Gaussian, p(k) ~ exp(-k^2 / 2v): log p is a concave quadratic;
 * sums of independent log-concave laws are log-concave (Hoggar 1974);
 * binomial: a sum of Bernoulli laws;
 * Skellam: the difference of two Poisson laws, each log-concave since p(k+1)/p(k) = l/(k+1) falls.
 
-Fact F6 (tail of a log-concave law). If p(k)/p(k+1) = r < 1, then the mass strictly below k is at most p(k) r / (1 - r).
-Proof. Ratios p(j)/p(j+1) do not increase as j decreases, so p(k-i) <= p(k) r'^i with r' = p(k-1)/p(k) <= r. Sum over i >= 1. ∎
+Fact F6 (tail of a log-concave law). If p(k)/p(k+1) = r < 1, then the mass strictly below k is at most p(k) r
+/ (1 - r). Proof. Ratios p(j)/p(j+1) do not increase as j decreases, so p(k-i) <= p(k) r'^i with r' =
+p(k-1)/p(k) <= r. Sum over i >= 1. ∎
 """
 
 from __future__ import annotations
@@ -25,14 +26,25 @@ from flint import arb, arb_poly, ctx
 from dpaudit.ball import ball
 from dpaudit.errors import InvalidParameterError
 
-__all__ = ["Binomial", "DiscreteGaussianSum", "LogConcave", "Reflected", "Skellam", "bulk", "survival", "tail_below"]
+__all__ = [
+    "Binomial",
+    "DiscreteGaussianSum",
+    "LogConcave",
+    "Reflected",
+    "Skellam",
+    "bulk",
+    "survival",
+    "tail_below",
+]
 
 #: Longest run of masses that is computed at once: bounds memory and time for untrusted parameters.
 MAX_RUN = 4_000_000
 
 
 class LogConcave(ABC):
-    """A log-concave law on the integers; ``first`` and ``last`` are the ends of its support (``None``: infinite)."""
+    """A log-concave law on the integers; ``first`` and ``last`` are the ends of its support (``None``:
+    infinite).
+    """
 
     first: int | None = None
     last: int | None = None
@@ -68,7 +80,9 @@ def check_run(low: int, high: int) -> None:
 
 
 def tail_below(law: LogConcave, k: int) -> Any | None:
-    """A ball from 0 to a bound on the mass strictly below ``k`` (F6), or ``None`` if ``k`` is not yet below the mode."""
+    """A ball from 0 to a bound on the mass strictly below ``k`` (F6), or ``None`` if ``k`` is not yet
+    below the mode.
+    """
     if law.first is not None and k <= law.first:
         return arb(0)
     edge, inner = law.mass(k), law.mass(k + 1)
@@ -154,7 +168,9 @@ class Skellam(LogConcave):
         return [table[abs(k)] for k in range(low, high + 1)]
 
     def _half(self, far: int, bits: int) -> list[Any]:
-        """p(0), ..., p(far) from the two farthest, by I_{n-1} = I_{n+1} + (2n/v) I_n: positive terms only, nothing cancels."""
+        """p(0), ..., p(far) from the two farthest, by I_{n-1} = I_{n+1} + (2n/v) I_n: positive terms only,
+        nothing cancels.
+        """
         v = ball(self.variance)
         table = [arb(0)] * (far + 2)
         table[far + 1], table[far] = self.mass(far + 1), self.mass(far)
@@ -166,9 +182,11 @@ class Skellam(LogConcave):
 
 @lru_cache(maxsize=64)
 def _theta(variance: Fraction, bits: int) -> Any:
-    """sum over k in Z of exp(-k^2 / 2 variance), enclosed at ``bits`` bits (the working precision, named for the cache).
+    """sum over k in Z of exp(-k^2 / 2 variance), enclosed at ``bits`` bits (the working precision, named for
+    the cache).
 
-    Tail: sum_{k > T} exp(-k^2 / 2v) <= e^{-T^2/2v} / (1 - e^{-T/v}), because k^2 >= T^2 + 2T(k - T) for k >= T.
+    Tail: sum_{k > T} exp(-k^2 / 2v) <= e^{-T^2/2v} / (1 - e^{-T/v}), because k^2 >= T^2 + 2T(k - T) for k >=
+    T.
     """
     v = ball(variance)
     total, k = arb(1), 1
@@ -211,9 +229,11 @@ class DiscreteGaussianSum(LogConcave):
 
 @lru_cache(maxsize=8)
 def _power(variance: Fraction, count: int, bits: int) -> tuple[int, list[Any], Any]:
-    """The convolution power of one discrete Gaussian cut at [-T, T], and a ball for the mass that the cut can have taken from any point.
+    """The convolution power of one discrete Gaussian cut at [-T, T], and a ball for the mass that the cut can
+    have taken from any point.
 
-    P(sum = k) is the cut convolution plus the probability of {sum = k, some |X_i| > T}, at most count * P(|X| > T).
+    P(sum = k) is the cut convolution plus the probability of {sum = k, some |X_i| > T}, at most count * P(|X|
+    > T).
     """
     single = DiscreteGaussianSum(variance)
     cut = 1

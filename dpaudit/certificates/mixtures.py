@@ -4,13 +4,15 @@ An *event* is a sequence of shown values. A *tree* describes how one input can p
 
 * ``Draw(site, law, branches)``: a hidden draw with atoms; each branch is a value and the tree that follows;
 * ``See(site, to, law, then)``: the next value of the event is shown, drawn from ``law``;
-* ``End(reached)``: the program ends here and has shown exactly the event (``True``), or it shows something else (``False``).
+* ``End(reached)``: the program ends here and has shown exactly the event (``True``), or it shows something
+  else (``False``).
 
-Write p(tree) for the density of the event. ``See`` multiplies by the law's density at the event's value, ``Draw`` sums over its branches weighted with
-their probabilities, ``End`` is 1 or 0. Two bounds follow: leaving branches out can only lower p, so the listed ones give a lower bound; adding
-for each ``Draw`` the mass that no branch lists, times the largest value that the rest of the event could take, gives an
-upper bound. For shown values with probabilities that largest value is 1; for densities there is no such bound, and an incomplete tree is refused.
-∎ (Branches of one draw have distinct values, so no mass is counted twice.)
+Write p(tree) for the density of the event. ``See`` multiplies by the law's density at the event's value,
+``Draw`` sums over its branches weighted with their probabilities, ``End`` is 1 or 0. Two bounds follow:
+leaving branches out can only lower p, so the listed ones give a lower bound; adding for each ``Draw`` the
+mass that no branch lists, times the largest value that the rest of the event could take, gives an upper
+bound. For shown values with probabilities that largest value is 1; for densities there is no such bound, and
+an incomplete tree is refused. ∎ (Branches of one draw have distinct values, so no mass is counted twice.)
 """
 
 from __future__ import annotations
@@ -102,8 +104,9 @@ def mixture_body(events: Iterable[Event], *, view: View) -> dict[str, Any]:
 def mixture_bound(events: Any, claim: Claim, view: View) -> Fraction | None:
     """The lower bound on the claim's quantity that the events give; ``None`` for an infinite log-ratio.
 
-    epsilon: log P(union) - log P'(union), for densities with a single event only. delta: P(union) - e^epsilon P'(union).
-    Raises ``CertificateError`` where the events are malformed, not disjoint, or cannot speak about the claim.
+    epsilon: log P(union) - log P'(union), for densities with a single event only. delta: P(union) - e^epsilon
+    P'(union). Raises ``CertificateError`` where the events are malformed, not disjoint, or cannot speak about
+    the claim.
     """
     if not isinstance(events, list) or not events:
         raise CertificateError("a mixture must list at least one event; re-create the witness.")
@@ -122,7 +125,8 @@ def mixture_bound(events: Any, claim: Claim, view: View) -> Fraction | None:
         return lower_exact(here - ball(exact(claim.epsilon)).exp() * there)
     if not isinstance(claim, PureDP | Accounting):
         raise CertificateError(
-            f"a mixture must be for a pure, an accounting or an approx-dp claim, got {claim.type!r}; use another form."
+            f"a mixture must be for a pure, an accounting or an approx-dp claim, got {claim.type!r}; use "
+            "another form."
         )
     if not here > 0:
         raise CertificateError(
@@ -162,11 +166,14 @@ class _Reader:
         return ball(max(lower_exact(low), Fraction(0))), high
 
     def _survey(self, node: Any, shown: int, depth: int = 0) -> None:
-        """Note the kind of the law at each position, on every path: mixing densities with probabilities has no meaning."""
+        """Note the kind of the law at each position, on every path: mixing densities with probabilities
+        has no meaning.
+        """
         self.nodes -= 1
         if self.nodes < 0 or depth > MAX_DEPTH:
             raise CertificateError(
-                f"a mixture must have at most {MAX_NODES} nodes and depth {MAX_DEPTH}, got more; use fewer branches."
+                f"a mixture must have at most {MAX_NODES} nodes and depth {MAX_DEPTH}, got more; use fewer "
+                "branches."
             )
         if "draw" in node:
             for branch in node["branches"]:
@@ -175,7 +182,8 @@ class _Reader:
             measure = law_from_json(node["law"]).base_measure
             if self.measures.setdefault(shown, measure) is not measure:
                 raise CertificateError(
-                    f"shown value {shown} must be of one kind (density or probability) on all paths; it is not an event of this form."
+                    f"shown value {shown} must be of one kind (density or probability) on all paths; it is "
+                    "not an event of this form."
                 )
             self._survey(node["then"], shown + 1, depth + 1)
 
@@ -186,7 +194,8 @@ class _Reader:
             return self._see(node, values, shown, upper=upper)
         if node.keys() != {"end"} or not isinstance(node["end"], bool):
             raise CertificateError(
-                f"a node must be a draw, a see or an end, got {sorted(map(str, node))}; re-create the witness."
+                f"a node must be a draw, a see or an end, got {sorted(map(str, node))}; re-create the "
+                "witness."
             )
         # A path that shows fewer values than the event does not show the event.
         return arb(1) if node["end"] and shown == len(values) else arb(0)
@@ -195,7 +204,8 @@ class _Reader:
         audience = frozenset(Principal(str(name)) for name in node["to"])
         if not self.view.sees(audience):
             raise CertificateError(
-                f"site {node['see']!r} must be seen by the view {self.view}, it goes to {node['to']}; sum it out as a draw."
+                f"site {node['see']!r} must be seen by the view {self.view}, it goes to {node['to']}; sum "
+                "it out as a draw."
             )
         if shown >= len(values):
             return arb(0)
@@ -206,7 +216,8 @@ class _Reader:
         law = law_from_json(node["law"])
         if law.base_measure is not BaseMeasure.COUNTING:
             raise CertificateError(
-                f"draw {node['draw']!r}: a hidden law must have atoms to be summed out, {law.name} has none; force or show it."
+                f"draw {node['draw']!r}: a hidden law must have atoms to be summed out, {law.name} has "
+                "none; force or show it."
             )
         listed = [decode_value(branch["value"]) for branch in node["branches"]]
         if len({_key(value) for value in listed}) != len(listed):
@@ -222,12 +233,15 @@ class _Reader:
     def _remainder(
         self, law: Law, listed: Sequence[Any], weights: Sequence[Any], shown: int, length: int
     ) -> Any:
-        """The mass that no branch lists, which could produce the event with density at most 1 (for probabilities)."""
+        """The mass that no branch lists, which could produce the event with density at most 1 (for
+        probabilities).
+        """
         if _covers(law, listed):
             return arb(0)
         if any(self.measures.get(position) is BaseMeasure.LEBESGUE for position in range(shown, length)):
             raise CertificateError(
-                "a draw before a density must list all its values: no bound on the density of the rest is known."
+                "a draw before a density must list all its values: no bound on the density of the rest is "
+                "known."
             )
         missing = upper_exact(1 - sum(weights, arb(0)))
         return ball(max(missing, Fraction(0)))
@@ -236,7 +250,8 @@ class _Reader:
 def _covers(law: Law, listed: Sequence[Any]) -> bool:
     """Whether the listed values are all the atoms of a law with finitely many."""
     try:
-        # One more than listed is enough to see that some are missing; a huge law from a file is not enumerated.
+        # One more than listed is enough to see that some are missing; a huge law from a file is not
+        # enumerated.
         atoms = {_key(value) for value, _ in islice(law.atoms(), len(listed) + 1)}
     except NotTractableError:
         return False

@@ -1,6 +1,7 @@
 """Proofs as values: a rule application, and the certificate that it makes of a claim.
 
-A ``Proof`` is a statement about a mechanism, not yet about a claim. ``certify`` holds it against a claim, with the best bound that the kernel derives.
+A ``Proof`` is a statement about a mechanism, not yet about a claim. ``certify`` holds it against a claim,
+with the best bound that the kernel derives.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _SETTINGS = tuple(
     for view in (None, View.everybody_but(user(0)))
 )
 
-#: A dyadic bound with more bits than this came from a ball; it is rounded up, so that another version of FLINT still confirms it.
+#: A dyadic bound with more bits than this came from a ball; it is rounded up, so that another version of
+#: FLINT still confirms it.
 _BOUND_BITS = 60
 
 
@@ -58,8 +60,9 @@ class Proof:
 def certify(claim: Claim, proof: Proof) -> Certificate:
     """Make a certificate of ``claim`` from ``proof``, with the best bound that the kernel derives.
 
-    The bound may be above the claimed one: a certificate says what is so, the verdict says whether it suffices.
-    Raises ``CertificateError`` if the proof says nothing about the claim's quantity, or does not hold in its setting.
+    The bound may be above the claimed one: a certificate says what is so, the verdict says whether it
+    suffices. Raises ``CertificateError`` if the proof says nothing about the claim's quantity, or does not
+    hold in its setting.
     """
     unbounded = Certificate(
         quantity=claim.quantity,

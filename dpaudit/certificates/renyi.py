@@ -1,24 +1,32 @@
-"""Renyi divergences of lattice noise at any real order a > 1, by sums with proved tails, and the step to vectors under an l2 bound.
+"""Renyi divergences of lattice noise at any real order a > 1, by sums with proved tails, and the step to
+vectors under an l2 bound.
 
 R_a(p || p_D) = log(sum over x of p(x)^a p(x - D)^(1 - a)) / (a - 1). Write g(x) for the summand.
 
-Skellam of variance v, p(x) = e^-v I_|x|(v), u_n = I_{n+1}/I_n. From I_{n-1} = I_{n+1} + (2n/v) I_n and u_n <= u_{n-1} (log-concavity) follow
-u_n <= U_n and u_n >= U_{n+1}, U_n = v / (n + sqrt(n^2 + v^2)) = exp(-asinh(n/v)): insert u_n <= u_{n-1} into 1/u_{n-1} = 2n/v + u_n, either way. Hence
-* left, x = -n <= 0: g(x-1)/g(x) = u_n (u_n/u_{n+D})^(a-1) <= rho(n) = U_n (U_n/U_{n+D+1})^(a-1), which falls in n because asinh is concave on
-  n >= 0; so the sum over x < -n is at most g(-n) rho(n) / (1 - rho(n)) once rho(n) < 1;
-* right, x >= D: g(x+1)/g(x) = u_x (u_x/u_{x-D})^(a-1) <= U_x; the sum over x > n is at most g(n) U_n / (1 - U_n). ∎
+Skellam of variance v, p(x) = e^-v I_|x|(v), u_n = I_{n+1}/I_n. From I_{n-1} = I_{n+1} + (2n/v) I_n and u_n <=
+u_{n-1} (log-concavity) follow u_n <= U_n and u_n >= U_{n+1}, U_n = v / (n + sqrt(n^2 + v^2)) =
+exp(-asinh(n/v)): insert u_n <= u_{n-1} into 1/u_{n-1} = 2n/v + u_n, either way. Hence
+* left, x = -n <= 0: g(x-1)/g(x) = u_n (u_n/u_{n+D})^(a-1) <= rho(n) = U_n (U_n/U_{n+D+1})^(a-1), which falls
+  in n because asinh is concave on n >= 0; so the sum over x < -n is at most g(-n) rho(n) / (1 - rho(n)) once
+  rho(n) < 1;
+* right, x >= D: g(x+1)/g(x) = u_x (u_x/u_{x-D})^(a-1) <= U_x; the sum over x > n is at most g(n) U_n / (1 -
+  U_n). ∎
 
-Discrete Gaussian of variance parameter v: R_a <= a D^2 / 2v. Proof. a x^2 + (1-a)(x-D)^2 = (x - (1-a)D)^2 - a(a-1)D^2, and the theta sum of a shifted
-lattice is largest at shift 0 (Poisson summation: its Fourier coefficients are positive). ∎
+Discrete Gaussian of variance parameter v: R_a <= a D^2 / 2v. Proof. a x^2 + (1-a)(x-D)^2 = (x - (1-a)D)^2 -
+a(a-1)D^2, and the theta sum of a shifted lattice is largest at shift 0 (Poisson summation: its Fourier
+coefficients are positive). ∎
 
-By F1 of ``divergence`` the pair with shift D dominates all smaller ones in the Blackwell order, so R_a, an increasing function of an f-divergence, is largest at
-the largest shift; both laws are symmetric, so both directions agree.
+By F1 of ``divergence`` the pair with shift D dominates all smaller ones in the Blackwell order, so R_a, an
+increasing function of an f-divergence, is largest at the largest shift; both laws are symmetric, so both
+directions agree.
 
-Fact F5 (vectors). Let kappa = max over 1 <= D <= g, both directions, of R_a(p || p_D) / D^2. For independent coordinates and every integer shift vector with |D_j| <= g,
-R_a is the sum of R_a(p || p_{D_j}) <= kappa sum D_j^2. So an l2 bound R gives kappa R^2, whatever the worst direction is. ∎
-For laws on a bounded support (binomial) replace p by its restriction to a range [low, high] on the side of P: with G = {all coordinates in range},
-H_E(P || Q) <= P(not G) + H_E(P restricted to G || Q), and the bound of H_E by exp((a-1)(R_a - e)) / (a-1) (1 - 1/a)^a holds for measures
-of mass at most 1, since (1 - exp(e - L))_+ <= exp((a-1)(L - e)) / (a-1) (1 - 1/a)^a pointwise (maximise over L). ∎
+Fact F5 (vectors). Let kappa = max over 1 <= D <= g, both directions, of R_a(p || p_D) / D^2. For independent
+coordinates and every integer shift vector with |D_j| <= g, R_a is the sum of R_a(p || p_{D_j}) <= kappa sum
+D_j^2. So an l2 bound R gives kappa R^2, whatever the worst direction is. ∎ For laws on a bounded support
+(binomial) replace p by its restriction to a range [low, high] on the side of P: with G = {all coordinates in
+range}, H_E(P || Q) <= P(not G) + H_E(P restricted to G || Q), and the bound of H_E by exp((a-1)(R_a - e)) /
+(a-1) (1 - 1/a)^a holds for measures of mass at most 1, since (1 - exp(e - L))_+ <= exp((a-1)(L - e)) / (a-1)
+(1 - 1/a)^a pointwise (maximise over L). ∎
 """
 
 from __future__ import annotations
@@ -39,7 +47,9 @@ MAX_TERMS = 2_000_000
 
 
 def skellam_renyi(variance: Fraction, *, shift: int, order: Fraction) -> Any:
-    """R_a(p || p_shift) of Skellam noise, a = ``order`` > 1, ``shift`` >= 0; a ball with about 60 correct bits."""
+    """R_a(p || p_shift) of Skellam noise, a = ``order`` > 1, ``shift`` >= 0; a ball with about 60 correct
+    bits.
+    """
     if order <= 1:
         raise InvalidParameterError(
             f"order must be greater than 1, got {order}; use a pure claim for the limit."
@@ -77,7 +87,9 @@ def _ratio(v: Any, n: int) -> Any:
 
 
 def restricted_renyi(logs: Sequence[Any], *, shift: int, order: Fraction) -> Any:
-    """log(sum of p(x)^a p(x - shift)^(1-a)) / (a - 1) over the x for which both logs are listed (``logs[i]`` = log p(i)), at the working precision."""
+    """log(sum of p(x)^a p(x - shift)^(1-a)) / (a - 1) over the x for which both logs are listed
+    (``logs[i]`` = log p(i)), at the working precision.
+    """
     a = ball(order)
     total = arb(0)
     for here, there in zip(logs[shift:], logs, strict=False):

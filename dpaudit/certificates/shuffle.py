@@ -1,23 +1,33 @@
-"""Amplification by shuffling, in balls: the clone bound for every local randomiser, and the exact value for binary randomised response.
+"""Amplification by shuffling, in balls: the clone bound for every local randomiser, and the exact value for
+binary randomised response.
 
-Clones (Feldman, McMillan, Talwar 2021, Theorem 3.1 and Lemma 3.5 there). If each of n users sends the output of an e0-DP local randomiser (adaptively chosen or not) and the outputs are
-shuffled, the pair of neighbouring runs is dominated by (A + B, C - A + 1 - B) against (A + 1 - B, C - A + B), where C ~ Bin(n - 1, exp(-e0)),
-A ~ Bin(C, 1/2), B ~ Bernoulli(q), q = e^e0 / (1 + e^e0). Both coordinates together show C + 1; so with b = Bin(c, 1/2) masses and E = e^epsilon
+Clones (Feldman, McMillan, Talwar 2021, Theorem 3.1 and Lemma 3.5 there). If each of n users sends the output
+of an e0-DP local randomiser (adaptively chosen or not) and the outputs are shuffled, the pair of neighbouring
+runs is dominated by (A + B, C - A + 1 - B) against (A + 1 - B, C - A + B), where C ~ Bin(n - 1, exp(-e0)), A
+~ Bin(C, 1/2), B ~ Bernoulli(q), q = e^e0 / (1 + e^e0). Both coordinates together show C + 1; so with b =
+Bin(c, 1/2) masses and E = e^epsilon
 
-    delta = sum over c of P(C = c) h_c,   h_c = sum over a of (alpha b(a - 1) - beta b(a))_+,   alpha = q - E (1 - q), beta = E q - (1 - q),
+    delta = sum over c of P(C = c) h_c,   h_c = sum over a of (alpha b(a - 1) - beta b(a))_+,   alpha = q - E
+    (1 - q), beta = E q - (1 - q),
 
-P(a) = q b(a-1) + (1-q) b(a) being the law of the first coordinate given c, and Q the same with 1 - q. For alpha <= 0, that is epsilon >= e0, all terms vanish. Otherwise
-b(a-1)/b(a) = a/(c + 1 - a) rises, so the positive terms are those with a > (c + 1) beta / (alpha + beta), a half-line a >= t, and h_c = alpha S(t - 1) - beta S(t), S(k) = P(Bin(c, 1/2) >= k).
-P(C outside the range summed) is added in full, since h_c <= 1. The pair is symmetric under exchange of the coordinates: one direction suffices. ∎
+P(a) = q b(a-1) + (1-q) b(a) being the law of the first coordinate given c, and Q the same with 1 - q. For
+alpha <= 0, that is epsilon >= e0, all terms vanish. Otherwise b(a-1)/b(a) = a/(c + 1 - a) rises, so the
+positive terms are those with a > (c + 1) beta / (alpha + beta), a half-line a >= t, and h_c = alpha S(t - 1)
+- beta S(t), S(k) = P(Bin(c, 1/2) >= k). P(C outside the range summed) is added in full, since h_c <= 1. The
+pair is symmetric under exchange of the coordinates: one direction suffices. ∎
 
-Survival functions come from S_{c+1}(k + 1) = S_c(k + 1) + b_c(k) / 2 and S_c(k) - S_c(k + 1) = b_c(k) (Pascal).
+Survival functions come from S_{c+1}(k + 1) = S_c(k + 1) + b_c(k) / 2 and S_c(k) - S_c(k + 1) = b_c(k)
+(Pascal).
 
-Exact. With randomised response of one bit, the shuffled outputs are the number of ones: the changed user's answer plus an independent sum s of k Bernoulli(q) and n - 1 - k
-Bernoulli(1 - q), k the number of other users who hold 1. All neighbours are k = 0..n-1 in both directions; the directions are exchanged by renaming
-the bits, which exchanges k and n - 1 - k. So delta is the maximum over k of sum over x of (alpha s(x - 1) - beta s(x))_+ . ∎
+Exact. With randomised response of one bit, the shuffled outputs are the number of ones: the changed user's
+answer plus an independent sum s of k Bernoulli(q) and n - 1 - k Bernoulli(1 - q), k the number of other users
+who hold 1. All neighbours are k = 0..n-1 in both directions; the directions are exchanged by renaming the
+bits, which exchanges k and n - 1 - k. So delta is the maximum over k of sum over x of (alpha s(x - 1) - beta
+s(x))_+ . ∎
 
-What is not here. The general statement of the stronger clone bound (Feldman, McMillan, Talwar 2023, for every local randomiser) carries an erratum: it holds for randomisers with a
-decomposition that not all have. A certificate that names it is refused.
+What is not here. The general statement of the stronger clone bound (Feldman, McMillan, Talwar 2023, for every
+local randomiser) carries an erratum: it holds for randomisers with a decomposition that not all have. A
+certificate that names it is refused.
 """
 
 from __future__ import annotations
@@ -117,7 +127,8 @@ def _gaps(low: int, high: int, share: Any, alpha: Any, beta: Any) -> Iterator[An
 def _gap(c: int, t: int, mass: Any, above: Any, share: Any, alpha: Any, beta: Any) -> Any:
     before = _left(mass, c, t)  # b_c(t - 1)
     value = alpha * (above + before) - beta * above
-    # The half-line starts at t. If the ball leaves open whether t or t - 1 belongs to it, either term is enclosed with its sign open (F7).
+    # The half-line starts at t. If the ball leaves open whether t or t - 1 belongs to it, either term is
+    # enclosed with its sign open (F7).
     limit = share * (c + 1)
     if not limit < t:
         own = alpha * before - beta * mass
@@ -145,10 +156,13 @@ def _right(mass: Any, c: int, k: int) -> Any:
 
 
 def exact_response_delta(*, users: int, local: Fraction, epsilon: Fraction) -> Any:
-    """delta at ``epsilon`` >= 0 of the shuffled binary randomised response of n = ``users``, exactly; a ball."""
+    """delta at ``epsilon`` >= 0 of the shuffled binary randomised response of n = ``users``, exactly; a
+    ball.
+    """
     if users > MAX_EXACT_USERS:
         raise InvalidParameterError(
-            f"the exact value is computed for at most {MAX_EXACT_USERS} users, got {users}; use the clone bound."
+            f"the exact value is computed for at most {MAX_EXACT_USERS} users, got {users}; use the clone "
+            "bound."
         )
     if epsilon >= local:
         return arb(0)
@@ -168,8 +182,8 @@ def _exact_response(users: int, local: Fraction, epsilon: Fraction) -> Any:
 
 
 def _upper_half_line(sums: list[Any], alpha: Any, beta: Any) -> Any:
-    """Sum over x of (alpha s(x - 1) - beta s(x))_+ for a log-concave s, ``sums[x + 1]`` = s(x): s(x - 1)/s(x) rises, so the positive
-    terms are those from some x on. What is not decided around it is enclosed (F7).
+    """Sum over x of (alpha s(x - 1) - beta s(x))_+ for a log-concave s, ``sums[x + 1]`` = s(x): s(x - 1)/s(x)
+    rises, so the positive terms are those from some x on. What is not decided around it is enclosed (F7).
     """
 
     def gap(x: int) -> Any:

@@ -1,15 +1,18 @@
 """What rules speak in: the setting of a claim, typed parameters, guarantees, and the registry of rules.
 
-Theory of operation. A certificate is a tree of rule applications. Each node derives a *guarantee* about one mechanism from
-its parameters and from the guarantees of its premises. A guarantee is a set of upper bounds that all hold at once, for
-every pair of neighbours of the setting and in both directions:
+Theory of operation. A certificate is a tree of rule applications. Each node derives a *guarantee* about one
+mechanism from its parameters and from the guarantees of its premises. A guarantee is a set of upper bounds
+that all hold at once, for every pair of neighbours of the setting and in both directions:
 
-* ``pure``: epsilon-DP; ``gdp_squared``: mu-GDP, as mu squared, which stays rational under composition; ``rho``: zCDP;
-* ``profile``: a function from epsilon to an upper bound on delta (a ball), where the mechanism has a better one than these imply;
-* ``pair``: a dominating pair of laws, as a function from a grid to its upper loss law (``certpld``), for composition.
+* ``pure``: epsilon-DP; ``gdp_squared``: mu-GDP, as mu squared, which stays rational under composition;
+  ``rho``: zCDP;
+* ``profile``: a function from epsilon to an upper bound on delta (a ball), where the mechanism has a better
+  one than these imply;
+* ``pair``: a dominating pair of laws, as a function from a grid to its upper loss law (``certpld``), for
+  composition.
 
-``None`` says "no such bound", never "infinite by proof". Rules compute with exact rationals; where a transcendental function
-enters they compute in balls and keep the upper end.
+``None`` says "no such bound", never "infinite by proof". Rules compute with exact rationals; where a
+transcendental function enters they compute in balls and keep the upper end.
 """
 
 from __future__ import annotations
@@ -37,7 +40,9 @@ PairOnGrid = Callable[[Any], Any]  # Grid to LossLaw; their module is not import
 
 @dataclass(frozen=True)
 class Setting:
-    """What a guarantee is relative to. An accounting claim has no adjacency: its releases and touches are declared."""
+    """What a guarantee is relative to. An accounting claim has no adjacency: its releases and touches are
+    declared.
+    """
 
     adjacency: Adjacency | None
     unit: Unit | None
@@ -50,11 +55,13 @@ class Setting:
             return cls(None, None)
         if not isinstance(claim, PrivacyClaim):
             raise CertificateError(
-                f"a certificate must be for a privacy or an accounting claim, got {claim.type!r}; use other evidence."
+                f"a certificate must be for a privacy or an accounting claim, got {claim.type!r}; use "
+                "other evidence."
             )
         if claim.model is not Model.IDEAL:
             raise CertificateError(
-                "the rules speak of real-number laws (model 'ideal'), got a claim about the float program; restate the claim."
+                "the rules speak of real-number laws (model 'ideal'), got a claim about the float "
+                "program; restate the claim."
             )
         return cls(claim.adjacency, claim.unit, claim.view)
 
@@ -79,12 +86,15 @@ class Guarantee:
 
 
 class Parameters:
-    """The parameters of one node, read with their domains checked. Unread parameters are refused: they would mean nothing."""
+    """The parameters of one node, read with their domains checked. Unread parameters are refused: they
+    would mean nothing.
+    """
 
     def __init__(self, values: Any, *, rule: str) -> None:
         if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
             raise CertificateError(
-                f"{rule}: parameters must be a table with names as keys, got {type(values).__name__}; rebuild the certificate."
+                f"{rule}: parameters must be a table with names as keys, got {type(values).__name__}; "
+                "rebuild the certificate."
             )
         self._values: dict[str, Any] = values
         self._rule = rule
@@ -109,7 +119,7 @@ class Parameters:
     def _number(self, name: str, value: Any) -> Fraction:
         if not isinstance(value, str) or len(value) > MAX_TEXT:
             raise self.fail(
-                f'{name} must be an exact number written as a string, got {str(value)[:40]!r}; write it as "1/3".'
+                f'{name} must be an exact number written as a string, got {str(value)[:40]!r}; write "1/3".'
             )
         try:
             number = exact(value, name=name)
@@ -214,7 +224,9 @@ Derivation = Callable[[Parameters, tuple[Guarantee, ...], Setting], Guarantee]
 
 @dataclass(frozen=True)
 class Rule:
-    """A named rule: how many premises it takes, how it derives, and in which setting its premises are derived."""
+    """A named rule: how many premises it takes, how it derives, and in which setting its premises are
+    derived.
+    """
 
     name: str
     premises: tuple[int, int]
@@ -235,7 +247,9 @@ def rule(
     premises: tuple[int, int] = (0, 0),
     premise_setting: Callable[[dict[str, Any], Setting], Setting] = _same,
 ) -> Callable[[Derivation], Derivation]:
-    """Decorator: make a rule known to the kernel under ``name``, with the least and the largest number of premises."""
+    """Decorator: make a rule known to the kernel under ``name``, with the least and the largest number of
+    premises.
+    """
 
     def decorate(derive: Derivation) -> Derivation:
         if name in RULES:

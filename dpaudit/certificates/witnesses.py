@@ -2,19 +2,22 @@
 
 Three forms. In each, site names only label; what counts are laws, values and who sees them.
 
-``transcript``: sites that the view sees, each with its law on both sides and the value that came out (or a channel session: kernel, queries
-on both sides, outcomes). The loss is the sum of log p(value) - log p'(value). Sites whose law is the same on both sides contribute nothing and are left out.
+``transcript``: sites that the view sees, each with its law on both sides and the value that came out (or a
+channel session: kernel, queries on both sides, outcomes). The loss is the sum of log p(value) - log
+p'(value). Sites whose law is the same on both sides contribute nothing and are left out.
 
-``leak``: such sites as a common prefix, possible on both sides, and then something shown that the neighbour shows differently or not at all: an
-event of positive probability on one side and 0 on the other. The loss is infinite, the bound ``None``.
+``leak``: such sites as a common prefix, possible on both sides, and then something shown that the neighbour
+shows differently or not at all: an event of positive probability on one side and 0 on the other. The loss is
+infinite, the bound ``None``.
 
-``mixture``: hidden draws summed out. For each event (a sequence of shown values) each side has a tree of its hidden draws and shown sites.
-The recorded side is bounded from below by the branches listed, the neighbour's from above: hidden mass that no branch lists counts
-in full. For a pure claim the loss is the log-ratio; for an (epsilon, delta) claim it is the sum over the events (distinct, so disjoint)
-of P - e^epsilon P'.
+``mixture``: hidden draws summed out. For each event (a sequence of shown values) each side has a tree of its
+hidden draws and shown sites. The recorded side is bounded from below by the branches listed, the neighbour's
+from above: hidden mass that no branch lists counts in full. For a pure claim the loss is the log-ratio; for
+an (epsilon, delta) claim it is the sum over the events (distinct, so disjoint) of P - e^epsilon P'.
 
-What a file cannot show, and a replay of the program does (``dpaudit verify --suite``): that the laws are those of the program, that no site was left out,
-and that near a forced value of a continuous law the program takes the same branches.
+What a file cannot show, and a replay of the program does (``dpaudit verify --suite``): that the laws are
+those of the program, that no site was left out, and that near a forced value of a continuous law the program
+takes the same branches.
 """
 
 from __future__ import annotations
@@ -98,7 +101,9 @@ class WitnessSite:
 
 @dataclass(frozen=True, kw_only=True)
 class WitnessSession:
-    """One session with an interactive channel: its kernel and queries on both inputs, and the outcomes, which have one joint law."""
+    """One session with an interactive channel: its kernel and queries on both inputs, and the outcomes,
+    which have one joint law.
+    """
 
     site: str
     to: Audience
@@ -157,7 +162,8 @@ class WitnessSession:
         )
         if not len(session.queries) == len(session.queries_neighbour) == len(session.outcomes):
             raise CertificateError(
-                f"site {session.site!r}: queries and outcomes must be equally many on both sides; re-create the witness."
+                f"site {session.site!r}: queries and outcomes must be equally many on both sides; "
+                "re-create the witness."
             )
         return session
 
@@ -179,7 +185,8 @@ def leak_body(
     view: View,
     to: Audience | None = None,
 ) -> dict[str, Any]:
-    """The body of a ``leak`` witness: the moved sites before it, then what either input shows (``None`` where nothing is shown).
+    """The body of a ``leak`` witness: the moved sites before it, then what either input shows (``None`` where
+    nothing is shown).
 
     ``to`` is the audience of the leaking site; where it is given, the reader checks that the view sees it.
     """
@@ -196,8 +203,9 @@ def leak_body(
 def recompute(witness: Witness, claim: Claim) -> Fraction | None:
     """Re-compute a witness against ``claim``: a lower bound on its quantity, ``None`` for an infinite one.
 
-    Raises ``CertificateError``, with the reason, if the witness is malformed, is for another view or quantity, rests on something that the view
-    does not see, states a larger bound than the recorded laws and values give, or is of a form that cannot speak about the claim.
+    Raises ``CertificateError``, with the reason, if the witness is malformed, is for another view or
+    quantity, rests on something that the view does not see, states a larger bound than the recorded laws and
+    values give, or is of a form that cannot speak about the claim.
     """
     if not isinstance(claim, PrivacyClaim | Accounting):
         raise CertificateError(
@@ -205,7 +213,8 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
         )
     if witness.quantity != claim.quantity:
         raise CertificateError(
-            f"the witness must bound the claim's quantity {claim.quantity!r}, got {witness.quantity!r}; write it for the claim."
+            f"the witness must bound the claim's quantity {claim.quantity!r}, got {witness.quantity!r}; "
+            "write it for the claim."
         )
     if witness.origin not in ORIGINS:
         raise CertificateError(
@@ -227,13 +236,16 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
     if found is not None and (witness.bound is None or witness.bound > found):
         stated_bound = "infinity" if witness.bound is None else f"{float(witness.bound):.17g}"
         raise CertificateError(
-            f"the stated bound must be at most the re-computed one, {float(found):.17g}, got {stated_bound}; the witness claims too much."
+            f"the stated bound must be at most the re-computed one, {float(found):.17g}, got "
+            f"{stated_bound}; the witness claims too much."
         )
     return found
 
 
 def _window_event_bound(witness: Witness, claim: Claim, view: View) -> Fraction:
-    """A sequence of public decisions. Its body states the mechanism's epsilon: for another claim than that one the event says nothing."""
+    """A sequence of public decisions. Its body states the mechanism's epsilon: for another claim than that
+    one the event says nothing.
+    """
     if not (
         isinstance(claim, PureDP)
         and claim.adjacency is Adjacency.REPLACE_ONE
@@ -241,11 +253,13 @@ def _window_event_bound(witness: Witness, claim: Claim, view: View) -> Fraction:
         and claim.model is Model.IDEAL
     ):
         raise CertificateError(
-            f"a window event must be for a pure, replace-one, event-level claim on real laws, got {claim.in_words()}."
+            "a window event must be for a pure, replace-one, event-level claim on real laws, got "
+            f"{claim.in_words()}."
         )
     if not view.sees(frozenset([PUBLIC])):
         raise CertificateError(
-            f"a window event is about public decisions, which the view ({view}) must see; write it for that view."
+            f"a window event is about public decisions, which the view ({view}) must see; write it for "
+            "that view."
         )
     stated = exact(witness.body["epsilon"], name="epsilon")
     if stated != exact(claim.epsilon):
@@ -258,7 +272,8 @@ def _window_event_bound(witness: Witness, claim: Claim, view: View) -> Fraction:
 def _transcript_bound(witness: Witness, claim: Claim, view: View) -> Fraction | None:
     if not isinstance(claim, PureDP | Accounting) and witness.form != "leak":
         raise CertificateError(
-            f"one transcript never refutes a {claim.type} claim: the event may be too rare to matter; sum events out (form 'mixture')."
+            f"one transcript never refutes a {claim.type} claim: the event may be too rare to matter; sum "
+            "events out (form 'mixture')."
         )
     sites = _read_sites(witness.body["sites"], view)
     if witness.origin != "sampled":
@@ -279,7 +294,8 @@ def _transcript_bound(witness: Witness, claim: Claim, view: View) -> Fraction | 
     if total > 0:  # +inf: the outcome is impossible on the neighbour
         return None
     raise CertificateError(
-        f"the loss must be a number or +infinity, got {total}; the outcome is impossible on the recorded side."
+        f"the loss must be a number or +infinity, got {total}; the outcome is impossible on the recorded "
+        "side."
     )
 
 
@@ -292,17 +308,21 @@ def _read_sites(data: Any, view: View) -> list[AnySite]:
     for site in sites:
         if not view.sees(site.to):
             raise CertificateError(
-                f"site {site.site!r} must be seen by the view {view}, it goes to {sorted(map(str, site.to))}; leave it out or sum it out."
+                f"site {site.site!r} must be seen by the view {view}, it goes to "
+                f"{sorted(map(str, site.to))}; leave it out or sum it out."
             )
         if isinstance(site, WitnessSite) and site.law.base_measure is not site.law_neighbour.base_measure:
             raise CertificateError(
-                f"site {site.site!r}: both laws must be of one kind (density or probabilities), they differ; write it as a leak."
+                f"site {site.site!r}: both laws must be of one kind (density or probabilities), they "
+                "differ; write it as a leak."
             )
     return sites
 
 
 def _require_leak(sites: Sequence[AnySite], leak: dict[str, Any], claim: Claim, view: View) -> None:
-    """An event that is possible on one side only has an infinite log-ratio and Renyi divergence, and no finite mu; its delta may be small."""
+    """An event that is possible on one side only has an infinite log-ratio and Renyi divergence, and no
+    finite mu; its delta may be small.
+    """
     if isinstance(claim, ApproxDP):
         raise CertificateError(
             "a leak refutes an approx-dp claim only by its probability; sum the event out (form 'mixture')."
@@ -315,7 +335,8 @@ def _require_leak(sites: Sequence[AnySite], leak: dict[str, Any], claim: Claim, 
         here, there = site.log_densities()
         if not (here.is_finite() and there.is_finite()):
             raise CertificateError(
-                f"site {site.site!r} before a leak must be possible on both sides, log-densities {here} and {there}; cut it before."
+                f"site {site.site!r} before a leak must be possible on both sides, log-densities {here} "
+                f"and {there}; cut it before."
             )
     what, recorded, neighbour = leak["what"], leak["recorded"], leak["neighbour"]
     if what not in LEAKS:
@@ -324,16 +345,20 @@ def _require_leak(sites: Sequence[AnySite], leak: dict[str, Any], claim: Claim, 
     decode_value(neighbour)
     if what in ("value", "shape") and recorded == neighbour:
         raise CertificateError(
-            f"a leak must show different things on the two sides, both show {str(recorded)[:60]}; there is no leak."
+            f"a leak must show different things on the two sides, both show {str(recorded)[:60]}; there is "
+            "no leak."
         )
 
 
 def _require_positive_box(site: AnySite) -> None:
-    """A forced value of a continuous law counts only inside the support, where the loss is continuous; one outside the neighbour's is infinite."""
+    """A forced value of a continuous law counts only inside the support, where the loss is continuous; one
+    outside the neighbour's is infinite.
+    """
     if isinstance(site, WitnessSession) or site.law.base_measure is not BaseMeasure.LEBESGUE:
         if not site.log_densities()[0] > arb("-inf"):
             raise CertificateError(
-                f"site {site.site!r}: a forced outcome must be possible, it has probability 0; force another one."
+                f"site {site.site!r}: a forced outcome must be possible, it has probability 0; force "
+                "another one."
             )
         return
     around = [_nudged(site.value, -1), _nudged(site.value, 1)]
@@ -341,7 +366,8 @@ def _require_positive_box(site: AnySite) -> None:
     there = {bool(site.law_neighbour.logp_ball(value).is_finite()) for value in around}
     if not all(here) or len(there) != 1:
         raise CertificateError(
-            f"site {site.site!r}: a forced value must lie inside the support, not at an end of it, got {site.value!r}; "
+            f"site {site.site!r}: a forced value must lie inside the support, not at an end of it, got "
+            f"{site.value!r}; "
             f"force another one."
         )
 

@@ -1,4 +1,6 @@
-"""Balls: exact ends are true bounds, directed floats are on the right side, and accuracy is reached by raising the precision."""
+"""Balls: exact ends are true bounds, directed floats are on the right side, and accuracy is reached by
+raising the precision.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +13,29 @@ import pytest
 from dpaudit.ball import arb, ball, enclose, lower, lower_exact, precision, sign_of, upper, upper_exact
 from dpaudit.errors import UndecidedError
 
-CASES = [Fraction(1, 3), Fraction(-7, 10), Fraction(10**30 + 1, 10**30), Fraction(1, 10**400), Fraction(-(10**300))]
+CASES = [
+    Fraction(1, 3),
+    Fraction(-7, 10),
+    Fraction(10**30 + 1, 10**30),
+    Fraction(1, 10**400),
+    Fraction(-(10**300)),
+]
 
 
 @pytest.mark.parametrize("number", CASES)
 def test_ends_enclose_the_number(number: Fraction) -> None:
-    """The exact ends of a ball made from a rational lie on both sides of it, and so do the directed floats."""
+    """The exact ends of a ball made from a rational lie on both sides of it, and so do the directed
+    floats.
+    """
     value = ball(number)
     assert lower_exact(value) <= number <= upper_exact(value)
     assert Fraction(lower(value)) <= number <= Fraction(upper(value))
 
 
 def test_directed_floats_are_adjacent() -> None:
-    """The two directed floats of an inexact number are neighbours: rounding outward costs one unit in the last place."""
+    """The two directed floats of an inexact number are neighbours: rounding outward costs one unit in the
+    last place.
+    """
     value = enclose(lambda: ball(2).sqrt(), bits=100)
     assert upper(value) == math.nextafter(lower(value), math.inf)
 
@@ -40,7 +52,9 @@ def test_enclose_beats_cancellation(power: int) -> None:
 
 
 def test_ends_of_vast_balls_stay_small() -> None:
-    """An end whose exponent is out of reach is rounded outward or refused: a short text cannot fill the memory."""
+    """An end whose exponent is out of reach is rounded outward or refused: a short text cannot fill the
+    memory.
+    """
     tiny = (-ball(10**12)).exp()
     assert lower_exact(tiny) == 0 < upper_exact(tiny)
     assert upper_exact(-tiny) == 0 > lower_exact(-tiny)

@@ -1,4 +1,6 @@
-"""Certified loss laws: never on the wrong side of the exact value, tight, and equal to enumeration on small cases."""
+"""Certified loss laws: never on the wrong side of the exact value, tight, and equal to enumeration on
+small cases.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ FINE = Grid(step=Fraction(1, 1000))
 
 
 def exact_epsilon(delta: float) -> Fraction:
-    """epsilon with delta(epsilon) = ``delta`` for mu = 1, rounded to 12 decimals, by bisection on the exact formula."""
+    """epsilon with delta(epsilon) = ``delta`` for mu = 1, rounded to 12 decimals, by bisection on the
+    exact formula.
+    """
     low, high = Fraction(0), Fraction(12)
     for _ in range(50):
         middle = (low + high) / 2
@@ -33,18 +37,26 @@ def exact_epsilon(delta: float) -> Fraction:
     return Fraction(round(low * 10**12), 10**12)
 
 
-@pytest.mark.parametrize(("copies", "step", "reach"), [(64, "1/1000", 8), (1024, "1/1000", 8), (4096, "1/1000", 8)])
+@pytest.mark.parametrize(
+    ("copies", "step", "reach"), [(64, "1/1000", 8), (1024, "1/1000", 8), (4096, "1/1000", 8)]
+)
 def test_never_below_the_exact_gaussian(copies: int, step: str, reach: int) -> None:
-    """k Gaussian steps of total mu = 1, composed as loss laws: delta is never below the exact one, for delta from 1e-3 to 1e-14."""
+    """k Gaussian steps of total mu = 1, composed as loss laws: delta is never below the exact one, for
+    delta from 1e-3 to 1e-14.
+    """
     one = gaussian_pair(Fraction(1, copies), Grid(step=Fraction(step)))
     whole = power(one, copies)
     for exponent in (3, 6, 10, 12, 14):
         epsilon = exact_epsilon(10.0**-exponent)
-        assert lower_exact(whole.delta(epsilon)) >= gaussian_delta(Fraction(1), epsilon) * (1 - Fraction(1, 10**30))
+        assert lower_exact(whole.delta(epsilon)) >= gaussian_delta(Fraction(1), epsilon) * (
+            1 - Fraction(1, 10**30)
+        )
 
 
 def test_tight_at_grid_1e_4() -> None:
-    """At grid 1e-4, 1024 steps of total mu = 1 lose at most a factor 1.0002 in epsilon, at delta = 1e-6 and 1e-12."""
+    """At grid 1e-4, 1024 steps of total mu = 1 lose at most a factor 1.0002 in epsilon, at delta = 1e-6
+    and 1e-12.
+    """
     whole = power(gaussian_pair(Fraction(1, 1024), Grid(step=Fraction(1, 10**4))), 1024)
     for exponent in (6, 12):
         epsilon = exact_epsilon(10.0**-exponent)
@@ -54,7 +66,9 @@ def test_tight_at_grid_1e_4() -> None:
 
 
 def test_skellam_composition_reference() -> None:
-    """64 Skellam steps (shift 10, variance 6400 each): delta(4.886545) = 1e-6 at grid 1e-3, the reference value."""
+    """64 Skellam steps (shift 10, variance 6400 each): delta(4.886545) = 1e-6 at grid 1e-3, the reference
+    value.
+    """
     step = build.integer_noise("skellam", sensitivity=10, variance=6400)
     proof = build.compose_sequential([step], times=[64], grid=LossGrid(step="1/1000"))
     assert float(proof.certify(ApproxDP(epsilon="4.886545", delta=1)).bound) == pytest.approx(1e-6, rel=3e-6)
@@ -63,19 +77,30 @@ def test_skellam_composition_reference() -> None:
 def response(epsilon: float, copies: int, target: float) -> float:
     """delta of ``copies`` randomised responses by the sum over the number of lies."""
     e = math.exp(epsilon)
-    terms = (math.comb(copies, j) * max(0.0, e ** (copies - j) - math.exp(target) * e**j) for j in range(copies + 1))
+    terms = (
+        math.comb(copies, j) * max(0.0, e ** (copies - j) - math.exp(target) * e**j)
+        for j in range(copies + 1)
+    )
     return sum(terms) / (1 + e) ** copies
 
 
 @pytest.mark.parametrize("copies", [1, 2, 7, 30])
 def test_randomised_response_composes_exactly(copies: int) -> None:
-    """On a grid that holds its losses, randomised response composes to the binomial sum; also discrete Laplace of sensitivity 1 (scale 10)."""
+    """On a grid that holds its losses, randomised response composes to the binomial sum; also discrete
+    Laplace of sensitivity 1 (scale 10).
+    """
     law = power(response_pair(Fraction(1, 10), Grid(step=Fraction(1, 100))), copies)
-    proof = build.compose_sequential([build.discrete_laplace_mechanism(sensitivity=1, scale=10)], times=[copies], grid=LossGrid(step="1/100"))
+    proof = build.compose_sequential(
+        [build.discrete_laplace_mechanism(sensitivity=1, scale=10)],
+        times=[copies],
+        grid=LossGrid(step="1/100"),
+    )
     for epsilon in (Fraction(0), Fraction(1, 20), Fraction(copies, 25)):
         truth = response(0.1, copies, float(epsilon))
         assert float(upper_exact(law.delta(epsilon))) == pytest.approx(truth, rel=1e-9, abs=1e-18)
-        assert float(proof.certify(ApproxDP(epsilon=epsilon, delta=1)).bound) == pytest.approx(truth, rel=1e-9, abs=1e-18)
+        assert float(proof.certify(ApproxDP(epsilon=epsilon, delta=1)).bound) == pytest.approx(
+            truth, rel=1e-9, abs=1e-18
+        )
 
 
 def enumerated(atoms: list[tuple[float, float]], copies: int, epsilon: float) -> float:
@@ -97,10 +122,14 @@ def law_of(atoms: list[tuple[float, float]], grid: Grid) -> LossLaw:
 @pytest.mark.parametrize("copies", [1, 2, 3])
 @pytest.mark.parametrize("epsilon", [-1.0, 0.0, 0.3, 0.9163, 1.5])
 def test_upper_and_lower_laws_bracket_enumeration(copies: int, epsilon: float) -> None:
-    """The upper law is above and the lower law below the enumerated delta, and both are within the grid's step of it."""
+    """The upper law is above and the lower law below the enumerated delta, and both are within the grid's
+    step of it.
+    """
     truth = enumerated(ATOMS, copies, epsilon)
     up = float(upper_exact(power(law_of(ATOMS, FINE), copies).delta(Fraction(epsilon))))
-    low = float(lower_exact(power(law_of(ATOMS, Grid(step=FINE.step, upper=False)), copies).delta(Fraction(epsilon))))
+    low = float(
+        lower_exact(power(law_of(ATOMS, Grid(step=FINE.step, upper=False)), copies).delta(Fraction(epsilon)))
+    )
     assert low - 1e-12 <= truth <= up + 1e-12
     assert up - low < 3 * copies * 1e-3
 
@@ -111,7 +140,9 @@ def test_infinite_loss_is_kept() -> None:
     twice = compose(law, law)
     assert float(upper_exact(twice.delta(Fraction(50)))) == pytest.approx(7 / 16, abs=1e-12)
     assert upper_exact(twice.delta(Fraction(50))) >= Fraction(7, 16)
-    lower = from_atoms(Grid(step=FINE.step, upper=False), [(ball(Fraction(3, 4)), ball(1)), (ball(Fraction(1, 4)), ball(0))])
+    lower = from_atoms(
+        Grid(step=FINE.step, upper=False), [(ball(Fraction(3, 4)), ball(1)), (ball(Fraction(1, 4)), ball(0))]
+    )
     assert float(lower_exact(compose(lower, lower).delta(Fraction(50)))) == pytest.approx(7 / 16, abs=1e-12)
 
 
@@ -124,19 +155,27 @@ def test_laplace_law_is_the_closed_form(epsilon: Fraction) -> None:
 
 
 def test_laplace_composition_against_monte_carlo_free_bound() -> None:
-    """Composed Laplace steps lie between one step and randomised response, which dominates every pure mechanism."""
+    """Composed Laplace steps lie between one step and randomised response, which dominates every pure
+    mechanism.
+    """
     laplace = build.laplace_mechanism(sensitivity=1, scale=5, dimension=1)
     claim = ApproxDP(epsilon=1, delta=1)
     many = build.compose_sequential([laplace], times=[20], grid=LossGrid()).certify(claim).bound
-    dominated = build.compose_sequential(
-        [build.laplace_mechanism(sensitivity=1, scale=5)], times=[20], grid=LossGrid(step="1/50")
-    ).certify(claim).bound
+    dominated = (
+        build.compose_sequential(
+            [build.laplace_mechanism(sensitivity=1, scale=5)], times=[20], grid=LossGrid(step="1/50")
+        )
+        .certify(claim)
+        .bound
+    )
     assert laplace.certify(claim).bound == 0
     assert 0 < many < dominated
 
 
 def test_two_laplace_steps_by_quadrature() -> None:
-    """Two Laplace steps (epsilon 1 each), delta by two-dimensional numerical integration of the positive part."""
+    """Two Laplace steps (epsilon 1 each), delta by two-dimensional numerical integration of the positive
+    part.
+    """
     grid = np.linspace(-14, 15, 5801) + 0.0025 / 2
     p, q = np.exp(-np.abs(grid)) / 2, np.exp(-np.abs(grid - 1)) / 2
     for epsilon in (0.25, 1.0):
@@ -147,7 +186,9 @@ def test_two_laplace_steps_by_quadrature() -> None:
 
 
 def test_heterogeneous_composition_is_commutative_and_valid() -> None:
-    """Gaussian, Laplace, Skellam and a pure step together: order does not matter beyond rounding, more steps cost more."""
+    """Gaussian, Laplace, Skellam and a pure step together: order does not matter beyond rounding, more
+    steps cost more.
+    """
     steps = [
         build.gaussian_mechanism(sensitivity=1, scale=4),
         build.laplace_mechanism(sensitivity=1, scale=8, dimension=1),
@@ -155,22 +196,36 @@ def test_heterogeneous_composition_is_commutative_and_valid() -> None:
         build.report_noisy_max(sensitivity=1, scale=10, range="monotone"),
     ]
     claim = ApproxDP(epsilon="1/2", delta=1)
-    bounds = [build.compose_sequential(list(order), grid=LossGrid()).certify(claim).bound for order in (steps, steps[::-1])]
+    bounds = [
+        build.compose_sequential(list(order), grid=LossGrid()).certify(claim).bound
+        for order in (steps, steps[::-1])
+    ]
     assert float(bounds[0]) == pytest.approx(float(bounds[1]), rel=1e-9)
     fewer = build.compose_sequential(steps[:3], grid=LossGrid()).certify(claim).bound
     assert fewer < bounds[0]
 
 
 def test_gaussians_are_composed_exactly() -> None:
-    """GDP premises are merged before the grid: 100 Gaussian steps with a trivial second premise equal the closed form up to the grid."""
-    gaussian, free = build.gaussian_mechanism(sensitivity=1, scale=10), build.laplace_mechanism(sensitivity=0, scale=1)
-    bound = build.compose_sequential([gaussian, free], times=[100, 1], grid=LossGrid()).certify(ApproxDP(epsilon=2, delta=1)).bound
+    """GDP premises are merged before the grid: 100 Gaussian steps with a trivial second premise equal the
+    closed form up to the grid.
+    """
+    gaussian, free = (
+        build.gaussian_mechanism(sensitivity=1, scale=10),
+        build.laplace_mechanism(sensitivity=0, scale=1),
+    )
+    bound = (
+        build.compose_sequential([gaussian, free], times=[100, 1], grid=LossGrid())
+        .certify(ApproxDP(epsilon=2, delta=1))
+        .bound
+    )
     truth = gaussian_delta(Fraction(1), Fraction(2))
     assert truth <= bound < truth * (1 + Fraction(1, 10**5))
 
 
 def test_maximum_dominates_both_and_no_more() -> None:
-    """The maximum of two laws has, at every epsilon, at least both deltas; at grid points no more than the larger."""
+    """The maximum of two laws has, at every epsilon, at least both deltas; at grid points no more than the
+    larger.
+    """
     grid = Grid(step=Fraction(1, 50))
     left, right = response_pair(Fraction(1), grid), law_of(ATOMS, grid)
     both = maximum(left, right)
@@ -200,7 +255,9 @@ def _single(law: Any, grid: Grid) -> LossLaw:
 
 
 def test_total_mass_is_one() -> None:
-    """Upper laws have mass at least 1 and lower laws at most 1, by a rounding of at most 1e-20, after 100 compositions."""
+    """Upper laws have mass at least 1 and lower laws at most 1, by a rounding of at most 1e-20, after 100
+    compositions.
+    """
     up = power(law_of(ATOMS, FINE), 100)
     low = power(law_of(ATOMS, Grid(step=FINE.step, upper=False)), 100)
     unit = 1 << FINE.bits
@@ -209,14 +266,22 @@ def test_total_mass_is_one() -> None:
 
 
 def test_pure_laws_match_the_pure_bound() -> None:
-    """One randomised response of epsilon = 1/3, off the grid: at most a grid step's worth above the exact delta."""
+    """One randomised response of epsilon = 1/3, off the grid: at most a grid step's worth above the exact
+    delta.
+    """
     law = response_pair(Fraction(1, 3), FINE)
     for epsilon in (Fraction(0), Fraction(1, 10), Fraction(3, 10)):
-        assert -Fraction(1, 10**30) <= upper_exact(law.delta(epsilon)) - pure_delta(Fraction(1, 3), epsilon) < Fraction(1, 10**5)
+        assert (
+            -Fraction(1, 10**30)
+            <= upper_exact(law.delta(epsilon)) - pure_delta(Fraction(1, 3), epsilon)
+            < Fraction(1, 10**5)
+        )
 
 
 def test_bad_grids_and_premises_are_refused() -> None:
-    """Grids out of range, laws on different grids, too many points, and premises without a pair are refused."""
+    """Grids out of range, laws on different grids, too many points, and premises without a pair are
+    refused.
+    """
     with pytest.raises(InvalidParameterError, match="step"):
         Grid(step=Fraction(0))
     with pytest.raises(InvalidParameterError, match="same grid"):
@@ -224,4 +289,6 @@ def test_bad_grids_and_premises_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="grid points"):
         gaussian_pair(Fraction(100), Grid(step=Fraction(1, 10**7)))
     with pytest.raises(CertificateError, match="integer from 64 to 256"):
-        build.compose_sequential([build.laplace_mechanism(sensitivity=1, scale=1)], times=[2], grid=LossGrid(bits=1024))
+        build.compose_sequential(
+            [build.laplace_mechanism(sensitivity=1, scale=1)], times=[2], grid=LossGrid(bits=1024)
+        )

@@ -1,4 +1,6 @@
-"""Hockey-stick divergences of lattice noise: published digits, brute force over events, and the facts F1, F6 and F7 by numbers."""
+"""Hockey-stick divergences of lattice noise: published digits, brute force over events, and the facts F1,
+F6 and F7 by numbers.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,15 @@ import pytest
 from dpaudit.ball import arb, ball, enclose, lower_exact, upper_exact
 from dpaudit.certificates import build
 from dpaudit.certificates.divergence import hockey_stick, lattice_delta, positive_part
-from dpaudit.certificates.lattice import Binomial, DiscreteGaussianSum, LogConcave, Reflected, Skellam, bulk, tail_below
+from dpaudit.certificates.lattice import (
+    Binomial,
+    DiscreteGaussianSum,
+    LogConcave,
+    Reflected,
+    Skellam,
+    bulk,
+    tail_below,
+)
 from dpaudit.claims import ApproxDP, PureDP
 from dpaudit.errors import CertificateError
 
@@ -37,10 +47,22 @@ def oracle(law: LogConcave, k: int) -> mpmath.mpf:
     if isinstance(law, Skellam):
         v = mpmath.mpf(law.variance.numerator) / law.variance.denominator
         # difference of two Poisson laws, summed out
-        return mpmath.nsum(lambda j: mpmath.exp(-v) * (v / 2) ** (2 * j + abs(k)) / mpmath.factorial(j) / mpmath.factorial(j + abs(k)), [0, 60])
+        return mpmath.nsum(
+            lambda j: (
+                mpmath.exp(-v)
+                * (v / 2) ** (2 * j + abs(k))
+                / mpmath.factorial(j)
+                / mpmath.factorial(j + abs(k))
+            ),
+            [0, 60],
+        )
     if isinstance(law, Binomial):
         p = mpmath.mpf(law.probability.numerator) / law.probability.denominator
-        return mpmath.binomial(law.trials, k) * p**k * (1 - p) ** (law.trials - k) if 0 <= k <= law.trials else mpmath.mpf(0)
+        return (
+            mpmath.binomial(law.trials, k) * p**k * (1 - p) ** (law.trials - k)
+            if 0 <= k <= law.trials
+            else mpmath.mpf(0)
+        )
     assert isinstance(law, DiscreteGaussianSum)
     return _convolved(law)[len(_convolved(law)) // 2 + k] if abs(k) <= 40 * law.count else mpmath.mpf(0)
 
@@ -59,7 +81,9 @@ def _convolved(law: DiscreteGaussianSum) -> Any:
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_masses_agree_with_mpmath(law: LogConcave) -> None:
-    """Enclosures of masses contain the values that mpmath computes by another route, and runs agree with single masses."""
+    """Enclosures of masses contain the values that mpmath computes by another route, and runs agree with
+    single masses.
+    """
     start = law.centre - 6
     run = law.masses(start, start + 12)
     with mpmath.workdps(50):
@@ -110,7 +134,10 @@ def test_hockey_stick_agrees_with_brute_force(law: LogConcave, shift: int, epsil
 def test_divergence_grows_with_the_shift(law: LogConcave) -> None:
     """F1 (iii): in both directions the divergence does not decrease in the shift."""
     for one in (law, Reflected(law)):
-        values = [enclose(lambda d=d, one=one: hockey_stick(one, shift=d, epsilon=Fraction(1, 3))) for d in range(1, 7)]
+        values = [
+            enclose(lambda d=d, one=one: hockey_stick(one, shift=d, epsilon=Fraction(1, 3)))
+            for d in range(1, 7)
+        ]
         assert all(not b < a for a, b in itertools.pairwise(values))
 
 
@@ -131,7 +158,9 @@ def test_skellam_reference_values(shift: int, epsilon: str, digits: str) -> None
 
 
 def test_skellam_agrees_with_mpmath_to_20_digits() -> None:
-    """Positive parts summed over everything that matters, with mpmath's Bessel functions: 20 digits agree (variance 100, shift 3, epsilon 1/2)."""
+    """Positive parts summed over everything that matters, with mpmath's Bessel functions: 20 digits agree
+    (variance 100, shift 3, epsilon 1/2).
+    """
     with mpmath.workdps(40):
         e = mpmath.exp(mpmath.mpf(1) / 2)
         scaled = [mpmath.besseli(k, 100) * mpmath.exp(-100) for k in range(240)]
@@ -162,16 +191,24 @@ def test_binomial_reference_values(shift: int, epsilon: str, forth: str, back: s
 
 
 def test_sum_of_discrete_gaussians_is_not_one() -> None:
-    """Sixteen discrete Gaussians of variance 1/4 sum to a law with delta(1/2) = 0.0631; a single one of variance 4 would promise 0.0540."""
+    """Sixteen discrete Gaussians of variance 1/4 sum to a law with delta(1/2) = 0.0631; a single one of
+    variance 4 would promise 0.0540.
+    """
     claim = ApproxDP(epsilon="1/2", delta="1/2")
-    sums = build.integer_noise("discrete-gaussian-sum", sensitivity=1, variance="1/4", count=16).certify(claim).bound
+    sums = (
+        build.integer_noise("discrete-gaussian-sum", sensitivity=1, variance="1/4", count=16)
+        .certify(claim)
+        .bound
+    )
     single = build.integer_noise("discrete-gaussian-sum", sensitivity=1, variance=4).certify(claim).bound
     assert float(sums) == pytest.approx(0.0631, abs=5e-5)
     assert float(single) == pytest.approx(0.0540, abs=5e-5)
 
 
 def test_undecided_sign_is_enclosed() -> None:
-    """F7: the positive part of a ball around 0 reaches from 0 to its upper end; decided ones stay as they are."""
+    """F7: the positive part of a ball around 0 reaches from 0 to its upper end; decided ones stay as they
+    are.
+    """
     undecided = positive_part(arb(0, 1))
     assert undecided.contains(0)
     assert undecided.contains(1)
@@ -180,7 +217,9 @@ def test_undecided_sign_is_enclosed() -> None:
 
 
 def test_tie_at_the_threshold_is_enclosed() -> None:
-    """epsilon = log-ratio at a lattice point exactly (discrete Gaussian, shift 2, x = 0: ratio e): the tie is decided by neither guess."""
+    """epsilon = log-ratio at a lattice point exactly (discrete Gaussian, shift 2, x = 0: ratio e): the tie
+    is decided by neither guess.
+    """
     law = DiscreteGaussianSum(Fraction(2))
     found = lattice_delta(law, shift=2, epsilon=Fraction(1))
     with mpmath.workdps(30):

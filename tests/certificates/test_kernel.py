@@ -1,4 +1,6 @@
-"""The kernel: what it derives is what an independent computation gives, and what it does not know it refuses with the reason."""
+"""The kernel: what it derives is what an independent computation gives, and what it does not know it
+refuses with the reason.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def laplace(sensitivity: Any = 1, scale: Any = 2) -> build.Proof:
 
 
 def edited(claim: Claim, proof: build.Proof, path: str, value: Any) -> dict[str, Any]:
-    """A certificate of ``claim`` as JSON, with the entry at ``path`` (dot-separated) replaced, or removed if ``value`` is ``KeyError``."""
+    """A certificate of ``claim`` as JSON, with the entry at ``path`` (dot-separated) replaced, or removed
+    if ``value`` is ``KeyError``.
+    """
     data = copy.deepcopy(proof.certify(claim).to_json())
     target: Any = data
     *steps, last = [int(step) if step.isdigit() else step for step in path.split(".")]
@@ -53,7 +57,8 @@ def edited(claim: Claim, proof: build.Proof, path: str, value: Any) -> dict[str,
     return data
 
 
-# What is derived -----------------------------------------------------------------------------------------------------
+# What is derived
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_laplace_bound_is_attained() -> None:
@@ -64,9 +69,13 @@ def test_laplace_bound_is_attained() -> None:
 
 
 def test_bounded_sum_sensitivity_follows_the_adjacency() -> None:
-    """A sum of records in [-1, 3]: replacing moves it by 4, adding or zeroing out by 3; the certificate knows which claim it is for."""
+    """A sum of records in [-1, 3]: replacing moves it by 4, adding or zeroing out by 3; the certificate
+    knows which claim it is for.
+    """
     proof = laplace(BoundedSum(-1, 3), 1)
-    bounds = {adjacency: proof.certify(PureDP(epsilon=9, adjacency=adjacency)).bound for adjacency in Adjacency}
+    bounds = {
+        adjacency: proof.certify(PureDP(epsilon=9, adjacency=adjacency)).bound for adjacency in Adjacency
+    }
     assert bounds == {Adjacency.REPLACE_ONE: 4, Adjacency.ADD_REMOVE: 3, Adjacency.ZERO_OUT: 3}
     with pytest.raises(CertificateError, match="per event"):
         proof.certify(PureDP(epsilon=9, unit=Unit.USER))
@@ -74,7 +83,11 @@ def test_bounded_sum_sensitivity_follows_the_adjacency() -> None:
 
 def _winner(scores: list[float], noise: str) -> list[float]:
     """P(argmax = i) by quadrature over the winner's noise (scale 1)."""
-    law = {"laplace": scipy.stats.laplace(), "gumbel": scipy.stats.gumbel_r(), "exponential": scipy.stats.expon()}[noise]
+    law = {
+        "laplace": scipy.stats.laplace(),
+        "gumbel": scipy.stats.gumbel_r(),
+        "exponential": scipy.stats.expon(),
+    }[noise]
     grid = np.linspace(0 if noise == "exponential" else -30, 40, 28_001)
     # Simpson weights: the grid holds every kink of the integrand (scores and offsets are integers).
     weights = np.where(np.arange(grid.size) % 2, 4.0, 2.0)
@@ -91,7 +104,9 @@ def _winner(scores: list[float], noise: str) -> list[float]:
 @pytest.mark.parametrize("noise", ["laplace", "gumbel", "exponential"])
 @pytest.mark.parametrize("moved", ["one_coordinate", "monotone", "general"])
 def test_noisy_max_bound_covers_quadrature(noise: Any, moved: Any) -> None:
-    """No change of three scores within the declared range has a log-ratio above the bound; general changes do exceed the one-sided bound."""
+    """No change of three scores within the declared range has a log-ratio above the bound; general changes
+    do exceed the one-sided bound.
+    """
     steps = {
         "one_coordinate": [(1, 0, 0), (-1, 0, 0), (0, 0, 1)],
         "monotone": [(1, 1, 0), (1, 0, 1), (-1, -1, 0)],
@@ -101,7 +116,10 @@ def test_noisy_max_bound_covers_quadrature(noise: Any, moved: Any) -> None:
     bound = float(proof.certify(PURE).bound)
     worst = 0.0
     for start, step in itertools.product([(0, 0, 0), (0, 3, 3), (6, 0, 0)], steps):
-        before, after = _winner([*map(float, start)], noise), _winner([float(s + d) for s, d in zip(start, step, strict=True)], noise)
+        before, after = (
+            _winner([*map(float, start)], noise),
+            _winner([float(s + d) for s, d in zip(start, step, strict=True)], noise),
+        )
         assert sum(before) == pytest.approx(1, abs=1e-9)
         worst = max(worst, *(abs(math.log(p / q)) for p, q in zip(before, after, strict=True)))
     assert worst <= bound + 1e-7
@@ -112,7 +130,9 @@ def test_noisy_max_bound_covers_quadrature(noise: Any, moved: Any) -> None:
 
 @pytest.mark.parametrize(("mu", "epsilon"), [("1", "1"), ("1/2", "2"), ("3", "0"), ("1", "8"), ("1/10", "1")])
 def test_gaussian_delta_agrees_with_mpmath(mu: str, epsilon: str) -> None:
-    """delta(epsilon) of mu-GDP against mpmath at 60 digits; the certificate is above, by less than one part in 10^15."""
+    """delta(epsilon) of mu-GDP against mpmath at 60 digits; the certificate is above, by less than one
+    part in 10^15.
+    """
     proof = build.gaussian_mechanism(sensitivity=mu, scale=1)
     bound = proof.certify(ApproxDP(epsilon=epsilon, delta="1/2")).bound
     with mpmath.workdps(60):
@@ -139,7 +159,9 @@ def test_irrational_root_is_rounded_up() -> None:
 
 
 def test_pure_to_delta_is_randomised_response() -> None:
-    """At epsilon below the pure bound, delta is that of binary randomised response; from the pure bound on it is 0."""
+    """At epsilon below the pure bound, delta is that of binary randomised response; from the pure bound on
+    it is 0.
+    """
     proof = laplace(1, 1)
     p = 1 / (1 + math.exp(-1))
     truth = p - math.exp(0.25) * (1 - p)
@@ -148,14 +170,20 @@ def test_pure_to_delta_is_randomised_response() -> None:
 
 
 def test_pure_to_renyi_is_randomised_response() -> None:
-    """The Renyi divergence of a pure bound is at most that of randomised response, and never above epsilon^2 a / 2 or epsilon."""
+    """The Renyi divergence of a pure bound is at most that of randomised response, and never above
+    epsilon^2 a / 2 or epsilon.
+    """
     p = 1 / (1 + math.exp(-1))
     truth = math.log(p**3 * (1 - p) ** -2 + (1 - p) ** 3 * p**-2) / 2
-    assert float(laplace(1, 1).certify(RenyiDP(order=3, epsilon=9)).bound) == pytest.approx(min(truth, 1.5), rel=1e-12)
+    assert float(laplace(1, 1).certify(RenyiDP(order=3, epsilon=9)).bound) == pytest.approx(
+        min(truth, 1.5), rel=1e-12
+    )
 
 
 def test_zcdp_delta_dominates_the_gaussian() -> None:
-    """A Gaussian composed with a Laplace release loses its GDP; delta from zCDP is then valid: above the Gaussian's own delta, and below 1."""
+    """A Gaussian composed with a Laplace release loses its GDP; delta from zCDP is then valid: above the
+    Gaussian's own delta, and below 1.
+    """
     gaussian = build.gaussian_mechanism(sensitivity=1, scale=1)
     mixed = build.compose_sequential([gaussian, laplace(1, 1000)])
     claim = ApproxDP(epsilon=4, delta="1/2")
@@ -170,7 +198,9 @@ def test_compositions() -> None:
     assert build.compose_parallel(two).certify(PURE).bound == Fraction(1, 2)
     assert build.compose_parallel(two, moves=True).certify(PURE).bound == 1
     moving_sum = build.compose_parallel([laplace(BoundedSum(-1, 1), 2)], moves=True)
-    assert moving_sum.certify(PURE).bound == 1  # derived under add/remove inside: 2 * (1 / 2), not 2 * (2 / 2)
+    assert (
+        moving_sum.certify(PURE).bound == 1
+    )  # derived under add/remove inside: 2 * (1 / 2), not 2 * (2 / 2)
     declared = build.compose_parallel(two, by="public data", partition="by batch number").certify(PURE)
     assert declared.strength == "accounted"
     assert "by batch number" in declared.assumptions[0]
@@ -178,12 +208,19 @@ def test_compositions() -> None:
 
 def test_two_gaussians_add_in_squares() -> None:
     """GDP composes by mu^2: 16 releases of mu = 1/4 are 1-GDP."""
-    assert build.compose_sequential([build.gaussian_mechanism(sensitivity=1, scale=4)], times=[16]).certify(GaussianDP(mu=1)).bound == 1
+    assert (
+        build.compose_sequential([build.gaussian_mechanism(sensitivity=1, scale=4)], times=[16])
+        .certify(GaussianDP(mu=1))
+        .bound
+        == 1
+    )
 
 
 @pytest.mark.parametrize("leaves", [1, 2, 3, 4, 7, 8, 9, 31, 32, 100])
 def test_tree_levels_by_brute_force(leaves: int) -> None:
-    """Over all prefix sums, the leaf in the most released dyadic nodes is in exactly floor(log2 n) + 1 of them."""
+    """Over all prefix sums, the leaf in the most released dyadic nodes is in exactly floor(log2 n) + 1 of
+    them.
+    """
     used: set[tuple[int, int]] = set()
     for prefix in range(1, leaves + 1):
         start = 0
@@ -199,7 +236,10 @@ def test_tree_levels_by_brute_force(leaves: int) -> None:
 def test_accounting_carries_its_assumption() -> None:
     """A declared accounting is 'accounted', states what it declares, and sums touches times cost."""
     noisy_max = build.report_noisy_max(sensitivity=1, scale=4, range="general")
-    classes = [SiteClass(site="sum", touches=2, mechanism=laplace(1, 4)), SiteClass(site="argmax", touches=1, mechanism=noisy_max)]
+    classes = [
+        SiteClass(site="sum", touches=2, mechanism=laplace(1, 4)),
+        SiteClass(site="argmax", touches=1, mechanism=noisy_max),
+    ]
     proof = build.accounted(classes, declared="each record enters two sums and one choice")
     certificate = proof.certify(Accounting(epsilon=1, declared="as above"))
     assert certificate.bound == 1
@@ -207,7 +247,8 @@ def test_accounting_carries_its_assumption() -> None:
     assert "sum at most 2, argmax at most 1" in certificate.assumptions[0]
 
 
-# What is refused -----------------------------------------------------------------------------------------------------
+# What is refused
+# -----------------------------------------------------------------------------------------------------
 
 EDITS: list[tuple[str, Any, str]] = [
     ("bound", "49/100", "claims too much"),
@@ -269,7 +310,9 @@ def test_certificate_of_another_claim_is_refused() -> None:
 
 
 def test_smaller_epsilon_needs_a_larger_delta() -> None:
-    """The kernel takes epsilon from the claim: a delta certified at epsilon = 2 does not pass at epsilon = 1.99."""
+    """The kernel takes epsilon from the claim: a delta certified at epsilon = 2 does not pass at epsilon =
+    1.99.
+    """
     certificate = build.gaussian_mechanism(sensitivity=1, scale=1).certify(ApproxDP(epsilon=2, delta="1/2"))
     kernel.check(certificate, ApproxDP(epsilon="2.01", delta="1/2"))
     with pytest.raises(CertificateError, match="claims too much"):
@@ -285,8 +328,14 @@ def test_large_trees_are_refused_quickly() -> None:
     data["tree"]["premises"] = [node]
     with pytest.raises(CertificateError, match="depth"):
         kernel.check(data, PURE)
-    wide = {"rule": "sequential", "parameters": {"times": ["1"] * 900}, "premises": [laplace().to_json()] * 900}
-    data["tree"]["premises"] = [{"rule": "sequential", "parameters": {"times": ["1"] * 9}, "premises": [wide] * 9}]
+    wide = {
+        "rule": "sequential",
+        "parameters": {"times": ["1"] * 900},
+        "premises": [laplace().to_json()] * 900,
+    }
+    data["tree"]["premises"] = [
+        {"rule": "sequential", "parameters": {"times": ["1"] * 9}, "premises": [wide] * 9}
+    ]
     with pytest.raises(CertificateError, match="nodes"):
         kernel.check(data, PURE)
 
@@ -299,7 +348,7 @@ def test_constructors_refuse_bad_parameters() -> None:
         laplace(0.5, 1)
     with pytest.raises(InvalidParameterError, match="exactly one"):
         build.gaussian_mechanism(sensitivity=1, sensitivity_squared=1, scale=1)
-    with pytest.raises(CertificateError, match="short texts|must be a text"):
+    with pytest.raises(CertificateError, match=r"short texts|must be a text"):
         build.accounted([SiteClass(site="", touches=1, mechanism=laplace())], declared="x")
 
 

@@ -1,4 +1,6 @@
-"""Mixtures: hidden draws summed out agree with enumeration by hand, and missing mass counts against the witness."""
+"""Mixtures: hidden draws summed out agree with enumeration by hand, and missing mass counts against the
+witness.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def see(law: Any, to: Any = EVERYBODY) -> See:
 
 def rounded(probability: str, noise: Any, values: tuple[int, ...] = (0, 1)) -> Tree:
     """Randomised rounding to 0 or 1 (hidden), then a noisy release."""
-    return Draw(site="round", law=Bernoulli(p=probability), branches=[(v, see(noise.shift(v))) for v in values])
+    return Draw(
+        site="round", law=Bernoulli(p=probability), branches=[(v, see(noise.shift(v))) for v in values]
+    )
 
 
 def witness(events: list[Event], bound: Fraction | None, claim: Any = CLAIM) -> Witness:
@@ -41,7 +45,9 @@ def witness(events: list[Event], bound: Fraction | None, claim: Any = CLAIM) -> 
 
 
 def test_densities_are_mixed_over_the_hidden_draw() -> None:
-    """Rounding 3/4 against 1/4 before Laplace noise: the loss of a tail value is log of the ratio of the two mixtures."""
+    """Rounding 3/4 against 1/4 before Laplace noise: the loss of a tail value is log of the ratio of the
+    two mixtures.
+    """
     noise = Laplace(scale=1)
     event = Event(values=[4.0], recorded=rounded("3/4", noise), neighbour=rounded("1/4", noise))
     truth = math.log((0.25 + 0.75 * math.e) / (0.75 + 0.25 * math.e))
@@ -52,16 +58,27 @@ def test_densities_are_mixed_over_the_hidden_draw() -> None:
 
 
 def test_incomplete_neighbour_counts_against_the_witness() -> None:
-    """Leaving out a branch of the neighbour adds its whole mass to P' for probabilities, and is refused for densities."""
+    """Leaving out a branch of the neighbour adds its whole mass to P' for probabilities, and is refused
+    for densities.
+    """
     lattice = DiscreteLaplace(scale=1)
     full = Event(values=[4], recorded=rounded("3/4", lattice), neighbour=rounded("1/4", lattice))
-    short = Event(values=[4], recorded=rounded("3/4", lattice), neighbour=rounded("1/4", lattice, values=(0,)))
-    complete, partial = recompute(witness([full], Fraction(-9)), CLAIM), recompute(witness([short], Fraction(-9)), CLAIM)
+    short = Event(
+        values=[4], recorded=rounded("3/4", lattice), neighbour=rounded("1/4", lattice, values=(0,))
+    )
+    complete, partial = (
+        recompute(witness([full], Fraction(-9)), CLAIM),
+        recompute(witness([short], Fraction(-9)), CLAIM),
+    )
     p = [math.tanh(0.5) * math.exp(-4), math.tanh(0.5) * math.exp(-3)]
     assert float(complete or 0) == pytest.approx(math.log((p[0] + 3 * p[1]) / (3 * p[0] + p[1])), rel=1e-12)
-    assert float(partial or 0) == pytest.approx(math.log((p[0] + 3 * p[1]) / 4 / (0.75 * p[0] + 0.25)), rel=1e-12)
+    assert float(partial or 0) == pytest.approx(
+        math.log((p[0] + 3 * p[1]) / 4 / (0.75 * p[0] + 0.25)), rel=1e-12
+    )
     density = Laplace(scale=1)
-    bad = Event(values=[4.0], recorded=rounded("3/4", density), neighbour=rounded("1/4", density, values=(0,)))
+    bad = Event(
+        values=[4.0], recorded=rounded("3/4", density), neighbour=rounded("1/4", density, values=(0,))
+    )
     with pytest.raises(CertificateError, match="must list all"):
         recompute(witness([bad], Fraction(-9)), CLAIM)
 
@@ -71,7 +88,9 @@ def test_incomplete_recorded_side_is_only_weaker() -> None:
     noise = Laplace(scale=1)
     full = Event(values=[4.0], recorded=rounded("3/4", noise), neighbour=rounded("1/4", noise))
     short = Event(values=[4.0], recorded=rounded("3/4", noise, values=(1,)), neighbour=rounded("1/4", noise))
-    assert (recompute(witness([short], Fraction(-9)), CLAIM) or 0) < (recompute(witness([full], Fraction(-9)), CLAIM) or 0)
+    assert (recompute(witness([short], Fraction(-9)), CLAIM) or 0) < (
+        recompute(witness([full], Fraction(-9)), CLAIM) or 0
+    )
 
 
 def response(probability: str, value: int) -> Event:
@@ -108,13 +127,17 @@ def test_events_must_be_distinct_and_of_one_kind() -> None:
 def test_branches_must_be_distinct() -> None:
     """A branch listed twice would count its mass twice on the recorded side."""
     noise = Laplace(scale=1)
-    twice = Event(values=[4.0], recorded=rounded("3/4", noise, values=(1, 1)), neighbour=rounded("1/4", noise))
+    twice = Event(
+        values=[4.0], recorded=rounded("3/4", noise, values=(1, 1)), neighbour=rounded("1/4", noise)
+    )
     with pytest.raises(CertificateError, match="distinct values"):
         recompute(witness([twice], Fraction(-9)), CLAIM)
 
 
 def test_event_that_the_neighbour_cannot_show() -> None:
-    """If every path of the neighbour ends elsewhere the loss is infinite; a path with fewer shown values does not show the event."""
+    """If every path of the neighbour ends elsewhere the loss is infinite; a path with fewer shown values
+    does not show the event.
+    """
     for tree in (End(reached=False), End(reached=True)):
         event = Event(values=[1], recorded=see(Bernoulli(p="1/2")), neighbour=tree)
         assert recompute(witness([event], None), CLAIM) is None
@@ -122,7 +145,9 @@ def test_event_that_the_neighbour_cannot_show() -> None:
 
 def test_hidden_site_and_hidden_density_are_refused() -> None:
     """A shown site must be in the view, and a hidden draw must have atoms."""
-    unseen = Event(values=[1], recorded=see(Bernoulli(p="1/2"), frozenset([SERVER])), neighbour=see(Bernoulli(p="1/2")))
+    unseen = Event(
+        values=[1], recorded=see(Bernoulli(p="1/2"), frozenset([SERVER])), neighbour=see(Bernoulli(p="1/2"))
+    )
     with pytest.raises(CertificateError, match="must be seen"):
         recompute(witness([unseen], Fraction(0)), CLAIM)
     noise = Laplace(scale=1)

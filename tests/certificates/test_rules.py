@@ -1,4 +1,6 @@
-"""Further rules against independent computations: Polya shares, sparse vector, Gaussian selection, finite tables, groups, joint privacy."""
+"""Further rules against independent computations: Polya shares, sparse vector, Gaussian selection, finite
+tables, groups, joint privacy.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,13 @@ def polya_masses(share: float, p: float, size: int) -> np.ndarray[Any, Any]:
     return np.array([float(np.dot(one[abs(k) :], one[: one.size - abs(k)])) for k in range(-size, size + 1)])
 
 
-@pytest.mark.parametrize(("share", "scale", "shift"), [("9/10", 1, 1), ("1/2", 1, 1), ("1/2", 2, 3), ("1/10", 3, 2), ("1", 2, 3)])
+@pytest.mark.parametrize(
+    ("share", "scale", "shift"), [("9/10", 1, 1), ("1/2", 1, 1), ("1/2", 2, 3), ("1/10", 3, 2), ("1", 2, 3)]
+)
 def test_polya_bound_is_the_largest_ratio(share: str, scale: int, shift: int) -> None:
-    """The certified epsilon is the largest log-ratio over outcomes and shifts up to D, computed by convolution; it is attained at 0."""
+    """The certified epsilon is the largest log-ratio over outcomes and shifts up to D, computed by
+    convolution; it is attained at 0.
+    """
     f = polya_masses(float(Fraction(share)), math.exp(-1 / scale), 60)
     worst = 0.0
     for d in range(1, shift + 1):
@@ -41,7 +47,9 @@ def test_polya_bound_is_the_largest_ratio(share: str, scale: int, shift: int) ->
 
 @pytest.mark.parametrize(("share", "digits"), [("9/10", "1.099"), ("1/2", "1.675")])
 def test_polya_reference_values(share: str, digits: str) -> None:
-    """A design for epsilon = 1 gives 1.099 at nine tenths turnout and 1.675 at one half: the claim at full turnout does not survive."""
+    """A design for epsilon = 1 gives 1.099 at nine tenths turnout and 1.675 at one half: the claim at full
+    turnout does not survive.
+    """
     bound = build.polya_noise(sensitivity=1, scale=1, share=share).certify(PURE).bound
     assert abs(bound - Fraction(digits)) < Fraction(1, 2000)
     assert bound > 1
@@ -56,7 +64,9 @@ def test_polya_law_is_log_convex() -> None:
         assert np.all(ratios < p + 1e-10)
 
 
-def sparse_vector(queries: np.ndarray[Any, Any], answers: list[int], noise: str, threshold: float, query: float) -> float:
+def sparse_vector(
+    queries: np.ndarray[Any, Any], answers: list[int], noise: str, threshold: float, query: float
+) -> float:
     """P(answers) by Simpson's rule over the threshold noise (threshold value 0)."""
     z = np.linspace(0 if noise == "exponential" else -40 * threshold, 40 * threshold, 16_001)
     law = scipy.stats.laplace(scale=1) if noise == "laplace" else scipy.stats.expon(scale=1)
@@ -72,9 +82,15 @@ def sparse_vector(queries: np.ndarray[Any, Any], answers: list[int], noise: str,
 @pytest.mark.parametrize("noise", ["laplace", "exponential"])
 @pytest.mark.parametrize("moved", ["general", "monotone"])
 def test_sparse_vector_bound_covers_quadrature(noise: Any, moved: Any) -> None:
-    """No answer sequence with at most k "above" has a log-ratio over the bound, for changes at the corners of the allowed box; one comes within a fifth."""
+    """No answer sequence with at most k "above" has a log-ratio over the bound, for changes at the corners
+    of the allowed box; one comes within a fifth.
+    """
     bound = float(
-        build.above_threshold(sensitivity=1, threshold_scale=2, query_scale=3, answers=2, range=moved, noise=noise).certify(PURE).bound
+        build.above_threshold(
+            sensitivity=1, threshold_scale=2, query_scale=3, answers=2, range=moved, noise=noise
+        )
+        .certify(PURE)
+        .bound
     )
     assert bound == pytest.approx(1 / 2 + (4 if moved == "general" else 2) / 3)
     sides = [(-1, 1)] if moved == "general" else [(0, 1), (0, -1)]
@@ -84,7 +100,9 @@ def test_sparse_vector_bound_covers_quadrature(noise: Any, moved: Any) -> None:
         start = np.array([8.0] * below + [-8.0] * above)
         before = sparse_vector(start, answers, noise, 2, 3)
         # all queries answered alike move alike: corners of the box that the proof names
-        for first, second in itertools.chain.from_iterable(itertools.product(side, repeat=2) for side in sides):
+        for first, second in itertools.chain.from_iterable(
+            itertools.product(side, repeat=2) for side in sides
+        ):
             after = sparse_vector(start + np.repeat([first, second], [below, above]), answers, noise, 2, 3)
             worst = max(worst, abs(math.log(before / after)))
     assert worst <= bound + 1e-6
@@ -107,8 +125,12 @@ def gaussian_winner(scores: list[float]) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize(("moved", "low", "high"), [("general", -1, 1), ("monotone", 0, 1)])
 @pytest.mark.parametrize("candidates", [2, 3, 4])
 def test_gaussian_selection_covers_quadrature(moved: Any, low: int, high: int, candidates: int) -> None:
-    """delta of the index under Gaussian noise, at corners of the change and many score vectors, stays below the certificate; for two candidates it is attained."""
-    proof = build.report_noisy_max(sensitivity=1, scale=1, range=moved, noise="gaussian", candidates=candidates)
+    """delta of the index under Gaussian noise, at corners of the change and many score vectors, stays
+    below the certificate; for two candidates it is attained.
+    """
+    proof = build.report_noisy_max(
+        sensitivity=1, scale=1, range=moved, noise="gaussian", candidates=candidates
+    )
     epsilon = 0.5
     bound = float(proof.certify(ApproxDP(epsilon="1/2", delta=1)).bound)
     rng = np.random.default_rng(7)
@@ -126,13 +148,23 @@ def test_gaussian_selection_covers_quadrature(moved: Any, low: int, high: int, c
 
 def test_gaussian_selection_of_one_coordinate() -> None:
     """One score that moves by D among K: mu^2 = (1 - 1/K) D^2 / v, exactly."""
-    proof = build.report_noisy_max(sensitivity=2, scale=3, range="one_coordinate", noise="gaussian", candidates=4)
-    assert proof.certify(GaussianDP(mu=2)).bound ** 2 == pytest.approx(Fraction(3, 4) * Fraction(4, 9), rel=1e-15)
+    proof = build.report_noisy_max(
+        sensitivity=2, scale=3, range="one_coordinate", noise="gaussian", candidates=4
+    )
+    assert proof.certify(GaussianDP(mu=2)).bound ** 2 == pytest.approx(
+        Fraction(3, 4) * Fraction(4, 9), rel=1e-15
+    )
 
 
 def test_finite_table_by_hand() -> None:
-    """A 3 by 3 table: epsilon is the largest column ratio, delta the largest sum of positive parts, composition by enumeration."""
-    table = [[Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)], [Fraction(1, 8), Fraction(1, 8), Fraction(3, 4)]]
+    """A 3 by 3 table: epsilon is the largest column ratio, delta the largest sum of positive parts,
+    composition by enumeration.
+    """
+    table = [
+        [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)],
+        [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)],
+        [Fraction(1, 8), Fraction(1, 8), Fraction(3, 4)],
+    ]
     proof = build.finite_mechanism(table)
     assert float(proof.certify(PureDP(epsilon=9)).bound) == pytest.approx(math.log(4), rel=1e-12)
 
@@ -147,8 +179,14 @@ def test_finite_table_by_hand() -> None:
             worst = max(worst, total)
         return worst
 
-    assert float(proof.certify(ApproxDP(epsilon="1/2", delta=1)).bound) == pytest.approx(delta(1, 0.5), rel=1e-12)
-    twice = build.compose_sequential([proof], times=[2], grid=LossGrid()).certify(ApproxDP(epsilon="1/2", delta=1)).bound
+    assert float(proof.certify(ApproxDP(epsilon="1/2", delta=1)).bound) == pytest.approx(
+        delta(1, 0.5), rel=1e-12
+    )
+    twice = (
+        build.compose_sequential([proof], times=[2], grid=LossGrid())
+        .certify(ApproxDP(epsilon="1/2", delta=1))
+        .bound
+    )
     assert delta(2, 0.5) <= float(twice)
     with pytest.raises(CertificateError, match="sum to 1"):
         build.finite_mechanism([[1, 0], ["1/2", "1/3"]])
@@ -159,7 +197,9 @@ def test_finite_table_by_hand() -> None:
 
 
 def test_group_privacy_needs_a_user_claim() -> None:
-    """k events per user multiply epsilon by k, mu by k and rho by k^2, with the declaration as an assumption; an event claim refuses it."""
+    """k events per user multiply epsilon by k, mu by k and rho by k^2, with the declaration as an
+    assumption; an event claim refuses it.
+    """
     both = build.compose_sequential([build.laplace_mechanism(sensitivity=1, scale=10)])
     proof = build.group_privacy(both, events=3, declared="at most three visits")
     certificate = proof.certify(PureDP(epsilon=1, unit=Unit.USER))
@@ -174,7 +214,9 @@ def test_group_privacy_needs_a_user_claim() -> None:
 
 def test_joint_privacy_needs_a_joint_view() -> None:
     """The billboard rule speaks in the view of everybody but one user, and nowhere else."""
-    proof = build.billboard(build.laplace_mechanism(sensitivity=1, scale=2), actions="best arm for the own type")
+    proof = build.billboard(
+        build.laplace_mechanism(sensitivity=1, scale=2), actions="best arm for the own type"
+    )
     joint = PureDP(epsilon=1, view=View.everybody_but(user(3)))
     assert proof.certify(joint).bound == Fraction(1, 2)
     assert proof.certify(joint).strength == "accounted"
@@ -184,9 +226,13 @@ def test_joint_privacy_needs_a_joint_view() -> None:
 
 
 def test_accounting_with_loss_laws_is_tighter() -> None:
-    """A declared accounting of 40 touches composes by loss laws: below the sum of parameters, above one touch, and the bound passes the kernel."""
+    """A declared accounting of 40 touches composes by loss laws: below the sum of parameters, above one
+    touch, and the bound passes the kernel.
+    """
     claim = ApproxDP(epsilon=1, delta=1)
-    step = SiteClass(site="sum", touches=40, mechanism=build.laplace_mechanism(sensitivity=1, scale=20, dimension=1))
+    step = SiteClass(
+        site="sum", touches=40, mechanism=build.laplace_mechanism(sensitivity=1, scale=20, dimension=1)
+    )
     loose = build.accounted([step], declared="d").certify(claim)
     tight = build.accounted([step], declared="d", grid=LossGrid()).certify(claim)
     assert 0 < tight.bound < loose.bound
@@ -194,7 +240,9 @@ def test_accounting_with_loss_laws_is_tighter() -> None:
 
 
 def test_skellam_through_trees_and_accounting() -> None:
-    """Noise without pure or GDP bound composes by loss laws only: a tree of 8 leaves costs four nodes; without a grid nothing is claimed but 1."""
+    """Noise without pure or GDP bound composes by loss laws only: a tree of 8 leaves costs four nodes;
+    without a grid nothing is claimed but 1.
+    """
     node = build.integer_noise("skellam", sensitivity=1, variance=100)
     claim = ApproxDP(epsilon=1, delta=1)
     tree = build.tree_mechanism(node, leaves=8, grid=LossGrid()).certify(claim).bound
@@ -209,4 +257,6 @@ def test_parallel_takes_the_worst_profile() -> None:
     """Two cells with Skellam noise of different widths: delta is that of the narrower noise."""
     wide, narrow = (build.integer_noise("skellam", sensitivity=1, variance=v) for v in (100, 10))
     claim = ApproxDP(epsilon=1, delta=1)
-    assert build.compose_parallel([wide, narrow]).certify(claim).bound == pytest.approx(narrow.certify(claim).bound, rel=1e-15)
+    assert build.compose_parallel([wide, narrow]).certify(claim).bound == pytest.approx(
+        narrow.certify(claim).bound, rel=1e-15
+    )

@@ -1,4 +1,6 @@
-"""Shuffling: the clone bound and exact randomised response against the reference table and against enumeration."""
+"""Shuffling: the clone bound and exact randomised response against the reference table and against
+enumeration.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,17 @@ TARGET = Fraction(1, 10**6)
 
 
 def enumerated_response(users: int, local: float, epsilon: float) -> float:
-    """delta of shuffled randomised response by listing all answers of all users, for every neighbouring pair of inputs."""
+    """delta of shuffled randomised response by listing all answers of all users, for every neighbouring
+    pair of inputs.
+    """
     q = math.exp(local) / (1 + math.exp(local))
 
     def counts(inputs: tuple[int, ...]) -> list[float]:
         law = [0.0] * (users + 1)
         for answers in itertools.product((0, 1), repeat=users):
-            law[sum(answers)] += math.prod(q if a == x else 1 - q for a, x in zip(answers, inputs, strict=True))
+            law[sum(answers)] += math.prod(
+                q if a == x else 1 - q for a, x in zip(answers, inputs, strict=True)
+            )
         return law
 
     worst = 0.0
@@ -38,9 +44,13 @@ def enumerated_response(users: int, local: float, epsilon: float) -> float:
 
 
 @pytest.mark.parametrize("users", [1, 2, 3, 6])
-@pytest.mark.parametrize(("local", "epsilon"), [("1", "0"), ("1", "1/2"), ("2", "1"), ("1/2", "1/10"), ("1", "1")])
+@pytest.mark.parametrize(
+    ("local", "epsilon"), [("1", "0"), ("1", "1/2"), ("2", "1"), ("1/2", "1/10"), ("1", "1")]
+)
 def test_exact_response_agrees_with_enumeration(users: int, local: str, epsilon: str) -> None:
-    """The exact value equals the maximum over all inputs and both directions, found by listing every answer."""
+    """The exact value equals the maximum over all inputs and both directions, found by listing every
+    answer.
+    """
     found = exact_response_delta(users=users, local=Fraction(local), epsilon=Fraction(epsilon))
     truth = enumerated_response(users, float(Fraction(local)), float(Fraction(epsilon)))
     assert float(found) == pytest.approx(truth, rel=1e-11, abs=1e-13)
@@ -52,7 +62,9 @@ def test_clone_bound_is_above_exact_response(users: int, local: str) -> None:
     for share in (Fraction(0), Fraction(1, 4), Fraction(3, 4)):
         epsilon = Fraction(local) * share
         upper = clones_delta(users=users, local=Fraction(local), epsilon=epsilon)
-        assert upper_exact(exact_response_delta(users=users, local=Fraction(local), epsilon=epsilon)) <= lower_exact(upper) * (1 + Fraction(1, 10**15))
+        assert upper_exact(
+            exact_response_delta(users=users, local=Fraction(local), epsilon=epsilon)
+        ) <= lower_exact(upper) * (1 + Fraction(1, 10**15))
 
 
 def clones_by_listing(users: int, local: float, epsilon: float) -> float:
@@ -64,14 +76,18 @@ def clones_by_listing(users: int, local: float, epsilon: float) -> float:
         half = [math.comb(c, a) / 2**c for a in range(c + 1)] + [0.0]
         for a in range(c + 2):
             below, here = (half[a - 1] if a else 0.0), half[a]
-            total += weight * max(0.0, q * below + (1 - q) * here - math.exp(epsilon) * ((1 - q) * below + q * here))
+            total += weight * max(
+                0.0, q * below + (1 - q) * here - math.exp(epsilon) * ((1 - q) * below + q * here)
+            )
     return total
 
 
 @pytest.mark.parametrize("users", [1, 2, 5, 40])
 @pytest.mark.parametrize(("local", "epsilon"), [("1", "0"), ("1", "1/3"), ("3", "1"), ("1/10", "1/20")])
 def test_clone_bound_agrees_with_listing(users: int, local: str, epsilon: str) -> None:
-    """The threshold recurrence gives the sum of positive parts over all outcomes of the clone pair (ties at epsilon = 0 included)."""
+    """The threshold recurrence gives the sum of positive parts over all outcomes of the clone pair (ties
+    at epsilon = 0 included).
+    """
     found = clones_delta(users=users, local=Fraction(local), epsilon=Fraction(epsilon))
     truth = clones_by_listing(users, float(Fraction(local)), float(Fraction(epsilon)))
     assert float(found) == pytest.approx(truth, rel=1e-11, abs=1e-14)
@@ -99,16 +115,24 @@ def test_clone_table(users: int, local: str, epsilon: str) -> None:
         assert (lower_exact(delta) > TARGET) == above
 
 
-@pytest.mark.parametrize(("users", "local", "epsilon"), [(20, "1/10", "0.0771"), (20, "1/2", "0.4868"), (100, "1", "0.4837"), (100, "2", "1.6064")])
+@pytest.mark.parametrize(
+    ("users", "local", "epsilon"),
+    [(20, "1/10", "0.0771"), (20, "1/2", "0.4868"), (100, "1", "0.4837"), (100, "2", "1.6064")],
+)
 def test_exact_response_table(users: int, local: str, epsilon: str) -> None:
     """epsilon at delta = 1e-6 of exact shuffled randomised response, to four decimals."""
     step = Fraction(1, 10000)
-    deltas = [exact_response_delta(users=users, local=Fraction(local), epsilon=Fraction(epsilon) + s) for s in (-step, step)]
+    deltas = [
+        exact_response_delta(users=users, local=Fraction(local), epsilon=Fraction(epsilon) + s)
+        for s in (-step, step)
+    ]
     assert lower_exact(deltas[0]) > TARGET > upper_exact(deltas[1])
 
 
 def test_rules_carry_the_analysis() -> None:
-    """Shuffling any local randomiser keeps its pure bound and adds the clone delta; randomised response has its exact one, which is smaller."""
+    """Shuffling any local randomiser keeps its pure bound and adds the clone delta; randomised response
+    has its exact one, which is smaller.
+    """
     local = build.laplace_mechanism(sensitivity=1, scale=1)
     claim = ApproxDP(epsilon="1/2", delta="1/2", view=VIEW)
     clones = build.shuffled(local, users=300).certify(claim).bound
@@ -126,7 +150,9 @@ def test_stronger_clones_are_refused() -> None:
 
 
 def test_other_settings_are_refused() -> None:
-    """Whoever sees single messages, or adds and removes users, is not covered; nor is a randomiser without a pure bound."""
+    """Whoever sees single messages, or adds and removes users, is not covered; nor is a randomiser without
+    a pure bound.
+    """
     proof = build.shuffled(build.randomised_response(epsilon=1), users=100)
     with pytest.raises(CertificateError, match="single messages"):
         proof.certify(ApproxDP(epsilon="1/2", delta="1/2", view=View.of(SERVER)))

@@ -1,7 +1,8 @@
 """A thousand random valid certificates are accepted; a thousand corrupted ones are all refused.
 
-Trees are built so that every corrupted number matters: all costs are positive and all compositions strictly increasing, so a larger sensitivity,
-count or depth, or a smaller scale, makes the stated bound false. Independent of the kernel, the pure bound is recomputed by a plain recursion.
+Trees are built so that every corrupted number matters: all costs are positive and all compositions strictly
+increasing, so a larger sensitivity, count or depth, or a smaller scale, makes the stated bound false.
+Independent of the kernel, the pure bound is recomputed by a plain recursion.
 """
 
 from __future__ import annotations
@@ -17,7 +18,17 @@ import pytest
 
 from dpaudit.certificates import build, kernel
 from dpaudit.certificates.build import Proof, SiteClass
-from dpaudit.claims import Accounting, Adjacency, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, Unit, ZeroConcentratedDP
+from dpaudit.claims import (
+    Accounting,
+    Adjacency,
+    ApproxDP,
+    Claim,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    Unit,
+    ZeroConcentratedDP,
+)
 from dpaudit.errors import CertificateError
 from dpaudit.views import SERVER, View
 
@@ -40,12 +51,19 @@ def leaf(rng: Rng) -> Proof:
     if kind == 2:
         moved = ("one_coordinate", "monotone", "general")[rng.integers(3)]
         noise = ("laplace", "gumbel", "exponential")[rng.integers(3)]
-        return build.report_noisy_max(sensitivity=rational(rng), scale=rational(rng), range=moved, noise=noise)  # type: ignore[arg-type]
+        return build.report_noisy_max(
+            sensitivity=rational(rng), scale=rational(rng), range=moved, noise=noise
+        )  # type: ignore[arg-type]
     if kind == 3:
         return build.above_threshold(
-            sensitivity=rational(rng), threshold_scale=rational(rng), query_scale=rational(rng), answers=int(rng.integers(1, 5))
+            sensitivity=rational(rng),
+            threshold_scale=rational(rng),
+            query_scale=rational(rng),
+            answers=int(rng.integers(1, 5)),
         )
-    return build.laplace_mechanism(sensitivity=build.BoundedSum(Fraction(-1, 3), rational(rng)), scale=rational(rng))
+    return build.laplace_mechanism(
+        sensitivity=build.BoundedSum(Fraction(-1, 3), rational(rng)), scale=rational(rng)
+    )
 
 
 def tree(rng: Rng, depth: int) -> Proof:
@@ -58,7 +76,10 @@ def tree(rng: Rng, depth: int) -> Proof:
     if kind == 0:
         return build.compose_sequential(parts, times=counts)
     if kind == 1:
-        classes = [SiteClass(site=f"class {i}", touches=n, mechanism=p) for i, (p, n) in enumerate(zip(parts, counts, strict=True))]
+        classes = [
+            SiteClass(site=f"class {i}", touches=n, mechanism=p)
+            for i, (p, n) in enumerate(zip(parts, counts, strict=True))
+        ]
         return build.accounted(classes, declared="each record enters once")
     if kind == 2:
         return build.tree_mechanism(parts[0], levels=counts[0], declared="static tree")
@@ -79,7 +100,9 @@ def expected(node: dict[str, Any]) -> Fraction:
     moved = p["sensitivity"]
     size = Fraction(moved["upper"]) - Fraction(moved["lower"]) if isinstance(moved, dict) else Fraction(moved)
     if node["rule"] == "above-threshold":
-        return size / Fraction(p["threshold_scale"]) + 2 * int(p["answers"]) * size / Fraction(p["query_scale"])
+        return size / Fraction(p["threshold_scale"]) + 2 * int(p["answers"]) * size / Fraction(
+            p["query_scale"]
+        )
     return (2 if p.get("range") == "general" else 1) * size / Fraction(p["scale"])
 
 
@@ -96,7 +119,9 @@ def claim_for(rng: Rng) -> Claim:
 
 
 def certificate(rng: Rng) -> tuple[dict[str, Any], Claim]:
-    """A random certificate as JSON, with its claim. Sums per event have no accounting claim: then it is a pure one."""
+    """A random certificate as JSON, with its claim. Sums per event have no accounting claim: then it is a
+    pure one.
+    """
     proof, claim = tree(rng, int(rng.integers(0, 4))), claim_for(rng)
     try:
         made = proof.certify(claim)
@@ -108,7 +133,9 @@ def certificate(rng: Rng) -> tuple[dict[str, Any], Claim]:
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_valid_certificates_are_accepted(batch: int) -> None:
-    """Fifty random certificates each: accepted, and for pure claims with exactly the bound of the plain recursion."""
+    """Fifty random certificates each: accepted, and for pure claims with exactly the bound of the plain
+    recursion.
+    """
     rng = np.random.default_rng([batch, 1])
     for _ in range(PER_BATCH):
         data, claim = certificate(rng)
@@ -136,7 +163,12 @@ def tighten(rng: Rng, data: dict[str, Any], claim: Claim) -> tuple[dict[str, Any
 
 def shrink_noise(rng: Rng, data: dict[str, Any], claim: Claim) -> tuple[dict[str, Any], Claim]:
     """A smaller scale somewhere."""
-    places = [(n["parameters"], key) for n in nodes(data["tree"]["premises"][0]) for key in n["parameters"] if key.endswith("scale")]
+    places = [
+        (n["parameters"], key)
+        for n in nodes(data["tree"]["premises"][0])
+        for key in n["parameters"]
+        if key.endswith("scale")
+    ]
     where, key = some(rng, places)
     where[key] = str(Fraction(where[key]) * Fraction(99, 100))
     return data, claim
@@ -155,7 +187,12 @@ def widen_query(rng: Rng, data: dict[str, Any], claim: Claim) -> tuple[dict[str,
 
 def touch_more(rng: Rng, data: dict[str, Any], claim: Claim) -> tuple[dict[str, Any], Claim]:
     """One touch, run, level or answer more; where there is none, an unknown rule."""
-    places = [(n["parameters"], key) for n in nodes(data["tree"]["premises"][0]) for key in ("touches", "times", "levels", "answers") if key in n["parameters"]]
+    places = [
+        (n["parameters"], key)
+        for n in nodes(data["tree"]["premises"][0])
+        for key in ("touches", "times", "levels", "answers")
+        if key in n["parameters"]
+    ]
     if not places:
         return rename(rng, data, claim)
     where, key = some(rng, places)
@@ -169,13 +206,19 @@ def touch_more(rng: Rng, data: dict[str, Any], claim: Claim) -> tuple[dict[str, 
 
 def rename(rng: Rng, data: dict[str, Any], claim: Claim) -> tuple[dict[str, Any], Claim]:
     """A rule that the kernel does not know."""
-    some(rng, nodes(data["tree"]["premises"][0]))["rule"] = some(rng, ["eval", "", "LAPLACE", "claim", "__import__"])
+    some(rng, nodes(data["tree"]["premises"][0]))["rule"] = some(
+        rng, ["eval", "", "LAPLACE", "claim", "__import__"]
+    )
     return data, claim
 
 
 def generalise(rng: Rng, data: dict[str, Any], claim: Claim) -> tuple[dict[str, Any], Claim]:
     """A wider range of changes in a selection; where there is none, a noise that it does not know."""
-    narrow = [n for n in nodes(data["tree"]["premises"][0]) if n["rule"] == "noisy-max" and n["parameters"]["range"] != "general"]
+    narrow = [
+        n
+        for n in nodes(data["tree"]["premises"][0])
+        if n["rule"] == "noisy-max" and n["parameters"]["range"] != "general"
+    ]
     if not narrow:
         return extra(rng, data, claim)
     some(rng, narrow)["parameters"]["range"] = "general"
@@ -202,7 +245,9 @@ def malform(rng: Rng, data: dict[str, Any], claim: Claim) -> tuple[dict[str, Any
     """A number that is no exact number, or a field of another type."""
     node = some(rng, [n for n in nodes(data["tree"]["premises"][0]) if not n["premises"]])
     key = some(rng, sorted(key for key in node["parameters"] if key.endswith("scale")))
-    node["parameters"][key] = some(rng, [0.5, None, [], "inf", "nan", "-1", "0", "1/0", "1e99999", "2 * 3", True, {"float": "0x1p0"}])
+    node["parameters"][key] = some(
+        rng, [0.5, None, [], "inf", "nan", "-1", "0", "1/0", "1e99999", "2 * 3", True, {"float": "0x1p0"}]
+    )
     return data, claim
 
 

@@ -1,4 +1,6 @@
-"""Witnesses: the loss comes from recorded laws and values alone, and a witness that claims more, or speaks about another view, is refused."""
+"""Witnesses: the loss comes from recorded laws and values alone, and a witness that claims more, or speaks
+about another view, is refused.
+"""
 
 from __future__ import annotations
 
@@ -24,22 +26,32 @@ CLAIM = PureDP(epsilon=1)
 VIEW = CLAIM.view
 
 
-def site(value: Any = 3.0, *, here: Any = 1.0, there: Any = 0.0, noise: Any = None, to: Any = PUBLIC) -> WitnessSite:
+def site(
+    value: Any = 3.0, *, here: Any = 1.0, there: Any = 0.0, noise: Any = None, to: Any = PUBLIC
+) -> WitnessSite:
     """A release of 1 on one side and 0 on the other with Laplace noise of scale 1/2, seen by ``to``."""
     noise = noise or Laplace(scale="1/2")
-    return WitnessSite(site="sum", to=frozenset([to]), law=noise.shift(here), law_neighbour=noise.shift(there), value=value)
+    return WitnessSite(
+        site="sum", to=frozenset([to]), law=noise.shift(here), law_neighbour=noise.shift(there), value=value
+    )
 
 
-def witness(*sites: WitnessSite, bound: Fraction | None = Fraction(2), view: View = VIEW, **changes: Any) -> Witness:
+def witness(
+    *sites: WitnessSite, bound: Fraction | None = Fraction(2), view: View = VIEW, **changes: Any
+) -> Witness:
     fields = {"quantity": "epsilon", "form": "transcript", "origin": "sampled", "description": "a test"}
     body = transcript_body(sites, view=view)
     return Witness(**{"bound": bound, "body": body, **fields, **changes})
 
 
 def test_loss_is_the_sum_over_sites() -> None:
-    """Two Laplace sites with losses 2 and 2 (3 - 2.25) - ... add up exactly; an array-valued site adds its entries."""
+    """Two Laplace sites with losses 2 and 2 (3 - 2.25) - ... add up exactly; an array-valued site adds its
+    entries.
+    """
     assert recompute(witness(site()), CLAIM) == pytest.approx(2, abs=1e-30)
-    assert float(recompute(witness(site(), site(0.75)), CLAIM) or 0) == pytest.approx(2 + 2 * (0.75 - 0.25), abs=1e-15)
+    assert float(recompute(witness(site(), site(0.75)), CLAIM) or 0) == pytest.approx(
+        2 + 2 * (0.75 - 0.25), abs=1e-15
+    )
     several = site(np.array([3.0, 0.75]), here=np.array([1.0, 1.0]), there=np.array([0.0, 0.0]))
     assert float(recompute(witness(several), CLAIM) or 0) == pytest.approx(3, abs=1e-15)
 
@@ -66,9 +78,13 @@ def test_too_large_a_bound_is_refused() -> None:
 
 
 def test_impossible_outcome_is_infinite() -> None:
-    """An outcome that the neighbour's law cannot produce has an infinite loss; impossible on the recorded side it is refused."""
+    """An outcome that the neighbour's law cannot produce has an infinite loss; impossible on the recorded
+    side it is refused.
+    """
     one_sided = Exponential(scale=1)
-    possible = WitnessSite(site="x", to=frozenset([PUBLIC]), law=one_sided, law_neighbour=one_sided.shift(1), value=0.5)
+    possible = WitnessSite(
+        site="x", to=frozenset([PUBLIC]), law=one_sided, law_neighbour=one_sided.shift(1), value=0.5
+    )
     assert recompute(witness(possible, bound=None), CLAIM) is None
     with pytest.raises(CertificateError, match="impossible"):
         recompute(witness(possible.swapped(), bound=None), CLAIM)
@@ -104,7 +120,12 @@ def test_one_transcript_never_refutes_delta() -> None:
     claim = ApproxDP(epsilon=1, delta="1e-6")
     with pytest.raises(CertificateError, match="never refutes"):
         recompute(witness(site(), quantity="delta"), claim)
-    leak = witness(bound=None, quantity="delta", form="leak", body=leak_body([], what="value", recorded=1, neighbour=2, view=VIEW))
+    leak = witness(
+        bound=None,
+        quantity="delta",
+        form="leak",
+        body=leak_body([], what="value", recorded=1, neighbour=2, view=VIEW),
+    )
     with pytest.raises(CertificateError, match="probability"):
         recompute(leak, claim)
     with pytest.raises(CertificateError, match="never refutes"):
@@ -112,7 +133,9 @@ def test_one_transcript_never_refutes_delta() -> None:
 
 
 def test_leak_needs_a_possible_prefix_and_a_difference() -> None:
-    """A leak after a possible prefix is infinite; the same value on both sides, or an unseen leak, is refused."""
+    """A leak after a possible prefix is infinite; the same value on both sides, or an unseen leak, is
+    refused.
+    """
     body = leak_body([site()], what="value", recorded=1, neighbour=2, view=VIEW, to=frozenset([PUBLIC]))
     assert recompute(witness(bound=None, form="leak", body=body), CLAIM) is None
     same = leak_body([site()], what="value", recorded=1, neighbour=1, view=VIEW)

@@ -1,4 +1,6 @@
-"""The rules of the kernel: one file each, with statement, proof and source in the docstring. Importing this package registers them."""
+"""The rules of the kernel: one file each, with statement, proof and source in the docstring. Importing
+this package registers them.
+"""
 
 from __future__ import annotations
 

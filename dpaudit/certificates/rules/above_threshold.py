@@ -1,20 +1,26 @@
 """Rule ``above-threshold``: the sparse vector technique is pure DP.
 
-Statement. Queries q_1, q_2, ... of sensitivity at most D, chosen adaptively, are compared with a noisy threshold: answer "above" if q_t + nu_t >= T + rho, "below" otherwise; rho is
-drawn once with scale b, nu_t afresh with scale c, both Laplace or one-sided exponential; stop after k answers "above". The answers are epsilon-DP with
+Statement. Queries q_1, q_2, ... of sensitivity at most D, chosen adaptively, are compared with a noisy
+threshold: answer "above" if q_t + nu_t >= T + rho, "below" otherwise; rho is drawn once with scale b, nu_t
+afresh with scale c, both Laplace or one-sided exponential; stop after k answers "above". The answers are
+epsilon-DP with
 
-    epsilon = D/b + 2 k D/c in general,    D/b + k D/c if all queries move in the same direction (``monotone``).
+    epsilon = D/b + 2 k D/c in general,    D/b + k D/c if all queries move in the same direction
+    (``monotone``).
 
-Proof. Write z for T + rho, with density f, and S for the survival function of nu. The probability of the answers is the integral over z of f(z) times the product of
-1 - S(z - q_t) over the answers "below" and S(z - q_t) over those "above". Compare with q' by the substitution z -> z + s. f(z + s) >= exp(-s/b) f(z) for s >= 0
+Proof. Write z for T + rho, with density f, and S for the survival function of nu. The probability of the
+answers is the integral over z of f(z) times the product of 1 - S(z - q_t) over the answers "below" and S(z -
+q_t) over those "above". Compare with q' by the substitution z -> z + s. f(z + s) >= exp(-s/b) f(z) for s >= 0
 (both noises), S falls, and -log S has slope at most 1/c (hazard rates, see ``noisy-max``).
-* General: s = D. z + D - q'_t >= z - q_t, so "below" does not lose; z + D - q'_t <= z - q_t + 2D, so each "above" loses at most exp(2D/c).
-* Monotone, q'_t in [q_t, q_t + D]: s = D. "Below" does not lose; z + D - q'_t <= z - q_t + D: each "above" loses at most exp(D/c).
-* Monotone, q'_t in [q_t - D, q_t]: s = 0. "Below" does not lose, each "above" loses at most exp(D/c).
-Given the earlier answers the next query is the same function of the data's side, so adaptivity changes nothing. ∎
+* General: s = D. z + D - q'_t >= z - q_t, so "below" does not lose; z + D - q'_t <= z - q_t + 2D, so each
+  "above" loses at most exp(2D/c).
+* Monotone, q'_t in [q_t, q_t + D]: s = D. "Below" does not lose; z + D - q'_t <= z - q_t + D: each "above"
+  loses at most exp(D/c).
+* Monotone, q'_t in [q_t - D, q_t]: s = 0. "Below" does not lose, each "above" loses at most exp(D/c). Given
+  the earlier answers the next query is the same function of the data's side, so adaptivity changes nothing. ∎
 
-Source: Lyu, Su, Li 2017, Theorems 2 and 3 (and their list of six variants that are not private). With the threshold noise redrawn or the noisy value released
-the statement is another one.
+Source: Lyu, Su, Li 2017, Theorems 2 and 3 (and their list of six variants that are not private). With the
+threshold noise redrawn or the noisy value released the statement is another one.
 """
 
 from __future__ import annotations

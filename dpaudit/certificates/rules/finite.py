@@ -1,11 +1,15 @@
-"""Rules ``finite`` and ``randomised-response``: mechanisms with finitely many inputs and outputs, by their table of probabilities.
+"""Rules ``finite`` and ``randomised-response``: mechanisms with finitely many inputs and outputs, by their
+table of probabilities.
 
-Statement (``finite``). Let ``rows[i][y]`` be the probability of output y on input i (exact rationals). Between any two inputs epsilon is the largest log-ratio of a
-column, delta(e) the largest sum of positive parts of row i - E row j, and the pair of the pointwise maximum over i != j dominates.
+Statement (``finite``). Let ``rows[i][y]`` be the probability of output y on input i (exact rationals).
+Between any two inputs epsilon is the largest log-ratio of a column, delta(e) the largest sum of positive
+parts of row i - E row j, and the pair of the pointwise maximum over i != j dominates.
 
-Statement (``randomised-response``). One of k symbols is kept with probability e^e0 / (e^e0 + k - 1) and otherwise replaced by one of the others at random: e0-DP, attained.
+Statement (``randomised-response``). One of k symbols is kept with probability e^e0 / (e^e0 + k - 1) and
+otherwise replaced by one of the others at random: e0-DP, attained.
 
-Proof. Neighbours are two inputs; for a finite law the best event is {P > E Q}. Randomised response has two probabilities, of ratio e^e0. ∎
+Proof. Neighbours are two inputs; for a finite law the best event is {P > E Q}. Randomised response has two
+probabilities, of ratio e^e0. ∎
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Rule ``group``: from one event to everything that one user contributes.
 
-Statement. Let the premise hold between data sets that differ in one event, and let one user contribute at most k events (``events``). Between data sets that differ in all of
-a user's events, pure epsilon is multiplied by k, mu by k (so mu^2 by k^2), and rho by k^2.
+Statement. Let the premise hold between data sets that differ in one event, and let one user contribute at
+most k events (``events``). Between data sets that differ in all of a user's events, pure epsilon is
+multiplied by k, mu by k (so mu^2 by k^2), and rho by k^2.
 
-Proof. A chain of k data sets leads from one to the other, each step one event. Pure: log-ratios add. GDP: Dong, Roth, Su 2022, Theorem 2.14. zCDP: Bun and
-Steinke 2016, Proposition 1.9. ∎
+Proof. A chain of k data sets leads from one to the other, each step one event. Pure: log-ratios add. GDP:
+Dong, Roth, Su 2022, Theorem 2.14. zCDP: Bun and Steinke 2016, Proposition 1.9. ∎
 
 That a user contributes no more than k events is declared, and becomes an assumption.
 """

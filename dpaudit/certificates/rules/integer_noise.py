@@ -1,15 +1,18 @@
 """Rule ``integer-noise``: log-concave noise on an integer query, for every shift up to its sensitivity.
 
-Statement. Let q have values in Z and sensitivity at most D, and let Z have a log-concave law p on the integers: Skellam, a sum of independent
-discrete Gaussians (the noise of ``count`` honest parties), or binomial. Then for every epsilon, delta of q + Z is at most the larger of
-H_E(p || p_D) and H_E(p_D || p), and it is attained; and the pair with the pointwise maximum of the two dominates every neighbouring pair.
+Statement. Let q have values in Z and sensitivity at most D, and let Z have a log-concave law p on the
+integers: Skellam, a sum of independent discrete Gaussians (the noise of ``count`` honest parties), or
+binomial. Then for every epsilon, delta of q + Z is at most the larger of H_E(p || p_D) and H_E(p_D || p), and
+it is attained; and the pair with the pointwise maximum of the two dominates every neighbouring pair.
 
-Proof. Facts F1 (all shifts are dominated by D, in either direction), F2 (rounding and other users' coins that are
-independent of the noise only average) and F3 (post-processing: reduction modulo m, clipping) of ``divergence``. Which direction a step of an adaptive
-composition takes may depend on the past, so the maximum of the two is composed (fact F4 of ``certpld``). ∎
+Proof. Facts F1 (all shifts are dominated by D, in either direction), F2 (rounding and other users' coins that
+are independent of the noise only average) and F3 (post-processing: reduction modulo m, clipping) of
+``divergence``. Which direction a step of an adaptive composition takes may depend on the past, so the maximum
+of the two is composed (fact F4 of ``certpld``). ∎
 
-The laws are untruncated, on all of Z. Sources: Agarwal, Kairouz, Liu 2021 (Skellam); Kairouz, Liu, Steinke 2021 (sums of discrete Gaussians, here
-exactly and not through a bound on the distance to one); Cheu, Joseph, Mao, Peng 2022 (binomial).
+The laws are untruncated, on all of Z. Sources: Agarwal, Kairouz, Liu 2021 (Skellam); Kairouz, Liu, Steinke
+2021 (sums of discrete Gaussians, here exactly and not through a bound on the distance to one); Cheu, Joseph,
+Mao, Peng 2022 (binomial).
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ def _integer_noise(parameters: Parameters, premises: tuple[Guarantee, ...], sett
     moved = sensitivity(parameters, "sensitivity", setting)
     if moved.denominator != 1 or moved > MAX_SHIFT:
         raise parameters.fail(
-            f"an integer query must have an integer sensitivity up to {MAX_SHIFT}, got {moved}; round the query."
+            f"an integer query must have an integer sensitivity up to {MAX_SHIFT}, got {moved}; round the "
+            "query."
         )
     law, shift = read_law(parameters), int(moved)
     return Guarantee(
@@ -72,7 +76,9 @@ def lattice_pair(law: LogConcave, shift: int, grid: Grid) -> LossLaw:
 
 
 def _one_direction(law: LogConcave, shift: int, grid: Grid) -> LossLaw:
-    """p against p_shift: loss log p(x)/p(x - shift), which falls in x. The tails left out: below to infinity, above to the last loss."""
+    """p against p_shift: loss log p(x)/p(x - shift), which falls in x. The tails left out: below to
+    infinity, above to the last loss.
+    """
     with precision(grid.precision):
         low, high, below, above = bulk(law, 2 * grid.tail)
         masses = law.masses(low - shift, high)

@@ -1,16 +1,21 @@
-"""Dominating pairs and their composition: what ``sequential``, ``tree`` and ``accounted`` use when a grid is given.
+"""Dominating pairs and their composition: what ``sequential``, ``tree`` and ``accounted`` use when a grid is
+given.
 
-Statement. Let premise i be dominated by a pair (P_i, Q_i) for every prefix of earlier outcomes, and be run n_i times. Then delta of all outcomes
-together is at most delta of the product of the pairs, at every epsilon; the order in which the runs come may depend on the past.
+Statement. Let premise i be dominated by a pair (P_i, Q_i) for every prefix of earlier outcomes, and be run
+n_i times. Then delta of all outcomes together is at most delta of the product of the pairs, at every epsilon;
+the order in which the runs come may depend on the past.
 
-Proof. Domination means (Blackwell) that for every prefix some random map turns a draw from P_i into a draw from the step's law on one input, and a draw
-from Q_i into one on the other. Draw n_i independent copies for each i beforehand; run the program, and at each touched release of class i
-apply the map to the next unused copy. This turns the product of the P_i into the transcript on one input, the product of the Q_i into that on the
-other. So the transcript is a post-processing of the product. ∎ (Zhu, Dong, Wang 2022, Theorem 10, for a fixed order.)
+Proof. Domination means (Blackwell) that for every prefix some random map turns a draw from P_i into a draw
+from the step's law on one input, and a draw from Q_i into one on the other. Draw n_i independent copies for
+each i beforehand; run the program, and at each touched release of class i apply the map to the next unused
+copy. This turns the product of the P_i into the transcript on one input, the product of the Q_i into that on
+the other. So the transcript is a post-processing of the product. ∎ (Zhu, Dong, Wang 2022, Theorem 10, for a
+fixed order.)
 
-The dominating pair of a premise is the one its rule gives; else N(0, 1) against N(mu, 1) for a GDP bound (its definition), taken exactly for all GDP
-premises together; else randomised response for a pure bound (Kairouz, Oh, Viswanath 2015). A premise with none of these is refused. Any
-grid gives a bound; smaller steps give a tighter one.
+The dominating pair of a premise is the one its rule gives; else N(0, 1) against N(mu, 1) for a GDP bound (its
+definition), taken exactly for all GDP premises together; else randomised response for a pure bound (Kairouz,
+Oh, Viswanath 2015). A premise with none of these is refused. Any grid gives a bound; smaller steps give a
+tighter one.
 """
 
 from __future__ import annotations
@@ -52,7 +57,8 @@ def composed(parts: list[tuple[Guarantee, int]], grid: Grid) -> LossLaw:
     parts = [(guarantee, count) for guarantee, count in parts if count]
     if len(parts) > MAX_PAIRS or any(count > MAX_COPIES for _, count in parts):
         raise CertificateError(
-            f"a composition by loss laws must have at most {MAX_PAIRS} premises, each at most {MAX_COPIES} times."
+            f"a composition by loss laws must have at most {MAX_PAIRS} premises, each at most {MAX_COPIES} "
+            "times."
         )
     laws, mu_squared = [], Fraction(0)
     for guarantee, count in parts:
@@ -72,7 +78,8 @@ def _pair(guarantee: Guarantee, grid: Grid) -> LossLaw:
     if guarantee.pure is not None:
         return response_pair(guarantee.pure, grid)
     raise CertificateError(
-        "every premise of a composition by loss laws must have a dominating pair, a GDP bound or a pure bound; use another mechanism."
+        "every premise of a composition by loss laws must have a dominating pair, a GDP bound or a pure "
+        "bound; use another mechanism."
     )
 
 
@@ -90,7 +97,8 @@ def gaussian_pair(mu_squared: Fraction, grid: Grid) -> LossLaw:
     with precision(grid.precision):
         mean = ball(mu_squared / 2)
         deviation = ball(mu_squared).sqrt()
-        # Beyond z deviations lies at most exp(-z^2 / 2): what is left out is within the grid's tail, and it is counted anyway.
+        # Beyond z deviations lies at most exp(-z^2 / 2): what is left out is within the grid's tail, and it
+        # is counted anyway.
         reach = upper_exact(mean + deviation * arb(2 * grid.tail).sqrt())
         end = int(reach / grid.step) + 2
         scale = (2 * ball(mu_squared)).sqrt()
@@ -106,7 +114,8 @@ def gaussian_pair(mu_squared: Fraction, grid: Grid) -> LossLaw:
 def laplace_pair(epsilon: Fraction, grid: Grid) -> LossLaw:
     """Laplace noise of scale b against its shift by epsilon * b.
 
-    P(L = epsilon) = 1/2, P(L = -epsilon) = exp(-epsilon)/2, and P(L <= x) = exp((x - epsilon)/2)/2 in between; Q by reflection.
+    P(L = epsilon) = 1/2, P(L = -epsilon) = exp(-epsilon)/2, and P(L <= x) = exp((x - epsilon)/2)/2 in
+    between; Q by reflection.
     """
     if epsilon == 0:
         return response_pair(epsilon, grid)

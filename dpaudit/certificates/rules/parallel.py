@@ -1,19 +1,23 @@
 """Rule ``parallel``: mechanisms that run on disjoint parts of the data cost their maximum.
 
-Statement. The records are divided into cells, and each cell is used by one mechanism for which one of the premises holds. Suppose that the
-cell of a record depends on nothing but its position (``by: position``), on public data, or on outcomes already shown, so that both
-neighbours have the same partition. Then the joint outcome has the maximum of the premises' bounds.
+Statement. The records are divided into cells, and each cell is used by one mechanism for which one of the
+premises holds. Suppose that the cell of a record depends on nothing but its position (``by: position``), on
+public data, or on outcomes already shown, so that both neighbours have the same partition. Then the joint
+outcome has the maximum of the premises' bounds.
 
-If the changed record can itself move to another cell (``moves: yes``), both cells are charged: the premises are derived under
-add/remove adjacency and the cost is twice the maximum for pure DP, four times the maximum for mu^2 and for rho.
+If the changed record can itself move to another cell (``moves: yes``), both cells are charged: the premises
+are derived under add/remove adjacency and the cost is twice the maximum for pure DP, four times the maximum
+for mu^2 and for rho.
 
-Proof. Fix the outcomes shown before. With equal partitions the outcome laws of all cells but the changed record's are equal, so only that
-cell's factor remains. If the record moves from cell i to cell j, the data set without the record is an add/remove
-neighbour of either side, in one cell; so two steps lead from one neighbour to the other, each with a premise's bound, and so they do when the
-record is replaced within its cell. Two steps cost at most twice the pure epsilon (triangle inequality of log-ratios), (2 mu)^2 (Dong, Roth,
+Proof. Fix the outcomes shown before. With equal partitions the outcome laws of all cells but the changed
+record's are equal, so only that cell's factor remains. If the record moves from cell i to cell j, the data
+set without the record is an add/remove neighbour of either side, in one cell; so two steps lead from one
+neighbour to the other, each with a premise's bound, and so they do when the record is replaced within its
+cell. Two steps cost at most twice the pure epsilon (triangle inequality of log-ratios), (2 mu)^2 (Dong, Roth,
 Su 2022, Theorem 2.14) and 4 rho (Bun and Steinke 2016, Proposition 1.9). ∎
 
-Source: McSherry 2009, Theorem 4. A partition that is not by position rests on a declaration, which becomes an assumption.
+Source: McSherry 2009, Theorem 4. A partition that is not by position rests on a declaration, which becomes an
+assumption.
 """
 
 from __future__ import annotations
@@ -59,7 +63,9 @@ def _parallel(parameters: Parameters, premises: tuple[Guarantee, ...], setting: 
 
 
 def _worst_profile(premises: Sequence[Guarantee]) -> Profile | None:
-    """The pointwise maximum of the premises' own deltas, where one of them is better than its other bounds imply."""
+    """The pointwise maximum of the premises' own deltas, where one of them is better than its other bounds
+    imply.
+    """
     if all(premise.profile is None for premise in premises):
         return None
     return lambda epsilon: ball(max(delta_bound(premise, epsilon) for premise in premises))

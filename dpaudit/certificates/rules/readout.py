@@ -2,13 +2,15 @@
 
 Every conversion below is an upper bound; the smallest one counts.
 
-1. Pure to the profile (Kairouz, Oh, Viswanath 2015, Theorem 3.3 and its proof). Every pair (P, P') with log-ratio in [-p, p] is a post-processing of randomised
-   response, Bernoulli(e^p / (1 + e^p)) against Bernoulli(1 / (1 + e^p)). So delta(e) <= max(0, e^p - e^e) / (1 + e^p), and the Renyi
-   divergence of order a is at most log(s^a t^(1-a) + t^a s^(1-a)) / (a - 1), with s, t = e^(±p/2) / (e^(p/2) + e^(-p/2)).
-2. mu-GDP to the profile (Dong, Roth, Su 2022, Corollary 2.13): delta(e) <= Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu).
-   Renyi: mu^2 a / 2 (their Corollary B.6).
-3. rho-zCDP: Renyi divergence rho a at every order. Renyi to the profile (Canonne, Kamath, Steinke 2020, Proposition 12): for every a > 1,
-   delta(e) <= exp((a - 1)(rho a - e)) / (a - 1) (1 - 1/a)^a. Any a gives a bound; three near the best one are tried.
+1. Pure to the profile (Kairouz, Oh, Viswanath 2015, Theorem 3.3 and its proof). Every pair (P, P') with
+   log-ratio in [-p, p] is a post-processing of randomised response, Bernoulli(e^p / (1 + e^p)) against
+   Bernoulli(1 / (1 + e^p)). So delta(e) <= max(0, e^p - e^e) / (1 + e^p), and the Renyi divergence of order a
+   is at most log(s^a t^(1-a) + t^a s^(1-a)) / (a - 1), with s, t = e^(±p/2) / (e^(p/2) + e^(-p/2)).
+2. mu-GDP to the profile (Dong, Roth, Su 2022, Corollary 2.13): delta(e) <= Phi(mu/2 - e/mu) - e^e Phi(-mu/2 -
+   e/mu). Renyi: mu^2 a / 2 (their Corollary B.6).
+3. rho-zCDP: Renyi divergence rho a at every order. Renyi to the profile (Canonne, Kamath, Steinke 2020,
+   Proposition 12): for every a > 1, delta(e) <= exp((a - 1)(rho a - e)) / (a - 1) (1 - 1/a)^a. Any a gives a
+   bound; three near the best one are tried.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ __all__ = ["claimed_quantity", "delta_bound", "gaussian_delta", "pure_delta", "z
 
 
 def claimed_quantity(guarantee: Guarantee, claim: Claim) -> Fraction:
-    """The smallest bound that ``guarantee`` implies for the quantity of ``claim``. Raises ``CertificateError`` if there is none."""
+    """The smallest bound that ``guarantee`` implies for the quantity of ``claim``. Raises
+    ``CertificateError`` if there is none.
+    """
     bounds: list[Fraction | None]
     if isinstance(claim, PureDP | Accounting):
         bounds = [guarantee.pure]
@@ -43,12 +47,14 @@ def claimed_quantity(guarantee: Guarantee, claim: Claim) -> Fraction:
         bounds = [delta_bound(guarantee, exact(claim.epsilon))]
     else:
         raise CertificateError(
-            f"a certificate must be for a privacy or an accounting claim, got {claim.type!r}; use other evidence."
+            f"a certificate must be for a privacy or an accounting claim, got {claim.type!r}; use other "
+            "evidence."
         )
     known = [bound for bound in bounds if bound is not None]
     if not known:
         raise CertificateError(
-            f"the tree must bound {claim.quantity} of a {claim.type} claim, and it does not; use a mechanism that has one."
+            f"the tree must bound {claim.quantity} of a {claim.type} claim, and it does not; use a "
+            "mechanism that has one."
         )
     return min(known)
 
@@ -115,7 +121,9 @@ def _normal_cdf(x: Any) -> Any:
 
 
 def zcdp_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
-    """delta at ``epsilon`` of every ``rho``-zCDP mechanism, from the Renyi orders near the best one (3. above)."""
+    """delta at ``epsilon`` of every ``rho``-zCDP mechanism, from the Renyi orders near the best one (3.
+    above).
+    """
     if rho == 0:
         return Fraction(0)
     best = ((epsilon + rho) / (2 * rho)).limit_denominator(10**6)

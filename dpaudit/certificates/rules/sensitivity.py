@@ -1,12 +1,13 @@
-"""How far a query's value can move between neighbours: stated with the mechanism, or derived from the query and the adjacency.
+"""How far a query's value can move between neighbours: stated with the mechanism, or derived from the query
+and the adjacency.
 
-A number says: the mechanism's query is one whose value moves by at most this much between neighbours of the claim's
-adjacency. It is part of the mechanism's definition, like its noise.
+A number says: the mechanism's query is one whose value moves by at most this much between neighbours of the
+claim's adjacency. It is part of the mechanism's definition, like its noise.
 
-The table ``{"query": "sum", "lower": l, "upper": u}`` says: the query is the sum of the records, each clipped to [l, u]; then the
-kernel derives the number. Proof. Replacing a record x by x' moves the sum by x' - x, at most u - l in size, and the ends of the
-interval attain it. Adding or removing x moves it by x, at most max(|l|, |u|). Zeroing out replaces x by the null record,
-which counts 0: again max(|l|, |u|). ∎
+The table ``{"query": "sum", "lower": l, "upper": u}`` says: the query is the sum of the records, each clipped
+to [l, u]; then the kernel derives the number. Proof. Replacing a record x by x' moves the sum by x' - x, at
+most u - l in size, and the ends of the interval attain it. Adding or removing x moves it by x, at most
+max(|l|, |u|). Zeroing out replaces x by the null record, which counts 0: again max(|l|, |u|). ∎
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ __all__ = ["sensitivity"]
 
 
 def sensitivity(parameters: Parameters, name: str, setting: Setting) -> Fraction:
-    """Read the sensitivity ``name``: a number >= 0, or derived from a bounded sum. A scalar: all norms agree for a sum."""
+    """Read the sensitivity ``name``: a number >= 0, or derived from a bounded sum. A scalar: all norms
+    agree for a sum.
+    """
     if not parameters.is_table(name):
         return parameters.nonnegative(name)
     query = parameters.table(name)

@@ -1,14 +1,15 @@
 """Rule ``sequential``: the bounds of mechanisms that run on the same data add up.
 
-Statement. Let premise i hold for a mechanism that is run n_i times (``times``), each run possibly chosen in view of all earlier
-outcomes among mechanisms for which the premise holds. The tuple of all outcomes has pure epsilon sum n_i e_i, squared GDP
-parameter sum n_i mu_i^2, and zCDP parameter sum n_i rho_i.
+Statement. Let premise i hold for a mechanism that is run n_i times (``times``), each run possibly chosen in
+view of all earlier outcomes among mechanisms for which the premise holds. The tuple of all outcomes has pure
+epsilon sum n_i e_i, squared GDP parameter sum n_i mu_i^2, and zCDP parameter sum n_i rho_i.
 
 With a ``grid``, delta of the whole is also bounded by the product of dominating pairs (see ``pairs``).
 
-Proof. Pure: the density of the transcript is a product of conditional densities, each ratio at most exp(e_i) for every prefix. zCDP:
-Renyi divergences add over conditional laws when each conditional divergence is bounded for every prefix (Bun and Steinke 2016,
-Lemma 2.3). GDP: Dong, Roth, Su 2022, Theorem 3.2 and Corollary 3.3. The n_i are fixed in advance. ∎
+Proof. Pure: the density of the transcript is a product of conditional densities, each ratio at most exp(e_i)
+for every prefix. zCDP: Renyi divergences add over conditional laws when each conditional divergence is
+bounded for every prefix (Bun and Steinke 2016, Lemma 2.3). GDP: Dong, Roth, Su 2022, Theorem 3.2 and
+Corollary 3.3. The n_i are fixed in advance. ∎
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ MAX_TIMES = 10**18
 
 
 def zcdp(guarantee: Guarantee) -> Fraction | None:
-    """The best rho that the bounds imply: e-DP is (e^2/2)-zCDP (Bun and Steinke 2016, Proposition 3.3), mu-GDP is (mu^2/2)-zCDP."""
+    """The best rho that the bounds imply: e-DP is (e^2/2)-zCDP (Bun and Steinke 2016, Proposition 3.3),
+    mu-GDP is (mu^2/2)-zCDP.
+    """
     known = [guarantee.rho]
     known.append(None if guarantee.pure is None else guarantee.pure**2 / 2)
     known.append(None if guarantee.gdp_squared is None else guarantee.gdp_squared / 2)
@@ -36,7 +39,9 @@ def zcdp(guarantee: Guarantee) -> Fraction | None:
 
 
 def add_up(premises: Sequence[Guarantee], times: Sequence[int], grid: Grid | None = None) -> Guarantee:
-    """The guarantee of running premise i ``times[i]`` times; a notion survives if every premise that runs has it."""
+    """The guarantee of running premise i ``times[i]`` times; a notion survives if every premise that runs
+    has it.
+    """
     if sum(times) == 1:
         return premises[list(times).index(1)]
     sums = Guarantee(

@@ -1,18 +1,20 @@
 """Rules ``shuffle`` and ``shuffled-response``: what a shuffler adds to local privacy.
 
-Statement (``shuffle``). The premise holds for each user's local randomiser with pure bound e0; at least n users (``users``) send one output each, and the
-adversary sees the shuffled outputs. Then delta(e) is at most the clone bound of Feldman, McMillan, Talwar 2021. The pure bound stays e0.
+Statement (``shuffle``). The premise holds for each user's local randomiser with pure bound e0; at least n
+users (``users``) send one output each, and the adversary sees the shuffled outputs. Then delta(e) is at most
+the clone bound of Feldman, McMillan, Talwar 2021. The pure bound stays e0.
 
-Statement (``shuffled-response``). If the randomiser is randomised response of one bit, true with probability e^e0 / (1 + e^e0), delta(e) is the exact value
-at n users, the maximum over what the others hold.
+Statement (``shuffled-response``). If the randomiser is randomised response of one bit, true with probability
+e^e0 / (1 + e^e0), delta(e) is the exact value at n users, the maximum over what the others hold.
 
-Proof. See ``dpaudit.certificates.shuffle``. The pure bound is post-processing. Surplus users beyond n: reveal their outputs apart from the n others; the
-shuffled outputs of all are a post-processing of that. ∎
+Proof. See ``dpaudit.certificates.shuffle``. The pure bound is post-processing. Surplus users beyond n: reveal
+their outputs apart from the n others; the shuffled outputs of all are a post-processing of that. ∎
 
-Both are about replacing one user's value, in a view that sees the shuffled outputs and no single message. ``analysis: stronger-clones-2023`` is
-refused: as stated for every randomiser it carries an erratum.
+Both are about replacing one user's value, in a view that sees the shuffled outputs and no single message.
+``analysis: stronger-clones-2023`` is refused: as stated for every randomiser it carries an erratum.
 
-Source: Feldman, McMillan, Talwar 2021, Theorem 3.1; Cheu, Smith, Ullman, Zeber, Zhilyaev 2019 for randomised response.
+Source: Feldman, McMillan, Talwar 2021, Theorem 3.1; Cheu, Smith, Ullman, Zeber, Zhilyaev 2019 for randomised
+response.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ ANALYSES = ("clones-2021", "stronger-clones-2023")
 def _shuffle(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
     if parameters.choice("analysis", ANALYSES) != "clones-2021":
         raise parameters.fail(
-            "the stronger clone bound is not valid for every local randomiser (erratum to the 2023 paper); use clones-2021."
+            "the stronger clone bound is not valid for every local randomiser (erratum to the 2023 "
+            "paper); use clones-2021."
         )
     _check_setting(parameters, setting)
     users, local = parameters.integer("users", low=1, high=MAX_USERS), premises[0].pure
@@ -56,10 +59,12 @@ def _shuffled_response(
 def _check_setting(parameters: Parameters, setting: Setting) -> None:
     if setting.adjacency not in (Adjacency.REPLACE_ONE, None):
         raise parameters.fail(
-            f"shuffling is analysed for replacing one user's value, got {setting.adjacency}; restate the claim."
+            f"shuffling is analysed for replacing one user's value, got {setting.adjacency}; restate the "
+            "claim."
         )
     view = setting.view
     if view is not None and (view.complement or not view.principals <= {PUBLIC, SHUFFLER_OUTPUT}):
         raise parameters.fail(
-            f"the view must see shuffled outputs only, got {view}; whoever sees single messages gets the local bound."
+            f"the view must see shuffled outputs only, got {view}; whoever sees single messages gets the "
+            "local bound."
         )

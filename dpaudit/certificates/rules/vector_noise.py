@@ -1,16 +1,20 @@
-"""Rule ``vector-noise``: independent lattice noise on every coordinate of an integer vector, under an l2 bound on its change.
+"""Rule ``vector-noise``: independent lattice noise on every coordinate of an integer vector, under an l2
+bound on its change.
 
-Statement. Let q have values in Z^d, moving between neighbours by an integer vector with sum of squares at most R2 and entries at most g in size, and let Z have
-independent coordinates of one log-concave law. For every order a > 1, with kappa_a as in fact F5 of ``renyi`` (on the range in which each coordinate of the noise
+Statement. Let q have values in Z^d, moving between neighbours by an integer vector with sum of squares at
+most R2 and entries at most g in size, and let Z have independent coordinates of one log-concave law. For
+every order a > 1, with kappa_a as in fact F5 of ``renyi`` (on the range in which each coordinate of the noise
 falls but with probability b), ``times`` adaptive releases satisfy
 
     delta(e) <= times d b + exp((a - 1)(times kappa_a R2 - e)) / (a - 1) (1 - 1/a)^a.
 
-Proof. F5 bounds the Renyi divergence of one release restricted to the range; the outcomes of all releases out of range have probability at most times d b
-under P; conditional Renyi divergences bounded for every prefix add; the last term is the conversion of F5 (Canonne, Kamath, Steinke 2020,
-Proposition 12). Randomised rounding that both neighbours share is averaged out (F2): then R2 and g bound the change after rounding. ∎
+Proof. F5 bounds the Renyi divergence of one release restricted to the range; the outcomes of all releases out
+of range have probability at most times d b under P; conditional Renyi divergences bounded for every prefix
+add; the last term is the conversion of F5 (Canonne, Kamath, Steinke 2020, Proposition 12). Randomised
+rounding that both neighbours share is averaged out (F2): then R2 and g bound the change after rounding. ∎
 
-No worst direction of the change is assumed: the maximum over each coordinate's shift is taken. The smallest bound over the ``orders`` listed counts.
+No worst direction of the change is assumed: the maximum over each coordinate's shift is taken. The smallest
+bound over the ``orders`` listed counts.
 """
 
 from __future__ import annotations
@@ -38,7 +42,9 @@ BITS = 96
 
 @dataclass(frozen=True)
 class VectorNoise:
-    """``times`` releases of ``dimension`` coordinates, each with noise ``law`` cut at mass 2^-``cut`` for the Renyi sums."""
+    """``times`` releases of ``dimension`` coordinates, each with noise ``law`` cut at mass 2^-``cut`` for
+    the Renyi sums.
+    """
 
     law: LogConcave
     dimension: int
@@ -79,7 +85,8 @@ class VectorNoise:
     def _check_cost(self, width: int) -> None:
         if width * self.reach > MAX_TERMS:
             raise InvalidParameterError(
-                f"width times reach must be at most {MAX_TERMS}, got {width * self.reach}; use a coarser scale."
+                f"width times reach must be at most {MAX_TERMS}, got {width * self.reach}; use a coarser "
+                "scale."
             )
 
 
