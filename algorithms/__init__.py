@@ -1,1 +1,0 @@
-"""Reference algorithms: one family a file, built on the mechanisms, played against environments."""

@@ -1,1 +1,0 @@
-"""Reference mechanisms: one idea a file, each taking all of its randomness from the coins."""
