@@ -1,0 +1,148 @@
+"""The instances of Theorem 10 (appendix H), in exact numbers: their distances, and the smallest error of a
+private selector.
+
+Instance j is a product of K Bernoulli laws: action j has mean ``base + gap``, every other one mean
+``base``; the paper's base is 1/2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+
+from dpaudit.errors import InvalidParameterError
+
+__all__ = ["instance", "smallest_private_error", "total_variation", "witness_gap"]
+
+Outcome = tuple[int, ...]
+Law = dict[Outcome, Fraction]
+HALF = Fraction(1, 2)
+
+
+def instance(best: int, *, n_actions: int, gap: Fraction, base: Fraction = HALF) -> Law:
+    """The law of one reward vector under instance ``best`` (from 0), on {0, 1}^K.
+
+    Raises ``InvalidParameterError`` where ``base + gap`` is no probability.
+    """
+    if not 0 <= base <= base + gap <= 1:
+        raise InvalidParameterError(
+            f"base and base + gap must be in [0, 1], got {base} and {base + gap}; take a smaller gap or base."
+        )
+    means = [base + gap if j == best else base for j in range(n_actions)]
+    return {
+        outcome: math.prod(
+            (m if bit else 1 - m for bit, m in zip(outcome, means, strict=True)), start=Fraction(1)
+        )
+        for outcome in product((0, 1), repeat=n_actions)
+    }
+
+
+def total_variation(first: Law, second: Law) -> Fraction:
+    """The largest difference of probability over all events: half the l1 distance."""
+    return sum((abs(first[x] - second[x]) for x in first), Fraction(0)) / 2
+
+
+def witness_gap(first: Law, second: Law) -> Fraction:
+    """P_1(A) - P_2(A) for the paper's event A: action 1 pays, action 2 does not."""
+    return sum((first[x] - second[x] for x in first if x[0] == 1 and x[1] == 0), Fraction(0))
+
+
+def smallest_private_error(
+    *, n_actions: int, n: int, gap: Fraction, epsilon: float, base: Fraction = HALF
+) -> float:
+    """The smallest worst-case error of any epsilon-DP selector from ``n`` reward vectors, by linear
+    programming.
+
+    A selector may be averaged over the orders of its input without losing privacy or error, so that it is a
+    table: data set (a multiset of n vectors in {0, 1}^K) by answer. Unknowns: the table and the worst
+    error. Constraints: each row is a distribution, rows of neighbours (one vector replaced) are within
+    exp(epsilon) of each other in every entry, and the error under each of the K instances is at most the
+    worst one.
+    """
+    states = list(combinations_with_replacement(product((0, 1), repeat=n_actions), n))
+    laws = [instance(j, n_actions=n_actions, gap=gap, base=base) for j in range(n_actions)]
+    weights = np.array([[_probability(state, law) for law in laws] for state in states])
+    program = _Constraints(len(states), n_actions)
+    program.limit_errors(weights)
+    program.limit_ratios(_neighbours(states), math.exp(epsilon))
+    return program.minimise()
+
+
+def _probability(state: tuple[Outcome, ...], law: Law) -> float:
+    """Of a multiset: the number of its orders times the probability of one."""
+    orders = math.factorial(len(state))
+    for outcome in set(state):
+        orders //= math.factorial(state.count(outcome))
+    return float(orders * math.prod((law[outcome] for outcome in state), start=Fraction(1)))
+
+
+def _neighbours(states: list[tuple[Outcome, ...]]) -> Iterator[tuple[int, int]]:
+    """Ordered pairs of multisets that differ in one vector."""
+    index = {state: i for i, state in enumerate(states)}
+    outcomes = sorted({outcome for state in states for outcome in state})
+    for state, i in index.items():
+        for k in range(len(state)):
+            for other in outcomes:
+                j = index[tuple(sorted((*state[:k], other, *state[k + 1 :])))]
+                if j != i:
+                    yield i, j
+
+
+class _Constraints:
+    """A linear program over a table (states, answers) and the worst error, its last unknown."""
+
+    def __init__(self, n_states: int, n_answers: int) -> None:
+        self._n_states, self._n_answers = n_states, n_answers
+        self._rows: list[int] = []
+        self._columns: list[int] = []
+        self._values: list[float] = []
+        self._limits: list[float] = []
+
+    def _add(self, terms: list[tuple[int, float]], limit: float) -> None:
+        self._rows += [len(self._limits)] * len(terms)
+        self._columns += [column for column, _ in terms]
+        self._values += [value for _, value in terms]
+        self._limits.append(limit)
+
+    def limit_errors(self, weights: NDArray[np.float64]) -> None:
+        """1 - P(right answer under instance j) <= worst, for every j."""
+        worst = self._n_states * self._n_answers
+        for j in range(self._n_answers):
+            right = [(i * self._n_answers + j, -float(weights[i, j])) for i in range(self._n_states)]
+            self._add([*right, (worst, -1.0)], -1.0)
+
+    def limit_ratios(self, pairs: Iterator[tuple[int, int]], factor: float) -> None:
+        """P(answer | state) <= factor P(answer | neighbour)."""
+        k = self._n_answers
+        for i, j in set(pairs):
+            for answer in range(k):
+                self._add([(i * k + answer, 1.0), (j * k + answer, -factor)], 0.0)
+
+    def minimise(self) -> float:
+        size = self._n_states * self._n_answers + 1
+        upper = coo_array((self._values, (self._rows, self._columns)), shape=(len(self._limits), size))
+        entries = np.arange(size - 1)
+        ones = coo_array(
+            (np.ones(size - 1), (entries // self._n_answers, entries)), shape=(self._n_states, size)
+        )
+        cost = np.zeros(size)
+        cost[-1] = 1.0
+        result: Any = linprog(
+            cost,
+            A_ub=upper.tocsr(),
+            b_ub=self._limits,
+            A_eq=ones.tocsr(),
+            b_eq=np.ones(self._n_states),
+            bounds=(0, 1),
+        )
+        if not result.success:
+            raise ArithmeticError(f"a feasible linear program must be solved, got {result.message!r}.")
+        return float(result.fun)
