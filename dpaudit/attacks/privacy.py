@@ -256,13 +256,13 @@ def add_privacy_rows(
 
     def in_view(run: Run) -> Outcome:
         """Record the program on one of two neighbours and replay it on the other, sampled and along forced
-        histories, and keep the transcript with the largest exact loss in the claim's view as the lower bound; the
-        certificate is the upper bound."""
+        histories, and keep the transcript with the largest exact loss in the claim's view as the lower bound;
+        the certificate is the upper bound."""
         return privacy_outcome(audit, run)
 
     def accounted_for(run: Run) -> Outcome:
-        """Do the same with everything shown, noisy values included, and hold the releases that moved, and what
-        each can cost at its worst outcome, against what the proof declares."""
+        """Do the same with everything shown, noisy values included, and hold the releases that moved, and
+        what each can cost at its worst outcome, against what the proof declares."""
         return accounting_outcome(audit, run)
 
     suite.add(
