@@ -163,20 +163,20 @@ class Skellam(LogConcave):
 
     def masses(self, low: int, high: int) -> list[Any]:
         far = max(abs(low), abs(high))
-        check_run(0, far)
-        table = self._half(far, ctx.prec)
-        return [table[abs(k)] for k in range(low, high + 1)]
+        near = 0 if low <= 0 <= high else min(abs(low), abs(high))
+        check_run(near, far)
+        table = self._half(near, far)
+        return [table[abs(k) - near] for k in range(low, high + 1)]
 
-    def _half(self, far: int, bits: int) -> list[Any]:
-        """p(0), ..., p(far) from the two farthest, by I_{n-1} = I_{n+1} + (2n/v) I_n: positive terms only,
-        nothing cancels.
+    def _half(self, near: int, far: int) -> list[Any]:
+        """p(near), ..., p(far) from the two farthest, by I_{n-1} = I_{n+1} + (2n/v) I_n: only positive
+        terms.
         """
-        v = ball(self.variance)
-        table = [arb(0)] * (far + 2)
-        table[far + 1], table[far] = self.mass(far + 1), self.mass(far)
-        twice = 2 / v
-        for n in range(far, 0, -1):
-            table[n - 1] = table[n + 1] + table[n] * (twice * n)
+        twice = 2 / ball(self.variance)
+        table = [arb(0)] * (far - near + 2)
+        table[-1], table[-2] = self.mass(far + 1), self.mass(far)
+        for n in range(far, near, -1):
+            table[n - near - 1] = table[n - near + 1] + table[n - near] * (twice * n)
         return table
 
 

@@ -15,7 +15,7 @@ import io
 import math
 import tokenize
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +23,8 @@ from typing import Any
 
 from dpaudit import ball, exact
 from dpaudit.certificates import certpld, divergence, kernel, lattice, renyi, rules, shuffle, terms
+from dpaudit.certificates.bounded import BoundedChecker
+from dpaudit.certificates.findings import Finding, id_of
 from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import Claim, claim_from_json
 from dpaudit.errors import BrokenReportError, DpauditError
@@ -37,22 +39,18 @@ MAX_RESULTS = 100_000
 Progress = Callable[[int, int, str], None]
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was checked: the result's ``id``, whether it holds, ``what`` it is, and the
-    ``reason``.
-    """
-
-    id: str
-    ok: bool
-    what: str
-    reason: str
-
-
-def verify_report(report: dict[str, Any], *, progress: Progress | None = None) -> list[Finding]:
+def verify_report(
+    report: dict[str, Any],
+    *,
+    progress: Progress | None = None,
+    seconds_per_result: float | None = 600.0,
+    megabytes: int = 6144,
+) -> list[Finding]:
     """Check every result of a JSON report; the report holds if every finding is ``ok``.
 
-    Raises ``BrokenReportError`` if there is no list of results to check.
+    Each result is checked in a child process, within ``seconds_per_result`` and ``megabytes`` of address
+    space; ``seconds_per_result=None`` checks in this process without limits, for reports of one's own. Raises
+    ``BrokenReportError`` if there is no list of results to check.
     """
     results = report.get("results") if isinstance(report, dict) else None
     if not isinstance(results, list) or len(results) > MAX_RESULTS:
@@ -60,16 +58,21 @@ def verify_report(report: dict[str, Any], *, progress: Progress | None = None) -
             f"a report must have a list of at most {MAX_RESULTS} results; write it with dpaudit run."
         )
     findings: list[Finding] = []
-    for number, result in enumerate(results, start=1):
-        findings.extend(verify_result(result))
-        if progress is not None:
-            progress(number, len(results), _id_of(result))
+    with ExitStack() as stack:
+        check: Callable[[Any], list[Finding]] = verify_result
+        if seconds_per_result is not None:
+            checker = BoundedChecker(seconds=seconds_per_result, megabytes=megabytes)
+            check = stack.enter_context(checker).check
+        for number, result in enumerate(results, start=1):
+            findings.extend(check(result))
+            if progress is not None:
+                progress(number, len(results), id_of(result))
     return findings + _duplicates(results)
 
 
 def verify_result(result: Any) -> list[Finding]:
     """Check one result: its claim, its certificates and witnesses, and its verdict."""
-    name = _id_of(result)
+    name = id_of(result)
     try:
         claim = claim_from_json(result["claim"])
         evidence = [evidence_from_json(item) for item in result["evidence"]]
@@ -141,10 +144,6 @@ def _shown(bound: Fraction | None) -> str:
     return "none" if bound is None else f"{float(bound):.17g}"
 
 
-def _id_of(result: Any) -> str:
-    return str(result.get("id", "?"))[:200] if isinstance(result, dict) else "?"
-
-
 def _reason(error: Exception) -> str:
     """The message of an error of ours; for any other, its type too."""
     text = str(error) if isinstance(error, DpauditError) else f"{type(error).__name__}: {error}"
@@ -154,7 +153,7 @@ def _reason(error: Exception) -> str:
 def _duplicates(results: list[Any]) -> list[Finding]:
     seen: set[str] = set()
     again: set[str] = set()
-    for name in map(_id_of, results):
+    for name in map(id_of, results):
         (again if name in seen else seen).add(name)
     return [
         Finding(name, False, "id", "an id must be used once in a report, it is used again")

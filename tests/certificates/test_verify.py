@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import json
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -14,9 +15,11 @@ from typing import Any
 import pytest
 
 from dpaudit.certificates import build, rules
+from dpaudit.certificates.bounded import BoundedChecker
+from dpaudit.certificates.kernel import context_of
 from dpaudit.certificates.verify import trusted_lines, verify_report
 from dpaudit.certificates.witnesses import WitnessSite, transcript_body
-from dpaudit.claims import Claim, PureDP
+from dpaudit.claims import ApproxDP, Claim, PureDP
 from dpaudit.errors import BrokenReportError
 from dpaudit.evidence import Evidence, Witness
 from dpaudit.laws import Laplace
@@ -126,7 +129,7 @@ def test_every_change_is_found(reason: str, edit: Edit) -> None:
     """One change anywhere makes at least one finding fail, and the reason names it."""
     changed = copy.deepcopy(report())
     edit(*changed["results"])
-    reasons = " | ".join(f.reason for f in verify_report(changed) if not f.ok)
+    reasons = " | ".join(f.reason for f in verify_report(changed, seconds_per_result=None) if not f.ok)
     assert any(word in reasons for word in reason.split("|")), reasons
 
 
@@ -135,9 +138,52 @@ def test_every_change_is_found(reason: str, edit: Edit) -> None:
 )
 def test_junk_results_are_findings(junk: Any) -> None:
     """A result that is not one becomes a failed finding; it does not raise."""
-    findings = verify_report({"results": [junk]})
+    findings = verify_report({"results": [junk]}, seconds_per_result=None)
     assert findings
     assert not findings[0].ok
+
+
+def with_noise(rule: str, parameters: dict[str, str | list[str]]) -> list[dict[str, Any]]:
+    """The two rows, the first with a delta certificate from the given rule in the place of its own."""
+    rows: list[dict[str, Any]] = copy.deepcopy(report())["results"]
+    claim = ApproxDP(epsilon="1", delta="1/2")
+    tree = {"rule": rule, "parameters": parameters, "premises": []}
+    rows[0]["claim"] = claim.to_json()
+    rows[0]["evidence"][0].update(quantity="delta", bound="1/2")
+    rows[0]["evidence"][0]["tree"].update(parameters=context_of(claim), premises=[tree])
+    return rows
+
+
+def test_limits_turn_overruns_into_findings() -> None:
+    """A result that cannot be checked in time is a failed finding; the results after it are still checked."""
+    sizes = {
+        "dimension": "1",
+        "l2_squared": "1",
+        "largest": "180",
+        "cut": "2000",
+        "times": "1",
+        "orders": ["2", "3", "4"],
+    }
+    slow = with_noise("vector-noise", {"family": "skellam", "variance": "10000", **sizes})
+    findings = verify_report({"results": slow}, seconds_per_result=1.0)
+    assert [(f.id, f.ok, f.what) for f in findings] == [
+        ("good", False, "limits"),
+        ("bad", True, "witness (transcript)"),
+        ("bad", True, "verdict"),
+    ]
+    assert "1 seconds" in findings[0].reason
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux enforces a limit on the address space")
+def test_memory_is_limited() -> None:
+    """A certificate that asks for more memory than allowed is a failed finding; the parent lives on."""
+    large = with_noise(
+        "integer-noise", {"family": "skellam", "variance": str(16 * 10**8), "sensitivity": "40000"}
+    )
+    with BoundedChecker(seconds=60, megabytes=1) as checker:
+        findings = checker.check(large[0])
+    assert not findings[0].ok
+    assert "memory" in findings[0].reason.lower() or "died" in findings[0].reason
 
 
 @pytest.mark.parametrize("junk", [{}, {"results": {}}, {"results": None}])
@@ -157,7 +203,7 @@ def test_crashed_row_is_not_held_against_the_report() -> None:
         "strength": "none",
         "expect": "verified",
     }
-    assert [f.ok for f in verify_report({"results": [result]})] == [True]
+    assert [f.ok for f in verify_report({"results": [result]}, seconds_per_result=None)] == [True]
 
 
 def test_the_trusted_base_is_small() -> None:

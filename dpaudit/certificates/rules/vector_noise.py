@@ -34,9 +34,9 @@ from dpaudit.errors import InvalidParameterError
 
 __all__ = ["VectorNoise"]
 
-MAX_ORDERS = 20
+MAX_ORDERS = 10
 MAX_REACH = 2000
-MAX_TERMS = 20_000_000
+MAX_TERMS = 4_000_000
 BITS = 96
 
 
