@@ -164,17 +164,20 @@ def report_noisy_max(
     scale: ExactLike,
     candidates: int | None = None,
 ) -> Proof:
-    """The index of the largest score after noise of ``scale`` b, each score moving by at most ``sensitivity``
-    D.
+    """The index of the largest noisy score, with noise of ``scale`` b and scores of ``sensitivity`` D each.
 
     Pure epsilon D/b if only one score moves or all move the same way, 2D/b in general. Gaussian noise
-    (``scale`` is its standard deviation) needs the number of ``candidates`` and gives GDP.
+    (``scale`` is its standard deviation) needs the number of ``candidates`` and gives GDP. With
+    ``candidates=2`` the other noises have their exact delta.
     """
     parameters = {"noise": noise, "range": range, "sensitivity": _sensitivity(sensitivity)}
-    if noise != "gaussian":
-        return accepted("noisy-max", {**parameters, "scale": _text(scale, "scale")})
-    variance = exact_str(exact(scale, name="scale") ** 2)
-    return accepted("noisy-max", {**parameters, "variance": variance, "candidates": str(candidates)})
+    if candidates is not None:
+        parameters["candidates"] = str(candidates)
+    if noise == "gaussian":
+        parameters["variance"] = exact_str(exact(scale, name="scale") ** 2)
+    else:
+        parameters["scale"] = _text(scale, "scale")
+    return accepted("noisy-max", parameters)
 
 
 def above_threshold(

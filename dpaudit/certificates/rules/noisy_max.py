@@ -29,6 +29,9 @@ K coordinates at the upper end of a range R, m (K - m) / K R^2, at most floor(K^
 floor(K^2/4) R^2 / (K v) with R = 2D (general) or D (monotone), and (1 - 1/K) D^2 / v for one coordinate. For
 K = 2 it is attained: the index is a threshold test on the difference. ∎
 
+Laplace, Gumbel and exponential noise with two candidates: delta exactly, see
+``dpaudit.certificates.two_candidates``.
+
 Source: Dwork and Roth 2014, Claim 3.9 (monotone counts); Ding et al. 2021 (exponential). The claim with D/b
 is false in general adjacency. For Gumbel noise the release is the exponential mechanism, whose log-ratios lie
 in an interval of length epsilon; then it is (epsilon^2/8)-zCDP (Cesar and Rogers 2021, Lemma 3.4).
@@ -37,9 +40,11 @@ in an interval of length epsilon; then it is (epsilon^2/8)-zCDP (Cesar and Roger
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 from dpaudit.certificates.rules.sensitivity import sensitivity
 from dpaudit.certificates.terms import Guarantee, Parameters, Setting, rule
+from dpaudit.certificates.two_candidates import two_candidate_delta
 
 __all__ = ["NOISES", "RANGES"]
 
@@ -58,4 +63,11 @@ def _noisy_max(parameters: Parameters, premises: tuple[Guarantee, ...], setting:
         spread = Fraction(count - 1 if moved == "one_coordinate" else count**2 // 4, count)
         return Guarantee(gdp_squared=spread * width**2 / parameters.positive("variance"))
     epsilon = width / parameters.positive("scale")
-    return Guarantee(pure=epsilon, rho=epsilon**2 / 8 if noise == "gumbel" else None)
+    rho = epsilon**2 / 8 if noise == "gumbel" else None
+    if "candidates" not in parameters or parameters.integer("candidates", low=1, high=10**12) != 2:
+        return Guarantee(pure=epsilon, rho=rho)
+
+    def profile(e: Fraction) -> Any:
+        return two_candidate_delta(noise, ratio=epsilon, epsilon=e)
+
+    return Guarantee(pure=epsilon, rho=rho, profile=profile)
