@@ -206,9 +206,7 @@ def above_threshold(
 
 
 def randomised_response(*, epsilon: ExactLike, symbols: int = 2) -> Proof:
-    """Randomised response over ``symbols`` symbols, kept with probability e^epsilon / (e^epsilon + symbols
-    - 1).
-    """
+    """Randomised response over k = ``symbols`` symbols, kept with probability e^epsilon / (e^epsilon + k - 1)."""
     return accepted("randomised-response", {"epsilon": _text(epsilon, "epsilon"), "symbols": str(symbols)})
 
 
@@ -220,9 +218,7 @@ def finite_mechanism(rows: Sequence[Sequence[ExactLike]]) -> Proof:
 
 
 def polya_noise(*, sensitivity: Sensitivity, scale: ExactLike, share: ExactLike) -> Proof:
-    """Discrete Laplace noise of ``scale`` made of Polya shares, of which at least ``share`` in (0, 1] is
-    added.
-    """
+    """Discrete Laplace noise of ``scale`` made of Polya shares; at least ``share`` in (0, 1] of it is added."""
     return accepted(
         "polya",
         {
@@ -319,8 +315,7 @@ def billboard(statistics: Proof, *, actions: str) -> Proof:
 def compose_sequential(
     proofs: Sequence[Proof], *, times: Sequence[int] | None = None, grid: LossGrid | None = None
 ) -> Proof:
-    """All the mechanisms on the same data, mechanism i ``times[i]`` times (once if not given); adaptively
-    chosen.
+    """Mechanisms on the same data, mechanism i ``times[i]`` times (once if not given), adaptively chosen.
 
     With a ``grid`` delta is bounded by certified loss distributions, which is much tighter than adding
     parameters up.

@@ -77,9 +77,7 @@ def _gap(law: LogConcave, x: int, shift: int, e: Any) -> Any:
 
 
 def threshold(gap: Callable[[int], Any], law: LogConcave) -> tuple[int, list[int]]:
-    """The last x where the nonincreasing sign of ``gap`` is decided positive, and the undecided x after
-    it.
-    """
+    """The last x where the falling sign of ``gap`` is decided positive, and the undecided x after it."""
     low, high = _bracket(gap, law)
     while high - low > 1:
         middle = (low + high) // 2

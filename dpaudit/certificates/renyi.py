@@ -47,9 +47,7 @@ MAX_TERMS = 2_000_000
 
 
 def skellam_renyi(variance: Fraction, *, shift: int, order: Fraction) -> Any:
-    """R_a(p || p_shift) of Skellam noise, a = ``order`` > 1, ``shift`` >= 0; a ball with about 60 correct
-    bits.
-    """
+    """R_a(p || p_shift) of Skellam noise, a = ``order`` > 1, ``shift`` >= 0; about 60 correct bits."""
     if order <= 1:
         raise InvalidParameterError(
             f"order must be greater than 1, got {order}; use a pure claim for the limit."

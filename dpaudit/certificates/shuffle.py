@@ -156,9 +156,7 @@ def _right(mass: Any, c: int, k: int) -> Any:
 
 
 def exact_response_delta(*, users: int, local: Fraction, epsilon: Fraction) -> Any:
-    """delta at ``epsilon`` >= 0 of the shuffled binary randomised response of n = ``users``, exactly; a
-    ball.
-    """
+    """delta at ``epsilon`` >= 0 of the shuffled binary randomised response of n = ``users``; a ball."""
     if users > MAX_EXACT_USERS:
         raise InvalidParameterError(
             f"the exact value is computed for at most {MAX_EXACT_USERS} users, got {users}; use the clone "

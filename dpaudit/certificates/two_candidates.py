@@ -1,5 +1,4 @@
-"""The exact delta of Report Noisy Max with two candidates, for Laplace, Gumbel and one-sided exponential
-noise.
+"""The exact delta of Report Noisy Max with two candidates: Laplace, Gumbel and one-sided exponential noise.
 
 With two candidates the index is a threshold test on W = Z_1 - Z_2 against the gap q_2 - q_1. Between
 neighbours the gap moves by at most R. W has a log-concave density, so fact F1 of ``divergence`` holds for it:

@@ -1,5 +1,4 @@
-"""Dominating pairs and their composition: what ``sequential``, ``tree`` and ``accounted`` use when a grid is
-given.
+"""Dominating pairs and their composition: what ``sequential``, ``tree`` and ``accounted`` use with a grid.
 
 Statement. Let premise i be dominated by a pair (P_i, Q_i) for every prefix of earlier outcomes, and be run
 n_i times. Then delta of all outcomes together is at most delta of the product of the pairs, at every epsilon;

@@ -63,9 +63,7 @@ def _parallel(parameters: Parameters, premises: tuple[Guarantee, ...], setting: 
 
 
 def _worst_profile(premises: Sequence[Guarantee]) -> Profile | None:
-    """The pointwise maximum of the premises' own deltas, where one of them is better than its other bounds
-    imply.
-    """
+    """The pointwise maximum of the premises' deltas, where one of them has a delta of its own."""
     if all(premise.profile is None for premise in premises):
         return None
     return lambda epsilon: ball(max(delta_bound(premise, epsilon) for premise in premises))

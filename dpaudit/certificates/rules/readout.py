@@ -121,9 +121,7 @@ def _normal_cdf(x: Any) -> Any:
 
 
 def zcdp_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
-    """delta at ``epsilon`` of every ``rho``-zCDP mechanism, from the Renyi orders near the best one (3.
-    above).
-    """
+    """delta at ``epsilon`` of every ``rho``-zCDP mechanism, from Renyi orders near the best one (3. above)."""
     if rho == 0:
         return Fraction(0)
     best = ((epsilon + rho) / (2 * rho)).limit_denominator(10**6)

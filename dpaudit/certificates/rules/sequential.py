@@ -39,9 +39,7 @@ def zcdp(guarantee: Guarantee) -> Fraction | None:
 
 
 def add_up(premises: Sequence[Guarantee], times: Sequence[int], grid: Grid | None = None) -> Guarantee:
-    """The guarantee of running premise i ``times[i]`` times; a notion survives if every premise that runs
-    has it.
-    """
+    """The guarantee of running premise i ``times[i]`` times; a notion survives if all that run have it."""
     if sum(times) == 1:
         return premises[list(times).index(1)]
     sums = Guarantee(
