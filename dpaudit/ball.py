@@ -32,10 +32,15 @@ __all__ = [
     "sign_of",
     "upper",
     "upper_exact",
+    "upper_short",
 ]
 
 START_PRECISION = 128
 MAX_PRECISION = 8192
+
+#: How many bits a bound keeps, and the default accuracy of an enclosure, which leaves room for rounding.
+SHORT_BITS = 56
+ACCURACY = 80
 
 #: Exact ends are Python integers; beyond these exponents they would fill the memory instead of saying
 #: anything.
@@ -75,6 +80,21 @@ def upper_exact(value: Any) -> Fraction:
     Raises ``UndecidedError`` for a ball that is not finite, or too large to be written down.
     """
     return _rounded_up(*_end(value, "upper"))
+
+
+def upper_short(value: Any) -> Fraction:
+    """A dyadic rational with at most ``SHORT_BITS`` significant bits, not below the ball and hardly above it.
+
+    Bounds in certificates are rounded so: whoever re-derives them with another version of FLINT, whose balls
+    differ in the last bits, gets the same number.
+    """
+    end = upper_exact(value)
+    surplus = end.numerator.bit_length() - SHORT_BITS
+    power = end.denominator.bit_length() - 1
+    if surplus <= 0:
+        return end
+    top = -(-end.numerator >> surplus)
+    return Fraction(top << surplus - power) if surplus >= power else Fraction(top, 1 << power - surplus)
 
 
 def _end(value: Any, side: str) -> tuple[int, int]:
@@ -153,7 +173,11 @@ def sign_of(compute: Callable[[], Any], *, start: int = START_PRECISION, limit: 
 
 
 def enclose(
-    compute: Callable[[], Any], *, bits: int = 64, start: int = START_PRECISION, limit: int = MAX_PRECISION
+    compute: Callable[[], Any],
+    *,
+    bits: int = ACCURACY,
+    start: int = START_PRECISION,
+    limit: int = MAX_PRECISION,
 ) -> Any:
     """A ball for the number that ``compute`` encloses, with ``bits`` correct leading bits if ``limit``
     allows.

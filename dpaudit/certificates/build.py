@@ -206,7 +206,9 @@ def above_threshold(
 
 
 def randomised_response(*, epsilon: ExactLike, symbols: int = 2) -> Proof:
-    """Randomised response over k = ``symbols`` symbols, kept with probability e^epsilon / (e^epsilon + k - 1)."""
+    """Randomised response over k = ``symbols`` symbols: truth with probability e^epsilon / (e^epsilon + k
+    - 1).
+    """
     return accepted("randomised-response", {"epsilon": _text(epsilon, "epsilon"), "symbols": str(symbols)})
 
 
@@ -218,7 +220,7 @@ def finite_mechanism(rows: Sequence[Sequence[ExactLike]]) -> Proof:
 
 
 def polya_noise(*, sensitivity: Sensitivity, scale: ExactLike, share: ExactLike) -> Proof:
-    """Discrete Laplace noise of ``scale`` made of Polya shares; at least ``share`` in (0, 1] of it is added."""
+    """Discrete Laplace noise of ``scale`` made of Polya shares; at least ``share`` in (0, 1] is added."""
     return accepted(
         "polya",
         {

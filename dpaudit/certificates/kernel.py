@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import dpaudit.certificates.rules  # noqa: F401  # importing the rules registers them
 from dpaudit.certificates.rules.readout import claimed_quantity
-from dpaudit.certificates.terms import RULES, Guarantee, Parameters, Setting
+from dpaudit.certificates.terms import RULES, Guarantee, Parameters, Setting, shown
 from dpaudit.claims import Claim
 from dpaudit.errors import CertificateError, DpauditError
 from dpaudit.exact import exact
@@ -60,8 +60,8 @@ def check(certificate: Certificate | dict[str, Any], claim: Claim) -> Fraction:
         )
     if stated < bound:
         raise CertificateError(
-            f"the stated bound must be at least the derived one, {float(bound):.17g}, got "
-            f"{float(stated):.17g}; the certificate claims too much."
+            f"the stated bound must be at least the derived one, {shown(bound)}, got "
+            f"{shown(stated)}; the certificate claims too much."
         )
     return bound
 

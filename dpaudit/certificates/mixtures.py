@@ -33,7 +33,7 @@ from dpaudit.views import Audience, Principal, View
 __all__ = ["Draw", "End", "Event", "See", "Tree", "mixture_body", "mixture_bound"]
 
 MAX_NODES = 200_000
-MAX_DEPTH = 500
+MAX_DEPTH = 300
 
 
 @dataclass(frozen=True, kw_only=True)

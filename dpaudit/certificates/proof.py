@@ -27,11 +27,6 @@ _SETTINGS = tuple(
     for view in (None, View.everybody_but(user(0)))
 )
 
-#: A dyadic bound with more bits than this came from a ball; it is rounded up, so that another version of
-#: FLINT still confirms it.
-_BOUND_BITS = 60
-
-
 #: Above every quantity: what a certificate states while the kernel derives its bound.
 _NO_BOUND = Fraction(10**1000)
 
@@ -70,15 +65,7 @@ def certify(claim: Claim, proof: Proof) -> Certificate:
         tree={"rule": kernel.ROOT, "parameters": kernel.context_of(claim), "premises": [proof.to_json()]},
         assumptions=proof.derive(Setting.of(claim)).assumptions,
     )
-    return replace(unbounded, bound=_round_up(kernel.check(unbounded, claim)))
-
-
-def _round_up(bound: Fraction) -> Fraction:
-    power = bound.denominator.bit_length() - 1
-    surplus = bound.numerator.bit_length() - _BOUND_BITS
-    if bound.denominator != 1 << power or surplus <= 0 or power < surplus:
-        return bound
-    return Fraction(-(-bound.numerator >> surplus), 1 << (power - surplus))
+    return replace(unbounded, bound=kernel.check(unbounded, claim))
 
 
 def accepted(rule: str, parameters: Mapping[str, Any], premises: Sequence[Proof] = ()) -> Proof:

@@ -27,7 +27,7 @@ from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.exact import exact
 from dpaudit.views import View
 
-__all__ = ["RULES", "Derivation", "Guarantee", "Parameters", "Rule", "Setting", "rule"]
+__all__ = ["RULES", "Derivation", "Guarantee", "Parameters", "Rule", "Setting", "rule", "shown"]
 
 #: Numbers and words of an untrusted file stay short.
 MAX_BITS = 4096
@@ -36,6 +36,14 @@ MAX_LIST = 10_000
 
 Profile = Callable[[Fraction], Any]
 PairOnGrid = Callable[[Any], Any]  # Grid to LossLaw; their module is not imported here, only rules know it
+
+
+def shown(number: Fraction) -> str:
+    """A number for a message, whatever its size."""
+    try:
+        return f"{float(number):.12g}"
+    except OverflowError:
+        return f"about 2^{number.numerator.bit_length() - number.denominator.bit_length()}"
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from dpaudit import ball, exact
 from dpaudit.certificates import certpld, divergence, kernel, lattice, renyi, rules, shuffle, terms
 from dpaudit.certificates.bounded import BoundedChecker
 from dpaudit.certificates.findings import Finding, id_of
+from dpaudit.certificates.terms import shown
 from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import Claim, claim_from_json
 from dpaudit.errors import BrokenReportError, DpauditError
@@ -96,7 +97,7 @@ def _checked(name: str, item: Certificate | Witness, claim: Claim) -> Finding:
         name,
         True,
         what,
-        f"{claim.quantity} is {relation} {'infinite' if bound is None else f'{float(bound):.9g}'}",
+        f"{claim.quantity} is {relation} {'infinite' if bound is None else shown(bound)}",
     )
 
 
@@ -121,7 +122,7 @@ def _disagreements(result: dict[str, Any], judgement: Judgement) -> Iterator[str
             yield f"the {field} must be {expected!r} on this evidence, got {result[field]!r}"
     for field, bound in (("lower", judgement.lower), ("upper", judgement.upper)):
         if not _agrees(result[field], bound):
-            yield f"the {field} bound must be {_shown(bound)} on this evidence, got {result[field]!r}"
+            yield f"the {field} bound must be {_or_none(bound)} on this evidence, got {result[field]!r}"
         written = result.get(f"{field}_exact")
         if f"{field}_exact" in result and written != (None if bound is None else str(bound)):
             yield f"{field}_exact must be that of the evidence, got {str(written)[:60]!r}"
@@ -140,8 +141,8 @@ def _agrees(written: Any, bound: Fraction | None) -> bool:
     return abs(Fraction(written) - bound) <= Fraction(math.ulp(float(written)))
 
 
-def _shown(bound: Fraction | None) -> str:
-    return "none" if bound is None else f"{float(bound):.17g}"
+def _or_none(bound: Fraction | None) -> str:
+    return "none" if bound is None else shown(bound)
 
 
 def _reason(error: Exception) -> str:

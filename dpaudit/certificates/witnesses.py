@@ -32,6 +32,7 @@ import numpy as np
 import dpaudit.laws  # noqa: F401  # importing it registers every law that a witness may name
 from dpaudit.ball import arb, lower_exact, precision
 from dpaudit.certificates.mixtures import mixture_bound
+from dpaudit.certificates.terms import shown
 from dpaudit.certificates.window_event import window_event_bound
 from dpaudit.claims import Accounting, Adjacency, ApproxDP, Claim, Model, PrivacyClaim, PureDP, Unit
 from dpaudit.errors import CertificateError
@@ -234,9 +235,9 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
         else:
             found = _transcript_bound(witness, claim, view)
     if found is not None and (witness.bound is None or witness.bound > found):
-        stated_bound = "infinity" if witness.bound is None else f"{float(witness.bound):.17g}"
+        stated_bound = "infinity" if witness.bound is None else shown(witness.bound)
         raise CertificateError(
-            f"the stated bound must be at most the re-computed one, {float(found):.17g}, got "
+            f"the stated bound must be at most the re-computed one, {shown(found)}, got "
             f"{stated_bound}; the witness claims too much."
         )
     return found

@@ -10,7 +10,18 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from dpaudit.ball import arb, ball, enclose, lower, lower_exact, precision, sign_of, upper, upper_exact
+from dpaudit.ball import (
+    arb,
+    ball,
+    enclose,
+    lower,
+    lower_exact,
+    precision,
+    sign_of,
+    upper,
+    upper_exact,
+    upper_short,
+)
 from dpaudit.errors import UndecidedError
 
 CASES = [
@@ -62,6 +73,18 @@ def test_ends_of_vast_balls_stay_small() -> None:
         upper_exact(ball(10**12).exp())
     with pytest.raises(UndecidedError, match="finite"):
         upper_exact(arb("inf"))
+
+
+@pytest.mark.parametrize("number", [*CASES, Fraction(3, 8), Fraction(2**90 + 1), Fraction(0)])
+def test_short_ends_are_above_and_short(number: Fraction) -> None:
+    """A short upper end is at least the number, has at most 56 significant bits, and exceeds it by 2^-55
+    of it at most.
+    """
+    value = enclose(lambda: ball(number))
+    short = upper_short(value)
+    assert number <= short <= number + abs(number) / 2**54
+    assert (short.numerator // (short.numerator & -short.numerator or 1)).bit_length() <= 57
+    assert short.denominator & (short.denominator - 1) == 0
 
 
 def test_sign_is_decided_or_refused() -> None:

@@ -194,7 +194,9 @@ def test_compositions() -> None:
     """Sequential adds, parallel takes the maximum, and a record that can move between cells pays twice."""
     two = [laplace(1, 2), laplace(1, 3)]
     assert build.compose_sequential(two).certify(PURE).bound == Fraction(5, 6)
-    assert build.compose_sequential(two, times=[3, 0]).certify(PURE).bound == Fraction(3, 2)
+    assert build.compose_sequential(two, times=[3, 1]).certify(PURE).bound == Fraction(11, 6)
+    with pytest.raises(CertificateError, match="integer from 1"):
+        build.compose_sequential(two, times=[3, 0])
     assert build.compose_parallel(two).certify(PURE).bound == Fraction(1, 2)
     assert build.compose_parallel(two, moves=True).certify(PURE).bound == 1
     moving_sum = build.compose_parallel([laplace(BoundedSum(-1, 1), 2)], moves=True)

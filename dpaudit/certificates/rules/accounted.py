@@ -31,7 +31,7 @@ __all__: list[str] = []
 
 @rule("accounted", premises=(1, MAX_PREMISES))
 def _accounted(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
-    touches = parameters.integers("touches", low=0, high=MAX_TIMES, length=len(premises))
+    touches = parameters.integers("touches", low=1, high=MAX_TIMES, length=len(premises))
     sites = parameters.texts("sites", length=len(premises))
     if len(set(sites)) != len(sites):
         raise parameters.fail(f"each class of sites must be listed once, got {sites}; merge the classes.")

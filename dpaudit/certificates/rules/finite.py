@@ -22,7 +22,7 @@ from typing import Any
 
 from flint import arb
 
-from dpaudit.ball import ball, enclose, precision, upper_exact
+from dpaudit.ball import ball, enclose, precision, upper_short
 from dpaudit.certificates.certpld import Grid, LossLaw, from_atoms, maximum
 from dpaudit.certificates.divergence import positive_part
 from dpaudit.certificates.terms import Guarantee, Parameters, Setting, rule
@@ -44,7 +44,7 @@ def _finite(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Se
         raise parameters.fail("every row must be probabilities that sum to 1 exactly; correct the table.")
     worst = _largest_ratio(rows)
     return Guarantee(
-        pure=None if worst is None else upper_exact(enclose(lambda: ball(worst).log())),
+        pure=None if worst is None else upper_short(enclose(lambda: ball(worst).log())),
         profile=lambda epsilon: enclose(lambda: _delta(rows, epsilon)),
         pair=lambda grid: _pair(rows, grid),
     )

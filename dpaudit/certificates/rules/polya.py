@@ -29,7 +29,7 @@ from typing import Any
 
 from flint import arb
 
-from dpaudit.ball import ball, enclose, upper_exact
+from dpaudit.ball import ball, enclose, upper_short
 from dpaudit.certificates.rules.sensitivity import sensitivity
 from dpaudit.certificates.terms import Guarantee, Parameters, Setting, rule
 
@@ -65,4 +65,4 @@ def _polya(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Set
             - z.hypgeom_2f1(r, r + shift, arb(shift + 1)).log()
         )
 
-    return Guarantee(pure=upper_exact(enclose(log_ratio)))
+    return Guarantee(pure=upper_short(enclose(log_ratio)))

@@ -20,7 +20,7 @@ from typing import Any
 
 from flint import arb
 
-from dpaudit.ball import ball, enclose, upper_exact
+from dpaudit.ball import ball, enclose, upper_exact, upper_short
 from dpaudit.certificates.rules.sequential import zcdp
 from dpaudit.certificates.terms import Guarantee
 from dpaudit.claims import Accounting, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
@@ -63,7 +63,7 @@ def _root(squared: Fraction) -> Fraction:
     """The square root, exact where it is rational, otherwise its upper end."""
     root = enclose(lambda: ball(squared).sqrt())
     nearest = upper_exact(root).limit_denominator(10**12)
-    return nearest if nearest**2 == squared else upper_exact(root)
+    return nearest if nearest**2 == squared else upper_short(root)
 
 
 def _renyi(guarantee: Guarantee, order: Fraction) -> list[Fraction | None]:
@@ -71,7 +71,7 @@ def _renyi(guarantee: Guarantee, order: Fraction) -> list[Fraction | None]:
     bounds = [None if rho is None else rho * order]
     if guarantee.pure is not None:
         pure = guarantee.pure
-        bounds.append(upper_exact(enclose(lambda: _response_renyi(pure, order))))
+        bounds.append(upper_short(enclose(lambda: _response_renyi(pure, order))))
     return bounds
 
 
@@ -121,7 +121,7 @@ def _normal_cdf(x: Any) -> Any:
 
 
 def zcdp_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
-    """delta at ``epsilon`` of every ``rho``-zCDP mechanism, from Renyi orders near the best one (3. above)."""
+    """delta at ``epsilon`` of every ``rho``-zCDP mechanism, from Renyi orders near the best one (3.)."""
     if rho == 0:
         return Fraction(0)
     best = ((epsilon + rho) / (2 * rho)).limit_denominator(10**6)
@@ -145,4 +145,4 @@ def _renyi_delta(divergence: Fraction, epsilon: Fraction, order: Fraction) -> Fr
 
 def _probability(value: Any) -> Fraction:
     """The upper end of a ball, cut to [0, 1]."""
-    return min(max(upper_exact(value), Fraction(0)), Fraction(1))
+    return min(max(upper_short(value), Fraction(0)), Fraction(1))

@@ -65,5 +65,5 @@ def _sum(costs: Sequence[Fraction | None], times: Sequence[int]) -> Fraction | N
 
 @rule("sequential", premises=(1, MAX_PREMISES))
 def _sequential(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
-    times = parameters.integers("times", low=0, high=MAX_TIMES, length=len(premises))
+    times = parameters.integers("times", low=1, high=MAX_TIMES, length=len(premises))
     return add_up(premises, times, read_grid(parameters))

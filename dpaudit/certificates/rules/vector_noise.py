@@ -57,11 +57,12 @@ class VectorNoise:
         """The bound of the rule at one order; a ball, at most 1 in what it says."""
         with precision(BITS):
             low, high, below, above = bulk(self.law, self.cut)
-            low, high = self._inner(low, high)
+            inner = self._inner(low, high)
+            outside = below + above
+            if inner != (low, high):
+                low, high = inner
+                outside = 1 - sum(self.law.masses(low, high), arb(0))
             self._check_cost(high - low)
-            outside = (
-                1 - sum(self.law.masses(low, high), arb(0)) if self.law.first is not None else below + above
-            )
             divergence = (
                 self.times
                 * kappa(self.law, low=low, high=high, reach=self.reach, order=order)
