@@ -91,6 +91,7 @@ class _Enumerated(Coins):
         self.weight = arb(1)
         self.sites: list[PathSite] = []
         self.seen: list[Any] = []
+        self.impossible = False
 
     def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
         return self._random(law, site, self.view.sees(audience(to)))
@@ -151,13 +152,17 @@ class _Enumerated(Coins):
     def _next_given(self, site: str) -> Any:
         assert self.given is not None  # narrows the type: callers have checked it
         if len(self.seen) >= len(self.given):
-            raise _ImpossibleError
+            raise self._give_up()
         return self.given[len(self.seen)]
 
     def _see(self, value: Any) -> None:
         if self.given is not None and not same_value(self._next_given("reveal"), value):
-            raise _ImpossibleError
+            raise self._give_up()
         self.seen.append(value)
+
+    def _give_up(self) -> _ImpossibleError:
+        self.impossible = True  # stays, even if the program catches what unwinds it
+        return _ImpossibleError()
 
 
 class _ImpossibleError(BaseException):
@@ -208,7 +213,7 @@ def _paths(
         coins = _Enumerated(choices, view, tail, cache, given)
         try:
             run_program(program, data, coins)
-            if given is None or len(coins.seen) == len(given):
+            if not coins.impossible and (given is None or len(coins.seen) == len(given)):
                 yield Path(coins.weight, tuple(coins.sites), tuple(coins.seen))
         except _ImpossibleError:
             pass
@@ -301,7 +306,8 @@ def hockey_stick(left: ViewLaw, right: ViewLaw, exp_epsilon: Any) -> Any:
     for key, p in left.probabilities.items():
         gap = p - exp_epsilon * right.probabilities.get(key, arb(0))
         total += _positive_part(gap)
-    return total + arb(0).union(arb(left.left_out)) if left.left_out else total
+    # Mass that was left out on the left can only add; on the right it can only take away, e^epsilon times.
+    return total + arb(0).union(arb(left.left_out)) - arb(0).union(exp_epsilon * arb(right.left_out))
 
 
 def _positive_part(value: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.sampler import outer_size, sample_aggregate, sample_law
-from dpaudit.coins.transcript import Kind, Recording, SiteRecord, frozen_copy, run_program
+from dpaudit.coins.transcript import Kind, Recording, SiteRecord, frozen_copy, require_plain, run_program
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.laws.base import BaseMeasure, Law
 from dpaudit.views import NOBODY, PUBLIC, SERVER, audience
@@ -55,6 +55,7 @@ class Recorder(Coins):
         return self._keep("draw", site, NOBODY, plain, law=law, uniform=uniform)
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
+        require_plain(value)
         self._keep("reveal", site, to, value)
         return value
 
@@ -104,6 +105,7 @@ class Forcer(Recorder):
             )
         self.choice = choice
         self.radius = radius
+        self.impossible: InvalidParameterError | None = None
         self._seen: dict[str, int] = {}
 
     def _outcome(self, law: Law, site: str) -> tuple[Any, bool]:
@@ -113,12 +115,15 @@ class Forcer(Recorder):
         if chosen is None:
             return sample_law(law, self.rng, None), False
         if law.base_measure is BaseMeasure.LEBESGUE:
-            chosen = chosen + self.radius * (2.0 * self.rng.random(np.shape(chosen)) - 1.0)
+            # Far out the floats are coarse: the box must hold many of them.
+            radius = np.maximum(self.radius, 2.0**-30 * np.abs(chosen))
+            chosen = chosen + radius * (2.0 * self.rng.random(np.shape(chosen)) - 1.0)
             chosen = float(chosen) if np.ndim(chosen) == 0 else chosen
         if not np.all(np.isfinite(law.logp(chosen))):
-            raise InvalidParameterError(
+            self.impossible = InvalidParameterError(
                 f"a forced outcome must be possible, got {chosen!r} at site {site!r}; choose another."
             )
+            raise self.impossible
         return chosen, True
 
 
@@ -134,7 +139,15 @@ def record(
 def force(
     program: Program, data: Any, choice: Choice, *, rng: np.random.Generator, radius: float = 2.0**-20
 ) -> Recording:
-    """Run ``program`` on ``data`` along a chosen history and return its transcript."""
+    """Run ``program`` on ``data`` along a chosen history and return its transcript.
+
+    Raises ``InvalidParameterError`` for an impossible outcome, even if the program catches it: a run that
+    goes on without the site's outcome is not one of its runs.
+    """
     coins = Forcer(rng, choice, radius=radius)
-    run_program(program, data, coins)
+    try:
+        run_program(program, data, coins)
+    finally:
+        if coins.impossible is not None:
+            raise coins.impossible
     return coins.recording()

@@ -151,7 +151,7 @@ class Replay:
 
 class _DivergedError(BaseException):
     """Unwinds a program whose replay cannot go on. A BaseException, so that a program's own handlers let it
-    through."""
+    through; one that catches it nevertheless gets it again at its next site, and notes nothing more."""
 
 
 class Replayer(Coins):
@@ -166,6 +166,7 @@ class Replayer(Coins):
         self.obstacles: list[str] = []
         self.kernels: list[Any] = []
         self.queries: dict[int, list[Any]] = {}
+        self._diverged = False
         self._shown = [i for i, record in enumerate(recording.sites) if record.kind != "draw"]
         self._next = 0
         self._draws: dict[tuple[str, int], SiteRecord] = {}
@@ -198,38 +199,40 @@ class Replayer(Coins):
             return entry.value
 
     def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
+        self._go_on()
         self.kernels.append(kernel)
         index = len(self.kernels) - 1
         self.queries[index] = []
         return _ReplayedSession(self, index, site, to)
 
     def draw(self, law: Law, *, site: str) -> Any:
+        self._go_on()
         occurrence = self._seen.get(site, 0)
         self._seen[site] = occurrence + 1
         entry = self._draws.get((site, occurrence))
         if entry is None:
-            self.leaks.append(Leak("hidden", self.reached, site, "no draw", "a hidden draw", refutes=False))
-            raise _DivergedError
+            raise self._diverge(Leak("hidden", self.reached, site, "no draw", "a hidden draw", refutes=False))
         if entry.law == law:
             return entry.value
+        # One uniform shows one case of many: what the other outcomes would show is not seen in this replay.
+        self.obstacles.append(f"site {site!r}: the law of a hidden draw moved; sum it out (coins.sum_out)")
         if law.batch_shape != np.shape(entry.uniform) and law.batch_shape:
-            self.leaks.append(
+            raise self._diverge(
                 Leak("hidden", self.reached, site, np.shape(entry.uniform), law.batch_shape, refutes=False)
             )
-            raise _DivergedError
         value = law.ppf(entry.uniform)
         return value.item() if np.ndim(value) == 0 and isinstance(value, np.ndarray | np.generic) else value
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
         index, entry = self._match("reveal", site, to)
         if not same_value(entry.value, value):
-            self.leaks.append(Leak("value", index, site, entry.value, value, refutes=True))
-            raise _DivergedError
+            raise self._diverge(Leak("value", index, site, entry.value, value, refutes=True))
         self._advance(index, entry, site)
         return value
 
     def finish(self) -> None:
         """After the program's end: whatever was recorded and not replayed is missing."""
+        self._go_on()
         if self._next < len(self._shown):
             index = self._shown[self._next]
             entry = self.recording.sites[index]
@@ -246,13 +249,7 @@ class Replayer(Coins):
             self._append(index, entry, law, np.zeros(()), moved=False)
         else:
             self._compare_shapes(index, entry, law, site)
-            self._append(
-                index,
-                entry,
-                law,
-                self._per_replicate(recorded.logp(entry.value), law.logp(entry.value)),
-                moved=True,
-            )
+            self._append(index, entry, law, self._loss(entry, recorded, law), moved=True)
         self._advance(index, entry, site)
         return entry.value
 
@@ -268,12 +265,19 @@ class Replayer(Coins):
         outer = () if self.replicates is None or law.batch_shape else (self.replicates,)
         expected = outer + law.batch_shape
         if law.event_ndim == 0 and expected != shape:
-            self.leaks.append(Leak("shape", index, site, shape, expected, refutes=True))
-            raise _DivergedError
+            raise self._diverge(Leak("shape", index, site, shape, expected, refutes=True))
         if entry.law is not None and entry.law.base_measure is not law.base_measure:
             measures = (entry.law.base_measure.value, law.base_measure.value)
-            self.leaks.append(Leak("kind", index, site, *measures, refutes=True))
-            raise _DivergedError
+            raise self._diverge(Leak("kind", index, site, *measures, refutes=True))
+
+    def _loss(self, entry: SiteRecord, recorded: Law, law: Law) -> NDArray[np.float64]:
+        """The loss at the recorded outcome. A law that cannot evaluate it says nothing about the program."""
+        try:
+            return self._per_replicate(recorded.logp(entry.value), law.logp(entry.value))
+        except Exception as error:
+            self.obstacles.append(f"site {entry.site!r}: the loss could not be evaluated: {error}")
+            what = (recorded.name, law.name)
+            raise self._diverge(Leak("kind", self.reached, entry.site, *what, refutes=False)) from error
 
     def _per_replicate(self, left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
         # Sum over event axes only: with replicates the leading axis is kept.
@@ -282,28 +286,41 @@ class Replayer(Coins):
         axes = tuple(range(0 if self.replicates is None else 1, loss.ndim))
         return np.asarray(loss.sum(axis=axes))
 
+    def note_raised(self, error: Exception) -> None:
+        """The program raised on the neighbour only: shown, unless the replay had diverged before."""
+        if not self._diverged:
+            self.leaks.append(Leak("raised", self.reached, "program", "no error", str(error), refutes=True))
+
+    def _go_on(self) -> None:
+        """Raise again where the replay has diverged: what a program shows after it caught that is no leak."""
+        if self._diverged:
+            raise _DivergedError
+
+    def _diverge(self, leak: Leak) -> _DivergedError:
+        self._diverged = True
+        self.leaks.append(leak)
+        return _DivergedError()
+
     def _match(self, kind: Kind, site: str, to: To, law: Law | None = None) -> tuple[int, SiteRecord]:
+        self._go_on()
         people = audience(to)
         if self._next >= len(self._shown):
             end = len(self.recording.sites)
-            self.leaks.append(
+            raise self._diverge(
                 Leak("extra", end, site, "nothing: the run has ended", kind, refutes=PUBLIC in people)
             )
-            raise _DivergedError
         index = self._shown[self._next]
         entry = self.recording.sites[index]
         if entry.to != people:
             names = [sorted(p.name for p in group) for group in (entry.to, people)]
-            self.leaks.append(Leak("audience", index, entry.site, names[0], names[1], refutes=False))
-            raise _DivergedError
+            raise self._diverge(Leak("audience", index, entry.site, names[0], names[1], refutes=False))
         if (entry.kind == "reveal") != (kind == "reveal") or (entry.kind == "channel") != (kind == "channel"):
             # A revealed value against a law with a density: the adversary who sees the exact value is
             # certain.
             continuous = any(
                 law is not None and law.base_measure is BaseMeasure.LEBESGUE for law in (entry.law, law)
             )
-            self.leaks.append(Leak("kind", index, entry.site, entry.kind, kind, refutes=continuous))
-            raise _DivergedError
+            raise self._diverge(Leak("kind", index, entry.site, entry.kind, kind, refutes=continuous))
         return index, entry
 
     def _advance(self, index: int, entry: SiteRecord, site: str) -> None:
@@ -320,8 +337,7 @@ class _ReplayedSession(ChannelSession):
         index, entry = self._coins._match("channel", self._site, self._to)
         if entry.session != self._index:
             names = (f"channel {entry.session}", f"channel {self._index}")
-            self._coins.leaks.append(Leak("kind", index, self._site, *names, refutes=False))
-            raise _DivergedError
+            raise self._coins._diverge(Leak("kind", index, self._site, *names, refutes=False))
         self._coins.queries[self._index].append(query)
         self._coins._advance(index, entry, self._site)
         return entry.value
@@ -339,7 +355,7 @@ def replay(program: Program, data: Any, recording: Recording) -> Replay:
     except _DivergedError:
         pass
     except (MechanismError, InvalidParameterError) as error:
-        coins.leaks.append(Leak("raised", coins.reached, "program", "no error", str(error), refutes=True))
+        coins.note_raised(error)
     return Replay(
         recording=recording,
         losses=tuple(coins.losses),

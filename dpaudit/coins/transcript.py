@@ -12,11 +12,12 @@ import hashlib
 import json
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dpaudit.errors import DpauditError, MechanismError
+from dpaudit.errors import DpauditError, InvalidParameterError, MechanismError
 from dpaudit.exact import encode_value
 from dpaudit.laws.base import Law
 from dpaudit.views import PUBLIC, Audience
@@ -32,6 +33,7 @@ __all__ = [
     "fingerprint",
     "frozen_copy",
     "outcome_shape",
+    "require_plain",
     "run_program",
     "same_value",
 ]
@@ -102,7 +104,11 @@ def frozen_copy(value: Any) -> Any:
 
 def same_value(left: Any, right: Any) -> bool:
     """Bit-by-bit equality: type family, shape, dtype and every bit (NaN equals the same NaN; 0.0 is not
-    -0.0)."""
+    -0.0).
+
+    A numpy scalar is of the family of the Python number that it is. Other types than ``require_plain`` allows
+    differ from everything, so that no ``==`` of theirs can hide a difference.
+    """
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         if not (isinstance(left, np.ndarray) and isinstance(right, np.ndarray)):
             return False
@@ -116,14 +122,34 @@ def same_value(left: Any, right: Any) -> bool:
     if isinstance(left, list | tuple):
         return type(left) is type(right) and len(left) == len(right) and all(map(same_value, left, right))
     if isinstance(left, dict):
-        return (
-            isinstance(right, dict)
-            and list(left) == list(right)
-            and all(same_value(left[k], right[k]) for k in left)
-        )
+        return isinstance(right, dict) and same_value([*left.items()], [*right.items()])
     if isinstance(left, float | np.floating) and isinstance(right, float | np.floating):
         return float(left).hex() == float(right).hex()
-    return type(left) is type(right) and bool(left == right)
+    left, right = (item.item() if isinstance(item, np.generic) else item for item in (left, right))
+    return type(left) is type(right) and isinstance(left, _PLAIN) and bool(left == right)
+
+
+#: What a shown value is made of, besides arrays, lists, tuples and dicts: types with an honest ``==``.
+_PLAIN = (bool, int, float, str, Fraction, type(None))
+
+
+def require_plain(value: Any) -> None:
+    """Raise ``InvalidParameterError`` for a value that is not made of numbers, texts, arrays, lists, tuples
+    and string-keyed dicts: it could be neither compared bit by bit nor written to a file."""
+    if isinstance(value, np.ndarray) and value.dtype.hasobject:
+        value = value.ravel().tolist()
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        value = [*value.values()]
+    if isinstance(value, list | tuple):
+        for item in value:
+            require_plain(item)
+    elif not isinstance(
+        value, np.ndarray | np.bool_ | np.integer | np.floating | bool | int | float | str | Fraction | None
+    ):
+        raise InvalidParameterError(
+            "a shown value must be made of numbers, strings, arrays, lists, tuples and string-keyed dicts, "
+            f"got {type(value).__name__}; convert it before it is shown."
+        )
 
 
 def outcome_shape(value: Any) -> tuple[int, ...]:
@@ -135,10 +161,12 @@ def run_program(program: Program, data: Any, coins: Coins) -> Any:
     """Run ``program(coins, data)`` to its end and reveal what it returns. A generator is exhausted and
     returns the tuple of its items.
 
+    The program gets a copy of the data: what it changes in place, the next run does not see.
+
     Raises ``MechanismError`` if the program raises, with the program's own error as the cause.
     """
     try:
-        result = program(coins, data)
+        result = program(coins, frozen_copy(data))
         if isinstance(result, Generator):
             result = tuple(result)
     except DpauditError:

@@ -1,0 +1,160 @@
+"""Programs that try, by accident or not, to make a replay say what is not so."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit.ball import arb
+from dpaudit.coins import Coins, enumerate_view, force, hockey_stick, record, replay, same_value, sum_out
+from dpaudit.errors import InvalidParameterError
+from dpaudit.laws import Bernoulli, DiscreteLaplace, Exponential, Laplace
+from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View
+
+LEFT, RIGHT = np.array([0.0, 1.0]), np.array([1.0, 1.0])
+SERVER_AND_PUBLIC = View.of(SERVER)
+
+
+def test_a_swallowed_divergence_leaves_no_leak_behind() -> None:
+    """After a hidden draw that only the neighbour has, nothing that the program shows can refute."""
+
+    def program(coins: Coins, data: Any) -> int:
+        bit = 0
+        if data[0] > 0:
+            try:
+                bit = int(coins.draw(Bernoulli(p="1/2"), site="hidden"))
+            except BaseException:
+                bit = 1
+        return bit
+
+    result = replay(program, RIGHT, record(program, LEFT, rng=np.random.default_rng(0)))
+    assert [leak.what for leak in result.leaks] == ["hidden"]
+    assert result.leaks_in(EVERYTHING) == ()
+
+
+def test_an_error_after_a_swallowed_divergence_is_no_leak() -> None:
+    """A program that fails only because the replay stopped it has not failed on the neighbour."""
+
+    def program(coins: Coins, data: Any) -> float:
+        try:
+            coins.reveal(float(data[0]), site="to the server", to=SERVER)
+        except BaseException as error:
+            raise ValueError("stopped") from error
+        return 0.0
+
+    result = replay(program, RIGHT, record(program, LEFT, rng=np.random.default_rng(0)))
+    assert result.leaks_in(View.of(PUBLIC)) == ()
+    assert len(result.leaks_in(SERVER_AND_PUBLIC)) == 1
+
+
+def test_an_impossible_forced_outcome_stops_the_run_even_if_it_is_caught() -> None:
+    """A forced run that goes on without the outcome of a site is not a run of the program."""
+
+    def program(coins: Coins, data: Any) -> int:
+        try:
+            coins.observe(Exponential(scale=1), site="noise")
+        except Exception:
+            return 1
+        return 0
+
+    with pytest.raises(InvalidParameterError, match="forced outcome must be possible"):
+        force(program, LEFT, lambda site, occurrence, law: -5.0, rng=np.random.default_rng(0))
+
+
+def test_enumeration_drops_an_impossible_path_even_if_it_is_caught() -> None:
+    """The density of a transcript counts no path that shows something else, whatever the program catches."""
+
+    def program(coins: Coins, data: Any) -> int:
+        bit = int(coins.draw(Bernoulli(p="1/2"), site="hidden"))
+        try:
+            coins.reveal(bit, site="bit")
+        except BaseException:
+            coins.reveal(1, site="bit")
+        return 0
+
+    total, paths = sum_out(program, LEFT, [1, 0], view=EVERYTHING)
+    assert len(paths) == 1
+    assert total == arb(1) / 2
+
+
+def test_mass_left_out_on_the_right_lowers_the_hockey_stick() -> None:
+    """delta stays enclosed when the neighbour's enumeration leaves its tails out."""
+
+    def program(coins: Coins, data: Any) -> int:
+        return int(coins.observe(DiscreteLaplace(scale=1).shift(int(data)), site="noise"))
+
+    coarse = [enumerate_view(program, at, view=EVERYTHING, tail=0.2) for at in (0, 1)]
+    fine = [enumerate_view(program, at, view=EVERYTHING, tail=1e-12) for at in (0, 1)]
+    for epsilon in (Fraction(0), Fraction(1, 2)):
+        factor = (arb(epsilon.numerator) / epsilon.denominator).exp()
+        exact = hockey_stick(fine[0], fine[1], factor)
+        for left, right in ((fine[0], coarse[1]), (coarse[0], coarse[1])):
+            assert hockey_stick(left, right, factor).overlaps(exact)
+
+
+def test_a_program_cannot_change_the_data_of_the_next_run() -> None:
+    """Data changed in place by one run are whole again in the next."""
+
+    def program(coins: Coins, data: Any) -> float:
+        total = float(data.sum())
+        data[:] = 0.0
+        return float(coins.release(total, Laplace(scale=1), site="sum"))
+
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        assert replay(program, RIGHT, record(program, LEFT, rng=rng)).losses[0].moved
+
+
+class _Alike:
+    """Equal to everything."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_an_object_with_its_own_equality_is_refused() -> None:
+    """What cannot be compared bit by bit cannot be shown, and equals nothing."""
+    with pytest.raises(InvalidParameterError, match="a shown value must be made of"):
+        record(lambda coins, data: [_Alike()], LEFT, rng=np.random.default_rng(0))
+    assert not same_value(_Alike(), _Alike())
+
+
+def test_a_numpy_number_is_the_number_that_it_is() -> None:
+    """The type of a scalar is no leak; its value, sign of zero and boolean kind are."""
+    assert same_value(np.int64(3), 3)
+    assert same_value(np.bool_(True), True)
+    assert same_value(np.float64(0.5), 0.5)
+    assert not same_value(np.int64(3), 4)
+    assert not same_value(True, 1)
+    assert not same_value(1, 1.0)
+    assert not same_value({"a": 0.0}, {"a": -0.0})
+    assert not same_value({"a": 1}, {"b": 1})
+
+
+def test_a_moved_hidden_draw_is_an_obstacle() -> None:
+    """One uniform shows one case: a hidden law that depends on the data never passes unseen."""
+
+    def program(coins: Coins, data: Any) -> int:
+        return int(coins.draw(Bernoulli(p=Fraction(1 + int(data[0]), 1000)), site="rare"))
+
+    result = replay(program, RIGHT, record(program, LEFT, rng=np.random.default_rng(1)))
+    assert any("hidden draw moved" in obstacle for obstacle in result.obstacles)
+
+
+def test_a_far_forced_outcome_lies_in_a_box() -> None:
+    """Where floats are coarse, a forced outcome still has many neighbours: it is no null set."""
+
+    def program(coins: Coins, data: Any) -> float:
+        return float(coins.release(0.0, Laplace(scale=1), site="noise"))
+
+    far = 2.0**50
+    values = {
+        force(program, LEFT, lambda *_: far, rng=np.random.default_rng(seed)).returned for seed in range(8)
+    }
+    assert len(values) == 8
+    assert all(abs(value - far) <= far * 2.0**-29 for value in values)
