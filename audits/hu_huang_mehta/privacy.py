@@ -158,8 +158,8 @@ def _ftnl(suite: Suite) -> None:
             claim=claim(),
             program=ftnl.program(epsilon=EPSILON, variant=variant),  # type: ignore[arg-type]
             neighbours=lambda run: [
-                *vector_pairs(n_actions=2, epochs=7),
-                *vector_pairs(n_actions=5, epochs=7),
+                *vector_pairs(n_actions=2, epochs=10),
+                *vector_pairs(n_actions=5, epochs=10),
             ],
             classes=[SiteClass(pattern="leader", touches=1, total=EPSILON)],
             searched=(7, 2),

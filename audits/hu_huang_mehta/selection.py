@@ -68,7 +68,7 @@ def _noisy_max(suite: Suite, id_: str, variant: Any, *, expect: str) -> None:
         claim=PureDP(epsilon=EPSILON, domain=DOMAIN),
         program=lambda coins, data: _leader(coins, data, noise),
         neighbours=lambda run: [
-            pair for k in (2, 3, 5) for rows in (2, 64) for pair in _corner_pairs(k, rows)
+            pair for k in (2, 3, 5) for rows in (2, 256) for pair in _corner_pairs(k, rows)
         ],
         classes=[SiteClass(pattern="leader", touches=1, total=EPSILON)],
         proof=certified_noisy_max(sensitivity=1, scale=noise.scale, range="general"),
@@ -143,7 +143,7 @@ def _monotone(suite: Suite) -> None:
     def pairs(run: Run) -> list[Neighbours]:
         found = []
         for k in (2, 5):
-            for rows in (1, 16, 64):
+            for rows in (1, 16, 256):
                 data = np.zeros((rows, k))
                 data[:, 0] = 1.0
                 more = np.vstack([data, [[0.0] + [1.0] * (k - 1)]])
