@@ -53,8 +53,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a row function found. ``plots`` are plain-data series that the report draws; ``obstacles`` block
-    ``accounted``."""
+    """What a row function found. ``plots`` are plain-data series that the report draws; ``obstacles`` are
+    reasons why a certificate does not verify the claim of this program."""
 
     evidence: Sequence[Evidence]
     notes: Sequence[str] = ()

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 
-from dpaudit.claims import ApproxDP, Claim, PrivacyClaim
+from dpaudit.claims import Accounting, ApproxDP, Claim, PrivacyClaim
+from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness
 
 __all__ = ["MAX_FLOAT", "Judgement", "Strength", "VerdictKind", "judge"]
@@ -58,9 +59,12 @@ def judge(
     """Decide a claim from its evidence.
 
     ``alpha`` is the row's error level: an estimate whose confidence is below ``1 - alpha`` only describes.
-    ``obstacles`` are reasons why an accounted certificate may not verify the claim here (a branch not
-    visited, a bound not attained, a leak); each one turns ``verified / accounted`` into ``inconclusive``.
+    ``obstacles`` are reasons why a certificate may not verify the claim here (a branch not visited, a bound
+    not attained, a leak: the program is not the mechanism that the certificate speaks about); each one turns
+    ``verified`` by a certificate into ``inconclusive``. Raises ``InvalidParameterError`` for evidence on a
+    privacy or an accounting claim that bounds another quantity than the claim.
     """
+    _require_quantity(claim, evidence)
     weak = _too_weak(evidence, alpha)
     if weak:
         judgement = judge(claim, [item for item in evidence if item not in weak], obstacles=obstacles)
@@ -105,6 +109,17 @@ def judge(
         slack,
         (*obstacles, *_why_open(claim, bound, lower, upper)),
     )
+
+
+def _require_quantity(claim: Claim, evidence: Sequence[Evidence]) -> None:
+    if not isinstance(claim, PrivacyClaim | Accounting):
+        return  # a statement names its quantity in words
+    for item in evidence:
+        if item.quantity != claim.quantity:
+            raise InvalidParameterError(
+                f"evidence on a {claim.type} claim must bound its quantity {claim.quantity!r}, got "
+                f"{item.quantity!r}; convert the bound."
+            )
 
 
 def _too_weak(evidence: Sequence[Evidence], alpha: float | None) -> list[Estimate]:
@@ -168,7 +183,7 @@ def _accept(
     slack: float | None,
     obstacles: Sequence[str],
 ) -> Judgement:
-    if kind is Strength.ACCOUNTED and obstacles:
+    if kind in (Strength.PROVED, Strength.ACCOUNTED) and obstacles:
         return Judgement(VerdictKind.INCONCLUSIVE, Strength.NONE, lower, upper, slack, tuple(obstacles))
     if claim.type == "lower-bound":
         return Judgement(

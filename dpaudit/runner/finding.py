@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.ball import ball, lower, precision, upper
+from dpaudit.certificates import kernel
+from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import Claim
 from dpaudit.errors import MechanismError
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness, evidence_from_json
@@ -30,7 +32,8 @@ def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]
     """Judge an outcome at the row's error level ``alpha``; the report's fields from verdict to reasons.
 
     Raises ``MechanismError`` where the row function returned something else than an ``Outcome`` of evidence
-    and plain data.
+    and plain data, or evidence that does not hold: every certificate is checked by the kernel and every
+    witness re-computed, against this claim, before it is judged.
     """
     if not isinstance(outcome, Outcome):
         raise MechanismError(
@@ -39,6 +42,8 @@ def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]
         )
     written = [_written(item) for item in _items(outcome.evidence, "evidence")]
     evidence = [evidence_from_json(item) for item in written]
+    for item in evidence:
+        _require_valid(item, claim)
     obstacles = _texts(outcome.obstacles, "obstacles")
     judgement = judge(claim, evidence, obstacles=obstacles, alpha=alpha)
     estimates = [item for item in evidence if isinstance(item, Estimate)]
@@ -59,6 +64,18 @@ def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]
         "reasons": list(judgement.reasons),
         "traceback": None,
     }
+
+
+def _require_valid(item: Evidence, claim: Claim) -> None:
+    """A certificate or witness counts only if it would pass ``dpaudit verify``, for this very claim."""
+    try:
+        if isinstance(item, Certificate):
+            kernel.check(item, claim)
+        elif isinstance(item, Witness):
+            recompute(item, claim)
+    except Exception as error:
+        kind = type(item).__name__.lower()
+        raise MechanismError(f"a {kind} must hold for the row's claim, and it does not: {error}") from error
 
 
 def rounded_down(number: Fraction | None) -> float | None:

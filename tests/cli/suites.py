@@ -23,9 +23,14 @@ import os, random, sys, time
 from fractions import Fraction
 from pathlib import Path
 import numpy as np
-from dpaudit.claims import ErrorRate, PureDP
+from dpaudit.certificates import build
+from dpaudit.certificates.witnesses import WitnessSite, leak_body, transcript_body
+from dataclasses import replace
+from dpaudit.claims import Adjacency, ApproxDP, ErrorRate, PureDP
 from dpaudit.evidence import Certificate, Estimate, Witness
+from dpaudit.laws import Laplace
 from dpaudit.suite import Outcome, Row, Suite
+from dpaudit.views import PUBLIC, View
 
 suite = Suite(paper="tiny", title="Tiny claims", reference="nobody, 2026")
 CLAIM = ErrorRate(text="the error is at most 1", claimed=1)
@@ -38,13 +43,23 @@ def exactly(lower, upper, *, confidence=1.0, **more):
 
 
 def witness(bound):
-    about = dict(form="transcript", body={}, origin="sampled", description="0 against 1")
+    """A loss of 2, stated as ``bound``; a leak for ``None``."""
+    view, to = View.of(PUBLIC), frozenset([PUBLIC])
+    moved = [Laplace(scale=1).shift(offset) for offset in (2.0, 0.0)]
+    site = WitnessSite(site="sum", to=to, law=moved[0], law_neighbour=moved[1], value=3.0)
+    form, body = "transcript", transcript_body([site], view=view)
+    if bound is None:
+        form, body = "leak", leak_body([], what="value", recorded=0, neighbour=1, view=view, to=to)
+    about = dict(form=form, body=body, origin="sampled", description="0 against 1")
     return Witness(quantity="epsilon", bound=bound, **about)
 
 
-def certificate(bound, *assumptions):
-    tree = {"rule": "none"}
-    return Certificate(quantity="epsilon", bound=Fraction(bound), tree=tree, assumptions=assumptions)
+def certificate(bound, *declared):
+    """Laplace noise that costs ``bound``, by itself or in a program that declares what it touches."""
+    noise = build.laplace_mechanism(sensitivity=bound, scale=1)
+    if declared:
+        noise = build.accounted([build.SiteClass(site="sum", touches=1, mechanism=noise)], declared=declared[0])
+    return noise.certify(PureDP(epsilon=1))
 
 
 def count(name):

@@ -57,6 +57,27 @@ def nan(run):
 def nan_in_proof(run):
     return Outcome([Certificate(quantity="epsilon", bound=Fraction(1), tree={"scale": float("nan")})])
 
+@row("made-up-proof", kind="privacy", claim=PureDP(epsilon=1))
+def made_up_proof(run):
+    return Outcome([Certificate(quantity="epsilon", bound=Fraction(1), tree={"rule": "none"})])
+
+@row("proof-of-another-claim", kind="privacy", claim=PureDP(epsilon=1, adjacency=Adjacency.ADD_REMOVE))
+def proof_of_another_claim(run):
+    return Outcome([certificate(1)])
+
+@row("proof-too-good", kind="privacy", claim=PureDP(epsilon=1))
+def proof_too_good(run):
+    return Outcome([replace(certificate(2), bound=Fraction(1))])
+
+@row("witness-too-good", kind="privacy", claim=PureDP(epsilon=1))
+def witness_too_good(run):
+    return Outcome([witness(Fraction(3))])
+
+@row("another-quantity", kind="privacy", claim=ApproxDP(epsilon=1, delta="1/10"))
+def another_quantity(run):
+    kind = dict(quantity="epsilon", method="bet", scope="one pair")
+    return Outcome([Estimate(lower=0.9, upper=None, confidence=1.0, samples=10, **kind)])
+
 @row("object-in-plot")
 def object_in_plot(run):
     return Outcome([exactly(0, 0.5)], plots=[{"kind": "line", "y": object()}])
@@ -98,6 +119,11 @@ CRASHED = {
     "wrong-evidence": "must be a Certificate, a Witness or an Estimate, got float",
     "nan": "lower must be a number, got NaN",
     "nan-in-proof": "must hold finite numbers, got nan",
+    "made-up-proof": "a certificate must hold for the row's claim",
+    "proof-of-another-claim": "the certificate must be about the same claim: adjacency",
+    "proof-too-good": "the stated bound must be at least the derived one",
+    "witness-too-good": "the stated bound must be at most the re-computed one",
+    "another-quantity": "must bound its quantity 'delta', got 'epsilon'",
     "object-in-plot": "a plot must be made of numbers",
     "contradiction": "two rigorous statements contradict",
 }
