@@ -72,7 +72,7 @@ class CheckResult:
         percent = 100 * self.evidence.confidence
         lines = [
             f"{self.verdict.value.upper()}: {self.claim.in_words()}",
-            f"  {self.evidence.quantity} >= {self.evidence.lower:.4g} with {percent:g} % confidence "
+            f"  {self.evidence.quantity} > {self.evidence.lower:.4g} with {percent:g} % confidence "
             f"({self.samples:,} runs, {self.evidence.scope})",
         ]
         if self.event:

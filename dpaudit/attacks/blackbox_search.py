@@ -2,7 +2,8 @@
 
 Every pair has its own wealth, and the verdict's wealth is their average with weights fixed in advance.
 Which pair plays next may depend on the past in any way: a pair that does not play keeps its wealth. So the
-runs go where they pay: half to the richest pair, half to the others in turn.
+runs go where they pay: half to the pair that is
+expected to refute soonest, half to the others in turn.
 """
 
 from __future__ import annotations
@@ -21,12 +22,16 @@ from dpaudit.attacks.blackbox_runs import chunks_of
 from dpaudit.errors import MechanismError
 from dpaudit.statistics.blocks import Failure, Workers
 from dpaudit.statistics.capital import log_average
-from dpaudit.statistics.cells import CellBetting
+from dpaudit.statistics.cells import CellBetting, CellBlock, log_gains
 
 __all__ = ["Search", "Target"]
 
 #: A pair that fails in all of its first calls is a broken mechanism, not an outcome.
 FAILURES_THAT_BREAK = 64
+#: Runs on all other pairs together, as a share of those on the leading pair.
+EXPLORED = 0.5
+#: Log-wealth that a pair is expected to need.
+WEALTH_AIM = 6.0
 #: Grid values that are replayed at once when the lower bound is computed.
 GRID_CHUNK = 12
 
@@ -55,6 +60,7 @@ class _Candidate:
         self.encoder = OutcomeEncoder()
         self.attack = PairAttack(epsilon=target.epsilon, bits=target.bits, reader=self.encoder)
         self.log_wealth = 0.0
+        self.wait = math.inf
         self.betting: CellBetting | None = None
         self._target = target
         self._index = index
@@ -75,6 +81,16 @@ class _Candidate:
             )
         if block is not None:
             self.log_wealth = float(self.betting.update(block)[0])
+        self.wait = self._expected_wait()
+
+    def _expected_wait(self) -> float:
+        """Pairs of runs until this pair alone would refute, if the stakes it holds now earned what they
+        would have earned before.
+        """
+        target, known = self._target, self.attack.known
+        gains = log_gains(CellBlock(known, known), np.array([target.epsilon]), np.array([target.delta]))
+        rate = float(gains.max()) / self.attack.pairs
+        return max(WEALTH_AIM - self.log_wealth, 0.0) / rate if rate > 0 else math.inf
 
     def _draw(self, pairs: int, workers: Workers) -> tuple[Outcomes, Outcomes]:
         target = self._target
@@ -157,15 +173,13 @@ class Search:
     def _next(self) -> int:
         played = np.array([candidate.attack.pairs for candidate in self.candidates])
         fewest = int(np.argmin(played))
-        best = self.best
-        if self.candidates[fewest].betting is None or self.candidates[best].log_wealth <= 0:
+        waits = np.array([candidate.wait for candidate in self.candidates])
+        leader = int(np.argmin(waits))
+        if self.candidates[fewest].betting is None or not np.isfinite(waits[leader]):
             return fewest
-        others = np.where(np.arange(len(played)) == best, np.iinfo(np.int64).max, played)
-        return (
-            best
-            if len(played) == 1 or played.sum() - played[best] >= played[best]
-            else int(np.argmin(others))
-        )
+        if len(played) == 1 or played.sum() - played[leader] >= EXPLORED * played[leader]:
+            return leader
+        return int(np.argmin(np.where(np.arange(len(played)) == leader, np.iinfo(np.int64).max, played)))
 
     @property
     def best(self) -> int:

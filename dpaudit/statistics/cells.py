@@ -27,7 +27,7 @@ from scipy import special
 from dpaudit.errors import InvalidParameterError
 from dpaudit.statistics.capital import log_average
 
-__all__ = ["CellBetting", "CellBlock", "cell_stakes"]
+__all__ = ["CellBetting", "CellBlock", "cell_stakes", "log_gains"]
 
 #: Outputs at the claim's boundary that each cell is taken to have seen before any: a few real ones do not
 #: make a bet.
