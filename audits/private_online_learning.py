@@ -5,7 +5,21 @@ Every claim of the paper, by the paper's own numbering, as printed; a repaired v
 audit refutes. The rows live in ``audits/hu_huang_mehta``, one group of claims a file.
 """
 
-from audits.hu_huang_mehta import privacy, selection, structure
+from audits.hu_huang_mehta import (
+    hybrid_noise,
+    hybrid_steps,
+    lemma_13,
+    lower_bound,
+    lower_bound_learners,
+    lower_bound_selectors,
+    lower_bound_steps,
+    privacy,
+    proof_steps,
+    selection,
+    structure,
+    theorem_7,
+    theorem_7_forms,
+)
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -19,3 +33,13 @@ suite = Suite(
 privacy.add_rows(suite)
 selection.add_rows(suite)
 structure.add_rows(suite)
+proof_steps.add_rows(suite)
+hybrid_noise.add_rows(suite)
+hybrid_steps.add_rows(suite)
+lemma_13.add_rows(suite)
+theorem_7.add_rows(suite)
+theorem_7_forms.add_rows(suite)
+lower_bound.add_rows(suite)
+lower_bound_steps.add_rows(suite)
+lower_bound_selectors.add_rows(suite)
+lower_bound_learners.add_rows(suite)

@@ -25,6 +25,8 @@ __all__ = ["instance", "smallest_private_error", "total_variation", "witness_gap
 Outcome = tuple[int, ...]
 Law = dict[Outcome, Fraction]
 HALF = Fraction(1, 2)
+#: Beyond it exp(epsilon) is too large a coefficient for the solver.
+LARGEST_EPSILON = 16
 
 
 def instance(best: int, *, n_actions: int, gap: Fraction, base: Fraction = HALF) -> Law:
@@ -66,7 +68,13 @@ def smallest_private_error(
     error. Constraints: each row is a distribution, rows of neighbours (one vector replaced) are within
     exp(epsilon) of each other in every entry, and the error under each of the K instances is at most the
     worst one.
+
+    Raises ``InvalidParameterError`` for an epsilon that is not positive, or above 16.
     """
+    if not 0 < epsilon <= LARGEST_EPSILON:
+        raise InvalidParameterError(
+            f"epsilon must be in (0, {LARGEST_EPSILON}] for the solver, got {epsilon}; choose another."
+        )
     states = list(combinations_with_replacement(product((0, 1), repeat=n_actions), n))
     laws = [instance(j, n_actions=n_actions, gap=gap, base=base) for j in range(n_actions)]
     weights = np.array([[_probability(state, law) for law in laws] for state in states])
@@ -135,7 +143,7 @@ class _Constraints:
         )
         cost = np.zeros(size)
         cost[-1] = 1.0
-        result: Any = linprog(
+        result: Any = linprog(  # type: ignore[call-overload]  # its stubs know dense matrices only
             cost,
             A_ub=upper.tocsr(),
             b_ub=self._limits,

@@ -126,7 +126,7 @@ def _split(suite: Suite) -> None:
     tree's root. Both sides are enclosed: the left by the moment generating function of F, the tail of F by
     Chernoff's bound. The repaired row leaves that line out: the next one, with s - 1 in place of s, is
     large enough."""
-    shared = {
+    shared: dict[str, Any] = {
         "about": about,
         "kind": "tail",
         "source": "Appendix E, eq. (43)",
@@ -148,10 +148,9 @@ def _split(suite: Suite) -> None:
         ],
         expect="refuted",
         notes=[
-            "with half the allowance for each noise, Fact 2 gives no 1/t⁴ for the tree: δ = 2/t^a "
-            "needs a < (1.5/ln 2) s/(s−1), "
-            "about 2.2, and the double sum of (48) needs more than 3; HHM-L12/44 bounds both "
-            "noises together instead",
+            "with half the allowance for each noise, Fact 2 gives no 1/t⁴ for the tree: δ = 2/t^a needs "
+            "a < (1.5/ln 2) s/(s−1), about 2.2, and the double sum of (48) needs more than 3; HHM-L12/44 "
+            "bounds both noises together instead",
         ],
         **shared,
     )

@@ -75,8 +75,8 @@ def _first_radius(suite: Suite) -> None:
             ),
         ],
         about=(
-            "Compute both sides of (45) at every level from d_j + 1 on, with t = T, where the left "
-            "side is largest."
+            "Compute both sides of (45) at every level from d_j + 1 on, with t = T, where the left side "
+            "is largest."
         ),
         source="Appendix E, eq. (45)",
         scope=SCOPE,
@@ -93,8 +93,8 @@ def _where_defined(run: Run) -> Iterator[Point]:
     for point in _levels(run):
         if _a(point["T"], point["gap"], point["eps"]) > 1:  # type: ignore[arg-type]
             yield point
-    corner = {"T": 2**10, "gap": Fraction(1), "eps": Fraction(2048)}
-    yield {**corner, "s": critical_level(**corner) + 1}  # type: ignore[arg-type]
+    corner: dict[str, Any] = {"T": 2**10, "gap": Fraction(1), "eps": Fraction(2048)}
+    yield {**corner, "s": critical_level(**corner) + 1}
 
 
 def _common(run: Run) -> Iterator[Point]:
@@ -128,7 +128,7 @@ def _monotone(suite: Suite) -> None:
     x/2^x falls only from x = 1/ln 2 on (the paper takes x >= 2), and nothing in the proof makes z_j that
     large: for epsilon gap near 256 log T the number A = 256 log T/(epsilon gap) is near 1, z_j = log(A log
     A) is negative, and for A <= 1 it is no number at all."""
-    shared = {"about": about, "source": "Appendix E, eq. (46)", "measure": "left - right"}
+    shared: dict[str, Any] = {"about": about, "source": "Appendix E, eq. (46)", "measure": "left - right"}
     add_steps(
         suite,
         "HHM-L12/46",
@@ -137,8 +137,8 @@ def _monotone(suite: Suite) -> None:
         scope=f"{SCOPE}, where A > 1; and T = 2^10, gap 1, ε = 2048",
         expect="refuted",
         notes=[
-            "for A ≤ 1, that is ε ≥ 256 log T/Δ, z_j is undefined; (47), which (46) serves, holds "
-            "there all the same (HHM-L12/47)",
+            "for A ≤ 1, that is ε ≥ 256 log T/Δ, z_j is undefined; (47), which (46) serves, holds there "
+            "all the same (HHM-L12/47)",
             "at the experiments' parameters A is at least 73, and (46) holds",
         ],
         **shared,

@@ -105,9 +105,12 @@ def _counts(suite: Suite) -> None:
 def _ceiling(suite: Suite) -> None:
     about = """Compute d_j, the ceiling of log(24 ln T/(gap min{gap, epsilon})), against the printed bounds.
 
-    As printed, these have a logarithm too many: 2^d_j <= 2 log(24 ...). Without it, 24 ... <= 2^d_j <= 2 * 24 ...;
+    As printed, these have a logarithm too many: 2^d_j <= 2 log(24 ...). Without it 24 ... <= 2^d_j <= 48 ...;
     the repaired row adds what Theorem 3 needs, omega(d_j) <= 96 ln T/(gap min{gap, epsilon})."""
-    level = {"points": instances, "left": lambda T, gap, eps: ball(2 ** critical_level(T, gap, eps))}
+    level: dict[str, Any] = {
+        "points": instances,
+        "left": lambda T, gap, eps: ball(2 ** critical_level(T, gap, eps)),
+    }
     printed = Inequality(
         name="before (21)",
         text="2^d_j ≤ 2 log(24 ln T/(Δ min{Δ, ε}))",
@@ -134,7 +137,11 @@ def _ceiling(suite: Suite) -> None:
         right=lambda T, gap, eps: 4 * _threshold(T, gap, eps),
         points=instances,
     )
-    shared = {"about": about, "source": "Appendix C, proof of Lemma 11, first lines", "scope": SCOPE}
+    shared: dict[str, Any] = {
+        "about": about,
+        "source": "Appendix C, proof of Lemma 11, first lines",
+        "scope": SCOPE,
+    }
     add_steps(
         suite,
         "HHM-L11/ceiling",
@@ -157,8 +164,8 @@ def _trichotomy(suite: Suite) -> None:
     @suite.row(
         "HHM-L11/22-24",
         title=(
-            "If a suboptimal arm's index reaches the best arm's, one of three events happens (Lemmas "
-            "11 and 12)"
+            "If a suboptimal arm's index reaches the best arm's, one of three events happens (Lemmas 11 "
+            "and 12)"
         ),
         kind="structure",
         claim=Ordering(
@@ -299,8 +306,12 @@ def _integral(suite: Suite) -> None:
     A decreasing function's sum from t = ω on is above its integral from ω on, so that the same hidden
     constant cannot stand on both sides. T = ω + 3 is the first horizon at which the event of (21) can
     happen with two arms."""
-    total = {"left": lambda start, T: _sum_of_squares(start, T), "points": horizons}
-    shared = {"about": about, "source": "Appendix C, eq. (28)", "scope": "s = 6, 8, 10; T = ω + 3, 2ω, 4ω"}
+    total: dict[str, Any] = {"left": lambda start, T: _sum_of_squares(start, T), "points": horizons}
+    shared: dict[str, Any] = {
+        "about": about,
+        "source": "Appendix C, eq. (28)",
+        "scope": "s = 6, 8, 10; T = ω + 3, 2ω, 4ω",
+    }
     add_steps(
         suite,
         "HHM-L11/28",

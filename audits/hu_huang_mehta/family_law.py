@@ -1,0 +1,110 @@
+"""The exact law of the leader where one action has the larger mean and all others are alike: Theorem 10's
+family.
+
+An epoch's sums are Binomial, the noise is Laplace or absent. P(a wrong leader) is a sum or a one-
+dimensional integral whose integrand is smooth between integers: no simulation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+from scipy.stats import binom
+
+from dpaudit.errors import InvalidParameterError
+
+__all__ = ["epoch_lengths", "epoch_regret", "follow_the_leader_error", "noisy_max_error"]
+
+Floats = NDArray[np.float64]
+
+#: Gauss-Legendre nodes in each unit interval, and the smallest noise scale that they resolve.
+NODES = 8
+SMALLEST_SCALE = 0.25
+
+
+def follow_the_leader_error(*, n: int, best: float, others: float, n_actions: int, best_first: bool) -> float:
+    """P(the best action does not have the largest of the K independent Binomial sums of ``n`` rounds).
+
+    Ties go to the lowest index: the best action wins them if it is the first one, and loses them if it is the
+    last one.
+    """
+    counts = np.arange(n + 1)
+    below = binom.cdf(counts if best_first else counts - 1, n, others)
+    return float(binom.pmf(counts, n, best) @ -np.expm1((n_actions - 1) * _log(below)))
+
+
+def _log(probabilities: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(probabilities))
+
+
+def noisy_max_error(*, n: int, best: float, others: float, n_actions: int, scale: float) -> float:
+    """P(Report Noisy Max misses the best action): K independent Binomial sums of ``n`` rounds + Lap(scale).
+
+    P(win) is the integral of g(x) H(x)^(K-1), with g the density of the best noisy sum and H the cdf of
+    another one. Between integers both are combinations of 1, exp(x/scale) and exp(-x/scale): Gauss-Legendre
+    in each unit interval of [0, n], closed forms outside. Raises ``InvalidParameterError`` for a scale below
+    1/4, where the nodes would not resolve the density.
+    """
+    if not scale >= SMALLEST_SCALE:
+        raise InvalidParameterError(
+            f"scale must be {SMALLEST_SCALE} or more, got {scale}; use a smaller epsilon, or more nodes."
+        )
+    rate = 1 / scale
+    own, other = (_sides(n, mean, rate) for mean in (best, others))
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    u = (nodes + 1) / 2
+    down, up = np.exp(-rate * u), np.exp(rate * u)
+    below, above, mass = (side[:-1, None] for side in other)
+    # The rival's 1 - H keeps its small values: powers of H near 1 are taken by log1p.
+    missing = (1 - mass) + 0.5 * below * down - 0.5 * above * up
+    density = 0.5 * rate * (own[0][:-1, None] * down + own[1][:-1, None] * up)
+    inside = float(np.sum(density * -np.expm1((n_actions - 1) * _log1m(missing)) @ (weights / 2)))
+    return inside + _outside(own, other, n, rate, n_actions)
+
+
+def _log1m(x: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log1p(-np.clip(x, 0.0, 1.0)))
+
+
+def _sides(n: int, mean: float, rate: float) -> tuple[Floats, Floats, Floats]:
+    """At i = 0..n: sum over k <= i of p_k exp(-(i - k) rate), over k > i of p_k exp(-(k - i) rate), and P(B
+    <= i)."""
+    law = binom.pmf(np.arange(n + 1), n, mean)
+    decay = math.exp(-rate)
+    below = lfilter([1.0], [1.0, -decay], law)
+    above = lfilter([0.0, decay], [1.0, -decay], law[::-1])[::-1]
+    return np.asarray(below), np.asarray(above), np.asarray(binom.cdf(np.arange(n + 1), n, mean))
+
+
+def _outside(own: Any, other: Any, n: int, rate: float, n_actions: int) -> float:
+    """The part of P(lose) with the best noisy sum outside [0, n]."""
+    # Left of 0: density rate * m exp(rate x)/2 and H = m' exp(rate x)/2, with m = E exp(-rate B).
+    m, m_other = (float(side[1][0] + side[0][0]) for side in (own, other))
+    left = m / 2 - m / (2 * n_actions) * (m_other / 2) ** (n_actions - 1)
+    # Right of n, v = exp(-rate (x - n)): density a/2 dv and H = 1 - a' v/2, with a = E exp(-rate (n - B)).
+    a, a_other = float(own[0][n]), float(other[0][n])
+    share = n_actions * a_other / 2
+    win = -math.expm1(n_actions * math.log1p(-a_other / 2)) / share if share else 1.0
+    return left + a / 2 * (1 - win)
+
+
+def epoch_lengths(horizon: int) -> list[int]:
+    """Rounds of each epoch 1, 2, 4, ... within ``horizon``; the last one may be cut."""
+    lengths = [2**s for s in range((horizon + 1).bit_length() - 1)]
+    rest = horizon - sum(lengths)
+    return [*lengths, rest] if rest else lengths
+
+
+def epoch_regret(errors: Sequence[float], *, gap: float, horizon: int, first_is_best: bool = False) -> float:
+    """Pseudo-regret where all gaps are equal: ``errors[s]`` is P(a wrong leader after epoch s), s = 0, 1,
+    ..."""
+    lengths = epoch_lengths(horizon)
+    first = 0.0 if first_is_best else float(lengths[0])
+    return gap * (first + sum(length * error for length, error in zip(lengths[1:], errors, strict=False)))

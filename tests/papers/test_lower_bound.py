@@ -1,0 +1,267 @@
+"""Theorem 10's rows: the exact laws and linear programs behind them by independent routes, and controls."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from algorithms.regret import simulate
+from audits.hu_huang_mehta import (
+    family_law,
+    hard_family,
+    lower_bound,
+    lower_bound_learners,
+    lower_bound_selectors,
+    lower_bound_steps,
+)
+from audits.private_online_learning import suite as paper_suite
+from dpaudit.ball import lower, precision, upper
+from dpaudit.errors import CertificateError, InvalidParameterError
+from dpaudit.laws import Laplace, NoisyArgmax
+from dpaudit.suite import Run, Suite
+from dpaudit.verdicts import judge
+from tests.rates import FALSE_FAILURE_RATE
+
+
+def _suite() -> Suite:
+    suite = Suite(paper="test", title="test")
+    for group in (lower_bound, lower_bound_steps, lower_bound_selectors, lower_bound_learners):
+        group.add_rows(suite)
+    return suite
+
+
+SUITE = _suite()
+ROWS = {row.id: row for row in SUITE.rows}
+
+
+def _evaluated(row_id: str) -> tuple[Any, Any]:
+    row = ROWS[row_id]
+    run = Run(profile="quick", alpha=1e-3, seed=0, row_id=row_id)
+    outcome = row.evaluate(run)
+    return judge(row.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=run.alpha), outcome
+
+
+@pytest.mark.parametrize("row_id", sorted(ROWS))
+def test_every_row_comes_out_as_expected_and_explains_itself(row_id: str) -> None:
+    """Each row's verdict is the expected one, and it says in plain words what it does."""
+    judgement, outcome = _evaluated(row_id)
+    assert judgement.verdict.value == ROWS[row_id].expect, judgement
+    assert outcome.evidence
+    assert ROWS[row_id].evaluate.__doc__
+
+
+def test_no_lower_bound_is_verified_by_running_learners() -> None:
+    """Private learners above the bound leave it open; only the linear programs and exact steps verify."""
+    for row_id in ("HHM-T10/private-term", "HHM-T10/non-private-term"):
+        judgement, _ = _evaluated(row_id)
+        assert judgement.reasons == ("a lower bound is never verified by simulation",)
+        assert float(judgement.lower) > 1
+
+
+def test_the_conjecture_is_listed_with_a_reason() -> None:
+    """HHM-CONJ has no row, and the suite says why; so does the suite of the whole paper."""
+    for suite in (SUITE, paper_suite):
+        reasons = dict(suite.unchecked)
+        assert "conjecture" in reasons["HHM-CONJ"]
+        assert not any(row.id.startswith("HHM-CONJ") for row in suite.rows)
+
+
+# The end of the range --------------------------------------------------------------------------------------
+
+
+def test_the_learner_at_the_end_of_the_range_is_as_good_as_its_bound() -> None:
+    """Simulated regret of repaired FTNL on point masses stays below the closed form."""
+    log_actions, epsilon = 4, Fraction(8)
+    with precision(128):
+        bound = upper(lower_bound.point_mass_bound(log_actions=log_actions, epsilon=epsilon))
+    means = [0.0] * (2**log_actions - 1) + [1.0]
+    runs = simulate("ftnl/repaired", means, epsilon=epsilon, horizon=2**7 - 1, runs=4000, seed=1)
+    assert runs.mean <= bound
+    assert runs.mean > 1  # the first epoch is lost on this instance
+    assert bound < 2
+
+
+def test_the_closed_form_dominates_a_plain_sum() -> None:
+    """The bound lies above the float sum of its terms and within a millionth of it."""
+    for log_actions, epsilon in ((3, 4), (8, 30)):
+        plain = 1.0
+        for s in range(40):
+            x = 2**s * epsilon / 2
+            plain += 2 ** (s + 1) * (2**log_actions - 1) * (2 + x) * math.exp(-x) / 4
+        with precision(128):
+            found = lower_bound.point_mass_bound(log_actions=log_actions, epsilon=Fraction(epsilon))
+            assert lower(found) <= plain * (1 + 1e-12)
+            assert plain * (1 - 1e-12) <= upper(found) <= plain * (1 + 1e-6)
+
+
+def test_a_learner_that_is_not_certified_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: with Laplace(1/epsilon) the kernel certifies 2 epsilon only, and it is refused."""
+    honest = lower_bound.report_noisy_max
+    assert "certified" in lower_bound._certified(Fraction(3))
+
+    def too_little(*, sensitivity: int, scale: Fraction, range: str) -> Any:
+        return honest(sensitivity=sensitivity, scale=scale / 2, range=range)
+
+    monkeypatch.setattr(lower_bound, "report_noisy_max", too_little)
+    with pytest.raises(CertificateError, match="must be certified"):
+        lower_bound._certified(Fraction(3))
+
+
+def test_no_constant_saves_the_statement() -> None:
+    """For smaller constants the number of actions needed grows as 1/c, and exists each time."""
+    found = [lower_bound._threshold(Fraction(1, c))[1] for c in (1, 10, 100)]
+    assert found == sorted(found)
+    assert all(c <= q <= 1.2 * c + 2 for c, q in zip((1, 10, 100), found, strict=True))
+
+
+# The construction ------------------------------------------------------------------------------------------
+
+
+def test_instances_are_laws_with_the_printed_gaps() -> None:
+    """Masses add up to 1, action j has mean 1/2 + gap and all others 1/2."""
+    law = hard_family.instance(1, n_actions=3, gap=Fraction(1, 4))
+    assert sum(law.values()) == 1
+    means = [sum(p for x, p in law.items() if x[k]) for k in range(3)]
+    assert means == [Fraction(1, 2), Fraction(3, 4), Fraction(1, 2)]
+
+
+def test_a_gap_above_one_half_has_no_such_instance() -> None:
+    """The printed construction refuses gaps above 1/2; base mean 0 admits gaps up to 1."""
+    with pytest.raises(InvalidParameterError, match="must be in"):
+        hard_family.instance(0, n_actions=2, gap=Fraction(3, 5))
+    assert hard_family.instance(0, n_actions=2, gap=Fraction(1), base=Fraction(0))[(1, 0)] == 1
+
+
+def test_the_distance_is_the_best_event() -> None:
+    """Total variation equals the maximum over all events, by enumerating them for K = 2."""
+    first, second = (hard_family.instance(j, n_actions=2, gap=Fraction(1, 4)) for j in (0, 1))
+    outcomes = list(first)
+    best = max(
+        sum(first[x] - second[x] for i, x in enumerate(outcomes) if event >> i & 1) for event in range(16)
+    )
+    assert hard_family.total_variation(first, second) == best == Fraction(1, 4)
+
+
+# Selectors -------------------------------------------------------------------------------------------------
+
+
+def test_without_privacy_the_program_finds_the_likelihood_test() -> None:
+    """For a large epsilon the smallest worst-case error is the best test's, (1 - TV)/2 for two instances."""
+    found = hard_family.smallest_private_error(n_actions=2, n=1, gap=Fraction(1, 4), epsilon=16.0)
+    assert found == pytest.approx((1 - 0.25) / 2, abs=1e-6)
+
+
+def test_with_tiny_epsilon_the_program_can_only_guess() -> None:
+    """For epsilon near 0 the smallest worst-case error is (K - 1)/K."""
+    for k in (2, 3):
+        found = hard_family.smallest_private_error(n_actions=k, n=2, gap=Fraction(1, 2), epsilon=1e-9)
+        assert found == pytest.approx((k - 1) / k, abs=1e-6)
+
+
+def test_one_sample_of_two_actions_has_a_closed_form() -> None:
+    """K = 2, n = 1: randomised response on the better coordinate, a fair coin on ties, is optimal."""
+    gap, epsilon = Fraction(1, 4), 1.0
+    # Answers for (1,0), (0,1) and ties: p, 1 - p, 1/2 with p = e^eps/(1 + e^eps), within e^eps of each other.
+    p = math.exp(epsilon) / (1 + math.exp(epsilon))
+    ahead, behind = 0.75 * 0.5, 0.25 * 0.5
+    error = 1 - (ahead * p + behind * (1 - p) + (1 - ahead - behind) / 2)
+    found = hard_family.smallest_private_error(n_actions=2, n=1, gap=gap, epsilon=epsilon)
+    assert found == pytest.approx(error, abs=1e-7)
+
+
+def test_a_certified_selector_is_no_better_than_the_best_one() -> None:
+    """Report Noisy Max with Laplace(2/epsilon) errs at least as often as the program's optimum."""
+    for k, n in ((2, 2), (3, 2)):
+        for epsilon in (0.1, 1.0, 4.0):
+            best = hard_family.smallest_private_error(n_actions=k, n=n, gap=Fraction(1, 4), epsilon=epsilon)
+            noisy = family_law.noisy_max_error(n=n, best=0.75, others=0.5, n_actions=k, scale=2 / epsilon)
+            assert best <= noisy + 1e-7
+
+
+def test_a_selector_that_is_not_private_falls_below_the_bound() -> None:
+    """Negative control: the noiseless leader of many samples errs less than (58) asks at a small epsilon."""
+    n, gap, epsilon = 200, 0.25, 0.001
+    error = family_law.follow_the_leader_error(n=n, best=0.75, others=0.5, n_actions=16, best_first=False)
+    assert error < lower_bound_selectors.fano_bound(n_actions=16, n=n, gap=gap, epsilon=epsilon)
+
+
+# Laws of leaders -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "k", "gap", "scale"), [(1, 2, 0.25, 2.0), (3, 3, 0.5, 0.5), (4, 4, 0.1, 20.0)])
+def test_the_noisy_leaders_error_is_that_of_the_arg_max(n: int, k: int, gap: float, scale: float) -> None:
+    """The quadrature equals the sum over all sums of NoisyArgmax's own probability."""
+    noise = Laplace(scale=Fraction(scale))
+    grids = np.array(np.meshgrid(*[np.arange(n + 1)] * k, indexing="ij")).reshape(k, -1).T.astype(float)
+    means = np.array([0.5 + gap] + [0.5] * (k - 1))
+    weights = np.prod(stats.binom.pmf(grids, n, means), axis=1)
+    winner = np.zeros(len(grids), dtype=np.int64)
+    right = np.exp(NoisyArgmax(grids, noise).logp(winner))
+    found = family_law.noisy_max_error(n=n, best=0.5 + gap, others=0.5, n_actions=k, scale=scale)
+    assert found == pytest.approx(1 - float(weights @ right), abs=1e-9)
+
+
+def test_the_noisy_leaders_error_agrees_with_simulation() -> None:
+    """Long epochs and many actions, against draws."""
+    n, k, gap, scale, size = 64, 16, 0.1, 3.0, 20_000
+    rng = np.random.default_rng(2)
+    sums = rng.binomial(n, [0.5] * (k - 1) + [0.5 + gap], size=(size, k)) + rng.laplace(
+        scale=scale, size=(size, k)
+    )
+    wrong = int(np.sum(sums.argmax(axis=1) != k - 1))
+    expected = family_law.noisy_max_error(n=n, best=0.5 + gap, others=0.5, n_actions=k, scale=scale)
+    assert stats.binomtest(wrong, size, expected).pvalue > FALSE_FAILURE_RATE
+
+
+def test_follow_the_leaders_error_enumerates_ties() -> None:
+    """Exact enumeration for K = 3, n = 2: ties go to the lowest index."""
+    n, best, others = 2, 0.75, 0.5
+    for first in (True, False):
+        means = [best, others, others] if first else [others, others, best]
+        index = 0 if first else 2
+        error = 0.0
+        for sums in np.ndindex(3, 3, 3):
+            weight = math.prod(float(stats.binom.pmf(x, n, m)) for x, m in zip(sums, means, strict=True))
+            error += weight * (int(np.argmax(sums)) != index)
+        found = family_law.follow_the_leader_error(
+            n=n, best=best, others=others, n_actions=3, best_first=first
+        )
+        assert found == pytest.approx(error, abs=1e-12)
+
+
+@pytest.mark.parametrize("learner", ["FTNL, repaired", "naive FTNL", "Follow the Leader"])
+def test_the_regret_on_the_family_agrees_with_the_algorithms_themselves(learner: str) -> None:
+    """Exact regret against the regret engine's runs of the reference algorithm, horizon cut in mid-epoch."""
+    name = {"FTNL, repaired": "ftnl/repaired", "naive FTNL": "naive_ftnl", "Follow the Leader": "ftl"}[
+        learner
+    ]
+    k, gap, horizon = 4, 0.25, 100
+    exact = lower_bound_learners.family_regret(learner, n_actions=k, gap=gap, epsilon=0.5, horizon=horizon)
+    runs = simulate(name, [0.5] * (k - 1) + [0.5 + gap], epsilon="1/2", horizon=horizon, runs=4000, seed=9)
+    assert abs(runs.mean - exact) < 6 * runs.standard_error
+
+
+@pytest.mark.parametrize(
+    ("horizon", "lengths"), [(1, [1]), (3, [1, 2]), (4, [1, 2, 1]), (7, [1, 2, 4]), (10, [1, 2, 4, 3])]
+)
+def test_epochs_fill_the_horizon(horizon: int, lengths: list[int]) -> None:
+    """Epochs double, the last one is cut."""
+    assert family_law.epoch_lengths(horizon) == lengths
+
+
+def test_a_scale_that_the_nodes_cannot_resolve_is_refused() -> None:
+    """Noise far narrower than the lattice raises instead of giving a wrong integral."""
+    with pytest.raises(InvalidParameterError, match="scale must be"):
+        family_law.noisy_max_error(n=4, best=0.75, others=0.5, n_actions=2, scale=0.01)
+
+
+def test_the_smallest_horizon_is_the_theorems() -> None:
+    """Both conditions of Theorem 10, rounded up."""
+    t = lower_bound_learners.smallest_horizon(n_actions=16, gap=0.25, epsilon=0.01)
+    assert t >= math.log(16) / (16 * 0.0625)
+    assert t - 1 < math.log(16) / (10 * 0.01 * 0.25) <= t
