@@ -122,8 +122,8 @@ def _theorem(suite: Suite) -> None:
         Rewards lie in [0, 1], so that gaps of 1 leave one kind of instance: one action always pays 1, all
         others 0. There the repaired FTNL, whose privacy the kernel certifies, has regret at most 1 + (K -
         1) Σ_s 2^(s+1) (2 + x_s) exp(-x_s)/4 with x_s = 2^s ε/2, at every horizon: one reward vector tells
-        it the best action. With ε = 6 log K this stays below 1.15 for every K, while the printed bound is at
-        least log K. The table gives the number of actions from which the learner is below the bound, for
+        it the best action. With ε = 6 log K this stays below 1.15 for every K, while the printed bound is
+        c log K. The table gives the number of actions from which the learner is below the bound, for
         constants c from 1 to 1/10 000.
         """
         with precision(160):
