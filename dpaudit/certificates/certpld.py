@@ -38,7 +38,7 @@ from flint import arb, fmpz, fmpz_poly
 from dpaudit.ball import ball, precision
 from dpaudit.errors import InvalidParameterError
 
-__all__ = ["Grid", "LossLaw", "compose", "from_atoms", "from_cells", "maximum", "power"]
+__all__ = ["Grid", "LossLaw", "compose", "from_atoms", "from_cells", "from_losses", "maximum", "power"]
 
 #: Most grid points of one law: 2^22 integers of 128 bits are 64 MB.
 MAX_POINTS = 1 << 22
@@ -160,15 +160,31 @@ def from_atoms(grid: Grid, atoms: Iterable[tuple[Any, Any]], *, infinite: Any = 
         return _law(grid, masses, grid.units(lost))
 
 
+def from_losses(grid: Grid, parts: Iterable[tuple[Any, Fraction]]) -> LossLaw:
+    """The law of a pair with P masses (balls) at losses that are known exactly; parts need not be sorted."""
+    masses: dict[int, int] = {}
+    with precision(grid.precision):
+        for p, loss in parts:
+            i = (loss / grid.step).__floor__()
+            if not grid.upper or loss == i * grid.step:
+                _add(masses, i, grid.units(p))
+            else:
+                _split(grid, masses, p, i, ball(loss - i * grid.step))
+        return _law(grid, masses, 0)
+
+
 def _place(grid: Grid, masses: dict[int, int], p: Any, loss: Any) -> None:
-    """Split one atom (see above), whatever the radius of its loss."""
-    if not grid.upper:
+    """Sort in one atom, whatever the radius of its loss."""
+    if grid.upper:
+        i = grid.below(loss.upper())
+        _split(grid, masses, p, i, loss - ball(grid.step) * i)
+    else:
         _add(masses, grid.below(loss.lower()), grid.units(p))
-        return
-    i = grid.below(loss.upper())
-    f = loss - ball(grid.step) * i
-    width = 1 - (-ball(grid.step)).exp()
-    share = (1 - (-f).exp()) / width
+
+
+def _split(grid: Grid, masses: dict[int, int], p: Any, i: int, f: Any) -> None:
+    """Split an atom of loss i * step + f, f at most a step, over i and i + 1 (see above)."""
+    share = (1 - (-f).exp()) / (1 - (-ball(grid.step)).exp())
     _add(masses, i + 1, grid.units(p * share))
     # Where the ball reaches below i, the whole mass on i covers that case (a loss rounded up), and the share
     # on i + 1 covers the other.

@@ -26,7 +26,7 @@ from typing import Any
 from flint import arb
 
 from dpaudit.ball import ball, precision, upper_exact
-from dpaudit.certificates.certpld import Grid, LossLaw, compose, from_atoms, from_cells, power
+from dpaudit.certificates.certpld import Grid, LossLaw, compose, from_cells, from_losses, power
 from dpaudit.certificates.terms import Guarantee, Parameters
 from dpaudit.errors import CertificateError
 
@@ -86,7 +86,7 @@ def response_pair(epsilon: Fraction, grid: Grid) -> LossLaw:
     """Randomised response: losses epsilon and -epsilon."""
     with precision(grid.precision):
         high, low = 1 / (1 + ball(-epsilon).exp()), 1 / (1 + ball(epsilon).exp())
-        return from_atoms(grid, [(high, low), (low, high)])
+        return from_losses(grid, [(high, epsilon), (low, -epsilon)])
 
 
 def gaussian_pair(mu_squared: Fraction, grid: Grid) -> LossLaw:

@@ -1,0 +1,54 @@
+"""The comparison with dp-accounting: its own numbers are right, and it flags a float accountant below the
+truth.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from benchmarks import accountants
+from dpaudit.certificates.rules.readout import gaussian_delta
+
+
+def test_exact_discrete_laplace_is_the_binomial_sum() -> None:
+    """The exact value that the comparison holds others against, for 16 steps, in floats."""
+    step, epsilon = 1 / 4, 1.5
+    terms = (
+        math.comb(16, j) * max(0.0, math.exp((16 - j) * step) - math.exp(epsilon + j * step))
+        for j in range(17)
+    )
+    truth = sum(terms) / (1 + math.exp(step)) ** 16
+    exact = next(case for case in accountants.CASES if case.name == "discrete laplace").exact
+    assert exact is not None
+    assert float(exact(16, Fraction(3, 2))) == pytest.approx(truth, rel=1e-10)
+
+
+def test_smallest_epsilon_inverts_delta() -> None:
+    """epsilon at delta = 1e-6 for mu = 1 is 4.886554; at a delta that holds at 0 it is 0."""
+
+    def delta(epsilon: Fraction) -> Fraction:
+        return gaussian_delta(Fraction(1), epsilon)
+
+    found = accountants.smallest_epsilon(delta, Fraction(1, 10**6), high=Fraction(40))
+    assert float(found) == pytest.approx(4.886554, abs=1e-6)
+    assert accountants.smallest_epsilon(delta, Fraction(9, 10), high=Fraction(40)) == 0
+
+
+def test_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """The script prints a line for each delta, with the certified value at or above the exact one."""
+    accountants.main(["--only", "discrete laplace", "--grid", "1/32"])
+    text = capsys.readouterr().out
+    assert text.count("delta 1e-") == len(accountants.DELTAS) * len(accountants.STEPS)
+    assert "certified - exact -" not in text
+
+
+def test_float_accountant_is_flagged() -> None:
+    """dp-accounting at k = 1024 Gaussian steps is below the exact epsilon at delta = 1e-13; ours is not."""
+    pytest.importorskip("dp_accounting", reason="dp-accounting is optional")
+    case = next(case for case in accountants.CASES if case.name == "gaussian")
+    text = accountants._report(case, 1024, Fraction(1, 1024))
+    assert "BELOW THE TRUTH" in text
+    assert "certified - exact -" not in text
