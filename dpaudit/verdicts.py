@@ -61,8 +61,11 @@ def judge(
     ``alpha`` is the row's error level: an estimate whose confidence is below ``1 - alpha`` only describes.
     ``obstacles`` are reasons why a certificate may not verify the claim here (a branch not visited, a bound
     not attained, a leak: the program is not the mechanism that the certificate speaks about); each one turns
-    ``verified`` by a certificate into ``inconclusive``. Raises ``InvalidParameterError`` for evidence on a
-    privacy or an accounting claim that bounds another quantity than the claim.
+    ``verified`` by a certificate into ``inconclusive``. A witness above a proved bound is a broken harness
+    (``crashed``), unless an obstacle says that the program is another mechanism.
+
+    Raises ``InvalidParameterError`` for evidence on a privacy or an accounting claim that bounds another
+    quantity than the claim.
     """
     _require_quantity(claim, evidence)
     weak = _too_weak(evidence, alpha)
@@ -77,6 +80,12 @@ def judge(
     lower, lower_kind = _lower(evidence)
     upper, upper_kind = _upper(claim, evidence)
     if lower is not None and upper is not None and lower > upper and {lower_kind, upper_kind} <= _RIGOROUS:
+        if obstacles:
+            # The replays have already shown that the program is not what the certificate speaks about.
+            rest = [item for item in evidence if not (isinstance(item, Certificate) and item.bound < lower)]
+            judgement = judge(claim, rest, obstacles=obstacles, alpha=alpha)
+            note = f"the certificate at {float(upper):.9g} is about another mechanism: {obstacles[0]}"
+            return replace(judgement, reasons=(*judgement.reasons, note))
         reason = (
             f"lower bound {float(lower):.9g} above upper bound {float(upper):.9g}: two rigorous statements "
             "contradict"

@@ -19,7 +19,7 @@ from algorithms.play import play
 from audits.hu_huang_mehta.neighbours import vector_pairs
 from dpaudit.attacks.accounting import SiteClass
 from dpaudit.attacks.histories import Neighbours
-from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows, privacy_outcome
+from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows, digest_of, privacy_outcome
 from dpaudit.certificates.build import report_noisy_max as certified_noisy_max
 from dpaudit.claims import Adjacency, PureDP
 from dpaudit.coins import Coins
@@ -93,6 +93,7 @@ def _noisy_max(suite: Suite, id_: str, variant: Any, *, expect: str) -> None:
             expect=expect,
             view=str(audit.claim.view),
             source="Algorithm 3; Claim 3.9 of Dwork and Roth (2014)",
+            fingerprint=lambda seed: digest_of(audit, seed, row_id=id_),
         )
     )
 

@@ -20,7 +20,7 @@ from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.laws import Shifted
 from dpaudit.laws.base import BaseMeasure, Law
 
-__all__ = ["Neighbours", "both_directions", "push_to_the_tail", "worst_history"]
+__all__ = ["Neighbours", "both_directions", "far_out", "push_to_the_tail", "worst_history"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,25 @@ class Neighbours:
 def both_directions(pairs: Sequence[Neighbours]) -> list[Neighbours]:
     """Each pair and its mirror image: a loss is not symmetric."""
     return [item for pair in pairs for item in (pair, pair.swapped())]
+
+
+#: Standard deviations: beyond any threshold that a program would compare noisy values with.
+FAR = 2.0**30
+
+
+def far_out(direction: int) -> Choice:
+    """The history in which every additive noise is huge, upwards (1) or downwards (-1): branches behind a
+    threshold on noisy values are entered, however rare they are."""
+
+    def choose(site: str, occurrence: int, law: Law) -> Any:
+        if not isinstance(law, Shifted):
+            return None
+        value = np.asarray(law.offset, dtype=float) + direction * FAR * np.sqrt(law.base.variance())
+        if law.base_measure is BaseMeasure.COUNTING:
+            value = np.rint(value).astype(np.int64)
+        return value.item() if value.ndim == 0 else value
+
+    return choose
 
 
 def worst_history(
