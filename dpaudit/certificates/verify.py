@@ -27,7 +27,7 @@ from dpaudit.certificates.bounded import BoundedChecker
 from dpaudit.certificates.findings import Finding, id_of
 from dpaudit.certificates.terms import shown
 from dpaudit.certificates.witnesses import recompute
-from dpaudit.claims import Claim, claim_from_json
+from dpaudit.claims import Claim, PrivacyClaim, claim_from_json
 from dpaudit.errors import BrokenReportError, DpauditError
 from dpaudit.evidence import Certificate, Evidence, Witness, evidence_from_json
 from dpaudit.verdicts import Judgement, VerdictKind, judge
@@ -77,10 +77,30 @@ def verify_result(result: Any) -> list[Finding]:
     try:
         claim = claim_from_json(result["claim"])
         evidence = [evidence_from_json(item) for item in result["evidence"]]
+        _require_same_words(result, claim)
     except Exception as error:  # whatever an edited file provokes is a finding, not a crash
         return [Finding(name, False, "claim and evidence", _reason(error))]
     findings = [_checked(name, item, claim) for item in evidence if isinstance(item, Certificate | Witness)]
     return [*findings, _verdict(name, result, claim, evidence)]
+
+
+def _require_same_words(result: dict[str, Any], claim: Claim) -> None:
+    """What a reader is shown of the claim must be the claim that is checked."""
+    wanted: dict[str, Any] = {"claim": claim.to_json()}
+    wanted["quantity"] = getattr(claim, "quantity_name", "") or claim.quantity
+    if isinstance(claim, PrivacyClaim):
+        wanted["view"] = str(claim.view)
+    for field, value in wanted.items():
+        if result.get(field, value) != value:
+            raise BrokenReportError(
+                f"the {field} shown must be that of the claim, {value!r}, got {result[field]!r}; the file "
+                "was edited."
+            )
+    if "claimed" in result and not _agrees(result["claimed"], claim.bound):
+        raise BrokenReportError(
+            f"the number claimed must be that of the claim, {claim.bound}, got {result['claimed']!r}; the file "
+            "was edited."
+        )
 
 
 def _checked(name: str, item: Certificate | Witness, claim: Claim) -> Finding:

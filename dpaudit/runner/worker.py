@@ -200,6 +200,10 @@ def _describe_row(row: Row) -> dict[str, Any]:
             f"{row.id}: weight must be a positive number, got {weight}; correct the row."
         )
     view = getattr(row.claim, "view", None)
+    if isinstance(view, View) and row.view and row.view != str(view):
+        raise InvalidParameterError(
+            f"{row.id}: the row's view must be the claim's, {str(view)!r}, got {row.view!r}; leave it out."
+        )
     return {
         "id": row.id,
         "title": str(row.title),
