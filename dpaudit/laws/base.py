@@ -1,12 +1,14 @@
 """What a law is: the distribution of what comes out of a site, as a frozen value with exact parameters.
 
-Shapes. A law describes independent scalars (``event_ndim == 0``) or one structured outcome such as a count vector
-(``event_ndim == 1``). ``batch_shape`` is the shape of independent copies that the parameters call for (the shape of a
-vector offset, say). ``sample(rng, size)`` returns ``size + batch_shape + event_shape``; ``logp(x)`` returns one number for
-each independent copy: the shape of ``x`` without its event axes. Whoever holds the coins decides which axes to sum.
+Shapes. A law describes independent scalars (``event_ndim == 0``) or one structured outcome such as a count
+vector (``event_ndim == 1``). ``batch_shape`` is the shape of independent copies that the parameters call for
+(the shape of a vector offset, say). ``sample(rng, size)`` returns ``size + batch_shape + event_shape``;
+``logp(x)`` returns one number for each independent copy: the shape of ``x`` without its event axes. Whoever
+holds the coins decides which axes to sum.
 
-Every law offers the same number twice: ``logp`` in floats, for speed, and ``logp_ball``, an enclosure of the total
-log-density of one whole outcome, for witnesses and certificates. ``dpaudit verify`` uses only the second.
+Every law offers the same number twice: ``logp`` in floats, for speed, and ``logp_ball``, an enclosure of the
+total log-density of one whole outcome, for witnesses and certificates. ``dpaudit verify`` uses only the
+second.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class BaseMeasure(Enum):
 
 @dataclass(frozen=True)
 class Support:
-    """The smallest interval that holds all outcomes; ``None`` for an infinite end. On the integers if ``integer``."""
+    """The smallest interval that holds all outcomes; ``None`` for an infinite end. On the integers if
+    ``integer``."""
 
     lower: Fraction | None
     upper: Fraction | None
@@ -49,14 +52,16 @@ class Support:
 
 @dataclass(frozen=True)
 class LogConcavity:
-    """Whether the density is log-concave (on the integers: p(k)^2 >= p(k-1) p(k+1), no internal zeros), and why."""
+    """Whether the density is log-concave (on the integers: p(k)^2 >= p(k-1) p(k+1), no internal zeros), and
+    why."""
 
     holds: bool
     reason: str
 
 
 class Law(ABC):
-    """A probability law. Subclasses are frozen dataclasses with exact parameters, registered under ``name``."""
+    """A probability law. Subclasses are frozen dataclasses with exact parameters, registered under
+    ``name``."""
 
     name: ClassVar[str]
     base_measure: ClassVar[BaseMeasure]
@@ -77,7 +82,8 @@ class Law(ABC):
 
     @abstractmethod
     def logp_ball(self, x: Any) -> Any:
-        """An ``arb`` that contains the total log-density of the one outcome ``x``; ``-inf`` off the support."""
+        """An ``arb`` that contains the total log-density of the one outcome ``x``; ``-inf`` off the
+        support."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -99,7 +105,8 @@ class Law(ABC):
         raise NotTractableError(f"{self.name} has no survival function here; use sampling.")
 
     def ppf(self, q: Any) -> NDArray[Any]:
-        """Smallest x with P(X <= x) >= q, elementwise: the map that replays a hidden draw from its uniform."""
+        """Smallest x with P(X <= x) >= q, elementwise: the map that replays a hidden draw from its
+        uniform."""
         raise NotTractableError(f"{self.name} has no inverse cdf here; draw it visibly or sum it out.")
 
     def cdf_ball(self, x: Any) -> Any:
@@ -108,11 +115,15 @@ class Law(ABC):
 
     def sf_ball(self, x: Any) -> Any:
         """An ``arb`` that contains P(X > x), with a small relative radius in the tail."""
-        raise NotTractableError(f"{self.name} has no certified survival function here; bound it by hand or sample.")
+        raise NotTractableError(
+            f"{self.name} has no certified survival function here; bound it by hand or sample."
+        )
 
     def log_mgf_ball(self, t: Any) -> Any:
         """An ``arb`` that contains log E exp(t X); ``+inf`` where the expectation is infinite."""
-        raise NotTractableError(f"{self.name} has no moment generating function here; use another tail bound.")
+        raise NotTractableError(
+            f"{self.name} has no moment generating function here; use another tail bound."
+        )
 
     def mean(self) -> float:
         raise NotTractableError(f"{self.name} has no mean here.")
@@ -131,14 +142,18 @@ class Law(ABC):
     def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, Any]]:
         """The outcomes with their probabilities (``arb``), for exact enumeration.
 
-        A law with infinite support yields its likeliest outcomes until the mass left out is at most ``tail``; with ``tail=0`` it raises
-        ``NotTractableError``, as does a law with a density.
+        A law with infinite support yields its likeliest outcomes until the mass left out is at most ``tail``;
+        with ``tail=0`` it raises ``NotTractableError``, as does a law with a density.
         """
-        raise NotTractableError(f"{self.name} cannot be enumerated; enumerate it as a given outcome, or sample.")
+        raise NotTractableError(
+            f"{self.name} cannot be enumerated; enumerate it as a given outcome, or sample."
+        )
 
     def shift(self, offset: Any) -> Law:
         """The law of X + offset. An array gives independent copies, one for each entry."""
-        from dpaudit.laws.shifted import Shifted  # the wrapper is a Law itself: imported late to break the cycle
+        from dpaudit.laws.shifted import (
+            Shifted,  # the wrapper is a Law itself: imported late to break the cycle
+        )
 
         return Shifted.of(self, offset)
 
@@ -164,7 +179,9 @@ def law_from_json(data: dict[str, Any]) -> Law:
     """Read a law that ``to_json`` wrote. Raises ``InvalidParameterError`` for an unknown one."""
     kind = data.get("law") if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in _REGISTRY:
-        raise InvalidParameterError(f"a law must be one of {sorted(_REGISTRY)}, got {kind!r}; re-create the file.")
+        raise InvalidParameterError(
+            f"a law must be one of {sorted(_REGISTRY)}, got {kind!r}; re-create the file."
+        )
     return _REGISTRY[kind].from_json(data)
 
 
