@@ -225,7 +225,8 @@ def _obstacles(audit: PrivacyAudit, findings: Findings, evidence: Sequence[Evide
     same.
     """
     missing = [item.pattern for item in audit.classes if item.pattern not in findings.touched]
-    found = [f"no forced history touched the declared site class {pattern!r}" for pattern in missing]
+    found = [] if audit.classes else ["no site class is declared: nothing says what one record can touch"]
+    found += [f"no forced history touched the declared site class {pattern!r}" for pattern in missing]
     found += list(findings.violations.values())
     found += [f"leak: {leak}" for leak in findings.leaks.values()]
     found += findings.obstacles

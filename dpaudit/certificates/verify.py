@@ -98,8 +98,8 @@ def _require_same_words(result: dict[str, Any], claim: Claim) -> None:
             )
     if "claimed" in result and not _agrees(result["claimed"], claim.bound):
         raise BrokenReportError(
-            f"the number claimed must be that of the claim, {claim.bound}, got {result['claimed']!r}; the file "
-            "was edited."
+            f"the number claimed must be that of the claim, {claim.bound}, got {result['claimed']!r}; the "
+            "file was edited."
         )
 
 

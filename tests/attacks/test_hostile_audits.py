@@ -156,3 +156,16 @@ def test_an_audit_without_pairs_is_refused() -> None:
     )
     with pytest.raises(InvalidParameterError, match="at least one pair"):
         privacy_outcome(audit, RUN)
+
+
+def test_an_audit_that_declares_nothing_is_open() -> None:
+    """Without a declared site class a program that releases nothing is not verified by a proof about noise."""
+    audit = PrivacyAudit(
+        claim=PureDP(epsilon=1),
+        program=lambda coins, data: 0,
+        neighbours=lambda run: PAIRS,
+        classes=[],
+        proof=laplace_mechanism(sensitivity=1, scale=1),
+    )
+    outcome = privacy_outcome(audit, RUN)
+    assert any("no site class is declared" in obstacle for obstacle in outcome.obstacles)
