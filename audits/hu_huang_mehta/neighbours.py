@@ -56,7 +56,8 @@ def vector_pairs(*, n_actions: int, epochs: int) -> list[Neighbours]:
     rest = [0.0] * (n_actions - 2)
     flat = np.zeros((horizon, n_actions))
     return [
-        # The last round of epoch 1: a vector that leaks into a second epoch, or is never forgotten, shows here.
+        # The last round of epoch 1: a vector that leaks into a second epoch, or is never forgotten, shows
+        # here.
         Neighbours("last round of epoch 1, all level", flat, _replace(flat, 2, [1.0] * n_actions)),
         Neighbours("opposite directions in two actions", data, _replace(data, last, [0.0, 1.0, *rest])),
         Neighbours(

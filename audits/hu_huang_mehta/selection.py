@@ -24,6 +24,7 @@ from dpaudit.certificates.build import report_noisy_max as certified_noisy_max
 from dpaudit.claims import Adjacency, PureDP
 from dpaudit.coins import Coins
 from dpaudit.laws import Laplace, NoisyArgmax
+from dpaudit.reports.plots import Plot, delta_curve, table
 from dpaudit.suite import Outcome, Row, Run, Suite
 from mechanisms.report_noisy_max import report_noisy_max, rnm_noise
 
@@ -78,10 +79,9 @@ def _noisy_max(suite: Suite, id_: str, variant: Any, *, expect: str) -> None:
         """Exact losses of corner pairs; then the largest log-ratio on a grid of epsilon, K and n, by the
         exact law of the winner."""
         outcome = privacy_outcome(audit, run)
-        table = ratio_table(variant, sizes=run.choose(quick=range(0, 17, 4), full=range(17)))
-        return Outcome(
-            outcome.evidence, outcome.notes, outcome.obstacles, [*outcome.plots, table], outcome.samples
-        )
+        ratios = ratio_table(variant, sizes=run.choose(quick=range(0, 17, 4), full=range(17)))
+        plots = [*outcome.plots, delta_plot(noise), ratios]
+        return Outcome(outcome.evidence, outcome.notes, outcome.obstacles, plots, outcome.samples)
 
     suite.add(
         Row(
@@ -121,7 +121,34 @@ def largest_ratio(epsilon: Fraction, *, n_actions: int, rows: int, variant: Any)
     return float(np.max(gain)) / float(epsilon)
 
 
-def ratio_table(variant: Any, *, sizes: Any) -> dict[str, Any]:
+def delta_plot(noise: Laplace) -> Plot:
+    """delta(epsilon): the largest over leads of one exact hockey-stick divergence from below; from above,
+    what the certified pure bound E = 2/scale implies, (e^E - e^epsilon)/(1 + e^E) (binary randomised response
+    dominates every E-DP pair, Kairouz, Oh and Viswanath 2015)."""
+    pure = 2 / float(noise.scale)
+    grid = np.linspace(0.0, 1.1 * pure, 45)
+    leads = np.arange(-1, 13, dtype=float)
+    scores = np.stack([np.zeros_like(leads), leads], axis=-1)  # action 1 trails by the lead, then by two less
+    worlds = [NoisyArgmax(scores - shift, noise) for shift in (np.zeros(2), np.array([0.0, 2.0]))]
+    here, there = (
+        np.exp([law.logp(np.full(len(leads), j, dtype=np.int64)) for j in (0, 1)]) for law in worlds
+    )
+    factor = np.exp(grid)[:, None, None]
+    divergences = [np.maximum(p - factor * q, 0.0).sum(axis=1) for p, q in ((here, there), (there, here))]
+    lower = np.maximum(*divergences).max(axis=1)
+    upper = np.maximum(np.exp(pure) - np.exp(grid), 0.0) / (1.0 + np.exp(pure))
+    return delta_curve(
+        title="δ(ε) of one Report Noisy Max, two actions",
+        epsilon=grid.tolist(),
+        lower=lower.tolist(),
+        upper=upper.tolist(),
+        claimed_epsilon=float(EPSILON),
+        claimed_delta=0.0,
+        note="lower: exact, over leads of -1 to 12; upper: from the certified pure bound",
+    )
+
+
+def ratio_table(variant: Any, *, sizes: Any) -> Plot:
     """The grid of the claim's recipe: epsilon, K and n = 2^s against largest log-ratio / epsilon."""
     rows = [
         [epsilon, k, 2**s, largest_ratio(Fraction(epsilon), n_actions=k, rows=2**s, variant=variant)]
@@ -129,12 +156,11 @@ def ratio_table(variant: Any, *, sizes: Any) -> dict[str, Any]:
         for k in (2, 3, 5)
         for s in sizes
     ]
-    return {
-        "kind": "table",
-        "title": "Largest log-ratio of the winner's law, divided by ε",
-        "columns": ["ε", "K", "vectors n", "ratio / ε"],
-        "rows": [[e, k, n, round(ratio, 6) if math.isfinite(ratio) else None] for e, k, n, ratio in rows],
-    }
+    return table(
+        title="Largest log-ratio of the winner's law, divided by ε",
+        columns=["ε", "K", "vectors n", "ratio / ε"],
+        rows=[[e, k, n, round(ratio, 6) if math.isfinite(ratio) else None] for e, k, n, ratio in rows],
+    )
 
 
 def _monotone(suite: Suite) -> None:
