@@ -1,0 +1,160 @@
+"""Relaxed secure aggregation: two admissible functions S for Theorem 3, one benign and one as bad as allowed.
+
+Chowdhury and Zhou (ICLR 2023), Definition 9, after Cheu and Yan (2021). With Σ(y) = Σ y_i mod m, S is an
+(ε̂, q)-relaxation if some POST has SD(POST(S(y)), Σ(y)) <= q and some SIM has LLR(S(y), SIM(Σ(y))) <= ε̂, for
+every input y.
+
+* ``CarrySum`` is benign. It stands for the shuffler: user i sends the integer y_i + m W_i with W_i a Pólya
+  difference of shape 1/n and ratio e^{-ε̂/n}, and only the sum z is shown. POST reduces z modulo m: q = 0. SIM
+  runs it on (s, 0, ..., 0). Since Σ y_i = s + k m with 0 <= k <= n - 1, security is that of a shift by k of
+  Lap_Z(n/ε̂): at most ε̂ (n - 1)/n. (The bit-vector form needs truncated W_i, which is where q > 0 comes from.)
+* ``LeakySum`` is adversarial. It shows ŷ, and a coin whose bias depends on ONE user's message: p₁ if that
+  message is nearer to g (a reward of 1) than to 0, else p₀. POST forgets the coin: q = 0. SIM tosses a coin
+  of bias c. The best choice is c = 1/(1 + e^ε̂), p₁ = c e^ε̂, p₀ = c e^{-ε̂}: no ratio to c exceeds e^ε̂,
+  and p₁/p₀ = e^{2ε̂}, the whole of what the proof's chain 2ε̂ + LLR(Σ) allows. The biases are rationals,
+  rounded so that the premise holds; ``LeakyCoin.admissible`` derives it anew from the four ratios, in balls.
+
+Both draw what is visible from the conditional law given the hidden messages, so that a given transcript can
+be summed out exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.ball import ball, enclose, lower_exact, sign_of
+from dpaudit.coins.base import Coins
+from dpaudit.errors import BrokenHarnessError
+from dpaudit.exact import ExactLike, positive
+from dpaudit.laws import Bernoulli, DiscreteLaplace, Law, PointMass, Product, SumMod
+from dpaudit.views import SERVER
+from mechanisms.modular_sum import clipped
+from mechanisms.parameter_sheet import Sheet
+
+__all__ = ["CarrySum", "LeakyCoin", "LeakySum", "nearer_to_full"]
+
+#: Denominator of the rational biases.
+_UNIT = 2**64
+
+
+@dataclass(frozen=True, init=False)
+class CarrySum:
+    """The benign relaxation with security parameter ``secagg_epsilon`` = ε̂. An ``Aggregator``.
+
+    The server sees z as the pair (z mod m, floor(z / m)): sites ``aggregate`` and ``carry``.
+    """
+
+    secagg_epsilon: Fraction
+
+    def __init__(self, *, secagg_epsilon: ExactLike) -> None:
+        object.__setattr__(self, "secagg_epsilon", positive(secagg_epsilon, name="secagg_epsilon"))
+
+    def __call__(self, coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+        modulus = sheet.modulus
+        messages = [coins.draw(clipped(law, modulus=modulus), site="message") for law in laws[:-1]]
+        residue = coins.aggregate(
+            [laws[-1], *(PointMass(message) for message in messages)],
+            SumMod(modulus),
+            site="aggregate",
+            to=SERVER,
+        )
+        messages.append((residue - sum(messages)) % modulus)
+        carry = (sum(messages) - residue) // modulus
+        coins.release(carry, self.carry_noise(len(laws)), site="carry", to=SERVER)
+        return residue
+
+    def carry_noise(self, users: int) -> DiscreteLaplace:
+        """The law of Σ W_i: Lap_Z(n/ε̂)."""
+        return DiscreteLaplace(scale=users / self.secagg_epsilon)
+
+    def security(self, users: int) -> Fraction:
+        """sup over y of LLR(S(y), SIM(Σ(y))): the largest carry, n - 1, over the noise scale."""
+        return (users - 1) * self.secagg_epsilon / users
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeakyCoin:
+    """P(coin = 1) of S for the two kinds of message, and of the simulator."""
+
+    high: Fraction
+    low: Fraction
+    simulated: Fraction
+
+    @classmethod
+    def worst(cls, secagg_epsilon: ExactLike) -> LeakyCoin:
+        """The most telling coin that Definition 9 admits, to within 2^-64: likelihood ratio e^{2ε̂}."""
+        budget = positive(secagg_epsilon, name="secagg_epsilon")
+        # The simulator's bias a little below 1/(1 + e^ε̂), then the two others a little inside its reach.
+        simulated = _down(enclose(lambda: 1 / (1 + ball(budget).exp()), bits=160))
+        high = _down(enclose(lambda: ball(simulated) * ball(budget).exp(), bits=160))
+        low = -_down(enclose(lambda: -ball(simulated) * ball(-budget).exp(), bits=160))
+        coin = cls(high=high, low=low, simulated=simulated)
+        if not coin.admissible(budget):
+            raise BrokenHarnessError(
+                f"the leaky coin must satisfy its premise at {budget}, got {coin}; its rounding is wrong."
+            )
+        return coin
+
+    @property
+    def ratios(self) -> tuple[Fraction, ...]:
+        """Probabilities under S over those under SIM: both kinds of message, coin 1 and coin 0."""
+        s, biases = self.simulated, (self.high, self.low)
+        return tuple(ratio for bias in biases for ratio in (bias / s, (1 - bias) / (1 - s)))
+
+    def admissible(self, secagg_epsilon: ExactLike) -> bool:
+        """Whether |log ratio| <= ``secagg_epsilon`` for all four, signs decided in balls (Definition 9)."""
+        budget = positive(secagg_epsilon, name="secagg_epsilon")
+        return all(_distance_to(ratio, budget) <= 0 for ratio in self.ratios)
+
+    @property
+    def log_ratio(self) -> Fraction:
+        """A lower bound of log(high / low), what the coin alone tells of the message."""
+        return lower_exact(enclose(lambda: ball(self.high / self.low).log()))
+
+
+@dataclass(frozen=True, init=False)
+class LeakySum:
+    """The adversarial relaxation: ŷ to the server (site ``aggregate``), and the coin about user ``user``
+    (site ``coin``). An ``Aggregator``.
+    """
+
+    secagg_epsilon: Fraction
+    user: int
+    coin: LeakyCoin
+
+    def __init__(self, *, secagg_epsilon: ExactLike, user: int = 0, coin: LeakyCoin | None = None) -> None:
+        object.__setattr__(self, "secagg_epsilon", positive(secagg_epsilon, name="secagg_epsilon"))
+        object.__setattr__(self, "user", user)
+        object.__setattr__(self, "coin", LeakyCoin.worst(secagg_epsilon) if coin is None else coin)
+
+    def __call__(self, coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+        message = coins.draw(clipped(laws[self.user], modulus=sheet.modulus), site="message")
+        others = [law for i, law in enumerate(laws) if i != self.user]
+        aggregate = coins.aggregate(
+            [*others, PointMass(message)], SumMod(sheet.modulus), site="aggregate", to=SERVER
+        )
+        full = nearer_to_full(message, sheet)
+        tosses = [Bernoulli(p=self.coin.high if yes else self.coin.low) for yes in np.ravel(full)]
+        law = tosses[0] if coins.replicates is None else Product(tosses)
+        coins.observe(law, site="coin", to=SERVER)
+        return aggregate
+
+
+def nearer_to_full(message: Any, sheet: Sheet) -> Any:
+    """Whether a message is nearer to g than to 0 on the circle Z_m. Elementwise."""
+    return (2 * message > sheet.precision) & (2 * message < sheet.precision + sheet.modulus)
+
+
+def _distance_to(ratio: Fraction, budget: Fraction) -> int:
+    """The sign of |log ratio| - budget."""
+    return sign_of(lambda: abs(ball(ratio).log()) - ball(budget))
+
+
+def _down(value: Any) -> Fraction:
+    """The largest multiple of 2^-64 not above the ball."""
+    return Fraction((lower_exact(value) * _UNIT).__floor__(), _UNIT)
