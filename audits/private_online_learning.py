@@ -6,6 +6,8 @@ audit refutes. The rows live in ``audits/hu_huang_mehta``, one group of claims a
 """
 
 from audits.hu_huang_mehta import (
+    anytime,
+    experiments,
     hybrid_noise,
     hybrid_steps,
     lemma_13,
@@ -15,6 +17,10 @@ from audits.hu_huang_mehta import (
     lower_bound_steps,
     privacy,
     proof_steps,
+    regret_bandit,
+    regret_full_information,
+    regret_hybrid,
+    regret_optimality,
     selection,
     structure,
     theorem_7,
@@ -43,3 +49,9 @@ lower_bound.add_rows(suite)
 lower_bound_steps.add_rows(suite)
 lower_bound_selectors.add_rows(suite)
 lower_bound_learners.add_rows(suite)
+regret_bandit.add_rows(suite)
+regret_hybrid.add_rows(suite)
+regret_optimality.add_rows(suite)
+anytime.add_rows(suite)
+regret_full_information.add_rows(suite)
+experiments.add_rows(suite)
