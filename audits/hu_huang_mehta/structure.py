@@ -45,8 +45,8 @@ def _definition(suite: Suite) -> None:
         kind="structure",
         claim=SameDistribution(
             text=(
-                "on random data sets of 127 rounds and 3 arms, what PUBLIC sees of each program, as one arm a "
-                "round, equals its decision sequence, and nothing else is public"
+                "on random data sets of 127 rounds and 3 arms, what PUBLIC sees of each program, as one arm "
+                "a round, equals its decision sequence, and nothing else is public"
             ),
             quantity_name="rounds in which the two differ, and public sites that are no decision",
             claimed=0,

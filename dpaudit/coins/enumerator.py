@@ -20,7 +20,7 @@ from typing import Any
 
 from dpaudit.ball import arb
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
-from dpaudit.coins.transcript import Recording, run_program, same_value
+from dpaudit.coins.transcript import Recording, frozen_copy, run_program, same_value
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import encode_value
 from dpaudit.laws.base import Law
@@ -108,7 +108,7 @@ class _Enumerated(Coins):
                 [self._random(law, f"{site}/{i}", visible=False) for i, law in enumerate(laws)]
             )
             if visible:
-                self.seen.append(value)
+                self.seen.append(frozen_copy(value))
             return value
         return self._random(image, site, visible)
 
@@ -120,7 +120,7 @@ class _Enumerated(Coins):
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
         if self.view.sees(audience(to)):
-            self._see(value)
+            self._see(frozen_copy(value))
         return value
 
     def _random(self, law: Law, site: str, visible: bool) -> Any:
@@ -133,7 +133,7 @@ class _Enumerated(Coins):
         self.sites.append(PathSite(site, law, value, visible))
         if visible:
             self.seen.append(value)
-        return value
+        return frozen_copy(value)
 
     def _branch(self, outcomes: Any) -> tuple[Any, Any]:
         """Choose one of the outcomes of a site: the recorded choice while there is one, the first outcome
@@ -184,7 +184,7 @@ class _EnumeratedSession(ChannelSession):
         self._joint = arb(1)
 
     def ask(self, query: Any) -> Any:
-        self._queries.append(query)
+        self._queries.append(frozen_copy(query))
         before = self._joint
         if self._visible and self._coins.given is not None:
             value = self._coins._next_given(self._site)

@@ -27,7 +27,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
-from dpaudit.coins.transcript import Kind, Recording, SiteRecord, outcome_shape, run_program, same_value
+from dpaudit.coins.transcript import (
+    Kind,
+    Recording,
+    SiteRecord,
+    frozen_copy,
+    outcome_shape,
+    run_program,
+    same_value,
+)
 from dpaudit.errors import InvalidParameterError, MechanismError, NotTractableError
 from dpaudit.laws.base import BaseMeasure, Law
 from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View, audience
@@ -196,7 +204,7 @@ class Replayer(Coins):
                     f"site {site!r}: the law of the aggregate moved and is not tractable ({error})"
                 )
             self._advance(index, entry, site)
-            return entry.value
+            return frozen_copy(entry.value)
 
     def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
         self._go_on()
@@ -213,7 +221,7 @@ class Replayer(Coins):
         if entry is None:
             raise self._diverge(Leak("hidden", self.reached, site, "no draw", "a hidden draw", refutes=False))
         if entry.law == law:
-            return entry.value
+            return frozen_copy(entry.value)
         # One uniform shows one case of many: what the other outcomes would show is not seen in this replay.
         self.obstacles.append(f"site {site!r}: the law of a hidden draw moved; sum it out (coins.sum_out)")
         if law.batch_shape != np.shape(entry.uniform) and law.batch_shape:
@@ -251,7 +259,7 @@ class Replayer(Coins):
             self._compare_shapes(index, entry, law, site)
             self._append(index, entry, law, self._loss(entry, recorded, law), moved=True)
         self._advance(index, entry, site)
-        return entry.value
+        return frozen_copy(entry.value)
 
     def _append(
         self, index: int, entry: SiteRecord, law: Law, loss: NDArray[np.float64], *, moved: bool
@@ -338,9 +346,9 @@ class _ReplayedSession(ChannelSession):
         if entry.session != self._index:
             names = (f"channel {entry.session}", f"channel {self._index}")
             raise self._coins._diverge(Leak("kind", index, self._site, *names, refutes=False))
-        self._coins.queries[self._index].append(query)
+        self._coins.queries[self._index].append(frozen_copy(query))
         self._coins._advance(index, entry, self._site)
-        return entry.value
+        return frozen_copy(entry.value)
 
 
 def replay(program: Program, data: Any, recording: Recording) -> Replay:

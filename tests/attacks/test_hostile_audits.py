@@ -159,7 +159,7 @@ def test_an_audit_without_pairs_is_refused() -> None:
 
 
 def test_an_audit_that_declares_nothing_is_open() -> None:
-    """Without a declared site class a program that releases nothing is not verified by a proof about noise."""
+    """Without a declared site class a program that releases nothing is not verified by any proof."""
     audit = PrivacyAudit(
         claim=PureDP(epsilon=1),
         program=lambda coins, data: 0,

@@ -11,7 +11,7 @@ import pytest
 from dpaudit.ball import arb
 from dpaudit.coins import Coins, enumerate_view, force, hockey_stick, record, replay, same_value, sum_out
 from dpaudit.errors import InvalidParameterError
-from dpaudit.laws import Bernoulli, DiscreteLaplace, Exponential, Laplace
+from dpaudit.laws import Bernoulli, Counts, DiscreteLaplace, Exponential, Laplace
 from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View
 
 LEFT, RIGHT = np.array([0.0, 1.0]), np.array([1.0, 1.0])
@@ -158,3 +158,35 @@ def test_a_far_forced_outcome_lies_in_a_box() -> None:
     }
     assert len(values) == 8
     assert all(abs(value - far) <= far * 2.0**-29 for value in values)
+
+
+def test_a_program_may_change_an_outcome_that_it_was_given() -> None:
+    """Arithmetic in place on an outcome changes neither the recording nor the next replay of it."""
+
+    def program(coins: Coins, data: Any) -> Any:
+        noisy = coins.release(data.copy(), Laplace(scale=1), site="sums")
+        noisy += 1000.0
+        return noisy
+
+    recording = record(program, LEFT, rng=np.random.default_rng(0))
+    before = recording.sites[0].value.copy()
+    for _ in range(2):
+        assert replay(program, RIGHT, recording).leaks == ()
+    assert np.array_equal(recording.sites[0].value, before)
+
+
+def test_enumeration_survives_changes_in_place() -> None:
+    """A path's outcomes stay what they were when the program changes what it was given or has shown."""
+
+    def program(coins: Coins, data: Any) -> int:
+        counts = coins.aggregate([Bernoulli(p="1/2")] * 2, Counts(2), site="counts", to=PUBLIC)
+        shown = coins.reveal(counts.copy(), site="shown")
+        counts += 1
+        shown += 1
+        return 0
+
+    law = enumerate_view(program, LEFT, view=EVERYTHING)
+    assert len(law.transcripts) == 3
+    for counts, shown, _ in law.transcripts.values():
+        assert np.array_equal(counts, shown)
+        assert counts.sum() == 2
