@@ -41,6 +41,7 @@ __all__ = [
     "report_noisy_max",
     "shuffled",
     "shuffled_response",
+    "shuffled_table",
     "tree_mechanism",
     "vector_noise",
 ]
@@ -234,6 +235,17 @@ def polya_noise(*, sensitivity: Sensitivity, scale: ExactLike, share: ExactLike)
 def shuffled(local: Proof, *, users: int, analysis: str = "clones-2021") -> Proof:
     """At least ``users`` outputs of local randomisers ``local``, shuffled: the clone bound of 2021."""
     return accepted("shuffle", {"users": str(users), "analysis": analysis}, [local])
+
+
+def shuffled_table(rows: Sequence[Sequence[ExactLike]], *, users: int, grid: LossGrid | None = None) -> Proof:
+    """At least ``users`` outputs of the randomiser with the table ``rows``, shuffled: its privacy blanket.
+
+    ``grid.step`` is the step of the blanket's values (0.01 if not given), which are of the order of
+    e^epsilon.
+    """
+    table = [[_text(entry, "probability") for entry in row] for row in rows]
+    parameters = {"rows": table, "users": str(users)}
+    return accepted("shuffled-table", _with_grid(parameters, grid or LossGrid(step="1/100")))
 
 
 def shuffled_response(*, users: int, local: ExactLike) -> Proof:

@@ -28,6 +28,7 @@ dominated by (P_t, Q_t), the transcript is dominated by the product of the (P_t,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -35,7 +36,7 @@ from typing import Any
 
 from flint import arb, fmpz, fmpz_poly
 
-from dpaudit.ball import ball, precision
+from dpaudit.ball import ball, precision, upper_exact
 from dpaudit.errors import InvalidParameterError
 
 __all__ = ["Grid", "LossLaw", "compose", "from_atoms", "from_cells", "from_losses", "maximum", "power"]
@@ -78,10 +79,7 @@ class Grid:
 
     def below(self, loss: Any) -> int:
         """The largest index i with i * step <= ``loss`` (a ball of radius 0)."""
-        i = int((loss / ball(self.step)).floor().mid().unique_fmpz())
-        while ball(self.step) * i > loss:
-            i -= 1
-        return i
+        return math.floor(upper_exact(loss) / self.step)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +106,7 @@ class LossLaw:
         """
         with precision(self.grid.precision):
             step, e = ball(self.grid.step), ball(epsilon)
-            start = max(0, (epsilon / self.grid.step).__floor__() + 1 - self.low)
+            start = max(0, math.floor(epsilon / self.grid.step) + 1 - self.low)
             coefficients = self.poly.coeffs()[start:]
             # sum m (1 - exp(e - l)) with l = l0 + j step: Horner in exp(-step), all terms positive
             decay, total, weighted = (-step).exp(), fmpz(0), arb(0)
@@ -165,7 +163,7 @@ def from_losses(grid: Grid, parts: Iterable[tuple[Any, Fraction]]) -> LossLaw:
     masses: dict[int, int] = {}
     with precision(grid.precision):
         for p, loss in parts:
-            i = (loss / grid.step).__floor__()
+            i = math.floor(loss / grid.step)
             if not grid.upper or loss == i * grid.step:
                 _add(masses, i, grid.units(p))
             else:

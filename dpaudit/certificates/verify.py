@@ -22,7 +22,18 @@ from types import ModuleType
 from typing import Any
 
 from dpaudit import ball, exact
-from dpaudit.certificates import certpld, divergence, kernel, lattice, renyi, rules, shuffle, terms
+from dpaudit.certificates import (
+    blanket,
+    certpld,
+    divergence,
+    kernel,
+    lattice,
+    renyi,
+    rules,
+    shuffle,
+    terms,
+    two_candidates,
+)
 from dpaudit.certificates.bounded import BoundedChecker
 from dpaudit.certificates.findings import Finding, id_of
 from dpaudit.certificates.terms import shown
@@ -184,7 +195,7 @@ def _duplicates(results: list[Any]) -> list[Finding]:
 
 def trusted_lines() -> dict[str, int]:
     """Lines of code (no blanks, comments or docstrings) that a certificate's truth rests on, by group."""
-    divergences = (certpld, divergence, lattice, renyi, shuffle)
+    divergences = (blanket, certpld, divergence, lattice, renyi, shuffle, two_candidates)
     groups = {
         "kernel": [_file(module) for module in (kernel, terms)],
         "rules": sorted(_file(rules).parent.glob("*.py")),

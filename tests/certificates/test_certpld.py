@@ -145,6 +145,15 @@ def test_upper_and_lower_laws_bracket_enumeration(copies: int, epsilon: float) -
     assert up - low < 3 * copies * 1e-3
 
 
+def test_losses_on_grid_points_find_their_cell() -> None:
+    """A loss exactly on a grid point whose quotient by the step is no exact ball (step 1/100) is sorted
+    into that cell.
+    """
+    for i in (-125, -1, 0, 3, 1000):
+        assert FINE.below(ball(Fraction(i, 8))) == i * 125
+        assert Grid(step=Fraction(1, 100)).below(ball(Fraction(i, 4))) == 25 * i
+
+
 def test_infinite_loss_is_kept() -> None:
     """Mass where Q vanishes goes to infinity and composes as 1 - (1 - a)^2."""
     law = from_atoms(FINE, [(ball(Fraction(3, 4)), ball(1)), (ball(Fraction(1, 4)), ball(0))])

@@ -27,7 +27,7 @@ from dpaudit.certificates.certpld import Grid, LossLaw, from_atoms, maximum
 from dpaudit.certificates.divergence import positive_part
 from dpaudit.certificates.terms import Guarantee, Parameters, Setting, rule
 
-__all__: list[str] = []
+__all__ = ["largest_log_ratio", "read_table"]
 
 MAX_INPUTS = 40
 MAX_OUTPUTS = 200
@@ -37,17 +37,22 @@ Row = Sequence[Fraction]
 
 @rule("finite")
 def _finite(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
-    rows = parameters.rows("rows", most=MAX_INPUTS, width=MAX_OUTPUTS)
-    if len(rows) < 2 or len({len(row) for row in rows}) != 1:
-        raise parameters.fail("rows must be at least two lists of equal length; list every input.")
-    if any(min(row) < 0 or sum(row) != 1 for row in rows):
-        raise parameters.fail("every row must be probabilities that sum to 1 exactly; correct the table.")
-    worst = _largest_ratio(rows)
+    rows = read_table(parameters)
     return Guarantee(
-        pure=None if worst is None else upper_short(enclose(lambda: ball(worst).log())),
+        pure=largest_log_ratio(rows),
         profile=lambda epsilon: enclose(lambda: _delta(rows, epsilon)),
         pair=lambda grid: _pair(rows, grid),
     )
+
+
+def read_table(parameters: Parameters) -> list[list[Fraction]]:
+    """The table ``rows`` of a node: probabilities that sum to 1 exactly, for at least two inputs."""
+    rows = parameters.rows("rows", most=MAX_INPUTS, width=MAX_OUTPUTS)
+    if len(rows) < 2 or len({len(row) for row in rows}) != 1:
+        raise parameters.fail("rows must be at least two lists of equal length; list every input.")
+    if any(not row or min(row) < 0 or sum(row) != 1 for row in rows):
+        raise parameters.fail("every row must be probabilities that sum to 1 exactly; correct the table.")
+    return rows
 
 
 @rule("randomised-response")
@@ -58,15 +63,15 @@ def _randomised_response(
     return Guarantee(pure=parameters.positive("epsilon"))
 
 
-def _largest_ratio(rows: Sequence[Row]) -> Fraction | None:
-    """The largest ratio in a column; ``None`` for infinity."""
+def largest_log_ratio(rows: Sequence[Row]) -> Fraction | None:
+    """The largest log-ratio in a column, rounded up; ``None`` for infinity."""
     worst = Fraction(1)
     for column in zip(*rows, strict=True):
         if max(column) > 0 and min(column) == 0:
             return None
         if max(column) > 0:
             worst = max(worst, max(column) / min(column))
-    return worst
+    return upper_short(enclose(lambda: ball(worst).log()))
 
 
 def _delta(rows: Sequence[Row], epsilon: Fraction) -> Any:

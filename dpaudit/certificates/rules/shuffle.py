@@ -1,4 +1,4 @@
-"""Rules ``shuffle`` and ``shuffled-response``: what a shuffler adds to local privacy.
+"""Rules ``shuffle``, ``shuffled-response`` and ``shuffled-table``: what a shuffler adds to local privacy.
 
 Statement (``shuffle``). The premise holds for each user's local randomiser with pure bound e0; at least n
 users (``users``) send one output each, and the adversary sees the shuffled outputs. Then delta(e) is at most
@@ -7,8 +7,13 @@ the clone bound of Feldman, McMillan, Talwar 2021. The pure bound stays e0.
 Statement (``shuffled-response``). If the randomiser is randomised response of one bit, true with probability
 e^e0 / (1 + e^e0), delta(e) is the exact value at n users, the maximum over what the others hold.
 
-Proof. See ``dpaudit.certificates.shuffle``. The pure bound is post-processing. Surplus users beyond n: reveal
-their outputs apart from the n others; the shuffled outputs of all are a post-processing of that. ∎
+Statement (``shuffled-table``). If every user applies the randomiser with the table ``rows`` (inputs by
+outputs, exact rationals), delta(e) is at most its blanket bound at n users. ``grid`` sets the step of its
+computation.
+
+Proof. See ``dpaudit.certificates.shuffle`` and ``dpaudit.certificates.blanket``. The pure bound is
+post-processing. Surplus users beyond n: reveal their outputs apart from the n others; the shuffled outputs of
+all are a post-processing of that. ∎
 
 Both are about replacing one user's value, in a view that sees the shuffled outputs and no single message.
 ``analysis: stronger-clones-2023`` is refused: as stated for every randomiser it carries an erratum.
@@ -19,6 +24,9 @@ response.
 
 from __future__ import annotations
 
+from dpaudit.certificates.blanket import blanket_delta
+from dpaudit.certificates.rules.finite import largest_log_ratio, read_table
+from dpaudit.certificates.rules.pairs import read_grid
 from dpaudit.certificates.shuffle import MAX_EXACT_USERS, MAX_USERS, clones_delta, exact_response_delta
 from dpaudit.certificates.terms import Guarantee, Parameters, Setting, rule
 from dpaudit.claims import Adjacency
@@ -53,6 +61,19 @@ def _shuffled_response(
     users, local = parameters.integer("users", low=1, high=MAX_EXACT_USERS), parameters.positive("local")
     return Guarantee(
         pure=local, profile=lambda epsilon: exact_response_delta(users=users, local=local, epsilon=epsilon)
+    )
+
+
+@rule("shuffled-table")
+def _shuffled_table(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
+    _check_setting(parameters, setting)
+    users, rows = parameters.integer("users", low=1, high=MAX_USERS), read_table(parameters)
+    grid = read_grid(parameters)
+    if grid is None:
+        raise parameters.fail("a grid must be given for the blanket's values; add one.")
+    return Guarantee(
+        pure=largest_log_ratio(rows),
+        profile=lambda epsilon: blanket_delta(rows, users=users, epsilon=epsilon, grid=grid),
     )
 
 
