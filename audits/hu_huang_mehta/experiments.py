@@ -145,7 +145,7 @@ def _competitive(suite: Suite) -> None:
         The figures show both algorithms over time, and their final regret against epsilon.
         """
         cells = [cell for cell in CELLS if cell[1] in ("0.5", "1")]
-        runs = run.choose(quick=400, full=2000)
+        runs = run.choose(quick=300, full=2000)
         lazy = experiment(run, "lazy_ucb", cells, horizon=HORIZON, runs=runs)
         elimination = experiment(run, "dp_se", cells, horizon=HORIZON, runs=runs)
         pairs = [("lazy_ucb", c, lazy[c], "dp_se", c, elimination[c]) for c in cells]
@@ -286,7 +286,7 @@ def _decreasing(suite: Suite) -> None:
     def hybrid(run: Run) -> Outcome:
         """Simulate all 21 cells round by round and bet on the paired differences of neighbouring epsilons."""
         horizon = run.choose(quick=2**10, full=2**15, paper=HORIZON)
-        runs = run.choose(quick=240, full=240, paper=100)
+        runs = run.choose(quick=300, full=300, paper=100)
         found = experiment(run, "hybrid_ucb/printed", CELLS, horizon=horizon, runs=runs)
         estimate, notes = _at_most(run, _neighbouring("hybrid_ucb/printed", found), NO_RISE)
         return Outcome([estimate], notes)
@@ -318,7 +318,7 @@ def _flat(suite: Suite) -> None:
         settings 2 and 3, where small epsilons cost more.
         """
         cells = [(1, epsilon) for epsilon in EPSILONS]
-        found = experiment(run, "dp_se", cells, horizon=HORIZON, runs=run.choose(quick=450, full=3000))
+        found = experiment(run, "dp_se", cells, horizon=HORIZON, runs=run.choose(quick=600, full=3000))
         pairs = [
             ("dp_se", left, found[left], "dp_se", right, found[right])
             for left in cells
@@ -384,22 +384,24 @@ def time_figure(found: dict[str, Table], cell: Cell) -> plots.Plot:
 
 def final_figure(found: dict[str, Table], setting: int) -> plots.Plot:
     """Final regret against epsilon in one setting; bands of one standard error."""
+    horizons = {name: int(table[setting, EPSILONS[0]].checkpoints[-1]) for name, table in found.items()}
+    longest = max(horizons.values())
     series = []
     for name, table in found.items():
         results = [table[setting, epsilon] for epsilon in EPSILONS]
+        shorter = f", T = {horizons[name]}" if horizons[name] < longest else ""
         error = [0.0 if len(r.final) < 2 else r.standard_error for r in results]
         series.append(
             plots.series(
-                name=ALGORITHMS[name],
+                name=ALGORITHMS[name] + shorter,
                 x=[as_float(epsilon) for epsilon in EPSILONS],
                 y=[r.mean for r in results],
                 low=[r.mean - e for r, e in zip(results, error, strict=True)],
                 high=[r.mean + e for r, e in zip(results, error, strict=True)],
             )
         )
-    horizon = int(next(iter(found.values()))[setting, EPSILONS[0]].checkpoints[-1])
     return plots.curves(
-        title=f"Setting {setting}: final regret at T = {horizon}",
+        title=f"Setting {setting}: final regret at T = {longest}",
         series=series,
         x_title="ε",
         y_title="regret",
