@@ -23,12 +23,9 @@ import os, random, sys, time
 from fractions import Fraction
 from pathlib import Path
 import numpy as np
-from dpaudit.certificates import build
-from dpaudit.certificates.witnesses import WitnessSite, leak_body, transcript_body
 from dataclasses import replace
 from dpaudit.claims import Adjacency, ApproxDP, ErrorRate, PureDP
 from dpaudit.evidence import Certificate, Estimate, Witness
-from dpaudit.laws import Laplace
 from dpaudit.suite import Outcome, Row, Suite
 from dpaudit.views import PUBLIC, View
 
@@ -44,6 +41,8 @@ def exactly(lower, upper, *, confidence=1.0, **more):
 
 def witness(bound):
     """A loss of 2, stated as ``bound``; a leak for ``None``."""
+    from dpaudit.certificates.witnesses import WitnessSite, leak_body, transcript_body
+    from dpaudit.laws import Laplace
     view, to = View.of(PUBLIC), frozenset([PUBLIC])
     moved = [Laplace(scale=1).shift(offset) for offset in (2.0, 0.0)]
     site = WitnessSite(site="sum", to=to, law=moved[0], law_neighbour=moved[1], value=3.0)
@@ -56,9 +55,11 @@ def witness(bound):
 
 def certificate(bound, *declared):
     """Laplace noise that costs ``bound``, by itself or in a program that declares what it touches."""
+    from dpaudit.certificates import build
     noise = build.laplace_mechanism(sensitivity=bound, scale=1)
     if declared:
-        noise = build.accounted([build.SiteClass(site="sum", touches=1, mechanism=noise)], declared=declared[0])
+        touched = build.SiteClass(site="sum", touches=1, mechanism=noise)
+        noise = build.accounted([touched], declared=declared[0])
     return noise.certify(PureDP(epsilon=1))
 
 

@@ -111,7 +111,7 @@ def light(run):
 
 CRASHED = {
     "raises": "ValueError: bad [bold]input (suite.py:",
-    "hangs": "must finish within 1.5 s",
+    "hangs": "must finish within 6 s",
     "dies": "exit code 7; its last output: last words",
     "segfaults": "SIGSEGV",
     "leaves": "SystemExit: 0",
@@ -129,6 +129,10 @@ CRASHED = {
 }
 
 
+#: Seconds that a row may take: the hanging one takes them all, the others must not, on a busy machine either.
+LIMIT = 6
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_suite(
@@ -138,7 +142,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(folder: Path) -> dict[str, Any]:
-    result, report = run(folder / "suite.py", "--timeout", 1.5, "--jobs", 2)
+    result, report = run(folder / "suite.py", "--timeout", LIMIT, "--jobs", 2)
     assert result.exit_code == 3
     assert "[bold]input" in result.stdout
     return report
@@ -151,7 +155,7 @@ def test_every_misbehaviour_is_a_crash_with_its_reason(report: dict[str, Any]) -
     for name, reason in CRASHED.items():
         assert reason in rows[name]["reasons"][0], name
         assert not rows[name]["as_expected"]
-    assert 1.5 <= rows["hangs"]["seconds"] < 10
+    assert LIMIT <= rows["hangs"]["seconds"] < 3 * LIMIT
 
 
 def test_the_other_rows_still_run(report: dict[str, Any]) -> None:
@@ -228,7 +232,7 @@ def test_the_report_fits_the_published_schema(report: dict[str, Any]) -> None:
 
 def test_the_number_of_workers_changes_nothing_but_times(folder: Path, report: dict[str, Any]) -> None:
     """One worker or two, the same report to the last digit, apart from times, in the suite's order."""
-    _, alone = run(folder / "suite.py", "--timeout", 1.5, "--jobs", 1)
+    _, alone = run(folder / "suite.py", "--timeout", LIMIT, "--jobs", 1)
 
     def timeless(document: dict[str, Any]) -> dict[str, Any]:
         rows = [{k: v for k, v in row.items() if k != "seconds"} for row in document["results"]]
