@@ -249,8 +249,14 @@ def _too_tight(audit: PrivacyAudit, evidence: Sequence[Evidence]) -> list[str]:
     ]
 
 
-def _notes(audit: PrivacyAudit, findings: Findings) -> list[str]:
+def _notes(audit: PrivacyAudit, findings: Findings, evidence: Sequence[Evidence]) -> list[str]:
     found = [findings.searched] if findings.searched else []
+    if any(isinstance(item, Certificate) and item.strength == "proved" for item in evidence):
+        # A certificate is about the mechanism in its rule tree; what ties the program to it is the replays.
+        found.append(
+            "proved: the mechanism that the certificate names, for all inputs; that the program is this "
+            "mechanism, with the stated sensitivity, is tested by the replays"
+        )
     return [
         *found,
         f"{findings.replays} replays; one record cost at most {float(findings.attained):.6g} in all "
@@ -268,7 +274,7 @@ def privacy_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
     if audit.more is not None:
         evidence.extend(audit.more(run))
     plots = [_loss_plot(audit, findings)] if findings.losses else []
-    return Outcome(evidence, _notes(audit, findings), obstacles, plots, findings.replays)
+    return Outcome(evidence, _notes(audit, findings, evidence), obstacles, plots, findings.replays)
 
 
 def accounting_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
@@ -279,7 +285,7 @@ def accounting_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
     obstacles = _obstacles(audit, findings, evidence)
     if EVERYTHING in findings.best:
         evidence.append(findings.best[EVERYTHING][1])
-    return Outcome(evidence, _notes(audit, findings), obstacles, (), findings.replays)
+    return Outcome(evidence, _notes(audit, findings, evidence), obstacles, (), findings.replays)
 
 
 def _loss_plot(audit: PrivacyAudit, findings: Findings) -> dict[str, Any]:
