@@ -21,7 +21,15 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import InvalidParameterError
 
-__all__ = ["Batch", "BernoulliArms", "BernoulliVectors", "Environment", "PotentialOutcomes", "RewardVectors"]
+__all__ = [
+    "Batch",
+    "BernoulliArms",
+    "BernoulliVectors",
+    "Clock",
+    "Environment",
+    "PotentialOutcomes",
+    "RewardVectors",
+]
 
 Floats = NDArray[np.float64]
 
@@ -52,8 +60,9 @@ class Environment(Protocol):
     def pull(self, arm: Any, count: int) -> Batch: ...
 
 
-class _Clock:
-    """Counts rounds, and refuses pulls that the horizon does not hold."""
+class Clock:
+    """Base of environments: counts rounds, and refuses arms that are not there and pulls that the horizon does
+    not hold."""
 
     def __init__(self, n_arms: int, horizon: int) -> None:
         if n_arms < 1:
@@ -126,7 +135,7 @@ class _DrawnBatch:
         return self._values
 
 
-class BernoulliArms(_Clock):
+class BernoulliArms(Clock):
     """Independent Bernoulli arms under bandit feedback. ``rng`` is the environment's own."""
 
     def __init__(self, means: Sequence[float], rng: np.random.Generator, *, horizon: int) -> None:
@@ -154,7 +163,7 @@ class _GivenBatch:
         return self._rows
 
 
-class PotentialOutcomes(_Clock):
+class PotentialOutcomes(Clock):
     """Given rewards (T, K) in [0, 1] under bandit feedback: round t of arm j pays ``rewards[t, j]``.
 
     Sums are exact if the rewards are dyadic with few bits, which audit data are.
@@ -170,7 +179,7 @@ class PotentialOutcomes(_Clock):
         return _GivenBatch(rounds, self._rewards[rounds.start : rounds.stop, arm])
 
 
-class RewardVectors(_Clock):
+class RewardVectors(Clock):
     """Given reward vectors (T, K) in [0, 1]: whatever is played, the whole vector is seen."""
 
     def __init__(self, rewards: NDArray[Any]) -> None:
@@ -214,7 +223,7 @@ class _DrawnVectors:
         return self._values
 
 
-class BernoulliVectors(_Clock):
+class BernoulliVectors(Clock):
     """Independent Bernoulli coordinates, all seen; ``replicates=R`` adds a leading axis to every sum."""
 
     def __init__(
