@@ -24,15 +24,8 @@ from pathlib import Path
 from markupsafe import Markup
 
 from algorithms.experiments import EPSILONS, HORIZON, RUNS
-from audits.hu_huang_mehta.experiments import (
-    ALGORITHMS,
-    CELLS,
-    Cell,
-    Table,
-    experiment,
-    final_figure,
-    time_figure,
-)
+from audits.hu_huang_mehta.experiment_figures import ALGORITHMS, CELLS, Cell, Table, final_figure, time_figure
+from audits.hu_huang_mehta.experiments import experiment
 from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.chart import draw_plot
 from dpaudit.reports.plots import Plot
@@ -164,7 +157,7 @@ def _picture(plot: Plot) -> str:
     ]
     height = 350 + 20 * len(plot["series"])
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 -30 480 {height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="-16 -30 500 {height}" '
         f'width="720" height="{1.5 * height:g}">'
         f"{element('style', _style())}{inner}{join([*titles, *lines])}</svg>\n"
     )

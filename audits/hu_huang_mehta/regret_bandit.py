@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from algorithms.lazy_replicates import lazy_runs
-from algorithms.regret import RegretRuns, simulate
+from algorithms.regret import RegretRuns
 from audits.hu_huang_mehta.cut_regret import cut_of, mean_interval
 from audits.hu_huang_mehta.grids import (
     as_float,
@@ -26,6 +26,7 @@ from audits.hu_huang_mehta.grids import (
     on_grid,
     worst_gap_regret,
 )
+from audits.hu_huang_mehta.rate_figure import against_rate
 from dpaudit.claims import RegretBound, RegretRate
 from dpaudit.evidence import Estimate
 from dpaudit.reports import plots
@@ -119,7 +120,7 @@ def _theorem_3(suite: Suite) -> None:
         )
         lower, share = _simulated(run, lambda m, e, t: sum(lazy_rate(g, e, t) for g in gaps_of(m)))
         notes = [note, f"the largest simulated mean is {share:.3f} of the rigorous bound on it"]
-        return Outcome([upper, lower], notes, plots=[_scaling_table(run), *_against_rate(run)])
+        return Outcome([upper, lower], notes, plots=[_scaling_table(run), against_rate(run, constant=C_T3)])
 
     @suite.row(
         "HHM-T3/explicit",
@@ -163,54 +164,6 @@ def _scaling_table(run: Run) -> plots.Plot:
         columns=["gap", "ε", "T", "regret at most", "divided by log T / min{Δ, ε}"],
         rows=rows,
     )
-
-
-def _against_rate(run: Run) -> list[plots.Plot]:
-    """Regret against T for Anytime-Lazy-UCB and DP-SE, with the theorem's rate, in setting 2 at ε = 1/2."""
-    means, epsilon, runs = (0.75, 0.625, 0.5, 0.375, 0.25), "1/2", run.choose(quick=100, full=1000)
-    horizons = [10**k for k in range(2, 13)]
-    lazy = lazy_runs(
-        means,
-        epsilon=epsilon,
-        horizon=horizons[-1],
-        runs=runs,
-        seed=run.seed_sequence("plot"),
-        checkpoints=horizons,
-    )
-    intervals = [
-        mean_interval(lazy.curves[:, i], cut_of("lazy_ucb", means, epsilon=0.5, horizon=t), alpha=run.alpha)
-        for i, t in enumerate(horizons)
-    ]
-    rate = [sum(lazy_rate(g, 0.5, t) for g in gaps_of(means)) for t in horizons]
-    elimination = [
-        simulate(
-            "dp_se", means, epsilon=epsilon, horizon=t, runs=20, seed=run.seed_sequence(f"dp-se {t}")
-        ).mean
-        for t in horizons
-    ]
-    series = [
-        plots.series(
-            name="Anytime-Lazy-UCB",
-            x=horizons,
-            y=lazy.curves.mean(axis=0).tolist(),
-            low=[low for low, _ in intervals],
-            high=[high for _, high in intervals],
-        ),
-        plots.series(name="DP-SE, one horizon a point", x=horizons, y=elimination),
-        plots.series(name=f"Theorem 3 with c = {C_T3}", x=horizons, y=[C_T3 * r for r in rate], dashed=True),
-        plots.series(name="Theorem 3 with c = 4", x=horizons, y=[4 * r for r in rate], dashed=True),
-    ]
-    return [
-        plots.curves(
-            title="Regret against Theorem 3's rate: setting 2, ε = 1/2",
-            series=series,
-            x_title="rounds T",
-            y_title="regret",
-            x_log=True,
-            y_log=True,
-            note="band: bounds on the mean at this row's error level",
-        )
-    ]
 
 
 GROWTH = ((0.5, "1"), (0.25, "1"), (0.25, "64"), (1.0, "1/10"), (0.5, "8"))

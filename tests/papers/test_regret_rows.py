@@ -22,6 +22,7 @@ from algorithms.regret import simulate
 from algorithms.successive_elimination import epoch_length
 from audits.hu_huang_mehta import (
     anytime,
+    experiment_figures,
     experiments,
     ftnl_instances,
     regret_bandit,
@@ -348,7 +349,7 @@ def test_figures_are_regenerated_by_one_command(tmp_path: Path) -> None:
     for name, plot in data.items():
         read_plot(plot)
         names = [line["name"].split(",")[0] for line in plot["series"]]
-        assert names == list(experiments.ALGORITHMS.values())
+        assert names == list(experiment_figures.ALGORITHMS.values())
         root = ElementTree.fromstring((out / f"figure-{name}.svg").read_text(encoding="utf-8"))
         assert root.tag.endswith("svg")
         assert f"Figure {name}." in page
@@ -358,7 +359,7 @@ def test_figures_are_regenerated_by_one_command(tmp_path: Path) -> None:
 def test_every_cell_of_the_paper_has_its_figure() -> None:
     """The 24 figures are the 21 cells and the 3 settings, each once; the numbering is the paper's."""
     cells = [what for what in figures.FIGURES.values() if not isinstance(what, int)]
-    assert sorted(cells) == sorted(experiments.CELLS)
+    assert sorted(cells) == sorted(experiment_figures.CELLS)
     assert [name for name, what in figures.FIGURES.items() if isinstance(what, int)] == ["5", "10", "12a"]
     assert figures.FIGURES["12b"] == (3, EPSILONS[0])
 
