@@ -20,7 +20,6 @@ What is known of a part besides, each with its reason:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -52,7 +51,8 @@ class Part(ABC):
     """One law: its exact mean and its cumulant function."""
 
     growing: bool = False
-    pole: Fraction | None = None  # K is infinite from here on (and, if symmetric, from minus it down)
+    pole: Fraction | None = None  # K is infinite from here on
+    two_sided: bool = True  # and from minus the pole down
 
     @abstractmethod
     def cumulant(self, t: Any) -> Any:
@@ -127,6 +127,7 @@ class Exponential(Part):
 
     scale: Fraction
     growing = True
+    two_sided = False
 
     def cumulant(self, t: Any) -> Any:
         return -(1 - ball(self.scale) * t).log()
@@ -280,17 +281,13 @@ class DiscreteGaussian(Part):
         if s >= Fraction(1, 2):
             return ball(s / 2) * t * t + _dual_theta(s, t).log() - _dual_theta(s, arb(0)).log()
         # With c an integer near t s and y = t - c/s: k = c + j, tk - k^2/2s = tc - c^2/2s + jy - j^2/2s.
-        c = round(float(_constant(t).mid()) * float(s))
+        c = round(float((t[0] if isinstance(t, arb_series) else t).mid()) * float(s))
         y = t - ball(c / s)
         return t * c - ball(c * c / (2 * s)) + _direct_theta(s, y).log() - _direct_theta(s, arb(0)).log()
 
 
 def _sinh(t: Any) -> Any:
     return (t.exp() - (-t).exp()) / 2
-
-
-def _constant(t: Any) -> Any:
-    return t[0] if isinstance(t, arb_series) else t
 
 
 def _blur(t: Any, size: Any) -> Any:
@@ -318,7 +315,7 @@ def _dual_theta(s: Fraction, t: Any) -> Any:
 
 def _direct_theta(s: Fraction, y: Any) -> Any:
     """sum_j exp(jy - j^2/2s); the rest on either side is bounded as in ``_dual_theta``."""
-    rate, slope = ball(1 / (2 * s)), abs(_constant(y))
+    rate, slope = ball(1 / (2 * s)), abs(y[0] if isinstance(y, arb_series) else y)
     total, j = arb(1), 0
     while True:
         j += 1
@@ -326,8 +323,8 @@ def _direct_theta(s: Fraction, y: Any) -> Any:
         if bound < arb(2) ** (-ctx.prec - 8) and 16 * (slope - rate * (2 * j + 1)).exp() < 0.5:
             return total + _blur(y, 4 * bound)
         total = total + (-rate * j * j).exp() * ((y * j).exp() + (-y * j).exp())
-        if j > 10_000:
-            raise NotTractableError("t must be within reach of the theta series, got a wide ball; narrow it.")
+        if j > 2000:  # a ball too wide to say anything about
+            return _blur(y, arb.nan())
 
 
 @dataclass(frozen=True)
@@ -341,9 +338,14 @@ class Noise:
     def mean(self) -> Fraction:
         return self.shift + sum((n * part.mean for part, n in self.parts), Fraction(0))
 
+    def infinite_at(self, t: Fraction) -> bool:
+        """Whether K(t) is infinite."""
+        poles = [(part.pole, part.two_sided) for part, _ in self.parts if part.pole is not None]
+        return any(t >= pole or (both and t <= -pole) for pole, both in poles)
+
     @property
     def pole(self) -> Fraction | None:
-        """Where K stops being finite on the right: at every t >= pole it is infinite."""
+        """The least t > 0 at which K is infinite."""
         return min((part.pole for part, _ in self.parts if part.pole is not None), default=None)
 
     @property
@@ -375,7 +377,7 @@ class Noise:
         return sum(terms, ball(self.shift) * t)
 
     def second_and_third(self) -> tuple[Any, Any]:
-        """The cumulants of order 2 and 3 as balls of radius 0 or nearly so, minus nothing: at t = 0."""
+        """The cumulants of order 2 and 3: exact numbers where every part has them, else balls."""
         known = [part.second_and_third for part, _ in self.parts]
         if None not in known:
             pairs = [(n * c[0], n * c[1]) for (_, n), c in zip(self.parts, known, strict=True) if c]
@@ -389,10 +391,7 @@ class Noise:
 
 
 def _series(t: Any) -> Any:
-    ctx.cap = max(ctx.cap, _LENGTH)
+    """The series t + e. Its length travels with it; flint's own cap must not cut it first."""
+    if ctx.cap < _LENGTH:
+        raise NotTractableError(f"flint.ctx.cap must be at least {_LENGTH}, got {ctx.cap}; raise it.")
     return arb_series([t, 1], _LENGTH)
-
-
-def total_count(parts: Sequence[tuple[Part, int]]) -> int:
-    """How many independent draws there are."""
-    return sum(n for _, n in parts)

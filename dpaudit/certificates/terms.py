@@ -22,7 +22,17 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import Accounting, Adjacency, Claim, Model, PrivacyClaim, Unit
+from dpaudit.claims import (
+    Accounting,
+    Adjacency,
+    Claim,
+    Model,
+    PrivacyClaim,
+    SubExponential,
+    SubGaussian,
+    TailBound,
+    Unit,
+)
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.exact import exact
 from dpaudit.views import View
@@ -59,12 +69,12 @@ class Setting:
     @classmethod
     def of(cls, claim: Claim) -> Setting:
         """The setting of a claim; refuses claims that no rule speaks about."""
-        if isinstance(claim, Accounting):
+        if isinstance(claim, Accounting | SubGaussian | SubExponential | TailBound):
             return cls(None, None)
         if not isinstance(claim, PrivacyClaim):
             raise CertificateError(
-                f"a certificate must be for a privacy or an accounting claim, got {claim.type!r}; use "
-                "other evidence."
+                "a certificate must be for a claim about privacy, an accounting or noise, got "
+                f"{claim.type!r}; use other evidence."
             )
         if claim.model is not Model.IDEAL:
             raise CertificateError(
@@ -79,13 +89,20 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """Upper bounds that hold at once for one mechanism, and the assumptions that they rest on."""
+    """Upper bounds that hold at once for one mechanism, and the assumptions that they rest on.
+
+    Rules about noise bound one law instead, named by ``subject``: ``proxy`` is a reach (``None``: everywhere)
+    with a variance proxy for all |t| up to it, ``chance`` the probability of the event.
+    """
 
     pure: Fraction | None = None
     gdp_squared: Fraction | None = None
     rho: Fraction | None = None
     profile: Profile | None = None
     pair: PairOnGrid | None = None
+    proxy: tuple[Fraction | None, Fraction] | None = None
+    chance: Fraction | None = None
+    subject: str = ""
     assumptions: tuple[str, ...] = ()
 
     def with_assumptions(self, more: Iterable[str]) -> Guarantee:
@@ -214,6 +231,11 @@ class Parameters:
     def table(self, name: str) -> Parameters:
         """A nested table, whose entries must all be read too."""
         return Parameters(self._get(name), rule=f"{self._rule}.{name}")
+
+    def tables(self, name: str, *, most: int) -> list[Parameters]:
+        """A list of at most ``most`` nested tables; the caller finishes each."""
+        values = self._list(name, most)
+        return [Parameters(value, rule=f"{self._rule}.{name}[{i}]") for i, value in enumerate(values)]
 
     def is_table(self, name: str) -> bool:
         return isinstance(self._values.get(name), dict)

@@ -28,9 +28,12 @@ from dpaudit.certificates import (
     divergence,
     kernel,
     lattice,
+    noise,
+    proxies,
     renyi,
     rules,
     shuffle,
+    tail_mass,
     terms,
     two_candidates,
 )
@@ -196,10 +199,12 @@ def _duplicates(results: list[Any]) -> list[Finding]:
 def trusted_lines() -> dict[str, int]:
     """Lines of code (no blanks, comments or docstrings) that a certificate's truth rests on, by group."""
     divergences = (blanket, certpld, divergence, lattice, renyi, shuffle, two_candidates)
+    tails = (noise, proxies, tail_mass)
     groups = {
         "kernel": [_file(module) for module in (kernel, terms)],
         "rules": sorted(_file(rules).parent.glob("*.py")),
         "divergences": [_file(module) for module in divergences],
+        "tails": [_file(module) for module in tails],
         "numbers": [_file(module) for module in (ball, exact)],
     }
     return {group: sum(_code_lines(path.read_text()) for path in paths) for group, paths in groups.items()}

@@ -32,6 +32,7 @@ import numpy as np
 import dpaudit.laws  # noqa: F401  # importing it registers every law that a witness may name
 from dpaudit.ball import arb, lower_exact, precision
 from dpaudit.certificates.mixtures import mixture_bound
+from dpaudit.certificates.noise_witness import NoiseClaim, recompute_noise
 from dpaudit.certificates.terms import shown
 from dpaudit.certificates.window_event import window_event_bound
 from dpaudit.claims import Accounting, Adjacency, ApproxDP, Claim, Model, PrivacyClaim, PureDP, Unit
@@ -208,9 +209,12 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
     quantity, rests on something that the view does not see, states a larger bound than the recorded laws and
     values give, or is of a form that cannot speak about the claim.
     """
+    if isinstance(claim, NoiseClaim):
+        return recompute_noise(witness, claim)
     if not isinstance(claim, PrivacyClaim | Accounting):
         raise CertificateError(
-            f"a witness must be for a privacy or an accounting claim, got {claim.type!r}; use an estimate."
+            f"a witness must be for a claim about privacy, an accounting or noise, got {claim.type!r}; use "
+            "an estimate."
         )
     if witness.quantity != claim.quantity:
         raise CertificateError(

@@ -8,6 +8,7 @@ from dpaudit.certificates.rules import (
     above_threshold,
     accounted,
     billboard,
+    cumulant,
     discrete_laplace,
     finite,
     gaussian,
@@ -20,6 +21,7 @@ from dpaudit.certificates.rules import (
     post_processing,
     sequential,
     shuffle,
+    tail,
     tree,
     vector_noise,
 )
@@ -28,6 +30,7 @@ __all__ = [
     "above_threshold",
     "accounted",
     "billboard",
+    "cumulant",
     "discrete_laplace",
     "finite",
     "gaussian",
@@ -40,6 +43,7 @@ __all__ = [
     "post_processing",
     "sequential",
     "shuffle",
+    "tail",
     "tree",
     "vector_noise",
 ]
