@@ -194,7 +194,7 @@ def _growth(suite: Suite) -> None:
         Arrays double, so that the ratio is a saw-tooth in log T with period one doubling of log T: both
         windows hold a whole one.
         """
-        runs, horizons = run.choose(quick=200, full=2000), (*EARLY, *LATE)
+        runs, horizons = run.choose(quick=400, full=2000), (*EARLY, *LATE)
         level = run.alpha / (len(GROWTH) * len(horizons))
         worst_low, worst_high, series = 0.0, 0.0, []
         for gap, epsilon in GROWTH:
