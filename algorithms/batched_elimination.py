@@ -1,8 +1,8 @@
 """Private batched successive elimination: the one loop behind every distributed variant.
 
-Chowdhury and Zhou (ICLR 2023), Algorithm 1. Batch b pulls every active arm l(b) times, each pull by a new user.
-One protocol run per arm turns these rewards into a noisy sum; arms whose upper confidence bound falls below
-the best lower one go out. Only the last batch is looked at ("forgetting").
+Chowdhury and Zhou (ICLR 2023), Algorithm 1. Batch b pulls every active arm l(b) times, each pull by a new
+user. One protocol run per arm turns these rewards into a noisy sum; arms whose upper confidence bound falls
+below the best lower one go out. Only the last batch is looked at ("forgetting").
 
 ``Elimination`` is the decision part, a state machine on arrays (..., K) without randomness. It is driven by
 ``strategy`` (one run, through the coins) and by the simulator of ``distributed_regret`` (many runs at once).

@@ -1,4 +1,4 @@
-"""Pseudo-regret of the distributed variants, all runs in step: what a run costs is its batches, not its users.
+"""Pseudo-regret of the distributed variants, all runs in step: a run costs its batches, not its users.
 
 A batch of all runs and arms is four array operations: the sums of encodings (``reward_models``), the total
 noise (one draw of the aggregate's law each), the residue modulo m, the analyzer. Decisions are taken by the

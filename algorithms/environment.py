@@ -61,7 +61,7 @@ class Environment(Protocol):
 
 
 class Clock:
-    """Base of environments: counts rounds, and refuses arms that are not there and pulls that the horizon does
+    """Base of environments: counts rounds, refuses arms that are not there and pulls that the horizon does
     not hold."""
 
     def __init__(self, n_arms: int, horizon: int) -> None:

@@ -1,9 +1,9 @@
 """Reward laws of many bandit instances at once, and their fixed-point sums without a loop over users.
 
-A model holds R instances of K arms. ``encoded_sums`` draws Σ x̂_i of n users, the sum of their randomly rounded
-rewards: encodings of independent users are independent with at most g + 1 values, so that the sum is
-Σ_k k N_k with N multinomial. That is one draw of g + 1 numbers and not of n; both routes have the same law, and
-the cheaper one is taken.
+A model holds R instances of K arms. ``encoded_sums`` draws Σ x̂_i of n users, the sum of their randomly
+rounded rewards: encodings of independent users are independent with at most g + 1 values, so that the sum is
+Σ_k k N_k with N multinomial. That is one draw of g + 1 numbers and not of n; both routes have the same law,
+and the cheaper one is taken.
 
 ``SimulatedArms`` is one of the instances as an environment, for algorithms that pull by themselves.
 """
@@ -43,25 +43,14 @@ class RewardModel(ABC):
         """``count`` rewards of instance and arm ``cell``."""
 
     @abstractmethod
+    def total(self, rng: np.random.Generator, cell: tuple[int, int], count: int) -> float:
+        """The sum of the rewards that ``draw`` returns from the same state of ``rng``."""
+
+    @abstractmethod
     def encoded_sums(
         self, rng: np.random.Generator, cells: NDArray[np.bool_], *, users: int, precision: int
     ) -> Integers:
         """Σ x̂_i over ``users`` new users for every marked cell of (R, K), in C order."""
-
-    def _rounded_sums(
-        self, rng: np.random.Generator, cells: NDArray[np.bool_], *, users: int, precision: int
-    ) -> Integers:
-        """The route user by user: draw, scale, round at random, add up."""
-        totals = []
-        for cell in np.argwhere(cells).tolist():
-            total = 0
-            for start in range(0, users, _CHUNK):
-                count = min(_CHUNK, users - start)
-                scaled = self.draw(rng, (cell[0], cell[1]), count) * precision
-                whole = np.floor(scaled)
-                total += int(whole.sum()) + int((rng.random(count) < scaled - whole).sum())
-            totals.append(total)
-        return np.array(totals, dtype=np.int64)
 
 
 class ClippedGaussians(RewardModel):
@@ -83,6 +72,9 @@ class ClippedGaussians(RewardModel):
         values += self.locations[cell]
         return np.clip(values, 0.0, 1.0, out=values)
 
+    def total(self, rng: np.random.Generator, cell: tuple[int, int], count: int) -> float:
+        return math.fsum(self.draw(rng, cell, part).sum() for part in _chunks(count))
+
     def encoded_sums(
         self, rng: np.random.Generator, cells: NDArray[np.bool_], *, users: int, precision: int
     ) -> Integers:
@@ -96,6 +88,20 @@ class ClippedGaussians(RewardModel):
             for block in np.split(locations, range(rows, len(locations), rows))
         ]
         return np.concatenate(totals)
+
+    def _rounded_sums(
+        self, rng: np.random.Generator, cells: NDArray[np.bool_], *, users: int, precision: int
+    ) -> Integers:
+        """The route user by user: draw, scale, round at random, add up."""
+        totals = []
+        for cell in np.argwhere(cells).tolist():
+            total = 0
+            for count in _chunks(users):
+                scaled = self.draw(rng, (cell[0], cell[1]), count) * precision
+                whole = np.floor(scaled)
+                total += int(whole.sum()) + int((rng.random(count) < scaled - whole).sum())
+            totals.append(total)
+        return np.array(totals, dtype=np.int64)
 
     def encoding_probabilities(self, locations: Floats, precision: int) -> Floats:
         """P(x̂ = k), k = 0, ..., g, for each of the ``locations`` (M,): shape (M, g + 1).
@@ -156,7 +162,13 @@ class RewardLevels(RewardModel):
         self.means = self.chances @ self._values
 
     def draw(self, rng: np.random.Generator, cell: tuple[int, int], count: int) -> Floats:
-        return np.asarray(rng.choice(self._values, size=count, p=self.chances[cell]))
+        # Given how often each level occurs, all arrangements are equally likely.
+        values = np.repeat(self._values, rng.multinomial(count, self.chances[cell]))
+        rng.shuffle(values)
+        return values
+
+    def total(self, rng: np.random.Generator, cell: tuple[int, int], count: int) -> float:
+        return float(rng.multinomial(count, self.chances[cell]) @ self._values)
 
     def encoded_sums(
         self, rng: np.random.Generator, cells: NDArray[np.bool_], *, users: int, precision: int
@@ -166,6 +178,12 @@ class RewardLevels(RewardModel):
         whole = np.array([x.numerator // x.denominator for x in scaled])
         rests = np.array([float(x - x.numerator // x.denominator) for x in scaled])
         return np.asarray(counts @ whole + rng.binomial(counts, rests).sum(axis=-1))
+
+
+def _chunks(count: int) -> list[int]:
+    """Sizes of the pieces in which ``count`` rewards are drawn."""
+    full, rest = divmod(count, _CHUNK)
+    return [_CHUNK] * full + ([rest] if rest else [])
 
 
 def bernoulli_arms(means: Any) -> RewardLevels:
@@ -184,17 +202,11 @@ class _SimulatedBatch:
     ) -> None:
         self.rounds, self._model, self._cell, self._seed = rounds, model, cell, seed
 
-    def _chunks(self) -> list[int]:
-        full, rest = divmod(len(self.rounds), _CHUNK)
-        return [_CHUNK] * full + ([rest] if rest else [])
-
     def sum(self) -> float:
-        rng = np.random.default_rng(self._seed)
-        return float(math.fsum(self._model.draw(rng, self._cell, n).sum() for n in self._chunks()))
+        return self._model.total(np.random.default_rng(self._seed), self._cell, len(self.rounds))
 
     def values(self) -> Floats:
-        rng = np.random.default_rng(self._seed)
-        return np.concatenate([self._model.draw(rng, self._cell, n) for n in self._chunks()])
+        return self._model.draw(np.random.default_rng(self._seed), self._cell, len(self.rounds))
 
 
 class SimulatedArms(Clock):
