@@ -14,11 +14,16 @@ Source: Boucheron, Lugosi, Massart 2013, chapter 2; the proxies of the single la
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from dpaudit.certificates.proxies import is_proxy
 from dpaudit.certificates.rules.noise_law import read_noise, subject
 from dpaudit.certificates.terms import Guarantee, Parameters, Setting, rule
+from dpaudit.claims import Claim, SubExponential, TailBound
+from dpaudit.errors import CertificateError
+from dpaudit.exact import exact
 
-__all__: list[str] = []
+__all__ = ["noise_bound"]
 
 
 @rule("cumulant")
@@ -35,3 +40,24 @@ def _cumulant(parameters: Parameters, premises: tuple[Guarantee, ...], setting: 
             "proxy, or look for a counterexample."
         )
     return Guarantee(proxy=(reach, proxy), subject=words, assumptions=assumptions)
+
+
+def noise_bound(guarantee: Guarantee, claim: Claim) -> Fraction | None:
+    """What a guarantee about noise gives for a claim about the same noise; ``None`` if it says nothing.
+
+    A proxy for all |t| up to some reach is one for every smaller range. Raises ``CertificateError`` if the
+    claim names something else.
+    """
+    words = claim.event if isinstance(claim, TailBound) else getattr(claim, "of", None)
+    if words is None or guarantee.subject != words:
+        raise CertificateError(
+            f"the certificate must be about what the claim names, {words!r}, got {guarantee.subject!r}; "
+            "name it so, or say in stands_for what the claim means."
+        )
+    if isinstance(claim, TailBound):
+        return guarantee.chance
+    if guarantee.proxy is None:
+        return None
+    reach, proxy = guarantee.proxy
+    wanted = 1 / exact(claim.scale) if isinstance(claim, SubExponential) else None
+    return proxy if reach is None or (wanted is not None and reach >= wanted) else None

@@ -11,7 +11,6 @@ Every conversion below is an upper bound; the smallest one counts.
 3. rho-zCDP: Renyi divergence rho a at every order. Renyi to the profile (Canonne, Kamath, Steinke 2020,
    Proposition 12): for every a > 1, delta(e) <= exp((a - 1)(rho a - e)) / (a - 1) (1 - 1/a)^a. Any a gives a
    bound; three near the best one are tried.
-4. A proxy for all |t| up to some reach is one for every smaller range.
 """
 
 from __future__ import annotations
@@ -22,19 +21,10 @@ from typing import Any
 from flint import arb
 
 from dpaudit.ball import ball, enclose, upper_exact, upper_short
+from dpaudit.certificates.rules.cumulant import noise_bound
 from dpaudit.certificates.rules.sequential import zcdp
 from dpaudit.certificates.terms import Guarantee
-from dpaudit.claims import (
-    Accounting,
-    ApproxDP,
-    Claim,
-    GaussianDP,
-    PureDP,
-    RenyiDP,
-    SubExponential,
-    TailBound,
-    ZeroConcentratedDP,
-)
+from dpaudit.claims import Accounting, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import CertificateError
 from dpaudit.exact import exact
 
@@ -42,7 +32,6 @@ __all__ = [
     "claimed_quantity",
     "delta_bound",
     "gaussian_delta",
-    "noise_bound",
     "pure_delta",
     "zcdp_delta",
 ]
@@ -72,25 +61,6 @@ def claimed_quantity(guarantee: Guarantee, claim: Claim) -> Fraction:
             "mechanism that has one."
         )
     return min(known)
-
-
-def noise_bound(guarantee: Guarantee, claim: Claim) -> Fraction | None:
-    """What a guarantee about noise gives for a claim about the same noise, on the claim's range of t (4.
-    above).
-    """
-    words = claim.event if isinstance(claim, TailBound) else getattr(claim, "of", None)
-    if words is None or guarantee.subject != words:
-        raise CertificateError(
-            f"the certificate must be about what the claim names, {words!r}, got {guarantee.subject!r}; "
-            "name it so, or say in stands_for what the claim means."
-        )
-    if isinstance(claim, TailBound):
-        return guarantee.chance
-    if guarantee.proxy is None:
-        return None
-    reach, proxy = guarantee.proxy
-    wanted = 1 / exact(claim.scale) if isinstance(claim, SubExponential) else None
-    return proxy if reach is None or (wanted is not None and reach >= wanted) else None
 
 
 def _root(squared: Fraction) -> Fraction:
