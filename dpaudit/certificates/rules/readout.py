@@ -28,13 +28,7 @@ from dpaudit.claims import Accounting, ApproxDP, Claim, GaussianDP, PureDP, Reny
 from dpaudit.errors import CertificateError
 from dpaudit.exact import exact
 
-__all__ = [
-    "claimed_quantity",
-    "delta_bound",
-    "gaussian_delta",
-    "pure_delta",
-    "zcdp_delta",
-]
+__all__ = ["claimed_quantity", "delta_bound", "gaussian_delta", "pure_delta", "zcdp_delta"]
 
 
 def claimed_quantity(guarantee: Guarantee, claim: Claim) -> Fraction:
