@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -114,7 +115,9 @@ def row(
     **outcome: Any,
 ) -> dict[str, Any]:
     """One result as the runner writes it: judged from its evidence."""
-    finding = finding_of(claim, Outcome(evidence=evidence, **outcome), alpha=ALPHA)
+    # The page must show whatever a report holds, also certificates that no kernel would accept: not checked.
+    with mock.patch("dpaudit.runner.finding._require_valid"):
+        finding = finding_of(claim, Outcome(evidence=evidence, **outcome), alpha=ALPHA)
     return {
         "id": id,
         "paper": paper,
