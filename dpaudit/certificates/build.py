@@ -29,6 +29,7 @@ __all__ = [
     "certify",
     "compose_parallel",
     "compose_sequential",
+    "discrete_gaussian_sum",
     "discrete_laplace_mechanism",
     "finite_mechanism",
     "gaussian_mechanism",
@@ -281,6 +282,21 @@ def integer_noise(
     if family == "discrete-gaussian-sum":
         parameters["count"] = str(count)
     return accepted("integer-noise", parameters)
+
+
+def discrete_gaussian_sum(*, sensitivity: Sensitivity, variance: ExactLike, count: int = 1) -> Proof:
+    """The sum of ``count`` discrete Gaussians of parameter ``variance`` each, on an integer query: zCDP.
+
+    ``integer_noise`` has the exact delta of the same noise.
+    """
+    return accepted(
+        "gaussian-sum",
+        {
+            "sensitivity": _sensitivity(sensitivity),
+            "variance": _text(variance, "variance"),
+            "count": str(count),
+        },
+    )
 
 
 def vector_noise(

@@ -8,6 +8,7 @@ that all hold at once, for every pair of neighbours of the setting and in both d
   ``rho``: zCDP;
 * ``profile``: a function from epsilon to an upper bound on delta (a ball), where the mechanism has a better
   one than these imply;
+* ``renyi``: a function from an order above 1 to an upper bound on the Renyi divergence (a ball), likewise;
 * ``pair``: a dominating pair of laws, as a function from a grid to its upper loss law (``certpld``), for
   composition.
 
@@ -45,6 +46,7 @@ MAX_TEXT = 2000
 MAX_LIST = 10_000
 
 Profile = Callable[[Fraction], Any]
+RenyiCurve = Callable[[Fraction], Any]
 PairOnGrid = Callable[[Any], Any]  # Grid to LossLaw; their module is not imported here, only rules know it
 
 
@@ -99,6 +101,7 @@ class Guarantee:
     gdp_squared: Fraction | None = None
     rho: Fraction | None = None
     profile: Profile | None = None
+    renyi: RenyiCurve | None = None
     pair: PairOnGrid | None = None
     proxy: tuple[Fraction | None, Fraction] | None = None
     chance: Fraction | None = None

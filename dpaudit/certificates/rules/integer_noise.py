@@ -3,7 +3,8 @@
 Statement. Let q have values in Z and sensitivity at most D, and let Z have a log-concave law p on the
 integers: Skellam, a sum of independent discrete Gaussians (the noise of ``count`` honest parties), or
 binomial. Then for every epsilon, delta of q + Z is at most the larger of H_E(p || p_D) and H_E(p_D || p), and
-it is attained; and the pair with the pointwise maximum of the two dominates every neighbouring pair.
+it is attained; and the pair with the pointwise maximum of the two dominates every neighbouring pair. For
+Skellam noise the Renyi divergence of every order is at most that of the shift D.
 
 Proof. Facts F1 (all shifts are dominated by D, in either direction), F2 (rounding and other users' coins that
 are independent of the noise only average) and F3 (post-processing: reduction modulo m, clipping) of
@@ -25,8 +26,9 @@ from dpaudit.ball import precision
 from dpaudit.certificates.certpld import Grid, LossLaw, from_atoms, maximum
 from dpaudit.certificates.divergence import lattice_delta
 from dpaudit.certificates.lattice import Binomial, DiscreteGaussianSum, LogConcave, Reflected, Skellam, bulk
+from dpaudit.certificates.renyi import skellam_renyi
 from dpaudit.certificates.rules.sensitivity import sensitivity
-from dpaudit.certificates.terms import Guarantee, Parameters, Setting, rule
+from dpaudit.certificates.terms import Guarantee, Parameters, RenyiCurve, Setting, rule
 
 __all__ = ["FAMILIES", "lattice_pair", "read_law"]
 
@@ -48,8 +50,19 @@ def _integer_noise(parameters: Parameters, premises: tuple[Guarantee, ...], sett
     return Guarantee(
         pure=moved if shift == 0 else None,
         profile=lambda epsilon: lattice_delta(law, shift=shift, epsilon=epsilon),
+        renyi=_renyi_curve(law, shift),
         pair=lambda grid: lattice_pair(law, shift, grid),
     )
+
+
+def _renyi_curve(law: LogConcave, shift: int) -> RenyiCurve | None:
+    """Exact divergences where their sums have proved tails; of all shifts the largest counts, for they are
+    increasing functions of f-divergences (``renyi``).
+    """
+    if not isinstance(law, Skellam):
+        return None
+    variance = law.variance
+    return lambda order: skellam_renyi(variance, shift=shift, order=order)
 
 
 def read_law(parameters: Parameters) -> LogConcave:

@@ -27,9 +27,9 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.ball import ball
-from dpaudit.certificates.rules.readout import delta_bound
+from dpaudit.certificates.rules.readout import delta_bound, renyi_bound
 from dpaudit.certificates.rules.sequential import MAX_PREMISES, zcdp
-from dpaudit.certificates.terms import Guarantee, Parameters, Profile, Setting, rule
+from dpaudit.certificates.terms import Guarantee, Parameters, Profile, RenyiCurve, Setting, rule
 from dpaudit.claims import Adjacency
 
 __all__: list[str] = []
@@ -58,6 +58,7 @@ def _parallel(parameters: Parameters, premises: tuple[Guarantee, ...], setting: 
         gdp_squared=None if gdp_squared is None else factor**2 * gdp_squared,
         rho=None if rho is None else factor**2 * rho,
         profile=_worst_profile(premises) if factor == 1 else None,
+        renyi=_worst_renyi(premises) if factor == 1 else None,
         assumptions=tuple(assumptions),
     )
 
@@ -67,6 +68,14 @@ def _worst_profile(premises: Sequence[Guarantee]) -> Profile | None:
     if all(premise.profile is None for premise in premises):
         return None
     return lambda epsilon: ball(max(delta_bound(premise, epsilon) for premise in premises))
+
+
+def _worst_renyi(premises: Sequence[Guarantee]) -> RenyiCurve | None:
+    """The pointwise maximum of the premises' divergences, where one of them has a curve of its own."""
+    known = [premise for premise in premises if premise.renyi is not None or zcdp(premise) is not None]
+    if len(known) < len(premises) or all(premise.renyi is None for premise in premises):
+        return None
+    return lambda order: ball(_largest([renyi_bound(premise, order) for premise in premises]) or 0)
 
 
 def _largest(costs: Sequence[Fraction | None]) -> Fraction | None:

@@ -28,7 +28,7 @@ from dpaudit.claims import Accounting, ApproxDP, Claim, GaussianDP, PureDP, Reny
 from dpaudit.errors import CertificateError
 from dpaudit.exact import exact
 
-__all__ = ["claimed_quantity", "delta_bound", "gaussian_delta", "pure_delta", "zcdp_delta"]
+__all__ = ["claimed_quantity", "delta_bound", "gaussian_delta", "pure_delta", "renyi_bound", "zcdp_delta"]
 
 
 def claimed_quantity(guarantee: Guarantee, claim: Claim) -> Fraction:
@@ -43,7 +43,7 @@ def claimed_quantity(guarantee: Guarantee, claim: Claim) -> Fraction:
     elif isinstance(claim, ZeroConcentratedDP):
         bounds = [zcdp(guarantee)]
     elif isinstance(claim, RenyiDP):
-        bounds = _renyi(guarantee, exact(claim.order))
+        bounds = [renyi_bound(guarantee, exact(claim.order))]
     elif isinstance(claim, ApproxDP):
         bounds = [delta_bound(guarantee, exact(claim.epsilon))]
     else:
@@ -64,13 +64,15 @@ def _root(squared: Fraction) -> Fraction:
     return nearest if nearest**2 == squared else upper_short(root)
 
 
-def _renyi(guarantee: Guarantee, order: Fraction) -> list[Fraction | None]:
-    rho = zcdp(guarantee)
-    bounds = [None if rho is None else rho * order]
-    if guarantee.pure is not None:
-        pure = guarantee.pure
+def renyi_bound(guarantee: Guarantee, order: Fraction) -> Fraction | None:
+    """The smallest Renyi divergence of ``order`` that the bounds imply; ``None`` if none does."""
+    pure, rho = guarantee.pure, zcdp(guarantee)
+    bounds = [] if rho is None else [rho * order]
+    if pure is not None:
         bounds.append(upper_short(enclose(lambda: _response_renyi(pure, order))))
-    return bounds
+    if guarantee.renyi is not None:
+        bounds.append(upper_short(guarantee.renyi(order)))
+    return min(bounds, default=None)
 
 
 def _response_renyi(pure: Fraction, order: Fraction) -> Any:

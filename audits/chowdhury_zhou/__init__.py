@@ -1,0 +1,1 @@
+"""The claims of "Distributed Differential Privacy in Multi-Armed Bandits" as audit rows, one group a file."""

@@ -1,0 +1,55 @@
+"""Levels p, irrational thresholds and exact tails P(|X| > t) in balls, shared by the rows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.ball import arb, ball
+from dpaudit.errors import UndecidedError
+from dpaudit.laws import LatticeLaw
+
+__all__ = ["above", "beyond", "log_of_two_over", "sum_beyond"]
+
+
+def log_of_two_over(p: int | Fraction) -> Any:
+    """log(2/p), natural, as a ball; ``p`` > 0 exact."""
+    return (2 / ball(p)).log()
+
+
+def above(law: LatticeLaw, threshold: Any) -> Any:
+    """P(X > threshold) for a law on the integers and a ball: an enclosure of both values where the ball
+    straddles an integer."""
+    least, most = _wholes(threshold)
+    tail = law.sf_ball(least)
+    return tail if least == most else tail.union(law.sf_ball(most))
+
+
+def beyond(law: LatticeLaw, threshold: Any) -> Any:
+    """P(|X| > threshold) for a symmetric law on the integers and a ball ``threshold`` >= 0."""
+    return 2 * above(law, threshold)
+
+
+def sum_beyond(first: LatticeLaw, second: LatticeLaw, threshold: Any, *, reach: int) -> Any:
+    """P(|X + Y| > threshold) for independent symmetric X and Y: the values of X up to ``reach`` in size one
+    by one, the rest of its mass as a ball from 0 to all of it.
+    """
+    least, most = _wholes(threshold)
+    tail = _sum_above(first, second, least, reach)
+    return 2 * (tail if least == most else tail.union(_sum_above(first, second, most, reach)))
+
+
+def _sum_above(first: LatticeLaw, second: LatticeLaw, k: int, reach: int) -> Any:
+    total, tail = arb(0), second.sf_ball(k + reach)  # P(Y > k - j) for j = -reach, then upward in j
+    for j in range(-reach, reach + 1):
+        total += first.logp_ball(j).exp() * tail
+        tail += second.logp_ball(k - j).exp()
+    return total + arb(0).union(2 * first.sf_ball(reach))
+
+
+def _wholes(threshold: Any) -> tuple[int, int]:
+    """The floors of both ends of a finite ball."""
+    if not threshold.is_finite():
+        raise UndecidedError(f"a threshold must be finite, got {threshold}; move the parameters.")
+    least, most = threshold.lower().floor().unique_fmpz(), threshold.upper().floor().unique_fmpz()
+    return int(least), int(most)
