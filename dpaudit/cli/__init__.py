@@ -16,6 +16,7 @@ from typing import IO, Any
 import click
 
 from dpaudit import __version__
+from dpaudit.cli.calibrate import calibrate_command
 from dpaudit.cli.inspect import explain_command, list_command
 from dpaudit.cli.report import report_command, verify_command
 from dpaudit.cli.run import run_command
@@ -61,5 +62,12 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal without ≤ or ε shows ?, and the run goes on
 
 
-for command in (run_command, list_command, explain_command, report_command, verify_command):
+for command in (
+    run_command,
+    list_command,
+    explain_command,
+    report_command,
+    verify_command,
+    calibrate_command,
+):
     main.add_command(command)

@@ -1,0 +1,60 @@
+"""Proves that ``dpaudit calibrate`` prints parameters that the kernel certifies, and that smaller ones fail."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from scipy import stats
+
+from dpaudit.cli.calibrate import MECHANISMS
+from tests.cli.suites import invoke
+
+
+def cells(result, mechanism):
+    """The words of one mechanism's line."""
+    [line] = [line for line in result.stdout.splitlines() if line.split()[:1] == [mechanism]]
+    return line.split()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "smallest"), [("laplace", 1.5), ("noisy-max", 3.0), ("noisy-max-monotone", 1.5)]
+)
+def test_pure_mechanisms_need_their_known_scale(mechanism, smallest):
+    """Sensitivity 3 at epsilon 2: 3/2 for Laplace and monotone scores, 3 for scores that move both ways."""
+    result = invoke("calibrate", mechanism, "--epsilon", "2", "--sensitivity", "3")
+    assert result.exit_code == 0
+    assert float(cells(result, mechanism)[3]) == pytest.approx(smallest, rel=2e-3)
+
+
+def test_the_gaussian_scale_is_that_of_its_exact_curve():
+    """The certified standard deviation meets delta on the exact curve, and one smaller by 1 % does not."""
+    words = cells(invoke("calibrate", "gaussian", "--delta", "1e-6"), "gaussian")
+    sigma = float(words[5])
+
+    def delta(s):
+        return stats.norm.cdf(1 / (2 * s) - s) - math.e * stats.norm.cdf(-1 / (2 * s) - s)
+
+    assert delta(sigma) <= 1e-6 < delta(0.99 * sigma)
+
+
+def test_half_the_noise_has_half_the_slack():
+    """``--have``: at scale 1 Report Noisy Max costs 2, a slack of 0.5."""
+    assert cells(invoke("calibrate", "noisy-max", "--have", "1"), "noisy-max")[-2:] == ["2", "0.5x"]
+
+
+def test_all_lists_every_mechanism():
+    """Without a name every mechanism has a line."""
+    result = invoke("calibrate")
+    assert all(cells(result, name) for name in MECHANISMS)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--epsilon", "-1"), ("--epsilon", "nan"), ("--steps", "0"), ("--sensitivity", "0"), ("--delta", "2")],
+)
+def test_bad_values_are_refused_with_exit_code_2(options):
+    """Out-of-range values exit with 2 and say what must hold."""
+    result = invoke("calibrate", "laplace", *options)
+    assert result.exit_code == 2
+    assert "must" in result.output + result.stderr
