@@ -1,4 +1,4 @@
-"""Proves that ``dpaudit calibrate`` prints parameters that the kernel certifies, and that smaller ones fail."""
+"""Proves that ``dpaudit calibrate`` prints what the kernel certifies, and that smaller noise fails."""
 
 from __future__ import annotations
 
