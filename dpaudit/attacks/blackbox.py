@@ -335,12 +335,12 @@ def _power(search: Search, alpha: float) -> dict[str, Any]:
     sizes = [block.pairs for block in attack.blocks]
     if attack.experts is None or not sizes:
         return {"events": [], "exclusive": None}
-    schedule = Schedule.of(
-        sizes,
-        first=attack.pairs - sum(sizes),
+    schedule = Schedule(
         epsilon=search.target.epsilon,
         delta=search.target.delta,
-        weights=attack.experts.weights,
+        first=attack.pairs - sum(sizes),
+        sizes=sizes,
+        share=float(np.median(attack.experts.weights)),
         follow=attack.experts.follow,
         candidates=len(search.candidates),
         alpha=alpha,

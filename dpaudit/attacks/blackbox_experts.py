@@ -21,6 +21,7 @@ from dpaudit.attacks.blackbox_features import (
     OutputRank,
     OutputScore,
     Past,
+    quantile_cuts,
     scalar_features,
     vector_features,
 )
@@ -81,7 +82,7 @@ def _quantile_edges(pooled: Floats, rule: str) -> Floats:
         deepest = int(np.clip(np.log2(len(pooled) / MIN_TAIL_COUNT), 1, TAIL_DEPTH))
         tail = 2.0 ** -np.arange(1, deepest + 1)
         levels = np.union1d(tail, 1.0 - tail)
-    return np.unique(np.quantile(pooled, levels, method="higher"))
+    return quantile_cuts(pooled, levels)
 
 
 def _split(first: Floats, second: Floats, epsilon: float) -> Floats:
@@ -103,9 +104,9 @@ def _evidence(first: NDArray[np.int64], second: NDArray[np.int64], epsilon: floa
     favours.
     """
     total = first + second + 1.0
-    q = (np.maximum(first, second) + 0.5) / total
-    p = special.expit(epsilon)
-    gain: Floats = np.sign(q - p) * total * (q * np.log(q / p) + (1 - q) * np.log((1 - q) / (1 - p)))
+    q, other = (np.maximum(first, second) + 0.5) / total, (np.minimum(first, second) + 0.5) / total
+    p, rest = special.expit(epsilon), special.expit(-epsilon)
+    gain: Floats = np.sign(rest - other) * total * (q * np.log(q / p) + other * np.log(other / rest))
     return gain
 
 

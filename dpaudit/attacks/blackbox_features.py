@@ -27,6 +27,7 @@ __all__ = [
     "Past",
     "first_differences",
     "lowest_bit",
+    "quantile_cuts",
     "scalar_features",
     "vector_features",
 ]
@@ -217,7 +218,15 @@ def _quantile_cuts(column: Floats) -> Floats:
     distinct = np.unique(column)
     if len(distinct) <= SCORE_CELLS:
         return distinct[1:]
-    return np.unique(np.quantile(column, np.arange(1, SCORE_CELLS) / SCORE_CELLS, method="higher"))
+    return quantile_cuts(column, np.arange(1, SCORE_CELLS) / SCORE_CELLS)
+
+
+def quantile_cuts(values: Floats, levels: Floats) -> Floats:
+    """Distinct quantiles of finite or infinite values, each one of them; interpolation would subtract
+    infinities.
+    """
+    ordered = np.sort(values)
+    return np.unique(ordered[np.ceil(levels * (len(ordered) - 1)).astype(int)])
 
 
 def first_differences(values: Floats) -> Floats:
@@ -233,7 +242,7 @@ def scalar_features(*, bits: bool) -> list[tuple[FixedFeature, float]]:
         (FixedFeature("output mod 1", lambda out: _fraction(out.values[:, 0])), 0.5),
     ]
     if bits:
-        features.append((FixedFeature("lowest bit of output", lambda out: lowest_bit(out.values[:, 0])), 2.0))
+        features.append((FixedFeature("lowest bit of output", lambda out: lowest_bit(out.values[:, 0])), 8.0))
     return features
 
 
