@@ -26,14 +26,14 @@ from algorithms.play import Pulls, Strategy
 from dpaudit.coins.base import Coins
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact, probability
-from mechanisms.batch_protocol import BatchProtocol
 
 __all__ = ["Elimination", "NoiseTail", "Protocols", "batch_length", "confidence_radius", "strategy"]
 
 Floats = NDArray[np.float64]
 
-#: The protocol for a batch size.
-Protocols = Callable[[int], BatchProtocol]
+#: The protocol for a batch size, as ``mechanisms.batch_protocol.BatchProtocol``: from (coins, rewards) to the
+#: noisy sum.
+Protocols = Callable[[int], Callable[[Coins, Sequence[Any]], Any]]
 
 
 class NoiseTail(NamedTuple):

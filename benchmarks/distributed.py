@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def plain_seconds(*, rounds: int) -> float:
     """Seconds for ``rounds`` rounds of one plain run of the same."""
     rng = np.random.default_rng(1)
     means: list[float] = instances("easy", runs=1).means[0].tolist()
-    gaussians = iter(rng.normal(scale=0.1, size=rounds).tolist())
+    gaussians: Iterator[float] = iter(rng.normal(scale=0.1, size=rounds).tolist())
 
     def pull(arm: int) -> float:
         return min(1.0, max(0.0, means[arm] + next(gaussians)))

@@ -83,6 +83,8 @@ class Sheet:
 
 def rounded_up_root(factor: ExactLike, users: int) -> int:
     """ceil(factor sqrt(users)), in integers: the precision g for factor = s ε. At least 1."""
+    if isinstance(users, bool) or not isinstance(users, int) or users < 1:
+        raise InvalidParameterError(f"users must be an integer from 1 up, got {users!r}; count them.")
     square = positive(factor, name="factor") ** 2 * users
     least = math.isqrt(square.numerator // square.denominator)
     return least if least * least >= square else least + 1
