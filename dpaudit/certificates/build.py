@@ -188,11 +188,11 @@ def above_threshold(
     threshold_scale: ExactLike,
     query_scale: ExactLike,
     answers: int = 1,
-    range: Literal["general", "monotone"] = "general",
+    range: Literal["general", "monotone", "one_query"] = "general",
     noise: Literal["laplace", "exponential"] = "laplace",
 ) -> Proof:
-    """The sparse vector technique, stopping after ``answers`` answers "above": D/b + 2kD/c (general) or
-    D/b + kD/c (monotone).
+    """The sparse vector technique, stopping after ``answers`` answers "above": D/b + 2kD/c (general), D/b +
+    kD/c (monotone), or D/c if only one query moves (``one_query``, Laplace noise).
     """
     return accepted(
         "above-threshold",

@@ -11,6 +11,7 @@ from dpaudit.laws.finite import Categorical
 from dpaudit.laws.images import Counts, Image, Shuffle, Sum, SumMod, image_from_json
 from dpaudit.laws.lattice import DiscreteLaplace, LatticeLaw
 from dpaudit.laws.multiset import ShuffledMultiset
+from dpaudit.laws.noisy_maximum import NoisyMaximum
 from dpaudit.laws.point_mass import PointMass
 from dpaudit.laws.polya import Polya
 from dpaudit.laws.polya_difference import PolyaDifference
@@ -46,6 +47,7 @@ __all__ = [
     "Law",
     "LogConcavity",
     "NoisyArgmax",
+    "NoisyMaximum",
     "PointMass",
     "Polya",
     "PolyaDifference",

@@ -30,11 +30,16 @@ floor(K^2/4) R^2 / (K v) with R = 2D (general) or D (monotone), and (1 - 1/K) D^
 K = 2 it is attained: the index is a threshold test on the difference. ∎
 
 Laplace, Gumbel and exponential noise with two candidates: delta exactly, see
-``dpaudit.certificates.two_candidates``.
+``dpaudit.certificates.two_candidates``. For Gumbel noise the same value bounds any number of candidates.
+Proof. P_i is proportional to e^{q_i/b}, so log P_i/P'_i = d_i/b + constant lies in an interval of length r =
+R/b. Among all pairs with ratio X = P/P' in [e^{t-r}, e^t] and mean 1 under P', delta = E'(X - e^epsilon)_+ is
+largest for the two-point law on the ends, by the chord of this convex function. These two-point pairs have
+odds ratio e^r: they are the pairs of two candidates, and the exact value is the maximum over t. ∎
 
 Source: Dwork and Roth 2014, Claim 3.9 (monotone counts); Ding et al. 2021 (exponential). The claim with D/b
 is false in general adjacency. For Gumbel noise the release is the exponential mechanism, whose log-ratios lie
-in an interval of length epsilon; then it is (epsilon^2/8)-zCDP (Cesar and Rogers 2021, Lemma 3.4).
+in an interval of length epsilon; then it is (epsilon^2/8)-zCDP (Cesar and Rogers 2021, Lemma 3.4). Its
+delta: Dong, Durfee, Rogers 2020, for bounded-range mechanisms.
 """
 
 from __future__ import annotations
@@ -64,7 +69,8 @@ def _noisy_max(parameters: Parameters, premises: tuple[Guarantee, ...], setting:
         return Guarantee(gdp_squared=spread * width**2 / parameters.positive("variance"))
     epsilon = width / parameters.positive("scale")
     rho = epsilon**2 / 8 if noise == "gumbel" else None
-    if "candidates" not in parameters or parameters.integer("candidates", low=1, high=10**12) != 2:
+    two = "candidates" in parameters and parameters.integer("candidates", low=1, high=10**12) == 2
+    if not two and noise != "gumbel":
         return Guarantee(pure=epsilon, rho=rho)
 
     def profile(e: Fraction) -> Any:
