@@ -24,11 +24,10 @@ q_t) over those "above". Compare with q' by the substitution z -> z + s. f(z + s
   wherever it is smaller, the monotone bound holds: one query moves in one direction.
 
 The broken variants of the literature, by the same steps. Without a cut-off (Alg. 6) n queries cost k = n;
-with query noise that is not scaled by k (Alg. 4) the bound above is the truth, (1 + 6k)/4 of what is claimed
-there; a noisy value released with the comparison's own noise (Alg. 3) is a post-processing of n noisy queries,
-nD/c; without query noise (Alg. 5) no epsilon holds. The repaired ones: threshold noise redrawn after each
-"above" (Alg. 2) is k runs with one answer each, in sequence; values released with fresh noise are k more
-releases.
+with query noise that is not scaled by k (Alg. 4) the bound above is the truth, (1 + 6k)/4 of what is claimed;
+a noisy value released with the comparison's own noise (Alg. 3) is a post-processing of n noisy queries, nD/c;
+without query noise (Alg. 5) no epsilon holds. The repaired ones: threshold noise redrawn after each "above"
+(Alg. 2) is k runs with one answer each, in sequence; values released with fresh noise are k more releases.
 
 Source: Lyu, Su, Li 2017, Theorems 2 and 3 (and their list of six variants that are not private). With the
 threshold noise redrawn or the noisy value released the statement is another one.
