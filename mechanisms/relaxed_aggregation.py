@@ -15,7 +15,7 @@ every input y.
   rounded so that the premise holds; ``LeakyCoin.admissible`` derives it anew from the four ratios, in balls.
 
 Both draw what is visible from the conditional law given the hidden messages, so that a given transcript can
-be summed out exactly.
+be summed out exactly. One run at a time: no replicates.
 """
 
 from __future__ import annotations
@@ -25,13 +25,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from dpaudit.ball import ball, enclose, lower_exact, sign_of
 from dpaudit.coins.base import Coins
-from dpaudit.errors import BrokenHarnessError
+from dpaudit.errors import BrokenHarnessError, InvalidParameterError
 from dpaudit.exact import ExactLike, positive
-from dpaudit.laws import Bernoulli, DiscreteLaplace, Law, PointMass, Product, SumMod
+from dpaudit.laws import Bernoulli, DiscreteLaplace, Law, PointMass, SumMod
 from dpaudit.views import SERVER
 from mechanisms.modular_sum import clipped
 from mechanisms.parameter_sheet import Sheet
@@ -55,6 +53,7 @@ class CarrySum:
         object.__setattr__(self, "secagg_epsilon", positive(secagg_epsilon, name="secagg_epsilon"))
 
     def __call__(self, coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+        _one_run(coins)
         modulus = sheet.modulus
         messages = [coins.draw(clipped(law, modulus=modulus), site="message") for law in laws[:-1]]
         residue = coins.aggregate(
@@ -133,21 +132,27 @@ class LeakySum:
         object.__setattr__(self, "coin", LeakyCoin.worst(secagg_epsilon) if coin is None else coin)
 
     def __call__(self, coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+        _one_run(coins)
         message = coins.draw(clipped(laws[self.user], modulus=sheet.modulus), site="message")
         others = [law for i, law in enumerate(laws) if i != self.user]
         aggregate = coins.aggregate(
             [*others, PointMass(message)], SumMod(sheet.modulus), site="aggregate", to=SERVER
         )
-        full = nearer_to_full(message, sheet)
-        tosses = [Bernoulli(p=self.coin.high if yes else self.coin.low) for yes in np.ravel(full)]
-        law = tosses[0] if coins.replicates is None else Product(tosses)
-        coins.observe(law, site="coin", to=SERVER)
+        bias = self.coin.high if nearer_to_full(message, sheet) else self.coin.low
+        coins.observe(Bernoulli(p=bias), site="coin", to=SERVER)
         return aggregate
 
 
-def nearer_to_full(message: Any, sheet: Sheet) -> Any:
-    """Whether a message is nearer to g than to 0 on the circle Z_m. Elementwise."""
-    return (2 * message > sheet.precision) & (2 * message < sheet.precision + sheet.modulus)
+def nearer_to_full(message: int, sheet: Sheet) -> bool:
+    """Whether a message is nearer to g than to 0 on the circle Z_m."""
+    return sheet.precision < 2 * message < sheet.precision + sheet.modulus
+
+
+def _one_run(coins: Coins) -> None:
+    if coins.replicates is not None:
+        raise InvalidParameterError(
+            f"a relaxed aggregation runs once at a time, got {coins.replicates} replicates; loop over runs."
+        )
 
 
 def _distance_to(ratio: Fraction, budget: Fraction) -> int:
