@@ -15,6 +15,7 @@ from audits.hu_huang_mehta import (
     lower_bound_learners,
     lower_bound_selectors,
     lower_bound_steps,
+    noise_needed,
     privacy,
     proof_steps,
     regret_bandit,
@@ -55,3 +56,4 @@ regret_optimality.add_rows(suite)
 anytime.add_rows(suite)
 regret_full_information.add_rows(suite)
 experiments.add_rows(suite)
+noise_needed.add_questions(suite)

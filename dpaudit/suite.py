@@ -11,13 +11,16 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Evidence
+
+if TYPE_CHECKING:  # suites without certificates must not load the kernel
+    from dpaudit.certificates.calibrate import Question
 
 __all__ = ["KINDS", "Outcome", "Profile", "Row", "Run", "Suite"]
 
@@ -99,12 +102,13 @@ class Row:
 
 @dataclass
 class Suite:
-    """The claims of one paper, or of one repository."""
+    """The claims of one paper, or of one repository, and the ``questions`` about its mechanisms' noise."""
 
     paper: str
     title: str
     reference: str = ""
     rows: list[Row] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
     unchecked: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, row: Row) -> Row:
@@ -126,6 +130,14 @@ class Suite:
             return function
 
         return decorate
+
+    def calibrate(self, question: Question) -> None:
+        """Add a mechanism whose noise ``dpaudit calibrate`` holds against its claim; its id must be new."""
+        if any(question.id == other.id for other in self.questions):
+            raise InvalidParameterError(
+                f"a question's id must be unique in its suite, got {question.id!r} twice; add a suffix."
+            )
+        self.questions.append(question)
 
     def not_checkable(self, id: str, *, reason: str) -> None:
         """List a claim that no computation can check, with the reason."""

@@ -15,9 +15,9 @@ from dpaudit.certificates.proof import Proof
 from dpaudit.claims import Claim
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.evidence import Certificate
-from dpaudit.exact import ExactLike, exact, positive
+from dpaudit.exact import ExactLike, exact, exact_str, positive
 
-__all__ = ["Calibration", "smallest_parameter"]
+__all__ = ["Answer", "Calibration", "Question", "answer", "smallest_parameter"]
 
 #: How far the search for an upper end goes: factors of 2 beyond the given start.
 MAX_DOUBLINGS = 60
@@ -32,6 +32,78 @@ class Calibration:
     parameter: Fraction
     certificate: Certificate
     refused: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """How much noise does one mechanism of a paper need for its claim?
+
+    ``mechanism`` builds the proof for any value of ``parameter`` (in words; more is more private),
+    ``printed`` is the value that the paper prints, exact.
+    """
+
+    id: str
+    title: str
+    claim: Claim
+    parameter: str
+    printed: ExactLike
+    mechanism: Callable[[Fraction], Proof]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """Claimed and certified at the printed parameter (``None``: nothing is), and the smallest parameter that
+    is certified to satisfy the claim, with one that is not (``None`` where no parameter is).
+    """
+
+    question: Question
+    claimed: Fraction
+    certified: Fraction | None
+    smallest: Fraction | None
+    refused: Fraction | None
+
+    @property
+    def slack(self) -> float | None:
+        """claimed / certified: above 1 the mechanism adds more noise than the claim needs."""
+        return float(self.claimed / self.certified) if self.certified else None
+
+    def to_json(self) -> dict[str, str | None]:
+        numbers = {
+            "printed": exact(self.question.printed),
+            "claimed": self.claimed,
+            "certified": self.certified,
+            "smallest": self.smallest,
+            "refused": self.refused,
+        }
+        question = self.question
+        words = {"id": question.id, "title": question.title, "parameter": question.parameter}
+        written = {name: None if number is None else exact_str(number) for name, number in numbers.items()}
+        return {**words, "claim": question.claim.in_words(), "quantity": question.claim.quantity, **written}
+
+
+def answer(question: Question, *, relative: ExactLike = "1/1000") -> Answer:
+    """Certify the printed parameter and search for the smallest one; see ``smallest_parameter``."""
+    printed = positive(question.printed, name="printed")
+    bound = question.claim.bound
+    if bound is None:
+        raise InvalidParameterError(
+            "a claim must have a number to calibrate for, got one without; state its bound."
+        )
+    try:
+        certified = question.mechanism(printed).certify(question.claim).bound
+    except CertificateError:
+        certified = None
+    try:
+        found = smallest_parameter(question.claim, question.mechanism, start=printed, relative=relative)
+    except CertificateError:
+        return Answer(question=question, claimed=bound, certified=certified, smallest=None, refused=None)
+    return Answer(
+        question=question,
+        claimed=bound,
+        certified=certified,
+        smallest=found.parameter,
+        refused=found.refused,
+    )
 
 
 def smallest_parameter(

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,13 +22,25 @@ from dpaudit.runner.select import quote_id, selector
 from dpaudit.runner.stamps import Sources, commit_of, library_versions, platform_name, tool_hash
 from dpaudit.runner.targets import SuiteFile, default_paths, find_suites
 
-__all__ = ["TIMEOUTS", "LoadedSuite", "Plan", "PlannedRow", "Settings", "load_suites", "plan_run"]
+__all__ = [
+    "TIMEOUTS",
+    "LoadedSuite",
+    "Plan",
+    "PlannedRow",
+    "Settings",
+    "calibrate_suites",
+    "load_suites",
+    "plan_run",
+]
 
 #: Seconds of wall clock that one row may take, by profile, where --timeout does not say.
 TIMEOUTS = {"quick": 900.0, "full": 4 * 3600.0, "paper": 48 * 3600.0}
 
 #: Seconds that importing one suite may take.
 IMPORT_SECONDS = 120.0
+
+#: Seconds that the questions about noise of one suite may take.
+CALIBRATE_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,22 +137,31 @@ def load_suites(paths: Sequence[str], pool: Pool) -> list[LoadedSuite]:
     return [LoadedSuite(file, _load(file, pool)) for file in find_suites(paths)]
 
 
+def calibrate_suites(paths: Sequence[str], pool: Pool) -> Iterator[tuple[LoadedSuite, list[dict[str, Any]]]]:
+    """The suites that ``paths`` name, each with the answers to its questions about noise."""
+    for suite in load_suites(paths, pool):
+        yield suite, _ask(suite.file, pool, do="calibrate", timeout=CALIBRATE_SECONDS)["answers"]
+
+
 def _load(file: SuiteFile, pool: Pool) -> dict[str, Any]:
+    return _ask(file, pool, do="load", timeout=IMPORT_SECONDS)
+
+
+def _ask(file: SuiteFile, pool: Pool, *, do: str, timeout: float) -> dict[str, Any]:
     worker = pool.take(file.root)
+    verb = "import" if do == "load" else do
     try:
-        answer = worker.ask(
-            {"do": "load", "path": str(file.path), "module": file.module}, timeout=IMPORT_SECONDS
-        )
+        answer = worker.ask({"do": do, "path": str(file.path), "module": file.module}, timeout=timeout)
     except (WorkerDiedError, WorkerHungError) as error:
         pool.drop(worker)
         reason = str(error).removesuffix("; raise --timeout")
         raise InvalidParameterError(
-            f"a suite must import, {file.label} did not: the import {reason}. Correct the suite."
+            f"a suite must {verb}, {file.label} did not: the {verb} {reason}. Correct the suite."
         ) from None
     pool.give(worker)
     if "failed" in answer:
         raise InvalidParameterError(
-            f"a suite must import, {file.label} did not: {answer['failed']}. "
+            f"a suite must {verb}, {file.label} did not: {answer['failed']}. "
             f"Correct the suite.\n{answer['traceback']}"
         )
     return answer

@@ -52,6 +52,7 @@ def main(root: str, global_seed: int) -> None:
         "load": worker.load,
         "fingerprint": worker.fingerprint,
         "evaluate": worker.evaluate,
+        "calibrate": worker.calibrate,
     }
     while True:
         command = commands.get()
@@ -99,6 +100,17 @@ class _Worker:
         except BaseException as error:
             answer |= {"failed": self._reason(error), "traceback": self._traceback(error)}
         return answer | {"seconds": time.perf_counter() - started}
+
+    def calibrate(self, *, path: str, module: str) -> dict[str, Any]:
+        """Answer the suite's questions about noise; ``failed`` with the reason where one raised."""
+        from dpaudit.certificates.calibrate import answer  # loads the kernel, which few commands need
+
+        try:
+            return {
+                "answers": [answer(question).to_json() for question in self._suite(path, module).questions]
+            }
+        except BaseException as error:  # a suite may raise anything
+            return {"failed": self._reason(error), "traceback": self._traceback(error)}
 
     def _fingerprint(self, row: Row, seed: int) -> str | None:
         if row.fingerprint is None:

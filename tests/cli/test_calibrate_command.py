@@ -58,3 +58,38 @@ def test_bad_values_are_refused_with_exit_code_2(options):
     result = invoke("calibrate", "laplace", *options)
     assert result.exit_code == 2
     assert "must" in result.output + result.stderr
+
+
+def test_the_paper_of_the_bundled_suite_is_calibrated():
+    """For the private online learning paper: printed noise, what is certified for it, and what it needs."""
+    result = invoke("calibrate", "audits/private_online_learning.py")
+    assert result.exit_code == 0
+    needs = {
+        "HHM-T2": ("1", "1x", "1"),
+        "HHM-RNM": ("2", "0.5x", "2"),
+        "HHM-T5P/r=1": ("1.5", "0.6667x", "4"),
+    }
+    for item, words in needs.items():
+        assert tuple(cells(result, item)[-3:]) == words
+
+
+def test_a_delta_over_many_steps_uses_the_loss_grid():
+    """64 Skellam steps at (1, 1e-6) need within 1 % of 64 times the variance of a Gaussian at one step, far
+    less than adding deltas up allows.
+    """
+    result = invoke("calibrate", "skellam", "--steps", "64", "--delta", "1e-6", "--grid", "1/500")
+    assert float(cells(result, "skellam")[4]) == pytest.approx(64 * 4.2242**2, rel=0.02)
+
+
+def test_a_whole_parameter_is_printed_whole():
+    """Binomial noise has a whole number of trials."""
+    words = cells(invoke("calibrate", "binomial", "--delta", "1e-4"), "binomial")
+    assert int(words[6]) > int(words[8]) > 0
+
+
+@pytest.mark.parametrize("name", ["laplac", "nowhere/suite.py"])
+def test_an_unknown_mechanism_is_refused_with_the_known_ones(name):
+    """A name that is neither a mechanism nor a path exits with 2 and lists the mechanisms."""
+    result = invoke("calibrate", name)
+    assert result.exit_code == 2
+    assert "discrete-gaussian" in result.output + result.stderr
