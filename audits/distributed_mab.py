@@ -1,10 +1,23 @@
 """Chowdhury, Zhou: "Distributed Differential Privacy in Multi-Armed Bandits" (ICLR 2023).
 
-Every claim of the paper, as printed; a repaired variant stands beside what the audit refutes. The rows live in
-``audits/chowdhury_zhou``, one group of claims a file.
+Every claim of the paper, as printed; a repaired variant stands beside what the audit refutes. The rows live
+in ``audits/chowdhury_zhou``, one group of claims a file.
 """
 
-from audits.chowdhury_zhou import noise_facts, tails
+from audits.chowdhury_zhou import (
+    accounting,
+    analyzer_tails,
+    assumption_1,
+    concentrated_privacy,
+    concentration,
+    mechanism_facts,
+    noise_facts,
+    noise_privacy,
+    renyi_privacy,
+    returning_users,
+    scaling,
+    tails,
+)
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -16,4 +29,14 @@ suite = Suite(
 )
 
 noise_facts.add_rows(suite)
+mechanism_facts.add_rows(suite)
 tails.add_rows(suite)
+concentration.add_rows(suite)
+analyzer_tails.add_rows(suite)
+assumption_1.add_rows(suite)
+noise_privacy.add_rows(suite)
+renyi_privacy.add_rows(suite)
+concentrated_privacy.add_rows(suite)
+accounting.add_rows(suite)
+returning_users.add_rows(suite)
+scaling.add_rows(suite)

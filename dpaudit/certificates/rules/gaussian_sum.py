@@ -44,6 +44,7 @@ discrete Gaussian step by step; this one uses neither its constant nor its condi
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from flint import arb
@@ -74,13 +75,19 @@ def _gaussian_sum(parameters: Parameters, premises: tuple[Guarantee, ...], setti
     if count == 1 or moved == 0:
         return Guarantee(rho=rho)
     try:
-        more = enclose(lambda: excess(variance, count=count, shift=int(moved)))
+        more = _enclosed(variance, count, int(moved))
     except UndecidedError as error:
         raise parameters.fail(
             f"variance must be large enough for {count} parts (A < 1/2 in the rule's proof), got {variance}; "
             "give each more noise, or use integer-noise."
         ) from error
     return Guarantee(rho=rho + upper_short(more))
+
+
+@lru_cache(maxsize=256)
+def _enclosed(variance: Fraction, count: int, shift: int) -> Any:
+    """The same number is asked for several times: when a proof is built, certified and checked."""
+    return enclose(lambda: excess(variance, count=count, shift=shift))
 
 
 def excess(variance: Fraction, *, count: int, shift: int) -> Any:
