@@ -167,12 +167,13 @@ def _disagreements(result: dict[str, Any], judgement: Judgement) -> Iterator[str
 
 
 def _agrees(written: Any, bound: Fraction | None) -> bool:
-    """Whether a float of the report is the bound, up to the rounding of one float."""
+    """Whether a float of the report is the bound, up to the rounding of one float (two below a power of two,
+    where floats lie twice as close)."""
     if written is None or bound is None:
         return written is None and bound is None
     if isinstance(written, bool) or not isinstance(written, int | float) or not math.isfinite(written):
         return False
-    return abs(Fraction(written) - bound) <= Fraction(math.ulp(float(written)))
+    return abs(Fraction(written) - bound) <= 2 * Fraction(math.ulp(float(written)))
 
 
 def _or_none(bound: Fraction | None) -> str:
