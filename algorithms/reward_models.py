@@ -67,9 +67,13 @@ class ClippedGaussians(RewardModel):
         self.means = self._excess(np.zeros(1), self.locations.reshape(-1, 1), 1).reshape(self.locations.shape)
 
     def draw(self, rng: np.random.Generator, cell: tuple[int, int], count: int) -> Floats:
-        values = rng.standard_normal(count)
+        return np.asarray(self._draw(rng, self.locations[cell], count)[0])
+
+    def _draw(self, rng: np.random.Generator, locations: Any, count: int) -> Floats:
+        """Rewards of shape (M, count) for locations of shape (M, 1), or one number."""
+        values = rng.standard_normal((np.size(locations), count))
         values *= self.deviation
-        values += self.locations[cell]
+        values += locations
         return np.clip(values, 0.0, 1.0, out=values)
 
     def total(self, rng: np.random.Generator, cell: tuple[int, int], count: int) -> float:
@@ -93,15 +97,17 @@ class ClippedGaussians(RewardModel):
         self, rng: np.random.Generator, cells: NDArray[np.bool_], *, users: int, precision: int
     ) -> Integers:
         """The route user by user: draw, scale, round at random, add up."""
-        totals = []
-        for cell in np.argwhere(cells).tolist():
-            total = 0
+        locations = self.locations[cells]
+        totals = np.zeros(len(locations), dtype=np.int64)
+        rows = max(1, _CHUNK // users)
+        for start in range(0, len(locations), rows):
+            block = slice(start, start + rows)
             for count in _chunks(users):
-                scaled = self.draw(rng, (cell[0], cell[1]), count) * precision
+                scaled = self._draw(rng, locations[block, None], count) * precision
                 whole = np.floor(scaled)
-                total += int(whole.sum()) + int((rng.random(count) < scaled - whole).sum())
-            totals.append(total)
-        return np.array(totals, dtype=np.int64)
+                up = rng.random(scaled.shape) < scaled - whole
+                totals[block] += whole.sum(axis=1).astype(np.int64) + up.sum(axis=1)
+        return totals
 
     def encoding_probabilities(self, locations: Floats, precision: int) -> Floats:
         """P(x̂ = k), k = 0, ..., g, for each of the ``locations`` (M,): shape (M, g + 1).

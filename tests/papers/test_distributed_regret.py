@@ -190,20 +190,20 @@ def per_user_regret(chosen: Variant, model: RewardModel, horizon: int, runs: int
 
 @pytest.mark.parametrize("name", ["dist_dp_se", "dist_rdp_se", "dist_cdp_se", "ldp_se"])
 def test_simulated_regret_has_the_law_of_the_per_user_program(name: str) -> None:
-    """The regret of 150 runs of the program fits its distribution over 50 000 simulated runs, and not the
+    """The regret of 120 runs of the program fits its distribution over 20 000 simulated runs, and not the
     one at four times the ε. The radius is the sampling part alone, so that noise decides many runs."""
-    horizon, locations = 150, [[0.8, 0.2]]
+    horizon, locations = 70, [[0.8, 0.2]]
     chosen, other = (
         replace(variant(name, epsilon=epsilon, failure_prob="1/10"), tail=lambda length: NoiseTail(0, 0))
         for epsilon in ("1/4", "1")
     )
-    copies = ClippedGaussians(np.repeat(locations, 50_000, axis=0), deviation=0.3)
+    copies = ClippedGaussians(np.repeat(locations, 20_000, axis=0), deviation=0.3)
     right, wrong = (
         np.round(simulate_variant(item, copies, horizon=horizon, seed=2, points=2).final, 6)
         for item in (chosen, other)
     )
     slow = np.round(
-        per_user_regret(chosen, ClippedGaussians(locations, deviation=0.3), horizon, 150, seed=1), 6
+        per_user_regret(chosen, ClippedGaussians(locations, deviation=0.3), horizon, 120, seed=1), 6
     )
     values = np.unique(np.concatenate([right, wrong, slow]))
     assert len(np.unique(slow)) > 3
