@@ -1,0 +1,292 @@
+"""The distributed bandits paper, noise and accounting: each row's verdict, and the rows' own mathematics
+against independent routes (direct convolution, enumeration, simulation, another library)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from audits.chowdhury_zhou import (
+    accounting,
+    analyzer_tails,
+    assumption_1,
+    concentrated_privacy,
+    concentration,
+    mechanism_facts,
+    noise_facts,
+    noise_privacy,
+    renyi_privacy,
+    returning_users,
+    scaling,
+    tails,
+)
+from audits.chowdhury_zhou.exact_tails import above, beyond, sum_beyond
+from audits.chowdhury_zhou.gaussian_sums import (
+    divergence_excess,
+    kl_excess,
+    largest_log_ratio,
+    one_gaussian,
+    xi,
+)
+from audits.hu_huang_mehta.inequalities import Inequality, worst_of
+from dpaudit.ball import arb, ball, lower, precision, upper
+from dpaudit.claims import PureDP
+from dpaudit.laws import DiscreteLaplace, Polya, Skellam
+from dpaudit.runner.finding import finding_of
+from dpaudit.statistics import fit_log_wealth
+from dpaudit.suite import Row, Run, Suite
+from dpaudit.views import SERVER, View
+from mechanisms.modular_sum import decoded_sum
+from mechanisms.parameter_sheet import polya_sheet
+from tests.rates import FALSE_FAILURE_RATE
+
+MODULES: tuple[Any, ...] = (
+    accounting,
+    analyzer_tails,
+    assumption_1,
+    concentrated_privacy,
+    concentration,
+    mechanism_facts,
+    noise_facts,
+    noise_privacy,
+    renyi_privacy,
+    returning_users,
+    scaling,
+    tails,
+)
+
+
+def rows() -> list[Row]:
+    """The rows of these modules alone."""
+    suite = Suite(paper="distributed_mab", title="noise")
+    for module in MODULES:
+        module.add_rows(suite)
+    return suite.rows
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row.id)
+def test_every_row_has_the_expected_verdict(row: Row) -> None:
+    """Each row decides as its author expects, in the quick profile, and says what it does."""
+    outcome = row.evaluate(Run(profile="quick", alpha=1e-3, seed=7, row_id=row.id))
+    assert finding_of(row.claim, outcome, alpha=1e-3)["verdict"] == row.expect
+    assert row.evaluate.__doc__
+
+
+def test_refuted_rows_have_a_true_variant_beside_them() -> None:
+    """Whatever is refuted shares its id's stem with a verified row: a range, a repair, or the statement."""
+    verified = {row.id for row in rows() if row.expect == "verified"}
+    for row in rows():
+        if row.expect == "refuted":
+            stem = "/".join(row.id.split("/")[:1])
+            assert any(other == stem or other.startswith(stem + "/") for other in verified), row.id
+
+
+def test_polya_sums_match_another_library() -> None:
+    """The convolved Pólya masses agree with scipy's negative binomial sums, subtracted."""
+    n, b, k = 5, Fraction(2), 3
+    beta = math.exp(-1 / float(b))
+    masses = stats.nbinom.pmf(np.arange(400), 1.0, 1 - beta)  # the sum of n shapes 1/n has shape 1
+    expected = float(masses[: 400 - k] @ masses[k:])
+    with precision(160):
+        found = float(noise_facts.convolved_polya(n, b, k, length=200))
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_footnote_sampler_with_a_rate_is_rejected() -> None:
+    """Negative control: read with a rate, the footnote's sampler is caught at the suite's error rate."""
+    rng = np.random.default_rng(3)
+    law = Polya(shape=Fraction(1, 8), log_ratio=Fraction(1, 16))
+    odds = 1 / math.expm1(1 / 16)
+    wealth = {}
+    for reading in ("scale", "rate"):
+        draws = noise_facts.gamma_poisson(rng, shape=0.125, second=odds, size=2000, reading=reading)
+        wealth[reading] = float(np.max(fit_log_wealth(draws, law, rng=rng).total))
+    assert wealth["scale"] < -math.log(FALSE_FAILURE_RATE) < wealth["rate"]
+
+
+@pytest.mark.parametrize("threshold", ["7/2", "4", "0"])
+def test_tails_of_two_families_match_convolution(threshold: str) -> None:
+    """P(|X + Y| > t) equals the sum over a direct convolution, at integer and other t."""
+    first, second = DiscreteLaplace(scale=Fraction(3, 2)), Skellam(variance=4)
+    values = np.arange(-120, 121)
+    law = np.convolve(np.exp(first.logp(values)), np.exp(second.logp(values)))
+    t = float(Fraction(threshold))
+    expected = float(law[np.abs(np.arange(-240, 241)) > t].sum())
+    with precision(128):
+        found = sum_beyond(first, second, ball(Fraction(threshold)), reach=120)
+    assert lower(found) - 1e-12 <= expected <= upper(found) + 1e-12
+
+
+def test_a_straddled_threshold_is_enclosed_from_both_sides() -> None:
+    """Where a ball holds an integer, the tail's ball holds the tails on both sides of it."""
+    law = DiscreteLaplace(scale=2)
+    with precision(128):
+        near = ball(5) + arb(0).union(arb(2) ** -60) - arb(2) ** -61
+        found = above(law, near)
+        assert found.contains(law.sf_ball(4))
+        assert found.contains(law.sf_ball(5))
+        assert beyond(law, ball(5)).overlaps(2 * law.sf_ball(5))
+
+
+def test_a_third_of_the_radius_fails() -> None:
+    """Negative control: Proposition 1 with its radius divided by 3 is refuted by the same computation."""
+    step = Inequality(
+        name="tail",
+        text="a third of the radius",
+        left=lambda variance, p: beyond(Skellam(variance=variance), tails.skellam_radius(variance, p) / 3),
+        right=lambda variance, p: ball(p),
+        points=lambda run: [{"variance": Fraction(100), "p": Fraction(1, 1000)}],
+    )
+    assert worst_of(step, Run(profile="quick", alpha=0.01, seed=0, row_id="control")).low > 1
+
+
+def test_the_error_law_of_a_batch_matches_the_protocol() -> None:
+    """Simulated batches (rounding, shares, modulus, analyzer) exceed thresholds as often as the exact law
+    says."""
+    rng = np.random.default_rng(11)
+    n, runs = 8, 20_000
+    for rewards, mean in (("constant", Fraction(2, 5)), ("coins", Fraction(1, 10))):
+        batch = assumption_1.Batch(
+            variant="Dist-DP-SE",
+            n=n,
+            epsilon=Fraction(1),
+            level=Fraction(1, 2),
+            mean=mean,
+            rewards=rewards,
+        )
+        sheet = batch.sheet
+        x = np.full((runs, n), float(mean)) if rewards == "constant" else rng.random((runs, n)) < float(mean)
+        encoded = np.floor(x * sheet.precision + rng.random((runs, n))).astype(np.int64)
+        noise = sheet.share.sample(rng, (runs, n))
+        seen = (encoded + noise).sum(axis=1) % sheet.modulus
+        error = np.abs(np.asarray(decoded_sum(seen, sheet)) - x.sum(axis=1))
+        for threshold in (0.9, 2.1, 5.2):
+            exact = assumption_1.error_probability(batch, threshold)
+            count = int(np.sum(error > threshold))
+            assert stats.binomtest(count, runs, exact).pvalue > FALSE_FAILURE_RATE
+
+
+def test_the_dropout_witness_is_the_hypergeometric_ratio() -> None:
+    """The witness's loss is log f(0)/f(g) of the Pólya difference, up to what the modulus adds."""
+    claim = PureDP(epsilon=1, view=View.of(SERVER), domain=noise_privacy.DOMAIN)
+    witness = noise_privacy.dropout_witness(claim, users=10, present=9)
+    g = polya_sheet(users=10, epsilon=1, tail_prob=Fraction(1, 2**20)).precision
+    r, x = 0.9, math.exp(-1 / g)
+    falling = math.exp(special.gammaln(r + g) - special.gammaln(r) - special.gammaln(g + 1))
+    ratio = special.hyp2f1(r, r, 1, x * x) / (x**g * falling * special.hyp2f1(r, r + g, g + 1, x * x))
+    assert witness.bound is not None
+    assert float(witness.bound) == pytest.approx(math.log(ratio), rel=1e-9)
+
+
+def test_lemma_3_and_theorem_2_by_hand() -> None:
+    """The printed formulas at round numbers."""
+    assert renyi_privacy.lemma_3(2, 1, Fraction(1)) == 1 + min(Fraction(9, 4), Fraction(3, 2))
+    assert renyi_privacy.theorem_2_final(2, Fraction(1), Fraction(1)) == 1 + Fraction(3, 2)
+    with precision(128):
+        found = renyi_privacy.theorem_2_batch(2, Fraction(1), Fraction(1), 4)
+    assert float(found) == pytest.approx(1 + min(3 / 16 + 3 / 16, 3 / 4))
+
+
+def convolved(variance: float, count: int) -> Any:
+    """Masses of the sum of ``count`` discrete Gaussians, by direct convolution."""
+    reach = math.ceil(24 * math.sqrt(variance)) + 8
+    single = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * variance))
+    total = np.array([1.0])
+    for _ in range(count):
+        total = np.convolve(total, single / single.sum())
+    return total
+
+
+@pytest.mark.parametrize(("variance", "count", "shift"), [("1/4", 8, 3), ("1/2", 5, 2), ("1/4", 6, 3)])
+def test_excess_divergences_match_convolution(variance: str, count: int, shift: int) -> None:
+    """The excess by the periodic factor equals a directly convolved divergence minus αD²/(2nv)."""
+    masses = convolved(float(Fraction(variance)), count)
+    with np.errstate(divide="ignore"):
+        here, there = np.log(masses[shift:]), np.log(masses[:-shift])
+    usable = np.isfinite(here) & np.isfinite(there) & (there > -300)
+    plain = one_gaussian(Fraction(variance), count=count, shift=shift)
+    for order in (Fraction(11, 10), Fraction(3), Fraction(15, 2)):
+        a = float(order)
+        direct = special.logsumexp(a * here[usable] + (1 - a) * there[usable]) / (a - 1)
+        found = divergence_excess(Fraction(variance), count=count, shift=shift, order=order)
+        assert float(found) == pytest.approx(direct - a * float(plain), abs=1e-9)
+    first = float(np.sum(np.exp(here[usable]) * (here[usable] - there[usable])))
+    found = kl_excess(Fraction(variance), count=count, shift=shift)
+    assert float(found) == pytest.approx(first - float(plain), abs=1e-9)
+    assert float(found) <= float(largest_log_ratio(Fraction(variance), count=count, shift=shift))
+
+
+def test_lemma_4_fails_by_more_as_the_sum_grows() -> None:
+    """With Δ = n/2 at σ = 1/2 the exact excess over ξ/4 grows with n, and passes 1 between 16 and 64."""
+    ratios = []
+    for count in (16, 32, 64):
+        excess = kl_excess(Fraction(1, 4), count=count, shift=count // 2)
+        with precision(128):
+            ratios.append(float(4 * excess / xi(Fraction(1, 4), count - 1)))
+    assert ratios == sorted(ratios)
+    assert ratios[0] < 1 < ratios[-1]
+
+
+def test_long_xi_sums_are_enclosed() -> None:
+    """The shortened ξ holds the sum of all its terms."""
+    with precision(128):
+        short = xi(Fraction(1), 10_000)
+        rate = -2 * arb.pi() ** 2
+        terms = (10 * (rate * ball(Fraction(k, k + 1))).exp() for k in range(1, 10_001))
+        assert short.overlaps(sum(terms, arb(0)))
+
+
+def test_composed_responses_match_enumeration() -> None:
+    """The complement of delta of k-fold randomised response with a leak equals a sum over all transcripts."""
+    epsilon, at, times, leak = 0.7, 0.9, 3, Fraction(1, 20)
+    stay = math.exp(epsilon) / (1 + math.exp(epsilon))
+    shown = 0.05
+    # outcomes of one mechanism: true bit, false bit (each kept with 1 - leak), or everything shown
+    here, there = (
+        ((1 - shown) * stay, (1 - shown) * (1 - stay), shown, 0.0),
+        (
+            (1 - shown) * (1 - stay),
+            (1 - shown) * stay,
+            0.0,
+            shown,
+        ),
+    )
+    delta = sum(
+        max(math.prod(here[i] for i in path) - math.exp(at) * math.prod(there[i] for i in path), 0.0)
+        for path in itertools.product(range(4), repeat=times)
+    )
+    with precision(128):
+        found = accounting.response_delta(
+            ball(Fraction(7, 10)), times=times, at=ball(Fraction(9, 10)), leak=leak
+        )
+    assert float(found) == pytest.approx(1 - delta, rel=1e-12)
+
+
+def test_gaussian_delta_matches_the_normal_law() -> None:
+    """The exact Gaussian curve agrees with scipy's, at negative epsilon too."""
+    for rho, epsilon in ((Fraction(1, 2), 1.0), (Fraction(1, 100), -0.3)):
+        mu = math.sqrt(2 * float(rho))
+        expected = stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(
+            -mu / 2 - epsilon / mu
+        )
+        with precision(128):
+            found = accounting.gaussian_delta(rho, ball(Fraction(epsilon)))
+        assert float(found) == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_the_conversion_is_best_where_it_is_evaluated() -> None:
+    """Orders a little to either side of the best one give no smaller ε: the infimum is not missed."""
+    for rho, delta in ((Fraction(1, 2), Fraction(1, 10**6)), (Fraction(1, 10**4), Fraction(9, 10))):
+        best = accounting._best_order(rho, delta)
+        with precision(128):
+            values = [
+                float(accounting.converted(ball(rho * order), order, delta))
+                for order in (1 + (best - 1) * Fraction(99, 100), best, 1 + (best - 1) * Fraction(101, 100))
+            ]
+        assert values[1] == min(values)
