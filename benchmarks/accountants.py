@@ -1,10 +1,13 @@
 """Certified composition beside dp-accounting: ``python -m benchmarks.accountants``.
 
 For Gaussian, Laplace, discrete Laplace and Skellam noise, k = 1, 64 and 1024 steps, and delta from 1e-3 to
-1e-14, both sides are asked for epsilon in one run, on the same grid. Where the exact value is known
-(Gaussian: closed form; discrete Laplace: the losses lie on the grid) a value below it is flagged.
-dp-accounting is optional (``pip install dp-accounting``); without it only the certified side is printed. The
-noise is scaled so that all cases have total epsilon of a few units.
+1e-14, both sides are asked for epsilon in one run, on the same grid. Each value stands beside the truth, with
+its ratio to it, and is flagged if it is below. The truth is exact where there is a closed form (Gaussian;
+discrete Laplace; one step of Laplace and Skellam); elsewhere it is bracketed by a certified lower and a
+certified upper law on a finer grid, and only a value below the lower end is flagged.
+
+dp-accounting is optional (``pip install dpaudit[interop]``); without it only the certified side is printed.
+The noise is scaled so that all cases have total epsilon of a few units.
 """
 
 from __future__ import annotations
@@ -13,54 +16,86 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpaudit.ball import arb, ball, enclose, lower_exact, upper_exact
 from dpaudit.certificates.certpld import Grid, LossLaw, power
-from dpaudit.certificates.divergence import positive_part
+from dpaudit.certificates.divergence import lattice_delta, positive_part
 from dpaudit.certificates.lattice import Skellam
+from dpaudit.certificates.merged import laplace_lower, lattice_lower
 from dpaudit.certificates.rules.integer_noise import lattice_pair
 from dpaudit.certificates.rules.pairs import gaussian_pair, laplace_pair, response_pair
 from dpaudit.certificates.rules.readout import gaussian_delta
 
-__all__ = ["CASES", "Case", "main", "smallest_epsilon"]
+__all__ = ["CASES", "Case", "main", "smallest_epsilon", "truth"]
 
 DELTAS = (3, 6, 8, 10, 12, 13, 14)
 STEPS = (1, 64, 1024)
 
+#: The truth is bracketed on a grid finer by this factor.
+FINER = 4
+
+SHIFT = 10  # sensitivity of the integer query of the Skellam case
+
+Curve = Callable[[Fraction], Fraction]
+
 
 @dataclass(frozen=True)
 class Case:
-    """One mechanism at k steps: the certified law of a step, dp-accounting's law of a step, and the exact
-    delta if known.
+    """One mechanism at k steps: the certified law of a step, dp-accounting's laws of a step by name, the
+    exact delta of all steps where it is known (``None`` where it is not), and a lower law of a step.
     """
 
     name: str
     step_law: Callable[[int, Grid], LossLaw]
-    other: Callable[[Any, int, float], Any]
-    exact: Callable[[int, Fraction], Fraction] | None = None
+    others: dict[str, Callable[[Any, int, float], Any]]
+    exact: Callable[[int, Fraction], Fraction | None]
+    lower: Callable[[int, Grid], LossLaw] | None = None
 
 
 def _root(k: int) -> int:
     return math.isqrt(k)
 
 
-def _skellam_masses(variance: float, reach: int) -> dict[int, float]:
+def _skellam_variance(k: int) -> int:
+    return 100 * k
+
+
+def _skellam_masses(variance: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     from scipy.special import ive
 
-    return {x: math.log(ive(abs(x), variance)) for x in range(-reach, reach + 1) if ive(abs(x), variance) > 0}
+    reach = int(40 * math.sqrt(variance))
+    x = np.arange(-reach, reach + 1)
+    mass = np.asarray(ive(np.abs(x), variance))
+    return x[mass > 0], mass[mass > 0]
 
 
-def _other_skellam(pld: Any, k: int, step: float) -> Any:
-    shift, variance = 10, 100.0 * k
-    lower = _skellam_masses(variance, int(40 * math.sqrt(variance)))
-    upper = {x + shift: mass for x, mass in lower.items()}
+def _skellam_by_masses(pld: Any, k: int, step: float) -> Any:
+    """The public entry point for two probability mass functions: each loss is rounded up."""
+    x, mass = _skellam_masses(_skellam_variance(k))
+    lower = dict(zip(x.tolist(), np.log(mass).tolist(), strict=True))
+    upper = {point + SHIFT: log for point, log in lower.items()}
     return pld.from_two_probability_mass_functions(
         lower, upper, value_discretization_interval=step, log_mass_truncation_bound=-50
     )
+
+
+def _skellam_by_dots(pld: Any, k: int, step: float) -> Any:
+    """Connect the dots through the deltas of one step, computed in floats from the masses."""
+    from dp_accounting.pld import pld_pmf
+
+    _, mass = _skellam_masses(_skellam_variance(k))
+    p, q = mass[SHIFT:], mass[:-SHIFT]
+    end = math.ceil(float(np.max(np.abs(np.log(p / q)[(p > 1e-25) & (q > 1e-25)]))) / step)
+    deltas = [np.maximum(p - math.exp(i * step) * q, 0.0).sum() for i in range(-end, end + 1)]
+    pmf = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(step, -end, end, np.array(deltas))
+    return pld.PrivacyLossDistribution(pmf)
 
 
 def _lattice_delta(k: int, epsilon: Fraction) -> Fraction:
@@ -81,33 +116,62 @@ def _lattice_delta(k: int, epsilon: Fraction) -> Fraction:
     return lower_exact(enclose(compute))
 
 
+def _one_laplace(k: int, epsilon: Fraction) -> Fraction | None:
+    """One step at ratio 1: delta = 1 - exp((epsilon - 1)/2) below 1."""
+    if k > 1:
+        return None
+    return lower_exact(enclose(lambda: 1 - ball((epsilon - 1) / 2).exp())) if epsilon < 1 else Fraction(0)
+
+
+def _one_skellam(k: int, epsilon: Fraction) -> Fraction | None:
+    if k > 1:
+        return None
+    return lower_exact(lattice_delta(Skellam(Fraction(100)), shift=SHIFT, epsilon=epsilon))
+
+
 CASES = [
     Case(
         "gaussian",
         lambda k, grid: gaussian_pair(Fraction(1, k), grid),
-        lambda pld, k, step: pld.from_gaussian_mechanism(math.sqrt(k), value_discretization_interval=step),
+        {
+            "dp-accounting": lambda pld, k, step: pld.from_gaussian_mechanism(
+                math.sqrt(k), value_discretization_interval=step
+            )
+        },
         lambda k, epsilon: gaussian_delta(Fraction(1), epsilon),
     ),
     Case(
         "laplace",
         lambda k, grid: laplace_pair(Fraction(1, _root(k)), grid),
-        lambda pld, k, step: pld.from_laplace_mechanism(math.sqrt(k), value_discretization_interval=step),
+        {
+            "dp-accounting": lambda pld, k, step: pld.from_laplace_mechanism(
+                math.sqrt(k), value_discretization_interval=step
+            )
+        },
+        _one_laplace,
+        lambda k, grid: laplace_lower(Fraction(1, _root(k)), grid),
     ),
     Case(
         "discrete laplace",
         lambda k, grid: response_pair(Fraction(1, _root(k)), grid),
-        lambda pld, k, step: pld.from_discrete_laplace_mechanism(
-            1 / math.sqrt(k), value_discretization_interval=step
-        ),
+        {
+            "dp-accounting": lambda pld, k, step: pld.from_discrete_laplace_mechanism(
+                1 / math.sqrt(k), value_discretization_interval=step
+            )
+        },
         _lattice_delta,
     ),
-    Case("skellam", lambda k, grid: lattice_pair(Skellam(Fraction(100 * k)), 10, grid), _other_skellam),
+    Case(
+        "skellam",
+        lambda k, grid: lattice_pair(Skellam(Fraction(_skellam_variance(k))), SHIFT, grid),
+        {"masses": _skellam_by_masses, "connect the dots": _skellam_by_dots},
+        _one_skellam,
+        lambda k, grid: lattice_lower(Skellam(Fraction(_skellam_variance(k))), SHIFT, grid),
+    ),
 ]
 
 
-def smallest_epsilon(
-    delta_at: Callable[[Fraction], Fraction], delta: Fraction, *, high: Fraction
-) -> Fraction:
+def smallest_epsilon(delta_at: Curve, delta: Fraction, *, high: Fraction) -> Fraction:
     """The smallest epsilon in [0, ``high``] with ``delta_at(epsilon) <= delta``, from above to 2^-40 of
     ``high``.
     """
@@ -120,56 +184,74 @@ def smallest_epsilon(
     return high
 
 
+def _epsilons(delta_at: Curve) -> list[Fraction]:
+    return [smallest_epsilon(delta_at, Fraction(1, 10**n), high=Fraction(40)) for n in DELTAS]
+
+
 def _certified(case: Case, k: int, grid: Grid) -> tuple[list[Fraction], float]:
     started = time.perf_counter()
     law = power(case.step_law(k, grid), k)
-    values = [
-        smallest_epsilon(lambda e: upper_exact(law.delta(e)), Fraction(1, 10**n), high=Fraction(40))
-        for n in DELTAS
-    ]
+    values = _epsilons(lambda e: upper_exact(law.delta(e)))
     return values, time.perf_counter() - started
 
 
-def _others(case: Case, k: int, step: float) -> tuple[list[float], float] | None:
+def truth(case: Case, k: int, step: Fraction) -> list[tuple[Fraction, Fraction]]:
+    """For each delta a lower and an upper bound on the true epsilon; they agree where it is known."""
+    if case.exact(k, Fraction(0)) is not None:
+        return [(value, value) for value in _epsilons(lambda e: case.exact(k, e) or Fraction(0))]
+    if case.lower is None:
+        return [(Fraction(0), Fraction(40))] * len(DELTAS)
+    fine = step / FINER
+    below = power(case.lower(k, Grid(step=fine, upper=False)), k)
+    margin = Fraction(40, 2**40)  # the search ends that far above the law's own epsilon
+    lower = [max(value - margin, Fraction(0)) for value in _epsilons(lambda e: lower_exact(below.delta(e)))]
+    return list(zip(lower, _certified(case, k, Grid(step=fine))[0], strict=True))
+
+
+def _others(case: Case, k: int, step: float) -> dict[str, tuple[list[float], float]]:
+    """dp-accounting's values and seconds for each of its ways to state the mechanism."""
     try:
         from dp_accounting.pld import privacy_loss_distribution as pld
     except ImportError:
-        return None
-    started = time.perf_counter()
-    law = case.other(pld, k, step).self_compose(k)
-    return [float(law.get_epsilon_for_delta(10.0**-n)) for n in DELTAS], time.perf_counter() - started
+        return {}
+    found = {}
+    for name, make in case.others.items():
+        started = time.perf_counter()
+        law = make(pld, k, step).self_compose(k)
+        values = [float(law.get_epsilon_for_delta(10.0**-n)) for n in DELTAS]
+        found[name] = (values, time.perf_counter() - started)
+    return found
 
 
 def _report(case: Case, k: int, step: Fraction) -> str:
-    ours, ours_time = _certified(case, k, Grid(step=step))
+    ours, seconds = _certified(case, k, Grid(step=step))
     theirs = _others(case, k, float(step))
-    lines = [f"{case.name}, k = {k}, grid {float(step):g}: certified {ours_time:.1f} s"]
-    if theirs is not None:
-        lines[0] += f", dp-accounting {theirs[1]:.1f} s"
-    for i, n in enumerate(DELTAS):
-        line = f"  delta 1e-{n:<2}  certified {float(ours[i]):10.6f}"
-        truth = _truth(case, k, n)
-        if truth is not None:
-            line += f"  exact {float(truth):10.6f}  certified - exact {float(ours[i] - truth):+.1e}"
-        if theirs is not None:
-            line += f"  dp-accounting {theirs[0][i]:10.6f}"
-            if truth is not None:
-                gap = theirs[0][i] - float(truth)
-                line += f"  minus exact {gap:+.1e}{'  BELOW THE TRUTH' if gap < -1e-9 else ''}"
+    times = "".join(f", {name} {spent:.2f} s (x{seconds / spent:.0f})" for name, (_, spent) in theirs.items())
+    lines = [f"{case.name}, k = {k}, grid {float(step):g}: certified {seconds:.2f} s{times}"]
+    for i, (n, (low, high)) in enumerate(zip(DELTAS, truth(case, k, step), strict=True)):
+        line = (
+            f"  delta 1e-{n:<2}  truth {_interval(low, high)}  certified {_beside(float(ours[i]), low, high)}"
+        )
+        for name, (values, _) in theirs.items():
+            line += f"  {name} {_beside(values[i], low, high)}"
         lines.append(line)
     return "\n".join(lines)
 
 
-def _truth(case: Case, k: int, n: int) -> Fraction | None:
-    if case.exact is None:
-        return None
-    exact = case.exact
-    return smallest_epsilon(lambda e: exact(k, e), Fraction(1, 10**n), high=Fraction(40))
+def _interval(low: Fraction, high: Fraction) -> str:
+    return f"{float(low):.6f}" if low == high else f"[{float(low):.6f}, {float(high):.6f}]"
 
 
-def main(arguments: list[str] | None = None) -> None:
+def _beside(value: float, low: Fraction, high: Fraction) -> str:
+    """A value with its ratio to the upper end of the truth, flagged if it is below the lower end."""
+    ratio = f"{value:.6f} (x{value / float(high):.6f})" if high else f"{value:.6f}"
+    gap = value - float(low)
+    return ratio + (f" BELOW THE TRUTH by {-gap:.1e}" if gap < -1e-9 else "")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the comparison for every case; ``--grid`` sets the step of losses, ``--only`` picks
-    mechanisms.
+    mechanisms, ``--steps`` the numbers of steps.
     """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.accountants", description=main.__doc__)
     parser.add_argument(
@@ -178,12 +260,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--only", nargs="*", default=[case.name for case in CASES], help="names of mechanisms"
     )
+    parser.add_argument("--steps", nargs="*", type=int, default=list(STEPS), help="numbers of steps")
     options = parser.parse_args(arguments)
+    flagged = 0
     for case in CASES:
         if case.name in options.only:
-            for k in STEPS:
-                sys.stdout.write(_report(case, k, Fraction(options.grid)) + "\n")
+            for k in options.steps:
+                text = _report(case, k, Fraction(options.grid))
+                flagged += text.count("BELOW THE TRUTH")
+                sys.stdout.write(text + "\n")
                 sys.stdout.flush()
+    sys.stdout.write(f"values below the truth: {flagged}\n")
 
 
 if __name__ == "__main__":

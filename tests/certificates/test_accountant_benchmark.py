@@ -10,6 +10,7 @@ from fractions import Fraction
 import pytest
 
 from benchmarks import accountants
+from dpaudit.certificates.certpld import Grid
 from dpaudit.certificates.rules.readout import gaussian_delta
 
 
@@ -38,13 +39,36 @@ def test_smallest_epsilon_inverts_delta() -> None:
 
 
 def test_benchmark_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The script prints a line for each delta, with the certified value at or above the exact one."""
-    monkeypatch.setattr(accountants, "STEPS", (1, 16))
+    """The script prints a line for each delta, and no certified value below the truth."""
     monkeypatch.setattr(accountants, "DELTAS", (3, 10))
-    accountants.main(["--only", "discrete laplace", "--grid", "1/32"])
+    accountants.main(["--only", "discrete laplace", "skellam", "--grid", "1/32", "--steps", "1", "16"])
     text = capsys.readouterr().out
-    assert text.count("delta 1e-") == 4
-    assert "certified - exact -" not in text
+    assert text.count("delta 1e-") == 8
+    for line in text.splitlines():
+        assert "BELOW" not in line.split("certified")[-1].split("  ")[0]
+
+
+@pytest.mark.parametrize("name", [case.name for case in accountants.CASES])
+@pytest.mark.parametrize("k", [1, 16])
+def test_truth_is_at_or_below_the_certified_value(name: str, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closed forms, and the certified bracket where there is none: narrow, and the certified value is never
+    below its lower end.
+    """
+    monkeypatch.setattr(accountants, "DELTAS", (3, 8))
+    case = next(case for case in accountants.CASES if case.name == name)
+    step = Fraction(1, 128)
+    certified, _ = accountants._certified(case, k, Grid(step=step))
+    for value, (low, high) in zip(certified, accountants.truth(case, k, step), strict=True):
+        assert low <= high
+        assert high - low <= Fraction(1, 500) * high
+        assert value >= low
+
+
+def test_a_value_below_the_truth_is_flagged() -> None:
+    """A value below the lower end is marked with the distance, one inside the bracket is not."""
+    low, high = Fraction(1), Fraction(11, 10)
+    assert "BELOW THE TRUTH by 1.0e-02" in accountants._beside(0.99, low, high)
+    assert "BELOW" not in accountants._beside(1.05, low, high)
 
 
 def test_float_accountant_is_flagged() -> None:
@@ -53,4 +77,5 @@ def test_float_accountant_is_flagged() -> None:
     case = next(case for case in accountants.CASES if case.name == "gaussian")
     text = accountants._report(case, 1024, Fraction(1, 1024))
     assert "BELOW THE TRUTH" in text
-    assert "certified - exact -" not in text
+    for line in text.splitlines()[1:]:
+        assert "BELOW" not in line.split("certified")[1].split("dp-accounting")[0]
