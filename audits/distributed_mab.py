@@ -8,14 +8,22 @@ from audits.chowdhury_zhou import (
     accounting,
     analyzer_tails,
     assumption_1,
+    communication,
     concentrated_privacy,
     concentration,
+    elimination_steps,
+    encoding,
+    experiments,
     mechanism_facts,
+    mutants,
     noise_facts,
     noise_privacy,
+    protocol_privacy,
+    regret_rates,
     renyi_privacy,
     returning_users,
     scaling,
+    shuffle_privacy,
     tails,
 )
 from dpaudit.suite import Suite
@@ -40,3 +48,11 @@ concentrated_privacy.add_rows(suite)
 accounting.add_rows(suite)
 returning_users.add_rows(suite)
 scaling.add_rows(suite)
+protocol_privacy.add_rows(suite)
+shuffle_privacy.add_rows(suite)
+encoding.add_rows(suite)
+communication.add_rows(suite)
+elimination_steps.add_rows(suite)
+regret_rates.add_rows(suite)
+experiments.add_rows(suite)
+mutants.add_rows(suite)

@@ -1,0 +1,11 @@
+"""Bits a user sends, measured from real messages."""
+
+from __future__ import annotations
+
+from dpaudit.suite import Suite
+
+__all__ = ["add_rows"]
+
+
+def add_rows(suite: Suite) -> None:
+    """The rows CZ23-COMM."""
