@@ -9,16 +9,17 @@ from typing import Any
 
 from audits.chowdhury_zhou.noise_privacy import DOMAIN, add_privacy_row
 from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps
-from dpaudit.ball import ball, lower
+from dpaudit.ball import ball
 from dpaudit.certificates.build import Proof, compose_parallel, integer_noise
+from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.certificates.renyi import skellam_renyi
 from dpaudit.claims import RenyiDP
-from dpaudit.evidence import Estimate
+from dpaudit.evidence import Witness
 from dpaudit.suite import Run, Suite
 from dpaudit.views import SERVER, View
-from mechanisms.parameter_sheet import rounded_up_root
+from mechanisms.parameter_sheet import rounded_up_root, skellam_sheet
 
-__all__ = ["add_rows", "from_below", "lemma_3", "theorem_2_batch", "theorem_2_final"]
+__all__ = ["add_rows", "lemma_3", "theorem_2_batch", "theorem_2_final"]
 
 QUERY = "a user's contribution to an integer query of sensitivity Δ"
 ORDERS = (2, 3, 4, 5, 8, 16, 32, 64)
@@ -77,12 +78,13 @@ def _lemma_3(suite: Suite) -> None:
         kind="privacy",
     )
     claim = RenyiDP(order=2, epsilon=lemma_3(2, 1, Fraction(1)), view=View.of(SERVER), domain=QUERY)
+    gaussian = RenyiDP(order="5/4", epsilon="5/8", view=View.of(SERVER), domain=QUERY)
     add_privacy_row(
         suite,
         "CZ23-L3/gaussian",
         title="Skellam noise of variance 1, Δ = 1: order 2 costs no more than for a Gaussian, αΔ²/(2σ²)",
-        claim=RenyiDP(order="5/4", epsilon="5/8", view=View.of(SERVER), domain=QUERY),
-        evidence=lambda run: [_skellam_estimate(Fraction(1), 1, Fraction(5, 4))],
+        claim=gaussian,
+        evidence=lambda run: [_skellam_witness(gaussian, Fraction(1), 1)],
         about=(
             "The lemma's second term is needed: at order 5/4 the exact divergence is above the Gaussian one."
         ),
@@ -100,22 +102,11 @@ def _lemma_3(suite: Suite) -> None:
     )
 
 
-def _skellam_estimate(variance: Fraction, shift: int, order: Fraction) -> Estimate:
-    """The exact divergence of the pair with shift Δ, from below."""
-    value = skellam_renyi(variance, shift=shift, order=order)
-    return from_below("renyi epsilon", value, f"variance {variance}, shift {shift}, order {order}")
-
-
-def from_below(quantity: str, value: Any, scope: str) -> Estimate:
-    return Estimate(
-        quantity=quantity,
-        lower=lower(value),
-        upper=None,
-        confidence=1.0,
-        samples=1,
-        method="exact divergence of one pair of neighbours, in balls",
-        scope=scope,
-        covers_claim=True,
+def _skellam_witness(claim: RenyiDP, variance: Fraction, shift: int, modulus: int | None = None) -> Witness:
+    """The exact divergence of the pair with shift Δ, at the claim's order."""
+    text = f"Skellam noise of variance {variance} against itself shifted by {shift}"
+    return divergence_witness(
+        claim, "skellam", shift=shift, variance=variance, modulus=modulus, description=text
     )
 
 
@@ -323,8 +314,11 @@ def slack_ball(value: Fraction) -> Any:
 
 
 def _dropout(suite: Suite) -> None:
-    epsilon, users, present, s = Fraction(1, 2), 10, 9, Fraction(10)
+    epsilon, users, present, s = Fraction(1, 2), 16, 15, Fraction(10)
     g, variance = _skellam_batch(epsilon, s, users)
+    modulus = skellam_sheet(
+        users=users, epsilon=epsilon, tail_prob=Fraction(1, 2**20), scale_factor=s
+    ).modulus
     view = View.of(SERVER)
     turnout = f"{present} of {users} users"
     claim = RenyiDP(
@@ -336,9 +330,10 @@ def _dropout(suite: Suite) -> None:
         "CZ23-T2P/dropout",
         title=f"Dist-RDP-SE, s = 10, {turnout} present: order 2 costs at most ε(2)",
         claim=claim,
-        evidence=lambda run: [_skellam_estimate(left, g, Fraction(2))],
+        evidence=lambda run: [_skellam_witness(claim, left, g, modulus)],
         about=(
-            "The exact divergence with the variance that nine of ten shares leave, against the printed ε(2)."
+            "The exact divergence, modulo m, with the variance that 15 of 16 shares leave, against the "
+            "printed ε(2)."
         ),
         source="Theorem 2, when messages are lost (the paper is silent on drop-outs)",
         expect="refuted",

@@ -1,6 +1,6 @@
 """Witnesses: writing them, and re-computing their loss in balls from the recorded laws and values alone.
 
-Three forms. In each, site names only label; what counts are laws, values and who sees them.
+Four forms. In each, site names only label; what counts are laws, values and who sees them.
 
 ``transcript``: sites that the view sees, each with its law on both sides and the value that came out (or a
 channel session: kernel, queries on both sides, outcomes). The loss is the sum of log p(value) - log
@@ -14,6 +14,8 @@ infinite, the bound ``None``.
 hidden draws and shown sites. The recorded side is bounded from below by the branches listed, the neighbour's
 from above: hidden mass that no branch lists counts in full. For a pure claim the loss is the log-ratio; for
 an (epsilon, delta) claim it is the sum over the events (distinct, so disjoint) of P - e^epsilon P'.
+
+``divergence``: integer noise against itself shifted, for Renyi and concentrated DP (``divergence_witness``).
 
 What a file cannot show, and a replay of the program does (``dpaudit verify --suite``): that the laws are
 those of the program, that no site was left out, and that near a forced value of a continuous law the program
@@ -31,6 +33,7 @@ import numpy as np
 
 import dpaudit.laws  # noqa: F401  # importing it registers every law that a witness may name
 from dpaudit.ball import arb, lower_exact, precision
+from dpaudit.certificates.divergence_witness import divergence_bound
 from dpaudit.certificates.mixtures import mixture_bound
 from dpaudit.certificates.noise_witness import NoiseClaim, recompute_noise
 from dpaudit.certificates.terms import shown
@@ -236,6 +239,8 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
             found: Fraction | None = _window_event_bound(witness, claim, view)
         elif witness.form == "mixture":
             found = mixture_bound(witness.body["events"], claim, view)
+        elif witness.form == "divergence":
+            found = divergence_bound(witness.body, claim)
         else:
             found = _transcript_bound(witness, claim, view)
     if found is not None and (witness.bound is None or witness.bound > found):
@@ -289,7 +294,8 @@ def _transcript_bound(witness: Witness, claim: Claim, view: View) -> Fraction | 
         return None
     if witness.form != "transcript":
         raise CertificateError(
-            f"a witness's form must be transcript, leak or mixture, got {witness.form!r}; re-create it."
+            f"a witness's form must be transcript, leak, mixture or divergence, got {witness.form!r}; "
+            "re-create it."
         )
     total = arb(0)
     for site in sites:

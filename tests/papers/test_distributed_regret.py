@@ -126,13 +126,13 @@ def test_a_simulated_batch_agrees_with_itself(name: str) -> None:
     model = MODELS[name]
     arms = SimulatedArms(model, run=0, seed=np.random.SeedSequence(3), horizon=60_000)
     for arm in (0, 1):
-        first, second = arms.pull(arm, 20_000), arms.pull(arm, 5)
+        first, second = arms.pull(arm, 10_000), arms.pull(arm, 5)
         total, values = first.sum(), first.values()
         assert total == pytest.approx(values.sum(), rel=1e-12)
         assert second.values().sum() == pytest.approx(second.sum(), rel=1e-12)
         assert values.min() >= 0
         assert values.max() <= 1
-        assert abs(values.mean() - model.means[0, arm]) < 6 * (values.std() + 1e-3) / math.sqrt(20_000)
+        assert abs(values.mean() - model.means[0, arm]) < 6 * (values.std() + 1e-3) / math.sqrt(10_000)
         assert first.rounds.stop == second.rounds.start
 
 
@@ -190,20 +190,20 @@ def per_user_regret(chosen: Variant, model: RewardModel, horizon: int, runs: int
 
 @pytest.mark.parametrize("name", ["dist_dp_se", "dist_rdp_se", "dist_cdp_se", "ldp_se"])
 def test_simulated_regret_has_the_law_of_the_per_user_program(name: str) -> None:
-    """The regret of 120 runs of the program fits its distribution over 20 000 simulated runs, and not the
+    """The regret of 80 runs of the program fits its distribution over 10 000 simulated runs, and not the
     one at four times the ε. The radius is the sampling part alone, so that noise decides many runs."""
     horizon, locations = 70, [[0.8, 0.2]]
     chosen, other = (
         replace(variant(name, epsilon=epsilon, failure_prob="1/10"), tail=lambda length: NoiseTail(0, 0))
         for epsilon in ("1/4", "1")
     )
-    copies = ClippedGaussians(np.repeat(locations, 20_000, axis=0), deviation=0.3)
+    copies = ClippedGaussians(np.repeat(locations, 10_000, axis=0), deviation=0.3)
     right, wrong = (
         np.round(simulate_variant(item, copies, horizon=horizon, seed=2, points=2).final, 6)
         for item in (chosen, other)
     )
     slow = np.round(
-        per_user_regret(chosen, ClippedGaussians(locations, deviation=0.3), horizon, 120, seed=1), 6
+        per_user_regret(chosen, ClippedGaussians(locations, deviation=0.3), horizon, 80, seed=1), 6
     )
     values = np.unique(np.concatenate([right, wrong, slow]))
     assert len(np.unique(slow)) > 3
