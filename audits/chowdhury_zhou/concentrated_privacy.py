@@ -22,7 +22,7 @@ from dpaudit.suite import Run, Suite
 from dpaudit.views import SERVER, View
 from mechanisms.parameter_sheet import discrete_gaussian_sheet, rounded_up_root
 
-__all__ = ["add_rows", "concentrated_bound"]
+__all__ = ["NEAR_ONE", "add_rows", "concentrated_bound"]
 
 #: R_α/α bounds rho from below at every order α; this near to 1 it is D_1 to six digits.
 NEAR_ONE = Fraction(10**6 + 1, 10**6)

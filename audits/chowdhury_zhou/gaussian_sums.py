@@ -6,8 +6,7 @@ The sum of n parts of parameter v has p(x) = c exp(-x²/(2nv)) Θ(x) with Θ of 
     D_α = αD²/(2nv) + excess_α,
     excess_α = log(Σ_x Θ(x)^α Θ(x-D)^{1-α} G(x - (1-α)D) / Σ_x Θ(x) G(x)) / (α - 1),   G(x) = exp(-x²/(2nv)),
 
-and excess_1 = E log Θ(X)/Θ(X-D). Every excess is at most M = max_r log Θ(r)/Θ(r-D) (ibid.), and since D_α
-does not fall in α, no rho below D_1 makes the sum rho-zCDP.
+and every excess is at most M = max_r log Θ(r)/Θ(r-D) (ibid.).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from flint import ctx
 from dpaudit.ball import arb, ball, precision
 from dpaudit.certificates.lattice import DiscreteGaussianSum
 
-__all__ = ["divergence_excess", "kl_excess", "largest_log_ratio", "one_gaussian", "xi"]
+__all__ = ["divergence_excess", "largest_log_ratio", "one_gaussian", "xi"]
 
 
 def one_gaussian(variance: Fraction, *, count: int, shift: int) -> Fraction:
@@ -78,21 +77,6 @@ def _window(variance: Fraction, count: int) -> tuple[int, Any]:
     edge = ball(Fraction(-reach * reach, 2 * count) / variance).exp()
     ratio = ball(Fraction(-reach, count) / variance).exp()
     return reach, arb(0).union(2 * edge / (1 - ratio))
-
-
-def kl_excess(variance: Fraction, *, count: int, shift: int) -> Any:
-    """excess_1 = E log Θ(X)/Θ(X - D): D_1 minus D²/(2nv)."""
-    with precision(_bits(variance, count)):
-        reach, rest = _window(variance, count)
-        ratios = _ratios(variance, count, shift)
-        masses = DiscreteGaussianSum(variance, count).masses(-reach, reach)
-        total = sum(
-            (p * ratios[x % count] for p, x in zip(masses, range(-reach, reach + 1), strict=True)), arb(0)
-        )
-        # sub-Gaussian: P(|X| > R) <= 2 exp(-R²/(2nv)), which ``rest`` covers
-        largest = max((abs(ratio) for ratio in ratios), key=lambda value: float(value.mid()))
-        spread = rest * 2 * (largest + 1)
-        return total + (-spread).union(spread)
 
 
 def divergence_excess(variance: Fraction, *, count: int, shift: int, order: Fraction) -> Any:

@@ -26,17 +26,18 @@ from audits.chowdhury_zhou import (
     scaling,
     tails,
 )
+from audits.chowdhury_zhou.concentrated_privacy import NEAR_ONE
 from audits.chowdhury_zhou.exact_tails import above, beyond, sum_beyond
 from audits.chowdhury_zhou.gaussian_sums import (
     divergence_excess,
-    kl_excess,
     largest_log_ratio,
     one_gaussian,
     xi,
 )
 from audits.hu_huang_mehta.inequalities import Inequality, worst_of
 from dpaudit.ball import arb, ball, lower, precision, upper
-from dpaudit.claims import PureDP
+from dpaudit.certificates.divergence_witness import divergence_witness
+from dpaudit.claims import PureDP, ZeroConcentratedDP
 from dpaudit.laws import DiscreteLaplace, Polya, Skellam
 from dpaudit.runner.finding import finding_of
 from dpaudit.statistics import fit_log_wealth
@@ -216,17 +217,26 @@ def test_excess_divergences_match_convolution(variance: str, count: int, shift: 
         direct = special.logsumexp(a * here[usable] + (1 - a) * there[usable]) / (a - 1)
         found = divergence_excess(Fraction(variance), count=count, shift=shift, order=order)
         assert float(found) == pytest.approx(direct - a * float(plain), abs=1e-9)
-    first = float(np.sum(np.exp(here[usable]) * (here[usable] - there[usable])))
-    found = kl_excess(Fraction(variance), count=count, shift=shift)
-    assert float(found) == pytest.approx(first - float(plain), abs=1e-9)
-    assert float(found) <= float(largest_log_ratio(Fraction(variance), count=count, shift=shift))
+    near_one = divergence_excess(Fraction(variance), count=count, shift=shift, order=NEAR_ONE)
+    claim = ZeroConcentratedDP(rho=1, view=View.of(SERVER))
+    witness = divergence_witness(
+        claim,
+        "discrete-gaussian-sum",
+        shift=shift,
+        order=NEAR_ONE,
+        description="test",
+        variance=variance,
+        count=count,
+    )
+    assert float(witness.bound or 0) == pytest.approx(float(plain + near_one / NEAR_ONE), rel=1e-12)
+    assert float(near_one) <= float(largest_log_ratio(Fraction(variance), count=count, shift=shift))
 
 
 def test_lemma_4_fails_by_more_as_the_sum_grows() -> None:
     """With Δ = n/2 at σ = 1/2 the exact excess over ξ/4 grows with n, and passes 1 between 16 and 64."""
     ratios = []
     for count in (16, 32, 64):
-        excess = kl_excess(Fraction(1, 4), count=count, shift=count // 2)
+        excess = divergence_excess(Fraction(1, 4), count=count, shift=count // 2, order=NEAR_ONE)
         with precision(128):
             ratios.append(float(4 * excess / xi(Fraction(1, 4), count - 1)))
     assert ratios == sorted(ratios)
