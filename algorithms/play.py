@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.environment import Batch, Environment, PotentialOutcomes, RewardVectors
@@ -41,7 +40,7 @@ def play(strategy: Strategy, coins: Coins, environment: Environment) -> Decision
     Raises ``MechanismError`` if the strategy stops before the horizon, ``InvalidParameterError`` if it pulls
     what is not there.
     """
-    journal = _Journal(coins)
+    journal = _Journal(coins) if coins.replicates is None else _ReplicatesJournal(coins)
     left = environment.horizon
     pulls = strategy(coins, environment.n_arms)
     try:
@@ -71,9 +70,7 @@ class _Journal:
         self._open: tuple[Any, int] | None = None
 
     def note(self, arm: Any, count: int) -> None:
-        if isinstance(arm, np.ndarray):
-            self._show((arm, count))  # the replicates' arms change at different times: no run to merge
-        elif self._open is not None and self._open[0] == arm:
+        if self._open is not None and self._open[0] == arm:
             self._open = (arm, self._open[1] + count)
         else:
             if self._open is not None:
@@ -87,6 +84,13 @@ class _Journal:
 
     def _show(self, run: tuple[Any, int]) -> None:
         self._runs.append(self._coins.reveal(run, site="pull", to=PUBLIC))
+
+
+class _ReplicatesJournal(_Journal):
+    """The replicates' arms change at different times: there is no run to merge."""
+
+    def note(self, arm: Any, count: int) -> None:
+        self._show((arm, count))
 
 
 def bandit_program(strategy: Strategy) -> Program:

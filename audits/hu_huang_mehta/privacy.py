@@ -78,6 +78,12 @@ def _lazy_ucb(suite: Suite) -> None:
                 "with Laplace(1/epsilon) noise"
             ),
         ),
+        unentered={
+            "_last_clear": (
+                "a lead within rounding of 0; it only sets how many rounds are played in one step, from "
+                "released values"
+            )
+        },
     )
     add_privacy_rows(
         suite,
@@ -130,6 +136,7 @@ def _hybrid_ucb(suite: Suite) -> None:
                 declared=f"{what}; the dearest tree is that of r = 1",
             ),
             more=_decision_event if variant == "printed" else None,
+            unentered={"HybridCounter.add": "the branch of another variant, a public parameter"},
         )
         add_privacy_rows(
             suite,

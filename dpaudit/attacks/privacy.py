@@ -5,8 +5,8 @@ For every pair of neighbours, in both directions, and every history (sampled, an
 is recorded on one input and replayed on the other. From the replays come: the largest exact loss in the
 claim's view and in the finest view, each with its witness; leaks; and the observed accounting. The
 certificate comes from the suite; ``verified / accounted`` is granted only if every declared site class was
-touched on a forced history, nothing undeclared moved, no leak was seen, and the declared total was attained
-(DESIGN, section 2).
+touched on a forced history, every line of the program was entered, nothing undeclared moved, no leak was
+seen, and the declared total was attained (DESIGN, section 2).
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from dpaudit.attacks.accounting import SiteClass, declared_total, observe_accounting
+from dpaudit.attacks.entered import Watch
 from dpaudit.attacks.histories import Neighbours, both_directions, far_out, worst_history
 from dpaudit.attacks.search import neighbouring_arrays, search_pairs
 from dpaudit.attacks.witnessing import leak_witness, loss_witness
@@ -56,7 +57,8 @@ class PrivacyAudit:
     ``histories`` names the forced histories (site, occurrence, law -> outcome or None), ``proof`` is what the
     certificates are made from, or ``None`` where there is none. ``searched`` = (records, width) lets
     Hypothesis look for worse pairs among arrays of at most that many records. ``more(run)`` may add evidence
-    of its own, such as an event with both probabilities bounded.
+    of its own, such as an event with both probabilities bounded. ``unentered`` maps the name of a function to
+    the reason why lines of it need not be entered by any history; the row prints it.
     """
 
     claim: PrivacyClaim
@@ -68,6 +70,7 @@ class PrivacyAudit:
     more: Callable[[Run], Sequence[Evidence]] | None = None
     samples: int = 4
     searched: tuple[int, int | None] | None = None
+    unentered: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def declared(self) -> Fraction:
@@ -93,6 +96,7 @@ class Findings:
     losses: list[float] = field(default_factory=list)
     replays: int = 0
     searched: str = ""
+    excused: list[str] = field(default_factory=list)
 
 
 def gather(audit: PrivacyAudit, run: Run) -> Findings:
@@ -113,8 +117,11 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
         findings.searched = (
             f"smallest pair found by search: {found.left.tolist()} against {found.right.tolist()}"
         )
+    watch = Watch(audit.program)
+    watched = replace(audit, program=watch.program)
     for pair in both_directions(pairs):
-        _examine(findings, audit, pair, rng)
+        _examine(findings, watched, pair, rng, watch)
+    _note_unentered(findings, audit, watch)
     if _print(audit, pairs[0].left, run) != first:
         raise MechanismError(
             "state between calls: the program must do the same on the same input and coins, its last run on "
@@ -142,7 +149,32 @@ def _require_repeatable(audit: PrivacyAudit, pair: Neighbours, recording: Record
         )
 
 
-def _examine(findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator) -> None:
+def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> None:
+    """Lines that no replay entered: obstacles, unless the audit gives a reason for their function."""
+    if not watch.functions:
+        findings.obstacles.append(
+            "no function of the program could be watched line by line: write it as a Python function"
+        )
+    excused: set[str] = set()
+    lines = []
+    for line, function in watch.missing():
+        if function in audit.unentered:
+            excused.add(function)
+        else:
+            lines.append(f"{line} in {function}")
+    if lines:
+        more = f" and {len(lines) - 5} more" if len(lines) > 5 else ""
+        findings.obstacles.append(
+            f"no replay entered {', '.join(lines[:5])}{more}: force a history that does"
+        )
+    findings.excused += [
+        f"not every line of {name} was entered: {audit.unentered[name]}" for name in sorted(excused)
+    ]
+
+
+def _examine(
+    findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, watch: Watch
+) -> None:
     views = (audit.claim.view, EVERYTHING)
     for _ in range(audit.samples):
         recording = record(audit.program, pair.left, rng=rng)
@@ -151,7 +183,8 @@ def _examine(findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.
         _note(findings, audit, pair, "sampled", result, views)
         findings.losses.append(float(result.loss()))
     for name, choice in {"tails": None, **audit.histories}.items():
-        for result in worst_history(audit.program, pair, rng=rng, choice=choice):
+        aside = None if choice is None else watch.aside(choice)
+        for result in worst_history(audit.program, pair, rng=rng, choice=aside):
             _note(findings, audit, pair, f"forced ({name})", result, views)
     for name, direction in (("all far up", 1), ("all far down", -1)):
         for result in worst_history(audit.program, pair, rng=rng, choice=far_out(direction), rounds=1):
@@ -251,6 +284,7 @@ def _too_tight(audit: PrivacyAudit, evidence: Sequence[Evidence]) -> list[str]:
 
 def _notes(audit: PrivacyAudit, findings: Findings, evidence: Sequence[Evidence]) -> list[str]:
     found = [findings.searched] if findings.searched else []
+    found += findings.excused
     if any(isinstance(item, Certificate) and item.strength == "proved" for item in evidence):
         # A certificate is about the mechanism in its rule tree; what ties the program to it is the replays.
         found.append(

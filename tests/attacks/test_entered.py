@@ -1,0 +1,147 @@
+"""Lines of the program that no replay entered stand between an accounting and ``verified``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dpaudit.attacks.accounting import SiteClass
+from dpaudit.attacks.entered import Watch
+from dpaudit.attacks.histories import Neighbours
+from dpaudit.attacks.privacy import PrivacyAudit, privacy_outcome
+from dpaudit.certificates.build import laplace_mechanism
+from dpaudit.claims import PureDP
+from dpaudit.coins import Choice, Coins, Recorder, force
+from dpaudit.errors import MechanismError
+from dpaudit.laws import Laplace
+from dpaudit.suite import Outcome, Run
+from dpaudit.verdicts import VerdictKind, judge
+
+NOISE = Laplace(scale=1)
+PAIRS = [Neighbours("first record 0 to 1", np.array([0.0, 0.0]), np.array([1.0, 0.0]))]
+RUN = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
+
+
+def leaks_between_two_values(coins: Coins, data: Any) -> float:
+    """No huge and no typical noise enters the branch: a window of noisy values."""
+    noisy = float(coins.release(float(data.sum()), NOISE, site="sum"))
+    if 4.00001 < noisy < 4.00002:
+        return float(data[0])
+    return noisy
+
+
+def refuses_between_two_values(coins: Coins, data: Any) -> float:
+    """The same window, but the branch raises."""
+    noisy = float(coins.release(float(data.sum()), NOISE, site="sum"))
+    if 4.00001 < noisy < 4.00002:
+        raise MechanismError(f"the noisy value must not be {noisy}; run again.")
+    return noisy
+
+
+def into_the_window(site: str, occurrence: int, law: Any) -> float:
+    """The history that enters the branch."""
+    return 4.000015
+
+
+def outcome(program: Callable[[Coins, Any], Any], **options: Any) -> tuple[VerdictKind, Outcome]:
+    audit = PrivacyAudit(
+        claim=PureDP(epsilon=1),
+        program=program,
+        neighbours=lambda run: PAIRS,
+        classes=[SiteClass(pattern="sum", touches=1, total=1)],
+        proof=laplace_mechanism(sensitivity=1, scale=1),
+        **options,
+    )
+    found = privacy_outcome(audit, RUN)
+    judged = judge(audit.claim, found.evidence, obstacles=found.obstacles, alpha=RUN.alpha)
+    return judged.verdict, found
+
+
+def test_a_line_that_no_replay_entered_is_named() -> None:
+    """Not verified, and the reason names file, line and function."""
+    verdict, found = outcome(leaks_between_two_values)
+    line = leaks_between_two_values.__code__.co_firstlineno + 4
+    assert verdict is VerdictKind.INCONCLUSIVE
+    assert found.obstacles == [
+        f"no replay entered test_entered.py:{line} in leaks_between_two_values: force a history that does"
+    ]
+
+
+def test_a_history_that_enters_it_finds_the_leak() -> None:
+    """Forced there, the branch is refuted."""
+    verdict, _ = outcome(leaks_between_two_values, histories={"window": into_the_window})
+    assert verdict is VerdictKind.REFUTED
+
+
+def test_lines_that_only_raise_are_not_asked_for() -> None:
+    """A run that entered them would have ended as an error."""
+    verdict, found = outcome(refuses_between_two_values)
+    assert (verdict, found.obstacles) == (VerdictKind.VERIFIED, [])
+
+
+def test_a_function_may_be_excused_with_a_reason() -> None:
+    """The row prints the reason."""
+    verdict, found = outcome(leaks_between_two_values, unentered={"leaks_between_two_values": "never mind"})
+    assert verdict is VerdictKind.VERIFIED
+    assert "not every line of leaks_between_two_values was entered: never mind" in found.notes
+
+
+def test_a_function_that_is_defined_and_never_called_counts() -> None:
+    """What is nested in an entered function is part of the program."""
+
+    def program(coins: Coins, data: Any) -> float:
+        def spare() -> float:
+            return float(data[0])
+
+        noisy = float(coins.release(float(data.sum()), NOISE, site="sum"))
+        return spare() if 4.00001 < noisy < 4.00002 else noisy
+
+    verdict, found = outcome(program)
+    assert verdict is VerdictKind.INCONCLUSIVE
+    assert "in test_a_function_that_is_defined_and_never_called_counts.program.spare" in found.obstacles[0]
+
+
+def test_neither_histories_nor_libraries_are_part_of_the_program() -> None:
+    """Only the program's own functions are watched: not those of numpy, of the harness or of the search."""
+
+    def choose(site: str, occurrence: int, law: Any) -> float | None:
+        if occurrence > 10**6:
+            return 0.0
+        return None
+
+    def program(coins: Coins, data: Any) -> float:
+        return float(coins.release(float(np.median(data) + data.sum()), NOISE, site="sum"))
+
+    watch = Watch(program)
+    aside: Choice = watch.aside(choose)
+    force(watch.program, np.zeros(3), aside, rng=np.random.default_rng(0))
+    assert watch.functions == 1
+    assert watch.missing() == []
+
+
+def test_wrapped_programs_are_watched_and_another_tracer_comes_back() -> None:
+    """A ``partial`` and a callable object are programs like any other; a debugger's tracer is put back."""
+
+    class Released:
+        def __call__(self, coins: Coins, data: Any, scale: float = 1.0) -> float:
+            if scale > 2:
+                scale = 2.0
+            return float(coins.release(scale * float(data.sum()), NOISE, site="sum"))
+
+    def tracer(frame: Any, event: str, argument: Any) -> None:
+        return None
+
+    before = sys.gettrace()
+    for program in (Released(), partial(Released(), scale=1.0)):
+        watch = Watch(program)
+        sys.settrace(tracer)
+        try:
+            watch.program(Recorder(np.random.default_rng(0)), np.zeros(2))
+            assert sys.gettrace() is tracer
+        finally:
+            sys.settrace(before)
+        assert [function.rpartition(".")[2] for _, function in watch.missing()] == ["__call__"]
