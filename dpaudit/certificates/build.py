@@ -39,6 +39,7 @@ __all__ = [
     "polya_noise",
     "post_processing",
     "randomised_response",
+    "relaxed_release",
     "report_noisy_max",
     "shuffled",
     "shuffled_response",
@@ -394,6 +395,13 @@ def tree_mechanism(
 def post_processing(proof: Proof, *, function: str) -> Proof:
     """Whatever ``function`` (in words) computes from the outcome of ``proof`` and public data."""
     return accepted("post-processing", {"function": function}, [proof])
+
+
+def relaxed_release(statistic: Proof, *, security: ExactLike) -> Proof:
+    """Whatever has a simulator from the outcome of ``statistic`` within factors exp(±``security``): pure
+    epsilon plus twice ``security``.
+    """
+    return accepted("relaxed", {"security": _text(security, "security")}, [statistic])
 
 
 def accounted(classes: Sequence[SiteClass], *, declared: str, grid: LossGrid | None = None) -> Proof:

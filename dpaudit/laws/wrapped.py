@@ -148,7 +148,13 @@ class WrappedMod(Law):
             first, last = math.ceil((ends.lower - residue) / m), math.floor((ends.upper - residue) / m)
             return sum((self._term(residue + j * m) for j in range(first, last + 1)), arb(0))
         middle = (round(self.base.mean()) - residue) // m
-        return self._half(residue, middle, -1) + self._half(residue, middle + 1, 1)
+        halves = [(middle, -1), (middle + 1, 1)]
+        near, far = sorted(halves, key=lambda half: abs(residue + half[0] * m))
+        total = self._half(residue, *near)
+        unseen = self._unseen(residue + near[0] * m, residue + far[0] * m)
+        if unseen is not None and unseen < total * arb(2) ** -int(ctx.prec):
+            return total + arb(0).union(unseen)
+        return total + self._half(residue, *far)
 
     def _half(self, residue: int, start: int, step: int) -> Any:
         """The terms j = start, start + step, ... of one sum, with a bound on the rest."""
@@ -157,6 +163,9 @@ class WrappedMod(Law):
         for count in range(1, _TERMS):
             total += last
             k = residue + (start + count * step) * self.modulus
+            unseen = self._unseen(k - step * self.modulus, k, last=last)
+            if unseen is not None and unseen < total * threshold:
+                return total + arb(0).union(unseen)
             following = self._term(k)
             rest = self._rest(last, following, k, step)
             if following.is_zero() or rest < total * threshold:
@@ -165,6 +174,18 @@ class WrappedMod(Law):
         raise NotTractableError(
             f"a wrapped sum may have at most {_TERMS} terms, got more; use a larger modulus or less noise."
         )
+
+    def _unseen(self, near: int, far: int, *, last: Any = None) -> Any:
+        """A bound on the terms from ``far`` outwards by the term at ``near`` (``last``), or ``None``.
+
+        It evaluates none of them: a term of a Pólya difference far out is expensive, and often negligible.
+        """
+        if not (isinstance(self.base, PolyaDifference) and self.base.shape <= 1 and abs(near) <= abs(far)):
+            return None
+        # p(j+1) <= x p(j) for j >= 0 (polya_difference.py), and the difference is symmetric
+        ratio = _ratio(self.base)
+        first = (self._term(near) if last is None else last) * ratio ** (abs(far) - abs(near))
+        return first / (1 - ratio**self.modulus)
 
     def _rest(self, last: Any, following: Any, k: int, step: int) -> Any:
         """A bound on the terms from k on, outwards, of which ``following`` is the first and ``last`` the one
