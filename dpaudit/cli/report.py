@@ -1,13 +1,17 @@
-"""``dpaudit report`` and ``dpaudit verify``: what can be done with a report file alone."""
+"""``dpaudit report`` and ``dpaudit verify``: what can be done with a report file."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
+from rich.console import Console
 from rich.text import Text
 
+from dpaudit.certificates.findings import Finding
 from dpaudit.cli.console import make_console
 from dpaudit.reports.document import read_report, write_text
 from dpaudit.reports.junit import junit_xml
@@ -48,10 +52,23 @@ def report_command(
 
 @click.command("verify")
 @click.argument("file", type=_FILE)
-def verify_command(file: Path) -> None:
+@click.option(
+    "--suite",
+    "suites",
+    multiple=True,
+    metavar="PATH",
+    help="Run this suite's rows again as well; repeatable.",
+)
+@click.option(
+    "--jobs", type=int, default=None, help="Worker processes for --suite [default: as many as CPUs]."
+)
+def verify_command(file: Path, suites: tuple[str, ...], jobs: int | None) -> None:
     """Check every certificate and witness of a report again, without running any audited program.
 
-    Exit code 0: all confirmed. 1: something was not confirmed. 2: the file cannot be read.
+    With --suite the programs are run again too: the suite's sources must have the hash that the report names,
+    and every row of the report must come out with the same evidence.
+
+    Exit code 0: all confirmed. 1: something was not confirmed. 2: the file or a suite cannot be read.
     """
     from dpaudit.certificates.verify import verify_report
 
@@ -64,11 +81,28 @@ def verify_command(file: Path) -> None:
 
         findings = verify_report(report, progress=progress)
     for finding in findings:
-        mark = ("✓ ", "green") if finding.ok else ("✗ ", "bold red")
-        reason = "" if finding.ok and not finding.reason else f": {one_line(finding.reason)}"
-        console.print(
-            Text.assemble(mark, (one_line(finding.id), "bold"), f" {one_line(finding.what)}{reason}")
-        )
+        _print(console, finding)
+    for finding in _run_again(report, suites, jobs) if suites else ():
+        findings.append(finding)
+        _print(console, finding)
     refused = sum(not finding.ok for finding in findings)
     console.print(f"{len(findings) - refused} confirmed, {refused} not")
     sys.exit(NOT_CONFIRMED if refused else 0)
+
+
+def _run_again(report: dict[str, Any], suites: tuple[str, ...], jobs: int | None) -> Iterator[Finding]:
+    from dpaudit.runner.again import compare_with_report
+    from dpaudit.runner.process import Pool, available_cpus
+
+    workers = available_cpus() if jobs is None else jobs
+    pool = Pool(workers)
+    try:
+        yield from compare_with_report(report, suites, jobs=workers, pool=pool)
+    finally:
+        pool.close()
+
+
+def _print(console: Console, finding: Finding) -> None:
+    mark = ("✓ ", "green") if finding.ok else ("✗ ", "bold red")
+    reason = f": {one_line(finding.reason)}" if finding.reason else ""
+    console.print(Text.assemble(mark, (one_line(finding.id), "bold"), f" {one_line(finding.what)}{reason}"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import signal
 import sys
@@ -21,7 +20,7 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.document import write_report, write_text
 from dpaudit.reports.terminal import LiveResults, summary
 from dpaudit.runner.plan import Settings, plan_run
-from dpaudit.runner.process import Pool
+from dpaudit.runner.process import Pool, available_cpus
 from dpaudit.runner.session import Session
 
 __all__ = ["run_command"]
@@ -34,10 +33,6 @@ DEFAULT_REPORT = "dpaudit-report.json"
 
 class _Terminated(KeyboardInterrupt):
     """SIGTERM: stop as for Ctrl-C, with another exit code."""
-
-
-def _available_cpus() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @click.command("run")
@@ -92,7 +87,7 @@ def run_command(
         profile=profile,
         alpha=alpha,
         seed=seed,
-        jobs=_available_cpus() if jobs is None else jobs,
+        jobs=available_cpus() if jobs is None else jobs,
         timeout=timeout,
         require=require,
     )

@@ -21,7 +21,7 @@ from typing import IO, Any, cast
 import dpaudit
 from dpaudit.errors import MechanismError
 
-__all__ = ["Pool", "Worker", "WorkerDiedError", "WorkerHungError"]
+__all__ = ["Pool", "Worker", "WorkerDiedError", "WorkerHungError", "available_cpus"]
 
 #: The child finds dpaudit where the parent found it, and nothing else there: the suite's root comes first on
 #: its path.
@@ -38,6 +38,11 @@ OUTPUT_LINES = 8
 POLL_SECONDS = 0.5
 #: Seconds in which an idle worker must leave when asked to.
 LEAVE_SECONDS = 2.0
+
+
+def available_cpus() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class WorkerDiedError(MechanismError):

@@ -1,0 +1,102 @@
+"""``dpaudit verify --suite``: the rows of a report run again, on the same sources, with the same evidence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.suites import REFUTED, UNEXPECTED, VERIFIED, invoke, run, write_suite
+
+SAMPLED = """
+@suite.row("sampled", title="depends on seed and error level", kind="utility", claim=CLAIM)
+def sampled(run):
+    return Outcome([exactly(0.25, 0.5 + run.rng().random() / 4 + run.alpha / 100)])
+"""
+
+STUBBORN = """
+@suite.row("time", title="depends on the time", kind="utility", claim=CLAIM)
+def at(run):
+    return Outcome([exactly(0.25, 0.5 + time.time_ns() % 10**9 / 10**10)])
+"""
+
+
+def test_an_honest_report_is_confirmed_row_by_row(tmp_path: Path) -> None:
+    """Same sources, same seed: every row has the same evidence, also from a run of several suites and with
+    another number of workers."""
+    first = write_suite(tmp_path / "audits" / "first.py", SAMPLED, VERIFIED)
+    write_suite(tmp_path / "audits" / "second.py", REFUTED)
+    report = tmp_path / "report.json"
+    run(tmp_path, "--seed", 5, report=report)
+    result = invoke("verify", report, "--suite", first, "--jobs", 2)
+    assert result.exit_code == 0
+    assert result.output.count("run again: the same evidence") == 2
+    whole = invoke("verify", report, "--suite", tmp_path / "audits", "--jobs", 1)
+    assert whole.output.count("run again: the same evidence") == 3
+
+
+def test_evidence_that_the_program_does_not_give_is_not_confirmed(tmp_path: Path) -> None:
+    """A report with one bound of an estimate changed: the file alone is consistent, the program disagrees."""
+    suite = write_suite(tmp_path / "audits" / "tiny.py", VERIFIED, REFUTED)
+    file = tmp_path / "report.json"
+    _, report = run(suite, report=file)
+    changed = report["results"][0]
+    changed["evidence"][0]["upper"] = changed["upper"] = 0.75
+    changed["upper_exact"] = "3/4"
+    changed["slack"] = 4 / 3
+    file.write_text(json.dumps(report), encoding="utf-8")
+    assert invoke("verify", file).exit_code == 0
+    result = invoke("verify", file, "--suite", suite)
+    assert result.exit_code == 1
+    assert "fine run again: another upper_exact, evidence" in " ".join(result.output.split())
+    assert result.output.count("run again: the same evidence") == 1
+
+
+def test_a_row_that_does_not_repeat_itself_is_not_confirmed(tmp_path: Path) -> None:
+    """A row that looks at the clock."""
+    suite = write_suite(tmp_path / "audits" / "tiny.py", STUBBORN)
+    file = tmp_path / "report.json"
+    run(suite, report=file)
+    result = invoke("verify", file, "--suite", suite)
+    assert result.exit_code == 1
+    assert "time run again: another" in result.output
+
+
+def test_other_sources_are_an_error_before_anything_runs(tmp_path: Path) -> None:
+    """The suite was changed after the report: exit code 2, and no row runs."""
+    suite = write_suite(tmp_path / "audits" / "tiny.py", VERIFIED)
+    file = tmp_path / "report.json"
+    run(suite, report=file)
+    marks = (tmp_path / "audits" / "fine.ran").read_text()
+    write_suite(suite, VERIFIED, "# changed\n")
+    result = invoke("verify", file, "--suite", suite)
+    assert result.exit_code == 2
+    assert "must be one that the report was made from" in " ".join(result.stderr.split())
+    assert (tmp_path / "audits" / "fine.ran").read_text() == marks
+
+
+def test_a_changed_suite_among_others_is_a_finding(tmp_path: Path) -> None:
+    """One suite is the report's, the other is not: the first is run, the second is named."""
+    write_suite(tmp_path / "audits" / "first.py", VERIFIED)
+    second = write_suite(tmp_path / "audits" / "second.py", REFUTED)
+    file = tmp_path / "report.json"
+    run(tmp_path, report=file)
+    write_suite(second, REFUTED, UNEXPECTED)
+    result = invoke("verify", file, "--suite", tmp_path / "audits")
+    assert result.exit_code == 1
+    assert "differs from all sources" in " ".join(result.output.split())
+    assert result.output.count("run again: the same evidence") == 1
+
+
+def test_a_partial_report_asks_only_for_its_own_rows(tmp_path: Path) -> None:
+    """A report of -k: rows that were not run are not run now; a row that the suite lacks is named."""
+    suite = write_suite(tmp_path / "audits" / "tiny.py", VERIFIED, REFUTED)
+    file = tmp_path / "report.json"
+    _, report = run(suite, "-k", "fine", report=file)
+    result = invoke("verify", file, "--suite", suite)
+    assert result.exit_code == 0
+    assert result.output.count("run again") == 1
+    report["results"].append(report["results"][0] | {"id": "invented"})
+    file.write_text(json.dumps(report), encoding="utf-8")
+    result = invoke("verify", file, "--suite", suite)
+    assert result.exit_code == 1
+    assert "the suite has no such row" in " ".join(result.output.split())
