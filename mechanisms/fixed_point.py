@@ -46,7 +46,8 @@ def encode(
     of draws depends on it alone, never on the rewards; a reward off the grid raises
     ``InvalidParameterError``. Under coins with replicates an encoding is an array (R,).
     """
-    parts = [split_reward(reward, precision=precision) for reward in rewards]
+    known = {reward: split_reward(reward, precision=precision) for reward in dict.fromkeys(rewards)}
+    parts = [known[reward] for reward in rewards]
     if grid is None or precision % grid:
         return [whole + coins.draw(Bernoulli(p=rest), site=site) for whole, rest in parts]
     if any(rest for _, rest in parts):

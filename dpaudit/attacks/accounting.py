@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.attacks.residues import wrapped_loss
 from dpaudit.ball import upper_exact
 from dpaudit.coins.replayer import Replay, SiteLoss
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import ExactLike, dyadic, exact
-from dpaudit.laws import DiscreteLaplace, Laplace, Shifted
+from dpaudit.laws import DiscreteLaplace, Laplace, Shifted, WrappedMod
 from dpaudit.laws.base import Law, law_from_json
 
 __all__ = ["Observed", "SiteClass", "declared_total", "observe_accounting", "worst_loss"]
@@ -135,11 +136,15 @@ def worst_loss(law: Law, other: Law) -> Fraction | None:
     here gives it.
 
     Laplace and discrete Laplace noise of equal scale at two offsets: the l1 distance over the scale, attained
-    in the tail (Dwork and Roth 2014, Theorem 3.6). Laws with finitely many atoms: the largest log-ratio, from
-    balls.
+    in the tail (Dwork and Roth 2014, Theorem 3.6). One integer law modulo m at two offsets: the largest
+    log-ratio over all residues. Other laws with finitely many atoms: the largest log-ratio, from balls.
     """
     if isinstance(law, Shifted) and isinstance(other, Shifted):
         return _shift_loss(law, other)
+    if isinstance(law, WrappedMod) and isinstance(other, WrappedMod):
+        found = wrapped_loss(law, other)
+        if found is not None:
+            return found
     return _finite_loss(json.dumps(law.to_json()), json.dumps(other.to_json()))
 
 

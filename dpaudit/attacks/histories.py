@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.attacks.residues import extreme_residues
 from dpaudit.coins import Choice, Program, Replay, force, replay
 from dpaudit.coins.replayer import SiteLoss
 from dpaudit.errors import InvalidParameterError, NotTractableError
-from dpaudit.laws import Shifted
+from dpaudit.laws import Shifted, WrappedMod
 from dpaudit.laws.base import BaseMeasure, Law
 
 __all__ = ["Neighbours", "both_directions", "far_out", "push_to_the_tail", "worst_history"]
@@ -133,6 +134,10 @@ def _extreme_outcome(moved: SiteLoss, push: float) -> Any:
         if law.base_measure is BaseMeasure.COUNTING:
             value = np.rint(value).astype(np.int64)
         return value.item() if value.ndim == 0 else value
+    if isinstance(law, WrappedMod) and isinstance(other, WrappedMod):
+        residues = extreme_residues(law, other)
+        if residues is not None:
+            return residues.item() if residues.ndim == 0 else residues
     if law is None or law.batch_shape:
         return None
     return _likeliest_ratio(law, other)

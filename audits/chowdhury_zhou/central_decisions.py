@@ -1,0 +1,155 @@
+"""Theorem 5: what the public sees of the central protocol, and what the server sees of it.
+
+The public sees arms only. Its view hides the noisy sums that decide, so no transcript has an exact loss
+there: the event "arm 2 goes out after the first batch" is summed out over both hidden sums instead, with the
+algorithm's own rule.
+
+The server of Algorithm 3 adds the noise itself, to the exact sum that secure aggregation shows it. Theorem 5
+is not about its view, which the audit shows to be as bad as can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms import batched_elimination
+from algorithms.batched_elimination import Elimination
+from algorithms.distributed_elimination import Variant, variant
+from algorithms.play import bandit_program
+from audits.chowdhury_zhou.noise_privacy import DOMAIN
+from audits.chowdhury_zhou.protocol_runs import batch_lengths, in_parallel, laplace_batches, reward_pairs
+from dpaudit.attacks.accounting import SiteClass
+from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
+from dpaudit.ball import arb, lower, precision
+from dpaudit.claims import PureDP
+from dpaudit.coins.base import Coins, Program
+from dpaudit.evidence import Estimate
+from dpaudit.suite import Suite
+from dpaudit.views import SERVER, View
+from mechanisms.fixed_point import encode
+from mechanisms.modular_sum import decoded_sum
+from mechanisms.parameter_sheet import Sheet
+
+__all__ = [
+    "EPSILON",
+    "HORIZON",
+    "LENGTH",
+    "add_rows",
+    "decision_loss",
+    "event_probability",
+    "literal_program",
+]
+
+EPSILON = Fraction(1, 2)
+#: Users of each arm in the first batch, enough for an arm to go out after it, and rounds.
+LENGTH, HORIZON = 40, 84
+
+
+def _chosen() -> Variant:
+    return variant("cdp_se", epsilon=EPSILON, failure_prob=Fraction(1, HORIZON))
+
+
+# The view of the public
+
+
+def decision_loss() -> Estimate:
+    """The exact loss of the event that arm 2 goes out after the first batch: arm 1 pays 1 and arm 2 pays 0,
+    or one user of arm 1 was paid 0."""
+    chosen = _chosen()
+    sheet = chosen.sheet(LENGTH)
+    full = LENGTH * sheet.precision
+    with precision(128):
+        out = arm_goes_out(chosen)
+        here = event_probability(sheet, out, (full, 0))
+        there = event_probability(sheet, out, (full - sheet.precision, 0))
+        loss = (here / there).log()
+    return Estimate(
+        quantity="epsilon",
+        lower=lower(loss),
+        upper=None,
+        confidence=1.0,
+        samples=1,
+        method="one decision's probability on both inputs, the hidden sums summed out in balls",
+        scope=f"arm 2 goes out after a first batch of {LENGTH}; probability {float(here.mid()):.3g}",
+    )
+
+
+def arm_goes_out(chosen: Variant) -> NDArray[np.bool_]:
+    """Shape (m, m): whether arm 2 goes out after the first batch, for every pair of the arms' residues. The
+    decisions are those of ``Elimination``, for all pairs at once."""
+    sheet = chosen.sheet(LENGTH)
+    means = decoded_sum(np.arange(sheet.modulus), sheet) / LENGTH
+    grid = np.stack(np.meshgrid(means, means, indexing="ij"), axis=-1)
+    state = Elimination(
+        grid.shape, failure_prob=chosen.failure_prob, tail=chosen.tail, growth=Fraction(LENGTH)
+    )
+    state.update(grid)
+    return np.asarray(state.active[..., 0] & ~state.active[..., 1])
+
+
+def event_probability(sheet: Sheet, event: NDArray[np.bool_], totals: Sequence[int]) -> Any:
+    """The probability, as a ball, that the residues of both arms fall into ``event``, given the sums of their
+    encodings."""
+    first, second = (sheet.aggregate_law(total) for total in totals)
+    columns = [second.residue_ball((y - totals[1]) % sheet.modulus) for y in range(sheet.modulus)]
+    found = arb(0)
+    for y in np.flatnonzero(event.any(axis=1)).tolist():
+        row = sum((columns[j] for j in np.flatnonzero(event[y]).tolist()), arb(0))
+        found += first.residue_ball((y - totals[0]) % sheet.modulus) * row
+    return found
+
+
+# The view of the server
+
+
+def literal_program() -> Program:
+    """CDP-SE with Algorithm 3 word for word: secure aggregation shows the server the exact sum, to which it
+    adds the noise."""
+    chosen = _chosen()
+
+    def protocols(length: int) -> Any:
+        sheet = chosen.sheet(length)
+
+        def run(coins: Coins, rewards: Sequence[Any]) -> Any:
+            total = sum(encode(coins, rewards, precision=sheet.precision, grid=1)) % sheet.modulus
+            shown = coins.reveal(total, site="exact sum", to=SERVER)
+            noisy = coins.observe(sheet.aggregate_law(shown), site="aggregate", to=SERVER)
+            return decoded_sum(noisy, sheet)
+
+        return run
+
+    return bandit_program(
+        batched_elimination.strategy(
+            protocols, failure_prob=chosen.failure_prob, tail=chosen.tail, growth=LENGTH
+        )
+    )
+
+
+def add_rows(suite: Suite) -> None:
+    """The row on the server's own view of the central protocol."""
+    chosen = _chosen()
+    lengths = batch_lengths(HORIZON, growth=LENGTH)
+    audit = PrivacyAudit(
+        claim=PureDP(epsilon=EPSILON, view=View.of(SERVER), domain=DOMAIN),
+        program=literal_program(),
+        neighbours=lambda run: reward_pairs(
+            horizon=HORIZON, rounds=(0,), backgrounds={"all rewards 0": (0.0, 0.0)}
+        ),
+        classes=[SiteClass(pattern="aggregate", touches=1, total=EPSILON)],
+        proof=in_parallel(laplace_batches(chosen, lengths, epsilon=EPSILON)),
+        samples=1,
+    )
+    add_privacy_rows(
+        suite,
+        "CZ23-T5P/server",
+        audit,
+        title="CDP-SE (central): (ε, 0)-DP in the view of the server that adds the noise",
+        expect="refuted",
+        expect_accounting="refuted",
+        source="Theorem 5, Algorithm 3 (the theorem trusts the server)",
+    )

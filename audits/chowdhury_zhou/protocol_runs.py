@@ -1,0 +1,132 @@
+"""What the rows on whole protocols share: neighbouring rewards, steered histories, the proof by batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from algorithms.batched_elimination import batch_length
+from algorithms.distributed_elimination import Variant
+from dpaudit.attacks.histories import Neighbours
+from dpaudit.attacks.privacy import PrivacyAudit, digest_of, privacy_outcome
+from dpaudit.certificates.build import Proof, compose_parallel, discrete_laplace_mechanism
+from dpaudit.coins import Choice
+from dpaudit.exact import ExactLike
+from dpaudit.laws import WrappedMod
+from dpaudit.laws.base import Law
+from dpaudit.suite import Outcome, Row, Run, Suite
+
+__all__ = [
+    "PARTITION",
+    "PUBLIC_CHOICES",
+    "add_view_row",
+    "batch_lengths",
+    "in_parallel",
+    "laplace_batches",
+    "reward_pairs",
+    "steered",
+]
+
+#: Why batches compose in parallel: the declaration that the certificates carry.
+PARTITION = (
+    "a user takes part in one batch of one arm, which the public rule reads off the outcomes shown before; a "
+    "batch that the horizon cuts is not aggregated"
+)
+
+#: Lines that no history can enter, for they belong to other public parameters.
+PUBLIC_CHOICES = {
+    "BatchProtocol._aggregate": "who adds the noise is a public parameter; the other trust models' lines",
+    "BatchProtocol._local": "many runs at once, which no audit makes",
+    "Sheet.total_noise": "the noise of distributed shares, which the trusted server does not use",
+    "encode": "rounding, which rewards 0 and 1 do not need (CZ23-T1P/rounding)",
+}
+
+
+def batch_lengths(horizon: int, *, growth: ExactLike = 2) -> list[int]:
+    """The batch sizes l(1), l(2), ... below ``horizon``: no other batch can be completed."""
+    found: list[int] = []
+    while (length := batch_length(len(found) + 1, growth=growth)) < horizon:
+        found.append(length)
+    return found
+
+
+def in_parallel(parts: Sequence[Proof]) -> Proof:
+    """The batches' mechanisms, each on users of its own; which batch a user is in follows from what was
+    shown."""
+    return compose_parallel(parts, by="shown outcomes", partition=PARTITION)
+
+
+def laplace_batches(chosen: Variant, lengths: Sequence[int], *, epsilon: Fraction) -> list[Proof]:
+    """Lap_Z(g/ε) on sums of encodings, of sensitivity g, for each batch size with its own g."""
+    precisions = [chosen.sheet(users).precision for users in lengths]
+    return [discrete_laplace_mechanism(sensitivity=g, scale=g / epsilon) for g in precisions]
+
+
+def reward_pairs(
+    *, horizon: int, rounds: Sequence[int], backgrounds: Mapping[str, Sequence[float]]
+) -> list[Neighbours]:
+    """One user's rewards go from all 0 to all 1, in each of ``rounds`` and on each background (a reward for
+    every arm)."""
+    found = []
+    for name, rewards in backgrounds.items():
+        data = np.tile(np.array(rewards, dtype=float), (horizon, 1))
+        for t in rounds:
+            left, right = data.copy(), data.copy()
+            left[t], right[t] = 0.0, 1.0
+            found.append(Neighbours(f"{name}, user {t + 1} from 0 to 1", left, right))
+    return found
+
+
+def steered(chosen: Variant, lengths: Sequence[int], up: Callable[[int], bool | None]) -> Choice:
+    """The history in which aggregate number k = 0, 1, ... decodes to the largest sum that the analyzer can
+    return if ``up(k)``, to the smallest one if not, and is drawn if ``up(k)`` is ``None``.
+
+    Messages of single users (local model) add up to that aggregate.
+    """
+    tops = {}
+    for users in lengths:
+        sheet = chosen.sheet(users)
+        tops[sheet.modulus] = users * sheet.precision + sheet.noise_margin
+
+    def choose(site: str, occurrence: int, law: Law) -> Any:
+        direction = up(occurrence)
+        if direction is None or not isinstance(law, WrappedMod) or law.modulus not in tops:
+            return None
+        # the analyzer takes residues above n g + τ for negative sums, the next one for the most negative
+        wanted = tops[law.modulus] + (0 if direction else 1)
+        if not law.batch_shape:
+            return wanted
+        messages = np.zeros(law.batch_shape, dtype=np.int64)
+        messages[0] = wanted
+        return messages
+
+    return choose
+
+
+def add_view_row(
+    suite: Suite, id_: str, audit: PrivacyAudit, *, title: str, source: str, expect: str = "verified"
+) -> None:
+    """A row on the claim alone, for a view that sees every release: its accounting would repeat it."""
+
+    def evaluate(run: Run) -> Outcome:
+        """Record the program on one of two neighbours and replay it on the other, sampled and along forced
+        histories, and keep the transcript with the largest exact loss as the lower bound; the certificate is
+        the upper bound."""
+        return privacy_outcome(audit, run)
+
+    suite.add(
+        Row(
+            id=id_,
+            title=title,
+            kind="privacy",
+            claim=audit.claim,
+            evaluate=evaluate,
+            expect=expect,
+            view=str(audit.claim.view),
+            source=source,
+            fingerprint=lambda seed: digest_of(audit, seed, row_id=id_),
+        )
+    )
