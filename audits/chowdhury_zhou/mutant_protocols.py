@@ -235,8 +235,8 @@ def noise_only_if_needed(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any
 def in_halves(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
     """Every user draws her share as the sum of two half shares, and users come in reverse order."""
     half = PolyaDifference(shape=Fraction(1, 2 * sheet.users), log_ratio=EPSILON / sheet.precision)
-    parts = [half.shift(value) for value in reversed(_values(laws))]
-    return secure_sum(coins, [*parts, *(half for _ in laws)], sheet)
+    values = [getattr(law, "offset", 0) for law in reversed(laws)]
+    return secure_sum(coins, [half.shift(part) for v in values for part in (v, v - v)], sheet)
 
 
 class LastBatchToo:
