@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -21,14 +21,14 @@ from algorithms.batched_elimination import batch_length, confidence_radius
 from algorithms.distributed_elimination import Variant
 from audits.chowdhury_zhou.mutant_protocols import EPSILON
 from dpaudit.attacks.accounting import SiteClass, observe_accounting
-from dpaudit.attacks.histories import Neighbours, both_directions
+from dpaudit.attacks.histories import Neighbours, both_directions, worst_history
 from dpaudit.attacks.witnessing import leak_witness, loss_witness
 from dpaudit.ball import arb, ball
 from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import PrivacyClaim, PureDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.coins import Choice, Program, Replay, Sampler, enumerate_view, force, record, replay
+from dpaudit.coins import Program, Replay, Sampler, enumerate_view, record, replay
 from dpaudit.coins.base import To
-from dpaudit.coins.replayer import Leak, SiteLoss
+from dpaudit.coins.replayer import Leak
 from dpaudit.evidence import Witness
 from dpaudit.exact import exact
 from dpaudit.laws import DiscreteGaussian, Law, Shifted, Skellam, SumMod
@@ -145,10 +145,12 @@ class Found:
 
 
 def search(target: Target, pairs: Sequence[Neighbours], *, rng: np.random.Generator) -> Found:
-    """Replay all pairs in both directions: a sampled history, then forced ones."""
+    """Replay all pairs in both directions: a sampled history, then what moved in it at its worst outcome,
+    then what moved only now."""
     found = Found()
     for pair in both_directions(pairs):
-        for how, result in _histories(target, pair, rng):
+        for result in worst_history(target.program, pair, rng=rng, rounds=3 if target.pure else 1):
+            how = "forced" if result.recording.forced else "sampled"
             _note(found, target, result, f"{pair.name}; {how} history")
     return found
 
@@ -163,55 +165,6 @@ def over_seeds(
         recording = record(target.program, pair.left, rng=np.random.default_rng(seed))
         _note(found, target, replay(target.program, pair.right, recording), f"{pair.name}; seed {number}")
     return found
-
-
-def _histories(target: Target, pair: Neighbours, rng: np.random.Generator) -> Iterator[tuple[str, Replay]]:
-    """A sampled history; then what moved in it at its worst outcome; then what moved only now."""
-    program = target.program
-    result = replay(program, pair.right, record(program, pair.left, rng=rng))
-    yield "sampled", result
-    wanted: dict[tuple[str, int], Any] = {}
-    for _ in range(2 if target.pure else 0):
-        more = _worst_outcomes(result)
-        if more.keys() <= wanted.keys():
-            return
-        wanted |= more
-        result = replay(program, pair.right, force(program, pair.left, _at(wanted), rng=rng))
-        yield "forced", result
-
-
-def _at(wanted: dict[tuple[str, int], Any]) -> Choice:
-    def choose(site: str, occurrence: int, law: Law) -> Any:
-        return wanted.get((site, occurrence))
-
-    return choose
-
-
-def _worst_outcomes(result: Replay) -> dict[tuple[str, int], Any]:
-    """For every site that moved, by name and occurrence, the residue with the largest log-ratio."""
-    moved = {item.index: item for item in result.losses if item.moved}
-    seen: dict[str, int] = {}
-    wanted = {}
-    for index, site in enumerate(result.recording.sites):
-        if site.kind in ("observe", "aggregate"):
-            if index in moved:
-                wanted[site.site, seen.get(site.site, 0)] = _worst_residue(moved[index])
-            seen[site.site] = seen.get(site.site, 0) + 1
-    return wanted
-
-
-def _worst_residue(moved: SiteLoss) -> Any:
-    """The outcome with the largest log p - log p' of one residue, or of each of an array of them."""
-    law, other = moved.record.law, moved.law_neighbour
-    if law is None:  # unreachable: a site without a law has no loss
-        return None
-    top = max(int(item.support.upper or 0) for item in (law, other))
-    residues = np.stack([np.full(law.batch_shape, value) for value in range(top + 1)])
-    here = np.asarray(law.logp(residues), dtype=float)
-    with np.errstate(invalid="ignore"):
-        gain = np.where(np.isfinite(here), here - np.asarray(other.logp(residues)), -np.inf)
-    worst = np.argmax(gain, axis=0)
-    return np.asarray(worst, dtype=np.int64) if worst.ndim else int(worst)
 
 
 def _note(found: Found, target: Target, result: Replay, words: str) -> None:
