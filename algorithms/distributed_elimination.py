@@ -77,16 +77,21 @@ def variant(
     failure_prob: ExactLike,
     scale_factor: ExactLike = 1,
     laplace_sum_constant: ExactLike = LAPLACE_SUM_CONSTANT,
+    margin_prob: Callable[[int], ExactLike] | None = None,
 ) -> Variant:
     """The variant ``name`` (one of ``NAMES``). ``scale_factor`` is s >= 1 of the Rényi and concentrated
     variants, ``laplace_sum_constant`` is c of the local one; all numbers are exact.
+
+    ``margin_prob`` gives the level that τ is built for by the batch size, in place of the paper's
+    ``failure_prob`` for every batch: a smaller one widens τ and the modulus, and neither noise nor radius.
     """
     budget, p = positive(epsilon, name="epsilon"), probability(failure_prob, name="failure_prob")
     s, c = exact(scale_factor, name="scale_factor"), exact(laplace_sum_constant, name="laplace_sum_constant")
     e, root = float(budget), math.sqrt(2)
 
     def sheet(users: int) -> Sheet:
-        return _sheet(name, users, budget, p, s, c)
+        level = p if margin_prob is None else probability(margin_prob(users), name="margin_prob")
+        return _sheet(name, users, budget, level, s, c)
 
     if name not in NAMES:
         raise InvalidParameterError(f"name must be one of {NAMES}, got {name!r}; choose one of them.")

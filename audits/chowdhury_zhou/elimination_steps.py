@@ -1,11 +1,264 @@
-"""Regret of Algorithm 1: Lemmas 1 and 2 and the steps of their proofs."""
+"""Lemma 2's event E, and the rows on the steps that follow from it.
+
+E says that every active arm's decoded mean is within β(b) of its mean, in every batch; its probability is
+computed in ``elimination_event``.
+"""
 
 from __future__ import annotations
 
-from dpaudit.suite import Suite
+import itertools
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
 
-__all__ = ["add_rows"]
+import numpy as np
+
+from audits.chowdhury_zhou import elimination_decisions
+from audits.chowdhury_zhou.elimination_event import (
+    Margin,
+    Race,
+    corner_failure,
+    failure_bound,
+    tied_failure,
+)
+from audits.hu_huang_mehta.inequalities import Inequality, add_steps
+from dpaudit.ball import arb, ball
+from dpaudit.claims import ErrorRate
+from dpaudit.evidence import Estimate
+from dpaudit.reports.plots import table
+from dpaudit.suite import Outcome, Row, Run, Suite
+
+__all__ = ["VARIANTS", "add_rows"]
+
+#: Row suffix, variant, s, source, expected verdicts with p = 1/T and with p = 1/10.
+VARIANTS: tuple[tuple[str, str, int, str, str, str], ...] = (
+    ("T1", "dist_dp_se", 1, "Theorem 1", "refuted", "refuted"),
+    ("T2", "dist_rdp_se", 1, "Theorem 2", "verified", "verified"),
+    ("T2/10", "dist_rdp_se", 10, "Theorem 2", "verified", "verified"),
+    ("T3", "shuffle_dp_se/printed", 1, "Theorem 3, noise as printed", "verified", "verified"),
+    ("T3R", "shuffle_dp_se/repaired", 1, "Theorem 3, noise drawn with ε'", "refuted", "refuted"),
+    ("T4", "dist_cdp_se", 1, "Theorem 4", "refuted", "refuted"),
+    ("T4/10", "dist_cdp_se", 10, "Theorem 4", "refuted", "refuted"),
+    ("T5", "cdp_se", 1, "Theorem 5", "refuted", "refuted"),
+    ("T6", "ldp_se", 1, "Theorem 6", "verified", "refuted"),
+)
+
+CALLED = {
+    "dist_dp_se": "Dist-DP-SE",
+    "dist_rdp_se": "Dist-RDP-SE",
+    "dist_cdp_se": "Dist-CDP-SE",
+    "cdp_se": "CDP-SE",
+    "ldp_se": "LDP-SE",
+    "shuffle_dp_se/printed": "Shuffle-DP-SE as printed",
+    "shuffle_dp_se/repaired": "Shuffle-DP-SE with noise for ε'",
+}
 
 
 def add_rows(suite: Suite) -> None:
-    """The rows CZ23-L1, CZ23-L2 and CZ23-R4."""
+    """The rows CZ23-L2a; CZ23-L1, CZ23-L2 and CZ23-R4 with the other steps of Lemma 2."""
+    _from_assumption(suite)
+    for suffix, name, s, source, theorem, experiments in VARIANTS:
+        _event_row(suite, f"CZ23-L2a/{suffix}", name, s, source, expect=theorem, levels=("1/T",))
+        _event_row(
+            suite, f"CZ23-L2a/{suffix}/experiments", name, s, source, expect=experiments, levels=("1/10",)
+        )
+        _event_row(
+            suite,
+            f"CZ23-L2a/{suffix}/repaired",
+            name,
+            s,
+            source,
+            expect="verified",
+            levels=("1/T", "1/10"),
+            margin="by batch",
+            arms=(2, 50),
+        )
+    elimination_decisions.add_rows(suite)
+    for suffix, name, s, source, *_ in VARIANTS:
+        if name in ("dist_rdp_se", "shuffle_dp_se/printed"):
+            _event_row(
+                suite,
+                f"CZ23-L2a/{suffix}/many-arms",
+                name,
+                s,
+                source,
+                expect="refuted",
+                levels=("1/10",),
+                arms=(500,),
+            )
+
+
+def _races(
+    run: Run, name: str, s: int, *, levels: Sequence[str], margin: Margin, arms: Sequence[int]
+) -> list[Race]:
+    budgets = ["1/10", "1/2"] if name in ("dist_cdp_se", "cdp_se", "ldp_se") else ["1/10", "1/2", "5"]
+    horizons: Sequence[int] = run.choose(quick=(2**12, 2**24), full=(2**12, 2**16, 2**20, 2**24, 2**40))
+    if margin == "printed" and levels == ("1/10",):  # the experiments stop at 10^7 rounds
+        horizons = horizons[: horizons.index(2**24) + 1]
+    if name == "ldp_se":  # the tail of n users' noise is slow for n in the millions, and T only adds batches
+        horizons = run.choose(quick=(2**24,), full=(2**12, 2**16, 2**20, 2**24))
+        arms = run.choose(quick=arms[-1:], full=arms)
+        budgets = run.choose(quick=budgets[1:], full=budgets)
+    return [
+        Race(
+            name=name,
+            epsilon=Fraction(budget),
+            n_arms=n_arms,
+            failure_prob=Fraction(1, horizon) if level == "1/T" else Fraction(level),
+            horizon=horizon,
+            scale_factor=s,
+            margin=margin,
+        )
+        for budget, n_arms, horizon, level in itertools.product(budgets, arms, horizons, levels)
+    ]
+
+
+def _event_row(
+    suite: Suite,
+    id_: str,
+    name: str,
+    s: int,
+    source: str,
+    *,
+    expect: str,
+    levels: Sequence[str],
+    margin: Margin = "printed",
+    arms: Sequence[int] = (2, 10, 50),
+) -> None:
+    called = CALLED[name] if s == 1 else f"{CALLED[name]}, s = {s}"
+    tau = "the printed τ" if margin == "printed" else "τ built for p/(K l(b))"
+    p = " and ".join(levels)
+
+    def evaluate(run: Run) -> Outcome:
+        races = _races(run, name, s, levels=levels, margin=margin, arms=arms)
+        low = [tied_failure(race) / float(3 * race.failure_prob) for race in races]
+        high = [failure_bound(race) / float(3 * race.failure_prob) for race in races]
+        worst = int(np.argmax(low))
+        estimate = Estimate(
+            quantity="P[not E] / 3p",
+            lower=low[worst],
+            upper=max(high),
+            confidence=1.0,
+            samples=len(races),
+            method="below: product of tails for K arms tied at 0; above: all reward laws, union bound",
+            scope=_scope(races, p),
+            covers_claim=True,
+        )
+        picture = table(
+            title=f"P[not E] / 3p: {called}, {tau}",
+            columns=["race", "at least", "at most"],
+            rows=[[race.in_words(), *pair] for race, *pair in zip(races, low, high, strict=True)],
+        )
+        return Outcome([estimate], _event_notes(races[worst], low[worst], margin), plots=[picture])
+
+    evaluate.__doc__ = (
+        "K arms that always give 0: one of them fails where its noise passes τ, a wrap that the analyzer "
+        "does not undo; arms and batches are independent as long as E holds. From above a union bound for "
+        "every reward law in [0, 1], wraps included."
+    )
+    claim = ErrorRate(
+        text=(
+            f"{called} with {tau}, p = {p}: P[some active arm and some batch have |μ̂_a(b) - μ_a| > β(b)] <= "
+            "3p, all reward laws in [0, 1], on the grid of K, ε and T"
+        ),
+        quantity_name="P[not E] / 3p",
+        claimed=1,
+    )
+    suite.add(
+        Row(
+            id=id_,
+            title=f"{called}: P[E] >= 1 - 3p with {tau}, p = {p}"
+            + ("" if len(arms) > 1 else f", K = {arms[0]}"),
+            kind="tail",
+            claim=claim,
+            evaluate=evaluate,
+            expect=expect,
+            source=f"Lemma 2 (event E) for {source}",
+        )
+    )
+
+
+def _scope(races: Sequence[Race], p: str) -> str:
+    budgets = ", ".join(sorted({str(race.epsilon) for race in races}))
+    arms = ", ".join(map(str, sorted({race.n_arms for race in races})))
+    horizons = ", ".join(f"2^{t.bit_length() - 1}" for t in sorted({race.horizon for race in races}))
+    return f"p = {p}; ε = {budgets}; K = {arms}; T = {horizons}"
+
+
+def _event_notes(race: Race, low: float, margin: Margin) -> list[str]:
+    chance = low * 3 * float(race.failure_prob)
+    notes = [f"largest certain failure: P[not E] >= {chance:.4g} at {race.in_words()}"]
+    if margin == "printed":
+        last = race.batches(race.n_arms)
+        if last:
+            notes.append(f"one arm in the last batch b = {last}: {corner_failure(race, last):.4g}")
+        notes.append(
+            "τ is built for one sum, E is about all arms and batches: repaired beside, at no cost but bits"
+        )
+    else:
+        notes.append("τ enters the modulus alone: privacy, noise and β(b) stay as they are")
+    return notes
+
+
+def _from_assumption(suite: Suite) -> None:
+    """Assumption 1 admits noise with P(|n_a| > t) = min(1, 4 e^{-t/h}), σ = 0: 2p is reached for every p."""
+    last = 20
+    grid = [{"n_arms": k, "p": Fraction(1, d)} for k in (1, 2, 10, 50) for d in (100, 1000, 10**6)]
+
+    def failure(n_arms: int, p: Fraction) -> Any:
+        """P[not E] for K tied arms with constant rewards and that noise, h = 10^6, up to batch ``last``."""
+        holds = arb(1)
+        for batch in range(1, last + 1):
+            squares = n_arms * batch**2 / p
+            spread = (
+                2 ** (batch - 1) * ball(4 * squares).log()
+            ).sqrt() / 10**6  # sampling's part of β, over h
+            holds *= (1 - 4 * (-spread).exp() / ball(2 * squares)) ** n_arms
+        return 1 - holds
+
+    for suffix, factor, words, expect in (
+        ("", ball(3), "1 - 3p", "refuted"),
+        ("/union", None, "1 - (5π²/12)p", "verified"),
+    ):
+        add_steps(
+            suite,
+            f"CZ23-L2a{suffix}",
+            title=f"Lemma 2 from Assumption 1 alone: P[E] >= {words}",
+            steps=[
+                Inequality(
+                    name="noise that uses Assumption 1 up",
+                    text=f"P[not E] <= 1 - ({words}) for noise with P(|n_a(b)| > h log(2/p)) = 2p",
+                    left=failure,
+                    right=lambda n_arms, p, factor=factor: (
+                        ball(p) * (5 * arb.pi() ** 2 / 12 if factor is None else factor)
+                    ),
+                    points=lambda run: grid,
+                ),
+                *([] if factor is not None else [_union_step(last)]),
+            ],
+            about=(
+                "The confidence radius spends p/(2|Φ|b²) on sampling and, by Assumption 1 at p/(|Φ|b²), "
+                "2p/(|Φ|b²) on the noise of each arm: 5p/2 times Σ 1/b² = π²/6 over arms and batches."
+            ),
+            source="Lemma 2, event E",
+            scope=f"K = 1, 2, 10, 50 tied arms, p = 1/100, 1/1000, 1e-6, batches 1 to {last}, h = 10^6",
+            expect=expect,
+            kind="tail",
+            notes=[
+                "independent noise, constant rewards: nothing goes out while E holds, so that batches factor"
+            ],
+        )
+
+
+def _union_step(last: int) -> Inequality:
+    def spent(n_arms: int, p: Fraction) -> Any:
+        shares = (Fraction(1, 2 * n_arms * b * b) + Fraction(2, n_arms * b * b) for b in range(1, 100 * last))
+        return ball(p) * sum((n_arms * ball(share) for share in shares), arb(0))
+
+    return Inequality(
+        name="union bound",
+        text="Σ_b Σ_a (p/(2|Φ|b²) + 2p/(|Φ|b²)) <= (5π²/12) p",
+        left=spent,
+        right=lambda n_arms, p: ball(p) * 5 * arb.pi() ** 2 / 12,
+        points=lambda run: [{"n_arms": 10, "p": Fraction(1, 100)}],
+    )
