@@ -22,7 +22,7 @@ from algorithms.batched_elimination import Elimination
 from algorithms.distributed_elimination import Variant, variant
 from algorithms.play import bandit_program
 from audits.chowdhury_zhou.noise_privacy import DOMAIN
-from audits.chowdhury_zhou.protocol_runs import batch_lengths, in_parallel, laplace_batches, reward_pairs
+from audits.chowdhury_zhou.protocol_runs import reward_pairs
 from dpaudit.attacks.accounting import SiteClass
 from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
 from dpaudit.ball import arb, lower, precision
@@ -132,8 +132,6 @@ def literal_program() -> Program:
 
 def add_rows(suite: Suite) -> None:
     """The row on the server's own view of the central protocol."""
-    chosen = _chosen()
-    lengths = batch_lengths(HORIZON, growth=LENGTH)
     audit = PrivacyAudit(
         claim=PureDP(epsilon=EPSILON, view=View.of(SERVER), domain=DOMAIN),
         program=literal_program(),
@@ -141,7 +139,6 @@ def add_rows(suite: Suite) -> None:
             horizon=HORIZON, rounds=(0,), backgrounds={"all rewards 0": (0.0, 0.0)}
         ),
         classes=[SiteClass(pattern="aggregate", touches=1, total=EPSILON)],
-        proof=in_parallel(laplace_batches(chosen, lengths, epsilon=EPSILON)),
         samples=1,
     )
     add_privacy_rows(

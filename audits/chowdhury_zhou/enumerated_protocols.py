@@ -20,7 +20,7 @@ from algorithms.distributed_elimination import Variant, program, variant
 from audits.chowdhury_zhou.noise_privacy import DOMAIN, add_privacy_row
 from audits.chowdhury_zhou.protocol_runs import in_parallel, laplace_batches
 from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps
-from dpaudit.ball import arb, ball, lower
+from dpaudit.ball import arb, ball, lower, precision
 from dpaudit.certificates.build import post_processing
 from dpaudit.claims import PureDP
 from dpaudit.coins import enumerate_view, max_log_ratio
@@ -35,6 +35,8 @@ from mechanisms.secure_aggregation import masked_sum
 __all__ = ["add_rows", "masked_deviation", "masked_program", "rounding_loss"]
 
 SERVER_VIEW = View.of(SERVER)
+#: Enough for differences of 1e-12; masses of Pólya differences are dear.
+BITS = 64
 
 
 def add_rows(suite: Suite) -> None:
@@ -57,13 +59,14 @@ def rounding_loss(
     """
     chosen = variant("dist_dp_se", epsilon=epsilon, failure_prob=1)
     laws = []
-    for reward in (before, after):
-        data = np.full((rounds, 2), float(background))
-        data[0] = float(reward)
-        laws.append(enumerate_view(program(chosen), data, view=SERVER_VIEW))
-    worst = arb(0)
-    for left, right in (laws, laws[::-1]):
-        worst = worst.max(max_log_ratio(left, right)[0])
+    with precision(BITS):
+        for reward in (before, after):
+            data = np.full((rounds, 2), float(background))
+            data[0] = float(reward)
+            laws.append(enumerate_view(program(chosen), data, view=SERVER_VIEW))
+        worst = arb(0)
+        for left, right in (laws, laws[::-1]):
+            worst = worst.max(max_log_ratio(left, right)[0])
     return worst
 
 
@@ -72,7 +75,7 @@ def _rounding(suite: Suite) -> None:
 
     def points(run: Run) -> list[Point]:
         steps = [(levels[0], levels[-1]), *pairwise(levels)]
-        cases = run.choose(quick=[(3, "1/2"), (3, "2")], full=[(3, "1/2"), (3, "2"), (5, "1/2"), (5, "1")])
+        cases = run.choose(quick=[(3, "1/2")], full=[(3, "1/2"), (3, "2"), (5, "1/2"), (5, "1")])
         return [
             {"rounds": t, "epsilon": Fraction(e), "background": x, "before": low, "after": high}
             for t, e in cases
@@ -98,7 +101,7 @@ def _rounding(suite: Suite) -> None:
             "compare the exact laws of all that the server sees."
         ),
         source="Theorem 1, Algorithm 1 line 20",
-        scope="T = 3 (full profile: 5), two arms, p = 1, ε = 1/2 and 2, rewards 0, 1/4, 3/8, 5/8, 1",
+        scope="T = 3, ε = 1/2 (full profile: T = 5, ε = 1, 2), p = 1, rewards 0, 1/4, 3/8, 5/8, 1",
         kind="privacy",
     )
 
@@ -114,7 +117,8 @@ def masked_program(chosen: Variant, aggregator: Aggregator) -> Program:
 def _laws(epsilon: Fraction, rewards: Sequence[int], aggregator: Aggregator) -> Any:
     chosen = variant("dist_dp_se", epsilon=epsilon, failure_prob=1)
     data = np.array([[float(x), 0.0] for x in (*rewards, 0)])
-    return enumerate_view(masked_program(chosen, aggregator), data, view=SERVER_VIEW)
+    with precision(BITS):
+        return enumerate_view(masked_program(chosen, aggregator), data, view=SERVER_VIEW)
 
 
 @lru_cache(maxsize=16)
@@ -140,7 +144,7 @@ def _plain(epsilon: Fraction, first: int, second: int) -> dict[str, Any]:
 
 def _masked(suite: Suite) -> None:
     epsilon = Fraction(1, 2)
-    negligible = Fraction(1, 10**30)
+    negligible = Fraction(1, 10**12)
 
     def points(run: Run) -> list[Point]:
         cases = run.choose(quick=[(epsilon, 1)], full=[(epsilon, 0), (epsilon, 1), (Fraction(1), 1)])
@@ -153,7 +157,7 @@ def _masked(suite: Suite) -> None:
         steps=[
             Inequality(
                 name="law",
-                text="P(v) = P(ŷ = Σ v mod m)/m^(n-1) for every vector v of masked messages, to within 1e-30",
+                text="P(v) = P(ŷ = Σ v mod m)/m^(n-1) for every vector v of masked messages, to within 1e-12",
                 left=masked_deviation,
                 right=lambda epsilon, first, second: ball(negligible),
                 points=points,
@@ -180,7 +184,7 @@ def _masked(suite: Suite) -> None:
         claim=claim,
         evidence=lambda run: [proof.certify(claim), _masked_loss(epsilon)],
         about=(
-            "The certificate of the sums: masked messages are uniform given their sum (the row on their law). "
+            "The certificate of the sums: masked messages are uniform given their sum (their law's row). "
             "From below, the largest log-ratio over all masked messages, hidden draws summed out."
         ),
         source="Appendix G.1, Theorem 1",

@@ -49,6 +49,7 @@ def add_rows(suite: Suite) -> None:
     _never_aggregated(suite)
     _cut(suite)
     _dropout(suite)
+    _local_dropout(suite)
 
 
 # The batch that the horizon cuts
@@ -112,13 +113,19 @@ def _never_aggregated(suite: Suite) -> None:
 
 
 def _audit(
-    chosen: Variant, turnout: Sequence[bool], parts: Sequence[Proof], pairs: Sequence[Neighbours], words: str
+    chosen: Variant,
+    turnout: Sequence[bool],
+    parts: Sequence[Proof],
+    pairs: Sequence[Neighbours],
+    words: str,
+    *,
+    site: str = "aggregate",
 ) -> PrivacyAudit:
     return PrivacyAudit(
         claim=PureDP(epsilon=EPSILON, view=View.of(SERVER), domain=DOMAIN, turnout=words),
         program=program(chosen, grid=1, turnout=turnout),
         neighbours=lambda run: pairs,
-        classes=[SiteClass(pattern="aggregate", touches=1, total=EPSILON)],
+        classes=[SiteClass(pattern=site, touches=1, total=EPSILON)],
         proof=in_parallel(parts),
         samples=1,
         unentered={
@@ -209,4 +216,24 @@ def _dropout(suite: Suite) -> None:
         title="Dist-DP-SE with shares for 3 of 4 users, one of 4 lost: all sums are (ε, 0)-DP",
         expect="verified",
         source=f"{SOURCE}; repaired",
+    )
+
+
+def _local_dropout(suite: Suite) -> None:
+    """Every message has noise of its own: the same loss does no harm in the local model."""
+    horizon, length, lost = 14, 4, 4
+    chosen = variant("ldp_se", epsilon=EPSILON, failure_prob=Fraction(1, horizon))
+    add_view_row(
+        suite,
+        "CZ23-T6P/dropout/protocol",
+        _audit(
+            chosen,
+            [t != lost for t in range(horizon)],
+            laplace_batches(chosen, batch_lengths(horizon), epsilon=EPSILON),
+            reward_pairs(horizon=horizon, rounds=(lost + 1,), backgrounds=ZEROS),
+            f"{length - 1} of {length} users in one batch, everybody else",
+            site="message",
+        ),
+        title="LDP-SE (local), one of 4 users of one batch lost: all messages are (ε, 0)-DP",
+        source="Theorem 6, when messages are lost (the paper is silent on drop-outs)",
     )
