@@ -36,6 +36,7 @@ __all__ = [
     "diamond_arms",
     "figure_table",
     "instances",
+    "simulated",
 ]
 
 EPSILONS: tuple[str, ...] = ("0.1", "0.5", "1")
@@ -132,19 +133,26 @@ def figure_table(
     root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     cells = [(competitor, epsilon) for competitor in chosen.competitors for epsilon in chosen.epsilons]
     return {
-        (competitor.label, epsilon): _simulated(competitor, epsilon, model, rounds, own)
+        (competitor.label, epsilon): simulated(competitor, epsilon, model, horizon=rounds, seed=own)
         for (competitor, epsilon), own in zip(cells, root.spawn(len(cells)), strict=True)
     }
 
 
-def _simulated(
-    competitor: Competitor, epsilon: ExactLike, model: RewardModel, horizon: int, seed: Seed
+def simulated(
+    competitor: Competitor,
+    epsilon: ExactLike,
+    model: RewardModel,
+    *,
+    horizon: int,
+    seed: Seed,
+    failure_prob: ExactLike = FAILURE_PROB,
 ) -> RegretRuns:
+    """One run of ``competitor`` on every instance of ``model``."""
     if competitor.name == "dp_se":
         return simulate_baseline(
-            model, epsilon=epsilon, failure_prob=FAILURE_PROB, horizon=horizon, seed=seed
+            model, epsilon=epsilon, failure_prob=failure_prob, horizon=horizon, seed=seed
         )
     chosen = variant(
-        competitor.name, epsilon=epsilon, failure_prob=FAILURE_PROB, scale_factor=competitor.scale_factor
+        competitor.name, epsilon=epsilon, failure_prob=failure_prob, scale_factor=competitor.scale_factor
     )
     return simulate_variant(chosen, model, horizon=horizon, growth=competitor.growth, seed=seed)

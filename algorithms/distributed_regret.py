@@ -13,15 +13,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms import successive_elimination
 from algorithms.batched_elimination import Elimination
 from algorithms.distributed_elimination import Variant
-from algorithms.play import play
-from algorithms.regret import RegretRuns, Seed, checkpoint_grid, regret_curve
-from algorithms.reward_models import RewardModel, SimulatedArms
-from dpaudit.coins import Sampler
+from algorithms.regret import RegretRuns, Seed, checkpoint_grid
+from algorithms.reward_models import RewardModel
+from algorithms.successive_elimination import epoch_length, radius
 from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike
+from dpaudit.exact import ExactLike, positive, probability
 from dpaudit.laws import DiscreteGaussian
 from mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
 from mechanisms.modular_sum import decoded_sum
@@ -117,15 +115,40 @@ def simulate_baseline(
     seed: Seed,
     points: int = 48,
 ) -> RegretRuns:
-    """DP-SE (Sajed and Sheffet 2019) on every instance of ``model``, as ``simulate_variant``."""
+    """DP-SE (Sajed and Sheffet 2019) on every instance of ``model``, as ``simulate_variant``.
+
+    The decisions are those of ``successive_elimination``; runs with equally many arms left take their sums
+    together.
+    """
+    if horizon < 1:
+        raise InvalidParameterError(f"horizon must be 1 or more, got {horizon}; pass the number of rounds.")
     root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-    strategy = successive_elimination.strategy(epsilon=epsilon, failure_probability=failure_prob)
+    rewards, noise = map(np.random.default_rng, root.spawn(2))
+    budget = float(positive(epsilon, name="epsilon"))
+    settings = {
+        "epsilon": budget,
+        "failure_probability": float(probability(failure_prob, name="failure_prob")),
+    }
+    active = np.ones(model.means.shape, dtype=bool)
+    played = np.zeros(len(active), dtype=np.int64)
+    pulls: list[NDArray[np.int64]] = []
+    while (played < horizon).any():
+        epoch = len(pulls) + 1
+        left = active.sum(axis=1)
+        sizes = {n: epoch_length(epoch, n, **settings) for n in np.unique(left).tolist()}
+        wanted = np.array([horizon if n == 1 else sizes[n] for n in left.tolist()])[:, None] * active
+        counts = _cut(wanted, horizon - played)
+        pulls.append(counts)
+        played += counts.sum(axis=1)
+        for n, length in sizes.items():
+            rows = (left == n) & (played < horizon)
+            if rows.any():
+                cells = active & rows[:, None]
+                sums = model.reward_sums(rewards, cells, users=length)
+                sums += noise.laplace(scale=1 / budget, size=len(sums))
+                means = np.full(active.shape, np.nan)
+                means[cells] = sums / length
+                best = np.fmax.reduce(means[rows], axis=1, keepdims=True)
+                active[rows] &= best - means[rows] <= radius(epoch, n, length, **settings)
     grid = checkpoint_grid(horizon, points=points)
-    curves = []
-    for run, own in enumerate(root.spawn(len(model.means))):
-        rewards, noise = own.spawn(2)
-        environment = SimulatedArms(model, run=run, seed=rewards, horizon=horizon)
-        decisions = play(strategy, Sampler(np.random.default_rng(noise)), environment)
-        means = model.means[run]
-        curves.append(regret_curve(decisions, means.max() - means, grid))
-    return RegretRuns("dp_se", grid, np.array(curves))
+    return RegretRuns("dp_se", grid, _curves(pulls, model.means, grid))

@@ -2,8 +2,9 @@
 
 A model holds R instances of K arms. ``encoded_sums`` draws Σ x̂_i of n users, the sum of their randomly
 rounded rewards: encodings of independent users are independent with at most g + 1 values, so that the sum is
-Σ_k k N_k with N multinomial. That is one draw of g + 1 numbers and not of n; both routes have the same law,
-and the cheaper one is taken.
+Σ_k k N_k with N multinomial. That is one draw of g + 1 numbers and not of n. Clipped Gaussians have a third
+route, of about sqrt(n) numbers (``clipped_sums``). All routes have the same law, and the cheapest one is
+taken. ``reward_sums`` draws Σ x itself.
 
 ``SimulatedArms`` is one of the instances as an environment, for algorithms that pull by themselves.
 """
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from algorithms import clipped_sums
 from algorithms.environment import Clock
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, probability
@@ -39,6 +41,10 @@ class RewardModel(ABC):
     means: Floats
 
     @abstractmethod
+    def rows(self, which: Integers) -> RewardModel:
+        """The model whose instance r is instance ``which[r]`` of this one."""
+
+    @abstractmethod
     def draw(self, rng: np.random.Generator, cell: tuple[int, int], count: int) -> Floats:
         """``count`` rewards of instance and arm ``cell``."""
 
@@ -51,6 +57,10 @@ class RewardModel(ABC):
         self, rng: np.random.Generator, cells: NDArray[np.bool_], *, users: int, precision: int
     ) -> Integers:
         """Σ x̂_i over ``users`` new users for every marked cell of (R, K), in C order."""
+
+    @abstractmethod
+    def reward_sums(self, rng: np.random.Generator, cells: NDArray[np.bool_], *, users: int) -> Floats:
+        """Σ x_i over ``users`` new users for every marked cell of (R, K), in C order."""
 
 
 class ClippedGaussians(RewardModel):
@@ -65,6 +75,9 @@ class ClippedGaussians(RewardModel):
             )
         self.deviation = float(deviation)
         self.means = self._excess(np.zeros(1), self.locations.reshape(-1, 1), 1).reshape(self.locations.shape)
+
+    def rows(self, which: Integers) -> ClippedGaussians:
+        return ClippedGaussians(self.locations[which], deviation=self.deviation)
 
     def draw(self, rng: np.random.Generator, cell: tuple[int, int], count: int) -> Floats:
         return np.asarray(self._draw(rng, self.locations[cell], count)[0])
@@ -82,9 +95,19 @@ class ClippedGaussians(RewardModel):
     def encoded_sums(
         self, rng: np.random.Generator, cells: NDArray[np.bool_], *, users: int, precision: int
     ) -> Integers:
-        if 2 * (precision + 1) > users:  # a binomial variate costs about as much as two users
-            return self._rounded_sums(rng, cells, users=users, precision=precision)
         locations = self.locations[cells]
+        blocks = clipped_sums.best_blocks(users, self.deviation)
+        if blocks and precision >= 2 * blocks:
+            return clipped_sums.encoded_block_sums(
+                rng,
+                locations,
+                self.deviation,
+                users=users,
+                precision=precision,
+                digits=(precision // blocks).bit_length() - 1,
+            )
+        if 2 * (precision + 1) > users:  # a binomial variate costs about as much as two users
+            return self._rounded_sums(rng, locations, users=users, precision=precision)
         values = np.arange(precision + 1)
         rows = max(1, _CHUNK // (precision + 1))
         totals = [
@@ -93,11 +116,23 @@ class ClippedGaussians(RewardModel):
         ]
         return np.concatenate(totals)
 
+    def reward_sums(self, rng: np.random.Generator, cells: NDArray[np.bool_], *, users: int) -> Floats:
+        locations = self.locations[cells]
+        blocks = clipped_sums.best_blocks(users, self.deviation)
+        if blocks:
+            return clipped_sums.reward_sums(rng, locations, self.deviation, users=users, blocks=blocks)
+        totals = np.zeros(len(locations))
+        rows = max(1, _CHUNK // users)
+        for start in range(0, len(locations), rows):
+            block = slice(start, start + rows)
+            for count in _chunks(users):
+                totals[block] += self._draw(rng, locations[block, None], count).sum(axis=1)
+        return totals
+
     def _rounded_sums(
-        self, rng: np.random.Generator, cells: NDArray[np.bool_], *, users: int, precision: int
+        self, rng: np.random.Generator, locations: Floats, *, users: int, precision: int
     ) -> Integers:
         """The route user by user: draw, scale, round at random, add up."""
-        locations = self.locations[cells]
         totals = np.zeros(len(locations), dtype=np.int64)
         rows = max(1, _CHUNK // users)
         for start in range(0, len(locations), rows):
@@ -167,6 +202,9 @@ class RewardLevels(RewardModel):
         self._values = np.array([float(level) for level in self.levels])
         self.means = self.chances @ self._values
 
+    def rows(self, which: Integers) -> RewardLevels:
+        return RewardLevels(self.levels, self.chances[which])
+
     def draw(self, rng: np.random.Generator, cell: tuple[int, int], count: int) -> Floats:
         # Given how often each level occurs, all arrangements are equally likely.
         values = np.repeat(self._values, rng.multinomial(count, self.chances[cell]))
@@ -184,6 +222,9 @@ class RewardLevels(RewardModel):
         whole = np.array([x.numerator // x.denominator for x in scaled])
         rests = np.array([float(x - x.numerator // x.denominator) for x in scaled])
         return np.asarray(counts @ whole + rng.binomial(counts, rests).sum(axis=-1))
+
+    def reward_sums(self, rng: np.random.Generator, cells: NDArray[np.bool_], *, users: int) -> Floats:
+        return np.asarray(rng.multinomial(users, self.chances[cells]) @ self._values)
 
 
 def _chunks(count: int) -> list[int]:

@@ -1,0 +1,140 @@
+"""The experiments' figures and tables as plot data: Reg(t)/t over time, Reg(T)/T at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from algorithms.distributed_experiments import FIGURES, Competitor
+from algorithms.regret import RegretRuns
+from dpaudit.exact import ExactLike
+from dpaudit.reports import plots
+
+__all__ = ["NAMES", "Table", "figure_summary", "final_figure", "label", "regret_table", "time_figure"]
+
+#: (``Competitor.label``, epsilon) -> regret of every instance, as ``figure_table`` returns it.
+Table = Mapping[tuple[str, ExactLike], RegretRuns]
+
+#: What the paper's figures call the variants.
+NAMES: Mapping[str, str] = {
+    "dp_se": "DP-SE",
+    "dist_dp_se": "Dist-DP-SE",
+    "dist_rdp_se": "Dist-RDP-SE",
+    "dist_cdp_se": "Dist-CDP-SE",
+    "cdp_se": "CDP-SE",
+    "ldp_se": "LDP-SE",
+}
+#: What they call the instances.
+ENVIRONMENTS: Mapping[str, str] = {
+    "easy": "easy instances",
+    "hard": "hard instances",
+    "diamonds": "graded diamonds",
+}
+
+
+def label(competitor: Competitor) -> str:
+    """A curve's name in the legend."""
+    scale = "" if competitor.scale_factor == 1 else f" (s = {competitor.scale_factor})"
+    return NAMES[competitor.name] + scale
+
+
+def _labels(figure: int) -> dict[str, str]:
+    return {competitor.label: label(competitor) for competitor in FIGURES[figure].competitors}
+
+
+def _epsilons(found: Table) -> list[ExactLike]:
+    return list(dict.fromkeys(epsilon for _, epsilon in found))
+
+
+def _per_round(result: RegretRuns) -> tuple[float, float]:
+    """Mean and standard error of Reg(T)/T in units of 10^-5."""
+    horizon = int(result.checkpoints[-1])
+    error = result.standard_error if len(result.final) > 1 else float("nan")
+    return 1e5 * result.mean / horizon, 1e5 * error / horizon
+
+
+def figure_summary(figure: int, found: Table) -> list[dict[str, str | int | float]]:
+    """One record a cell: mean and standard error of Reg(T)/T over the instances, and their number."""
+    names = _labels(figure)
+    records: list[dict[str, str | int | float]] = []
+    for (key, epsilon), result in found.items():
+        mean, error = _per_round(result)
+        records.append(
+            {
+                "figure": figure,
+                "instances": FIGURES[figure].environment,
+                "algorithm": names[key],
+                "epsilon": str(epsilon),
+                "horizon": int(result.checkpoints[-1]),
+                "runs": len(result.final),
+                "mean_1e5": round(mean, 3),
+                "standard_error_1e5": round(error, 3),
+            }
+        )
+    return records
+
+
+def regret_table(figure: int, found: Table) -> plots.Plot:
+    """Reg(T)/T of every curve of a figure: mean and standard error over the instances."""
+    epsilons, names = _epsilons(found), _labels(figure)
+    horizon = int(next(iter(found.values())).checkpoints[-1])
+    rows: list[Sequence[str]] = []
+    for key, name in names.items():
+        cells = (_per_round(found[key, epsilon]) for epsilon in epsilons)
+        rows.append([name, *(f"{mean:.0f} ± {error:.0f}" for mean, error in cells)])
+    runs = len(next(iter(found.values())).final)
+    return plots.table(
+        title=f"Figure {figure}, {ENVIRONMENTS[FIGURES[figure].environment]}: 10^5 Reg(T)/T at T = {horizon}",
+        columns=["algorithm", *(f"ε = {epsilon}" for epsilon in epsilons)],
+        rows=rows,
+        note=f"mean ± standard error of {runs} runs; the errors describe, verdicts rest on bets",
+    )
+
+
+def time_figure(figure: int, found: Table, epsilon: ExactLike) -> plots.Plot:
+    """Reg(t)/t against t at one epsilon; bands of one standard error."""
+    series = []
+    for key, name in _labels(figure).items():
+        result = found[key, epsilon]
+        rates = result.curves / result.checkpoints
+        # The first rounds play the arms in turn: they tell nothing, and everything else would be flat.
+        shown = result.checkpoints >= result.checkpoints[-1] / 10**4
+        series.append(_band(name, result.checkpoints[shown].tolist(), rates[:, shown]))
+    return plots.curves(
+        title=f"{ENVIRONMENTS[FIGURES[figure].environment]}, ε = {epsilon}: regret per round",
+        series=series,
+        x_title="round t",
+        y_title="Reg(t)/t",
+        x_log=True,
+        y_log=True,
+        note="band: one standard error of the mean over the runs",
+    )
+
+
+def final_figure(figure: int, found: Table) -> plots.Plot:
+    """Reg(T)/T against epsilon; bands of one standard error."""
+    epsilons = _epsilons(found)
+    series = []
+    for key, name in _labels(figure).items():
+        results = [found[key, epsilon] for epsilon in epsilons]
+        rates = np.stack([result.final / result.checkpoints[-1] for result in results], axis=1)
+        series.append(_band(name, [float(epsilon) for epsilon in epsilons], rates))
+    return plots.curves(
+        title=f"{ENVIRONMENTS[FIGURES[figure].environment]}: regret per round at the horizon",
+        series=series,
+        x_title="ε",
+        y_title="Reg(T)/T",
+        x_log=True,
+        y_log=True,
+        note="band: one standard error of the mean over the runs",
+    )
+
+
+def _band(name: str, x: list[float], rates: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> plots.Plot:
+    """A series from rates of shape (runs, points)."""
+    mean = rates.mean(axis=0)
+    error = rates.std(axis=0, ddof=1) / np.sqrt(len(rates)) if len(rates) > 1 else np.zeros_like(mean)
+    return plots.series(
+        name=name, x=x, y=mean.tolist(), low=(mean - error).tolist(), high=(mean + error).tolist()
+    )
