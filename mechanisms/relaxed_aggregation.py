@@ -1,4 +1,4 @@
-"""Relaxed secure aggregation: two admissible functions S for Theorem 3, one benign and one as bad as allowed.
+"""Relaxed secure aggregation: admissible functions S for Theorem 3, benign ones and ones as bad as allowed.
 
 Chowdhury and Zhou (ICLR 2023), Definition 9, after Cheu and Yan (2021). With Σ(y) = Σ y_i mod m, S is an
 (ε̂, q)-relaxation if some POST has SD(POST(S(y)), Σ(y)) <= q and some SIM has LLR(S(y), SIM(Σ(y))) <= ε̂, for
@@ -13,9 +13,12 @@ every input y.
   of bias c. The best choice is c = 1/(1 + e^ε̂), p₁ = c e^ε̂, p₀ = c e^{-ε̂}: no ratio to c exceeds e^ε̂,
   and p₁/p₀ = e^{2ε̂}, the whole of what the proof's chain 2ε̂ + LLR(Σ) allows. The biases are rationals,
   rounded so that the premise holds; ``LeakyCoin.admissible`` derives it anew from the four ratios, in balls.
+* ``GarbledSum`` uses up the other allowance: with probability q it shows the residue opposite to Σ(y) on the
+  circle. It depends on Σ(y) alone, so it is its own simulator (ε̂ = 0); POST does nothing, and the distance
+  from Σ(y) is q. Theorem 3's utility has to live with it, its privacy does not suffer.
 
-Both draw what is visible from the conditional law given the hidden messages, so that a given transcript can
-be summed out exactly. One run at a time: no replicates.
+The first two draw what is visible from the conditional law given the hidden messages, so that a given
+transcript can be summed out exactly. One run at a time: no replicates.
 """
 
 from __future__ import annotations
@@ -28,13 +31,13 @@ from typing import Any
 from dpaudit.ball import ball, enclose, lower_exact, sign_of
 from dpaudit.coins.base import Coins
 from dpaudit.errors import BrokenHarnessError, InvalidParameterError
-from dpaudit.exact import ExactLike, positive
+from dpaudit.exact import ExactLike, positive, probability
 from dpaudit.laws import Bernoulli, DiscreteLaplace, Law, PointMass, SumMod
 from dpaudit.views import SERVER
 from mechanisms.modular_sum import clipped
 from mechanisms.parameter_sheet import Sheet
 
-__all__ = ["CarrySum", "LeakyCoin", "LeakySum", "nearer_to_full"]
+__all__ = ["CarrySum", "GarbledSum", "LeakyCoin", "LeakySum", "nearer_to_full"]
 
 #: Denominator of the rational biases.
 _UNIT = 2**64
@@ -141,6 +144,30 @@ class LeakySum:
         bias = self.coin.high if nearer_to_full(message, sheet) else self.coin.low
         coins.observe(Bernoulli(p=bias), site="coin", to=SERVER)
         return aggregate
+
+
+@dataclass(frozen=True, init=False)
+class GarbledSum:
+    """The relaxation with correctness error ``secagg_error`` = q: Σ(y), or floor(m/2) more with probability
+    q. An ``Aggregator``.
+    """
+
+    secagg_error: Fraction
+
+    def __init__(self, *, secagg_error: ExactLike) -> None:
+        object.__setattr__(self, "secagg_error", probability(secagg_error, name="secagg_error"))
+
+    def __call__(self, coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+        _one_run(coins)
+        moved = coins.draw(Bernoulli(p=self.secagg_error), site="garbled") * self.offset(sheet)
+        return coins.aggregate(
+            [*laws, PointMass(int(moved))], SumMod(sheet.modulus), site="aggregate", to=SERVER
+        )
+
+    @staticmethod
+    def offset(sheet: Sheet) -> int:
+        """How far a garbled residue is from the true one: half way round."""
+        return sheet.modulus // 2
 
 
 def nearer_to_full(message: int, sheet: Sheet) -> bool:
