@@ -14,6 +14,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from audits.chowdhury_zhou.accounting import converted
 from audits.chowdhury_zhou.regret_growth import inverse_budget, noise_octave
 from audits.chowdhury_zhou.renyi_privacy import theorem_2_final
@@ -125,17 +127,20 @@ def _approximate_expressions(suite: Suite) -> None:
 
 
 def best_order(epsilon: float, delta: float) -> int:
-    """The integer order near which Lemma 10's expression for ε(α) = αε²/2 is least."""
-    return max(2, round(1 + math.sqrt(2 * math.log(1 / delta)) / epsilon))
+    """The integer order at which Lemma 10's expression for ε(α) = αε²/2 is least, in floats."""
+    # Without the term log(1/α) the minimum is at 1 + √(2 log(1/δ))/ε; that term moves it down.
+    last = 3 + round(math.sqrt(2 * math.log(1 / delta)) / epsilon)
+    orders = np.arange(2, max(3, last) + 1, dtype=np.float64)
+    values = orders * epsilon**2 / 2 - np.log(orders * delta) / (orders - 1) + np.log1p(-1 / orders)
+    return int(orders[np.argmin(values)])
 
 
 def _conversion(epsilon: Fraction, delta: Fraction, scale: int) -> Any:
-    """Lemma 10 on Theorem 2's ε(α), at the best integer order around the minimum, as a ball."""
+    """Lemma 10 on Theorem 2's ε(α) at the best integer order or one beside it, as a ball."""
     centre = best_order(float(epsilon), float(delta))
-    orders = sorted({max(2, round(centre * factor)) for factor in (0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.3)})
     values = [
         converted(ball(theorem_2_final(order, epsilon, Fraction(scale))), Fraction(order), delta)
-        for order in orders
+        for order in range(max(2, centre - 1), centre + 2)
     ]
     return min(values, key=float)
 
@@ -165,8 +170,7 @@ def _approximate_conversion(suite: Suite) -> None:
         ],
         about=(
             "Theorem 2's ε(α) at the smaller budget, converted by Lemma 10; its regret term K √(log T)/ε "
-            "becomes "
-            "K √(log T log(1/δ))/ε, the printed one."
+            "becomes K √(log T log(1/δ))/ε, the printed one."
         ),
         source="discussion of Theorem 2, Lemma 10",
         scope="ε from 1/1000 to 20 with ε <= log(1/δ), δ from 1e-12 to 1/3, s = 1000",
@@ -208,8 +212,8 @@ def _approximate_regret(suite: Suite) -> None:
             "refuted",
             "discussion of Theorem 2, 'when δ > 1/T'",
             "the radii give 2√L/ε' against (√2 √L + L)/ε with L = log(4b²T) and ε' the converted budget: at "
-            "δ near 1/T "
-            "the conversion costs about √(2 log T), more than √L/2, which is all that the noise's tail gains",
+            "δ near 1/T the conversion costs about √(2 log T), more than √L/2, which is all that the "
+            "noise's tail gains",
         ),
         (
             "CZ23-ADP/constants-repaired",
@@ -287,8 +291,8 @@ def _approximate_row(
             claim=Ordering(
                 text=(
                     f"{words}, T = 2^24 and 2^48: E Reg of Dist-RDP-SE(100) at the largest budget that "
-                    "Lemma 10 makes "
-                    "(ε, δ)-DP is at most that of Dist-DP-SE at ε, averaged over an octave of ε"
+                    "Lemma 10 makes (ε, δ)-DP is at most that of Dist-DP-SE at ε, averaged over an octave "
+                    "of ε"
                 ),
                 quantity_name="regret of Dist-RDP-SE / regret of Dist-DP-SE",
                 claimed=1,

@@ -149,6 +149,8 @@ def _event(setting: Setting) -> Floats:
         sheet = setting.sheet(batch)
         reach = 1 + 2 * sheet.noise_margin / (sheet.precision * 2**batch)
         possible = 2 * _radius(setting, batch, active) < reach * ROUNDING
+        if not possible.any():
+            continue
         one = np.where(possible, wrap(setting, batch) + deviation(setting, batch, active), 0.0)
         # One best arm and at most |Φ| - 1 suboptimal ones; |Φ| is not known, the worst is taken.
         total += ((1 + np.minimum(suboptimal, active - 1)) * one).max(axis=1)

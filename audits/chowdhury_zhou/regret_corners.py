@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def add_rows(suite: Suite) -> None:
 @dataclass(frozen=True)
 class Exit:
     """Two arms, both active before batch ``batch``, which is the chance ``reached``: the chances that the
-    best arm, or the other one, goes at its end. ``slack`` bounds the error of each."""
+    best arm, or the other one, goes at its end."""
 
     batch: int
     reached: float
@@ -84,7 +85,8 @@ def _exceeds(one: Floats, other: Floats, threshold: float) -> float:
     return float(other[: max(0, len(other) - shift)] @ above[shift : len(one)])
 
 
-def exits(setting: Setting, means: tuple[float, float], *, batches: int) -> list[Exit]:
+@lru_cache(maxsize=32)
+def exits(setting: Setting, means: tuple[float, float], *, batches: int) -> tuple[Exit, ...]:
     """The first ``batches`` batches of Dist-DP-SE on two Bernoulli arms, the best one first."""
     found, reached = [], 1.0
     for batch in range(1, batches + 1):
@@ -99,7 +101,7 @@ def exits(setting: Setting, means: tuple[float, float], *, batches: int) -> list
         out = Exit(batch, reached, _exceeds(other, best, threshold), _exceeds(best, other, threshold))
         found.append(out)
         reached *= 1 - out.best - out.other
-    return found
+    return tuple(found)
 
 
 def regret_between(found: Sequence[Exit], *, gap: float, horizon: int) -> tuple[float, float]:
@@ -132,8 +134,7 @@ def _experiment(suite: Suite) -> None:
         claim=RegretRate(
             text=(
                 "Dist-DP-SE with p = 1/10, ε = 1, two Bernoulli arms of means 1 and 3/4: E Reg(T) <= "
-                f"{CONSTANT} "
-                "(log T/Δ + K log T/ε) for T = 2^16..2^60"
+                f"{CONSTANT} (log T/Δ + K log T/ε) for T = 2^16..2^60"
             ),
             quantity_name="regret / rate",
             claimed=CONSTANT,
@@ -212,8 +213,7 @@ def _theorem(suite: Suite) -> None:
         claim=RegretRate(
             text=(
                 f"Dist-DP-SE with p = 1/T, ε = 1, means 1 and 3/4: E Reg(T) <= {CONSTANT} (log T/Δ + K log "
-                "T/ε) for "
-                "T = 2^16..2^60"
+                "T/ε) for T = 2^16..2^60"
             ),
             quantity_name="regret / rate",
             claimed=CONSTANT,
@@ -286,10 +286,8 @@ def _small_batches(suite: Suite) -> None:
         ],
         about=(
             "Lemma 5's tail bound needs l(b) >= 2 log(2/p). The proof of Theorem 6 counts the cost of "
-            "smaller "
-            "batches, but does not say why the best arm survives them: decoded means lie in [-τ/(g n), 1 + "
-            "τ/(g n)], "
-            "and this range is compared with the distance 2β(b) at which an arm goes."
+            "smaller batches, but does not say why the best arm survives them: decoded means lie in [-τ/(g "
+            "n), 1 + τ/(g n)], and this range is compared with the distance 2β(b) at which an arm goes."
         ),
         source="proof of Theorem 6",
         scope="T = 4 to 2^200, ε from 1/1000 to 0.99, c = 1, 8/5, 3, all batches with l(b) <= 2 log(2T)",
@@ -297,7 +295,6 @@ def _small_batches(suite: Suite) -> None:
         notes=[
             "this closes a gap in the printed proof; more active arms only make β(b) larger",
             "proof: sampling gives 2 √(log(4|Φ|b²T)/(2l)) >= 1, and τ/(g l) <= c√(2l log(2T))/(εl) + "
-            "1/(gl), which "
-            "the noise's part of β(b) covers, since g >= ε√l",
+            "1/(gl), which the noise's part of β(b) covers, since g >= ε√l",
         ],
     )

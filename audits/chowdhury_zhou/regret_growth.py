@@ -50,7 +50,7 @@ def noise_octave(
 
 def sampling_octave(name: str, *, scale: int, epsilon: Fraction, exponent: int) -> list[Cell]:
     """Two Bernoulli arms around 1/2 at a large ε, gaps over an octave below 1/4; unit = the rate."""
-    cells = []
+    cells: list[Cell] = []
     for gap in octave(Fraction(1, 4), points=POINTS):
         means = (float(1 + gap) / 2, float(1 - gap) / 2)
         setting = Setting(name=name, epsilon=epsilon, n_arms=2, horizon=2**exponent, scale_factor=scale)
@@ -120,8 +120,7 @@ def _growth(suite: Suite, id_: str, *, name: str, label: str, source: str, scale
     claim = RegretRate(
         text=(
             f"{label}: E Reg / rate, averaged over an octave, grows by at most {SLACK} along each axis: T = "
-            "2^24 "
-            "to 2^60 (noise or sampling deciding), ε downward, K = 10 to 50"
+            "2^24 to 2^60 (noise or sampling deciding), ε downward, K = 10 to 50"
         ),
         quantity_name="ratio after / ratio before",
         claimed=SLACK,
@@ -150,8 +149,9 @@ def _separation(suite: Suite) -> None:
         kind="regret",
         claim=Ordering(
             text=(
-                "from T = 2^16 to 2^60 (log T: factor 15/4) the regret of Dist-RDP-SE(100) grows by at most "
-                f"{limit} of the factor by which that of Dist-DP-SE grows; ε = 1/20, one arm pays 1, one 0"
+                "from T = 2^16 to 2^60 (log T: factor 15/4) the regret of Dist-RDP-SE(100) grows by at "
+                f"most {limit} of the factor by which that of Dist-DP-SE grows; ε = 1/20, one arm pays 1, "
+                "one 0"
             ),
             quantity_name="growth of Dist-RDP-SE / growth of Dist-DP-SE",
             claimed=limit,

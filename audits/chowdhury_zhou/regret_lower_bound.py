@@ -37,9 +37,8 @@ def add_rows(suite: Suite) -> None:
         "CZ23-LB/all-algorithms",
         reason=(
             "Ω(K log T/ε) for every ε-DP algorithm, and the factor 1/ε² for every local one, are theorems "
-            "of other "
-            "papers about all algorithms; their constructions, steps and the algorithms at hand are in "
-            "CZ23-LB"
+            "of other papers about all algorithms; their constructions, steps and the algorithms at hand "
+            "are in CZ23-LB"
         ),
     )
 
@@ -139,8 +138,7 @@ def _group_privacy(suite: Suite) -> None:
         ],
         about=(
             "The largest ratio of an event's probabilities over all ε-DP mechanisms of n rewards, in closed "
-            "form, "
-            "against e^{2nΔε}."
+            "form, against e^{2nΔε}."
         ),
         source="Shariff and Sheffet (2018), as relied on after Theorem 1",
         scope="n = 1, 100, Δ from 1/1000 to 1/2, ε from 1/1000 to 20; equal at Δ = 1/2, up to 2^-100",
@@ -177,8 +175,7 @@ def _argument(suite: Suite) -> None:
         ],
         about=(
             "If arm a gets fewer than n pulls with probability 1/2 in the base instance, it does so with "
-            "probability "
-            "e^{-2nΔε}/2 where it is the best arm, and each pull of another arm then costs Δ."
+            "probability e^{-2nΔε}/2 where it is the best arm, and each pull of another arm then costs Δ."
         ),
         source="Shariff and Sheffet (2018), as relied on after Theorem 1",
         scope="Δ = 1/1000 to 1/4, ε = 1/20, 1, 20, T from (4/Δ)^5 to 1e30 times that",
@@ -199,8 +196,7 @@ def _pulls(suite: Suite) -> None:
         claim=LowerBound(
             text=(
                 "P(N_a(T) >= log T/(100 ε Δ_a)) >= 1/2 for two arms, for Dist-DP-SE, CDP-SE, Shuffle-DP-SE "
-                "(repaired) "
-                "and LDP-SE, at T = 2^24"
+                "(repaired) and LDP-SE, at T = 2^24"
             ),
             quantity_name="P(N_a(T) >= log T/(100 ε Δ_a))",
             claimed="1/2",

@@ -35,8 +35,7 @@ def _baseline(suite: Suite) -> None:
         claim=Ordering(
             text=(
                 f"E Reg of Dist-DP-SE <= {limit} E Reg of DP-SE (Sajed and Sheffet) at T = 2^24 and p = "
-                "1/T, for "
-                "ε = 1/1000, 1/10, 1, 20 and four instances, arms in random order"
+                "1/T, for ε = 1/1000, 1/10, 1, 20 and four instances, arms in random order"
             ),
             quantity_name="regret of Dist-DP-SE / regret of DP-SE",
             claimed=limit,
@@ -89,8 +88,7 @@ def _scaling_factor(suite: Suite) -> None:
         claim=Ordering(
             text=(
                 "E Reg(s') <= E Reg(s) for (s, s') = (1, 10) and (10, 100), T = 2^24, K = 2 and 10, "
-                "averaged over an "
-                "octave of ε below 1/20"
+                "averaged over an octave of ε below 1/20"
             ),
             quantity_name="regret at s' / regret at s",
             claimed=1,
