@@ -11,6 +11,7 @@ is not about its view, which the audit shows to be as bad as can be.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -25,10 +26,11 @@ from audits.chowdhury_zhou.noise_privacy import DOMAIN
 from audits.chowdhury_zhou.protocol_runs import reward_pairs
 from dpaudit.attacks.accounting import SiteClass
 from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
-from dpaudit.ball import arb, lower, precision
+from dpaudit.certificates.mixtures import Draw, End, Event, mixture_body
+from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import PureDP
 from dpaudit.coins.base import Coins, Program
-from dpaudit.evidence import Estimate
+from dpaudit.evidence import Witness
 from dpaudit.suite import Suite
 from dpaudit.views import SERVER, View
 from mechanisms.fixed_point import encode
@@ -40,14 +42,15 @@ __all__ = [
     "HORIZON",
     "LENGTH",
     "add_rows",
-    "decision_loss",
-    "event_probability",
+    "arm_goes_out",
+    "decision_tree",
+    "decision_witness",
     "literal_program",
 ]
 
 EPSILON = Fraction(1, 2)
-#: Users of each arm in the first batch, enough for an arm to go out after it, and rounds.
-LENGTH, HORIZON = 40, 84
+#: Users of each arm in the first batch, just enough for an arm to go out after it, and rounds.
+LENGTH, HORIZON = 39, 82
 
 
 def _chosen() -> Variant:
@@ -57,26 +60,26 @@ def _chosen() -> Variant:
 # The view of the public
 
 
-def decision_loss() -> Estimate:
-    """The exact loss of the event that arm 2 goes out after the first batch: arm 1 pays 1 and arm 2 pays 0,
-    or one user of arm 1 was paid 0."""
+def decision_witness(claim: PureDP) -> Witness:
+    """The event that arm 2 goes out after the first batch: arm 1 pays 1 and arm 2 pays 0, or one user of
+    arm 1 is paid 0. Both hidden sums are summed out; ``dpaudit verify`` does it again."""
     chosen = _chosen()
     sheet = chosen.sheet(LENGTH)
-    full = LENGTH * sheet.precision
-    with precision(128):
-        out = arm_goes_out(chosen)
-        here = event_probability(sheet, out, (full, 0))
-        there = event_probability(sheet, out, (full - sheet.precision, 0))
-        loss = (here / there).log()
-    return Estimate(
-        quantity="epsilon",
-        lower=lower(loss),
-        upper=None,
-        confidence=1.0,
-        samples=1,
-        method="one decision's probability on both inputs, the hidden sums summed out in balls",
-        scope=f"arm 2 goes out after a first batch of {LENGTH}; probability {float(here.mid()):.3g}",
+    full, event = LENGTH * sheet.precision, arm_goes_out(chosen)
+    here = decision_tree(sheet, event, (full, 0), complete=False)
+    there = decision_tree(sheet, event, (full - sheet.precision, 0), complete=True)
+    found = Witness(
+        quantity=claim.quantity,
+        bound=Fraction(0),
+        form="mixture",
+        body=mixture_body([Event(values=[], recorded=here, neighbour=there)], view=claim.view),
+        origin="enumerated",
+        description=(
+            f"arm 1 pays 1 and arm 2 pays 0, or one of arm 1's first {LENGTH} users is paid 0; arm 2 goes "
+            f"out after the first batch"
+        ),
     )
+    return replace(found, bound=recompute(found, claim))
 
 
 def arm_goes_out(chosen: Variant) -> NDArray[np.bool_]:
@@ -92,16 +95,21 @@ def arm_goes_out(chosen: Variant) -> NDArray[np.bool_]:
     return np.asarray(state.active[..., 0] & ~state.active[..., 1])
 
 
-def event_probability(sheet: Sheet, event: NDArray[np.bool_], totals: Sequence[int]) -> Any:
-    """The probability, as a ball, that the residues of both arms fall into ``event``, given the sums of their
-    encodings."""
-    first, second = (sheet.aggregate_law(total) for total in totals)
-    columns = [second.residue_ball((y - totals[1]) % sheet.modulus) for y in range(sheet.modulus)]
-    found = arb(0)
-    for y in np.flatnonzero(event.any(axis=1)).tolist():
-        row = sum((columns[j] for j in np.flatnonzero(event[y]).tolist()), arb(0))
-        found += first.residue_ball((y - totals[0]) % sheet.modulus) * row
-    return found
+def decision_tree(sheet: Sheet, event: NDArray[np.bool_], totals: tuple[int, int], *, complete: bool) -> Draw:
+    """How the program comes to ``event``, a set of pairs of residues (m, m), when the sums of the arms'
+    encodings are ``totals``.
+
+    ``complete`` lists the residues that lead elsewhere too, which an upper bound needs and a lower one not.
+    """
+
+    def second(row: NDArray[np.bool_]) -> Draw | End:
+        if not row.any():
+            return End(reached=False)
+        ends = [(y, End(reached=bool(row[y]))) for y in range(sheet.modulus) if complete or row[y]]
+        return Draw(site="aggregate of arm 2", law=sheet.aggregate_law(totals[1]), branches=ends)
+
+    branches = [(y, second(event[y])) for y in range(sheet.modulus) if complete or event[y].any()]
+    return Draw(site="aggregate of arm 1", law=sheet.aggregate_law(totals[0]), branches=branches)
 
 
 # The view of the server

@@ -161,19 +161,20 @@ def _distributed(suite: Suite) -> None:
 
 
 def _central(suite: Suite) -> None:
+    claim = PureDP(epsilon=central_decisions.EPSILON, view=View.of(PUBLIC), domain=DOMAIN)
     add_privacy_rows(
         suite,
         "CZ23-T5P/protocol",
         protocol_audit(
             "cdp_se",
-            epsilon=Fraction(1, 2),
+            epsilon=central_decisions.EPSILON,
             horizon=central_decisions.HORIZON,
             growth=central_decisions.LENGTH,
             rounds=(0, central_decisions.HORIZON - 1),
             ways=ONE_GOES_OUT,
             backgrounds=APART,
             seen_by=PUBLIC,
-            more=lambda run: [central_decisions.decision_loss()],
+            more=lambda run: [central_decisions.decision_witness(claim)],
         ),
         title="CDP-SE (central): the arms played are (ε, 0)-DP in the view of the public, ε = 1/2",
         expect="verified",

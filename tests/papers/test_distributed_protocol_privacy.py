@@ -28,13 +28,15 @@ from dpaudit.attacks.accounting import worst_loss
 from dpaudit.attacks.privacy import privacy_outcome
 from dpaudit.attacks.residues import extreme_residues, wrapped_loss
 from dpaudit.ball import arb
+from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import PureDP
 from dpaudit.coins import force, record, replay
 from dpaudit.coins.base import Coins
+from dpaudit.errors import CertificateError
 from dpaudit.laws import DiscreteGaussian, DiscreteLaplace, Law, Polya, PolyaDifference, Skellam, WrappedMod
 from dpaudit.suite import Run
 from dpaudit.verdicts import VerdictKind, judge
-from dpaudit.views import SERVER
+from dpaudit.views import PUBLIC, SERVER, View
 from mechanisms.modular_sum import clipped, decoded_sum
 from mechanisms.parameter_sheet import Sheet
 from mechanisms.secure_aggregation import masked_sum
@@ -125,32 +127,32 @@ def test_a_program_with_half_the_noise_is_refuted() -> None:
 # The central model
 
 
-def test_the_event_is_that_of_the_confidence_bounds() -> None:
-    """Arm 2 goes out if the means are more than 2β apart: P(E) from an outer product of float masses."""
-    chosen = variant(
-        "cdp_se", epsilon=central_decisions.EPSILON, failure_prob=Fraction(1, central_decisions.HORIZON)
-    )
-    users = central_decisions.LENGTH
+def test_the_decision_event_by_an_outer_product_of_float_masses() -> None:
+    """Arm 2 goes out if the means are more than 2β apart, with a margin far above rounding; the witness's
+    loss is that of the two probabilities, nearly ε and never more; one that claims more is refused."""
+    users, horizon = central_decisions.LENGTH, central_decisions.HORIZON
+    chosen = variant("cdp_se", epsilon=central_decisions.EPSILON, failure_prob=Fraction(1, horizon))
     sheet = chosen.sheet(users)
-    beta = float(
-        confidence_radius(1, 2, users, failure_prob=1 / central_decisions.HORIZON, tail=chosen.tail(users))
-    )
+    beta = float(confidence_radius(1, 2, users, failure_prob=1 / horizon, tail=chosen.tail(users)))
     means = decoded_sum(np.arange(sheet.modulus), sheet) / users
-    event = means[:, None] - means[None, :] > 2 * beta
-    totals = (users * sheet.precision, sheet.precision)
-    first, second = (np.exp(sheet.aggregate_law(total).logp(np.arange(sheet.modulus))) for total in totals)
-    expected = float((np.outer(first, second) * event).sum())
-    found = central_decisions.event_probability(sheet, central_decisions.arm_goes_out(chosen), totals)
+    gaps = means[:, None] - means[None, :]
+    assert np.abs(gaps - 2 * beta).min() > 1e-6
+    event = gaps > 2 * beta
     assert np.array_equal(event, central_decisions.arm_goes_out(chosen))
-    assert float(found.mid()) == pytest.approx(expected, rel=1e-9)
-    assert 0 < expected < 1
-
-
-def test_the_decision_loses_nearly_epsilon_and_never_more() -> None:
-    """Post-processing: the exact loss of a decision stays below ε, and this one comes near it."""
-    loss = central_decisions.decision_loss().lower
-    assert loss is not None
-    assert 0.49 < loss < central_decisions.EPSILON
+    masses = {
+        total: np.exp(sheet.aggregate_law(total).logp(np.arange(sheet.modulus)))
+        for total in (0, (users - 1) * sheet.precision, users * sheet.precision)
+    }
+    here, there = (
+        float((np.outer(masses[total], masses[0]) * event).sum()) for total in sorted(masses)[:0:-1]
+    )
+    claim = PureDP(epsilon=central_decisions.EPSILON, view=View.of(PUBLIC))
+    witness = central_decisions.decision_witness(claim)
+    assert witness.bound is not None
+    assert float(witness.bound) == pytest.approx(math.log(here / there), rel=1e-9)
+    assert 0.499 < witness.bound <= central_decisions.EPSILON
+    with pytest.raises(CertificateError, match="claims too much"):
+        recompute(replace(witness, bound=witness.bound + Fraction(1, 10**9)), claim)
 
 
 def test_the_literal_server_plays_as_the_model_does() -> None:
