@@ -232,10 +232,10 @@ def pull_ratio(survived: Sequence[int], *, batches: int, growth: Fraction = Frac
     largest, over = 0.0, 0
     while count is not None and over < batches:
         begun[arm] += 1
-        over = begun[arm] - 1  # all earlier batches are over
+        over = int(begun[arm]) - 1  # all earlier batches are over
         played[arm] += count  # N_a just before batch begun[a] can be over: the largest for this b̄_a
         if survived[arm] < batches:
-            largest = max(largest, played[arm] / batch_length(over, growth=growth))
+            largest = max(largest, float(played[arm]) / batch_length(over, growth=growth))
         arm, count = pulls.send(_Rewards(count, 0.0 if begun[arm] <= survived[arm] else -1e12))
     return largest
 
@@ -347,7 +347,7 @@ def _explicit(suite: Suite) -> None:
             ),
         ],
         about=(
-            "An arm that survives batch b on E has Δ <= 4β(b); the largest of the three terms of β(b) is then "
+            "An arm that survives batch b on E has Δ <= 4β(b); the largest of its three terms is then "
             "at least Δ/12. All logarithms are those of batch b̄_a, the last one survived."
         ),
         source="Lemma 2, third step",

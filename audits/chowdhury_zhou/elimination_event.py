@@ -44,9 +44,9 @@ Margin = Literal["printed", "by batch"]
 #: Relative errors: of sums and products of floats, and of a tail that rests on differences of log p.
 ROUNDING, SLOPES = 1e-9, 1e-5
 #: Shares of β's budget that go to the noise; every one gives a valid bound.
-SHARES = np.linspace(0.02, 0.98, 33)
+SHARES = np.concatenate([np.geomspace(1e-6, 0.05, 6), np.linspace(0.1, 0.95, 15)])
 #: Stretches of a log-concave tail, and the largest g/ε for which a Gaussian sum is tabulated.
-PIECES, LONGEST_TABLE = 4, 2**12
+PIECES, LONGEST_TABLE = 3, 2**12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,8 @@ class Race:
     """Algorithm 1 with all its public parameters.
 
     ``margin`` says which level τ is built for: "printed" is p in every batch, "by batch" p/(K n) in a batch
-    of n users, so that the levels of all arms and batches add up to p.
+    of n users, so that the levels of all arms and batches add up to p. All means are at least ``away`` from 0
+    and 1.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Race:
     scale_factor: int = 1
     growth: Fraction = Fraction(2)
     margin: Margin = "printed"
+    away: Fraction = Fraction(0)
 
     def in_words(self) -> str:
         return (
@@ -110,7 +112,8 @@ def _variant(name: str, epsilon: Fraction, p: Fraction, s: int, arms: int | None
 
 @lru_cache(maxsize=1024)
 def failure_bound(race: Race) -> float:
-    """A bound on P[not E] over all instances of K arms with rewards in [0, 1], up to the horizon.
+    """A bound on P[not E] over all instances of K arms with rewards in [0, 1] (and means ``away`` from the
+    ends), up to the horizon.
 
     Given the past, batch b fails with probability at most |Φ(b)| times that of one arm; the worst |Φ| counts.
     """
@@ -129,10 +132,21 @@ def arm_failure(race: Race, batch: int, n_active: Any) -> Floats:
     noise = np.floor(SHARES * budget[..., None] * sheet.precision)
     rest = budget[..., None] - noise / sheet.precision
     inside = 2 * _chernoff(race, sheet, noise + 1) + 2 * np.exp(-2 * rest**2 / n)
-    wrap = noise_tail(race, sheet, tau + 1)[1] + float(_chernoff(race, sheet, np.asarray(most + tau + 1.0)))
-    bound = np.minimum(1.0, (inside.min(axis=-1) + wrap) * (1 + ROUNDING))
+    bound = np.minimum(1.0, (inside.min(axis=-1) + _wrap_bound(race, sheet)) * (1 + ROUNDING))
     # Decoded sums are in [-τ/g, n + τ/g], true ones in [0, n].
     return np.asarray(np.where(budget * sheet.precision >= most + tau, 0.0, bound))
+
+
+def _wrap_bound(race: Race, sheet: Sheet) -> float:
+    """A bound on the probability of a wrap that the analyzer does not undo."""
+    most, tau = sheet.users * sheet.precision, sheet.noise_margin
+    beyond = noise_tail(race, sheet, tau + 1)[1]
+    anywhere = beyond + float(_chernoff(race, sheet, np.asarray(most + tau + 1.0)))
+    # Off the ends: Σ x̂ comes n g u nearer to one than its mean (Hoeffding's lemma), or the noise goes farther.
+    nearer = float(race.away) * SHARES
+    farther = _chernoff(race, sheet, np.floor(tau + most * (float(race.away) - nearer)) + 1)
+    inside = 2 * (np.exp(-2 * sheet.users * nearer**2) * beyond + farther)
+    return min(anywhere, float(inside.min()))
 
 
 def _chernoff(race: Race, sheet: Sheet, k: Floats) -> Floats:
@@ -175,7 +189,8 @@ def noise_tail(race: Race, sheet: Sheet, k: int) -> tuple[float, float]:
         return _log_concave_tail(sheet, k)
     upper = float(_chernoff(race, sheet, np.asarray(float(k))))
     if race.name == "dist_cdp_se":
-        return _gaussian_sum_tail(race.epsilon, sheet, k), upper
+        low, high = _gaussian_sum_tail(race.epsilon, sheet, k)
+        return low, min(upper, high)
     return upper, upper
 
 
@@ -195,13 +210,14 @@ def _log_concave_tail(sheet: Sheet, k: int) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=4096)
-def _gaussian_sum_tail(epsilon: Fraction, sheet: Sheet, k: int) -> float:
-    """From the table of the sum's law; 0, a true lower bound, where that would be too long."""
+def _gaussian_sum_tail(epsilon: Fraction, sheet: Sheet, k: int) -> tuple[float, float]:
+    """From the table of the sum's law; 0 and 1 where that would be too long."""
     if sheet.precision / epsilon > LONGEST_TABLE:
-        return 0.0
+        return 0.0, 1.0
     law = DiscreteGaussianSum(sigma2=(sheet.precision / epsilon) ** 2 / sheet.users, terms=sheet.users)
     chances = law.probabilities[min(law.reach + k, 2 * law.reach + 1) :]
-    return max(0.0, float(chances.sum()) - 1e-15 * len(chances))  # the table is right to about 1e-16 each
+    slack = 1e-15 * (1 + len(chances))  # the table is right to about 1e-16 each
+    return max(0.0, float(chances.sum()) - slack), float(chances.sum()) + slack
 
 
 # From below: arms at an end of [0, 1]
