@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from dpaudit.errors import InvalidParameterError
 
-__all__ = ["bits_per_residue", "integer_bits", "pack_residues", "unpack_residues"]
+__all__ = ["bits_per_residue", "integer_bits", "pack_residues", "read_integers", "unpack_residues"]
 
 
 def bits_per_residue(modulus: int) -> int:
@@ -51,3 +51,20 @@ def integer_bits(message: int) -> str:
     """A signed integer as bits: Elias' gamma code of 1, 2, 3, ... for 0, -1, 1, -2, 2, ..."""
     number = 2 * message + 1 if message >= 0 else -2 * message
     return "0" * (number.bit_length() - 1) + f"{number:b}"
+
+
+def read_integers(bits: str) -> list[int]:
+    """Inverse of ``integer_bits`` for the words of several messages one after the other."""
+    found, position = [], 0
+    while position < len(bits):
+        zeros = bits.find("1", position) - position
+        end = position + 2 * zeros + 1
+        if zeros < 0 or end > len(bits):
+            raise InvalidParameterError(
+                f"a word must have as many bits after its first 1 as zeros before it, got the rest "
+                f"{bits[position:][:40]!r}; pass whole words."
+            )
+        number = int(bits[position + zeros : end], 2)
+        found.append((number - 1) // 2 if number % 2 else -(number // 2))
+        position = end
+    return found

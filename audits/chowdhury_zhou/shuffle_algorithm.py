@@ -200,7 +200,7 @@ def _algorithm_row(suite: Suite, id_: str, kind: ShuffleVariant, expect: str) ->
     whole = program(chosen, aggregator=LeakySum(secagg_epsilon=EPSILON / 4), grid=1)
 
     def evaluate(run: Run) -> Outcome:
-        """Run Algorithm 1 with two arms and LeakySum in every batch; replay it on neighbours with an arm going
+        """Run Algorithm 1 with two arms and LeakySum in every batch; replay it on neighbours, an arm going
         out (full profile: either arm, and sampled): one record moves one batch's sites. Then a short run, all
         hidden messages of the program summed out, and one large batch, from below; the certificate from
         above."""

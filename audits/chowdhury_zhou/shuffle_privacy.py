@@ -193,7 +193,7 @@ def _printed(suite: Suite) -> None:
     cases: list[tuple[str, Fraction, tuple[Sequence[int], Sequence[int]]]] = [
         ("CZ23-T3P", Fraction(1), ((2, 1024), (2, 16, 1024, 4096))),
         ("CZ23-T3P/small", Fraction(1, 10), ((2048,), (2048, 2**14))),
-        ("CZ23-T3P/large", Fraction(8), ((64,), (64, 1024))),
+        ("CZ23-T3P/large", Fraction(8), ((16,), (16, 64, 1024))),
     ]
     for id_, epsilon, users in cases:
         add_privacy_row(
