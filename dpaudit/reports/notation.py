@@ -123,18 +123,17 @@ def _trim(text: str) -> str:
 
 
 def distinct(lower: float | None, claimed: float | None, upper: float | None) -> tuple[str, str, str]:
-    """The three numbers of a row with as many digits (4 to 15) as it takes to tell different ones apart."""
-    given = [n for n in (lower, claimed, upper) if n is not None]
-    texts = (MISSING, MISSING, MISSING)
+    """The three numbers of a row with as many digits (4 to 15) as it takes to tell the claimed one from its
+    bounds; the bounds from each other with at most 6.
+    """
     for digits in range(4, 16):
-        texts = (
-            show(lower, digits=digits, toward="down"),
-            show(claimed, digits=digits),
-            show(upper, digits=digits, toward="up"),
-        )
-        if len({text for text in texts if text != MISSING}) == len(set(given)):
+        low = show(lower, digits=digits, toward="down")
+        claim = show(claimed, digits=digits)
+        high = show(upper, digits=digits, toward="up")
+        merged = any(text == claim and bound != claimed for text, bound in ((low, lower), (high, upper)))
+        if not merged and (low != high or lower == upper or digits >= 6):
             break
-    return texts
+    return low, claim, high
 
 
 def show_exact(text: object) -> str:

@@ -174,7 +174,7 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         lower_by="" if lower is None else _lower_source(evidence),
         upper_by="" if upper is None else _upper_source(evidence),
         sort={"claimed": claimed, "lower": lower, "upper": upper, "slack": slack},
-        slack=MISSING if slack is None else f"{show(slack, digits=3)}×",
+        slack=MISSING if slack is None or verdict == "refuted" else f"{show(slack, digits=3)}×",
         slack_words="" if slack is None else _slack_words(slack, high_text, verdict),
         mini=bounds_picture(lower=lower, claimed=claimed, upper=upper, at_least=at_least, small=True),
         picture=bounds_picture(lower=lower, claimed=claimed, upper=upper, at_least=at_least),

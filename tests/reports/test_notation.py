@@ -88,6 +88,12 @@ def test_different_numbers_look_different() -> None:
     assert len({low, claim, high}) == 3
 
 
+def test_bounds_that_nearly_meet_stay_short() -> None:
+    """What matters is on which side of the claim they lie, not their last digits."""
+    assert distinct(1203.334218451, 1.0, 1203.334218459) == ("1,203.33", "1", "1,203.34")
+    assert distinct(0.999999999999997, 1.0, 0.999999999999998)[2] < "1"
+
+
 def test_order_of_ids_is_by_number() -> None:
     """Thm 2 comes before Thm 10; digits of other scripts and very long numbers are ordinary text."""
     expected = ["1", "9" * 40, "Lemma 3", "Thm 2", "Thm 2/accounting", "Thm 10", "Thm ²"]
