@@ -142,7 +142,7 @@ def _wrap_bound(race: Race, sheet: Sheet) -> float:
     most, tau = sheet.users * sheet.precision, sheet.noise_margin
     beyond = noise_tail(race, sheet, tau + 1)[1]
     anywhere = beyond + float(_chernoff(race, sheet, np.asarray(most + tau + 1.0)))
-    # Off the ends: Σ x̂ comes n g u nearer to one than its mean (Hoeffding's lemma), or the noise goes farther.
+    # Off the ends: Σ x̂ comes n g u nearer to one than its mean (Hoeffding), or the noise goes farther.
     nearer = float(race.away) * SHARES
     farther = _chernoff(race, sheet, np.floor(tau + most * (float(race.away) - nearer)) + 1)
     inside = 2 * (np.exp(-2 * sheet.users * nearer**2) * beyond + farther)
