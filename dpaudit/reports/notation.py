@@ -123,15 +123,16 @@ def _trim(text: str) -> str:
 
 
 def distinct(lower: float | None, claimed: float | None, upper: float | None) -> tuple[str, str, str]:
-    """The three numbers of a row with as many digits (4 to 15) as it takes to tell the claimed one from its
-    bounds; the bounds from each other with at most 6.
+    """The three numbers of a row with as many digits (4 to 15) as it takes to see a lower bound above the
+    claim; an upper bound below it, or the bounds apart, with at most 6.
     """
     for digits in range(4, 16):
         low = show(lower, digits=digits, toward="down")
         claim = show(claimed, digits=digits)
         high = show(upper, digits=digits, toward="up")
-        merged = any(text == claim and bound != claimed for text, bound in ((low, lower), (high, upper)))
-        if not merged and (low != high or lower == upper or digits >= 6):
+        above = lower is not None and claimed is not None and lower > claimed
+        alike = (low == high and lower != upper) or (high == claim and upper != claimed)
+        if not (above and low == claim) and (digits >= 6 or not alike):
             break
     return low, claim, high
 
