@@ -43,14 +43,15 @@ VARIANTS: tuple[tuple[str, str, int, str, str, str], ...] = (
     ("T6", "ldp_se", 1, "Theorem 6", "verified", "refuted"),
 )
 
+#: q = 0: shuffling as an exact sum. An S that may be wrong with probability q adds q for every sum.
 CALLED = {
     "dist_dp_se": "Dist-DP-SE",
     "dist_rdp_se": "Dist-RDP-SE",
     "dist_cdp_se": "Dist-CDP-SE",
     "cdp_se": "CDP-SE",
     "ldp_se": "LDP-SE",
-    "shuffle_dp_se/printed": "Shuffle-DP-SE as printed",
-    "shuffle_dp_se/repaired": "Shuffle-DP-SE with noise for ε'",
+    "shuffle_dp_se/printed": "Shuffle-DP-SE as printed (q = 0)",
+    "shuffle_dp_se/repaired": "Shuffle-DP-SE with noise for ε' (q = 0)",
 }
 
 
@@ -118,6 +119,8 @@ def _races(
     if away:  # the experiments' own ε; for LDP-SE those below 1
         budgets = ["1/10", "1/2", "1"][: 2 if name == "ldp_se" else 3]
     horizons: Sequence[int] = run.choose(quick=(2**12, 2**24), full=(2**12, 2**16, 2**20, 2**24, 2**40))
+    if margin != "printed":
+        horizons = run.choose(quick=horizons[-1:], full=horizons)
     if margin == "printed" and levels == ("1/10",):  # the experiments stop at 10^7 rounds
         horizons = horizons[: horizons.index(2**24) + 1]
     if name == "ldp_se":  # the tail of n users' noise is slow for n in the millions, and T only adds batches
@@ -229,49 +232,49 @@ def _event_notes(race: Race, low: float, margin: Margin) -> list[str]:
     return notes
 
 
-def assumption_failure(n_arms: int, p: Fraction, *, last: int) -> Any:
-    """P[not E] up to batch ``last``, a ball, for K tied arms with constant rewards and independent noise with
-    P(|n_a| > t) = min(1, 4 e^{-t/h}), h = 10^6 and σ = 0: Assumption 1 with equality at every p <= 1/2."""
+def assumption_failure(n_arms: int, p: Fraction, *, last: int, inside: int = 2) -> Any:
+    """P[not E] up to batch ``last``, a ball, for K tied arms with constant rewards and independent noise that
+    uses Assumption 1 up: P(|n_a| > h log(inside/p)) = 2p for every p <= 1/2, with h = 10^6 and σ = 0."""
     holds = arb(1)
     for batch in range(1, last + 1):
         squares = n_arms * batch**2 / p
         sampling = (
             2 ** (batch - 1) * ball(4 * squares).log()
         ).sqrt() / 10**6  # its part of l(b) β(b), over h
-        holds *= (1 - 4 * (-sampling).exp() / ball(2 * squares)) ** n_arms
+        holds *= (1 - 2 * inside * (-sampling).exp() / ball(2 * squares)) ** n_arms
     return 1 - holds
 
 
 def _from_assumption(suite: Suite) -> None:
-    """What Assumption 1 gives: 3p is not enough, (5π²/12)p is."""
+    """What Assumption 1 gives: with log(2/p), as it is printed, 3p is not enough and (5π²/12)p is; with
+    log(1/p), as the proof of Lemma 2 uses it, 3p is enough."""
     last = 20
-    grid = [{"n_arms": k, "p": Fraction(1, d)} for k in (1, 2, 10, 50) for d in (100, 1000, 10**6)]
-    for suffix, factor, words, expect in (
-        ("", ball(3), "1 - 3p", "refuted"),
-        ("/union", None, "1 - (5π²/12)p", "verified"),
-    ):
+    grid = [{"n_arms": k, "p": Fraction(1, d)} for k in (2, 10, 50) for d in (100, 1000, 10**6)]
+    cases: tuple[tuple[str, int, str, str, str], ...] = (
+        ("", 2, "3", "refuted", "as printed with log(2/p)"),
+        ("/union", 2, "5π²/12", "verified", "as printed with log(2/p)"),
+        ("/log-1-over-p", 1, "3", "verified", "with log(1/p), as the proof uses it"),
+    )
+    for suffix, inside, words, expect, reading in cases:
+        noise = Inequality(
+            name="noise that uses Assumption 1 up",
+            text=f"P[not E] <= ({words})p for noise with P(|n_a(b)| > h log({inside}/p)) = 2p",
+            left=lambda n_arms, p, inside=inside: assumption_failure(n_arms, p, last=last, inside=inside),
+            right=lambda n_arms, p, words=words: ball(p) * _multiple(words),
+            points=lambda run: grid,
+        )
         add_steps(
             suite,
             f"CZ23-L2a{suffix}",
-            title=f"Lemma 2 from Assumption 1 alone: P[E] >= {words}",
-            steps=[
-                Inequality(
-                    name="noise that uses Assumption 1 up",
-                    text=f"P[not E] <= 1 - ({words}) for noise with P(|n_a(b)| > h log(2/p)) = 2p",
-                    left=lambda n_arms, p: assumption_failure(n_arms, p, last=last),
-                    right=lambda n_arms, p, factor=factor: (
-                        ball(p) * (5 * arb.pi() ** 2 / 12 if factor is None else factor)
-                    ),
-                    points=lambda run: grid,
-                ),
-                *([] if factor is not None else [_union_step(last)]),
-            ],
+            title=f"Lemma 2 from Assumption 1 {reading}: P[E] >= 1 - ({words})p",
+            steps=[noise, *([_union_step(inside, words, 100 * last)] if expect == "verified" else [])],
             about=(
                 "The confidence radius spends p/(2|Φ|b²) on sampling and, by Assumption 1 at p/(|Φ|b²), "
-                "2p/(|Φ|b²) on the noise of each arm: 5p/2 times Σ 1/b² = π²/6 over arms and batches."
+                "2p/(|Φ|b²) on the noise of each arm: 5p/2 times Σ 1/b² = π²/6 over arms and batches. With "
+                "log(1/p) in the assumption it is used at p/(2|Φ|b²), which makes 3p/2 times π²/6."
             ),
             source="Lemma 2, event E",
-            scope=f"K = 1, 2, 10, 50 tied arms, p = 1/100, 1/1000, 1e-6, batches 1 to {last}, h = 10^6",
+            scope=f"K = 2, 10, 50 tied arms, p = 1/100, 1/1000, 1e-6, batches 1 to {last}, h = 10^6",
             expect=expect,
             kind="tail",
             notes=[
@@ -280,15 +283,21 @@ def _from_assumption(suite: Suite) -> None:
         )
 
 
-def _union_step(last: int) -> Inequality:
-    def spent(n_arms: int, p: Fraction) -> Any:
-        shares = (Fraction(1, 2 * n_arms * b * b) + Fraction(2, n_arms * b * b) for b in range(1, 100 * last))
-        return ball(p) * sum((n_arms * ball(share) for share in shares), arb(0))
+def _multiple(words: str) -> Any:
+    return ball(3) if words == "3" else 5 * arb.pi() ** 2 / 12
+
+
+def _union_step(inside: int, words: str, last: int) -> Inequality:
+    """The proof's own sum, on sampling and on noise, over the first ``last`` batches."""
+    share = Fraction(1, 2) + inside
+
+    def spent(p: Fraction) -> Any:
+        return ball(p * share) * sum((1 / ball(b * b) for b in range(1, last + 1)), arb(0))
 
     return Inequality(
         name="union bound",
-        text="Σ_b Σ_a (p/(2|Φ|b²) + 2p/(|Φ|b²)) <= (5π²/12) p",
+        text=f"Σ_b Σ_a ({share})p/(|Φ|b²) <= ({words})p",
         left=spent,
-        right=lambda n_arms, p: ball(p) * 5 * arb.pi() ** 2 / 12,
-        points=lambda run: [{"n_arms": 10, "p": Fraction(1, 100)}],
+        right=lambda p: ball(p) * _multiple(words),
+        points=lambda run: [{"p": Fraction(1, 100)}],
     )
