@@ -93,9 +93,12 @@ FIGURES: Mapping[int, _Figure] = {
 
 
 def instances(environment: str, *, runs: int = 20, n_arms: int = 10) -> RewardModel:
-    """``easy``, ``hard`` or ``diamonds``: ``runs`` instances (of ``n_arms`` arms, if they are drawn)."""
+    """``easy``, ``hard`` or ``diamonds``: ``runs`` instances (of ``n_arms`` arms, if they are drawn).
+
+    The diamonds' instances are the arms of ``diamond_arms`` in different orders.
+    """
     if environment == "diamonds":
-        return diamond_arms(runs=runs)
+        return _shuffled(diamond_arms(runs=runs))
     if environment not in _WIDTHS:
         raise InvalidParameterError(
             f"environment must be one of {sorted(HORIZONS)}, got {environment!r}; choose one of them."
@@ -103,6 +106,14 @@ def instances(environment: str, *, runs: int = 20, n_arms: int = 10) -> RewardMo
     width = _WIDTHS[environment]
     uniforms = [np.random.RandomState(run).rand(n_arms) for run in range(runs)]
     return ClippedGaussians(0.5 - width / 2 + width * np.array(uniforms), deviation=0.1)
+
+
+def _shuffled(model: RewardLevels) -> RewardLevels:
+    """The same arms in an order of its own for every run: a batch plays them in turn, and best first would
+    flatter its beginning."""
+    runs, n_arms, _ = model.chances.shape
+    orders = np.array([np.random.RandomState(run).permutation(n_arms) for run in range(runs)])
+    return RewardLevels(model.levels, np.take_along_axis(model.chances, orders[..., None], axis=1))
 
 
 def diamond_arms(*, runs: int = 1) -> RewardLevels:

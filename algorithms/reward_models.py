@@ -220,8 +220,11 @@ class RewardLevels(RewardModel):
         counts = rng.multinomial(users, self.chances[cells])
         scaled = [level * precision for level in self.levels]
         whole = np.array([x.numerator // x.denominator for x in scaled])
-        rests = np.array([float(x - x.numerator // x.denominator) for x in scaled])
-        return np.asarray(counts @ whole + rng.binomial(counts, rests).sum(axis=-1))
+        totals = counts @ whole
+        for level, x in enumerate(scaled):
+            if x.denominator > 1:
+                totals += rng.binomial(counts[:, level], float(x % 1))
+        return np.asarray(totals)
 
     def reward_sums(self, rng: np.random.Generator, cells: NDArray[np.bool_], *, users: int) -> Floats:
         return np.asarray(rng.multinomial(users, self.chances[cells]) @ self._values)

@@ -1,29 +1,44 @@
-"""The paper's figures, regenerated: ``python -m benchmarks.figures OUT``.
+"""The papers' figures, regenerated: ``python -m benchmarks.figures OUT [--paper NAME]``.
 
-Hu, Huang and Mehta (arXiv 2102.07929v2), Figures 1 to 12h. Writes into the folder ``OUT``:
+Writes into the folder ``OUT``:
 
 * ``figures.json``: the data of every figure (``kind: curves``, see ``dpaudit.reports.plots``),
 * ``figures.html``: all figures on one page that needs nothing else,
-* ``figure-1.svg``, ``figure-9a.svg``, ...: one picture each, with its legend.
+* ``figure-1.svg``, ``figure-9a.svg``, ...: one picture each, with its legend,
+* for ``distributed_mab`` also ``numbers.md``, ``numbers.csv`` and ``numbers.json``: the regret of every curve
+  with its standard error.
 
-Choose figures by name, ``--figures 1 5 12a``. Anytime-Lazy-UCB and DP-SE play ``--horizon`` rounds (by
-default the paper's 2 * 2^21). Hybrid-UCB and UCB1 are played round by round and get ``--rounds``: by default
-2^15, some ten seconds; the paper's 4194304 takes about half an hour. The curves are means of ``--runs`` runs
-(15, as in the paper).
+``--paper private_online_learning`` (the default): Hu, Huang and Mehta (arXiv 2102.07929v2), Figures 1 to 12h.
+Anytime-Lazy-UCB and DP-SE play ``--horizon`` rounds (by default the paper's 2 * 2^21). Hybrid-UCB and UCB1
+are played round by round and get ``--rounds``: by default 2^15, some ten seconds; the paper's 4194304 takes
+about half an hour. The curves are means of ``--runs`` runs (15, as in the paper).
+
+``--paper distributed_mab``: Chowdhury and Zhou (ICLR 2023), Figures 1 to 5, at the paper's horizons unless
+``--horizon`` says otherwise, means of ``--runs`` runs (20, as in the paper). Figure 1 shows parts of 2, 3
+and 5; Figures 1d and 5 are on graded diamonds, the paper's data cannot be passed on. A few seconds.
+
+Choose figures by name, ``--figures 1 5 12a``.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
+from algorithms import distributed_experiments
+from algorithms.distributed_experiments import figure_table
 from algorithms.experiments import EPSILONS, HORIZON, RUNS
+from audits.chowdhury_zhou import experiment_figures as distributed_figures
 from audits.hu_huang_mehta.experiment_figures import ALGORITHMS, CELLS, Cell, Table, final_figure, time_figure
 from audits.hu_huang_mehta.experiments import experiment
 from dpaudit.errors import InvalidParameterError
@@ -32,7 +47,7 @@ from dpaudit.reports.plots import Plot
 from dpaudit.reports.svg import element, join
 from dpaudit.suite import Run
 
-__all__ = ["FIGURES", "main", "regenerate"]
+__all__ = ["DISTRIBUTED_FIGURES", "FIGURES", "main", "regenerate", "regenerate_distributed"]
 
 #: Name -> the cell of a figure over time, or the setting of a figure over epsilon.
 FIGURES: Mapping[str, Cell | int] = {
@@ -89,34 +104,124 @@ def regenerate(
     return figures
 
 
+#: Name -> the figure that holds the data, and the epsilon of a figure over time. Names without a letter are
+#: over epsilon.
+DISTRIBUTED_FIGURES: Mapping[str, tuple[int, str | None]] = {
+    "1a": (2, "0.1"),
+    "1b": (2, "0.5"),
+    "1c": (3, "0.5"),
+    "1d": (5, "1"),
+    **{
+        f"{figure}{letter}": (figure, None if epsilon is None else str(epsilon))
+        for figure, shown in sorted(distributed_experiments.FIGURES.items())
+        for letter, epsilon in zip(["", "a", "b", "c"], [None, *shown.epsilons], strict=True)
+    },
+}
+
+
+def regenerate_distributed(
+    names: Sequence[str], *, horizon: int | None, runs: int, seed: int = 0
+) -> tuple[dict[str, Plot], list[dict[str, str | int | float]]]:
+    """The named figures of the distributed paper as plot data, and the numbers behind them.
+
+    ``horizon`` replaces the paper's. A cell is simulated with the same seeds whichever figures are asked for.
+    """
+    unknown = [name for name in names if name not in DISTRIBUTED_FIGURES]
+    if unknown or not names:
+        raise InvalidParameterError(
+            f"figures must be among {', '.join(DISTRIBUTED_FIGURES)}, got {unknown or 'none'}; choose one of "
+            "them."
+        )
+    wanted = sorted({DISTRIBUTED_FIGURES[name][0] for name in names})
+    found = {
+        figure: figure_table(figure, seed=np.random.SeedSequence([seed, figure]), runs=runs, horizon=horizon)
+        for figure in wanted
+    }
+    figures = {}
+    for name in names:
+        figure, epsilon = DISTRIBUTED_FIGURES[name]
+        table = found[figure]
+        plot = (
+            distributed_figures.final_figure(figure, table)
+            if epsilon is None
+            else distributed_figures.time_figure(figure, table, epsilon)
+        )
+        figures[name] = plot | {"title": f"Figure {name}. {plot['title']}"}
+    tables = {
+        f"{figure} (table)": distributed_figures.regret_table(figure, found[figure]) for figure in wanted
+    }
+    records = [
+        record for figure in wanted for record in distributed_figures.figure_summary(figure, found[figure])
+    ]
+    return tables | figures, records
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Regenerate figures and write them."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("out", type=Path, help="folder to write into; made if it is not there")
-    parser.add_argument("--figures", nargs="+", default=list(FIGURES), metavar="NAME")
-    parser.add_argument("--horizon", type=int, default=HORIZON)
+    parser.add_argument("--paper", choices=sorted(_SOURCES), default="private_online_learning")
+    parser.add_argument("--figures", nargs="+", metavar="NAME")
+    parser.add_argument("--horizon", type=int)
     parser.add_argument("--rounds", type=int, default=2**15)
-    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--runs", type=int)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
+    records: list[dict[str, Any]] = []
     try:
-        figures = regenerate(
-            options.figures,
-            horizon=options.horizon,
-            rounds=options.rounds,
-            runs=options.runs,
-            seed=options.seed,
-        )
+        if options.paper == "distributed_mab":
+            figures, records = regenerate_distributed(
+                list(DISTRIBUTED_FIGURES) if options.figures is None else options.figures,
+                horizon=options.horizon,
+                runs=20 if options.runs is None else options.runs,
+                seed=options.seed,
+            )
+        else:
+            figures = regenerate(
+                list(FIGURES) if options.figures is None else options.figures,
+                horizon=HORIZON if options.horizon is None else options.horizon,
+                rounds=options.rounds,
+                runs=RUNS if options.runs is None else options.runs,
+                seed=options.seed,
+            )
     except InvalidParameterError as error:
         parser.error(str(error))
     options.out.mkdir(parents=True, exist_ok=True)
-    _write(options.out / "figures.json", json.dumps(figures, indent=1, ensure_ascii=False, allow_nan=False))
-    _write(options.out / "figures.html", _page(figures))
-    for name, plot in figures.items():
+    curves = {name: plot for name, plot in figures.items() if plot["kind"] == "curves"}
+    _write(options.out / "figures.json", json.dumps(curves, indent=1, ensure_ascii=False, allow_nan=False))
+    _write(options.out / "figures.html", _page(figures, _SOURCES[options.paper]))
+    for name, plot in curves.items():
         _write(options.out / f"figure-{name}.svg", _picture(plot))
-    sys.stdout.write(f"{len(figures)} figures in {options.out}\n")
+    if records:
+        _write_numbers(options.out, records)
+    sys.stdout.write(f"{len(curves)} figures in {options.out}\n")
+
+
+#: Papers, and where they are to be found.
+_SOURCES = {"private_online_learning": "arXiv 2102.07929", "distributed_mab": "arXiv 2206.05772"}
+
+
+def _write_numbers(out: Path, records: Sequence[Mapping[str, Any]]) -> None:
+    """One line a cell: as JSON, as CSV and as a Markdown table."""
+    columns = list(records[0])
+    _write(out / "numbers.json", json.dumps(list(records), indent=1, ensure_ascii=False))
+    lines = io.StringIO()
+    writer = csv.DictWriter(lines, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    _write(out / "numbers.csv", lines.getvalue())
+    heads = ["figure", "instances", "algorithm", "ε", "T", "runs", "10^5 Reg(T)/T"]
+    rows = [
+        [
+            *(str(record[name]) for name in columns[:-2]),
+            f"{record['mean_1e5']:.1f} ± {record['standard_error_1e5']:.1f}",
+        ]
+        for record in records
+    ]
+    table = [heads, ["---"] * len(heads), *rows]
+    _write(out / "numbers.md", "".join(f"| {' | '.join(row)} |\n" for row in table))
 
 
 def _write(path: Path, text: str) -> None:
@@ -127,16 +232,17 @@ def _style() -> Markup:
     return Markup(files("dpaudit.reports").joinpath("report.css").read_text(encoding="utf-8"))
 
 
-def _page(figures: Mapping[str, Plot]) -> str:
+def _page(figures: Mapping[str, Plot], source: str) -> str:
     head = join(
         [
             Markup('<meta charset="utf-8">'),
             Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-            element("title", "Figures of arXiv 2102.07929"),
+            element("title", f"Figures of {source}"),
             element("style", _style()),
         ]
     )
-    body = [element("h1", "Figures of arXiv 2102.07929, regenerated"), *map(draw_plot, figures.values())]
+    plots = element("div", *map(draw_plot, figures.values()), class_="plots")
+    body = [element("h1", f"Figures of {source}, regenerated"), plots]
     return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>{join(body)}</body></html>\n'
 
 

@@ -70,7 +70,7 @@ class Tails:
     @property
     def best(self) -> NDArray[np.intp]:
         """The best arm of each instance, shape (R, 1)."""
-        return np.argmax(self.means, axis=1)[:, None]
+        return np.asarray(np.argmax(self.means, axis=1)[:, None])
 
     def chernoff(self, logs: Floats, above: Floats) -> Floats:
         """P(deviation >= above), ``logs`` (..., L) being its log moment generating function; 1 for

@@ -25,11 +25,13 @@ NAMES: Mapping[str, str] = {
     "cdp_se": "CDP-SE",
     "ldp_se": "LDP-SE",
 }
+#: Where curves over time begin: the first rounds play the arms in turn and tell nothing.
+FIRST_ROUND = 100
 #: What they call the instances.
 ENVIRONMENTS: Mapping[str, str] = {
-    "easy": "easy instances",
-    "hard": "hard instances",
-    "diamonds": "graded diamonds",
+    "easy": "Easy instances",
+    "hard": "Hard instances",
+    "diamonds": "Graded diamonds",
 }
 
 
@@ -48,9 +50,9 @@ def _epsilons(found: Table) -> list[ExactLike]:
 
 
 def _per_round(result: RegretRuns) -> tuple[float, float]:
-    """Mean and standard error of Reg(T)/T in units of 10^-5."""
+    """Mean and standard error (0 for one run) of Reg(T)/T in units of 10^-5."""
     horizon = int(result.checkpoints[-1])
-    error = result.standard_error if len(result.final) > 1 else float("nan")
+    error = result.standard_error if len(result.final) > 1 else 0.0
     return 1e5 * result.mean / horizon, 1e5 * error / horizon
 
 
@@ -84,8 +86,9 @@ def regret_table(figure: int, found: Table) -> plots.Plot:
         cells = (_per_round(found[key, epsilon]) for epsilon in epsilons)
         rows.append([name, *(f"{mean:.0f} ± {error:.0f}" for mean, error in cells)])
     runs = len(next(iter(found.values())).final)
+    where = ENVIRONMENTS[FIGURES[figure].environment]
     return plots.table(
-        title=f"Figure {figure}, {ENVIRONMENTS[FIGURES[figure].environment]}: 10^5 Reg(T)/T at T = {horizon}",
+        title=f"{where}: 10⁵ · Reg(T)/T at T = {horizon:,} (figure {figure})",
         columns=["algorithm", *(f"ε = {epsilon}" for epsilon in epsilons)],
         rows=rows,
         note=f"mean ± standard error of {runs} runs; the errors describe, verdicts rest on bets",
@@ -98,8 +101,7 @@ def time_figure(figure: int, found: Table, epsilon: ExactLike) -> plots.Plot:
     for key, name in _labels(figure).items():
         result = found[key, epsilon]
         rates = result.curves / result.checkpoints
-        # The first rounds play the arms in turn: they tell nothing, and everything else would be flat.
-        shown = result.checkpoints >= result.checkpoints[-1] / 10**4
+        shown = result.checkpoints >= FIRST_ROUND
         series.append(_band(name, result.checkpoints[shown].tolist(), rates[:, shown]))
     return plots.curves(
         title=f"{ENVIRONMENTS[FIGURES[figure].environment]}, ε = {epsilon}: regret per round",

@@ -1,0 +1,437 @@
+"""The experiments of the distributed paper: fast sums, priced caps, the reference table, the figures."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize, stats
+
+from algorithms import clipped_sums, successive_elimination
+from algorithms.distributed_elimination import variant
+from algorithms.distributed_experiments import (
+    COMPETITORS,
+    FIGURES,
+    Competitor,
+    figure_table,
+    instances,
+    simulated,
+)
+from algorithms.distributed_regret import noisy_sums, simulate_baseline
+from algorithms.play import play
+from algorithms.reward_models import (
+    ClippedGaussians,
+    RewardLevels,
+    RewardModel,
+    SimulatedArms,
+    bernoulli_arms,
+)
+from audits.chowdhury_zhou.experiment_cuts import (
+    Tails,
+    _most_regret,
+    _noise_log_mgf,
+    _reward_log_mgf,
+    cut_of,
+    leave_bounds,
+    stay_bounds,
+    tails_of,
+)
+from audits.chowdhury_zhou.experiment_figures import figure_summary, label, regret_table
+from audits.chowdhury_zhou.experiment_runs import Cell, combination_bounds, corner_arms, regrets
+from audits.hu_huang_mehta.cut_regret import Cut
+from benchmarks import figures
+from dpaudit.coins import Sampler
+from dpaudit.errors import InvalidParameterError
+from dpaudit.laws import Categorical
+from dpaudit.reports.plots import read_plot
+from dpaudit.statistics import fit_log_wealth, uniform_log_wealth
+from dpaudit.suite import Run
+from tests.rates import FALSE_FAILURE_RATE
+
+THRESHOLD = -math.log(FALSE_FAILURE_RATE)
+SIGMAS = float(stats.norm.isf(FALSE_FAILURE_RATE / 2))
+LOCATIONS = np.array([-0.05, 0.3, 0.5, 0.97])
+
+
+# Fast sums of clipped Gaussians.
+
+
+@pytest.mark.parametrize("digits", [0, 1, 2])
+def test_block_sums_of_encodings_fit_the_exact_convolution(digits: int) -> None:
+    """14 users at g = 13, also where blocks leave a rest of [0, 1]; the law of 16 users does not fit."""
+    deviation, precision, users, size = 0.2, 13, 14, 3000
+    rng = np.random.default_rng(5)
+    for location in LOCATIONS:
+        chances = ClippedGaussians([[0.5]], deviation=deviation).encoding_probabilities(
+            np.array([location]), precision
+        )[0]
+        draws = clipped_sums.encoded_block_sums(
+            rng, np.full(size, location), deviation, users=users, precision=precision, digits=digits
+        )
+        total, wealth = np.ones(1), []
+        for count in range(1, users + 3):
+            total = np.convolve(total, chances)
+            if count in (users, users + 2):
+                law = Categorical.of_floats(np.maximum(total, 0))
+                wealth.append(fit_log_wealth(draws, law, rng=rng).total.max())
+        assert wealth[0] < THRESHOLD < wealth[1]
+
+
+@pytest.mark.parametrize("blocks", [1, 3, 20])
+def test_block_sums_of_one_user_have_the_clipped_law(blocks: int) -> None:
+    """The distribution function, randomised on the atoms, is uniform; that of another deviation is not."""
+    rng = np.random.default_rng(6)
+    size = 4000
+    for location in LOCATIONS:
+        x = clipped_sums.reward_sums(rng, np.full(size, location), 0.2, users=1, blocks=blocks)
+        assert ((x >= 0) & (x <= 1)).all()
+        for deviation, fits in ((0.2, True), (0.25, False)):
+            law = stats.norm(location, deviation)
+            below = np.where(x == 0, 0.0, law.cdf(x))
+            above = np.where(x == 1, 1.0, law.cdf(x))
+            uniform = below + (above - below) * rng.random(size)
+            assert bool(uniform_log_wealth(uniform).max() < THRESHOLD) == fits
+
+
+def test_block_sums_of_many_users_have_the_right_spread() -> None:
+    """Mean and variance of 300 users' sums: users on a constant do not share their digits."""
+    size, users = 20_000, 300
+    rng = np.random.default_rng(7)
+    for location in LOCATIONS:
+        law = stats.norm(location, 0.1)
+        moments = [
+            integrate.quad(
+                lambda x, k=k, law=law: x**k * law.pdf(x), 0, 1, points=[min(max(location, 0), 1)]
+            )[0]
+            + law.sf(1)
+            for k in (1, 2)
+        ]
+        variance = users * (moments[1] - moments[0] ** 2)
+        sums = clipped_sums.reward_sums(rng, np.full(size, location), 0.1, users=users, blocks=60)
+        assert abs(sums.mean() - users * moments[0]) < SIGMAS * math.sqrt(variance / size)
+        assert abs(sums.var() / variance - 1) < SIGMAS * math.sqrt(2.5 / size)
+
+
+def test_the_model_takes_the_fast_route_for_large_batches() -> None:
+    """65536 users at g = 2560 and as plain sums: both have the mean and the spread of their users."""
+    model = ClippedGaussians(np.full((400, 1), 0.4), deviation=0.1)
+    rng = np.random.default_rng(8)
+    cells = np.ones((400, 1), dtype=bool)
+    users = 65536
+    assert clipped_sums.best_blocks(users, 0.1) > 0
+    assert clipped_sums.best_blocks(200, 0.1) == 0
+    for sums in (
+        model.encoded_sums(rng, cells, users=users, precision=2560) / 2560,
+        model.reward_sums(rng, cells, users=users),
+    ):
+        spread = 0.1 * math.sqrt(users)
+        assert abs(sums.mean() - users * model.means[0, 0]) < SIGMAS * spread / math.sqrt(400)
+        assert 0.7 < sums.std() / spread < 1.4
+
+
+def test_the_baseline_in_step_has_the_law_of_its_strategy() -> None:
+    """Regret of 60 runs through the coins fits that of 4000 runs in step, and not that at another ε. Rewards
+    are 0 or 1, so that the noise and the draws decide in which epoch an arm goes."""
+    means, horizon = [0.8, 0.6, 0.35], 60_000
+    gaps = max(means) - np.array(means)
+    slow = []
+    for own in np.random.SeedSequence(3).spawn(60):
+        rewards, noise = own.spawn(2)
+        arms = SimulatedArms(bernoulli_arms([means]), run=0, seed=rewards, horizon=horizon)
+        strategy = successive_elimination.strategy(epsilon="1/50", failure_probability="0.1")
+        decisions = play(strategy, Sampler(np.random.default_rng(noise)), arms)
+        slow.append(sum(gaps[arm] * count for arm, count in decisions))
+    copies = bernoulli_arms(np.tile(means, (4000, 1)))
+    fast = {
+        epsilon: simulate_baseline(copies, epsilon=epsilon, failure_prob="0.1", horizon=horizon, seed=2).final
+        for epsilon in ("1/50", "1/40")
+    }
+    values = np.unique(np.round(np.concatenate([slow, *fast.values()]), 6))
+    rng = np.random.default_rng(4)
+    draws = np.searchsorted(values, np.round(slow, 6))
+    assert len(np.unique(draws)) > 1
+    for epsilon, final in fast.items():
+        counts = np.bincount(np.searchsorted(values, np.round(final, 6)), minlength=len(values))
+        wealth = fit_log_wealth(draws, Categorical.of_floats(counts + 0.5), rng=rng).total.max()
+        assert bool(wealth < THRESHOLD) == (epsilon == "1/50")
+
+
+# The price of a cap.
+
+
+@pytest.mark.parametrize("name", ["dist_dp_se", "ldp_se", "dist_rdp_se", "dist_cdp_se"])
+def test_noise_cumulants_bound_those_of_the_law(name: str) -> None:
+    """log E e^{rate noise / g} from the probabilities: equal but for discrete Gaussians (an upper bound)."""
+    sheet = variant(name, epsilon="1/2", failure_prob="0.1", scale_factor=2).sheet(16)
+    rates = np.array([0.02, 0.1, 0.3])
+    ours = _noise_log_mgf(name, rates, sheet, 0.5)
+    parts = sheet.users if name in ("ldp_se", "dist_cdp_se") else 1
+    law = sheet.total_noise() if parts == 1 else sheet.share
+    k = np.arange(-4000, 4001)
+    exact = parts * np.log(np.exp(law.logp(k)[None] + rates[:, None] * k / sheet.precision).sum(axis=1))
+    if name == "dist_cdp_se":
+        assert np.all(exact <= ours * (1 + 1e-9))
+        assert np.all(ours < 1.05 * exact)
+    else:
+        np.testing.assert_allclose(ours, exact, rtol=1e-6)
+
+
+def test_reward_cumulants_bound_those_of_the_law() -> None:
+    """Clipped Gaussians by quadrature: below the sub-Gaussian bound, above nine tenths of it in the middle;
+    levels by enumeration."""
+    rates = np.array([-8.0, -1.0, 0.5, 6.0])
+    for location in LOCATIONS:
+        model = ClippedGaussians([[location]], deviation=0.1)
+        law, mean = stats.norm(location, 0.1), model.means[0, 0]
+        for rate, bound in zip(rates, _reward_log_mgf(model, rates), strict=True):
+            inner = integrate.quad(
+                lambda x, rate=rate, law=law, mean=mean: math.exp(rate * (x - mean)) * law.pdf(x), 0, 1
+            )[0]
+            exact = math.log(
+                inner + law.cdf(0) * math.exp(-rate * mean) + law.sf(1) * math.exp(rate * (1 - mean))
+            )
+            assert exact <= bound + 1e-9
+            if location == 0.5:
+                assert exact > 0.9 * bound
+    levels = RewardLevels([0, "1/4", 1], [[[0.2, 0.3, 0.5], [0.0, 0.0, 1.0]]])
+    found = _reward_log_mgf(levels, rates)
+    for arm, chances in enumerate(([0.2, 0.3, 0.5], [0.0, 0.0, 1.0])):
+        x = np.array([0, 0.25, 1]) - levels.means[0, arm]
+        np.testing.assert_allclose(
+            found[0, arm], [math.log(chances @ np.exp(r * x)) for r in rates], atol=1e-12
+        )
+
+
+def _frequencies(tails: Tails, model: RewardModel, competitor: Competitor, epsilon: str, size: int) -> Any:
+    """How often each arm leaves, and how often it stays beside the best, in ``size`` simulated batches."""
+    rng = np.random.default_rng(11)
+    sheet = variant(
+        competitor.name, epsilon=epsilon, failure_prob="0.1", scale_factor=competitor.scale_factor
+    ).sheet(tails.users)
+    copies = model.rows(np.zeros(size, dtype=np.int64))
+    cells = np.ones(copies.means.shape, dtype=bool)
+    totals = copies.encoded_sums(rng, cells, users=tails.users, precision=sheet.precision)
+    sums = noisy_sums(sheet, totals, rng).reshape(copies.means.shape)
+    out = sums.max(axis=1, keepdims=True) - sums > tails.reach
+    best = int(np.argmax(model.means[0]))
+    behind = sums[:, [best]] - sums > tails.reach
+    return out.mean(axis=0), 1 - behind.mean(axis=0)
+
+
+@pytest.mark.parametrize("competitor", [COMPETITORS[1], COMPETITORS[2], Competitor("dist_cdp_se", 10)])
+def test_bounds_on_leaving_and_staying_hold_in_simulated_batches(competitor: Competitor) -> None:
+    """Batches 2 to 5 of three instances, one with means at the ends: frequencies stay below the bounds; some
+    frequencies are positive, and halving the reach in the bounds' favour breaks one."""
+    size = 8000
+    broken = positive = 0
+    for model in (
+        ClippedGaussians([[0.5, 0.35, 0.1]], deviation=0.1),
+        bernoulli_arms([[0.5, 0.0, 0.0]]),
+        bernoulli_arms([[1.0, 0.6, 0.5]]),
+    ):
+        for batch in range(2, 6):
+            tails = tails_of(competitor, model, batch, n_active=3, epsilon="1/2", failure_prob="0.1")
+            leave, stay = _frequencies(tails, model, competitor, "1/2", size)
+            for frequency, bound in ((leave, leave_bounds(tails)[0]), (stay, stay_bounds(tails)[0])):
+                slack = SIGMAS * np.sqrt(np.maximum(bound, 1 / size) / size) + 12 / size
+                assert np.all(frequency <= bound + slack)
+            positive += int((leave > 0).any())
+            generous = Tails(**(tails.__dict__ | {"reach": 2 * tails.reach + tails.users / 4}))
+            broken += int(np.any(leave > leave_bounds(generous)[0] + 0.01))
+    assert positive > 0
+    assert broken > 0
+
+
+def test_wraps_are_part_of_the_bound() -> None:
+    """At a mean of 0 with p = 0.1 the best arm is put out by wraps alone: a bound without the analyzer's
+    window is far below the frequency."""
+    model, competitor = corner_arms(), COMPETITORS[1]
+    tails = tails_of(competitor, model, 4, n_active=10, epsilon="1", failure_prob="0.1")
+    leave, _ = _frequencies(tails, model, competitor, "1", 20_000)
+    assert 0.15 < leave[0] <= leave_bounds(tails)[0, 0]
+    unwrapped = Tails(**(tails.__dict__ | {"margin": math.inf}))
+    assert leave_bounds(unwrapped)[0, 0] < 0.01
+
+
+def test_the_largest_regret_under_caps_is_the_linear_program_s() -> None:
+    """Σ gap N with N below caps and Σ N below T, against an independent solver."""
+    rng = np.random.default_rng(12)
+    for _ in range(20):
+        gaps, most, horizon = rng.random(6), rng.random(6) * 100, float(rng.integers(20, 400))
+        solved = optimize.linprog(
+            -gaps, A_ub=np.ones((1, 6)), b_ub=[horizon], bounds=[(0, cap) for cap in most]
+        )
+        ours = _most_regret(gaps[None], most[None], horizon)  # type: ignore[arg-type]
+        assert ours[0] == pytest.approx(-solved.fun, rel=1e-7)
+
+
+@pytest.mark.parametrize("competitor", [*COMPETITORS, *FIGURES[4].competitors])
+def test_caps_are_near_the_regret_and_cheap(competitor: Competitor) -> None:
+    """Easy instances at ε = 0.1: no run of 60 above the cap, which is at most 2.6 means; beyond it lies less
+    than 0.2 % of the mean."""
+    model, horizon = instances("easy", runs=3), 10**6
+    cut = cut_of(competitor, model, epsilon="0.1", failure_prob="0.1", horizon=horizon)
+    final = simulated(competitor, "0.1", model.rows(np.arange(60) % 3), horizon=horizon, seed=1).final
+    assert final.max() <= cut.cap <= 2.6 * final.mean()
+    assert cut.excess < 0.002 * final.mean()
+
+
+def test_a_cap_pays_for_a_failing_analyzer() -> None:
+    """Where the analyzer fails one run in five, cap and excess pay for it; with p = 1/T they need not."""
+    cut = cut_of(COMPETITORS[1], corner_arms(), epsilon="1", failure_prob="0.1", horizon=10**8)
+    assert cut.cap + cut.excess >= 0.2 * 0.5 * 10**8
+    repaired = cut_of(COMPETITORS[1], corner_arms(), epsilon="1", failure_prob="1/100000000", horizon=10**8)
+    assert repaired.cap + repaired.excess < 0.05 * 0.5 * 10**8
+
+
+def test_combination_bounds_hold_and_add_the_excess() -> None:
+    """E A - 2 E B for known means: inside the bounds; a cap that cuts a tenth of A moves only the side that
+    its excess pays for."""
+    rng = np.random.default_rng(13)
+    a, b = rng.random(4000), rng.random(4000) / 2
+    whole = [(1.0, a, Cut(1.0, 0.0, ())), (-2.0, b, Cut(0.5, 0.0, ()))]
+    low, high = combination_bounds(whole, alpha=FALSE_FAILURE_RATE)
+    assert low < 0.5 - 2 * 0.25 < high
+    assert high - low < 0.2
+    cut = [(1.0, a, Cut(0.9, 0.1, ())), (-2.0, b, Cut(0.5, 0.03, ()))]
+    lower, upper = combination_bounds(cut, alpha=FALSE_FAILURE_RATE)
+    bare = combination_bounds([(c, v, Cut(k.cap, 0.0, ())) for c, v, k in cut], alpha=FALSE_FAILURE_RATE)
+    assert lower == pytest.approx(bare[0] - 2 * 0.03)
+    assert upper == pytest.approx(bare[1] + 0.1)
+
+
+def test_runs_of_a_comparison_share_their_instances() -> None:
+    """Run r plays the same instance in every cell: regrets of two algorithms correlate over runs, and equal
+    seeds repeat."""
+    run = Run(profile="quick", alpha=0.01, seed=0, row_id="any")
+    one, two = (
+        regrets(run, Cell("easy", competitor, "1", 10**5), runs=60) for competitor in COMPETITORS[1:3]
+    )
+    assert np.corrcoef(one, two)[0, 1] > 0.5
+    other = Run(profile="quick", alpha=0.01, seed=0, row_id="another")
+    np.testing.assert_array_equal(one, regrets(other, Cell("easy", COMPETITORS[1], "1", 10**5), runs=60))
+
+
+def test_the_corner_loses_the_best_arm_as_often_as_the_exact_law_says() -> None:
+    """Batch of 256: one of nine sums of zeros below -τ is enough. The share of runs with linear regret is
+    1 - (1 - w)^9 with w from the noise's law; for p = 1/T it is negligible."""
+    size, horizon = 3000, 10**7
+    model = corner_arms().rows(np.zeros(size, dtype=np.int64))
+    for p, largest in ((Fraction(1, 10), 0.03), (Fraction(1, horizon), 1e-6)):
+        sheet = variant("dist_dp_se", epsilon=1, failure_prob=p).sheet(256)
+        w = float(np.exp(sheet.total_noise().logp(np.arange(-60_000, -sheet.noise_margin))).sum())
+        assert w < largest
+        chance = 1 - (1 - w) ** 9
+        final = simulated(COMPETITORS[1], "1", model, horizon=horizon, seed=1, failure_prob=p).final
+        lost = (final > 0.25 * horizon).mean()
+        assert abs(lost - chance) <= SIGMAS * math.sqrt(chance * (1 - chance) / size)
+
+
+# The table and the figures.
+
+#: Reg(T)/T in units of 1e-5 with its standard error, by independent prototypes: figure, curve, ε.
+REFERENCE = {
+    (2, "dp_se", "0.1"): (684, 34),
+    (2, "dp_se", "0.5"): (388, 34),
+    (2, "dp_se", "1"): (371, 31),
+    (2, "dist_dp_se", "0.1"): (1345, 47),
+    (2, "dist_dp_se", "0.5"): (573, 35),
+    (2, "dist_dp_se", "1"): (434, 33),
+    (2, "dist_rdp_se(s=10)", "0.1"): (917, 45),
+    (2, "dist_rdp_se(s=10)", "0.5"): (472, 33),
+    (2, "dist_rdp_se(s=10)", "1"): (394, 34),
+    (2, "dist_rdp_se(s=100)", "0.1"): (830, 45),
+    (2, "dist_rdp_se(s=100)", "0.5"): (428, 33),
+    (2, "dist_rdp_se(s=100)", "1"): (387, 30),
+    (3, "dp_se", "0.1"): (224, 17),
+    (3, "dp_se", "1"): (161, 16),
+    (3, "dist_dp_se", "0.1"): (292, 18),
+    (3, "dist_dp_se", "1"): (180, 16),
+    (3, "dist_rdp_se(s=10)", "0.1"): (244, 16),
+    (3, "dist_rdp_se(s=10)", "1"): (173, 15),
+    (3, "dist_rdp_se(s=100)", "0.1"): (231, 17),
+    (3, "dist_rdp_se(s=100)", "1"): (173, 15),
+    (4, "dist_dp_se", "0.1"): (1459, 38),
+    (4, "dist_dp_se", "0.5"): (634, 28),
+    (4, "dist_dp_se", "1"): (515, 27),
+}
+
+
+def test_every_cell_of_the_reference_table_is_reproduced() -> None:
+    """Within four combined standard errors, at the paper's settings; the table of another ε is not."""
+    found = {figure: figure_table(figure, seed=1) for figure in (2, 3, 4)}
+    misses = 0
+    for (figure, key, epsilon), (mean, error) in REFERENCE.items():
+        result = found[figure][key, epsilon]
+        horizon = int(result.checkpoints[-1])
+        ours, own = 1e5 * result.mean / horizon, 1e5 * result.standard_error / horizon
+        assert abs(ours - mean) < 4 * math.hypot(error, own), (figure, key, epsilon)
+        other = found[figure][key, "0.5"] if epsilon != "0.5" else found[figure][key, "0.1"]
+        misses += abs(1e5 * other.mean / horizon - mean) >= 4 * math.hypot(error, own)
+    assert misses >= 5
+
+
+def test_summary_and_table_show_the_same_numbers() -> None:
+    """Mean and standard error of figure 5 by hand, in the records and in the table's cells."""
+    found = figure_table(5, seed=2, runs=4, horizon=10**5)
+    records = figure_summary(5, found)
+    table = regret_table(5, found)
+    assert len(records) == len(found) == 12
+    for record, result in zip(records, found.values(), strict=True):
+        rates = 1e5 * result.final / 10**5
+        assert record["mean_1e5"] == pytest.approx(rates.mean(), abs=1e-3)
+        assert record["standard_error_1e5"] == pytest.approx(rates.std(ddof=1) / 2, abs=1e-3)
+        row = next(row for row in table["rows"] if row[0] == record["algorithm"])
+        cell = row[table["columns"].index(f"ε = {record['epsilon']}")]
+        assert cell == f"{rates.mean():.0f} ± {rates.std(ddof=1) / 2:.0f}"
+    assert {label(c) for c in FIGURES[5].competitors} == {row[0] for row in table["rows"]}
+
+
+def test_the_diamonds_come_in_another_order_in_every_run() -> None:
+    """The same means, shuffled: no run begins with the best arm by design."""
+    means = instances("diamonds", runs=6).means
+    for one, two in pairwise(means):
+        assert sorted(one) == sorted(two)
+        assert list(one) != list(two)
+    assert len({int(row.argmax()) for row in means}) > 1
+
+
+def test_the_distributed_figures_are_regenerated_by_one_command(tmp_path: Path) -> None:
+    """Small settings: all 20 figures, page and pictures well formed, three tables with the same numbers."""
+    out = tmp_path / "figures"
+    figures.main([str(out), "--paper", "distributed_mab", "--horizon", "4000", "--runs", "2"])
+    data = json.loads((out / "figures.json").read_text(encoding="utf-8"))
+    assert list(data) == list(figures.DISTRIBUTED_FIGURES)
+    page = (out / "figures.html").read_text(encoding="utf-8")
+    for name, plot in data.items():
+        read_plot(plot)
+        figure = figures.DISTRIBUTED_FIGURES[name][0]
+        assert [line["name"] for line in plot["series"]] == [label(c) for c in FIGURES[figure].competitors]
+        assert all(len(line["low"]) == len(line["x"]) for line in plot["series"])
+        assert ElementTree.fromstring((out / f"figure-{name}.svg").read_text(encoding="utf-8")).tag.endswith(
+            "svg"
+        )
+        assert f"Figure {name}." in page
+    assert "cannot be drawn" not in page
+    records = json.loads((out / "numbers.json").read_text(encoding="utf-8"))
+    assert len(records) == sum(len(shown.competitors) * len(shown.epsilons) for shown in FIGURES.values())
+    with (out / "numbers.csv").open(encoding="utf-8") as file:
+        assert [float(row["mean_1e5"]) for row in csv.DictReader(file)] == [r["mean_1e5"] for r in records]
+    lines = (out / "numbers.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == len(records) + 2
+    for line, record in zip(lines[2:], records, strict=True):
+        assert line.endswith(f"| {record['mean_1e5']:.1f} ± {record['standard_error_1e5']:.1f} |")
+
+
+def test_an_unknown_distributed_figure_is_refused() -> None:
+    """The message has the names."""
+    with pytest.raises(InvalidParameterError, match="figures must be among 1a, 1b"):
+        figures.regenerate_distributed(["12a"], horizon=None, runs=2)
