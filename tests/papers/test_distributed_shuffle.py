@@ -32,7 +32,7 @@ from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import PureDP
 from dpaudit.coins import Coins, enumerate_view
 from dpaudit.errors import CertificateError, NotTractableError
-from dpaudit.laws import Bernoulli, Law, PointMass
+from dpaudit.laws import Bernoulli, Law, PointMass, PolyaDifference, WrappedMod
 from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.views import SERVER, View
 from mechanisms.batch_protocol import BatchProtocol
@@ -118,6 +118,22 @@ def shares(sheet: Sheet, users: int, reach: int = 4000) -> Floats:
     folded = np.zeros(sheet.modulus)
     np.add.at(folded, np.arange(-reach + 1, reach) % sheet.modulus, difference)
     return folded
+
+
+@pytest.mark.parametrize("modulus", [40, 200, 1500])
+def test_wrapped_shares_with_terms_left_out(modulus: int) -> None:
+    """Residues of a Pólya difference, whose far terms are bounded and not evaluated, against long sums in
+    twice the precision: the balls overlap, and say something."""
+    law = PolyaDifference(shape=Fraction(3, 4), log_ratio=Fraction(1, 2))
+    wrapped = WrappedMod(law, modulus=modulus)
+    for residue in (0, 1, modulus // 2, modulus - 1):
+        with precision(128):
+            found = wrapped.residue_ball(residue)
+        with precision(256):
+            near = range(residue - 12 * modulus, residue + 12 * modulus + 1, modulus)
+            total = sum((law.logp_ball(k).exp() for k in near if abs(k) < 600 or abs(k) <= modulus), arb(0))
+        assert found.overlaps(total)
+        assert found.rel_accuracy_bits() > 90
 
 
 def views(sheet: Sheet, encoded: int, coin: LeakyCoin = COIN) -> Floats:

@@ -1,0 +1,180 @@
+"""Encoding, the analyzer's cases and message sizes: the functions behind the rows, by independent routes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from audits.chowdhury_zhou import communication, encoding, message_rates
+from audits.chowdhury_zhou.communication import carried_bits, sent_over_the_wire
+from audits.chowdhury_zhou.encoding import Circle, mean_error, rounding_distance, rounding_ends, sum_movement
+from audits.chowdhury_zhou.message_rates import NAMES, SHEETS, bits, log_size_bound
+from dpaudit.ball import ball, precision
+from dpaudit.coins import Coins
+from dpaudit.errors import InvalidParameterError
+from dpaudit.laws import Bernoulli, PointMass, PolyaDifference
+from mechanisms.parameter_sheet import Sheet, polya_sheet, shuffle_sheet
+from mechanisms.wire import integer_bits, read_integers
+
+HALF = Fraction(1, 2)
+
+
+# Encoding.
+
+
+@pytest.mark.parametrize("g", [1, 3, 64])
+def test_encodings_by_hand(g: int) -> None:
+    """Mean, ends and movement against floor arithmetic written out, for dyadic rewards."""
+    for k in range(33):
+        x = Fraction(k, 32)
+        whole, rest = math.floor(x * g), x * g - math.floor(x * g)
+        assert mean_error(x, g).is_zero()
+        assert rounding_ends(x, g) == ((-rest, 1 - rest) if rest else (0, 0))
+        assert sum_movement(x, Fraction(0), g) == whole + (rest > 0)
+    assert sum_movement(Fraction(0), Fraction(1), g) == g
+
+
+def test_rounding_down_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative controls: floor without the coin has a bias, and a coin of another bias another law."""
+    monkeypatch.setattr(encoding, "encoding_law", lambda x, precision: PointMass(math.floor(x * precision)))
+    assert mean_error(HALF, 3) == ball(-HALF)
+    monkeypatch.undo()
+
+    def biased(coins: Coins, rewards: Any, *, precision: int) -> list[int]:
+        return [math.floor(x * precision) + coins.draw(Bernoulli(p=HALF), site="r") for x in rewards]
+
+    quarter = Fraction(1, 4)
+    with precision(160):
+        assert rounding_distance(quarter, users=3, precision=1) < ball(Fraction(1, 10**30))
+        monkeypatch.setattr(encoding, "encode", biased)
+        # (8, 24, 24, 8)/64 against (27, 27, 9, 1)/64
+        assert rounding_distance(quarter, users=3, precision=1).overlaps(ball(Fraction(22, 64)))
+
+
+# The analyzer.
+
+
+def decode(y: int, circle: Circle) -> Fraction:
+    """The analyzer as printed, in exact arithmetic."""
+    if y > circle.n * circle.g + circle.tau:
+        return Fraction(y - circle.sheet.modulus, circle.g)
+    return Fraction(y, circle.g)
+
+
+def test_errors_of_the_analyzer_one_by_one() -> None:
+    """Inside and outside the window, for several sizes, against the printed rule in fractions."""
+    for n, g, tau in itertools.product((1, 2, 5), (1, 3), (0, 1, 7)):
+        circle = Circle(n=n, g=g, tau=tau)
+        for sums in (circle.inside(), circle.outside()):
+            expected = [g * decode(int(v) % circle.sheet.modulus, circle) - int(v) for v in sums]
+            assert circle.errors(sums).tolist() == expected
+        assert not circle.errors(circle.inside()).any()
+        assert circle.errors(circle.outside()).all()
+        assert circle.cases() == 0
+        assert len(circle.inside()) == circle.sheet.modulus
+
+
+def test_a_smaller_modulus_loses_one_sum() -> None:
+    """Negative control: with n g + 2τ one of -τ and n g + τ, and no other, is off by a whole modulus."""
+    circle = Circle(n=3, g=2, tau=4, short=1)
+    wrong = circle.errors(circle.inside())
+    assert np.count_nonzero(wrong) == 1
+    assert abs(wrong).max() == circle.sheet.modulus
+    assert circle.cases() == 1
+
+
+# Messages.
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_sent_is_counted_and_read_back(name: str) -> None:
+    """Bytes by the logarithm, and the unpacked messages decode to what the protocol returned."""
+    sheet = SHEETS[name](5, HALF, Fraction(1, 100), 1)
+    rewards = [0.0, 0.3, 0.5, 0.9, 1.0]
+    packed, same = sent_over_the_wire(sheet, rewards, np.random.default_rng(3))
+    assert same
+    assert len(packed) == math.ceil(5 * math.ceil(math.log2(sheet.modulus)) / 8)
+
+
+@pytest.mark.parametrize("name", ["Dist-DP-SE", "LDP-SE", "CDP-SE"])
+def test_a_lossy_wire_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: if one message arrives one too large, the sum does not decode to the same."""
+    honest = communication.unpack_residues
+
+    def lossy(packed: bytes, *, modulus: int, count: int) -> list[int]:
+        first, *others = honest(packed, modulus=modulus, count=count)
+        return [(first + 1) % modulus, *others]
+
+    sheet = SHEETS[name](4, HALF, Fraction(1, 100), 1)
+    calls = iter([honest, lossy])  # a distributed run reads inside the protocol, then once more here
+    if name == "Dist-DP-SE":
+        monkeypatch.setattr(communication, "unpack_residues", lambda *a, **k: next(calls)(*a, **k))
+    else:
+        monkeypatch.setattr(communication, "unpack_residues", lossy)
+    assert not sent_over_the_wire(sheet, [1.0, 0.5, 0.5, 0.0], np.random.default_rng(3))[1]
+
+
+def test_integers_survive_the_wire() -> None:
+    """Elias' code read back, for small and large numbers of both signs; a cut word is refused."""
+    numbers = [*range(-300, 301), 10**12, -(10**12)]
+    stream = "".join(integer_bits(k) for k in numbers)
+    assert read_integers(stream) == numbers
+    assert read_integers("") == []
+    for cut in (stream[:-1], "000"):
+        with pytest.raises(InvalidParameterError, match="whole words"):
+            read_integers(cut)
+
+
+# Rates.
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_size_bound_holds_off_the_grid(name: str) -> None:
+    """(3/2) log₂ n + log₂ C + 1 is proved for all n: also for odd sizes, other levels and scales. A rate of
+    log₂ n alone is caught."""
+    for n, epsilon, s, p in itertools.product(
+        (1, 3, 1000, 999_983), (Fraction(1, 7), Fraction(3)), (1, 5), (HALF, Fraction(1, 10**9))
+    ):
+        size = bits(name, n, epsilon, s=s, p=p)
+        with precision(100):
+            assert ball(size) <= log_size_bound(name, n, epsilon, s=s, p=p)
+    growth = bits(name, 2**20, Fraction(1)) - bits(name, 2**4, Fraction(1))
+    assert growth > 16
+    assert growth <= 1.5 * 16 + 1
+
+
+def test_message_sizes_by_hand() -> None:
+    """Theorem 1 at n = 4, ε = 1, p = 1/8: g = 2, τ = ⌈2 log 16⌉ = 6, m = 8 + 12 + 1 = 21: 5 bits."""
+    sheet = polya_sheet(users=4, epsilon=1, tail_prob="1/8")
+    assert (sheet.precision, sheet.noise_margin, sheet.modulus) == (2, 6, 21)
+    assert bits("Dist-DP-SE", 4, Fraction(1), p=Fraction(1, 8)) == 5
+
+
+def test_sizes_grow_with_the_budget() -> None:
+    """App. B's "inverse in ε" fails by numbers: 2^10 users send 13, 16, 19 bits at ε = 1/10, 1, 10."""
+    sizes = [bits("Dist-RDP-SE", 2**10, Fraction(e)) for e in ("1/10", "1", "10")]
+    assert sizes == [13, 16, 19]
+    ground = [message_rates.bits("Dist-RDP-SE", 4, Fraction(1, k)) for k in (4000, 400, 40)]
+    assert ground == sorted(ground, reverse=True)  # below 1/sqrt n the direction is the printed one
+
+
+@pytest.mark.parametrize("users", [2, 16])
+def test_carried_bits_against_sums_over_one_message(users: int) -> None:
+    """The bound covers every y, by direct summation over W; one of 2 log₂ m would not."""
+    sheet: Sheet = shuffle_sheet(users=users, epsilon=1, tail_prob="1/8")
+    law = PolyaDifference(shape=Fraction(1, users), log_ratio=Fraction(1, 4 * users))
+    carries = np.arange(-60 * users, 60 * users + 1)
+    chances = np.exp(law.logp(carries))
+    means = [
+        sum(p * len(integer_bits(y + sheet.modulus * int(w))) for w, p in zip(carries, chances, strict=True))
+        for y in (0, 1, sheet.modulus // 2, sheet.modulus - 1)
+    ]
+    bound = carried_bits(sheet, Fraction(1, 4))
+    assert max(means) <= bound
+    assert bound < max(means) + 3
+    assert bound > 2 * math.log2(sheet.modulus)
