@@ -10,7 +10,7 @@ t_b has two parts. A wrap that the analyzer does not undo needs total noise beyo
 sum is Σ x̂/g plus noise: x̂/g lies in [0, 1] and has the reward's mean, so that Hoeffding's lemma covers
 sampling and rounding together, and Chernoff's bound is taken with the noise's own moment generating function.
 Decoded means lie in [-τ/(g n), 1 + τ/(g n)]: while 2β(b) is longer than that nobody can go, and t_b counts
-as 0.
+as 0. For Theorem 3 a third part is q, the chance that a relaxed secure function shows a wrong sum modulo m.
 
 Floats, a few hundred operations deep; ``ROUNDING`` covers them.
 """
@@ -31,7 +31,16 @@ from algorithms.distributed_elimination import Variant, variant
 from audits.hu_huang_mehta.cut_regret import Cut
 from mechanisms.parameter_sheet import Sheet
 
-__all__ = ["Setting", "cut_of", "deviation", "event_probability", "pull_cap", "worst_ratio", "wrap"]
+__all__ = [
+    "Setting",
+    "cut_of",
+    "deviation",
+    "event_probability",
+    "pull_cap",
+    "relaxation",
+    "worst_ratio",
+    "wrap",
+]
 
 Floats = NDArray[np.float64]
 #: Per-arm rate: (gap, suboptimal arms) -> the theorem's expression divided by the number of suboptimal arms.
@@ -139,6 +148,12 @@ def deviation(setting: Setting, batch: int, n_active: int | NDArray[np.int64]) -
     return np.asarray(np.exp(np.minimum(logs.min(axis=-1), 0.0)) * ROUNDING)
 
 
+def relaxation(setting: Setting) -> float:
+    """q of Theorem 3, half of p: how far in total variation the secure function's output modulo m may be from
+    the sum of the messages; 0 where it is the sum."""
+    return float(setting.p / 2) if setting.name.startswith("shuffle") else 0.0
+
+
 @lru_cache(maxsize=1024)
 def _event(setting: Setting) -> Floats:
     """Bounds on the probability of the bad event with 1, ..., K - 1 suboptimal arms."""
@@ -151,7 +166,8 @@ def _event(setting: Setting) -> Floats:
         possible = 2 * _radius(setting, batch, active) < reach * ROUNDING
         if not possible.any():
             continue
-        one = np.where(possible, wrap(setting, batch) + deviation(setting, batch, active), 0.0)
+        wrong = wrap(setting, batch) + relaxation(setting)
+        one = np.where(possible, wrong + deviation(setting, batch, active), 0.0)
         # One best arm and at most |Φ| - 1 suboptimal ones; |Φ| is not known, the worst is taken.
         total += ((1 + np.minimum(suboptimal, active - 1)) * one).max(axis=1)
     return np.asarray(np.minimum(total * ROUNDING, 1.0))

@@ -89,7 +89,7 @@ def _coupling(suite: Suite) -> None:
         """Compute both sides of the transport problem in fractions: the coupling by common uniforms from
         above, the number of ones as a test function from below."""
         gaps = [Fraction(g) for g in ("1/100", "1/10", "1/4", "1/2")]
-        counts = range(1, run.choose(quick=12, full=41))
+        counts = range(1, 41)
         worst = max(abs(cheapest_coupling(n, gap) - 2 * n * gap) for n in counts for gap in gaps)
         estimate = Estimate(
             quantity="largest deviation from 2nΔ",

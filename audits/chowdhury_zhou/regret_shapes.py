@@ -42,8 +42,8 @@ SHAPES: Mapping[str, Callable[[Setting], tuple[float, float]]] = {
 
 
 def shape_value(setting: Setting, means: Sequence[float]) -> float:
-    """The theorem's expression at this setting, on arms of these means; infinite nowhere, 0 for ties in
-    the local model alone."""
+    """The theorem's expression at this setting, on arms of these means: finite, and 0 only in the local model
+    when all arms tie."""
     sampling, noise = SHAPES[setting.name](setting)
     gaps = [max(means) - mean for mean in means if mean < max(means)]
     return sampling * sum(1 / gap for gap in gaps) + setting.n_arms * noise
