@@ -242,7 +242,8 @@ class MovedNoise:
 
 
 def moved_noise(program: Program, pair: Neighbours, *, seed: int) -> MovedNoise | None:
-    """What of the first batch's noise stands between the pair's inputs; ``None`` if no aggregate moves.
+    """What of the first batch's noise stands between the pair's inputs; ``None`` if no aggregate moves, or
+    where the two inputs get different noise or numbers of aggregates: then a shift is not all that happens.
 
     Only aggregates with the first one's modulus count: they come before any decision on their outcomes.
     Where several move their sum modulo m is taken, with all their shares and the sum of their shifts.
@@ -252,16 +253,23 @@ def moved_noise(program: Program, pair: Neighbours, *, seed: int) -> MovedNoise 
         coins = _Watched(np.random.default_rng(seed))
         program(coins, data)
         sides.append([laws for laws, modulus in coins.sums if modulus == coins.sums[0][1]])
-    modulus, shift = coins.sums[0][1], 0
+    modulus, shift = next((modulus for _, modulus in coins.sums), 1), 0
+    left, right = ([[_base(law) for law in laws] for laws in side] for side in sides)
+    if left != right:
+        return None
     shares: list[Law] = []
-    for here, there in zip(*sides, strict=True):
+    for here, there, noise in zip(*sides, left, strict=True):
         gap = sum(map(_offset, there)) - sum(map(_offset, here))
         shift += gap
-        shares += [law.base if isinstance(law, Shifted) else law for law in here if gap]
+        shares += noise if gap else []
     if not shift:
         return None
     words = f"{pair.name}: {len(shares)} shares, together shifted by {abs(shift)}, modulo {modulus}"
     return MovedNoise(shares=tuple(shares), shift=abs(shift), modulus=modulus, words=words)
+
+
+def _base(law: Law) -> Law:
+    return law.base if isinstance(law, Shifted) else law
 
 
 def _offset(law: Law) -> int:

@@ -210,6 +210,13 @@ def test_no_noise_stands_between_inputs_that_no_aggregate_sees() -> None:
     assert moved_noise(program_of(correct, "skellam"), pair, seed=0) is None
 
 
+def test_noise_that_depends_on_the_data_is_no_shift() -> None:
+    """Where one input gets noise and its neighbour none there is no divergence of a shift to speak of."""
+    (pair,) = early_pairs(horizon=5, rounds=(1,))
+    make = PRIVACY["polya/noise-if-needed"].make
+    assert moved_noise(program_of(make, "skellam"), pair, seed=0) is None
+
+
 def test_raw_sums_of_the_late_pair_decide_differently() -> None:
     """Plain Algorithm 1 on noiseless sums: arm 0 goes out on the left, stays on the right, and both runs
     agree before."""
