@@ -211,7 +211,7 @@ def _hard(suite: Suite) -> None:
         "CZ23-E3",
         figure=3,
         where="hard instances, T = 10^7",
-        runs=(500, 1500),
+        runs=(600, 1500),
         full=("0.1",),
         shown=True,
     )
@@ -337,7 +337,7 @@ def _graded(suite: Suite) -> None:
         source="Section 7, Figures 1 and 5",
         figure=5,
     )
-    add_gain(suite, "CZ23-E5/gain", figure=5, where=where, runs=(2400, 6000), full=("1",))
+    add_gain(suite, "CZ23-E5/gain", figure=5, where=where, runs=(3000, 6000), full=("1",))
     add_comparison(
         suite,
         "CZ23-E5/scale",
@@ -345,6 +345,6 @@ def _graded(suite: Suite) -> None:
         claim=ordering(f"E Reg(T) of Dist-RDP-SE with s = 100 ≤ that with s = 10: {where}, ε = 1"),
         about="Simulate both and bet on the paired differences.",
         combinations=lambda run: [at_most(5, FINE, RENYI, "1")],
-        runs=(2400, 6000),
+        runs=(3000, 6000),
         source="Section 7, Figure 5",
     )
