@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from algorithms.distributed_elimination import Variant
-from dpaudit.attacks.entered import Watch
+from dpaudit.attacks.entered import Watch, excuse_for
 from dpaudit.attacks.histories import Neighbours
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.transcript import frozen_copy, run_program, same_value
@@ -111,7 +111,9 @@ def survey(
             found, why = _compare(left, right)
             moved = max(moved, found)
             faults += [f"{text} ({pair.name}; {name})" for text in why]
-    faults += [f"no run entered {line}" for line, owner in watch.missing() if owner not in unentered]
+    faults += [
+        f"no run entered {line}" for line, owner in watch.missing() if excuse_for(owner, unentered) is None
+    ]
     return Survey(moved, tuple(faults), runs)
 
 

@@ -2,33 +2,44 @@
 
 ``verified / accounted`` rests on replays, so every line of the program must have run in one of them (DESIGN,
 section 2, ii). ``Watch`` records the lines of the functions that the program enters, in its own files: the
-harness, the standard library and installed packages other than the program's own are left out. Lines that
-only raise are not asked for: a run that enters one ends there, as an error.
+harness, the standard library, installed packages other than the program's own and code without a file of its
+own (``exec``) are left out. Lines that only raise are not asked for, unless something in the program may
+catch what they raise (``raising``): a run that enters one ends there, as an error.
 
-Lines, not branches: the two sides of a conditional expression on one line count as one. Runs under a
-``Replayer`` are not watched: they follow the branches of the recording or are reported.
+Lines, not branches: what shares a line counts as one, such as both sides of a conditional expression, the
+parts of ``and`` and ``or``, an ``if`` with its body or a comprehension with its condition. A function that is
+defined in an entered one and never called counts, however short it is. Runs under a ``Replayer`` are not
+watched: they follow the branches of the recording or are reported. Threads of the program are watched.
+
+A cached result hides the function that made it. The ``functools.lru_cache`` of the program's own files are
+therefore emptied before the first run; a cache of another kind is not seen.
 """
 
 from __future__ import annotations
 
-import ast
+import functools
+import gc
+import os
 import sys
 import sysconfig
-from collections.abc import Callable
-from functools import lru_cache, partial
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 import dpaudit
+from dpaudit.attacks.raising import catchers_in, raising_lines
 from dpaudit.coins import Coins, Program, Replayer
 
-__all__ = ["Watch"]
+__all__ = ["Watch", "excuse_for"]
 
-_HARNESS = str(Path(dpaudit.__file__).parent)
-_BUNDLED = str(Path(dpaudit.__file__).parent / "_reference")
+_HARNESS = str(Path(dpaudit.__file__).parent) + os.sep
+_BUNDLED = _HARNESS + "_reference" + os.sep
 _INSTALLED = tuple(
-    sorted({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+    sorted({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 )
 
 
@@ -39,17 +50,15 @@ class Watch:
         self._program = program
         self._own = _package_folder(program)
         self._left: dict[CodeType, set[int]] = {}
+        self._globals: dict[CodeType, dict[str, Any]] = {}
+        self._empty_caches()
 
     def program(self, coins: Coins, data: Any) -> Any:
         """The program, watched. Another tracer, such as a debugger's, is set aside."""
         if isinstance(coins, Replayer):
             return self._program(coins, data)
-        before = sys.gettrace()
-        sys.settrace(self._enter)
-        try:
+        with _tracing(self._enter):
             return self._program(coins, data)
-        finally:
-            sys.settrace(before)
 
     @property
     def functions(self) -> int:
@@ -60,32 +69,42 @@ class Watch:
         """``function``, which is not part of the program, unwatched."""
 
         def unwatched(*arguments: Any) -> Any:
-            before = sys.gettrace()
-            sys.settrace(None)
-            try:
+            with _tracing(None):
                 return function(*arguments)
-            finally:
-                sys.settrace(before)
 
         return unwatched
 
     def missing(self) -> list[tuple[str, str]]:
         """Every line that was not entered, as ``file:line``, with the name of its function; in order."""
         found = {}
-        for code in _with_nested([code for code, left in self._left.items() if left is not _OTHER]):
-            path = Path(code.co_filename)
-            for line in self._left.get(code, _lines(code)):
+        whole = self._with_nested()
+        catchers = tuple(item for code, names in whole.items() for item in catchers_in(code, names))
+        for code, names in whole.items():
+            left = self._left[code] if code in self._left else _lines(code) or {code.co_firstlineno}
+            for line in left - raising_lines(code, names, catchers):
                 found[code.co_filename, line] = (
-                    f"{path.name}:{line}",
+                    f"{Path(code.co_filename).name}:{line}",
                     code.co_qualname.replace("<locals>.", ""),
                 )
         return [found[key] for key in sorted(found)]
+
+    def _with_nested(self) -> dict[CodeType, dict[str, Any]]:
+        """The program's functions that were entered, and those defined inside of them, with their globals."""
+        found: dict[CodeType, dict[str, Any]] = {}
+        waiting = [(code, self._globals[code]) for code, left in self._left.items() if left is not _OTHER]
+        while waiting:
+            code, names = waiting.pop()
+            if code not in found:
+                found[code] = names
+                waiting += [(item, names) for item in code.co_consts if isinstance(item, CodeType)]
+        return found
 
     def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
         left = self._left.get(code)
         if left is None:
             left = self._left[code] = _lines(code) if self._is_own(code.co_filename) else _OTHER
+            self._globals[code] = frame.f_globals
         if not left:
             return None
 
@@ -95,6 +114,13 @@ class Watch:
             return line_by_line
 
         return line_by_line
+
+    def _empty_caches(self) -> None:
+        for item in gc.get_objects():
+            if isinstance(item, functools._lru_cache_wrapper):
+                code = getattr(item.__wrapped__, "__code__", None)
+                if code is not None and self._is_own(code.co_filename):
+                    item.cache_clear()
 
     def _is_own(self, filename: str) -> bool:
         if filename.startswith("<"):
@@ -118,38 +144,29 @@ def _package_folder(program: Callable[..., Any]) -> str | None:
     if source is None or module is dpaudit or name.partition(".")[0] in sys.stdlib_module_names:
         return None
     path = Path(source)
-    return str(path.parent if path.name == "__init__.py" else path)
+    return str(path.parent) + os.sep if path.name == "__init__.py" else str(path)
 
 
 def _lines(code: CodeType) -> set[int]:
-    """The lines of a function's body, without those that only raise."""
-    body = {line for _, _, line in code.co_lines() if line is not None and line != code.co_firstlineno}
-    return body - _raising(code.co_filename)
+    """The lines of a function's body."""
+    return {line for _, _, line in code.co_lines() if line is not None and line != code.co_firstlineno}
 
 
-def _with_nested(entered: list[CodeType]) -> set[CodeType]:
-    """The functions entered, and those that are defined inside of them."""
-    found: set[CodeType] = set()
-    waiting = list(entered)
-    while waiting:
-        code = waiting.pop()
-        if code not in found:
-            found.add(code)
-            waiting += [item for item in code.co_consts if isinstance(item, CodeType)]
-    return found
+def excuse_for(function: str, unentered: Mapping[str, str]) -> str | None:
+    """The name in ``unentered`` that excuses ``function``: its own, or that of one that it is defined in."""
+    parts = function.split(".")
+    names = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
+    return next((name for name in names if name in unentered), None)
 
 
-@lru_cache(maxsize=256)
-def _raising(filename: str) -> frozenset[int]:
-    """The lines of statements that raise, and of exception handlers that do nothing else."""
+@contextmanager
+def _tracing(tracer: Callable[[FrameType, str, Any], Any] | None) -> Iterator[None]:
+    """``tracer`` in this thread and in those that it starts; then the one before."""
+    before, before_in_threads = sys.gettrace(), threading.gettrace()
+    threading.settrace(tracer)
+    sys.settrace(tracer)
     try:
-        tree = ast.parse(Path(filename).read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return frozenset()
-    lines: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Raise) or (
-            isinstance(node, ast.ExceptHandler) and isinstance(node.body[0], ast.Raise)
-        ):
-            lines |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    return frozenset(lines)
+        yield
+    finally:
+        sys.settrace(before)
+        threading.settrace(before_in_threads)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.attacks.accounting import SiteClass, declared_total, observe_accounting
-from dpaudit.attacks.entered import Watch
+from dpaudit.attacks.entered import Watch, excuse_for
 from dpaudit.attacks.histories import Neighbours, both_directions, far_out, worst_history
 from dpaudit.attacks.search import neighbouring_arrays, search_pairs
 from dpaudit.attacks.witnessing import leak_witness, loss_witness
@@ -58,7 +58,8 @@ class PrivacyAudit:
     certificates are made from, or ``None`` where there is none. ``searched`` = (records, width) lets
     Hypothesis look for worse pairs among arrays of at most that many records. ``more(run)`` may add evidence
     of its own, such as an event with both probabilities bounded. ``unentered`` maps the name of a function to
-    the reason why lines of it need not be entered by any history; the row prints it.
+    the reason why lines of it, and of functions inside it, need not be entered by any history; the row prints
+    it.
     """
 
     claim: PrivacyClaim
@@ -158,8 +159,9 @@ def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> No
     excused: set[str] = set()
     lines = []
     for line, function in watch.missing():
-        if function in audit.unentered:
-            excused.add(function)
+        name = excuse_for(function, audit.unentered)
+        if name is not None:
+            excused.add(name)
         else:
             lines.append(f"{line} in {function}")
     if lines:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+import dpaudit
 from dpaudit.attacks.accounting import SiteClass
-from dpaudit.attacks.entered import Watch
+from dpaudit.attacks.entered import Watch, excuse_for
 from dpaudit.attacks.histories import Neighbours
 from dpaudit.attacks.privacy import PrivacyAudit, privacy_outcome
 from dpaudit.certificates.build import laplace_mechanism
@@ -145,3 +151,170 @@ def test_wrapped_programs_are_watched_and_another_tracer_comes_back() -> None:
         finally:
             sys.settrace(before)
         assert [function.rpartition(".")[2] for _, function in watch.missing()] == ["__call__"]
+
+
+# A line that raises is a branch like any other where something catches it
+
+
+def in_the_window(noisy: float) -> bool:
+    return 4.00001 < noisy < 4.00002
+
+
+def released(coins: Coins, data: Any) -> float:
+    return float(coins.release(float(data.sum()), NOISE, site="sum"))
+
+
+def suppressed(coins: Coins, data: Any) -> float:
+    noisy = released(coins, data)
+    with suppress(ValueError):
+        if in_the_window(noisy):
+            raise ValueError(coins.reveal(float(data[0]), site="leak"))
+    return noisy
+
+
+def caught_for_another_reason(coins: Coins, data: Any) -> float:
+    noisy = released(coins, data)
+    try:
+        if in_the_window(noisy):
+            raise ValueError(float(data[0]))
+        raise ValueError(noisy)
+    except (KeyError, ValueError) as error:
+        return float(error.args[0])
+
+
+def left_by_finally(coins: Coins, data: Any) -> float:
+    found = released(coins, data)
+    try:
+        if in_the_window(found):
+            raise ValueError(found := float(data[0]))
+    finally:
+        return found  # noqa: B012
+
+
+class Swallows:
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exception: object) -> bool:
+        return True
+
+
+def swallowed(coins: Coins, data: Any) -> float:
+    noisy = released(coins, data)
+    with Swallows():
+        if in_the_window(noisy):
+            raise ValueError(coins.reveal(float(data[0]), site="leak"))
+    return noisy
+
+
+@pytest.mark.parametrize(
+    "program", [suppressed, caught_for_another_reason, left_by_finally, swallowed], ids=lambda f: f.__name__
+)
+def test_a_raise_that_something_catches_is_asked_for(program: Callable[[Coins, Any], Any]) -> None:
+    """It does not end the run: each of these leaks in a window that no replay entered, and is refuted by a
+    history that does."""
+    verdict, found = outcome(program)
+    assert verdict is VerdictKind.INCONCLUSIVE
+    assert all(f"in {program.__name__}" in text for text in found.obstacles)
+    if "reveal" in program.__code__.co_names:
+        assert outcome(program, histories={"window": into_the_window})[0] is VerdictKind.REFUTED
+
+
+def test_a_handler_of_another_type_or_that_raises_does_not_count() -> None:
+    """Neither catches what the line raises and goes on."""
+
+    def program(coins: Coins, data: Any) -> float:
+        noisy = released(coins, data)
+        try:
+            with suppress(KeyError):
+                if in_the_window(noisy):
+                    raise MechanismError(f"the noisy value must not be {noisy}; run again.")
+        except MechanismError as error:
+            raise ValueError("no") from error
+        return noisy
+
+    verdict, found = outcome(program)
+    assert (verdict, found.obstacles) == (VerdictKind.VERIFIED, [])
+
+
+# Functions that a watch could miss
+
+
+def test_a_short_function_that_is_never_called_counts() -> None:
+    """A lambda has no line of its own."""
+
+    def program(coins: Coins, data: Any) -> float:
+        noisy = released(coins, data)
+        exact: Callable[[], float] = lambda: float(data[0])  # noqa: E731
+        return exact() if in_the_window(noisy) else noisy
+
+    verdict, found = outcome(program)
+    assert verdict is VerdictKind.INCONCLUSIVE
+    assert "program.<lambda>" in found.obstacles[0]
+
+
+@lru_cache(maxsize=8)
+def offset_of(level: int) -> float:
+    if level == 2:
+        return 1.0
+    return 0.0
+
+
+def test_a_function_behind_a_full_cache_is_watched() -> None:
+    """Its results were cached before the audit, and its line that nothing entered is named all the same."""
+
+    def program(coins: Coins, data: Any) -> float:
+        noisy = released(coins, data)
+        return noisy + offset_of(2 * int(in_the_window(noisy))) * float(data[0])
+
+    assert offset_of(0) == 0
+    verdict, found = outcome(program)
+    assert verdict is VerdictKind.INCONCLUSIVE
+    assert "in offset_of" in found.obstacles[0]
+
+
+def test_threads_of_the_program_are_watched() -> None:
+    """What a thread of the program enters is the program's."""
+
+    def program(coins: Coins, data: Any) -> float:
+        noisy = released(coins, data)
+        found: list[float] = []
+
+        def work() -> None:
+            if in_the_window(noisy):
+                found.append(float(data[0]))
+            found.append(noisy)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        return found[0]
+
+    before = threading.gettrace()
+    verdict, found = outcome(program)
+    assert verdict is VerdictKind.INCONCLUSIVE
+    assert found.obstacles[0].endswith("program.work: force a history that does")
+    assert threading.gettrace() is before
+
+
+def test_a_folder_whose_name_begins_like_the_harness_is_the_programs() -> None:
+    """``dpaudit_next`` beside ``dpaudit`` is no part of the harness."""
+    path = Path(dpaudit.__file__).parent.with_name("dpaudit_next") / "helper.py"
+    space: dict[str, Any] = {}
+    exec(
+        compile("def helper(x):\n    if x > 9:\n        return 9\n    return x\n", os.fspath(path), "exec"),
+        space,
+    )
+
+    watch = Watch(lambda coins, data: space["helper"](data))
+    watch.program(Recorder(np.random.default_rng(0)), 1)
+    assert watch.missing() == [("helper.py:3", "helper")]
+
+
+def test_an_excuse_covers_what_is_inside_of_the_function_and_nothing_else() -> None:
+    """By whole names: not a function whose name begins alike."""
+    unentered = {"encode": "why", "Sheet.noise": "why"}
+    assert excuse_for("encode", unentered) == "encode"
+    assert excuse_for("encode.<listcomp>", unentered) == "encode"
+    assert excuse_for("Sheet.noise.part", unentered) == "Sheet.noise"
+    assert excuse_for("encoded", unentered) is None
+    assert excuse_for("Sheet", unentered) is None
