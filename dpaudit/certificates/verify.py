@@ -82,7 +82,7 @@ def verify_report(
             findings.extend(check(result))
             if progress is not None:
                 progress(number, len(results), id_of(result))
-    return findings + _duplicates(results)
+    return findings + _duplicates(results) + _levels(report.get("alpha"), results)
 
 
 def verify_result(result: Any) -> list[Finding]:
@@ -194,6 +194,25 @@ def _duplicates(results: list[Any]) -> list[Finding]:
     return [
         Finding(name, False, "id", "an id must be used once in a report, it is used again")
         for name in sorted(again)
+    ]
+
+
+def _levels(level: Any, results: list[Any]) -> list[Finding]:
+    """The error levels of the rows must not add up to more than that of the run, of which they are shares."""
+    shares: list[Any] = [result.get("alpha") for result in results if isinstance(result, dict)]
+    if not all(isinstance(share, int | float) for share in (level, *shares)):
+        return []  # a report without levels, or one that does not fit the schema
+    total = math.fsum(shares)
+    if total <= level * (1 + 1e-9):
+        return []
+    return [
+        Finding(
+            "report",
+            False,
+            "error level",
+            f"the rows' error levels must add up to at most {level:g}, that of the run, they add up to "
+            f"{total:g}; the file was edited.",
+        )
     ]
 
 

@@ -21,8 +21,11 @@ from dpaudit.runner.stamps import library_versions, platform_name, tool_hash
 
 __all__ = ["compare_with_report"]
 
-#: What a row must reproduce.
-COMPARED = ("claim", "verdict", "strength", "lower_exact", "upper_exact", "evidence", "obstacles", "reasons")
+#: What a row must reproduce: what it is about, what was found, and what a reader is shown of it.
+COMPARED = (
+    *("title", "kind", "source", "view", "claim", "expect", "verdict", "strength"),
+    *("lower_exact", "upper_exact", "evidence", "obstacles", "reasons", "samples", "notes", "plots"),
+)
 
 
 def compare_with_report(

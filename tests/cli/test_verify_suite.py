@@ -100,3 +100,34 @@ def test_a_partial_report_asks_only_for_its_own_rows(tmp_path: Path) -> None:
     result = invoke("verify", file, "--suite", suite)
     assert result.exit_code == 1
     assert "the suite has no such row" in " ".join(result.output.split())
+
+
+def test_what_a_reader_is_shown_of_a_row_is_compared_too(tmp_path: Path) -> None:
+    """A title that promises more, and a note that was added: the evidence is untouched."""
+    suite = write_suite(tmp_path / "audits" / "tiny.py", VERIFIED, REFUTED)
+    file = tmp_path / "report.json"
+    _, report = run(suite, report=file)
+    report["results"][0]["title"] = "ten times as good"
+    report["results"][1]["notes"] = ["a typing error of the paper"]
+    file.write_text(json.dumps(report), encoding="utf-8")
+    assert invoke("verify", file).exit_code == 0
+    result = invoke("verify", file, "--suite", suite)
+    output = " ".join(result.output.split())
+    assert result.exit_code == 1
+    assert "run again: another title" in output
+    assert "run again: another notes" in output
+
+
+def test_error_levels_above_the_runs_are_not_confirmed(tmp_path: Path) -> None:
+    """Rows share the level of the run: one that takes more for itself was edited, and needs no program to
+    tell."""
+    suite = write_suite(tmp_path / "audits" / "tiny.py", VERIFIED, REFUTED)
+    file = tmp_path / "report.json"
+    _, report = run(suite, report=file)
+    assert sum(result["alpha"] for result in report["results"]) <= report["alpha"]
+    assert invoke("verify", file).exit_code == 0
+    report["results"][0]["alpha"] = 0.5
+    file.write_text(json.dumps(report), encoding="utf-8")
+    result = invoke("verify", file)
+    assert result.exit_code == 1
+    assert "must add up to at most 0.05" in " ".join(result.output.split())
