@@ -211,9 +211,10 @@ def _modulus(suite: Suite) -> None:
 
 
 def _worst_shift(sheet: Sheet, noise: Any, epsilon: Fraction) -> Any:
+    """The largest log-ratio over all residues and all shifts 1, ..., g, over ε."""
     law = WrappedMod(noise, modulus=sheet.modulus)
     worst = arb(0)
-    for shift in {1, max(sheet.precision // 2, 1), sheet.precision}:
+    for shift in range(1, sheet.precision + 1):
         worst = worst.max(largest_log_ratio(law, WrappedMod(noise, modulus=sheet.modulus, offset=shift)))
     return worst / ball(epsilon)
 
