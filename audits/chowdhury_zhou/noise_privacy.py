@@ -213,9 +213,11 @@ def _modulus(suite: Suite) -> None:
 def _worst_shift(sheet: Sheet, noise: Any, epsilon: Fraction) -> Any:
     """The largest log-ratio over all residues and all shifts 1, ..., g, over ε."""
     law = WrappedMod(noise, modulus=sheet.modulus)
+    logs = [law.logp_ball(y) for y in range(law.modulus)]
     worst = arb(0)
     for shift in range(1, sheet.precision + 1):
-        worst = worst.max(largest_log_ratio(law, WrappedMod(noise, modulus=sheet.modulus, offset=shift)))
+        for y in range(law.modulus):
+            worst = worst.max(abs(logs[y] - logs[y - shift]))  # a negative index wraps, as the residue does
     return worst / ball(epsilon)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -34,11 +35,12 @@ from audits.chowdhury_zhou.gaussian_sums import (
     one_gaussian,
     xi,
 )
+from audits.chowdhury_zhou.noise_privacy import _worst_shift
 from audits.hu_huang_mehta.inequalities import Inequality, worst_of
 from dpaudit.ball import arb, ball, lower, precision, upper
 from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import PureDP, ZeroConcentratedDP
-from dpaudit.laws import DiscreteLaplace, Polya, Skellam
+from dpaudit.laws import DiscreteLaplace, Polya, Skellam, WrappedMod
 from dpaudit.runner.finding import finding_of
 from dpaudit.statistics import fit_log_wealth
 from dpaudit.suite import Row, Run, Suite
@@ -301,3 +303,13 @@ def test_the_conversion_is_best_where_it_is_evaluated() -> None:
                 for order in (1 + (best - 1) * Fraction(99, 100), best, 1 + (best - 1) * Fraction(101, 100))
             ]
         assert values[1] == min(values)
+
+
+def test_every_shift_up_to_g_is_compared() -> None:
+    """Modulo 6 and up to g = 4 the worst shift of Lap_Z is 3, half the circle: neither an end nor g/2."""
+    noise = DiscreteLaplace(scale=2)
+    sheet = replace(polya_sheet(users=2, epsilon=1, tail_prob="1/2"), precision=4, modulus=6)
+    law = np.exp(WrappedMod(noise, modulus=6).logp(np.arange(6)))
+    by_shift = [np.abs(np.log(law / np.roll(law, shift))).max() for shift in range(1, 5)]
+    assert int(np.argmax(by_shift)) == 2
+    assert float(_worst_shift(sheet, noise, Fraction(1)).mid()) == pytest.approx(max(by_shift), rel=1e-12)
