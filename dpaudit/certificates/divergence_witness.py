@@ -11,7 +11,8 @@ at every order, so R_a / a bounds rho from below, whatever a is. Modulo m, p(y) 
 the integers y + km: those of a window from below, and the mass outside of it is added where p_D has to be
 bounded from above.
 
-What the body cannot show is that the query can change by D; that is the claim's domain, in words.
+What the body cannot show is that the query can change by D, which is the claim's domain, in words, and that
+the noise and the modulus are the program's, which running it again shows (``dpaudit verify --suite``).
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ def divergence_witness(
 
 def divergence_bound(body: dict[str, Any], claim: Claim) -> Fraction:
     """The lower bound on the claim's quantity that the body gives. Raises ``CertificateError`` for a
-    malformed body, another order than the claim's, or a claim of another notion.
+    malformed body, another order than the claim's, a claim of another notion, or where the sum is not
+    certainly positive.
     """
     if not isinstance(claim, RenyiDP | ZeroConcentratedDP):
         raise CertificateError(
@@ -101,7 +103,13 @@ def divergence_bound(body: dict[str, Any], claim: Claim) -> Fraction:
         )
     with precision(BITS):
         pairs = _pairs(law, shift, order) if modulus is None else _residues(law, shift, modulus)
-        found = lower_exact(_divergence(pairs, order))
+        divergence = _divergence(pairs, order)
+        if not divergence.is_finite():
+            raise parameters.fail(
+                f"some outcome must be possible before and after the shift, and the order not too near to 1, "
+                f"got a divergence of {divergence}; write another witness."
+            )
+        found = lower_exact(divergence)
     return found if isinstance(claim, RenyiDP) else found / order
 
 

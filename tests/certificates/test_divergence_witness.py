@@ -119,3 +119,20 @@ def test_it_says_nothing_on_pure_dp() -> None:
     """A divergence is no evidence on another notion."""
     with pytest.raises(CertificateError, match="mixture"):
         divergence_bound(skellam("2").body, PureDP(epsilon=1, view=VIEW))
+
+
+@pytest.mark.parametrize(
+    ("order", "shift", "modulus"), [("2", 9, None), ("2", 9, 30), ("1." + "0" * 79 + "1", 1, None)]
+)
+def test_what_has_no_finite_bound_is_refused_in_words(order: str, shift: int, modulus: int | None) -> None:
+    """Disjoint supports, and an order so near to 1 that the sum's enclosure contains 0."""
+    with pytest.raises(CertificateError, match="must be possible before and after the shift"):
+        divergence_witness(
+            renyi(order),
+            "binomial",
+            shift=shift,
+            trials=4,
+            probability="1/2",
+            modulus=modulus,
+            description="test",
+        )
