@@ -60,6 +60,8 @@ def compare_with_report(
     for label, row_id in results:
         if label in named:
             yield Finding(row_id, False, "row", "the suite has no such row")
+        elif label not in written.values():
+            yield Finding(row_id, False, "row", f"its suite, {label}, is none that the report lists")
     for row, found in execute(rows, settings, pool):
         yield _compared(row, expected[row.key], found, report["stamps"])
 

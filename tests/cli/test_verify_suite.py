@@ -131,3 +131,17 @@ def test_error_levels_above_the_runs_are_not_confirmed(tmp_path: Path) -> None:
     result = invoke("verify", file)
     assert result.exit_code == 1
     assert "must add up to at most 0.05" in " ".join(result.output.split())
+
+
+def test_a_row_of_a_suite_that_the_report_does_not_list_is_named(tmp_path: Path) -> None:
+    """It is no row of a suite that was left out: there is no such suite."""
+    suite = write_suite(tmp_path / "audits" / "tiny.py", VERIFIED)
+    file = tmp_path / "report.json"
+    _, report = run(suite, report=file)
+    invented = report["results"][0] | {"id": "invented", "suite": "audits/other.py", "alpha": 1e-9}
+    report["results"][0]["alpha"] -= 1e-6
+    report["results"].append(invented)
+    file.write_text(json.dumps(report), encoding="utf-8")
+    result = invoke("verify", file, "--suite", suite)
+    assert result.exit_code == 1
+    assert "its suite, audits/other.py, is none that the report lists" in " ".join(result.output.split())
