@@ -132,12 +132,13 @@ def _price(moved: SiteLoss) -> Fraction:
 
 
 def worst_loss(law: Law, other: Law) -> Fraction | None:
-    """An upper bound, attained or approached, on |log p - log p'| over all outcomes; ``None`` where no rule
-    here gives it.
+    """An upper bound, attained or approached, on |log p - log p'| over all outcomes (modulo m up to the
+    rounding of floats); ``None`` where no rule here gives it.
 
     Laplace and discrete Laplace noise of equal scale at two offsets: the l1 distance over the scale, attained
     in the tail (Dwork and Roth 2014, Theorem 3.6). One integer law modulo m at two offsets: the largest
-    log-ratio over all residues. Other laws with finitely many atoms: the largest log-ratio, from balls.
+    log-ratio over all residues, of which floats find the place and balls the value. Other laws with finitely
+    many atoms: the largest log-ratio, from balls.
     """
     if isinstance(law, Shifted) and isinstance(other, Shifted):
         return _shift_loss(law, other)
