@@ -31,7 +31,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import dpaudit
-from dpaudit.attacks.raising import catchers_in, raising_lines
+from dpaudit.attacks.raising import catchers_in, raising_lines, raising_spans
 from dpaudit.coins import Coins, Program, Replayer
 
 __all__ = ["Watch", "excuse_for"]
@@ -107,6 +107,19 @@ class Watch:
             self._globals[code] = frame.f_globals
         if not left:
             return None
+        spans = raising_spans(code)
+        if all(any(line in span for span in spans) for line in left):
+            # Only statements that raise are left: the exception tells of them, no need for every line.
+            frame.f_trace_lines = False
+
+            def by_exception(frame: FrameType, event: str, argument: Any) -> Any:
+                if event == "exception":
+                    for span in spans:
+                        if frame.f_lineno in span:
+                            left.difference_update(span)
+                return by_exception
+
+            return by_exception
 
         def line_by_line(frame: FrameType, event: str, argument: Any) -> Any:
             if event == "line":

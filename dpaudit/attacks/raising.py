@@ -15,7 +15,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-__all__ = ["Catcher", "catchers_in", "raising_lines"]
+__all__ = ["Catcher", "catchers_in", "raising_lines", "raising_spans"]
 
 #: A class, or any exception at all.
 Catcher = type[BaseException] | None
@@ -39,6 +39,13 @@ def raising_lines(code: CodeType, names: Mapping[str, Any], catchers: Iterable[C
             if not any(_meet(one, other) for one in raised for other in catchers):
                 found |= set(span)
     return found
+
+
+@lru_cache(maxsize=4096)
+def raising_spans(code: CodeType) -> tuple[range, ...]:
+    """The lines of each statement of ``code`` that only raises, whether or not anything catches it."""
+    lines = _all_lines(code)
+    return tuple(span for span, _ in _index(code.co_filename)[0] if not lines.isdisjoint(span))
 
 
 def _meet(raised: Catcher, caught: Catcher) -> bool:
