@@ -24,7 +24,7 @@ from flint import arb
 
 from dpaudit.ball import ball, lower_exact, precision
 from dpaudit.certificates.build import integer_noise
-from dpaudit.certificates.lattice import LogConcave, bulk
+from dpaudit.certificates.lattice import LogConcave, Reflected, bulk, tail_below
 from dpaudit.certificates.rules.integer_noise import MAX_SHIFT, read_law
 from dpaudit.certificates.terms import Parameters
 from dpaudit.claims import Claim, RenyiDP, ZeroConcentratedDP
@@ -102,7 +102,7 @@ def divergence_bound(body: dict[str, Any], claim: Claim) -> Fraction:
             f"order must be the claim's, {claim.order}, got {order}; write it for the claim."
         )
     with precision(BITS):
-        pairs = _pairs(law, shift, order) if modulus is None else _residues(law, shift, modulus)
+        pairs = _pairs(law, shift, order) if modulus is None else _residues(law, shift, order, modulus)
         divergence = _divergence(pairs, order)
         if not divergence.is_finite():
             raise parameters.fail(
@@ -127,7 +127,7 @@ def _pairs(law: LogConcave, shift: int, order: Fraction) -> list[tuple[Any, Any]
     as far as masses do.
     """
     low, high, _, _ = bulk(law, TAIL)
-    low -= min(int((order - 1) * shift), 2 * (high - low)) + shift
+    low -= _reach(low, high, shift, order)
     if law.first is not None:
         low = max(low, law.first)
     _check_window(high - low + shift)
@@ -135,16 +135,34 @@ def _pairs(law: LogConcave, shift: int, order: Fraction) -> list[tuple[Any, Any]
     return list(zip(masses[shift:], masses, strict=False))
 
 
-def _residues(law: LogConcave, shift: int, modulus: int) -> list[tuple[Any, Any]]:
+def _reach(low: int, high: int, shift: int, order: Fraction) -> int:
+    """How far beyond the bulk of p the summand is still felt, within reason."""
+    return min(int((order - 1) * shift), 2 * (high - low)) + shift
+
+
+def _residues(law: LogConcave, shift: int, order: Fraction, modulus: int) -> list[tuple[Any, Any]]:
     """Masses (P(y), P(y - D)) of the residues y, the second as far up as the mass outside the window
     allows."""
-    low, high, below, above = bulk(law, TAIL)
+    low, high, below, above = _wide(law, shift, order)
     _check_window(high - low + 1)
     wrapped = [arb(0)] * modulus
     for offset, mass in enumerate(law.masses(low, high)):
         wrapped[(low + offset) % modulus] += mass
     outside = arb((below + above).upper())
     return [(wrapped[y], wrapped[(y - shift) % modulus] + outside) for y in range(modulus)]
+
+
+def _wide(law: LogConcave, shift: int, order: Fraction) -> tuple[int, int, Any, Any]:
+    """A window as far out as the summand is felt, on both sides, for what is left out on either of them is
+    added to every P(y - D); the bulk alone where such small masses are not known."""
+    low, high, below, above = bulk(law, TAIL)
+    reach = _reach(low, high, shift, order)
+    first = low - reach if law.first is None else max(low - reach, law.first)
+    last = high + reach if law.last is None else min(high + reach, law.last)
+    under, over = tail_below(law, first), tail_below(Reflected(law), -last)
+    if under is None or over is None or last - first + 1 > MAX_WINDOW:
+        return low, high, below, above
+    return first, last, under, over
 
 
 def _check_window(terms: int) -> None:

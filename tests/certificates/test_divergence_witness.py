@@ -136,3 +136,12 @@ def test_what_has_no_finite_bound_is_refused_in_words(order: str, shift: int, mo
             modulus=modulus,
             description="test",
         )
+
+
+def test_modulo_m_a_high_order_is_felt_far_out() -> None:
+    """Order 32 and variance 144: the summand peaks 31 deviations out, far beyond the bulk of the mass. Held
+    against the whole law's divergence, which a modulus of 1683 hardly lowers."""
+    exact = skellam_renyi(Fraction(144), shift=12, order=Fraction(32))
+    bound = skellam("32", variance="144", shift=12, modulus=1683).bound
+    assert bound is not None
+    assert float(exact.upper()) * (1 - 1e-6) < float(bound) <= float(exact.upper())
