@@ -9,6 +9,9 @@ of both chances is convex in Σ x̂ (so is the tail of a symmetric unimodal law)
 Without a wrap Hoeffding's lemma covers sampling and rounding together, since x̂/g lies in [0, 1] and has the
 reward's mean, and the noise has Chernoff's bound; β is shared between the two.
 
+Theorem 3's S may show a wrong sum with probability q. From above that adds q for every sum, whatever S; from
+below S is ``GarbledSum``, which shows the residue opposite to the true one.
+
 Floats, a few operations deep; ``ROUNDING`` covers them.
 """
 
@@ -55,7 +58,7 @@ class Race:
 
     ``margin`` says which level τ is built for: "printed" is p in every batch, "by batch" p/(K n) in a batch
     of n users, so that the levels of all arms and batches add up to p. All means are at least ``away`` from 0
-    and 1.
+    and 1. ``relaxed``, for Theorem 3: S is off with probability up to q = p', the level of the sheet.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Race:
     growth: Fraction = Fraction(2)
     margin: Margin = "printed"
     away: Fraction = Fraction(0)
+    relaxed: bool = False
 
     def in_words(self) -> str:
         return (
@@ -85,6 +89,10 @@ class Race:
 
     def length(self, batch: int) -> int:
         return batch_length(batch, growth=self.growth)
+
+    def secagg_error(self, sheet: Sheet) -> float:
+        """q of one sum."""
+        return float(sheet.tail_prob) if self.relaxed else 0.0
 
     def batches(self, n_active: int = 2) -> int:
         """The last batch that ``n_active`` arms finish within the horizon, if none goes out."""
@@ -124,7 +132,8 @@ def failure_bound(race: Race) -> float:
 
 
 def arm_failure(race: Race, batch: int, n_active: Any) -> Floats:
-    """A bound on P(|μ̂_a(b) - μ_a| > β(b)) for any reward law in [0, 1]; elementwise in ``n_active``."""
+    """A bound on P(|μ̂_a(b) - μ_a| > β(b)) for any reward law in [0, 1] (and, if ``relaxed``, any S);
+    elementwise in ``n_active``."""
     n = race.length(batch)
     sheet = race.variant.sheet(n)
     most, tau = n * sheet.precision, sheet.noise_margin
@@ -132,7 +141,8 @@ def arm_failure(race: Race, batch: int, n_active: Any) -> Floats:
     noise = np.floor(SHARES * budget[..., None] * sheet.precision)
     rest = budget[..., None] - noise / sheet.precision
     inside = 2 * _chernoff(race, sheet, noise + 1) + 2 * np.exp(-2 * rest**2 / n)
-    bound = np.minimum(1.0, (inside.min(axis=-1) + _wrap_bound(race, sheet)) * (1 + ROUNDING))
+    other = _wrap_bound(race, sheet) + race.secagg_error(sheet)
+    bound = np.minimum(1.0, (inside.min(axis=-1) + other) * (1 + ROUNDING))
     # Decoded sums are in [-τ/g, n + τ/g], true ones in [0, n].
     return np.asarray(np.where(budget * sheet.precision >= most + tau, 0.0, bound))
 
@@ -235,7 +245,8 @@ def tied_failure(race: Race) -> float:
 @lru_cache(maxsize=65536)
 def corner_failure(race: Race, batch: int) -> float:
     """A lower bound on P(|μ̂_a(b) - μ_a| > β(b)) for an arm that always gives 0, all K arms active; by
-    symmetry for 1 too. Exact for discrete Laplace noise, but for wraps by more than one modulus."""
+    symmetry for 1 too. Exact for discrete Laplace noise, but for wraps by more than one modulus. S is
+    ``GarbledSum`` if ``relaxed``."""
     n = race.length(batch)
     sheet = race.variant.sheet(n)
     most, tau = n * sheet.precision, sheet.noise_margin
@@ -250,7 +261,12 @@ def corner_failure(race: Race, batch: int) -> float:
         sheet.modulus - far
     )  # decoded to far + 1, ..., ng + τ
     large = beyond(far + 1) - beyond(most + tau + 1) if _laplace(race) else 0.0
-    return max(0.0, wraps) + large
+    right, q, half = max(0.0, wraps) + large, race.secagg_error(sheet), sheet.modulus // 2
+    if not q:
+        return right
+    # Garbled: half a modulus more, decoded to far + 1, ..., ng + τ unless the noise is far out.
+    garbled = 1 - beyond(most + tau + 1 - half) - beyond(half - far) if far < half <= most + tau else 0.0
+    return (1 - q) * right + q * max(0.0, garbled)
 
 
 def _laplace(race: Race) -> bool:

@@ -33,7 +33,8 @@ from audits.chowdhury_zhou.elimination_event import (
 from audits.chowdhury_zhou.elimination_regret import C, expected_ratio, rate, ratio_on_event
 from audits.chowdhury_zhou.elimination_steps import assumption_failure
 from dpaudit.errors import InvalidParameterError
-from dpaudit.laws import DiscreteLaplace, PolyaDifference, Skellam
+from dpaudit.laws import DiscreteLaplace, PolyaDifference, Skellam, WrappedMod
+from mechanisms.modular_sum import decoded_sum
 from tests.rates import FALSE_FAILURE_RATE
 
 TENTH = Fraction(1, 10)
@@ -161,6 +162,40 @@ def test_bounds_from_both_sides_are_in_order(name: str) -> None:
         assert tied_failure(chosen) <= failure_bound(chosen) * (1 + 1e-9)
         assert failure_bound(chosen) <= failure_bound(longer)
         assert failure_bound(replace(chosen, away=Fraction(1, 4))) <= failure_bound(chosen)
+
+
+@pytest.mark.parametrize("name", ["shuffle_dp_se/printed", "shuffle_dp_se/repaired"])
+@pytest.mark.parametrize("batch", range(3, 9))
+def test_a_garbled_sum_at_an_end_fails_as_the_law_on_residues_says(name: str, batch: int) -> None:
+    """With q = p' and half a modulus added with probability q: all residues that are decoded too far away,
+    or fewer in small batches. The bound for any S lies above, and without q it would not."""
+    chosen = race(name, relaxed=True)
+    sheet = chosen.variant.sheet(2**batch)
+    m, q = sheet.modulus, float(sheet.tail_prob)
+    assert q == pytest.approx(0.05)
+    chances = np.exp(WrappedMod(sheet.total_noise(), modulus=m).logp(np.arange(m)))
+    far = np.abs(decoded_sum(np.arange(m), sheet)) > 2**batch * float(chosen.radius(batch))
+    truth = float((1 - q) * chances[far].sum() + q * np.roll(chances, m // 2)[far].sum())
+    low = corner_failure(chosen, batch)
+    assert low <= truth * (1 + 1e-9)
+    assert truth <= float(arm_failure(chosen, batch, np.array([2]))[0])
+    if batch >= 5:
+        assert low == pytest.approx(truth, rel=1e-5)
+        assert truth > 0.9 * q
+        assert batch == 5 or truth > float(
+            arm_failure(replace(chosen, relaxed=False), batch, np.array([2]))[0]
+        )
+
+
+def test_the_printed_q_breaks_three_p() -> None:
+    """Theorem 3's q = 1/(2T) is for one sum: K = 10, T = 2^20. Without it the printed noise keeps 3p."""
+    p = Fraction(1, 2**20)
+    exact_sum = race("shuffle_dp_se/printed", epsilon=TENTH, n_arms=10, horizon=2**20, failure_prob=p)
+    relaxed = replace(exact_sum, relaxed=True)
+    assert failure_bound(exact_sum) < 3 * p < tied_failure(relaxed)
+    assert failure_bound(replace(relaxed, margin="by batch")) < 3 * p
+    sums = 10 * relaxed.batches(10)
+    assert tied_failure(relaxed) <= sums * p / 2 + tied_failure(exact_sum)
 
 
 @pytest.mark.parametrize("name", NAMES)
