@@ -143,8 +143,8 @@ def carried_bits(sheet: Sheet, secagg_epsilon: Fraction) -> float:
     chances = np.exp(law.logp(counts)) * np.where(counts > 0, 2, 1)
     lengths = np.array([len(integer_bits(-sheet.modulus * (int(k) + 1))) for k in counts])
     # P(W = k + 1) <= e^(-1/scale) P(W = k): a mass of at most ``scale`` times the last one, spread over
-    # ``scale`` steps on average, each of which adds less than a bit.
-    rest = float(chances[-1]) * float(scale) * (float(lengths[-1]) + float(scale))
+    # ``scale`` steps on average. i steps from k >= 4 scale - 1 on add 2 log2(1 + i/(k + 1)) + 2 < i + 2 bits.
+    rest = float(chances[-1]) * float(scale) * (float(lengths[-1]) + 2 + float(scale))
     return (float(chances @ lengths) + rest) * (1 + 1e-9)
 
 

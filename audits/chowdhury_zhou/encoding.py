@@ -144,8 +144,8 @@ def _proxy(suite: Suite) -> None:
         claim = SubGaussian(variance_proxy=proxy, of=noise.name)
 
         def evaluate(run: Run, claim: SubGaussian = claim) -> Outcome:
-            """Every law on an interval of length 1, minus its mean: the rounding error ι is one "
-            "(CZ23-ENC)."""
+            """Every law on an interval of length 1, minus its mean: the rounding error ι is one
+            (CZ23-ENC)."""
             return Outcome([decide_proxy(claim, noise)], ["attained at f = 1/2, a fair coin of ±1/2"])
 
         suite.add(
@@ -164,8 +164,8 @@ def _proxy(suite: Suite) -> None:
 
 
 def rounding_distance(reward: Fraction, *, users: int, precision: int) -> Any:
-    """Total variation between Σ x̂ of the running program, user by user, and n ⌊x g⌋ + Bin(n, x "
-    "g - ⌊x g⌋)."""
+    """Total variation between Σ x̂ of the running program, user by user, and n ⌊x g⌋ + Bin(n,
+    x g - ⌊x g⌋)."""
 
     def program(coins: Coins, data: Sequence[Fraction]) -> None:
         coins.reveal(int(sum(encode(coins, data, precision=precision))), site="sum")
@@ -181,8 +181,8 @@ def _aggregation(suite: Suite) -> None:
     quantity, claimed = "total variation", Fraction(1, 10**30)
 
     def evaluate(run: Run) -> Outcome:
-        """Enumerate all rounding bits of the program and compare the law of the sum with one "
-        "binomial draw."""
+        """Enumerate all rounding bits of the program and compare the law of the sum with one
+        binomial draw."""
         users = run.choose(quick=(1, 2, 5), full=(1, 2, 5, 10))
         rewards = [Fraction(k, 16) for k in range(0, 17, 3)] + [Fraction(1)]
         with precision(160):

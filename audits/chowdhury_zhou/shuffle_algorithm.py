@@ -1,5 +1,5 @@
-"""Theorem 3 on the whole of Algorithm 1: the program with an adversarial S, replayed, and summed "
-"out exactly."""
+"""Theorem 3 on the whole of Algorithm 1: the program with an adversarial S, replayed, and summed
+out exactly."""
 
 from __future__ import annotations
 

@@ -257,8 +257,8 @@ def _repaired(suite: Suite) -> None:
 
 
 def carry_witness(claim: PureDP, *, users: int, epsilon: Fraction, variant: ShuffleVariant) -> Witness:
-    """All rewards 0 against one reward of 1 under ``CarrySum``: the server sees the residue 0 "
-    "and the carry 0."""
+    """All rewards 0 against one reward of 1 under ``CarrySum``: the server sees the residue 0
+    and the carry 0."""
     sheet = sheet_of(users, epsilon, variant, horizon=CARRY_HORIZON)
     protocol = BatchProtocol(sheet=sheet, aggregator=CarrySum(secagg_epsilon=epsilon / 4), grid=1)
     zeros, one = np.zeros(users), np.eye(users)[0]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
+import re
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -163,6 +166,13 @@ def test_sizes_grow_with_the_budget() -> None:
     assert ground == sorted(ground, reverse=True)  # below 1/sqrt n the direction is the printed one
 
 
+def test_the_gap_to_the_lower_bound_opens_below_one_over_n() -> None:
+    """At ε = 1/n² the bound is 1 and a message takes 2 log₂ n bits and more; at ε = 1 both grow together."""
+    for b in (4, 10, 20):
+        assert bits("Dist-DP-SE", 2**b, Fraction(1, 4**b)) >= 2 * b
+        assert bits("Dist-DP-SE", 2**b, Fraction(1)) <= 7 * 2 * b
+
+
 @pytest.mark.parametrize("users", [2, 16])
 def test_carried_bits_against_sums_over_one_message(users: int) -> None:
     """The bound covers every y, by direct summation over W; one of 2 log₂ m would not."""
@@ -178,3 +188,20 @@ def test_carried_bits_against_sums_over_one_message(users: int) -> None:
     assert max(means) <= bound
     assert bound < max(means) + 3
     assert bound > 2 * math.log2(sheet.modulus)
+
+
+# Prose.
+
+
+def test_explanations_are_whole_sentences() -> None:
+    """No docstring of these audits holds the quotation marks of a literal that was split over two lines."""
+    folder = Path(encoding.__file__).parent
+    nodes = [
+        node
+        for path in sorted(folder.glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+    ]
+    texts = [ast.get_docstring(node, clean=False) or "" for node in nodes]
+    assert len(texts) > 300
+    assert [text for text in texts if re.search(r'"\s*\n\s*"', text)] == []
