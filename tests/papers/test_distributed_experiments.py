@@ -320,6 +320,21 @@ def test_runs_of_a_comparison_share_their_instances() -> None:
     np.testing.assert_array_equal(one, regrets(other, Cell("easy", COMPETITORS[1], "1", 10**5), runs=60))
 
 
+def test_the_ratio_to_the_baseline_does_not_fall_with_the_horizon() -> None:
+    """Easy instances, ε = 0.1: Dist-DP-SE's mean regret is about twice DP-SE's at T = 10^6 as at T/16, while
+    the difference of Reg(T)/T falls by more than a half."""
+    run, ratios, gaps = Run(profile="quick", alpha=0.01, seed=3, row_id="any"), [], []
+    for horizon in (10**6 // 16, 10**6):
+        pure, baseline = (
+            regrets(run, Cell("easy", competitor, "0.1", horizon), runs=80).mean()
+            for competitor in (COMPETITORS[1], COMPETITORS[0])
+        )
+        ratios.append(pure / baseline)
+        gaps.append(pure - baseline)
+    assert all(1.6 < ratio < 2.3 for ratio in ratios)
+    assert gaps[1] < gaps[0] / 2
+
+
 def test_the_corner_loses_the_best_arm_as_often_as_the_exact_law_says() -> None:
     """Batch of 256: one of nine sums of zeros below -τ is enough. The share of runs with linear regret is
     1 - (1 - w)^9 with w from the noise's law; for p = 1/T it is negligible."""
