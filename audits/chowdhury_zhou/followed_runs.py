@@ -54,7 +54,7 @@ class Followed(Coins):
             )
         sheet = self._sheets[through.modulus]
         noise = tuple(law.base if isinstance(law, Shifted) else law for law in laws)
-        total = sum((_offset(law) for law in laws), Fraction(0))
+        total = sum((_offset(law, site) for law in laws), Fraction(0))
         self.aggregates.append(Aggregate(sheet, noise, total))
         return self._steering(len(self.aggregates) - 1, sheet)
 
@@ -74,8 +74,12 @@ class Followed(Coins):
         raise NotTractableError(f"site {site!r}: a channel cannot be followed; record the run.")
 
 
-def _offset(law: Law) -> Fraction:
-    return law.offset if isinstance(law, Shifted) and isinstance(law.offset, Fraction) else Fraction(0)
+def _offset(law: Law, site: str) -> Fraction:
+    """The encoding in one user's law. An array of them is refused: it would count as 0."""
+    offset = law.offset if isinstance(law, Shifted) else Fraction(0)
+    if not isinstance(offset, Fraction):
+        raise NotTractableError(f"site {site!r}: a user's law must be of one number, got {law!r}; record it.")
+    return offset
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from audits.chowdhury_zhou import (
     lost_messages,
     returning_programs,
 )
-from audits.chowdhury_zhou.followed_runs import survey
+from audits.chowdhury_zhou.followed_runs import Followed, survey
 from audits.chowdhury_zhou.protocol_privacy import protocol_audit
 from audits.chowdhury_zhou.protocol_runs import PUBLIC_CHOICES, batch_lengths, reward_pairs, steered
 from dpaudit.attacks.accounting import worst_loss
@@ -32,8 +32,17 @@ from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import PureDP
 from dpaudit.coins import force, record, replay
 from dpaudit.coins.base import Coins
-from dpaudit.errors import CertificateError
-from dpaudit.laws import DiscreteGaussian, DiscreteLaplace, Law, Polya, PolyaDifference, Skellam, WrappedMod
+from dpaudit.errors import CertificateError, NotTractableError
+from dpaudit.laws import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Law,
+    Polya,
+    PolyaDifference,
+    Skellam,
+    SumMod,
+    WrappedMod,
+)
 from dpaudit.suite import Run
 from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.views import PUBLIC, SERVER, View
@@ -334,6 +343,17 @@ def test_faults_of_a_followed_program_are_named(fault: str) -> None:
     noticed = divergence_protocols.obstacles(found)
     assert bool(noticed) == (fault != "nothing")
     assert found.moved == (2 if fault == "two aggregates" else 1)
+
+
+def test_arrays_are_not_followed() -> None:
+    """A user's law of several numbers would hide its encodings; it is refused."""
+    sheet = variant("dist_rdp_se", epsilon=1, failure_prob="1/30").sheet(2)
+    coins = Followed({sheet.modulus: sheet}, lambda k, sheet: 0)
+    coins.aggregate([sheet.share.shift(1), sheet.share], SumMod(sheet.modulus), site="aggregate")
+    assert coins.aggregates[0].total == 1
+    laws = [sheet.share.shift(np.array([0, 1])), sheet.share]
+    with pytest.raises(NotTractableError, match="must be of one number"):
+        coins.aggregate(laws, SumMod(sheet.modulus), site="aggregate")
 
 
 def test_batches_that_every_history_makes() -> None:
