@@ -28,6 +28,7 @@ __all__ = [
     "exceeds",
     "lower",
     "lower_exact",
+    "lower_short",
     "precision",
     "sign_of",
     "upper",
@@ -95,6 +96,14 @@ def upper_short(value: Any) -> Fraction:
         return end
     top = -(-end.numerator >> surplus)
     return Fraction(top << surplus - power) if surplus >= power else Fraction(top, 1 << power - surplus)
+
+
+def lower_short(value: Any) -> Fraction:
+    """A dyadic rational with at most ``SHORT_BITS`` significant bits, not above the ball and hardly below it:
+    what a witness states. The last bits of a ball depend on the constants that FLINT has at hand, and with
+    them on what the process computed before.
+    """
+    return -upper_short(-value)
 
 
 def _end(value: Any, side: str) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps
-from dpaudit.ball import arb, ball, lower_exact, precision
+from dpaudit.ball import arb, ball, lower_short, precision
 from dpaudit.certificates.build import (
     Proof,
     compose_parallel,
@@ -231,7 +231,7 @@ def dropout_witness(claim: PureDP, *, users: int, present: int) -> Witness:
     here, there = (sheet.aggregate_law(total, present=present) for total in (0, sheet.precision))
     site = WitnessSite(site="aggregate", to=frozenset([SERVER]), law=here, law_neighbour=there, value=0)
     with precision(256):
-        bound = lower_exact(site.loss_ball())
+        bound = lower_short(site.loss_ball())
     return Witness(
         quantity="epsilon",
         bound=bound,

@@ -11,7 +11,7 @@ from audits.chowdhury_zhou.accounting import gaussian_delta, step_budget
 from audits.chowdhury_zhou.gaussian_sums import xi
 from audits.chowdhury_zhou.noise_privacy import add_privacy_row
 from audits.hu_huang_mehta.inequalities import Inequality, Number, Point, add_steps, ln
-from dpaudit.ball import arb, ball, lower_exact, precision, upper_short
+from dpaudit.ball import arb, ball, lower_short, precision, upper_short
 from dpaudit.certificates.build import (
     compose_sequential,
     discrete_gaussian_sum,
@@ -87,7 +87,7 @@ def _returning_witness(claim: PureDP, batches: int, epsilon: Fraction) -> Witnes
         for b in range(batches)
     ]
     with precision(256):
-        bound = lower_exact(sum((site.loss_ball() for site in sites), arb(0)))
+        bound = lower_short(sum((site.loss_ball() for site in sites), arb(0)))
     return Witness(
         quantity="epsilon",
         bound=bound,

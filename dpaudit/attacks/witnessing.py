@@ -6,7 +6,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.ball import arb, lower_exact, precision
+from dpaudit.ball import arb, lower_short, precision
 from dpaudit.certificates.witnesses import WitnessSession, WitnessSite, leak_body, transcript_body
 from dpaudit.coins.replayer import Leak, Replay, SessionPair, SiteLoss
 from dpaudit.evidence import Witness
@@ -37,7 +37,7 @@ def loss_witness(result: Replay, *, end: int, view: View, description: str) -> W
         swap = bool(total < 0)
         loss = -total if swap else total
         # An outcome that is impossible on one side has an infinite loss, written as None.
-        bound = max(lower_exact(loss), Fraction(0)) if loss.is_finite() else None
+        bound = max(lower_short(loss), Fraction(0)) if loss.is_finite() else None
     chosen = [item.swapped() for item in sites] if swap else sites
     return Witness(
         quantity="epsilon",

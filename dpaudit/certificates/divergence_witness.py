@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from flint import arb
 
-from dpaudit.ball import ball, lower_exact, precision
+from dpaudit.ball import ball, lower_short, precision
 from dpaudit.certificates.build import integer_noise
 from dpaudit.certificates.lattice import LogConcave, Reflected, bulk, tail_below
 from dpaudit.certificates.rules.integer_noise import MAX_SHIFT, read_law
@@ -109,7 +109,7 @@ def divergence_bound(body: dict[str, Any], claim: Claim) -> Fraction:
                 f"some outcome must be possible before and after the shift, and the order not too near to 1, "
                 f"got a divergence of {divergence}; write another witness."
             )
-        found = lower_exact(divergence)
+        found = lower_short(divergence)
     return found if isinstance(claim, RenyiDP) else found / order
 
 

@@ -23,7 +23,7 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any
 
-from dpaudit.ball import arb, ball, lower_exact, upper_exact
+from dpaudit.ball import arb, ball, lower_exact, lower_short, upper_exact
 from dpaudit.claims import Accounting, ApproxDP, Claim, PureDP
 from dpaudit.errors import CertificateError, NotTractableError
 from dpaudit.exact import decode_value, encode_value, exact
@@ -122,7 +122,7 @@ def mixture_bound(events: Any, claim: Claim, view: View) -> Fraction | None:
             "events with densities have probability 0 and cannot be added up; use one event and a pure claim."
         )
     if isinstance(claim, ApproxDP):
-        return lower_exact(here - ball(exact(claim.epsilon)).exp() * there)
+        return lower_short(here - ball(exact(claim.epsilon)).exp() * there)
     if not isinstance(claim, PureDP | Accounting):
         raise CertificateError(
             f"a mixture must be for a pure, an accounting or an approx-dp claim, got {claim.type!r}; use "
@@ -134,7 +134,7 @@ def mixture_bound(events: Any, claim: Claim, view: View) -> Fraction | None:
         )
     if there.is_zero():
         return None
-    return lower_exact(here.log() - ball(upper_exact(there)).log())
+    return lower_short(here.log() - ball(upper_exact(there)).log())
 
 
 def _decoded(values: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpaudit.ball import lower_exact
+from dpaudit.ball import lower_short
 from dpaudit.certificates.proxies import ratio
 from dpaudit.certificates.rules.noise_law import read_noise, subject
 from dpaudit.certificates.rules.tail import enclosed_tail, read_tail
@@ -56,14 +56,14 @@ def _tilt(body: Parameters, claim: SubGaussian | SubExponential) -> Fraction | N
     if t == 0 or (isinstance(claim, SubExponential) and abs(t) * exact(claim.scale) > 1):
         raise CertificateError(f"t must be in the claim's range and not 0, got {t}; choose another point.")
     worst = noise.attained
-    return None if worst.infinite_at(t) else lower_exact(ratio(worst, t))
+    return None if worst.infinite_at(t) else lower_short(ratio(worst, t))
 
 
 def _tail_mass(body: Parameters, claim: TailBound) -> Fraction:
     noise, level, side, strict, described = read_tail(body)
     _require_subject(subject(body, described)[0], claim.event)
     probability = enclosed_tail(noise, level, side=side, strict=strict)
-    return probability if isinstance(probability, Fraction) else lower_exact(probability)
+    return probability if isinstance(probability, Fraction) else lower_short(probability)
 
 
 def _require_subject(words: str, wanted: str) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from dpaudit.ball import ball, lower_exact, upper_short
+from dpaudit.ball import ball, lower_exact, lower_short, upper_short
 from dpaudit.certificates.noise import Noise
 from dpaudit.certificates.proof import Proof, accepted
 from dpaudit.certificates.proxies import is_proxy, ratio
@@ -271,7 +271,7 @@ def _short(t: Fraction, bits: int) -> Fraction:
 
 def _tilt(claim: SubGaussian | SubExponential, noise: NoiseSum, t: Fraction) -> Witness:
     worst = noise.noise.attained
-    bound = None if worst.infinite_at(t) else lower_exact(ratio(worst, t))
+    bound = None if worst.infinite_at(t) else lower_short(ratio(worst, t))
     shown = "infinite" if bound is None else f"{float(bound):.9g}"
     return Witness(
         quantity=claim.quantity,
@@ -327,7 +327,7 @@ def decide_tail(claim: TailBound, event: TailEvent) -> Certificate | Witness:
         return accepted("tail", body).certify(claim)
     return Witness(
         quantity=claim.quantity,
-        bound=lower,
+        bound=probability if isinstance(probability, Fraction) else lower_short(probability),
         form="tail-mass",
         body=body,
         origin="enumerated",

@@ -16,6 +16,7 @@ from dpaudit.ball import (
     enclose,
     lower,
     lower_exact,
+    lower_short,
     precision,
     sign_of,
     upper,
@@ -101,3 +102,16 @@ def test_precision_is_restored() -> None:
         with pytest.raises(RuntimeError), precision(300):
             raise RuntimeError
         assert ball(Fraction(1, 3)).rel_accuracy_bits() in range(75, 79)
+
+
+@pytest.mark.parametrize("number", [*CASES, Fraction(2**90 + 1), Fraction(-(2**90) - 1)])
+def test_short_lower_ends_are_below_and_forget_the_last_bits(number: Fraction) -> None:
+    """A short lower end is at most the number and within 2^-54 of it; balls that differ in their last bits
+    have the same one (but for one that is short itself)."""
+    third = number / 3
+    with precision(256):
+        narrow = ball(third)
+        wide = narrow + narrow * arb(0, 2.0**-240)
+        assert lower_exact(wide) < lower_exact(narrow)
+        assert lower_short(wide) == lower_short(narrow)
+        assert third - abs(third) / 2**54 <= lower_short(narrow) <= third
