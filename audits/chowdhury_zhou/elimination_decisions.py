@@ -146,7 +146,7 @@ def _best_arm(suite: Suite) -> None:
     suite.add(
         Row(
             id="CZ23-L2b",
-            title="On E no best arm is ever eliminated",
+            title="While all means are within β(b) no best arm is ever eliminated",
             kind="structure",
             claim=Ordering(
                 text="with |μ̂_a(b) - μ_a| <= β(b) for all active arms, no best arm goes out, on the grid",
@@ -184,7 +184,7 @@ def _bad_arms(suite: Suite, constant: Fraction, expect: str) -> None:
     suite.add(
         Row(
             id="CZ23-L2c" if printed else "CZ23-L2c/sharper",
-            title=f"On E an arm with Δ_a > {float(constant):g} β(b) goes out at the end of batch b",
+            title=f"While all means are within β(b) an arm with Δ_a > {float(constant):g} β(b) goes out",
             kind="structure",
             claim=Ordering(
                 text=f"an arm that survives batch b on E has Δ_a <= {float(constant):g} β(b), on the grid",
@@ -329,7 +329,10 @@ def _explicit(suite: Suite) -> None:
     add_steps(
         suite,
         "CZ23-L2d/explicit",
-        title="On E l(b̄_a) <= max{72 L₁/Δ², 12 σ sqrt(L₂)/Δ, 12 h L₂/Δ}, and L₁ <= 2 log(KT/p)",
+        title=(
+            "While all means are within β(b): l(b̄_a) <= max{72 L₁/Δ², 12 σ sqrt(L₂)/Δ, 12 h L₂/Δ}, and "
+            "L₁ <= 2 log(KT/p)"
+        ),
         steps=[
             Inequality(
                 name="length",

@@ -229,7 +229,7 @@ def _event_row(
     suite.add(
         Row(
             id=id_,
-            title=f"{called}: P[E] >= 1 - 3p with {tau}, p = {p}{where}"
+            title=f"{called}: all means stay within β(b) with probability 1 - 3p, {tau}, p = {p}{where}"
             + ("" if len(arms) > 1 else f", K = {arms[0]}"),
             kind="tail",
             claim=claim,
@@ -287,9 +287,10 @@ def _from_assumption(suite: Suite) -> None:
         ("/log-1-over-p", 1, "3", "verified", "with log(1/p), as the proof uses it"),
     )
     for suffix, inside, words, expect, reading in cases:
+        factor = words if words.isdigit() else f"({words})"
         noise = Inequality(
             name="noise that uses Assumption 1 up",
-            text=f"P[not E] <= ({words})p for noise with P(|n_a(b)| > h log({inside}/p)) = 2p",
+            text=f"P[not E] <= {factor}p for noise with P(|n_a(b)| > h log({inside}/p)) = 2p",
             left=lambda n_arms, p, inside=inside: assumption_failure(n_arms, p, last=last, inside=inside),
             right=lambda n_arms, p, words=words: ball(p) * _multiple(words),
             points=lambda run: grid,
@@ -297,7 +298,7 @@ def _from_assumption(suite: Suite) -> None:
         add_steps(
             suite,
             f"CZ23-L2a{suffix}",
-            title=f"Lemma 2 from Assumption 1 {reading}: P[E] >= 1 - ({words})p",
+            title=f"Lemma 2 from Assumption 1 {reading}: all means within β(b) with probability 1 - {factor}p",
             steps=[noise, *([_union_step(inside, words, 100 * last)] if expect == "verified" else [])],
             about=(
                 "The confidence radius spends p/(2|Φ|b²) on sampling and, by Assumption 1 at p/(|Φ|b²), "

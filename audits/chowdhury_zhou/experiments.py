@@ -317,7 +317,7 @@ def _graded(suite: Suite) -> None:
     add_comparison(
         suite,
         "CZ23-E5",
-        title="Graded data: for large T Dist-DP-SE matches DP-SE",
+        title="Graded data: for large T Dist-DP-SE matches DP-SE, ε = 5 and 10",
         claim=ordering(
             f"E Reg(T) of either of Dist-DP-SE and DP-SE ≤ {FACTOR} E Reg(T) of the other: {where}, ε = 10; "
             "full: ε = 5, 10",
