@@ -298,7 +298,7 @@ def _from_assumption(suite: Suite) -> None:
         add_steps(
             suite,
             f"CZ23-L2a{suffix}",
-            title=f"Lemma 2 from Assumption 1 {reading}: all means within β(b) with probability 1 - {factor}p",
+            title=f"Lemma 2 from Assumption 1 {reading}: means within β(b) with probability 1 - {factor}p",
             steps=[noise, *([_union_step(inside, words, 100 * last)] if expect == "verified" else [])],
             about=(
                 "The confidence radius spends p/(2|Φ|b²) on sampling and, by Assumption 1 at p/(|Φ|b²), "
