@@ -99,9 +99,10 @@ def upper_short(value: Any) -> Fraction:
 
 
 def lower_short(value: Any) -> Fraction:
-    """A dyadic rational with at most ``SHORT_BITS`` significant bits, not above the ball and hardly below it:
-    what a witness states. The last bits of a ball depend on the constants that FLINT has at hand, and with
-    them on what the process computed before.
+    """A dyadic rational with at most ``SHORT_BITS`` significant bits, not above the ball and hardly below it.
+
+    Witnesses state their bounds so: the same sum, computed again in another process, was seen to differ in
+    its last bits, and a bound that is too large by them is refused.
     """
     return -upper_short(-value)
 
