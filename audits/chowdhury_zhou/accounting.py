@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from audits.hu_huang_mehta.inequalities import Inequality, Number, Point, add_steps, ln
+from audits.inequalities import Inequality, Number, Point, add_steps, ln
 from dpaudit.ball import arb, ball, upper_short
 from dpaudit.certificates.divergence import lattice_delta
 from dpaudit.certificates.lattice import Skellam

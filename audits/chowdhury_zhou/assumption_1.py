@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audits.chowdhury_zhou.tails import ENOUGH
-from audits.hu_huang_mehta.inequalities import in_words
+from audits.inequalities import in_words
 from dpaudit.ball import precision
 from dpaudit.certificates.lattice import DiscreteGaussianSum, bulk
 from dpaudit.claims import ErrorRate

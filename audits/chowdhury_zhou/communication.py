@@ -16,7 +16,7 @@ import numpy as np
 
 from audits.chowdhury_zhou import message_rates
 from audits.chowdhury_zhou.message_rates import NAMES, SHEETS, TAIL
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps, log2
+from audits.inequalities import Inequality, Point, add_steps, log2
 from dpaudit.ball import ball
 from dpaudit.claims import MessageSize
 from dpaudit.coins import Coins, Sampler, record

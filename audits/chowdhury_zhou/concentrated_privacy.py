@@ -12,7 +12,7 @@ from audits.chowdhury_zhou.gaussian_sums import (
     xi,
 )
 from audits.chowdhury_zhou.noise_privacy import DOMAIN, add_privacy_row
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps
+from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.ball import ball, precision, upper_short
 from dpaudit.certificates.build import compose_parallel, discrete_gaussian_sum
 from dpaudit.certificates.divergence_witness import divergence_witness

@@ -23,7 +23,7 @@ from algorithms.batched_elimination import (
     confidence_radius,
     strategy,
 )
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps
+from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.ball import ball
 from dpaudit.claims import Ordering
 from dpaudit.coins import Sampler

@@ -21,7 +21,7 @@ from audits.chowdhury_zhou.elimination_event import (
     failure_bound,
     tied_failure,
 )
-from audits.hu_huang_mehta.inequalities import Inequality, add_steps
+from audits.inequalities import Inequality, add_steps
 from dpaudit.ball import arb, ball
 from dpaudit.claims import ErrorRate
 from dpaudit.evidence import Estimate

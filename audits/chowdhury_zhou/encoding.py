@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps
+from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.ball import arb, ball, precision, upper
 from dpaudit.certificates.tails import bounded_noise, decide_proxy
 from dpaudit.claims import Ordering, SameDistribution, SubGaussian

@@ -19,7 +19,7 @@ import numpy as np
 from algorithms.distributed_elimination import Variant, program, variant
 from audits.chowdhury_zhou.noise_privacy import DOMAIN, add_privacy_row
 from audits.chowdhury_zhou.protocol_runs import in_parallel, laplace_batches
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps
+from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.ball import arb, ball, lower, precision
 from dpaudit.certificates.build import post_processing
 from dpaudit.claims import PureDP

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from audits.chowdhury_zhou.exact_tails import beyond, log_of_two_over
-from audits.hu_huang_mehta.inequalities import Inequality, Number, add_steps
+from audits.inequalities import Inequality, Number, add_steps
 from dpaudit.ball import arb, ball
 from dpaudit.certificates.build import discrete_gaussian_sum, discrete_laplace_mechanism
 from dpaudit.claims import PureDP, ZeroConcentratedDP

@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from audits.chowdhury_zhou.exact_tails import log_of_two_over
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps, larger, log2
+from audits.inequalities import Inequality, Point, add_steps, larger, log2
 from dpaudit.ball import arb, ball
 from dpaudit.suite import Run, Suite
 from mechanisms.parameter_sheet import (

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from flint import arb_poly, ctx
 
-from audits.hu_huang_mehta.inequalities import Inequality, Number, add_steps
+from audits.inequalities import Inequality, Number, add_steps
 from dpaudit.ball import arb, ball
 from dpaudit.claims import SameDistribution
 from dpaudit.evidence import Estimate

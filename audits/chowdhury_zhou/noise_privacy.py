@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps
+from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.ball import arb, ball, lower_short, precision
 from dpaudit.certificates.build import (
     Proof,

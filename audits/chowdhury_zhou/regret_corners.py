@@ -21,7 +21,7 @@ from algorithms.batched_elimination import confidence_radius
 from audits.chowdhury_zhou.regret_bounds import Setting, cut_of
 from audits.chowdhury_zhou.regret_shapes import shape_value
 from audits.chowdhury_zhou.simulated_regret import interval
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps, ln
+from audits.inequalities import Inequality, Point, add_steps, ln
 from dpaudit.ball import arb, ball
 from dpaudit.claims import RegretRate
 from dpaudit.evidence import Estimate

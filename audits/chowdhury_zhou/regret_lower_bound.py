@@ -15,7 +15,7 @@ from typing import Any
 
 from audits.chowdhury_zhou.regret_bounds import Setting
 from audits.chowdhury_zhou.simulated_regret import final_regrets, interval
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps, ln
+from audits.inequalities import Inequality, Point, add_steps, ln
 from dpaudit.ball import ball
 from dpaudit.claims import LowerBound, Ordering
 from dpaudit.evidence import Estimate

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
 
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps
+from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.ball import arb, ball
 from dpaudit.coins import Coins, enumerate_view
 from dpaudit.laws import Bernoulli, PointMass

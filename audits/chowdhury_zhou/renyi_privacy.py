@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from audits.chowdhury_zhou.noise_privacy import DOMAIN, add_privacy_row
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps
+from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.ball import ball
 from dpaudit.certificates.build import Proof, compose_parallel, integer_noise
 from dpaudit.certificates.divergence_witness import divergence_witness

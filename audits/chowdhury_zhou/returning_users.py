@@ -10,7 +10,7 @@ from typing import Any
 from audits.chowdhury_zhou.accounting import gaussian_delta, step_budget
 from audits.chowdhury_zhou.gaussian_sums import xi
 from audits.chowdhury_zhou.noise_privacy import add_privacy_row
-from audits.hu_huang_mehta.inequalities import Inequality, Number, Point, add_steps, ln
+from audits.inequalities import Inequality, Number, Point, add_steps, ln
 from dpaudit.ball import arb, ball, lower_short, precision, upper_short
 from dpaudit.certificates.build import (
     compose_sequential,

@@ -20,7 +20,7 @@ from audits.chowdhury_zhou import relaxed_premise, shuffle_algorithm, shuffle_as
 from audits.chowdhury_zhou.carry_sum import carry_loss
 from audits.chowdhury_zhou.noise_privacy import BATCHES, HORIZON, add_privacy_row, largest_log_ratio
 from audits.chowdhury_zhou.relaxed_witness import leaky_event, mixture_witness, program_event
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps
+from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.ball import ball
 from dpaudit.certificates.build import (
     Proof,

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from audits.hu_huang_mehta.hybrid_steps import critical_level
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps, larger, ln, log2
+from audits.inequalities import Inequality, Point, add_steps, larger, ln, log2
 from dpaudit.ball import arb, ball
 from dpaudit.suite import Run, Suite
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps, ceil_log2, larger, log2
 from audits.hu_huang_mehta.proof_steps import SCOPE, instances
+from audits.inequalities import Inequality, Point, add_steps, ceil_log2, larger, log2
 from dpaudit.ball import ball
 from dpaudit.suite import Run, Suite
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps
 from audits.hu_huang_mehta.noisy_sums import bernoulli_difference, laplace_difference_tail, two_point_sum
+from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.ball import ball
 from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from audits.hu_huang_mehta.hard_family import instance, total_variation, witness_gap
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps, ln
+from audits.inequalities import Inequality, Point, add_steps, ln
 from dpaudit.ball import arb, ball
 from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate

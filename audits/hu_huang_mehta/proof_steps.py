@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps, ceil_log2, ln
 from audits.hu_huang_mehta.noisy_sums import binomial_laplace_tail
+from audits.inequalities import Inequality, Point, add_steps, ceil_log2, ln
 from dpaudit.ball import ball
 from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps, ceil_log2, ln
 from audits.hu_huang_mehta.lemma_13 import EPSILONS, GAPS
+from audits.inequalities import Inequality, Point, add_steps, ceil_log2, ln
 from dpaudit.ball import arb, ball
 from dpaudit.suite import Run, Suite
 

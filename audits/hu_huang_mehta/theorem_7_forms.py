@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from audits.hu_huang_mehta.inequalities import Inequality, Point, add_steps, log2
+from audits.inequalities import Inequality, Point, add_steps, log2
 from dpaudit.ball import arb, ball, lower, precision, upper
 from dpaudit.claims import RegretBound
 from dpaudit.evidence import Estimate

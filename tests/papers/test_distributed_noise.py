@@ -36,7 +36,7 @@ from audits.chowdhury_zhou.gaussian_sums import (
     xi,
 )
 from audits.chowdhury_zhou.noise_privacy import _worst_shift
-from audits.hu_huang_mehta.inequalities import Inequality, worst_of
+from audits.inequalities import Inequality, worst_of
 from dpaudit.ball import arb, ball, lower, precision, upper
 from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import PureDP, ZeroConcentratedDP

@@ -22,7 +22,7 @@ from audits.hu_huang_mehta import (
     theorem_7,
     theorem_7_forms,
 )
-from audits.hu_huang_mehta.inequalities import (
+from audits.inequalities import (
     Inequality,
     add_steps,
     ceil_log2,
