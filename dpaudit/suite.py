@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dpaudit.claims import Claim
+from dpaudit.claims import Claim, PrivacyClaim
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Evidence
 
@@ -93,6 +93,11 @@ class Row:
         if self.kind not in KINDS:
             raise InvalidParameterError(
                 f"{self.id}: kind must be one of {KINDS}, got {self.kind!r}; correct the row."
+            )
+        if (self.kind == "privacy") != isinstance(self.claim, PrivacyClaim):
+            raise InvalidParameterError(
+                f"{self.id}: a privacy claim, and no other, must have the kind 'privacy', got {self.kind!r} for "
+                f"{self.claim.type!r}; choose 'structure' for a statement about privacy that is none."
             )
         if self.expect not in ("verified", "refuted", "inconclusive"):
             raise InvalidParameterError(

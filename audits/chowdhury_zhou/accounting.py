@@ -103,7 +103,6 @@ def _conversion(suite: Suite) -> None:
         ),
         source="Lemma 10",
         scope="ρ from 1e-6 to 5, δ from 1e-10 to 0.999",
-        kind="privacy",
         notes=["proof: (1 - e^{ε-L})_+ <= e^{(α-1)(L-ε)} (1 - 1/α)^α / (α-1) pointwise, for every real ε"],
     )
     _conversion_sign(suite, printed)
@@ -193,7 +192,6 @@ def _conversion_of_skellam(suite: Suite) -> None:
         about="Convert exact Skellam divergences at integer orders and compare with the exact delta.",
         source="Lemma 10 with Theorem 2",
         scope="σ² = 1, 16, 400 with Δ = 1, 2, 10; δ from 1e-6 to 0.9",
-        kind="privacy",
     )
 
 
@@ -226,7 +224,6 @@ def _conversion_of_pure(suite: Suite) -> None:
         about="Closed form of the extremal pair's divergence against the printed bound.",
         source="Lemma 10, last part",
         scope="ε from 1/1000 to 30, α from 1.001 to 1000",
-        kind="privacy",
         notes=["tight as ε tends to 0"],
     )
 
@@ -324,6 +321,5 @@ def _advanced_composition(suite: Suite) -> None:
             source="Theorem 7 (Dwork and Roth, Corollary 3.21)",
             scope="ε' from 0.01 to 0.999, k from 1 to 50",
             expect=expect,
-            kind="privacy",
             notes=[note],
         )

@@ -171,7 +171,6 @@ def _lemma_4_repaired(suite: Suite) -> None:
         ),
         source="Lemma 4, repaired",
         scope="σ² from 1/4 to 2, n from 2 to 16 (full profile: 128), Δ = 1 and n/2",
-        kind="privacy",
         notes=[
             (
                 "of the order of 4n exp(-2π²σ²): ξ is loose by a factor of 2.5 for large n, by "

@@ -102,7 +102,6 @@ def _rounding(suite: Suite) -> None:
         ),
         source="Theorem 1, Algorithm 1 line 20",
         scope="T = 3, ε = 1/2 (full profile: T = 5, ε = 1, 2), p = 1, rewards 0, 1/4, 3/8, 5/8, 1",
-        kind="privacy",
     )
 
 
@@ -169,7 +168,6 @@ def _masked(suite: Suite) -> None:
         ),
         source="Appendix G.1 (additive masking), section 3 (perfect secure aggregation)",
         scope="one batch of two users, p = 1, ε = 1/2 (full profile: 1), rewards 0 and 1",
-        kind="structure",
     )
     claim = PureDP(epsilon=epsilon, view=SERVER_VIEW, domain=DOMAIN)
     chosen = variant("dist_dp_se", epsilon=epsilon, failure_prob=1)

@@ -206,7 +206,6 @@ def _modulus(suite: Suite) -> None:
         ),
         source="Theorems 1 and 6",
         scope="n = 1, 2 (full profile: 4, 16), ε = 1/10, 1, 4, p = 1/2, 1/100",
-        kind="privacy",
     )
 
 

@@ -174,7 +174,6 @@ def _approximate_conversion(suite: Suite) -> None:
         ),
         source="discussion of Theorem 2, Lemma 10",
         scope="ε from 1/1000 to 20 with ε <= log(1/δ), δ from 1e-12 to 1/3, s = 1000",
-        kind="privacy",
         notes=[
             "the closed form is √2 ε + ε²/(2 log(1/δ)): for ε far above log(1/δ) it is no longer O(ε)",
         ],

@@ -75,7 +75,6 @@ def _lemma_3(suite: Suite) -> None:
         ),
         source="Lemma 3",
         scope="σ² from 1/20 to 1000 (full profile: 100000), Δ from 1 to 10 (100), orders 2 to 64",
-        kind="privacy",
     )
     claim = RenyiDP(order=2, epsilon=lemma_3(2, 1, Fraction(1)), view=View.of(SERVER), domain=QUERY)
     gaussian = RenyiDP(order="5/4", epsilon="5/8", view=View.of(SERVER), domain=QUERY)
@@ -183,7 +182,6 @@ def _theorem_2(suite: Suite) -> None:
             "ε from 1/10 to 3, s = 1, 10, n from 2 to 256 (full profile: 1024), orders 2 to 64, "
             "some up to 1024"
         ),
-        kind="privacy",
         notes=[
             "the statement holds although the step to its second branch does not (CZ23-T2P/algebra/second)"
         ],

@@ -164,7 +164,6 @@ def _returning_noise(suite: Suite) -> None:
             about=about,
             source=source,
             scope="B = 2, 10, 50; ε = 1/10, 1/2, 0.99; δ = 1e-3, 1e-6, 1e-9",
-            kind="privacy",
             notes=["the constants are this grid's; the paper gives orders only"],
         )
 

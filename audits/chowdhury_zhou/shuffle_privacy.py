@@ -120,7 +120,6 @@ def _chain(suite: Suite) -> None:
             source="Theorem 3, its proof",
             scope="n = 2, ε = 1, 8 (full profile: n = 4, 8, ε = 1/10 too), T = 2^20",
             expect=expect,
-            kind="privacy",
             notes=[note],
         )
 
@@ -331,7 +330,6 @@ def _benign(suite: Suite) -> None:
             source="Theorem 3 with CarrySum, ε̂ = ε/4",
             scope="n = 2 (full profile: 4, 8, 16), ε = 1, T = 2^10, all other rewards 0, or all 1",
             expect=expect,
-            kind="privacy",
             notes=[
                 "repaired, a benign S costs little more than ε' = 1/2: it decides nothing about the constant"
             ]

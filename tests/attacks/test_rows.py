@@ -1,0 +1,53 @@
+"""A row says what kind of claim it holds, and a suite holds each id once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dpaudit.claims import Claim, ErrorRate, PureDP
+from dpaudit.errors import InvalidParameterError
+from dpaudit.suite import Outcome, Row, Run, Suite
+
+ERROR = ErrorRate(text="the error is at most 1", claimed=1)
+
+
+def nothing(run: Run) -> Outcome:
+    return Outcome([])
+
+
+def row(claim: Claim, kind: str, **options: Any) -> Row:
+    return Row(id="row", title="row", kind=kind, claim=claim, evaluate=nothing, **options)
+
+
+@pytest.mark.parametrize(
+    ("claim", "kind"), [(ERROR, "privacy"), (PureDP(epsilon=1), "structure"), (PureDP(epsilon=1), "utility")]
+)
+def test_privacy_claims_and_the_kind_privacy_go_together(claim: Claim, kind: str) -> None:
+    """Otherwise ``--require proved`` would let a privacy claim pass, or a tested row count as privacy."""
+    with pytest.raises(InvalidParameterError, match="must have the kind 'privacy'"):
+        row(claim, kind)
+
+
+@pytest.mark.parametrize(("claim", "kind"), [(ERROR, "utility"), (PureDP(epsilon=1), "privacy")])
+def test_matching_kinds_are_accepted(claim: Claim, kind: str) -> None:
+    """Negative control."""
+    assert row(claim, kind).kind == kind
+
+
+@pytest.mark.parametrize("options", [{"kind": "speed"}, {"kind": "utility", "expect": "true"}])
+def test_unknown_words_are_refused(options: dict[str, Any]) -> None:
+    """A kind or an expected verdict that does not exist."""
+    with pytest.raises(InvalidParameterError, match=r"row: .* must be"):
+        row(ERROR, **options)
+
+
+def test_an_id_is_taken_once() -> None:
+    """The second row of a name is an error, not a replacement."""
+    suite, first = Suite(paper="tiny", title="Tiny"), row(ERROR, "utility")
+    suite.add(first)
+    with pytest.raises(InvalidParameterError, match="unique in its suite"):
+        suite.add(replace(first, title="another"))
+    assert [item.title for item in suite.rows] == ["row"]
