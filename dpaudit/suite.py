@@ -96,8 +96,8 @@ class Row:
             )
         if (self.kind == "privacy") != isinstance(self.claim, PrivacyClaim):
             raise InvalidParameterError(
-                f"{self.id}: a privacy claim, and no other, must have the kind 'privacy', got {self.kind!r} for "
-                f"{self.claim.type!r}; choose 'structure' for a statement about privacy that is none."
+                f"{self.id}: a privacy claim, and no other, must have the kind 'privacy', got {self.kind!r} "
+                f"for {self.claim.type!r}; choose 'structure' for a statement about privacy that is none."
             )
         if self.expect not in ("verified", "refuted", "inconclusive"):
             raise InvalidParameterError(
