@@ -30,7 +30,10 @@ from mechanisms.modular_sum import clipped
 from mechanisms.parameter_sheet import Sheet
 from mechanisms.relaxed_aggregation import LeakyCoin, nearer_to_full
 
-__all__ = ["BITS", "leaky_event", "leaky_loss", "mixture_witness", "program_event", "tree_of"]
+__all__ = ["ADMISSIBLE", "BITS", "leaky_event", "leaky_loss", "mixture_witness", "program_event", "tree_of"]
+
+#: What Theorem 3 lets the server see.
+ADMISSIBLE = "the output of any (ε/4, q)-relaxation of secure aggregation (Definition 9)"
 
 #: Bits of a stated bound; the checker uses more, so that its enclosure is inside this one's.
 BITS = 128

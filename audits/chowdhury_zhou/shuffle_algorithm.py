@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.distributed_elimination import Variant, program, variant
-from audits.chowdhury_zhou.relaxed_witness import leaky_event, mixture_witness, program_event
+from audits.chowdhury_zhou.relaxed_witness import ADMISSIBLE, leaky_event, mixture_witness, program_event
 from dpaudit.attacks.histories import Neighbours, both_directions
 from dpaudit.certificates.build import (
     Proof,
@@ -82,7 +82,7 @@ def _proof(kind: ShuffleVariant) -> Proof:
         residue = post_processing(
             discrete_laplace_mechanism(sensitivity=g, scale=scale), function="reduction modulo m"
         )
-        parts.append(relaxed_release(residue, security=EPSILON / 4))
+        parts.append(relaxed_release(residue, security=EPSILON / 4, release=ADMISSIBLE))
     joint = compose_parallel(
         parts,
         by="shown outcomes",

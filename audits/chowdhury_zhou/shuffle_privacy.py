@@ -19,7 +19,7 @@ import numpy as np
 from audits.chowdhury_zhou import relaxed_premise, shuffle_algorithm, shuffle_assumption
 from audits.chowdhury_zhou.carry_sum import carry_loss
 from audits.chowdhury_zhou.noise_privacy import BATCHES, HORIZON, add_privacy_row, largest_log_ratio
-from audits.chowdhury_zhou.relaxed_witness import leaky_event, mixture_witness, program_event
+from audits.chowdhury_zhou.relaxed_witness import ADMISSIBLE, leaky_event, mixture_witness, program_event
 from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.ball import ball
 from dpaudit.certificates.build import (
@@ -136,7 +136,7 @@ def batches_proof(epsilon: Fraction, variant: ShuffleVariant) -> Proof:
         residue = post_processing(
             discrete_laplace_mechanism(sensitivity=g, scale=scale), function="reduction modulo m"
         )
-        parts.append(relaxed_release(residue, security=epsilon / 4))
+        parts.append(relaxed_release(residue, security=epsilon / 4, release=ADMISSIBLE))
     return post_processing(compose_parallel(parts), function="POST, analyzer, elimination")
 
 

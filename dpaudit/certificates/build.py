@@ -397,11 +397,11 @@ def post_processing(proof: Proof, *, function: str) -> Proof:
     return accepted("post-processing", {"function": function}, [proof])
 
 
-def relaxed_release(statistic: Proof, *, security: ExactLike) -> Proof:
+def relaxed_release(statistic: Proof, *, security: ExactLike, release: str) -> Proof:
     """Whatever has a simulator from the outcome of ``statistic`` within factors exp(±``security``): pure
-    epsilon plus twice ``security``.
+    epsilon plus twice ``security``. ``release`` says in words what that is.
     """
-    return accepted("relaxed", {"security": _text(security, "security")}, [statistic])
+    return accepted("relaxed", {"release": release, "security": _text(security, "security")}, [statistic])
 
 
 def accounted(classes: Sequence[SiteClass], *, declared: str, grid: LossGrid | None = None) -> Proof:

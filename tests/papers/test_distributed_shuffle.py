@@ -63,7 +63,7 @@ def rewards_of(users: int) -> tuple[Floats, Floats]:
 def test_the_rule_adds_twice_the_security() -> None:
     """e + 2h, for every e and h; the certificate's bound is the kernel's."""
     for e, h in (("1", "1/4"), ("1/2", "1/100"), ("7", "3")):
-        proof = relaxed_release(randomised_response(epsilon=e), security=h)
+        proof = relaxed_release(randomised_response(epsilon=e), security=h, release="S")
         certificate = proof.certify(PureDP(epsilon=100))
         assert certificate.bound == Fraction(e) + 2 * Fraction(h)
         assert certificate.strength == "proved"
@@ -82,16 +82,16 @@ def test_the_rule_is_attained() -> None:
         for s, c in itertools.product((0, 1), repeat=2)
     ]
     assert max(losses) == pytest.approx(e + 2 * h)
-    bound = relaxed_release(randomised_response(epsilon=1), security="1/4").certify(CLAIM).bound
+    bound = relaxed_release(randomised_response(epsilon=1), security="1/4", release="S").certify(CLAIM).bound
     assert max(losses) <= float(bound) * (1 + 1e-12)
 
 
 def test_the_rule_refuses_what_it_does_not_cover() -> None:
     """Premises without a pure bound, and a security that is not positive."""
     with pytest.raises(CertificateError, match="pure bound"):
-        relaxed_release(gaussian_mechanism(sensitivity=1, scale=1), security=1)
+        relaxed_release(gaussian_mechanism(sensitivity=1, scale=1), security=1, release="S")
     with pytest.raises(CertificateError, match="greater than 0"):
-        relaxed_release(randomised_response(epsilon=1), security=-1)
+        relaxed_release(randomised_response(epsilon=1), security=-1, release="S")
 
 
 @pytest.mark.parametrize(("kind", "total"), [("printed", Fraction(3, 2)), ("repaired", Fraction(1))])

@@ -14,8 +14,8 @@ P(SIM(M(x')) in E) <= exp(2h + e) P_x'(o in E); in the middle SIM is post-proces
 Both factors exp(h) are needed: S may tell one neighbour from SIM by exp(h) and the other by exp(-h).
 
 Source: Cheu and Yan 2021; Chowdhury and Zhou 2023, Definition 9 and the proof of Theorem 3, where M is a
-modular sum. The rule speaks of all such S. That a given one has a simulator is not checked, as little as the
-function of ``post-processing``: it is to be shown where that S is put to use.
+modular sum. The rule speaks of all such S. ``release`` says in words which ones are meant; that these have a
+simulator is not checked, as little as the function of ``post-processing``: it is to be shown where S is used.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ __all__: list[str] = []
 
 @rule("relaxed", premises=(1, 1))
 def _relaxed(parameters: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
+    parameters.text("release")
     if premises[0].pure is None:
         raise parameters.fail("the simulated statistic must have a pure bound, got none; use pure noise.")
     return Guarantee(pure=premises[0].pure + 2 * parameters.positive("security"))
