@@ -18,6 +18,7 @@ Three variants of the tree on 2^r leaves:
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 from dpaudit.coins.base import Coins
@@ -42,6 +43,11 @@ def node_scale(level: int, *, epsilon: ExactLike, variant: HybridVariant) -> Fra
     return 2 * (level + (variant == "repaired")) / positive(epsilon, name="epsilon")
 
 
+@lru_cache(maxsize=256)
+def _node_law(level: int, epsilon: Fraction, variant: HybridVariant) -> Laplace:
+    return Laplace(scale=node_scale(level, epsilon=epsilon, variant=variant))
+
+
 class HybridNoise:
     """The arrays' release and the node noise of each tree, for the counters of all arms."""
 
@@ -49,16 +55,11 @@ class HybridNoise:
         self.epsilon = positive(epsilon, name="epsilon")
         self.variant: HybridVariant = variant
         self.array_sum = ArraySum(epsilon=self.epsilon / 2)
-        self._nodes: dict[int, Laplace] = {}
-        node_scale(
-            1, epsilon=self.epsilon, variant=variant
-        )  # refuses an unknown variant before anything is drawn
+        self.node(1)  # refuses an unknown variant before anything is drawn
 
     def node(self, level: int) -> Laplace:
         """The law of a node's noise in the tree on 2^level leaves."""
-        if level not in self._nodes:
-            self._nodes[level] = Laplace(scale=node_scale(level, epsilon=self.epsilon, variant=self.variant))
-        return self._nodes[level]
+        return _node_law(level, self.epsilon, self.variant)
 
     def tree(self, coins: Coins, level: int) -> TreeCounter:
         """An empty tree on 2^level leaves; its releases are at site ``node-<level>``."""

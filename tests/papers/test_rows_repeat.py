@@ -1,0 +1,19 @@
+"""A row's result does not depend on what its worker ran before."""
+
+from __future__ import annotations
+
+import pytest
+
+from audits.private_online_learning import suite
+from dpaudit.suite import Run
+
+ROWS = {row.id: row for row in suite.rows}
+
+
+@pytest.mark.parametrize("name", ["HHM-DPSE", "HHM-T5P/repaired", "HHM-T6/repaired"])
+def test_a_program_row_says_the_same_the_second_time(name: str) -> None:
+    """What the first run left in the process (cached laws, for one) changes neither obstacles nor notes."""
+    run = Run(profile="quick", alpha=0.05, seed=0, row_id=name)
+    first, second = ROWS[name].evaluate(run), ROWS[name].evaluate(run)
+    assert not first.obstacles
+    assert (list(second.obstacles), list(second.notes)) == (list(first.obstacles), list(first.notes))
