@@ -55,7 +55,7 @@ class HybridNoise:
         self.epsilon = positive(epsilon, name="epsilon")
         self.variant: HybridVariant = variant
         self.array_sum = ArraySum(epsilon=self.epsilon / 2)
-        self.node(1)  # refuses an unknown variant before anything is drawn
+        _node_law(1, self.epsilon, variant)  # refuses an unknown variant before anything is drawn
 
     def node(self, level: int) -> Laplace:
         """The law of a node's noise in the tree on 2^level leaves."""
