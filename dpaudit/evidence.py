@@ -99,6 +99,22 @@ class Estimate:
     covers_claim: bool = False
     details: dict[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def exactly(
+        cls, value: float | Fraction, *, quantity: str, samples: int, method: str, scope: str
+    ) -> Estimate:
+        """``value`` as both bounds, computed on the whole of ``scope``, which is the finite claim itself."""
+        return cls(
+            quantity=quantity,
+            lower=float(value),
+            upper=float(value),
+            confidence=1.0,
+            samples=samples,
+            method=method,
+            scope=scope,
+            covers_claim=True,
+        )
+
     def to_json(self) -> dict[str, Any]:
         return {
             "evidence": "estimate",

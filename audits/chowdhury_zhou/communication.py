@@ -97,15 +97,12 @@ def _measured(suite: Suite) -> None:
                 broken += not same
                 rows.append([name, n, sheet.modulus, len(packed), 8 * len(packed) / n, width])
         worst = float(max(map(abs, surplus)) + broken)
-        estimate = Estimate(
+        estimate = Estimate.exactly(
+            worst,
             quantity=quantity,
-            lower=worst,
-            upper=worst,
-            confidence=1.0,
             samples=len(rows),
             method="bytes of real messages, packed, unpacked and decoded",
             scope=f"{len(rows)} batches, ε = 1/2, p = 1/1000",
-            covers_claim=True,
         )
         picture = table(
             title="Measured message sizes",
@@ -210,15 +207,12 @@ def _carried(suite: Suite) -> None:
             wrong += sum(received) % sheet.modulus != int(residues.sum()) % sheet.modulus
             most = carried_bits(sheet, Fraction(1, 4))
             rows.append([n, bits_per_residue(sheet.modulus), len(stream) / n, most])
-        estimate = Estimate(
+        estimate = Estimate.exactly(
+            wrong,
             quantity=quantity,
-            lower=float(wrong),
-            upper=float(wrong),
-            confidence=1.0,
             samples=2 + 16 + 64,
             method="bits of real messages, written and read",
             scope="one batch each of n = 2, 16, 64 users, ε = 1",
-            covers_claim=True,
         )
         picture = table(
             title="Bits per user before and in CarrySum",

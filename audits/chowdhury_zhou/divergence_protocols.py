@@ -273,15 +273,12 @@ def _add_accounting(suite: Suite, id_: str, *, title: str, looked: Looked, scope
         found = looked()
         # a run that is not the theorem's breaks the accounting whatever it moves
         moved = float(found.moved) if not found.faults else float(found.moved + 1 + len(found.faults))
-        estimate = Estimate(
+        estimate = Estimate.exactly(
+            moved,
             quantity=quantity,
-            lower=moved,
-            upper=moved,
-            confidence=1.0,
             samples=found.runs,
             method="users' laws in every aggregate, on both inputs, along followed histories",
             scope=scope,
-            covers_claim=True,
         )
         return Outcome([estimate], found.faults, samples=found.runs)
 

@@ -131,15 +131,12 @@ def _best_arm(suite: Suite) -> None:
         for arms, batch, p in itertools.product(_instances(), batches, LEVELS):
             lost += best_arms_lost(arms, batch=batch, p=p)
             runs += len(OFFSETS) ** len(arms)
-        estimate = Estimate(
+        estimate = Estimate.exactly(
+            lost,
             quantity="best arms lost on E",
-            lower=lost,
-            upper=lost,
-            confidence=1.0,
             samples=runs,
             method="decoded means at -β, -β/2, 0, β/2, β from the means, all combinations, E tested exactly",
             scope=f"10 instances of 2 to 4 arms with ties, batches up to {max(batches)}, p = 1/10 and 2^-20",
-            covers_claim=True,
         )
         return Outcome([estimate], ["UCB of a best arm >= μ* >= μ_a >= LCB of any arm, also in floats"])
 

@@ -287,15 +287,12 @@ def _cases(suite: Suite) -> None:
             circles = _circles(run, short)
             wrong = [int(np.count_nonzero(item.errors(item.inside()))) + item.cases() for item in circles]
             worst = circles[int(np.argmax(wrong))]
-            estimate = Estimate(
+            estimate = Estimate.exactly(
+                max(wrong),
                 quantity=quantity,
-                lower=float(max(wrong)),
-                upper=float(max(wrong)),
-                confidence=1.0,
                 samples=sum(len(item.inside()) for item in circles),
                 method="complete enumeration",
                 scope=f"{len(circles)} triples n, g >= 1, τ >= 0",
-                covers_claim=True,
             )
             where = [f"for example n = {worst.n}, g = {worst.g}, τ = {worst.tau}"] if max(wrong) else []
             return Outcome([estimate], [*where, *notes])
@@ -351,15 +348,12 @@ def _outside(suite: Suite) -> None:
             columns=["noisy sum v", "v mod m", "output", "v/g", "error"],
             rows=_examples(Circle(n=2, g=2, tau=3)),
         )
-        estimate = Estimate(
+        estimate = Estimate.exactly(
+            max(off),
             quantity=quantity,
-            lower=float(max(off)),
-            upper=float(max(off)),
-            confidence=1.0,
             samples=sum(len(item.outside()) for item in circles),
             method="complete enumeration",
             scope=f"{len(circles)} triples n, g, τ; noisy sums up to two moduli outside the window",
-            covers_claim=True,
         )
         return Outcome(
             [estimate], ["one wrap costs m/g = n + (2τ + 1)/g, more than the largest sum"], plots=[picture]

@@ -99,15 +99,12 @@ def _never_aggregated(suite: Suite) -> None:
         for horizon in horizons:
             chosen = variant("dist_dp_se", epsilon=EPSILON, failure_prob=Fraction(1, horizon))
             found += sum(unfinished_batches(program(chosen, grid=1), horizon, rng=rng))
-        estimate = Estimate(
+        estimate = Estimate.exactly(
+            found,
             quantity="aggregates too many or too few, and sites moved",
-            lower=float(found),
-            upper=float(found),
-            confidence=1.0,
             samples=len(horizons),
             method="a run and a replay at each horizon",
             scope=f"two arms, T = 1, ..., {horizons[-1]}, before an arm can go out",
-            covers_claim=True,
         )
         return Outcome([estimate], samples=len(horizons))
 

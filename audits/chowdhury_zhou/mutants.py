@@ -256,15 +256,12 @@ def _nothing_found(
         pure claim no release too many and no loss above ε; for a Rényi or concentrated one no divergence of
         order 2 of the first batch's aggregates above the claim."""
         words, replays = findings(run)
-        estimate = Estimate(
+        estimate = Estimate.exactly(
+            len(words),
             quantity="number of findings",
-            lower=float(len(words)),
-            upper=float(len(words)),
-            confidence=1.0,
             samples=replays,
             method="leaks and exact losses of replays; exact divergences of the first batch's noise",
             scope=scope,
-            covers_claim=True,
         )
         return Outcome([estimate], words or [f"{replays} replays, nothing found"], samples=replays)
 

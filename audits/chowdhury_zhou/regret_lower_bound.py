@@ -91,15 +91,12 @@ def _coupling(suite: Suite) -> None:
         gaps = [Fraction(g) for g in ("1/100", "1/10", "1/4", "1/2")]
         counts = range(1, 41)
         worst = max(abs(cheapest_coupling(n, gap) - 2 * n * gap) for n in counts for gap in gaps)
-        estimate = Estimate(
+        estimate = Estimate.exactly(
+            worst,
             quantity="largest deviation from 2nΔ",
-            lower=float(worst),
-            upper=float(worst),
-            confidence=1.0,
             samples=len(counts) * len(gaps),
             method="exact fractions, primal and dual",
             scope=f"n up to {counts[-1]}, Δ = 1/100, 1/10, 1/4, 1/2",
-            covers_claim=True,
         )
         return Outcome([estimate])
 

@@ -28,6 +28,8 @@ from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows", "restarted_elimination"]
 
+COUNTED = "exact count, same rewards and same noise"
+
 EPSILONS = ("1/10", "1", "1000000")
 
 
@@ -46,19 +48,6 @@ def _arms(decisions: Decisions) -> list[int]:
 def _differences(left: Decisions, right: Decisions) -> int:
     """Rounds, among those that both played, with different arms."""
     return sum(a != b for a, b in zip(_arms(left), _arms(right), strict=False))
-
-
-def _count(quantity: str, value: float, samples: int, scope: str) -> Estimate:
-    return Estimate(
-        quantity=quantity,
-        lower=float(value),
-        upper=float(value),
-        confidence=1.0,
-        samples=samples,
-        method="exact count, same rewards and same noise",
-        scope=scope,
-        covers_claim=True,
-    )
 
 
 def _space(suite: Suite) -> None:
@@ -112,7 +101,18 @@ def _space(suite: Suite) -> None:
                 runs += 1
         scope = f"{runs} runs: K = 1, 2, 5, three ε, T in {horizons}, random rewards"
         note = f"tuples: 3 numbers an arm at every horizon; arrays: up to {largest} observations"
-        return Outcome([_count("differences", differing + excess, runs, scope)], [note])
+        return Outcome(
+            [
+                Estimate.exactly(
+                    differing + excess,
+                    quantity="differences",
+                    samples=runs,
+                    method=COUNTED,
+                    scope=scope,
+                )
+            ],
+            [note],
+        )
 
 
 def _coins(seed: int) -> Coins:
@@ -160,7 +160,17 @@ def _prefix(suite: Suite) -> None:
                     differing += _differences(short, long)
                     runs += 1
             scope = f"{runs} pairs of runs: K = 3, three ε, T = 2, 100, 2000"
-            return Outcome([_count("rounds that differ", differing, runs, scope)])
+            return Outcome(
+                [
+                    Estimate.exactly(
+                        differing,
+                        quantity="rounds that differ",
+                        samples=runs,
+                        method=COUNTED,
+                        scope=scope,
+                    )
+                ]
+            )
 
 
 def restarted_elimination(*, epsilon: ExactLike) -> Strategy:

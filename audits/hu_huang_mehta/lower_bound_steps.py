@@ -18,6 +18,8 @@ from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows"]
 
+ENUMERATED = "exact enumeration in fractions"
+
 
 def add_rows(suite: Suite) -> None:
     """Step 1 with its range, the inequality of step 2, and step 3."""
@@ -66,20 +68,18 @@ def _construction(suite: Suite) -> None:
                 )
                 count += len(pairs)
         scope = "K = 2..5 (quick) or 6, Δ = 1/50, 1/10, 1/4, 1/2, all pairs"
-        return Outcome([_exact("largest deviation from Δ", worst, scope, count)], samples=count)
-
-
-def _exact(quantity: str, value: Fraction, scope: str, samples: int) -> Estimate:
-    return Estimate(
-        quantity=quantity,
-        lower=float(value),
-        upper=float(value),
-        confidence=1.0,
-        samples=samples,
-        method="exact enumeration in fractions",
-        scope=scope,
-        covers_claim=True,
-    )
+        return Outcome(
+            [
+                Estimate.exactly(
+                    worst,
+                    quantity="largest deviation from Δ",
+                    samples=count,
+                    method=ENUMERATED,
+                    scope=scope,
+                )
+            ],
+            samples=count,
+        )
 
 
 def _range(suite: Suite) -> None:
@@ -103,7 +103,18 @@ def _range(suite: Suite) -> None:
             "for Δ_min in (1/2, 1] a family with base mean 0 does the same (HHM-T10/range-repaired); "
             "above 1 no instance has such gaps"
         )
-        return Outcome([_exact("largest mean", worst, "Δ_min = 1/100, 1/4, 1/2, 3/4, 1", len(gaps))], [note])
+        return Outcome(
+            [
+                Estimate.exactly(
+                    worst,
+                    quantity="largest mean",
+                    samples=len(gaps),
+                    method=ENUMERATED,
+                    scope="Δ_min = 1/100, 1/4, 1/2, 3/4, 1",
+                )
+            ],
+            [note],
+        )
 
     @suite.row(
         "HHM-T10/range-repaired",
@@ -127,7 +138,15 @@ def _range(suite: Suite) -> None:
                     worst = max(worst, *(abs(total_variation(*p) - gap) for p in pairs))
                     count += len(pairs)
         return Outcome(
-            [_exact("largest deviation from Δ", worst, "K = 2..5, Δ up to 1, two base means", count)]
+            [
+                Estimate.exactly(
+                    worst,
+                    quantity="largest deviation from Δ",
+                    samples=count,
+                    method=ENUMERATED,
+                    scope="K = 2..5, Δ up to 1, two base means",
+                )
+            ]
         )
 
 

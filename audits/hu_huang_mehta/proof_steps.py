@@ -185,15 +185,12 @@ def _trichotomy(suite: Suite) -> None:
         names = ("x_j", "R_j", "x_1", "R_1", "mu_j", "mu_1")
         failing = np.array([[1, -1, 0, 0, -1, 0], [0, 0, -1, -1, 0, 1], [0, 1, 0, 0, 0.5, -0.5]])
         differs = int(np.count_nonzero(np.array([1, 1, 2]) @ failing - np.array([1, 1, -1, -1, 0, 0])))
-        estimate = Estimate(
+        estimate = Estimate.exactly(
+            differs,
             quantity="coefficients that differ",
-            lower=float(differs),
-            upper=float(differs),
-            confidence=1.0,
             samples=len(names),
             method="exact linear identity with non-negative multipliers 1, 1, 2",
             scope="all real noisy means, radii and means: the identity is linear",
-            covers_claim=True,
         )
         return Outcome([estimate], ["holds for every radius, so for Hybrid-UCB's as well"])
 

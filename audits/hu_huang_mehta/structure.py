@@ -20,6 +20,8 @@ from mechanisms.tree_counter import psum_nodes, touched_nodes
 
 __all__ = ["add_rows"]
 
+COUNTED = "exact count"
+
 EPSILON = Fraction(1)
 
 
@@ -64,7 +66,17 @@ def _definition(suite: Suite) -> None:
                 data = rng.integers(0, 2, size=(127, 3)).astype(float)
                 differing += _difference(record(program, data, rng=rng))
         scope = f"{runs} random data sets of 127 rounds and 3 arms for each of {', '.join(programs)}"
-        return Outcome([_exact("differences", differing, scope, covers=True, samples=runs * len(programs))])
+        return Outcome(
+            [
+                Estimate.exactly(
+                    differing,
+                    quantity="differences",
+                    samples=runs * len(programs),
+                    method=COUNTED,
+                    scope=scope,
+                )
+            ]
+        )
 
 
 def _difference(recording: Recording) -> int:
@@ -76,19 +88,6 @@ def _difference(recording: Recording) -> int:
     returned = [arm for arm, count in recording.returned for _ in range(count)]
     return (
         strange + abs(len(shown) - len(returned)) + sum(a != b for a, b in zip(shown, returned, strict=False))
-    )
-
-
-def _exact(quantity: str, value: float, scope: str, *, covers: bool, samples: int) -> Estimate:
-    return Estimate(
-        quantity=quantity,
-        lower=float(value),
-        upper=float(value),
-        confidence=1.0,
-        samples=samples,
-        method="exact count",
-        scope=scope,
-        covers_claim=covers,
     )
 
 
@@ -114,7 +113,15 @@ def _tree(suite: Suite) -> None:
         popcount = max(max(i.bit_count() for i in range(1, 2**r + 1)) / r for r in range(1, 17))
         scope = "all prefixes of all trees with r = 1..16 (popcount), r = 1..12 (nodes)"
         return Outcome(
-            [_exact("nodes per release / r", max(worst, popcount), scope, covers=True, samples=2**17)]
+            [
+                Estimate.exactly(
+                    max(worst, popcount),
+                    quantity="nodes per release / r",
+                    samples=2**17,
+                    method=COUNTED,
+                    scope=scope,
+                )
+            ]
         )
 
     @suite.row(
@@ -152,7 +159,15 @@ def _tree(suite: Suite) -> None:
             "the ratio is largest, 2, for r = 1"
         )
         return Outcome(
-            [_exact("nodes per record / r", worst, "all leaves, r = 1..12", covers=True, samples=2**13)],
+            [
+                Estimate.exactly(
+                    worst,
+                    quantity="nodes per record / r",
+                    samples=2**13,
+                    method=COUNTED,
+                    scope="all leaves, r = 1..12",
+                )
+            ],
             [note],
         )
 

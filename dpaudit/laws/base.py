@@ -186,6 +186,6 @@ def law_from_json(data: dict[str, Any]) -> Law:
 
 
 def log1mexp(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log(1 - e^{-x}) for x > 0 without cancellation (Maechler 2012)."""
+    """log(1 - e^{-x}) for x >= 0 (-inf at 0) without cancellation (Maechler 2012)."""
     with np.errstate(divide="ignore"):
         return np.where(x > math.log(2), np.log1p(-np.exp(-x)), np.log(-np.expm1(-x)))

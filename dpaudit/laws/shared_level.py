@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.errors import NotTractableError
-from dpaudit.laws.base import Law
+from dpaudit.laws.base import Law, log1mexp
 from dpaudit.laws.continuous import Exponential, Gaussian, Laplace
 
 __all__ = [
@@ -96,7 +96,7 @@ def log_side(noise: Law, x: Floats, above: NDArray[np.bool_]) -> Floats:
     u = x / float(noise.scale)
     if isinstance(noise, Exponential):
         inside = np.maximum(u, 0)
-        return np.where(above, -inside, _log1mexp(inside))
+        return np.where(above, -inside, log1mexp(inside))
     toward = np.where(above, -u, u)  # the law is symmetric: P(X > x) = P(X <= -x)
     tail = -np.abs(toward)
     return np.where(toward < 0, tail - math.log(2), np.log1p(-np.exp(tail) / 2))
@@ -120,7 +120,7 @@ def log_between(law: Law, low: Any, high: Any) -> Floats:
     else:  # on one side of the centre the ratio of the tails is e^{-width/scale} exactly
         assert isinstance(law, Laplace | Exponential)
         drop = np.where(right | (high <= 0), (high - low) / float(law.scale), log_near - log_far)
-    result = log_near + _log1mexp(drop)
+    result = log_near + log1mexp(drop)
     if isinstance(law, Gaussian):
         result = np.where(_is_short(law, low, high), _log_short(law, low, high), result)
     return np.where(empty, -np.inf, result)
@@ -139,12 +139,6 @@ def _log_short(law: Gaussian, low: Floats, high: Floats) -> Floats:
     width = np.where(np.isfinite(high) & (high > low), high - low, 1.0)
     inside = law.logp(low[..., None] + width[..., None] * _HALF_NODES) + _LOG_HALF_WEIGHTS
     return np.asarray(special.logsumexp(inside, axis=-1) + np.log(width))
-
-
-def _log1mexp(x: Floats) -> Floats:
-    """log(1 - e^-x) for x >= 0 (-inf at 0)."""
-    with np.errstate(divide="ignore"):
-        return np.where(x > math.log(2), np.log1p(-np.exp(-x)), np.log(-np.expm1(-x)))
 
 
 def _log_sum(values: Floats, owner: NDArray[np.intp], entries: int) -> Floats:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from dpaudit.claims import Claim, ErrorRate, PureDP
 from dpaudit.errors import InvalidParameterError
+from dpaudit.evidence import Estimate
 from dpaudit.suite import Outcome, Row, Run, Suite
+from dpaudit.verdicts import Strength, VerdictKind, judge
 
 ERROR = ErrorRate(text="the error is at most 1", claimed=1)
 
@@ -51,3 +54,12 @@ def test_an_id_is_taken_once() -> None:
     with pytest.raises(InvalidParameterError, match="unique in its suite"):
         suite.add(replace(first, title="another"))
     assert [item.title for item in suite.rows] == ["row"]
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(Fraction(1, 2), "verified"), (1.5, "refuted")])
+def test_an_exact_value_decides_its_claim_either_way(value: float | Fraction, verdict: str) -> None:
+    """One number computed on the whole of the claim's scope is both bounds, and no more than tested."""
+    found = Estimate.exactly(value, quantity="error", samples=3, method="count", scope="all three")
+    judged = judge(ERROR, [found], alpha=0.01)
+    assert (found.lower, found.upper, found.confidence) == (float(value), float(value), 1.0)
+    assert (judged.verdict, judged.strength) == (VerdictKind(verdict), Strength.TESTED)
