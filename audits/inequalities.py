@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from dpaudit.ball import arb, ball, lower, precision, upper
 from dpaudit.claims import Ordering
 from dpaudit.errors import UndecidedError
 from dpaudit.evidence import Estimate
+from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.reports.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 

@@ -24,14 +24,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.ball import arb, ball, enclose, lower_exact, upper_exact
-from dpaudit.certificates.certpld import Grid, LossLaw, power
-from dpaudit.certificates.divergence import lattice_delta, positive_part
-from dpaudit.certificates.lattice import Skellam
 from dpaudit.certificates.merged import laplace_lower, lattice_lower
-from dpaudit.certificates.rules.integer_noise import lattice_pair
-from dpaudit.certificates.rules.pairs import gaussian_pair, laplace_pair, response_pair
-from dpaudit.certificates.rules.readout import gaussian_delta
+from dpaudit.kernel.ball import arb, ball, enclose, lower_exact, upper_exact
+from dpaudit.kernel.certpld import Grid, LossLaw, power
+from dpaudit.kernel.divergence import lattice_delta, positive_part
+from dpaudit.kernel.lattice import Skellam
+from dpaudit.kernel.rules.integer_noise import lattice_pair
+from dpaudit.kernel.rules.pairs import gaussian_pair, laplace_pair, response_pair
+from dpaudit.kernel.rules.readout import gaussian_delta
 
 __all__ = ["CASES", "Case", "main", "smallest_epsilon", "truth"]
 

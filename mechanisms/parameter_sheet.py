@@ -17,9 +17,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
 
-from dpaudit.ball import MAX_PRECISION, START_PRECISION, arb, ball, precision
 from dpaudit.errors import InvalidParameterError, UndecidedError
 from dpaudit.exact import ExactLike, exact, positive, probability
+from dpaudit.kernel.ball import MAX_PRECISION, START_PRECISION, arb, ball, precision
 from dpaudit.laws import LatticeLaw, WrappedMod
 from mechanisms.local_noise import (
     discrete_gaussian_share,

@@ -28,10 +28,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.ball import ball, enclose, lower_exact, sign_of
 from dpaudit.coins.base import Coins
 from dpaudit.errors import BrokenHarnessError, InvalidParameterError
 from dpaudit.exact import ExactLike, positive, probability
+from dpaudit.kernel.ball import ball, enclose, lower_exact, sign_of
 from dpaudit.laws import Bernoulli, DiscreteLaplace, Law, PointMass, SumMod
 from dpaudit.views import SERVER
 from mechanisms.modular_sum import clipped

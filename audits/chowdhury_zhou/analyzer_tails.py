@@ -11,7 +11,7 @@ from typing import Any
 from audits.chowdhury_zhou.exact_tails import above, beyond, log_of_two_over
 from audits.chowdhury_zhou.tails import ENOUGH, LEVELS
 from audits.inequalities import Inequality, Point, add_steps
-from dpaudit.ball import arb, ball
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Binomial, PolyaDifference, WrappedMod
 from dpaudit.suite import Run, Suite
 from mechanisms.parameter_sheet import (

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from audits.chowdhury_zhou.tails import ENOUGH
 from audits.inequalities import in_words
-from dpaudit.ball import precision
-from dpaudit.certificates.lattice import DiscreteGaussianSum, bulk
 from dpaudit.claims import ErrorRate
 from dpaudit.evidence import Estimate
+from dpaudit.kernel.ball import precision
+from dpaudit.kernel.lattice import DiscreteGaussianSum, bulk
 from dpaudit.laws import Binomial, DiscreteGaussian, DiscreteLaplace
 from dpaudit.reports.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite

@@ -12,7 +12,7 @@ from typing import Any
 
 from flint import arb_poly
 
-from dpaudit.ball import arb, ball
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import WrappedMod
 from mechanisms.parameter_sheet import Sheet
 

@@ -17,10 +17,10 @@ import numpy as np
 from audits.chowdhury_zhou import message_rates
 from audits.chowdhury_zhou.message_rates import NAMES, SHEETS, TAIL
 from audits.inequalities import Inequality, Point, add_steps, log2
-from dpaudit.ball import ball
 from dpaudit.claims import MessageSize
 from dpaudit.coins import Coins, Sampler, record
 from dpaudit.evidence import Estimate
+from dpaudit.kernel.ball import ball
 from dpaudit.laws import Law, PolyaDifference
 from dpaudit.reports.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite

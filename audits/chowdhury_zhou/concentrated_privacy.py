@@ -13,11 +13,11 @@ from audits.chowdhury_zhou.gaussian_sums import (
 )
 from audits.chowdhury_zhou.noise_privacy import DOMAIN, add_privacy_row
 from audits.inequalities import Inequality, Point, add_steps
-from dpaudit.ball import ball, precision, upper_short
 from dpaudit.certificates.build import compose_parallel, discrete_gaussian_sum
 from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import ZeroConcentratedDP
 from dpaudit.evidence import Witness
+from dpaudit.kernel.ball import ball, precision, upper_short
 from dpaudit.suite import Run, Suite
 from dpaudit.views import SERVER, View
 from mechanisms.parameter_sheet import discrete_gaussian_sheet, rounded_up_root

@@ -9,7 +9,7 @@ from typing import Any
 from audits.chowdhury_zhou.exact_tails import above, beyond, log_of_two_over, sum_beyond
 from audits.chowdhury_zhou.tails import ENOUGH, LEVELS
 from audits.inequalities import Inequality, Number, Point, add_steps, larger
-from dpaudit.ball import arb, ball
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import (
     Binomial,
     DiscreteGaussian,

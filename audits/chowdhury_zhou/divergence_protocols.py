@@ -22,11 +22,11 @@ from audits.chowdhury_zhou.gaussian_sums import xi
 from audits.chowdhury_zhou.noise_privacy import DOMAIN
 from audits.chowdhury_zhou.protocol_runs import PUBLIC_CHOICES, batch_lengths, in_parallel, reward_pairs
 from audits.chowdhury_zhou.renyi_privacy import theorem_2_final
-from dpaudit.ball import precision
 from dpaudit.certificates.build import Proof, discrete_gaussian_sum, integer_noise
 from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import Ordering, RenyiDP, ZeroConcentratedDP
 from dpaudit.evidence import Estimate, Evidence
+from dpaudit.kernel.ball import precision
 from dpaudit.suite import Outcome, Row, Run, Suite
 from dpaudit.views import SERVER, View
 from mechanisms.parameter_sheet import Sheet

@@ -24,10 +24,10 @@ from algorithms.batched_elimination import (
     strategy,
 )
 from audits.inequalities import Inequality, Point, add_steps
-from dpaudit.ball import ball
 from dpaudit.claims import Ordering
 from dpaudit.coins import Sampler
 from dpaudit.evidence import Estimate
+from dpaudit.kernel.ball import ball
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["Corner", "add_rows", "best_arms_lost", "corners_of_event", "pull_ratio", "surviving_gaps"]

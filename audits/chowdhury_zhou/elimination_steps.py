@@ -22,9 +22,9 @@ from audits.chowdhury_zhou.elimination_event import (
     tied_failure,
 )
 from audits.inequalities import Inequality, add_steps
-from dpaudit.ball import arb, ball
 from dpaudit.claims import ErrorRate
 from dpaudit.evidence import Estimate
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.reports.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audits.inequalities import Inequality, Point, add_steps
-from dpaudit.ball import arb, ball, precision, upper
 from dpaudit.certificates.tails import bounded_noise, decide_proxy
 from dpaudit.claims import Ordering, SameDistribution, SubGaussian
 from dpaudit.coins import Coins, enumerate_view
 from dpaudit.evidence import Estimate
+from dpaudit.kernel.ball import arb, ball, precision, upper
 from dpaudit.laws import Binomial
 from dpaudit.reports.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite

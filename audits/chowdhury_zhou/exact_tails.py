@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.ball import arb, ball
 from dpaudit.errors import UndecidedError
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import LatticeLaw
 
 __all__ = ["above", "beyond", "log_of_two_over", "sum_beyond"]

@@ -18,8 +18,8 @@ from typing import Any
 
 from flint import ctx
 
-from dpaudit.ball import arb, ball, precision
-from dpaudit.certificates.lattice import DiscreteGaussianSum
+from dpaudit.kernel.ball import arb, ball, precision
+from dpaudit.kernel.lattice import DiscreteGaussianSum
 
 __all__ = ["divergence_excess", "largest_log_ratio", "one_gaussian", "xi"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from audits.chowdhury_zhou.exact_tails import log_of_two_over
 from audits.inequalities import Inequality, Point, add_steps, larger, log2
-from dpaudit.ball import arb, ball
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.suite import Run, Suite
 from mechanisms.parameter_sheet import (
     LAPLACE_SUM_CONSTANT,

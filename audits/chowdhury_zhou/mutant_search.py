@@ -23,7 +23,6 @@ from audits.chowdhury_zhou.mutant_protocols import EPSILON
 from dpaudit.attacks.accounting import SiteClass, observe_accounting
 from dpaudit.attacks.histories import Neighbours, both_directions, worst_history
 from dpaudit.attacks.witnessing import leak_witness, loss_witness
-from dpaudit.ball import arb, ball
 from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import PrivacyClaim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.coins import Program, Replay, Sampler, enumerate_view, record, replay
@@ -31,6 +30,7 @@ from dpaudit.coins.base import To
 from dpaudit.coins.replayer import Leak
 from dpaudit.evidence import Witness
 from dpaudit.exact import exact
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import DiscreteGaussian, Law, Shifted, Skellam, SumMod
 from dpaudit.views import PUBLIC, SERVER, View
 from mechanisms.fixed_point import split_reward

@@ -42,10 +42,10 @@ from audits.chowdhury_zhou.mutant_search import (
 from audits.chowdhury_zhou.noise_privacy import DOMAIN
 from audits.chowdhury_zhou.renyi_privacy import theorem_2_final
 from dpaudit.attacks.histories import Neighbours
-from dpaudit.ball import arb, lower, precision, upper
 from dpaudit.claims import Ordering, PrivacyClaim, PureDP, RenyiDP, SameDistribution, ZeroConcentratedDP
 from dpaudit.coins import fingerprint, record
 from dpaudit.evidence import Estimate, Witness
+from dpaudit.kernel.ball import arb, lower, precision, upper
 from dpaudit.suite import Outcome, Row, Run, Suite
 from dpaudit.views import SERVER, View
 

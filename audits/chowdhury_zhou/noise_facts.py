@@ -13,9 +13,9 @@ import numpy as np
 from flint import arb_poly, ctx
 
 from audits.inequalities import Inequality, Number, add_steps
-from dpaudit.ball import arb, ball
 from dpaudit.claims import SameDistribution
 from dpaudit.evidence import Estimate
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import DiscreteLaplace, Law, Polya, PolyaDifference, Skellam
 from dpaudit.statistics import fit_log_wealth
 from dpaudit.suite import Outcome, Row, Run, Suite

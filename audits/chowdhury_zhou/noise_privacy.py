@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import Any
 
 from audits.inequalities import Inequality, Point, add_steps
-from dpaudit.ball import arb, ball, lower_short, precision
 from dpaudit.certificates.build import (
     Proof,
     compose_parallel,
@@ -25,6 +24,7 @@ from dpaudit.certificates.build import (
 from dpaudit.certificates.witnesses import WitnessSite, transcript_body
 from dpaudit.claims import PureDP
 from dpaudit.evidence import Evidence, Witness
+from dpaudit.kernel.ball import arb, ball, lower_short, precision
 from dpaudit.laws import DiscreteLaplace, WrappedMod
 from dpaudit.suite import Outcome, Row, Run, Suite
 from dpaudit.views import PUBLIC, SERVER, View

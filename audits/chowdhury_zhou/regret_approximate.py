@@ -21,10 +21,10 @@ from audits.chowdhury_zhou.regret_growth import inverse_budget, noise_octave
 from audits.chowdhury_zhou.renyi_privacy import theorem_2_final
 from audits.chowdhury_zhou.simulated_regret import mean_interval_over
 from audits.inequalities import Inequality, Point, add_steps, ln
-from dpaudit.ball import ball, upper
 from dpaudit.claims import Ordering
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate
+from dpaudit.kernel.ball import ball, upper
 from dpaudit.reports.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 

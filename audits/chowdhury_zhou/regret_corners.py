@@ -22,9 +22,9 @@ from audits.chowdhury_zhou.regret_bounds import Setting, cut_of
 from audits.chowdhury_zhou.regret_shapes import shape_value
 from audits.chowdhury_zhou.simulated_regret import interval
 from audits.inequalities import Inequality, Point, add_steps, ln
-from dpaudit.ball import arb, ball
 from dpaudit.claims import RegretRate
 from dpaudit.evidence import Estimate
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Binomial
 from dpaudit.reports.plots import table
 from dpaudit.suite import Outcome, Run, Suite

@@ -16,9 +16,9 @@ from typing import Any
 from audits.chowdhury_zhou.regret_bounds import Setting
 from audits.chowdhury_zhou.simulated_regret import final_regrets, interval
 from audits.inequalities import Inequality, Point, add_steps, ln
-from dpaudit.ball import ball
 from dpaudit.claims import LowerBound, Ordering
 from dpaudit.evidence import Estimate
+from dpaudit.kernel.ball import ball
 from dpaudit.reports.plots import table
 from dpaudit.statistics import mean_bounds
 from dpaudit.suite import Outcome, Run, Suite

@@ -9,8 +9,8 @@ from functools import lru_cache, partial
 from typing import Any
 
 from audits.inequalities import Inequality, Point, add_steps
-from dpaudit.ball import arb, ball
 from dpaudit.coins import Coins, enumerate_view
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Bernoulli, PointMass
 from dpaudit.suite import Run, Suite
 from dpaudit.views import SERVER, View

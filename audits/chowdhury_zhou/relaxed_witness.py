@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.ball import arb, precision
 from dpaudit.certificates.mixtures import Draw, End, Event, See, Tree, mixture_body, mixture_bound
 from dpaudit.claims import PureDP
 from dpaudit.coins import sum_out
@@ -23,6 +22,7 @@ from dpaudit.coins.enumerator import Path, PathSite
 from dpaudit.errors import NotTractableError
 from dpaudit.evidence import Witness
 from dpaudit.exact import encode_value
+from dpaudit.kernel.ball import arb, precision
 from dpaudit.laws import Bernoulli, WrappedMod
 from dpaudit.views import SERVER, Audience, View
 from mechanisms.local_noise import total_noise

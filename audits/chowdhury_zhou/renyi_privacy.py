@@ -9,12 +9,12 @@ from typing import Any
 
 from audits.chowdhury_zhou.noise_privacy import DOMAIN, add_privacy_row
 from audits.inequalities import Inequality, Point, add_steps
-from dpaudit.ball import ball
 from dpaudit.certificates.build import Proof, compose_parallel, integer_noise
 from dpaudit.certificates.divergence_witness import divergence_witness
-from dpaudit.certificates.renyi import skellam_renyi
 from dpaudit.claims import RenyiDP
 from dpaudit.evidence import Witness
+from dpaudit.kernel.ball import ball
+from dpaudit.kernel.renyi import skellam_renyi
 from dpaudit.suite import Run, Suite
 from dpaudit.views import SERVER, View
 from mechanisms.parameter_sheet import rounded_up_root, skellam_sheet

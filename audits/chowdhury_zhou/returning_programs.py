@@ -30,12 +30,12 @@ from audits.chowdhury_zhou.protocol_runs import (
 from dpaudit.attacks.accounting import SiteClass
 from dpaudit.attacks.histories import Neighbours
 from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
-from dpaudit.ball import precision
 from dpaudit.certificates.build import SiteClass as ProofClass
 from dpaudit.certificates.build import accounted, compose_parallel
 from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import PureDP, Unit, ZeroConcentratedDP
 from dpaudit.coins.base import Coins, Program
+from dpaudit.kernel.ball import precision
 from dpaudit.suite import Outcome, Run, Suite
 from dpaudit.views import SERVER, View
 

@@ -11,7 +11,6 @@ from audits.chowdhury_zhou.accounting import gaussian_delta, step_budget
 from audits.chowdhury_zhou.gaussian_sums import xi
 from audits.chowdhury_zhou.noise_privacy import add_privacy_row
 from audits.inequalities import Inequality, Number, Point, add_steps, ln
-from dpaudit.ball import arb, ball, lower_short, precision, upper_short
 from dpaudit.certificates.build import (
     compose_sequential,
     discrete_gaussian_sum,
@@ -20,6 +19,7 @@ from dpaudit.certificates.build import (
 from dpaudit.certificates.witnesses import WitnessSite, transcript_body
 from dpaudit.claims import PureDP, ZeroConcentratedDP
 from dpaudit.evidence import Witness
+from dpaudit.kernel.ball import arb, ball, lower_short, precision, upper_short
 from dpaudit.laws import DiscreteLaplace
 from dpaudit.suite import Run, Suite
 from dpaudit.views import SERVER, View

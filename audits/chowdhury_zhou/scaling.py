@@ -8,7 +8,7 @@ from fractions import Fraction
 from audits.chowdhury_zhou.gaussian_sums import xi
 from audits.chowdhury_zhou.renyi_privacy import theorem_2_final
 from audits.inequalities import Inequality, Point, add_steps, ceil_log2
-from dpaudit.ball import arb, ball
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.suite import Run, Suite
 from mechanisms.parameter_sheet import skellam_sheet
 

@@ -21,7 +21,6 @@ from audits.chowdhury_zhou.carry_sum import carry_loss
 from audits.chowdhury_zhou.noise_privacy import BATCHES, HORIZON, add_privacy_row, largest_log_ratio
 from audits.chowdhury_zhou.relaxed_witness import ADMISSIBLE, leaky_event, mixture_witness, program_event
 from audits.inequalities import Inequality, Point, add_steps
-from dpaudit.ball import ball
 from dpaudit.certificates.build import (
     Proof,
     compose_parallel,
@@ -31,6 +30,7 @@ from dpaudit.certificates.build import (
 )
 from dpaudit.claims import PureDP
 from dpaudit.evidence import Evidence, Witness
+from dpaudit.kernel.ball import ball
 from dpaudit.laws import WrappedMod
 from dpaudit.suite import Run, Suite
 from dpaudit.views import SERVER, View

@@ -12,9 +12,9 @@ from typing import Any
 
 from audits.chowdhury_zhou.exact_tails import beyond, log_of_two_over
 from audits.inequalities import Inequality, Number, Point, add_steps, larger
-from dpaudit.ball import arb, ball
 from dpaudit.certificates.tails import decide_proxy, noise_sum
 from dpaudit.claims import SubExponential
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import (
     DiscreteLaplace,
     Law,

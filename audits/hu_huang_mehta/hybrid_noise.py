@@ -14,7 +14,7 @@ from typing import Any
 
 from audits.hu_huang_mehta.hybrid_steps import critical_level
 from audits.inequalities import Inequality, Point, add_steps, larger, ln, log2
-from dpaudit.ball import arb, ball
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.suite import Run, Suite
 
 __all__ = ["add_rows", "laplace_sum_tail"]

@@ -12,7 +12,7 @@ from typing import Any
 
 from audits.hu_huang_mehta.proof_steps import SCOPE, instances
 from audits.inequalities import Inequality, Point, add_steps, ceil_log2, larger, log2
-from dpaudit.ball import ball
+from dpaudit.kernel.ball import ball
 from dpaudit.suite import Run, Suite
 
 __all__ = ["add_rows", "critical_level"]

@@ -13,9 +13,9 @@ import numpy as np
 
 from audits.hu_huang_mehta.noisy_sums import bernoulli_difference, laplace_difference_tail, two_point_sum
 from audits.inequalities import Inequality, Point, add_steps
-from dpaudit.ball import ball
 from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate
+from dpaudit.kernel.ball import ball
 from dpaudit.reports.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 

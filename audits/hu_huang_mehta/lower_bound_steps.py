@@ -11,9 +11,9 @@ from typing import Any
 
 from audits.hu_huang_mehta.hard_family import instance, total_variation, witness_gap
 from audits.inequalities import Inequality, Point, add_steps, ln
-from dpaudit.ball import arb, ball
 from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows"]

@@ -14,9 +14,9 @@ import numpy as np
 
 from audits.hu_huang_mehta.noisy_sums import binomial_laplace_tail
 from audits.inequalities import Inequality, Point, add_steps, ceil_log2, ln
-from dpaudit.ball import ball
 from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate
+from dpaudit.kernel.ball import ball
 from dpaudit.reports.plots import table
 from dpaudit.suite import Outcome, Run, Suite
 

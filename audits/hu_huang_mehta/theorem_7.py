@@ -13,7 +13,7 @@ from typing import Any
 
 from audits.hu_huang_mehta.lemma_13 import EPSILONS, GAPS
 from audits.inequalities import Inequality, Point, add_steps, ceil_log2, ln
-from dpaudit.ball import arb, ball
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.suite import Run, Suite
 
 __all__ = ["add_rows"]

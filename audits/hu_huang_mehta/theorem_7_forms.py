@@ -12,9 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 from audits.inequalities import Inequality, Point, add_steps, log2
-from dpaudit.ball import arb, ball, lower, precision, upper
 from dpaudit.claims import RegretBound
 from dpaudit.evidence import Estimate
+from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.reports.plots import curves, series
 from dpaudit.suite import Outcome, Row, Run, Suite
 

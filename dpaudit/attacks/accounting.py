@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.attacks.residues import wrapped_loss
-from dpaudit.ball import upper_exact
 from dpaudit.coins.replayer import Replay, SiteLoss
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import ExactLike, dyadic, exact
+from dpaudit.kernel.ball import upper_exact
 from dpaudit.laws import DiscreteLaplace, Laplace, Shifted, WrappedMod
 from dpaudit.laws.base import Law, law_from_json
 

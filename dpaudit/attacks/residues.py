@@ -13,9 +13,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.ball import precision, upper_exact
 from dpaudit.errors import NotTractableError
 from dpaudit.exact import exact
+from dpaudit.kernel.ball import precision, upper_exact
 from dpaudit.laws import DiscreteLaplace, WrappedMod
 from dpaudit.laws.base import Law
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.ball import arb, lower_short, precision
 from dpaudit.certificates.witnesses import WitnessSession, WitnessSite, leak_body, transcript_body
 from dpaudit.coins.replayer import Leak, Replay, SessionPair, SiteLoss
 from dpaudit.evidence import Witness
+from dpaudit.kernel.ball import arb, lower_short, precision
 from dpaudit.views import View
 
 __all__ = ["leak_witness", "loss_witness", "witness_sites"]

@@ -22,15 +22,15 @@ from typing import Any, Literal
 
 from flint import arb
 
-from dpaudit.ball import ball, lower_short, precision
 from dpaudit.certificates.build import integer_noise
-from dpaudit.certificates.lattice import LogConcave, Reflected, bulk, tail_below
-from dpaudit.certificates.rules.integer_noise import MAX_SHIFT, read_law
-from dpaudit.certificates.terms import Parameters
 from dpaudit.claims import Claim, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness
 from dpaudit.exact import ExactLike, exact, exact_str
+from dpaudit.kernel.ball import ball, lower_short, precision
+from dpaudit.kernel.lattice import LogConcave, Reflected, bulk, tail_below
+from dpaudit.kernel.rules.integer_noise import MAX_SHIFT, read_law
+from dpaudit.kernel.terms import Parameters
 
 __all__ = ["divergence_bound", "divergence_witness"]
 

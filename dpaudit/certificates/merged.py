@@ -27,10 +27,10 @@ from typing import Any
 
 from flint import arb
 
-from dpaudit.ball import ball, lower_exact, precision, upper_exact
-from dpaudit.certificates.certpld import Grid, LossLaw, from_losses
-from dpaudit.certificates.lattice import LogConcave, bulk
 from dpaudit.errors import InvalidParameterError
+from dpaudit.kernel.ball import ball, lower_exact, precision, upper_exact
+from dpaudit.kernel.certpld import Grid, LossLaw, from_losses
+from dpaudit.kernel.lattice import LogConcave, bulk
 
 __all__ = ["gaussian_lower", "laplace_lower", "lattice_lower", "merged_law"]
 

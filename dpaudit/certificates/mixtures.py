@@ -23,10 +23,10 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any
 
-from dpaudit.ball import arb, ball, lower_exact, lower_short, upper_exact
 from dpaudit.claims import Accounting, ApproxDP, Claim, PureDP
 from dpaudit.errors import CertificateError, NotTractableError
 from dpaudit.exact import decode_value, encode_value, exact
+from dpaudit.kernel.ball import arb, ball, lower_exact, lower_short, upper_exact
 from dpaudit.laws.base import BaseMeasure, Law, law_from_json
 from dpaudit.views import Audience, Principal, View
 

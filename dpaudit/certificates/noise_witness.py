@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpaudit.ball import lower_short
-from dpaudit.certificates.proxies import ratio
-from dpaudit.certificates.rules.noise_law import read_noise, subject
-from dpaudit.certificates.rules.tail import enclosed_tail, read_tail
-from dpaudit.certificates.terms import Parameters, shown
 from dpaudit.claims import SubExponential, SubGaussian, TailBound
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness
 from dpaudit.exact import exact
+from dpaudit.kernel.ball import lower_short
+from dpaudit.kernel.proxies import ratio
+from dpaudit.kernel.rules.noise_law import read_noise, subject
+from dpaudit.kernel.rules.tail import enclosed_tail, read_tail
+from dpaudit.kernel.terms import Parameters, shown
 
 __all__ = ["NoiseClaim", "recompute_noise"]
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.certificates import kernel
-from dpaudit.certificates.terms import Guarantee, Setting
 from dpaudit.claims import Adjacency, Claim, Unit
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Certificate
+from dpaudit.kernel import check as kernel
+from dpaudit.kernel.terms import Guarantee, Setting
 from dpaudit.views import View, user
 
 __all__ = ["Proof", "accepted", "certify"]

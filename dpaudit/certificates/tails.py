@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from dpaudit.ball import ball, lower_exact, lower_short, upper_short
-from dpaudit.certificates.noise import Noise
 from dpaudit.certificates.proof import Proof, accepted
-from dpaudit.certificates.proxies import is_proxy, ratio
-from dpaudit.certificates.rules.noise_law import read_noise
-from dpaudit.certificates.rules.tail import enclosed_tail, read_tail
-from dpaudit.certificates.terms import Parameters
 from dpaudit.claims import SubExponential, SubGaussian, TailBound
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.evidence import Certificate, Witness
 from dpaudit.exact import ExactLike, decode_value, dyadic, exact, exact_str
+from dpaudit.kernel.ball import ball, lower_exact, lower_short, upper_short
+from dpaudit.kernel.noise import Noise
+from dpaudit.kernel.proxies import is_proxy, ratio
+from dpaudit.kernel.rules.noise_law import read_noise
+from dpaudit.kernel.rules.tail import enclosed_tail, read_tail
+from dpaudit.kernel.terms import Parameters
 from dpaudit.laws import Law
 from dpaudit.laws.convolution import ConvolvedIntegers
 from dpaudit.laws.finite import Categorical

@@ -21,12 +21,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from dpaudit import ball, exact
-from dpaudit.certificates import (
+from dpaudit import exact
+from dpaudit.certificates.bounded import BoundedChecker
+from dpaudit.certificates.findings import Finding, id_of
+from dpaudit.certificates.witnesses import recompute
+from dpaudit.claims import Claim, PrivacyClaim, claim_from_json
+from dpaudit.errors import BrokenReportError, DpauditError
+from dpaudit.evidence import Certificate, Evidence, Witness, evidence_from_json
+from dpaudit.kernel import (
+    ball,
     blanket,
     certpld,
     divergence,
-    kernel,
     lattice,
     noise,
     proxies,
@@ -37,13 +43,8 @@ from dpaudit.certificates import (
     terms,
     two_candidates,
 )
-from dpaudit.certificates.bounded import BoundedChecker
-from dpaudit.certificates.findings import Finding, id_of
-from dpaudit.certificates.terms import shown
-from dpaudit.certificates.witnesses import recompute
-from dpaudit.claims import Claim, PrivacyClaim, claim_from_json
-from dpaudit.errors import BrokenReportError, DpauditError
-from dpaudit.evidence import Certificate, Evidence, Witness, evidence_from_json
+from dpaudit.kernel import check as kernel
+from dpaudit.kernel.terms import shown
 from dpaudit.verdicts import Judgement, VerdictKind, judge
 
 __all__ = ["Finding", "Progress", "trusted_lines", "verify_report", "verify_result"]

@@ -39,9 +39,9 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
-from dpaudit.ball import ball, lower, precision, upper_exact
 from dpaudit.errors import CertificateError, UndecidedError
 from dpaudit.exact import exact, positive
+from dpaudit.kernel.ball import ball, lower, precision, upper_exact
 
 __all__ = ["EventLoss", "Row", "event_rows", "window_event_bound", "window_event_loss"]
 

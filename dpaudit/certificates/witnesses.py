@@ -32,16 +32,16 @@ from typing import Any
 import numpy as np
 
 import dpaudit.laws  # noqa: F401  # importing it registers every law that a witness may name
-from dpaudit.ball import arb, lower_exact, precision
 from dpaudit.certificates.divergence_witness import divergence_bound
 from dpaudit.certificates.mixtures import mixture_bound
 from dpaudit.certificates.noise_witness import NoiseClaim, recompute_noise
-from dpaudit.certificates.terms import shown
 from dpaudit.certificates.window_event import window_event_bound
 from dpaudit.claims import Accounting, Adjacency, ApproxDP, Claim, Model, PrivacyClaim, PureDP, Unit
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness
 from dpaudit.exact import decode_value, encode_value, exact
+from dpaudit.kernel.ball import arb, lower_exact, precision
+from dpaudit.kernel.terms import shown
 from dpaudit.laws.base import BaseMeasure, Law, law_from_json
 from dpaudit.views import EVERYTHING, PUBLIC, Audience, Principal, View
 

@@ -18,11 +18,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpaudit.ball import arb
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.transcript import Recording, frozen_copy, run_program, same_value
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import encode_value
+from dpaudit.kernel.ball import arb
 from dpaudit.laws.base import Law
 from dpaudit.views import EVERYTHING, NOBODY, PUBLIC, SERVER, View, audience
 

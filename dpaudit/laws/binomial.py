@@ -12,9 +12,9 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit.ball import ball, enclose
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, probability
+from dpaudit.kernel.ball import ball, enclose
 from dpaudit.laws.base import LogConcavity, Support, register
 from dpaudit.laws.exact_sampling import choose
 from dpaudit.laws.lattice import LatticeLaw

@@ -17,9 +17,9 @@ import numpy as np
 from flint import arb
 from scipy import special
 
-from dpaudit.ball import ball
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike
+from dpaudit.kernel.ball import ball
 from dpaudit.laws.base import BaseMeasure, LogConcavity, Support, register
 from dpaudit.laws.scalar import Floats, ScalarLaw, positive_parameter, reaches, tilt
 

@@ -13,8 +13,8 @@ import numpy as np
 from flint import arb, arb_poly, ctx
 from numpy.typing import NDArray
 
-from dpaudit.ball import MAX_PRECISION, precision
 from dpaudit.errors import InvalidParameterError, NotTractableError, UndecidedError
+from dpaudit.kernel.ball import MAX_PRECISION, precision
 from dpaudit.laws.base import Law, LogConcavity, Support, law_from_json, register
 from dpaudit.laws.lattice import LatticeLaw
 from dpaudit.laws.scalar import Floats

@@ -12,8 +12,8 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from dpaudit.ball import ball, precision
 from dpaudit.exact import ExactLike
+from dpaudit.kernel.ball import ball, precision
 from dpaudit.laws.base import LogConcavity, register
 from dpaudit.laws.exact_sampling import discrete_gaussian
 from dpaudit.laws.scalar import Floats, positive_parameter, tilt

@@ -14,9 +14,9 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from dpaudit.ball import ball
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, dyadic
+from dpaudit.kernel.ball import ball
 from dpaudit.laws.base import LogConcavity, Support, register
 from dpaudit.laws.binomial import log_of_fraction
 from dpaudit.laws.exact_sampling import choose

@@ -18,9 +18,9 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from dpaudit.ball import ball, precision, upper
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import ExactLike
+from dpaudit.kernel.ball import ball, precision, upper
 from dpaudit.laws.base import BaseMeasure, LogConcavity, Support, register
 from dpaudit.laws.exact_sampling import discrete_laplace
 from dpaudit.laws.scalar import Floats, ScalarLaw, positive_parameter, reaches, tilt

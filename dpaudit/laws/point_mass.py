@@ -12,9 +12,9 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from dpaudit.ball import ball
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import decode_value, dyadic, encode_value
+from dpaudit.kernel.ball import ball
 from dpaudit.laws.base import BaseMeasure, Law, LogConcavity, Support, register
 from dpaudit.laws.copies import one_whole, trailing
 from dpaudit.laws.scalar import Floats, levels, one_outcome, outcomes, tilt

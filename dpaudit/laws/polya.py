@@ -15,9 +15,9 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit.ball import ball, enclose
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike
+from dpaudit.kernel.ball import ball, enclose
 from dpaudit.laws.base import LogConcavity, Support, register
 from dpaudit.laws.lattice import LatticeLaw
 from dpaudit.laws.saddle import log_binomial_density

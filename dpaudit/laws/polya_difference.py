@@ -16,8 +16,8 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from dpaudit.ball import ball, enclose, precision
 from dpaudit.exact import ExactLike
+from dpaudit.kernel.ball import ball, enclose, precision
 from dpaudit.laws.base import LogConcavity, register
 from dpaudit.laws.polya import Polya
 from dpaudit.laws.scalar import Floats, positive_parameter, tilt

@@ -12,9 +12,9 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from dpaudit.ball import ball, precision
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike
+from dpaudit.kernel.ball import ball, precision
 from dpaudit.laws.base import LogConcavity, Support, register
 from dpaudit.laws.binomial import log_of_fraction
 from dpaudit.laws.exact_sampling import choose

@@ -18,9 +18,9 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from dpaudit.ball import ball
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, dyadic, exact, exact_str
+from dpaudit.kernel.ball import ball
 from dpaudit.laws.base import Law
 
 __all__ = [

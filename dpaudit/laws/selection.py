@@ -17,9 +17,9 @@ from flint import arb
 from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit.ball import ball
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import decode_value, dyadic, encode_value, exact, exact_str
+from dpaudit.kernel.ball import ball
 from dpaudit.laws.base import BaseMeasure, Law, Support, law_from_json, register
 from dpaudit.laws.continuous import Exponential, Gaussian, Gumbel, Laplace
 from dpaudit.laws.copies import one_whole, trailing

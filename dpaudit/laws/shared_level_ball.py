@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from flint import acb, arb, arb_poly, ctx, fmpq
 
-from dpaudit.ball import MAX_PRECISION, ball, enclose
+from dpaudit.kernel.ball import MAX_PRECISION, ball, enclose
 from dpaudit.laws.base import Law
 from dpaudit.laws.continuous import Exponential, Gaussian, Laplace
 from dpaudit.laws.shared_level import gaussian_drop, gaussian_mode, log_level_integral, require_level_laws

@@ -17,9 +17,9 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from dpaudit.ball import ball
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import decode_value, dyadic, encode_value, exact, exact_str
+from dpaudit.kernel.ball import ball
 from dpaudit.laws.base import BaseMeasure, Law, LogConcavity, Support, law_from_json, register
 from dpaudit.laws.copies import joint_atoms, one_whole, trailing
 from dpaudit.laws.scalar import Floats, outcomes, tilt

@@ -14,8 +14,8 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit.ball import ball, enclose
 from dpaudit.exact import ExactLike
+from dpaudit.kernel.ball import ball, enclose
 from dpaudit.laws.base import LogConcavity, register
 from dpaudit.laws.scalar import Floats, positive_parameter, tilt
 from dpaudit.laws.tails import SymmetricLattice

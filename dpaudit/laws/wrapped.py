@@ -17,9 +17,9 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from dpaudit.ball import ball
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import decode_value, encode_value, exact
+from dpaudit.kernel.ball import ball
 from dpaudit.laws.base import BaseMeasure, Law, Support, law_from_json, register
 from dpaudit.laws.copies import joint_atoms, one_whole, trailing
 from dpaudit.laws.lattice import LatticeLaw

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.ball import ball, lower, precision, upper
 from dpaudit.claims import Claim
 from dpaudit.errors import MechanismError
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness, evidence_from_json
+from dpaudit.kernel.ball import ball, lower, precision, upper
 from dpaudit.suite import Outcome
 from dpaudit.verdicts import Judgement, Strength, judge
 
@@ -69,8 +69,8 @@ def _require_valid(item: Evidence, claim: Claim) -> None:
     if isinstance(item, Estimate):
         return
     # Imported here: rows without such evidence start without the kernel and the laws.
-    from dpaudit.certificates import kernel
     from dpaudit.certificates.witnesses import recompute
+    from dpaudit.kernel import check as kernel
 
     try:
         if isinstance(item, Certificate):

@@ -10,8 +10,8 @@ from fractions import Fraction
 import pytest
 
 from benchmarks import accountants
-from dpaudit.certificates.certpld import Grid
-from dpaudit.certificates.rules.readout import gaussian_delta
+from dpaudit.kernel.certpld import Grid
+from dpaudit.kernel.rules.readout import gaussian_delta
 
 
 def test_exact_discrete_laplace_is_the_binomial_sum() -> None:

@@ -10,7 +10,8 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from dpaudit.ball import (
+from dpaudit.errors import UndecidedError
+from dpaudit.kernel.ball import (
     arb,
     ball,
     enclose,
@@ -23,7 +24,6 @@ from dpaudit.ball import (
     upper_exact,
     upper_short,
 )
-from dpaudit.errors import UndecidedError
 
 CASES = [
     Fraction(1, 3),

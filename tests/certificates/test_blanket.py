@@ -11,14 +11,14 @@ from fractions import Fraction
 
 import pytest
 
-from dpaudit.ball import lower_exact, upper_exact
 from dpaudit.certificates import build
-from dpaudit.certificates.blanket import blanket_delta
 from dpaudit.certificates.build import LossGrid
-from dpaudit.certificates.certpld import Grid
-from dpaudit.certificates.shuffle import clones_delta, exact_response_delta
 from dpaudit.claims import ApproxDP, PureDP
 from dpaudit.errors import CertificateError
+from dpaudit.kernel.ball import lower_exact, upper_exact
+from dpaudit.kernel.blanket import blanket_delta
+from dpaudit.kernel.certpld import Grid
+from dpaudit.kernel.shuffle import clones_delta, exact_response_delta
 from dpaudit.views import SERVER, SHUFFLER_OUTPUT, View
 
 VIEW = View.of(SHUFFLER_OUTPUT)

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dpaudit.certificates import build, kernel
+from dpaudit.certificates import build
 from dpaudit.certificates.calibrate import Question, answer, smallest_parameter
 from dpaudit.certificates.families import MECHANISMS, Shape
 from dpaudit.certificates.proof import Proof
-from dpaudit.certificates.rules.readout import gaussian_delta
 from dpaudit.claims import ApproxDP, Claim, PureDP, RegretBound
 from dpaudit.errors import CertificateError, InvalidParameterError
+from dpaudit.kernel import check as kernel
+from dpaudit.kernel.rules.readout import gaussian_delta
 from dpaudit.suite import Suite
 
 

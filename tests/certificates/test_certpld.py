@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.ball import ball, lower_exact, upper_exact
 from dpaudit.certificates import build
 from dpaudit.certificates.build import LossGrid
-from dpaudit.certificates.certpld import Grid, LossLaw, compose, from_atoms, maximum, power
-from dpaudit.certificates.lattice import Binomial, Reflected
-from dpaudit.certificates.rules.integer_noise import lattice_pair
-from dpaudit.certificates.rules.pairs import gaussian_pair, laplace_pair, response_pair
-from dpaudit.certificates.rules.readout import gaussian_delta, pure_delta
 from dpaudit.claims import ApproxDP
 from dpaudit.errors import CertificateError, InvalidParameterError
+from dpaudit.kernel.ball import ball, lower_exact, upper_exact
+from dpaudit.kernel.certpld import Grid, LossLaw, compose, from_atoms, maximum, power
+from dpaudit.kernel.lattice import Binomial, Reflected
+from dpaudit.kernel.rules.integer_noise import lattice_pair
+from dpaudit.kernel.rules.pairs import gaussian_pair, laplace_pair, response_pair
+from dpaudit.kernel.rules.readout import gaussian_delta, pure_delta
 
 FINE = Grid(step=Fraction(1, 1000))
 

@@ -13,10 +13,12 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpaudit.ball import arb, ball, enclose, lower_exact, upper_exact
 from dpaudit.certificates import build
-from dpaudit.certificates.divergence import hockey_stick, lattice_delta, positive_part
-from dpaudit.certificates.lattice import (
+from dpaudit.claims import ApproxDP, PureDP
+from dpaudit.errors import CertificateError
+from dpaudit.kernel.ball import arb, ball, enclose, lower_exact, upper_exact
+from dpaudit.kernel.divergence import hockey_stick, lattice_delta, positive_part
+from dpaudit.kernel.lattice import (
     Binomial,
     DiscreteGaussianSum,
     LogConcave,
@@ -25,8 +27,6 @@ from dpaudit.certificates.lattice import (
     bulk,
     tail_below,
 )
-from dpaudit.claims import ApproxDP, PureDP
-from dpaudit.errors import CertificateError
 
 LAWS: list[LogConcave] = [
     Skellam(Fraction(3)),

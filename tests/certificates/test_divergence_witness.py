@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from dpaudit.certificates.divergence_witness import divergence_bound, divergence_witness
-from dpaudit.certificates.renyi import skellam_renyi
 from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness
+from dpaudit.kernel.renyi import skellam_renyi
 from dpaudit.laws import DiscreteGaussian, Skellam, WrappedMod
 from dpaudit.views import SERVER, View
 

@@ -15,10 +15,10 @@ import pytest
 
 from dpaudit.certificates import build
 from dpaudit.certificates.build import Proof
-from dpaudit.certificates.rules.readout import pure_delta
-from dpaudit.certificates.two_candidates import two_candidate_delta
 from dpaudit.claims import ApproxDP, PureDP
 from dpaudit.errors import CertificateError
+from dpaudit.kernel.rules.readout import pure_delta
+from dpaudit.kernel.two_candidates import two_candidate_delta
 from dpaudit.laws import AboveThreshold, Exponential, Gumbel, Laplace, Law, NoisyArgmax, NoisyMaximum
 
 CLAIM = PureDP(epsilon="1/10")

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from scipy import special
 
-from dpaudit.ball import enclose
 from dpaudit.certificates.build import (
     compose_parallel,
     discrete_gaussian_sum,
@@ -19,9 +18,10 @@ from dpaudit.certificates.build import (
     gaussian_mechanism,
     integer_noise,
 )
-from dpaudit.certificates.rules.gaussian_sum import excess
 from dpaudit.claims import RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import CertificateError
+from dpaudit.kernel.ball import enclose
+from dpaudit.kernel.rules.gaussian_sum import excess
 
 ZCDP = ZeroConcentratedDP(rho=1000)
 ORDERS = (1.001, 1.5, 2.0, 3.0, 7.0, 30.0)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dpaudit.certificates import build, kernel
+from dpaudit.certificates import build
 from dpaudit.certificates.build import BoundedSum, SiteClass
 from dpaudit.claims import (
     Accounting,
@@ -32,6 +32,7 @@ from dpaudit.claims import (
 )
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.evidence import evidence_from_json
+from dpaudit.kernel import check as kernel
 from dpaudit.views import SERVER, View
 
 PURE = PureDP(epsilon=1)

@@ -11,13 +11,13 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from dpaudit.ball import arb, ball, lower_exact, precision, upper_exact
 from dpaudit.certificates import build
-from dpaudit.certificates.divergence import lattice_delta
-from dpaudit.certificates.lattice import Binomial, DiscreteGaussianSum, Skellam, bulk
-from dpaudit.certificates.renyi import kappa, skellam_renyi
 from dpaudit.claims import ApproxDP
 from dpaudit.errors import CertificateError, InvalidParameterError
+from dpaudit.kernel.ball import arb, ball, lower_exact, precision, upper_exact
+from dpaudit.kernel.divergence import lattice_delta
+from dpaudit.kernel.lattice import Binomial, DiscreteGaussianSum, Skellam, bulk
+from dpaudit.kernel.renyi import kappa, skellam_renyi
 
 
 @pytest.mark.parametrize(

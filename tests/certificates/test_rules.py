@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dpaudit.certificates import build, kernel
+from dpaudit.certificates import build
 from dpaudit.certificates.build import LossGrid, SiteClass
 from dpaudit.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, Unit, ZeroConcentratedDP
 from dpaudit.errors import CertificateError
+from dpaudit.kernel import check as kernel
 from dpaudit.views import PUBLIC, View, user
 
 PURE = PureDP(epsilon=1)

@@ -15,14 +15,14 @@ import pytest
 import scipy.stats
 
 from dpaudit import laws
-from dpaudit.ball import ball
-from dpaudit.certificates import kernel
 from dpaudit.certificates.tails import TailEvent, bounded_noise, decide_tail, noise_sum
 from dpaudit.certificates.verify import verify_report
 from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import Claim, TailBound
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Certificate, Evidence, Witness
+from dpaudit.kernel import check as kernel
+from dpaudit.kernel.ball import ball
 from dpaudit.laws import Law
 from dpaudit.runner.finding import finding_of
 from dpaudit.suite import Outcome

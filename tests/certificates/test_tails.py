@@ -14,10 +14,6 @@ import pytest
 from flint import arb
 
 from dpaudit import laws
-from dpaudit.ball import ball, precision
-from dpaudit.certificates import kernel
-from dpaudit.certificates.noise import Bounded, DiscreteGaussian, Finite, Laplace, Noise
-from dpaudit.certificates.proxies import is_proxy, ratio
 from dpaudit.certificates.tails import (
     NoiseSum,
     bounded_noise,
@@ -30,6 +26,10 @@ from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import PureDP, SubExponential, SubGaussian
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.evidence import Certificate, Witness
+from dpaudit.kernel import check as kernel
+from dpaudit.kernel.ball import ball, precision
+from dpaudit.kernel.noise import Bounded, DiscreteGaussian, Finite, Laplace, Noise
+from dpaudit.kernel.proxies import is_proxy, ratio
 from dpaudit.verdicts import VerdictKind, judge
 
 Claim = SubGaussian | SubExponential

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.certificates import build, kernel
+from dpaudit.certificates import build
 from dpaudit.certificates.build import Proof, SiteClass
 from dpaudit.claims import (
     Accounting,
@@ -30,6 +30,7 @@ from dpaudit.claims import (
     ZeroConcentratedDP,
 )
 from dpaudit.errors import CertificateError
+from dpaudit.kernel import check as kernel
 from dpaudit.views import SERVER, View
 
 Rng = np.random.Generator

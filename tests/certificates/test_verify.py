@@ -14,14 +14,15 @@ from typing import Any
 
 import pytest
 
-from dpaudit.certificates import build, rules
+from dpaudit.certificates import build
 from dpaudit.certificates.bounded import BoundedChecker
-from dpaudit.certificates.kernel import context_of
 from dpaudit.certificates.verify import trusted_lines, verify_report
 from dpaudit.certificates.witnesses import WitnessSite, transcript_body
 from dpaudit.claims import ApproxDP, Claim, PureDP
 from dpaudit.errors import BrokenReportError
 from dpaudit.evidence import Evidence, Witness
+from dpaudit.kernel import rules
+from dpaudit.kernel.check import context_of
 from dpaudit.laws import Laplace
 from dpaudit.runner.finding import finding_of
 from dpaudit.suite import Outcome

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.ball import arb
 from dpaudit.coins import Coins, enumerate_view, force, hockey_stick, record, replay, same_value, sum_out
 from dpaudit.errors import InvalidParameterError
+from dpaudit.kernel.ball import arb
 from dpaudit.laws import Bernoulli, Counts, DiscreteLaplace, Exponential, Laplace
 from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpaudit.ball import arb, lower, upper
 from dpaudit.coins import (
     Returned,
     enumerate_view,
@@ -22,6 +21,7 @@ from dpaudit.coins import (
     sum_out,
     visible_values,
 )
+from dpaudit.kernel.ball import arb, lower, upper
 from dpaudit.laws import (
     AboveThreshold,
     Bernoulli,

@@ -10,7 +10,7 @@ from typing import Any
 
 import mpmath as mp
 
-from dpaudit.ball import lower_exact, upper_exact
+from dpaudit.kernel.ball import lower_exact, upper_exact
 from dpaudit.laws import (
     Bernoulli,
     Binomial,

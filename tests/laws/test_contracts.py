@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import dpaudit.laws as laws
-from dpaudit.ball import lower, precision, upper
 from dpaudit.errors import InvalidParameterError, NotTractableError
+from dpaudit.kernel.ball import lower, precision, upper
 from dpaudit.laws import (
     BaseMeasure,
     Bernoulli,

@@ -9,7 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from dpaudit.ball import precision
+from dpaudit.kernel.ball import precision
 from dpaudit.laws import DiscreteGaussian, Polya, Skellam
 from dpaudit.laws.scalar import ScalarLaw
 from tests.laws.catalogue import CASES, CONTINUOUS_CASES, INTEGER_CASES, Case, inside, name

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.ball import lower, upper
 from dpaudit.errors import InvalidParameterError, NotTractableError
+from dpaudit.kernel.ball import lower, upper
 from dpaudit.laws import (
     Bernoulli,
     Categorical,

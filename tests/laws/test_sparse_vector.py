@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.ball import exceeds, lower, precision, upper
 from dpaudit.errors import InvalidParameterError, NotTractableError
+from dpaudit.kernel.ball import exceeds, lower, precision, upper
 from dpaudit.laws import (
     AboveThreshold,
     DiscreteLaplace,

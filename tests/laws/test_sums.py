@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.ball import lower, precision, upper
 from dpaudit.errors import InvalidParameterError, NotTractableError
+from dpaudit.kernel.ball import lower, precision, upper
 from dpaudit.laws import (
     Bernoulli,
     Binomial,

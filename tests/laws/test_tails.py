@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.ball import ball, exceeds, precision
 from dpaudit.errors import InvalidParameterError, NotTractableError
+from dpaudit.kernel.ball import ball, exceeds, precision
 from dpaudit.laws import (
     Binomial,
     DiscreteGaussian,

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.ball import lower, upper
 from dpaudit.errors import InvalidParameterError
+from dpaudit.kernel.ball import lower, upper
 from dpaudit.laws import BinaryTree, DiscreteLaplace, Gaussian, Laplace, kernel_from_json
 from tests.rates import FALSE_FAILURE_RATE
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.ball import arb, ball
 from dpaudit.coins import Coins, Sampler, ViewLaw, enumerate_view, record, replay, sum_out
 from dpaudit.errors import InvalidParameterError
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import PointMass, PolyaDifference
 from dpaudit.views import SERVER, View
 from mechanisms.batch_protocol import BatchProtocol

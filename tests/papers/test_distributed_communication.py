@@ -17,9 +17,9 @@ from audits.chowdhury_zhou import communication, encoding, message_rates
 from audits.chowdhury_zhou.communication import carried_bits, sent_over_the_wire
 from audits.chowdhury_zhou.encoding import Circle, mean_error, rounding_distance, rounding_ends, sum_movement
 from audits.chowdhury_zhou.message_rates import NAMES, SHEETS, bits, log_size_bound
-from dpaudit.ball import ball, precision
 from dpaudit.coins import Coins
 from dpaudit.errors import InvalidParameterError
+from dpaudit.kernel.ball import ball, precision
 from dpaudit.laws import Bernoulli, PointMass, PolyaDifference
 from mechanisms.parameter_sheet import Sheet, polya_sheet, shuffle_sheet
 from mechanisms.wire import integer_bits, read_integers

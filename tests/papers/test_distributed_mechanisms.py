@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpaudit.ball import arb, ball, sign_of
 from dpaudit.coins import Coins, Sampler, enumerate_view
 from dpaudit.errors import InvalidParameterError, NotTractableError, UndecidedError
+from dpaudit.kernel.ball import arb, ball, sign_of
 from dpaudit.laws import (
     Categorical,
     DiscreteGaussian,

@@ -36,10 +36,10 @@ from audits.chowdhury_zhou.mutant_search import (
 from audits.chowdhury_zhou.mutants import claim_of, divergence_witness_of, sum_distance, target_of
 from dpaudit.attacks.accounting import SiteClass, observe_accounting
 from dpaudit.attacks.histories import Neighbours, both_directions
-from dpaudit.ball import arb, lower, upper
 from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import PureDP
 from dpaudit.coins import Choice, Program, Recording, Replay, Sampler, force, record, replay
+from dpaudit.kernel.ball import arb, lower, upper
 from dpaudit.laws import Binomial, Categorical, SumMod
 from dpaudit.laws.base import Law
 from dpaudit.statistics import fit_log_wealth

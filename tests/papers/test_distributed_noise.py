@@ -37,9 +37,9 @@ from audits.chowdhury_zhou.gaussian_sums import (
 )
 from audits.chowdhury_zhou.noise_privacy import _worst_shift
 from audits.inequalities import Inequality, worst_of
-from dpaudit.ball import arb, ball, lower, precision, upper
 from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import PureDP, ZeroConcentratedDP
+from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.laws import DiscreteLaplace, Polya, Skellam, WrappedMod
 from dpaudit.runner.finding import finding_of
 from dpaudit.statistics import fit_log_wealth

@@ -27,12 +27,12 @@ from audits.chowdhury_zhou.protocol_runs import PUBLIC_CHOICES, batch_lengths, r
 from dpaudit.attacks.accounting import worst_loss
 from dpaudit.attacks.privacy import privacy_outcome
 from dpaudit.attacks.residues import extreme_residues, wrapped_loss
-from dpaudit.ball import arb
 from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import PureDP
 from dpaudit.coins import force, record, replay
 from dpaudit.coins.base import Coins
 from dpaudit.errors import CertificateError, NotTractableError
+from dpaudit.kernel.ball import arb
 from dpaudit.laws import (
     DiscreteGaussian,
     DiscreteLaplace,

@@ -34,9 +34,9 @@ from audits.chowdhury_zhou.regret_lower_bound import cheapest_coupling, dearest_
 from audits.chowdhury_zhou.regret_shapes import SHAPES, shape_value
 from audits.chowdhury_zhou.renyi_privacy import theorem_2_final
 from audits.chowdhury_zhou.simulated_regret import final_regrets, mean_interval_over, octave
-from dpaudit.ball import ball
 from dpaudit.claims import Statement
 from dpaudit.evidence import Estimate
+from dpaudit.kernel.ball import ball
 from dpaudit.laws import DiscreteGaussian
 from dpaudit.runner.finding import finding_of
 from dpaudit.statistics import mean_bounds

@@ -25,13 +25,13 @@ from audits.chowdhury_zhou.shuffle_algorithm import algorithm_witness, objection
 from audits.chowdhury_zhou.shuffle_assumption import ShuffleBatch, failure_bounds
 from audits.chowdhury_zhou.shuffle_privacy import batches_proof, carry_witness, chain_total, leaky_witness
 from dpaudit.attacks.histories import Neighbours
-from dpaudit.ball import arb, ball, precision
 from dpaudit.certificates.build import gaussian_mechanism, randomised_response, relaxed_release
-from dpaudit.certificates.kernel import check
 from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import PureDP
 from dpaudit.coins import Coins, enumerate_view
 from dpaudit.errors import CertificateError, NotTractableError
+from dpaudit.kernel.ball import arb, ball, precision
+from dpaudit.kernel.check import check
 from dpaudit.laws import Bernoulli, Law, PointMass, PolyaDifference, WrappedMod
 from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.views import SERVER, View

@@ -20,8 +20,8 @@ from audits.hu_huang_mehta import (
     lower_bound_steps,
 )
 from audits.private_online_learning import suite as paper_suite
-from dpaudit.ball import lower, precision, upper
 from dpaudit.errors import CertificateError, InvalidParameterError
+from dpaudit.kernel.ball import lower, precision, upper
 from dpaudit.laws import Laplace, NoisyArgmax
 from dpaudit.suite import Run, Suite
 from dpaudit.verdicts import judge

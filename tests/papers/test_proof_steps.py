@@ -30,10 +30,10 @@ from audits.inequalities import (
     log2,
     worst_of,
 )
-from dpaudit.ball import arb, ball, lower, precision, upper
 from dpaudit.coins import record
 from dpaudit.coins.base import Coins
 from dpaudit.errors import UndecidedError
+from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.suite import Row, Run, Suite
 from dpaudit.verdicts import Judgement, judge
 from mechanisms.hybrid_counter import HybridCounter, HybridNoise, node_scale
