@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 
 from dpaudit.certificates.merged import laplace_lower, lattice_lower
 from dpaudit.kernel.ball import arb, ball, enclose, lower_exact, upper_exact
-from dpaudit.kernel.certpld import Grid, LossLaw, power
-from dpaudit.kernel.divergence import lattice_delta, positive_part
-from dpaudit.kernel.lattice import Skellam
-from dpaudit.kernel.rules.integer_noise import lattice_pair
-from dpaudit.kernel.rules.pairs import gaussian_pair, laplace_pair, response_pair
-from dpaudit.kernel.rules.readout import gaussian_delta
+from dpaudit.kernel.t1.certpld import Grid, LossLaw, power
+from dpaudit.kernel.t1.divergence import lattice_delta, positive_part
+from dpaudit.kernel.t1.integer_noise import lattice_pair
+from dpaudit.kernel.t1.pairs import laplace_pair, response_pair
+from dpaudit.kernel.t2.gaussian import gaussian_delta, gaussian_pair
+from dpaudit.kernel.t2.special_laws import Skellam
 
 __all__ = ["CASES", "Case", "main", "smallest_epsilon", "truth"]
 

@@ -1,9 +1,13 @@
 """The exceptions of dpaudit: one root, and one class for each kind of fault a caller may want to tell apart.
 
-Every message states the constraint, the value received and the next move.
+Every message states the constraint, the value received and the next move. Those that the kernel raises are
+defined there, because it imports nothing of the package.
 """
 
 from __future__ import annotations
+
+from dpaudit.kernel.errors import InvalidParameterError, NotTractableError, UndecidedError
+from dpaudit.kernel.kernel_t0 import CertificateError, DpauditError
 
 __all__ = [
     "BrokenHarnessError",
@@ -17,29 +21,8 @@ __all__ = [
 ]
 
 
-class DpauditError(Exception):
-    """Root of every error that dpaudit raises on purpose."""
-
-
-class InvalidParameterError(DpauditError, ValueError):
-    """A parameter is outside its domain. Fix the value; nothing was computed."""
-
-
-class NotTractableError(DpauditError):
-    """The exact law asked for is not computable here. Use another route (sampling, or a coarser view)."""
-
-
-class UndecidedError(DpauditError):
-    """Ball arithmetic could not decide a sign at the highest precision allowed. Treat the row as
-    inconclusive."""
-
-
 class MechanismError(DpauditError):
     """The program under audit raised, hung, or returned something of another shape."""
-
-
-class CertificateError(DpauditError):
-    """A certificate is malformed, unknown to the kernel, or claims more than its numbers give."""
 
 
 class BrokenReportError(DpauditError):

@@ -10,9 +10,9 @@ from typing import Any
 
 from audits.inequalities import Inequality, Number, Point, add_steps, ln
 from dpaudit.kernel.ball import arb, ball, upper_short
-from dpaudit.kernel.divergence import lattice_delta
-from dpaudit.kernel.lattice import Skellam
-from dpaudit.kernel.renyi import skellam_renyi
+from dpaudit.kernel.t1.divergence import lattice_delta
+from dpaudit.kernel.t2.skellam_renyi import skellam_renyi
+from dpaudit.kernel.t2.special_laws import Skellam
 from dpaudit.suite import Run, Suite
 
 __all__ = ["add_rows", "converted", "gaussian_delta", "response_delta", "step_budget"]

@@ -22,7 +22,7 @@ from audits.inequalities import in_words
 from dpaudit.claims import ErrorRate
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import precision
-from dpaudit.kernel.lattice import DiscreteGaussianSum, bulk
+from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, bulk
 from dpaudit.laws import Binomial, DiscreteGaussian, DiscreteLaplace
 from dpaudit.reports.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite

@@ -19,7 +19,7 @@ from typing import Any
 from flint import ctx
 
 from dpaudit.kernel.ball import arb, ball, precision
-from dpaudit.kernel.lattice import DiscreteGaussianSum
+from dpaudit.kernel.t1.lattice import DiscreteGaussianSum
 
 __all__ = ["divergence_excess", "largest_log_ratio", "one_gaussian", "xi"]
 

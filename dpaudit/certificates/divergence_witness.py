@@ -28,9 +28,10 @@ from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness
 from dpaudit.exact import ExactLike, exact, exact_str
 from dpaudit.kernel.ball import ball, lower_short, precision
-from dpaudit.kernel.lattice import LogConcave, Reflected, bulk, tail_below
-from dpaudit.kernel.rules.integer_noise import MAX_SHIFT, read_law
-from dpaudit.kernel.terms import Parameters
+from dpaudit.kernel.kernel_t0 import Parameters
+from dpaudit.kernel.t1.integer_noise import MAX_SHIFT, read_law
+from dpaudit.kernel.t1.lattice import LogConcave, Reflected, bulk, tail_below
+from dpaudit.kernel.t2.families import FAMILIES
 
 __all__ = ["divergence_bound", "divergence_witness"]
 
@@ -90,25 +91,23 @@ def divergence_bound(body: dict[str, Any], claim: Claim) -> Fraction:
         )
     values = {name: value for name, value in body.items() if name != "view"}
     parameters = Parameters(values, rule="witness (divergence)")
-    law = read_law(parameters)
+    law = read_law(parameters, FAMILIES)
     shift = parameters.integer("shift", low=1, high=MAX_SHIFT)
     order = parameters.number("order")
     modulus = parameters.integer("modulus", low=2, high=MAX_WINDOW) if "modulus" in values else None
     parameters.finish()
-    if not 1 < order <= MAX_ORDER:
-        raise parameters.fail(f"order must be above 1 and at most {MAX_ORDER}, got {order}; choose another.")
-    if isinstance(claim, RenyiDP) and order != exact(claim.order):
-        raise parameters.fail(
-            f"order must be the claim's, {claim.order}, got {order}; write it for the claim."
-        )
+    inside = 1 < order <= MAX_ORDER
+    parameters.need(inside, f"order must be above 1 and at most {MAX_ORDER}, got {order}; choose another.")
+    own = not isinstance(claim, RenyiDP) or order == exact(claim.order)
+    parameters.need(own, f"order must be that of the claim, got {order}; write it for the claim.")
     with precision(BITS):
         pairs = _pairs(law, shift, order) if modulus is None else _residues(law, shift, order, modulus)
         divergence = _divergence(pairs, order)
-        if not divergence.is_finite():
-            raise parameters.fail(
-                f"some outcome must be possible before and after the shift, and the order not too near to 1, "
-                f"got a divergence of {divergence}; write another witness."
-            )
+        parameters.need(
+            divergence.is_finite(),
+            "some outcome must be possible before and after the shift, and the order not too near to 1, "
+            f"got a divergence of {divergence}; write another witness.",
+        )
         found = lower_short(divergence)
     return found if isinstance(claim, RenyiDP) else found / order
 

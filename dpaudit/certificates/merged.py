@@ -29,8 +29,8 @@ from flint import arb
 
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import ball, lower_exact, precision, upper_exact
-from dpaudit.kernel.certpld import Grid, LossLaw, from_losses
-from dpaudit.kernel.lattice import LogConcave, bulk
+from dpaudit.kernel.t1.certpld import Grid, LossLaw, from_losses
+from dpaudit.kernel.t1.lattice import LogConcave, bulk
 
 __all__ = ["gaussian_lower", "laplace_lower", "lattice_lower", "merged_law"]
 

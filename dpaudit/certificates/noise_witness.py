@@ -16,10 +16,10 @@ from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness
 from dpaudit.exact import exact
 from dpaudit.kernel.ball import lower_short
-from dpaudit.kernel.proxies import ratio
-from dpaudit.kernel.rules.noise_law import read_noise, subject
-from dpaudit.kernel.rules.tail import enclosed_tail, read_tail
-from dpaudit.kernel.terms import Parameters, shown
+from dpaudit.kernel.kernel_t0 import Parameters, shown
+from dpaudit.kernel.t2.noise_law import read_noise, subject
+from dpaudit.kernel.t2.proxies import ratio
+from dpaudit.kernel.t2.tail import enclosed_tail, read_tail
 
 __all__ = ["NoiseClaim", "recompute_noise"]
 

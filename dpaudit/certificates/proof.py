@@ -7,28 +7,24 @@ with the best bound that the kernel derives.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Any
 
-from dpaudit.claims import Adjacency, Claim, Unit
+from dpaudit.claims import Claim
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Certificate
-from dpaudit.kernel import check as kernel
-from dpaudit.kernel.terms import Guarantee, Setting
-from dpaudit.views import View, user
+from dpaudit.kernel import check
+from dpaudit.kernel.kernel_t0 import ADD_REMOVE, EVENT, REPLACE_ONE, USER, ZERO_OUT, Setting
 
 __all__ = ["Proof", "accepted", "certify"]
 
 #: Settings in which a proof is tried before its claim is known; it must hold in one of them.
 _SETTINGS = tuple(
-    Setting(Adjacency.REPLACE_ONE, unit, view)
-    for unit in (Unit.EVENT, Unit.USER)
-    for view in (None, View.everybody_but(user(0)))
+    Setting(adjacency=adjacency, unit=unit, view=view)
+    for view in (Setting.view, (frozenset(["user-0"]), True))
+    for unit in (EVENT, USER)
+    for adjacency in (REPLACE_ONE, ADD_REMOVE, ZERO_OUT)
 )
-
-#: Above every quantity: what a certificate states while the kernel derives its bound.
-_NO_BOUND = Fraction(10**1000)
 
 
 @dataclass(frozen=True)
@@ -43,10 +39,6 @@ class Proof:
         premises = [premise.to_json() for premise in self.premises]
         return {"rule": self.rule, "parameters": dict(self.parameters), "premises": premises}
 
-    def derive(self, setting: Setting) -> Guarantee:
-        """What the kernel derives from this proof. Raises ``CertificateError`` if it refuses it."""
-        return kernel.derive(self.to_json(), setting)
-
     def certify(self, claim: Claim) -> Certificate:
         """The certificate of this proof for ``claim``; see ``certify``."""
         return certify(claim, self)
@@ -59,13 +51,19 @@ def certify(claim: Claim, proof: Proof) -> Certificate:
     suffices. Raises ``CertificateError`` if the proof says nothing about the claim's quantity, or does not
     hold in its setting.
     """
-    unbounded = Certificate(
+    guarantee = check.derive(proof.to_json(), claim)
+    certificate = Certificate(
         quantity=claim.quantity,
-        bound=_NO_BOUND,
-        tree={"rule": kernel.ROOT, "parameters": kernel.context_of(claim), "premises": [proof.to_json()]},
-        assumptions=proof.derive(Setting.of(claim)).assumptions,
+        bound=check.derived_bound(guarantee, claim),
+        tree={
+            "rule": check.ROOT,
+            "parameters": check.context_of(claim.to_json()),
+            "premises": [proof.to_json()],
+        },
+        assumptions=guarantee.assumptions,
     )
-    return replace(unbounded, bound=kernel.check(unbounded, claim))
+    check.check(certificate, claim)
+    return certificate
 
 
 def accepted(rule: str, parameters: Mapping[str, Any], premises: Sequence[Proof] = ()) -> Proof:
@@ -74,7 +72,7 @@ def accepted(rule: str, parameters: Mapping[str, Any], premises: Sequence[Proof]
     refusal: CertificateError | None = None
     for setting in _SETTINGS:
         try:
-            proof.derive(setting)
+            check.derive_in(proof.to_json(), setting)
         except CertificateError as error:
             refusal = refusal or error
         else:

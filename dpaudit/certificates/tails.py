@@ -21,11 +21,11 @@ from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.evidence import Certificate, Witness
 from dpaudit.exact import ExactLike, decode_value, dyadic, exact, exact_str
 from dpaudit.kernel.ball import ball, lower_exact, lower_short, upper_short
-from dpaudit.kernel.noise import Noise
-from dpaudit.kernel.proxies import is_proxy, ratio
-from dpaudit.kernel.rules.noise_law import read_noise
-from dpaudit.kernel.rules.tail import enclosed_tail, read_tail
-from dpaudit.kernel.terms import Parameters
+from dpaudit.kernel.kernel_t0 import Parameters
+from dpaudit.kernel.t2.noise import Noise
+from dpaudit.kernel.t2.noise_law import read_noise
+from dpaudit.kernel.t2.proxies import is_proxy, ratio
+from dpaudit.kernel.t2.tail import enclosed_tail, read_tail
 from dpaudit.laws import Law
 from dpaudit.laws.convolution import ConvolvedIntegers
 from dpaudit.laws.finite import Categorical

@@ -11,43 +11,23 @@ becomes a finding about that piece.
 
 from __future__ import annotations
 
-import io
 import math
-import tokenize
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from fractions import Fraction
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from dpaudit import exact
 from dpaudit.certificates.bounded import BoundedChecker
 from dpaudit.certificates.findings import Finding, id_of
 from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import Claim, PrivacyClaim, claim_from_json
 from dpaudit.errors import BrokenReportError, DpauditError
 from dpaudit.evidence import Certificate, Evidence, Witness, evidence_from_json
-from dpaudit.kernel import (
-    ball,
-    blanket,
-    certpld,
-    divergence,
-    lattice,
-    noise,
-    proxies,
-    renyi,
-    rules,
-    shuffle,
-    tail_mass,
-    terms,
-    two_candidates,
-)
 from dpaudit.kernel import check as kernel
-from dpaudit.kernel.terms import shown
+from dpaudit.kernel.kernel_t0 import shown
 from dpaudit.verdicts import Judgement, VerdictKind, judge
 
-__all__ = ["Finding", "Progress", "trusted_lines", "verify_report", "verify_result"]
+__all__ = ["Finding", "Progress", "verify_report", "verify_result"]
 
 MAX_RESULTS = 100_000
 
@@ -215,46 +195,3 @@ def _levels(level: Any, results: list[Any]) -> list[Finding]:
             f"{total:g}; the file was edited.",
         )
     ]
-
-
-def trusted_lines() -> dict[str, int]:
-    """Lines of code (no blanks, comments or docstrings) that a certificate's truth rests on, by group."""
-    divergences = (blanket, certpld, divergence, lattice, renyi, shuffle, two_candidates)
-    tails = (noise, proxies, tail_mass)
-    groups = {
-        "kernel": [_file(module) for module in (kernel, terms)],
-        "rules": sorted(_file(rules).parent.glob("*.py")),
-        "divergences": [_file(module) for module in divergences],
-        "tails": [_file(module) for module in tails],
-        "numbers": [_file(module) for module in (ball, exact)],
-    }
-    return {group: sum(_code_lines(path.read_text()) for path in paths) for group, paths in groups.items()}
-
-
-def _file(module: ModuleType) -> Path:
-    return Path(str(module.__file__))
-
-
-def _code_lines(source: str) -> int:
-    """Lines on which some token of code stands."""
-    lines: set[int] = set()
-    docstring_may_follow = True
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type in _LAYOUT:
-            docstring_may_follow = docstring_may_follow or token.type in (tokenize.NEWLINE, tokenize.INDENT)
-            continue
-        if not (docstring_may_follow and token.type == tokenize.STRING):
-            lines.update(range(token.start[0], token.end[0] + 1))
-        docstring_may_follow = False
-    return len(lines)
-
-
-_LAYOUT = {
-    tokenize.COMMENT,
-    tokenize.DEDENT,
-    tokenize.ENCODING,
-    tokenize.ENDMARKER,
-    tokenize.INDENT,
-    tokenize.NEWLINE,
-    tokenize.NL,
-}

@@ -41,7 +41,7 @@ from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness
 from dpaudit.exact import decode_value, encode_value, exact
 from dpaudit.kernel.ball import arb, lower_exact, precision
-from dpaudit.kernel.terms import shown
+from dpaudit.kernel.kernel_t0 import shown
 from dpaudit.laws.base import BaseMeasure, Law, law_from_json
 from dpaudit.views import EVERYTHING, PUBLIC, Audience, Principal, View
 

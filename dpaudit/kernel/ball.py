@@ -18,7 +18,7 @@ from typing import Any
 
 from flint import arb, ctx, fmpq
 
-from dpaudit.errors import UndecidedError
+from dpaudit.kernel.errors import UndecidedError
 
 __all__ = [
     "MAX_PRECISION",

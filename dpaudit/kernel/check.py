@@ -1,189 +1,144 @@
-"""The trusted checker: it re-derives the bound of a certificate and refuses whatever it does not know.
+"""The trusted checker: re-derives the bound of a certificate at the lowest tier that reaches it.
 
-``check`` walks the rule tree, derives every guarantee anew from the parameters (rational arithmetic and
-balls, no floats), reads the claimed quantity off the root, and compares. Whatever found the certificate is
-not trusted. This file imports nothing of the package but exact numbers, claims (as data), errors, the
-vocabulary of ``terms`` and the rules.
-
-The input is untrusted: limits on nodes, depth and digits bound time and memory, and nothing in a certificate
-is executed.
+T0 (``kernel_t0``) is rational arithmetic in one file; T1 (``t1``) adds ball arithmetic with elementary
+functions; T2 (``t2``) adds special functions and tails. Whatever found the certificate is not trusted, and
+nothing in it is executed: limits on nodes, depth and digits bound time and memory. This folder imports
+nothing else of the package.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import dpaudit.kernel.rules  # noqa: F401  # importing the rules registers them
-from dpaudit.claims import Claim
-from dpaudit.errors import CertificateError, DpauditError
-from dpaudit.exact import exact
-from dpaudit.kernel.rules.readout import claimed_quantity
-from dpaudit.kernel.terms import RULES, Guarantee, Parameters, Setting, shown
+from dpaudit.kernel import kernel_t0
+from dpaudit.kernel.kernel_t0 import (
+    BeyondTierError,
+    CertificateError,
+    DpauditError,
+    Guarantee,
+    Setting,
+    context_of,
+    shown,
+)
+from dpaudit.kernel.t1.readout import best_bound
+from dpaudit.kernel.t1.rules import T1
+from dpaudit.kernel.t2.cumulant import noise_bound
+from dpaudit.kernel.t2.gaussian import gaussian_delta
+from dpaudit.kernel.t2.rules import T2
 
-if TYPE_CHECKING:
-    from dpaudit.evidence import Certificate
-
-__all__ = ["MAX_DEPTH", "MAX_NODES", "ROOT", "check", "context_of", "derive", "derived_bound", "known_rules"]
-
-MAX_DEPTH = 40
-MAX_NODES = 4000
+__all__ = [
+    "ROOT",
+    "Examined",
+    "check",
+    "context_of",
+    "derive",
+    "derive_in",
+    "derived_bound",
+    "examine",
+    "known_rules",
+]
 
 #: The name of the node at the top of every tree: it states which claim the tree is about.
 ROOT = "claim"
 
-_NODE_KEYS = {"rule", "parameters", "premises"}
-_CERTIFICATE_KEYS = {"evidence", "quantity", "bound", "tree", "assumptions"}
 
-
-def check(certificate: Certificate | dict[str, Any], claim: Claim) -> Fraction:
-    """Re-derive the bound of ``certificate`` for ``claim`` and return it (in the unit of the claim's
-    quantity).
-
-    Raises ``CertificateError``, with the reason, if the tree is malformed, too large, uses an unknown rule or
-    a parameter outside its domain, is about another claim, rests on assumptions that the certificate does not
-    list, or claims a bound below the derived one.
+@dataclass(frozen=True)
+class Examined:
+    """What a check found: the derived ``bound``, in the unit of the claim's quantity, and the ``tier`` of the
+    kernel that it took.
     """
-    data = certificate if isinstance(certificate, dict) else certificate.to_json()
-    quantity, stated, assumptions, tree = _read(data)
-    if quantity != claim.quantity:
+
+    bound: Fraction
+    tier: str
+
+
+def check(certificate: Any, claim: Any) -> Fraction:
+    """The bound that ``examine`` derives; raises as it does."""
+    return examine(certificate, claim).bound
+
+
+def examine(certificate: Any, claim: Any) -> Examined:
+    """Re-derive the bound of ``certificate`` for ``claim``; either is JSON, or has ``to_json``.
+
+    Raises ``CertificateError``, with the reason, if the tree is malformed, too large, uses an unknown rule, a
+    rule that is unsound in the claim's setting or a parameter outside its domain, is about another claim,
+    rests on assumptions that the certificate does not list, or claims a bound below the derived one.
+    """
+    data, about = _plain(certificate), _plain(claim)
+    try:
+        for tier, rules, reaches in _TIERS:
+            try:
+                guarantee = kernel_t0.check(data, about, rules, reaches)
+            except BeyondTierError:
+                continue
+            return Examined(derived_bound(guarantee, about), tier)
+    except CertificateError:
+        raise
+    except (DpauditError, ArithmeticError) as error:
+        raise CertificateError(f"the bound could not be derived: {error}") from error
+    raise CertificateError("the claimed quantity must be one that some tier of the kernel bounds; it is not.")
+
+
+def derive(tree: Any, claim: Any) -> Guarantee:
+    """The guarantee of a rule tree (without its root) in the setting of a claim, by all rules."""
+    return derive_in(tree, Setting.of(_plain(claim)))
+
+
+def derive_in(tree: Any, setting: Setting) -> Guarantee:
+    """The guarantee of a rule tree in a setting, by all rules. Raises ``CertificateError`` as ``examine``."""
+    try:
+        return kernel_t0.derive(tree, setting, T2.rules)
+    except CertificateError:
+        raise
+    except (DpauditError, ArithmeticError) as error:
+        raise CertificateError(f"the bound could not be derived: {error}") from error
+
+
+def derived_bound(guarantee: Guarantee, claim: Any) -> Fraction:
+    """The best bound of ``guarantee`` on the claim's quantity; ``CertificateError`` if there is none."""
+    about = _plain(claim)
+    try:
+        noise = noise_bound(guarantee, about)
+        bound = best_bound(guarantee, about, gaussian_delta) if noise is None else noise
+    except CertificateError:
+        raise
+    except (DpauditError, ArithmeticError) as error:
+        raise CertificateError(f"the claimed quantity could not be enclosed: {error}") from error
+    if bound is None:
         raise CertificateError(
-            f"the certificate must bound the claim's quantity {claim.quantity!r}, got {quantity!r}; "
-            "certify the claim itself."
-        )
-    guarantee = derive(_inside(tree, claim), Setting.of(claim))
-    bound = derived_bound(guarantee, claim)
-    if sorted(assumptions) != sorted(guarantee.assumptions):
-        raise CertificateError(
-            f"the assumptions must be those of the tree, {list(guarantee.assumptions)}, got {assumptions}; "
-            "list exactly these."
-        )
-    if stated < bound:
-        raise CertificateError(
-            f"the stated bound must be at least the derived one, {shown(bound)}, got "
-            f"{shown(stated)}; the certificate claims too much."
+            f"the tree must bound {kernel_t0.QUANTITY[about['type']]} of a {about['type']} claim, and it "
+            "does not; use a mechanism that has one."
         )
     return bound
 
 
-def derived_bound(guarantee: Guarantee, claim: Claim) -> Fraction:
-    """What ``guarantee`` gives for the claim's quantity; raises ``CertificateError`` if it says nothing
-    about it.
-    """
-    try:
-        return claimed_quantity(guarantee, claim)
-    except CertificateError:
-        raise
-    except DpauditError as error:
-        raise CertificateError(f"the claimed quantity could not be enclosed: {error}") from error
-
-
-def context_of(claim: Claim) -> dict[str, Any]:
-    """What a certificate repeats of its claim: everything but the numbers, which the kernel takes from the
-    claim itself.
-    """
-    numbers = {name.removesuffix("_exact") for name in claim.to_json() if name.endswith("_exact")}
-    return {
-        name: value
-        for name, value in claim.to_json().items()
-        if name not in numbers and not name.endswith("_exact") and name != "in_words"
-    }
-
-
 def known_rules() -> list[str]:
     """The names of the rules that this kernel knows, sorted."""
-    return sorted(RULES)
+    return sorted(T2.rules)
 
 
-def _read(data: dict[str, Any]) -> tuple[str, Fraction, list[str], Any]:
-    if data.keys() - _CERTIFICATE_KEYS or not {"quantity", "bound", "tree", "assumptions"} <= data.keys():
-        raise CertificateError(
-            f"a certificate must have the fields {sorted(_CERTIFICATE_KEYS)}, got "
-            f"{sorted(map(str, data))[:8]}; re-create it."
-        )
-    assumptions = data["assumptions"]
-    if not isinstance(assumptions, list | tuple) or not all(isinstance(text, str) for text in assumptions):
-        raise CertificateError("the assumptions must be a list of texts; re-create the certificate.")
-    if not isinstance(data["bound"], str | Fraction):
-        raise CertificateError(
-            f"the bound must be an exact number written as a string, got {data['bound']!r}; re-create the "
-            "certificate."
-        )
-    try:
-        bound = exact(data["bound"], name="bound")
-    except DpauditError as error:
-        raise CertificateError(str(error)) from error
-    return str(data["quantity"]), bound, list(assumptions), data["tree"]
+def _plain(item: Any) -> dict[str, Any]:
+    data = item if isinstance(item, dict) else item.to_json()
+    return dict(data)
 
 
-def _inside(tree: Any, claim: Claim) -> Any:
-    """The proof below the root, after the root's context was found to be that of the claim."""
-    node = _node(tree)
-    context, wanted = node["parameters"], context_of(claim)
-    if node["rule"] != ROOT or not isinstance(context, dict) or len(node["premises"]) != 1:
-        raise CertificateError(
-            f"the root must be the rule {ROOT!r} with one premise, got {str(node['rule'])[:40]!r}; certify "
-            "a claim."
-        )
-    for name in sorted(wanted.keys() | context.keys()):
-        if name not in context or name not in wanted or context[name] != wanted[name]:
-            raise CertificateError(
-                f"the certificate must be about the same claim: {name} is {wanted.get(name)!r} there and "
-                f"{context.get(name)!r} here; "
-                f"certify the claim that is made."
-            )
-    return node["premises"][0]
+def _reached_in_balls(guarantee: Guarantee, claim: dict[str, Any], stated: Fraction) -> bool:
+    """T1: whether balls reach the stated bound; what they do not, T2 may."""
+    bound = best_bound(guarantee, claim)
+    if bound is None or stated < bound:
+        raise BeyondTierError("T2", f"the bound {shown(stated)}")
+    return True
 
 
-def _node(tree: Any) -> dict[str, Any]:
-    if (
-        not isinstance(tree, dict)
-        or tree.keys() != _NODE_KEYS
-        or not isinstance(tree["premises"], list)
-        or not isinstance(tree["rule"], str)
-    ):
-        raise CertificateError(
-            f"a node must have exactly the fields {sorted(_NODE_KEYS)}; re-create the certificate."
-        )
-    return tree
+def _reached(guarantee: Guarantee, claim: dict[str, Any], stated: Fraction) -> bool:
+    """T2: whether the stated bound is at least the best one."""
+    return kernel_t0.covers(guarantee, claim, stated) or stated >= derived_bound(guarantee, claim)
 
 
-def derive(tree: dict[str, Any], setting: Setting) -> Guarantee:
-    """Derive the guarantee of a rule tree (without its root) in a setting. Raises ``CertificateError`` as
-    ``check`` does.
-    """
-    return _derive(tree, setting, depth=1, budget=[MAX_NODES])
-
-
-def _derive(tree: Any, setting: Setting, *, depth: int, budget: list[int]) -> Guarantee:
-    node = _node(tree)
-    budget[0] -= 1
-    if depth > MAX_DEPTH or budget[0] < 0:
-        raise CertificateError(
-            f"a tree must have at most {MAX_NODES} nodes and depth {MAX_DEPTH}, got more; use counts "
-            "instead of copies."
-        )
-    found = RULES.get(node["rule"])
-    if found is None:
-        raise CertificateError(
-            f"a rule must be one that the kernel knows ({known_rules()}), got {node['rule'][:40]!r}; use "
-            "one of these."
-        )
-    least, most = found.premises
-    if not least <= len(node["premises"]) <= most:
-        raise CertificateError(
-            f"{found.name} must have {least} to {most} premises, got {len(node['premises'])}; rebuild the "
-            "certificate."
-        )
-    parameters = Parameters(node["parameters"], rule=found.name)
-    inner = found.premise_setting(node["parameters"], setting)
-    premises = tuple(_derive(premise, inner, depth=depth + 1, budget=budget) for premise in node["premises"])
-    try:
-        guarantee = found.derive(parameters, premises, setting)
-    except CertificateError:
-        raise
-    except (DpauditError, ArithmeticError) as error:
-        raise CertificateError(f"{found.name}: the bound could not be derived: {error}") from error
-    parameters.finish()
-    assumptions = [text for premise in premises for text in premise.assumptions]
-    return guarantee.with_assumptions(assumptions)
+_TIERS: tuple[tuple[str, Any, Any], ...] = (
+    ("T0", None, kernel_t0.covers),
+    ("T1", T1.rules, _reached_in_balls),
+    ("T2", T2.rules, _reached),
+)

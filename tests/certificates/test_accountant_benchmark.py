@@ -10,8 +10,8 @@ from fractions import Fraction
 import pytest
 
 from benchmarks import accountants
-from dpaudit.kernel.certpld import Grid
-from dpaudit.kernel.rules.readout import gaussian_delta
+from dpaudit.kernel.t1.certpld import Grid
+from dpaudit.kernel.t2.gaussian import gaussian_delta
 
 
 def test_exact_discrete_laplace_is_the_binomial_sum() -> None:

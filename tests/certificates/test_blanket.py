@@ -16,9 +16,9 @@ from dpaudit.certificates.build import LossGrid
 from dpaudit.claims import ApproxDP, PureDP
 from dpaudit.errors import CertificateError
 from dpaudit.kernel.ball import lower_exact, upper_exact
-from dpaudit.kernel.blanket import blanket_delta
-from dpaudit.kernel.certpld import Grid
-from dpaudit.kernel.shuffle import clones_delta, exact_response_delta
+from dpaudit.kernel.t1.certpld import Grid
+from dpaudit.kernel.t2.blanket import blanket_delta
+from dpaudit.kernel.t2.shuffle import clones_delta, exact_response_delta
 from dpaudit.views import SERVER, SHUFFLER_OUTPUT, View
 
 VIEW = View.of(SHUFFLER_OUTPUT)

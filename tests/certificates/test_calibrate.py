@@ -17,7 +17,7 @@ from dpaudit.certificates.proof import Proof
 from dpaudit.claims import ApproxDP, Claim, PureDP, RegretBound
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel import check as kernel
-from dpaudit.kernel.rules.readout import gaussian_delta
+from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.suite import Suite
 
 

@@ -17,11 +17,13 @@ from dpaudit.certificates.build import LossGrid
 from dpaudit.claims import ApproxDP
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import ball, lower_exact, upper_exact
-from dpaudit.kernel.certpld import Grid, LossLaw, compose, from_atoms, maximum, power
-from dpaudit.kernel.lattice import Binomial, Reflected
-from dpaudit.kernel.rules.integer_noise import lattice_pair
-from dpaudit.kernel.rules.pairs import gaussian_pair, laplace_pair, response_pair
-from dpaudit.kernel.rules.readout import gaussian_delta, pure_delta
+from dpaudit.kernel.t1.certpld import Grid, LossLaw, compose, from_atoms, maximum, power
+from dpaudit.kernel.t1.integer_noise import lattice_pair
+from dpaudit.kernel.t1.lattice import Reflected
+from dpaudit.kernel.t1.pairs import laplace_pair, response_pair
+from dpaudit.kernel.t1.readout import pure_delta
+from dpaudit.kernel.t2.gaussian import gaussian_delta, gaussian_pair
+from dpaudit.kernel.t2.special_laws import Binomial
 
 FINE = Grid(step=Fraction(1, 1000))
 

@@ -17,16 +17,9 @@ from dpaudit.certificates import build
 from dpaudit.claims import ApproxDP, PureDP
 from dpaudit.errors import CertificateError
 from dpaudit.kernel.ball import arb, ball, enclose, lower_exact, upper_exact
-from dpaudit.kernel.divergence import hockey_stick, lattice_delta, positive_part
-from dpaudit.kernel.lattice import (
-    Binomial,
-    DiscreteGaussianSum,
-    LogConcave,
-    Reflected,
-    Skellam,
-    bulk,
-    tail_below,
-)
+from dpaudit.kernel.t1.divergence import hockey_stick, lattice_delta, positive_part
+from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, LogConcave, Reflected, bulk, tail_below
+from dpaudit.kernel.t2.special_laws import Binomial, Skellam
 
 LAWS: list[LogConcave] = [
     Skellam(Fraction(3)),

@@ -17,8 +17,8 @@ from dpaudit.certificates import build
 from dpaudit.certificates.build import Proof
 from dpaudit.claims import ApproxDP, PureDP
 from dpaudit.errors import CertificateError
-from dpaudit.kernel.rules.readout import pure_delta
-from dpaudit.kernel.two_candidates import two_candidate_delta
+from dpaudit.kernel.t1.readout import pure_delta
+from dpaudit.kernel.t1.two_candidates import two_candidate_delta
 from dpaudit.laws import AboveThreshold, Exponential, Gumbel, Laplace, Law, NoisyArgmax, NoisyMaximum
 
 CLAIM = PureDP(epsilon="1/10")

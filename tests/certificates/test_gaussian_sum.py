@@ -21,7 +21,7 @@ from dpaudit.certificates.build import (
 from dpaudit.claims import RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import CertificateError
 from dpaudit.kernel.ball import enclose
-from dpaudit.kernel.rules.gaussian_sum import excess
+from dpaudit.kernel.t1.gaussian_sum import excess
 
 ZCDP = ZeroConcentratedDP(rho=1000)
 ORDERS = (1.001, 1.5, 2.0, 3.0, 7.0, 30.0)

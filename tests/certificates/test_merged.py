@@ -13,12 +13,12 @@ from flint import arb
 from dpaudit.certificates.merged import gaussian_lower, laplace_lower, lattice_lower, merged_law
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import ball, lower_exact, upper_exact
-from dpaudit.kernel.certpld import Grid, LossLaw, from_atoms, power
-from dpaudit.kernel.divergence import lattice_delta
-from dpaudit.kernel.lattice import Skellam
-from dpaudit.kernel.rules.integer_noise import lattice_pair
-from dpaudit.kernel.rules.pairs import laplace_pair
-from dpaudit.kernel.rules.readout import gaussian_delta
+from dpaudit.kernel.t1.certpld import Grid, LossLaw, from_atoms, power
+from dpaudit.kernel.t1.divergence import lattice_delta
+from dpaudit.kernel.t1.integer_noise import lattice_pair
+from dpaudit.kernel.t1.pairs import laplace_pair
+from dpaudit.kernel.t2.gaussian import gaussian_delta
+from dpaudit.kernel.t2.special_laws import Skellam
 
 LOWER = Grid(step=Fraction(1, 256), upper=False)
 POINTS = [Fraction(n, 4) for n in (0, 1, 4, 9, 17, 26)]

@@ -15,9 +15,11 @@ from dpaudit.certificates import build
 from dpaudit.claims import ApproxDP
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import arb, ball, lower_exact, precision, upper_exact
-from dpaudit.kernel.divergence import lattice_delta
-from dpaudit.kernel.lattice import Binomial, DiscreteGaussianSum, Skellam, bulk
-from dpaudit.kernel.renyi import kappa, skellam_renyi
+from dpaudit.kernel.t1.divergence import lattice_delta
+from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, bulk
+from dpaudit.kernel.t1.renyi import kappa
+from dpaudit.kernel.t2.skellam_renyi import skellam_renyi
+from dpaudit.kernel.t2.special_laws import Binomial, Skellam
 
 
 @pytest.mark.parametrize(

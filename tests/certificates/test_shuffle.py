@@ -14,7 +14,7 @@ from dpaudit.certificates import build
 from dpaudit.claims import Adjacency, ApproxDP, PureDP
 from dpaudit.errors import CertificateError
 from dpaudit.kernel.ball import lower_exact, upper_exact
-from dpaudit.kernel.shuffle import clones_delta, exact_response_delta
+from dpaudit.kernel.t2.shuffle import clones_delta, exact_response_delta
 from dpaudit.views import SERVER, SHUFFLER_OUTPUT, View
 
 VIEW = View.of(SHUFFLER_OUTPUT)

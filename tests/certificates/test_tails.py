@@ -28,8 +28,8 @@ from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.evidence import Certificate, Witness
 from dpaudit.kernel import check as kernel
 from dpaudit.kernel.ball import ball, precision
-from dpaudit.kernel.noise import Bounded, DiscreteGaussian, Finite, Laplace, Noise
-from dpaudit.kernel.proxies import is_proxy, ratio
+from dpaudit.kernel.t2.noise import Bounded, DiscreteGaussian, Finite, Laplace, Noise
+from dpaudit.kernel.t2.proxies import is_proxy, ratio
 from dpaudit.verdicts import VerdictKind, judge
 
 Claim = SubGaussian | SubExponential

@@ -1,0 +1,571 @@
+"""Tier 0 of the trusted base: certificates by rational arithmetic, in one file of the standard library.
+
+    python kernel_t0.py report.json
+
+re-derives every certificate of a report that these rules reach, prints what it rests on, and names the tier
+that the others need: T1 (divergences in ball arithmetic) or T2 (special functions and tails).
+
+A certificate is a tree of rules. Each node derives upper bounds that hold at once for one mechanism, for all
+neighbours of the claim's setting and in both directions. Statement, proof, source and conditions of every
+rule stand in ``proofs.md`` beside this file. A rule refuses the settings in which it is not sound; what it
+cannot check becomes an assumption of the certificate. The input is untrusted: sizes are bounded, and nothing
+in it is executed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+__all__ = ["RULES", "BeyondTierError", "CertificateError", "DpauditError", "Guarantee", "Parameters", "Rule"]
+__all__ += [
+    "Setting",
+    "add_up",
+    "check",
+    "context_of",
+    "covers",
+    "derive",
+    "moved",
+    "need",
+    "number_of",
+    "rule",
+]
+__all__ += ["open_certificate", "rational", "rational_bound", "shared_noise", "shown", "zcdp"]
+
+MAX_DEPTH, MAX_NODES, MAX_PREMISES, MAX_COUNT = 40, 4000, 1000, 10**18
+MAX_BITS, MAX_TEXT, MAX_LIST = 4096, 2000, 10_000
+NUMBER = re.compile(
+    r"([+-]?\d{1,2000})(?:/(\d{1,2000})|(?:\.(\d{1,2000}))?(?:[eE]([+-]?\d{1,4}))?)", re.ASCII
+)
+QUANTITY = {"pure-dp": "epsilon", "accounting": "epsilon", "approx-dp": "delta", "renyi-dp": "renyi epsilon"}
+QUANTITY |= {"zcdp": "rho", "gdp": "mu", "tail-bound": "probability"}
+QUANTITY |= dict.fromkeys(["sub-gaussian", "sub-exponential"], "variance proxy")
+REPLACE_ONE, ADD_REMOVE, ZERO_OUT, EVENT, USER = "replace-one", "add-remove", "zero-out", "event", "user"
+#: Rules of higher tiers, and the tier that the least of them needs.
+HIGHER = dict.fromkeys(["finite", "randomised-response", "gaussian-sum"], "T1")
+HIGHER |= dict.fromkeys(["integer-noise", "vector-noise", "shuffle", "cumulant", "tail"], "T2")
+HIGHER |= dict.fromkeys(["shuffled-response", "shuffled-table"], "T2")
+
+
+class DpauditError(Exception):
+    """Root of every error that dpaudit raises on purpose (here because this file stands alone)."""
+
+
+class CertificateError(DpauditError):
+    """A certificate is malformed, unknown to the kernel, unsound in its setting, or claims too much."""
+
+
+class BeyondTierError(CertificateError):
+    """The certificate needs a higher tier of the kernel, named ``tier``."""
+
+    def __init__(self, tier: str, reason: str) -> None:
+        super().__init__(f"{reason} needs tier {tier} of the kernel")
+        self.tier = tier
+
+
+def need(holds: bool, message: str) -> None:
+    """Refuse the certificate with ``message`` unless ``holds``."""
+    if not holds:
+        raise CertificateError(message)
+
+
+def rational(text: Any, name: str, *, bits: int = 2 * MAX_BITS) -> Fraction:
+    """An exact number written in ASCII: ``"2"``, ``"3/8"``, ``"0.25"``, ``"1e-6"``."""
+    match = NUMBER.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise CertificateError(f"{name} must be an exact number written as a string, got {str(text)[:40]!r}.")
+    whole, below, decimals, exponent = match.groups()
+    power = int(exponent or 0)
+    need(abs(power) <= 2000, f"{name} must have an exponent within 2000, got {power}; rescale it.")
+    need(below is None or int(below) > 0, f"{name} must have a non-zero denominator, got {text[:40]!r}.")
+    number = Fraction(int(whole + (decimals or "")), int(below or 1))
+    number *= Fraction(10) ** (power - len(decimals or ""))
+    size = max(number.numerator.bit_length(), number.denominator.bit_length())
+    need(size <= bits, f"{name} must have at most {bits} bits above and below, got {size}; round it outward.")
+    return number
+
+
+def shown(number: Fraction) -> str:
+    """A number for a message, whatever its size."""
+    size = number.numerator.bit_length() - number.denominator.bit_length()
+    return f"{float(number):.12g}" if abs(size) < 1000 else f"about 2^{size}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What a guarantee is relative to: ``adjacency``, ``unit``, the ``view`` as (names, whether it is all but
+    these), the ``turnout`` in words. An accounting is read for one replaced record."""
+
+    adjacency: str = REPLACE_ONE
+    unit: str = EVENT
+    view: tuple[frozenset[str], bool] = (frozenset(["public"]), False)
+    turnout: str = "everybody"
+
+    @classmethod
+    def of(cls, claim: dict[str, Any]) -> Setting:
+        """The setting of a claim, as JSON; refuses claims that no rule speaks about."""
+        kind = str(claim.get("type"))
+        need(kind in QUANTITY, f"a certificate must be for a claim on privacy or noise, got {kind[:40]!r}.")
+        if kind == "accounting" or QUANTITY[kind] in ("probability", "variance proxy"):
+            return cls()
+        need(claim["model"] == "ideal", "the claim must be on real-number laws, got one on a float program.")
+        adjacency, unit, view = claim["adjacency"], claim["unit"], claim["view"]
+        known = adjacency in (REPLACE_ONE, ADD_REMOVE, ZERO_OUT) and unit in (EVENT, USER)
+        need(known, f"adjacency and unit must be known, got {str(adjacency)[:40]!r}, {str(unit)[:40]!r}.")
+        held = (frozenset(map(str, view["principals"])), bool(view["complement"]))
+        return cls(adjacency=adjacency, unit=unit, view=held, turnout=str(claim["turnout"]))
+
+    @property
+    def holds_users(self) -> bool:
+        """Whether the view is that of users, who know their own data and randomness."""
+        return self.view[1] or any(name.startswith("user-") for name in self.view[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """Upper bounds that hold at once: ``pure`` epsilon, ``gdp_squared`` (mu squared), ``rho``; None says "no
+    such bound". ``curves`` holds what higher tiers add."""
+
+    pure: Fraction | None = None
+    gdp_squared: Fraction | None = None
+    rho: Fraction | None = None
+    assumptions: tuple[str, ...] = ()
+    curves: Any = None
+
+    def assuming(self, *more: str) -> Guarantee:
+        """The same bounds, resting on ``more`` besides; each assumption is listed once, in order."""
+        return replace(self, assumptions=tuple(dict.fromkeys((*self.assumptions, *more))))
+
+
+class Parameters:
+    """The parameters of one node, read with their domains checked; unread ones are refused."""
+
+    def __init__(self, values: Any, *, rule: str) -> None:
+        good = isinstance(values, dict) and all(isinstance(key, str) for key in values)
+        need(good, f"{rule}: parameters must be a table with names as keys; rebuild the certificate.")
+        self.values, self.rule, self.seen = values, rule, set[str]()
+
+    def need(self, holds: bool, message: str) -> None:
+        need(holds, f"{self.rule}: {message}")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def get(self, name: str) -> Any:
+        self.need(name in self.values, f"the parameter {name!r} must be given; rebuild the certificate.")
+        self.seen.add(name)
+        return self.values[name]
+
+    def number(self, name: str, value: Any = None) -> Fraction:
+        return rational(self.get(name) if value is None else value, f"{self.rule}: {name}", bits=MAX_BITS)
+
+    def nonnegative(self, name: str) -> Fraction:
+        number = self.number(name)
+        self.need(number >= 0, f"{name} must be 0 or more, got {shown(number)}; correct the parameter.")
+        return number
+
+    def positive(self, name: str) -> Fraction:
+        self.need(self.nonnegative(name) > 0, f"{name} must be greater than 0, got 0; correct the parameter.")
+        return self.number(name)
+
+    def integer(self, name: str, value: Any = None, *, low: int, high: int) -> int:
+        number = self.number(name, value)
+        inside = number.denominator == 1 and low <= number <= high
+        self.need(inside, f"{name} must be an integer from {low} to {high}, got {shown(number)}; correct it.")
+        return int(number)
+
+    def entries(self, name: str, *, most: int = MAX_LIST, length: int | None = None) -> list[Any]:
+        values = self.get(name)
+        good = isinstance(values, list) and len(values) <= most and length in (None, len(values))
+        self.need(good, f"{name} must be a list of {length or f'at most {most}'} entries; rebuild it.")
+        return list(values)
+
+    def choice(self, name: str, options: Sequence[str]) -> str:
+        value = self.get(name)
+        self.need(value in options, f"{name} must be one of {[*options]}, got {str(value)[:40]!r}.")
+        return str(value)
+
+    def text(self, name: str, value: Any = None) -> str:
+        value = self.get(name) if value is None else value
+        good = isinstance(value, str) and 0 < len(value.strip()) <= len(value) <= MAX_TEXT
+        self.need(good, f"{name} must be a text of 1 to {MAX_TEXT} characters; shorten or add it.")
+        return str(value)
+
+    def is_table(self, name: str) -> bool:
+        return isinstance(self.values.get(name), dict)
+
+    def table(self, name: str) -> Parameters:
+        return Parameters(self.get(name), rule=f"{self.rule}.{name}")
+
+    def finish(self) -> None:
+        unread = sorted(self.values.keys() - self.seen)
+        self.need(not unread, f"parameters must be known to the rule, got {unread[:5]}; remove them.")
+
+
+Derivation = Callable[[Parameters, tuple[Guarantee, ...], Setting], Guarantee]
+Decorator = Callable[[Derivation], Derivation]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How many premises a rule takes, how it derives, and in which setting its premises are derived."""
+
+    premises: tuple[int, int]
+    derive: Derivation
+    inner: Callable[[Any, Setting], Setting]
+
+
+RULES: dict[str, Rule] = {}
+
+
+def rule(name: str, premises: tuple[int, int] = (0, 0), inner: Any = lambda _, s: s) -> Decorator:
+    """Decorator: make a rule known to this tier."""
+    return lambda function: RULES.setdefault(name, Rule(premises, function, inner)).derive
+
+
+def moved(p: Parameters, s: Setting, *, most: int | None = None) -> Fraction:
+    """The sensitivity: a number >= 0, which defines the mechanism, or derived from a sum of clipped records;
+    an integer up to ``most`` where that is given."""
+    value = p.nonnegative("sensitivity") if not p.is_table("sensitivity") else Fraction(0)
+    if p.is_table("sensitivity"):
+        low, high = clipped(p)
+        p.need(s.unit == EVENT, "a sum's sensitivity is derived per event; state the number for users.")
+        value = high - low if s.adjacency == REPLACE_ONE else max(abs(low), abs(high))
+    good = most is None or (value.denominator == 1 and value <= most)
+    p.need(good, f"an integer query must have an integer sensitivity up to {most}, got {shown(value)}.")
+    return value
+
+
+def clipped(p: Parameters) -> tuple[Fraction, Fraction]:
+    """The ends of the interval to which a bounded sum clips each record."""
+    query = p.table("sensitivity")
+    query.choice("query", ["sum"])
+    low, high = query.number("lower"), query.number("upper")
+    query.finish()
+    query.need(low <= high, f"lower must be at most upper, got {shown(low)} and {shown(high)}; swap them.")
+    return low, high
+
+
+def direction(p: Parameters, s: Setting, narrow: str) -> tuple[str, tuple[str, ...]]:
+    """How scores move together, and what is assumed for it."""
+    how = p.choice("range", [narrow, "monotone", "general"])
+    if how == "monotone":
+        p.need(s.adjacency != REPLACE_ONE, "range must be general under replace-one: scores rise and fall.")
+        if not p.is_table("sensitivity"):
+            return how, ("between neighbours all scores move in the same direction",)
+        low, high = clipped(p)
+        p.need(not low < 0 < high, "records of a monotone sum must have one sign; use general.")
+    return how, ("between neighbours only one score moves",) if how == narrow else ()
+
+
+def shared_noise(p: Parameters, s: Setting, least: str) -> tuple[str, ...]:
+    """Conditions of noise that parties may add in shares: no share is in view, and enough are there."""
+    p.need(not s.holds_users, "noise in shares: no user may be in view, who knows one; use billboard.")
+    return () if s.turnout == "everybody" else (f"at the turnout {s.turnout!r}, {least}",)
+
+
+def zcdp(g: Guarantee) -> Fraction | None:
+    """The best rho that the bounds imply: e-DP is (e^2/2)-zCDP, mu-GDP is (mu^2/2)-zCDP."""
+    squares = [None if g.pure is None else g.pure**2, g.gdp_squared]
+    return min((rho for rho in (g.rho, *(x and x / 2 for x in squares)) if rho is not None), default=None)
+
+
+def moves(parameters: Any) -> bool:
+    """Whether the changed record can move to another cell of a partition: one cell loses, another gains."""
+    return isinstance(parameters, dict) and parameters.get("moves") == "yes"
+
+
+def total(costs: Sequence[Fraction | None], times: Sequence[int]) -> Fraction | None:
+    known = [n * cost for cost, n in zip(costs, times, strict=True) if cost is not None]
+    return sum(known, Fraction(0)) if len(known) == len(costs) else None
+
+
+def largest(costs: Sequence[Fraction | None], factor: int) -> Fraction | None:
+    known = [factor * cost for cost in costs if cost is not None]
+    return max(known) if len(known) == len(costs) else None
+
+
+def add_up(premises: Sequence[Guarantee], times: Sequence[int]) -> Guarantee:
+    """Premise i ``times[i]`` times; a notion survives if all premises have it."""
+    if sum(times) == 1:
+        return premises[0]
+    pure, gdp = total([g.pure for g in premises], times), total([g.gdp_squared for g in premises], times)
+    return Guarantee(pure=pure, gdp_squared=gdp, rho=total([zcdp(g) for g in premises], times))
+
+
+@rule("laplace")
+def laplace(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
+    return Guarantee(pure=moved(p, s) / p.positive("scale"))
+
+
+@rule("discrete-laplace")
+def discrete_laplace(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
+    return Guarantee(pure=moved(p, s, most=MAX_COUNT) / p.positive("scale"))
+
+
+@rule("gaussian")
+def gaussian(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
+    squared = moved(p, s) ** 2 if "sensitivity" in p else p.nonnegative("sensitivity_squared")
+    return Guarantee(gdp_squared=squared / p.positive("variance"), pure=None if squared else squared)
+
+
+@rule("polya")
+def polya(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
+    shift, scale, share = moved(p, s, most=10_000), p.positive("scale"), p.positive("share")
+    p.need(share <= 1, f"share must be in (0, 1], got {shown(share)}; more than full turnout is not covered.")
+    assumed = shared_noise(p, s, f"at least {share} of the noise shares are added")
+    if share < 1 and shift:
+        raise BeyondTierError("T2", "polya noise of which a share is lost")
+    return Guarantee(pure=shift / scale, assumptions=assumed)
+
+
+@rule("noisy-max")
+def noisy_max(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
+    noise = p.choice("noise", ["laplace", "gumbel", "exponential", "gaussian"])
+    how, assumed = direction(p, s, "one_coordinate")
+    width = (2 if how == "general" else 1) * moved(p, s)
+    gaussian = noise == "gaussian"
+    count = p.integer("candidates", low=1, high=10**12) if gaussian or "candidates" in p else 0
+    if gaussian:
+        spread = Fraction(count - 1 if how == "one_coordinate" else count**2 // 4, count)
+        return Guarantee(gdp_squared=spread * width**2 / p.positive("variance"), assumptions=assumed)
+    epsilon = width / p.positive("scale")
+    return Guarantee(pure=epsilon, rho=epsilon**2 / 8 if noise == "gumbel" else None, assumptions=assumed)
+
+
+@rule("above-threshold")
+def above_threshold(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
+    noise = p.choice("noise", ["laplace", "exponential"])
+    how, assumed = direction(p, s, "one_query")
+    answers, query = p.integer("answers", low=1, high=10**12), moved(p, s) / p.positive("query_scale")
+    pure = moved(p, s) / p.positive("threshold_scale") + (2 if how == "general" else 1) * answers * query
+    one = how == "one_query" and noise == "laplace"
+    return Guarantee(pure=min(pure, query) if one else pure, assumptions=assumed)
+
+
+@rule("sequential", (1, MAX_PREMISES))
+def sequential(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
+    times = p.entries("times", length=len(premises))
+    return add_up(premises, [p.integer("times", n, low=1, high=MAX_COUNT) for n in times])
+
+
+@rule("parallel", (1, MAX_PREMISES), lambda v, s: replace(s, adjacency=ADD_REMOVE) if moves(v) else s)
+def parallel(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
+    by = p.choice("by", ["position", "public data", "shown outcomes"])
+    two = p.choice("moves", ["no", "yes"]) == "yes"
+    shifts, assumed, factor = two or s.adjacency == ADD_REMOVE, list[str](), 2 if two else 1
+    p.need(by != "position" or not shifts, "records must stay in place, got cells by position; declare them.")
+    if by != "position":
+        own = "each record's own value and " if two else ""
+        assumed.append(f"the partition is a function of {own}{by} only: {p.text('partition')}")
+    if shifts:
+        assumed.append("when a record changes, the other records stay in their cells")
+    if s.unit == USER:
+        assumed.append("all events of one user lie in one cell")
+    return Guarantee(
+        pure=largest([g.pure for g in premises], factor),
+        gdp_squared=largest([g.gdp_squared for g in premises], factor**2),
+        rho=largest([zcdp(g) for g in premises], factor**2),
+        assumptions=tuple(assumed),
+    )
+
+
+@rule("tree", (1, 1))
+def tree(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
+    levels = p.integer("levels" if "levels" in p else "leaves", low=1, high=MAX_COUNT)
+    if "levels" in p:
+        declared = f"between neighbours at most {levels} released nodes differ: {p.text('declared')}"
+        return add_up(premises, [levels]).assuming(declared)
+    p.need(s.adjacency != ADD_REMOVE, "leaves must stay in place: not under add-remove; declare levels.")
+    assumed = ["each user is one leaf"] if s.unit == USER else []
+    return add_up(premises, [levels.bit_length()]).assuming(*assumed)
+
+
+@rule("group", (1, 1), lambda parameters, s: replace(s, unit=EVENT))
+def group(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
+    p.need(s.unit == USER, "group privacy must be for a claim per user, got one per event; use the premise.")
+    n, g, rho = p.integer("events", low=1, high=10**12), premises[0], zcdp(premises[0])
+    places = "" if s.adjacency == ADD_REMOVE else ", as many on both sides and in the same places"
+    return Guarantee(
+        pure=largest([g.pure], n),
+        gdp_squared=largest([g.gdp_squared], n**2),
+        rho=largest([rho], n**2),
+        assumptions=(f"one user contributes at most {n} events{places}: {p.text('declared')}",),
+    )
+
+
+@rule("accounted", (1, MAX_PREMISES))
+def accounted(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
+    counts = p.entries("touches", length=len(premises))
+    touches = [p.integer("touches", n, low=1, high=MAX_COUNT) for n in counts]
+    sites = [p.text("sites", name) for name in p.entries("sites", length=len(premises))]
+    p.need(len({*sites}) == len(sites), f"each class of sites must be listed once, got {sites}; merge them.")
+    listed = ", ".join(f"{site} at most {count}" for site, count in zip(sites, touches, strict=True))
+    declared = f"the program touches what is declared ({p.text('declared')}): releases per record: {listed}"
+    return add_up(premises, touches).assuming(declared)
+
+
+@rule("billboard", (1, 1), lambda parameters, s: replace(s, view=Setting.view))
+def billboard(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
+    joint = s.view[1] and len(s.view[0]) == 1
+    p.need(joint, "joint privacy must be in the view of everybody but one user; claim it in that view.")
+    actions = f"actions depend on public statistics and own data only: {p.text('actions')}"
+    return premises[0].assuming(actions, f"the changed data are those of {min(s.view[0])}")
+
+
+@rule("post-processing", (1, 1))
+def post_processing(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
+    return premises[0].assuming(f"computed from the outcome and public data only: {p.text('function')}")
+
+
+@rule("relaxed", (1, 1))
+def relaxed(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
+    security, pure = p.positive("security"), premises[0].pure
+    p.need(pure is not None, "the simulated statistic must have a pure bound, got none; use pure noise.")
+    text = f"the release is simulated from the statistic within exp(±{security}): {p.text('release')}"
+    return Guarantee(pure=total([pure, security], [1, 2]), assumptions=(text,))
+
+
+def derive(
+    tree: Any, s: Setting, rules: dict[str, Rule] = RULES, depth: int = 1, budget: Any = None
+) -> Guarantee:
+    """The guarantee of a rule tree (without its root) in a setting. Raises ``CertificateError``."""
+    node, budget = node_of(tree), budget or [MAX_NODES]
+    budget[0] -= 1
+    small = depth <= MAX_DEPTH and budget[0] >= 0
+    need(small, f"a tree must have at most {MAX_NODES} nodes and depth {MAX_DEPTH}, got more; use counts.")
+    name, found = node["rule"], rules.get(node["rule"])
+    if found is None and name in HIGHER:
+        raise BeyondTierError(HIGHER[name], f"the rule {name}")
+    if found is None:
+        raise CertificateError(f"a rule must be one that the kernel knows, got {name[:40]!r}; see proofs.md.")
+    (least, most), count = found.premises, len(node["premises"])
+    need(least <= count <= most, f"{name} must have {least} to {most} premises, got {count}; rebuild it.")
+    p, inner = Parameters(node["parameters"], rule=name), found.inner(node["parameters"], s)
+    premises = tuple(derive(premise, inner, rules, depth + 1, budget) for premise in node["premises"])
+    guarantee = found.derive(p, premises, s)
+    p.seen |= {"grid", "dimension"}  # only higher tiers read these; what is derived here holds without them
+    p.finish()
+    return guarantee.assuming(*(text for premise in premises for text in premise.assumptions))
+
+
+def node_of(tree: Any) -> dict[str, Any]:
+    """A node, after its form was checked."""
+    keys = ["parameters", "premises", "rule"]
+    good = isinstance(tree, dict) and sorted(map(str, tree)) == keys
+    good = good and isinstance(tree["premises"], list) and isinstance(tree["rule"], str)
+    need(good, f"a node must have exactly the fields {keys}; re-create the certificate.")
+    return dict(tree)
+
+
+def context_of(claim: dict[str, Any]) -> dict[str, Any]:
+    """What a certificate repeats of its claim: all but the numbers, which are taken from the claim itself."""
+    numbers = {name.removesuffix("_exact") for name in claim if name.endswith("_exact")}
+    hidden = numbers | {f"{name}_exact" for name in numbers} | {"in_words"}
+    return {name: value for name, value in claim.items() if name not in hidden}
+
+
+def number_of(claim: dict[str, Any], name: str) -> Fraction:
+    """A number of the claim: the exact one, which the float beside it must agree with."""
+    exact = rational(claim.get(f"{name}_exact"), f"the claim's {name}")
+    need(claim.get(name) == float(exact), f"{name} must agree with {name}_exact, got {claim.get(name)!r}.")
+    return exact
+
+
+def open_certificate(data: Any, claim: dict[str, Any]) -> tuple[Fraction, list[str], Any]:
+    """The stated bound, the assumptions and the tree of a certificate that is about this claim."""
+    fields = ["assumptions", "bound", "quantity", "tree"]
+    good = isinstance(data, dict) and sorted({*map(str, data)} - {"evidence"}) == fields
+    need(good, f"a certificate must have the fields {fields}; re-create it.")
+    bounds = data["quantity"] == QUANTITY.get(str(claim.get("type")))
+    need(bounds, f"the certificate must bound the claim's quantity, got {str(data['quantity'])[:40]!r}.")
+    assumptions, node, wanted = data["assumptions"], node_of(data["tree"]), context_of(claim)
+    good = isinstance(assumptions, list) and all(isinstance(text, str) for text in assumptions)
+    need(good, "the assumptions must be a list of texts; re-create the certificate.")
+    found = node["parameters"]
+    good = node["rule"] == "claim" and isinstance(found, dict) and len(node["premises"]) == 1
+    need(good, "the root must be the rule 'claim' with one premise; certify a claim.")
+    for name in sorted({*map(str, wanted), *map(str, found)}):
+        good = name in wanted and name in found and json.dumps(found[name]) == json.dumps(wanted[name])
+        need(good, f"the certificate must be about the same claim: {name[:40]} differs; certify this one.")
+    return rational(data["bound"], "bound"), assumptions, node["premises"][0]
+
+
+def rational_bound(g: Guarantee, claim: dict[str, Any]) -> Fraction | None:
+    """What rational bounds give for the claim's quantity (for mu: its square); None if they say nothing."""
+    kind, rho = claim["type"], zcdp(g)
+    if kind == "renyi-dp":
+        order = number_of(claim, "order")
+        bounds = [] if rho is None else [rho * order]
+        return min([*bounds, *([] if g.pure is None else [g.pure])], default=None)
+    if kind == "approx-dp":
+        return Fraction(0 if g.pure is not None and g.pure <= number_of(claim, "epsilon") else 1)
+    return {"pure-dp": g.pure, "accounting": g.pure, "gdp": g.gdp_squared, "zcdp": rho}.get(kind)
+
+
+def covers(g: Guarantee, claim: dict[str, Any], stated: Fraction) -> bool:
+    """Whether rational bounds reach the stated one."""
+    bound, reached = rational_bound(g, claim), stated**2 if claim["type"] == "gdp" else stated
+    return bound is not None and stated >= 0 and bound <= reached
+
+
+def check(data: Any, claim: dict[str, Any], rules: Any = None, reaches: Any = covers) -> Guarantee:
+    """Re-derive the bound that a certificate states for a claim, both as JSON; a higher tier passes its own
+    ``rules`` and ``reaches``. Raises ``BeyondTierError`` if this needs one, ``CertificateError`` if refused.
+    """
+    stated, assumptions, tree = open_certificate(data, claim)
+    g, kind = derive(tree, Setting.of(claim), rules or RULES), claim["type"]
+    same = sorted(assumptions) == sorted(g.assumptions)
+    need(same, f"the assumptions must be those of the tree, {[*g.assumptions]}, got {assumptions}.")
+    reached = reaches(g, claim, stated)
+    if not reached and not rules and kind in ("renyi-dp", "approx-dp"):
+        raise BeyondTierError("T1" if g.gdp_squared is None else "T2", f"the {kind} claim's exponential")
+    need(reached, f"the bound must be one that the tree gives, got {shown(stated)}: it claims too much.")
+    return g
+
+
+def no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a JSON object in which a key stands twice."""
+    need(len(dict(pairs)) == len(pairs), f"keys must be unique, got {[key for key, _ in pairs][:8]}.")
+    return dict(pairs)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Check the certificates of a report: 0, or 1 if one was refused, or 2 if the file cannot be read."""
+    kind = "certificate"
+    try:
+        with open(arguments[0], encoding="utf-8") as file:
+            rows = json.load(file, object_pairs_hook=no_twins)["results"]
+        items = [(str(r["id"]), r["claim"], e) for r in rows for e in r["evidence"] if e["evidence"] == kind]
+    except (IndexError, OSError, ValueError, KeyError, TypeError, RecursionError, CertificateError) as error:
+        sys.stderr.write(f"usage: python kernel_t0.py report.json (cannot read it: {error})\n")
+        return 2
+    counts = {"T0": 0, "T1": 0, "T2": 0, "refused": 0}
+    for name, claim, item in items:
+        try:
+            outcome, rests = "T0", "; ".join(check(item, claim).assumptions) or "nothing"
+            text = f"{item['quantity']} <= {item['bound']}, assuming {rests}"
+        except BeyondTierError as error:
+            outcome, text = error.tier, str(error)
+        except (
+            CertificateError,
+            ArithmeticError,
+            LookupError,
+            TypeError,
+            ValueError,
+            RecursionError,
+        ) as error:
+            outcome, text = "refused", f"{type(error).__name__}: {error}"
+        counts[outcome] += 1
+        sys.stdout.write(f"{outcome:<8}{name}: {text}\n".encode("ascii", "backslashreplace").decode())
+    sys.stdout.write("{T0} re-derived, {T1} need T1, {T2} need T2, {refused} refused\n".format(**counts))
+    return 1 if counts["refused"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,79 @@
+"""T1: what compositions know besides sums: the product of dominating pairs, the worst of several curves.
+
+``sequential``, ``tree`` and ``accounted`` with a ``grid``: delta of the whole is at most that of the product
+of dominating pairs (``pairs``). ``parallel``: the pointwise maximum of the premises' curves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from dpaudit.kernel.ball import ball
+from dpaudit.kernel.kernel_t0 import MAX_COUNT, Guarantee, Parameters, Setting, moves, zcdp
+from dpaudit.kernel.t1.pairs import GaussianPair, composed, read_grid
+from dpaudit.kernel.t1.readout import GaussianDelta, delta_bound, renyi_bound
+from dpaudit.kernel.t1.tier import Curve, Curves, Tier, curves_of
+
+__all__ = ["add_compositions"]
+
+
+def add_compositions(
+    tier: Tier, *, gaussian_pair: GaussianPair | None = None, gaussian_delta: GaussianDelta | None = None
+) -> None:
+    """Extend the composition rules of a tier, with the Gaussian's functions where the tier has them."""
+
+    def product(p: Parameters, premises: Sequence[Guarantee], times: Sequence[int]) -> Curves | None:
+        grid = read_grid(p)
+        if grid is None or sum(times) == 1:  # one run: the premise's own curves
+            return None
+        parts = [*zip(premises, times, strict=True)]
+        # Composed only when a delta is asked for: it is the one expensive step of a derivation.
+        return Curves(profile=lambda epsilon: composed(parts, grid, gaussian_pair).delta(epsilon))
+
+    @tier.extend("sequential")
+    def _sequential(
+        p: Parameters, premises: tuple[Guarantee, ...], setting: Setting, sums: Guarantee
+    ) -> Curves | None:
+        return product(p, premises, _counts(p, "times", len(premises)))
+
+    @tier.extend("accounted")
+    def _accounted(
+        p: Parameters, premises: tuple[Guarantee, ...], setting: Setting, sums: Guarantee
+    ) -> Curves | None:
+        return product(p, premises, _counts(p, "touches", len(premises)))
+
+    @tier.extend("tree")
+    def _tree(
+        p: Parameters, premises: tuple[Guarantee, ...], setting: Setting, sums: Guarantee
+    ) -> Curves | None:
+        if "levels" in p:
+            return product(p, premises, [p.integer("levels", low=1, high=MAX_COUNT)])
+        return product(p, premises, [p.integer("leaves", low=1, high=MAX_COUNT).bit_length()])
+
+    @tier.extend("parallel")
+    def _parallel(
+        p: Parameters, premises: tuple[Guarantee, ...], setting: Setting, sums: Guarantee
+    ) -> Curves | None:
+        if moves(p.values):
+            return None
+        return Curves(profile=_worst_profile(premises, gaussian_delta), renyi=_worst_renyi(premises))
+
+
+def _counts(p: Parameters, name: str, length: int) -> list[int]:
+    return [p.integer(name, count, low=1, high=MAX_COUNT) for count in p.entries(name, length=length)]
+
+
+def _worst_profile(premises: Sequence[Guarantee], gaussian_delta: GaussianDelta | None) -> Curve | None:
+    """The pointwise maximum of the premises' deltas, where one of them has a delta of its own."""
+    if all(curves_of(premise).profile is None for premise in premises):
+        return None
+    return lambda epsilon: ball(max(delta_bound(premise, epsilon, gaussian_delta) for premise in premises))
+
+
+def _worst_renyi(premises: Sequence[Guarantee]) -> Curve | None:
+    """The pointwise maximum of the premises' divergences, where one of them has a curve of its own."""
+    known = [p for p in premises if curves_of(p).renyi is not None or zcdp(p) is not None]
+    if len(known) < len(premises) or all(curves_of(p).renyi is None for p in premises):
+        return None
+    return lambda order: ball(max((renyi_bound(p, order) or Fraction(0)) for p in premises))

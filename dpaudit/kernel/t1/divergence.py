@@ -1,0 +1,140 @@
+"""Hockey-stick divergences of log-concave lattice noise, exactly, with the step from all neighbours to one.
+
+H_E(P || Q) = sup over events S of P(S) - E Q(S), E = e^epsilon: the least delta of the pair. For noise p on
+the integers and a query that moves by d, |d| <= D, both directions count: p against p_d, where p_d(x) = p(x -
+d).
+
+Fact F1. Let p be log-concave and d > 0. (i) p(x)/p(x - d) does not increase in x. (ii) H_E(p || p_d) = F(t) -
+E F(t - d), F the cdf, t the last x with p(x) > E p(x - d). (iii) H_E(p || p_d) does not decrease in d. (iv)
+H_E(p_d || p) is (ii) for the law of -X. Proof. (i) p(x)/p(x-d) is the product of the d ratios p(y)/p(y-1), y
+= x-d+1, ..., x, none of which increases in y; with the conventions a/0 = inf on the left of the support it
+stays so, there being no internal zeros. (ii) The best event {x: p(x) > E p_d(x)} is {x <= t} by (i). (iii) By
+(ii), H_E(p || p_d) = max over t of F(t) - E F(t - d), for any half-line is an event; and F(t - d) falls in d
+for each t. (iv) Reflect: x -> -x, then shift by d. ∎ So for all |d| <= D the largest divergence is at d = D,
+in the larger of the two directions; they agree if p is symmetric. Averaging over other randomness (rounding,
+other users' coins, drop-out) keeps the bound:
+
+Fact F2 (joint convexity). H_E(sum w_i P_i || sum w_i Q_i) <= sum w_i H_E(P_i || Q_i): the supremum of a sum
+is at most the sum of suprema. ∎
+
+Fact F7 (undecided sign). Where the sign of p(x) - E p(x - d) is not decided at the working precision, its
+positive part is enclosed by the ball from 0 to the upper end; a guessed event would give a lower bound. By
+(i) the undecided x are consecutive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from flint import arb, ctx
+
+from dpaudit.kernel.ball import ball, enclose
+from dpaudit.kernel.errors import UndecidedError
+from dpaudit.kernel.t1.lattice import LogConcave, Reflected, tail_below
+
+__all__ = ["hockey_stick", "lattice_delta", "positive_part", "threshold"]
+
+#: How far from the centre a threshold is searched for: beyond, delta is not worth a certificate.
+MAX_REACH = 1 << 40
+
+
+def positive_part(value: Any) -> Any:
+    """An enclosure of max(value, 0) (fact F7)."""
+    if value >= 0:
+        return value
+    return arb(0) if value <= 0 else arb(0).union(value.upper())
+
+
+def lattice_delta(law: LogConcave, *, shift: int, epsilon: Fraction) -> Any:
+    """delta at ``epsilon`` >= 0 over all integer shifts up to ``shift`` >= 0 in size, in both directions;
+    a ball with about 60 correct bits.
+    """
+    if shift == 0:
+        return arb(0)
+    forth = enclose(lambda: hockey_stick(law, shift=shift, epsilon=epsilon))
+    if law.symmetric:
+        return forth
+    back = enclose(lambda: hockey_stick(Reflected(law), shift=shift, epsilon=epsilon))
+    return forth.max(back)
+
+
+def hockey_stick(law: LogConcave, *, shift: int, epsilon: Fraction) -> Any:
+    """H_E(p || p_shift) at the working precision, ``shift`` > 0 (F1): the sum of p(x) - E p(x - shift)
+    over x <= t, and a tail (F6).
+    """
+    e = ball(epsilon).exp()
+    last, undecided = threshold(lambda x: _gap(law, x, shift, e), law)
+    total = arb(0)
+    for x in undecided:
+        total += positive_part(_gap(law, x, shift, e))
+    return total + _sum_to(law, last, shift, e)
+
+
+def _gap(law: LogConcave, x: int, shift: int, e: Any) -> Any:
+    return law.mass(x) - e * law.mass(x - shift)
+
+
+def threshold(gap: Callable[[int], Any], law: LogConcave) -> tuple[int, list[int]]:
+    """The last x where the falling sign of ``gap`` is decided positive, and the undecided x after it."""
+    low, high = _bracket(gap, law)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if gap(middle) > 0:
+            low = middle
+        else:
+            high = middle
+    undecided = []
+    while not gap(high) <= 0:
+        undecided.append(high)
+        high += 1
+        if len(undecided) > 1000 or (law.last is not None and high > law.last):
+            break
+    if len(undecided) > 1000:
+        raise UndecidedError(
+            f"the threshold must be decided within 1000 steps at {ctx.prec} bits; raise the precision."
+        )
+    return low, undecided
+
+
+def _bracket(gap: Callable[[int], Any], law: LogConcave) -> tuple[int, int]:
+    """x values with a positive gap, and without a decided positive one to its right."""
+    if law.first is not None:
+        low = law.first
+    else:
+        low, step = law.centre, 1
+        while not gap(low) > 0:
+            low, step = low - step, 2 * step
+            if step > MAX_REACH:
+                raise UndecidedError(
+                    f"the threshold must lie within {MAX_REACH} of the centre; use a larger delta."
+                )
+    high, step = low + 1, 1
+    while gap(high) > 0:
+        low, high, step = high, high + step, 2 * step
+        if law.last is not None and high > law.last:
+            return low, law.last + 1
+        if step > MAX_REACH:
+            raise UndecidedError(
+                f"the threshold must lie within {MAX_REACH} of the centre; use a smaller shift."
+            )
+    return low, high
+
+
+def _sum_to(law: LogConcave, last: int, shift: int, e: Any) -> Any:
+    """Sum of p(x) - e p(x - shift) over all x <= last, all of them positive parts; the cut tail is between
+    0 and the mass of p there.
+    """
+    width = 16
+    while True:
+        low = last - width if law.first is None else max(last - width, law.first)
+        tail = tail_below(law, low)
+        if tail is not None and tail <= law.mass(last) * arb(2) ** (-ctx.prec):
+            return _window(law, low, last, shift, e) + tail
+        width *= 2
+
+
+def _window(law: LogConcave, low: int, last: int, shift: int, e: Any) -> Any:
+    masses = law.masses(low - shift, last)
+    return sum(masses[shift:], arb(0)) - e * sum(masses[: last - low + 1], arb(0))

@@ -1,0 +1,112 @@
+"""T1 and T2, rule ``integer-noise``: log-concave noise on an integer query, for every shift up to its
+sensitivity.
+
+Statement. Let q have values in Z and sensitivity at most D, and let Z have a log-concave law p on the
+integers: Skellam, a sum of independent discrete Gaussians (the noise of ``count`` honest parties), or
+binomial. Then for every epsilon, delta of q + Z is at most the larger of H_E(p || p_D) and H_E(p_D || p), and
+it is attained; and the pair with the pointwise maximum of the two dominates every neighbouring pair. For
+Skellam noise the Renyi divergence of every order is at most that of the shift D.
+
+Proof. Facts F1 (all shifts are dominated by D, in either direction), F2 (rounding and other users' coins that
+are independent of the noise only average) and F3 (post-processing: reduction modulo m, clipping) of
+``divergence``. Which direction a step of an adaptive composition takes may depend on the past, so the maximum
+of the two is composed (fact F4 of ``certpld``). ∎
+
+The laws are untruncated, on all of Z. Sources: Agarwal, Kairouz, Liu 2021 (Skellam); Kairouz, Liu, Steinke
+2021 (sums of discrete Gaussians, here exactly and not through a bound on the distance to one); Cheu, Joseph,
+Mao, Peng 2022 (binomial).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from dpaudit.kernel.ball import precision
+from dpaudit.kernel.kernel_t0 import BeyondTierError, Guarantee, Parameters, Setting, moved, shared_noise
+from dpaudit.kernel.t1.certpld import Grid, LossLaw, from_atoms, maximum
+from dpaudit.kernel.t1.divergence import lattice_delta
+from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, LogConcave, Reflected, bulk
+from dpaudit.kernel.t1.tier import Curve, Curves, Tier
+
+__all__ = ["FAMILIES", "Reader", "add_integer_noise", "lattice_pair", "noise_conditions", "read_law"]
+
+#: Points of the longest convolution: whoever checks a certificate computes it again.
+MAX_POINTS = 20_000
+
+MAX_COUNT = 10_000
+MAX_SHIFT = 10**6
+
+#: How a family of laws is read from a node; tier T2 adds those with special functions.
+Reader = Callable[[Parameters], LogConcave]
+
+
+def read_gaussian_sum(p: Parameters) -> LogConcave:
+    """A sum of ``count`` discrete Gaussians; its masses are a convolution, whose size is bounded."""
+    variance, count = p.positive("variance"), p.integer("count", low=1, high=MAX_COUNT)
+    points = count * max(1, int(20 * math.sqrt(min(variance, Fraction(10**12)))))
+    p.need(
+        count == 1 or points <= MAX_POINTS,
+        f"count times 20 sqrt(variance) must be at most {MAX_POINTS}, got {points}; use gaussian-sum.",
+    )
+    return DiscreteGaussianSum(variance, count)
+
+
+FAMILIES: dict[str, Reader] = {"discrete-gaussian-sum": read_gaussian_sum}
+
+
+def read_law(p: Parameters, families: Mapping[str, Reader]) -> LogConcave:
+    """The noise law that a node's ``family`` and its parameters name."""
+    family = p.choice("family", ["skellam", "discrete-gaussian-sum", "binomial"])
+    if family not in families:
+        raise BeyondTierError("T2", f"noise of the family {family}")
+    return families[family](p)
+
+
+def add_integer_noise(
+    tier: Tier, families: Mapping[str, Reader], renyi: Callable[[LogConcave, int], Curve | None] | None = None
+) -> None:
+    """The rule ``integer-noise`` for these families; ``renyi`` gives divergences of a law at a shift."""
+
+    @tier.rule("integer-noise")
+    def _integer_noise(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
+        shift, law = int(moved(p, setting, most=MAX_SHIFT)), read_law(p, families)
+        curves = Curves(
+            profile=lambda epsilon: lattice_delta(law, shift=shift, epsilon=epsilon),
+            renyi=None if renyi is None else renyi(law, shift),
+            pair=lambda grid: lattice_pair(law, shift, grid),
+        )
+        return Guarantee(
+            pure=None if shift else Fraction(0), curves=curves, assumptions=noise_conditions(p, setting, law)
+        )
+
+
+def noise_conditions(p: Parameters, setting: Setting, law: LogConcave) -> tuple[str, ...]:
+    """One discrete Gaussian is drawn by one party; the other laws may be sums of many parties' shares."""
+    if isinstance(law, DiscreteGaussianSum) and law.count == 1:
+        return ()
+    return shared_noise(p, setting, "at least the stated noise is added")
+
+
+def lattice_pair(law: LogConcave, shift: int, grid: Grid) -> LossLaw:
+    """The upper loss law that dominates all shifts up to ``shift`` in size, in both directions."""
+    forth = _one_direction(law, shift, grid)
+    return forth if law.symmetric else maximum(forth, _one_direction(Reflected(law), shift, grid))
+
+
+def _one_direction(law: LogConcave, shift: int, grid: Grid) -> LossLaw:
+    """p against p_shift: loss log p(x)/p(x - shift), which falls in x. The tails left out: below to
+    infinity, above to the last loss.
+    """
+    with precision(grid.precision):
+        low, high, below, above = bulk(law, 2 * grid.tail)
+        masses = law.masses(low - shift, high)
+        atoms: list[tuple[Any, Any]] = [(masses[j], masses[j - shift]) for j in range(shift, len(masses))]
+        last_p, last_q = atoms[-1]
+        end = arb(above.upper())
+        atoms.append((end, end * last_q / last_p))
+        return from_atoms(grid, atoms, infinite=below)

@@ -1,0 +1,130 @@
+"""T1: dominating pairs and their composition: what ``sequential``, ``tree`` and ``accounted`` use with a
+grid.
+
+Statement. Let premise i be dominated by a pair (P_i, Q_i) for every prefix of earlier outcomes, and be run
+n_i times. Then delta of all outcomes together is at most delta of the product of the pairs, at every epsilon;
+the order in which the runs come may depend on the past.
+
+Proof. Domination means (Blackwell) that for every prefix some random map turns a draw from P_i into a draw
+from the step's law on one input, and a draw from Q_i into one on the other. Draw n_i independent copies for
+each i beforehand; run the program, and at each touched release of class i apply the map to the next unused
+copy. This turns the product of the P_i into the transcript on one input, the product of the Q_i into that on
+the other. So the transcript is a post-processing of the product. ∎ (Zhu, Dong, Wang 2022, Theorem 10, for a
+fixed order.)
+
+The dominating pair of a premise is the one its rule gives; else N(0, 1) against N(mu, 1) for a GDP bound (its
+definition), taken exactly for all GDP premises together; else randomised response for a pure bound (Kairouz,
+Oh, Viswanath 2015). A premise with none of these is refused. Any grid gives a bound; smaller steps give a
+tighter one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+from flint import arb
+
+from dpaudit.kernel.ball import ball, precision
+from dpaudit.kernel.kernel_t0 import BeyondTierError, CertificateError, Guarantee, Parameters
+from dpaudit.kernel.t1.certpld import Grid, LossLaw, compose, from_cells, from_losses, power
+from dpaudit.kernel.t1.tier import curves_of
+
+__all__ = ["GaussianPair", "composed", "laplace_pair", "read_grid", "response_pair"]
+
+#: Bounds for untrusted certificates: a composition is redone by whoever checks it.
+MAX_PAIRS = 50
+MAX_COPIES = 1 << 20
+
+
+def read_grid(parameters: Parameters) -> Grid | None:
+    """The grid of a node that composes by loss laws; ``None`` if it gives none."""
+    if not parameters.is_table("grid"):
+        return None
+    table = parameters.table("grid")
+    grid = Grid(
+        step=table.positive("step"),
+        bits=table.integer("bits", low=64, high=256),
+        tail=table.integer("tail", low=20, high=200),
+    )
+    table.finish()
+    return grid
+
+
+#: From mu squared and a grid to the upper loss law of N(0, 1) against N(mu, 1); tier T2 has it.
+GaussianPair = Callable[[Fraction, Grid], LossLaw]
+
+
+def composed(
+    parts: list[tuple[Guarantee, int]], grid: Grid, gaussian_pair: GaussianPair | None = None
+) -> LossLaw:
+    """The product of the dominating pairs, each as often as given."""
+    parts = [(guarantee, count) for guarantee, count in parts if count]
+    if len(parts) > MAX_PAIRS or any(count > MAX_COPIES for _, count in parts):
+        raise CertificateError(
+            f"a composition by loss laws must have at most {MAX_PAIRS} premises, each at most {MAX_COPIES} "
+            "times."
+        )
+    laws, mu_squared = [], Fraction(0)
+    for guarantee, count in parts:
+        if curves_of(guarantee).pair is None and guarantee.gdp_squared is not None:
+            mu_squared += guarantee.gdp_squared * count
+        else:
+            laws.append(power(_pair(guarantee, grid), count))
+    if mu_squared:
+        if gaussian_pair is None:
+            raise BeyondTierError("T2", "the loss law of Gaussian noise")
+        laws.append(gaussian_pair(mu_squared, grid))
+    if not laws:
+        laws.append(response_pair(Fraction(0), grid))
+    return reduce(compose, laws)
+
+
+def _pair(guarantee: Guarantee, grid: Grid) -> LossLaw:
+    pair = curves_of(guarantee).pair
+    if pair is not None:
+        law: LossLaw = pair(grid)
+        return law
+    if guarantee.pure is not None:
+        return response_pair(guarantee.pure, grid)
+    raise CertificateError(
+        "every premise of a composition by loss laws must have a dominating pair, a GDP bound or a pure "
+        "bound; use another mechanism."
+    )
+
+
+def response_pair(epsilon: Fraction, grid: Grid) -> LossLaw:
+    """Randomised response: losses epsilon and -epsilon."""
+    with precision(grid.precision):
+        high, low = 1 / (1 + ball(-epsilon).exp()), 1 / (1 + ball(epsilon).exp())
+        return from_losses(grid, [(high, epsilon), (low, -epsilon)])
+
+
+def laplace_pair(epsilon: Fraction, grid: Grid) -> LossLaw:
+    """Laplace noise of scale b against its shift by epsilon * b.
+
+    P(L = epsilon) = 1/2, P(L = -epsilon) = exp(-epsilon)/2, and P(L <= x) = exp((x - epsilon)/2)/2 in
+    between; Q by reflection.
+    """
+    if epsilon == 0:
+        return response_pair(epsilon, grid)
+    with precision(grid.precision):
+        e, half = ball(epsilon), arb(1) / 2
+        rare = (-e).exp() / 2
+
+        def p_upto(x: Any) -> Any:
+            return ((_clip(x, e) - e) / 2).exp() / 2 - rare
+
+        def q_upto(x: Any) -> Any:
+            return half - ((-_clip(x, e) - e) / 2).exp() / 2
+
+        end = int(epsilon / grid.step) + 1
+        return from_cells(
+            grid, p_upto=p_upto, q_upto=q_upto, low=-end, high=end, atoms=[(half, rare), (rare, half)]
+        )
+
+
+def _clip(x: Any, end: Any) -> Any:
+    return x.max(-end).min(end)

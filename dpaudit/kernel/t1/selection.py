@@ -1,0 +1,48 @@
+"""T1: exact deltas of additive Laplace noise in one dimension and of noisy argmax with two candidates.
+
+Proofs are in ``proofs.md`` (rules ``laplace`` and ``noisy-max``) and in ``two_candidates``.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from dpaudit.kernel.ball import ball, enclose
+from dpaudit.kernel.kernel_t0 import Guarantee, Parameters, Setting
+from dpaudit.kernel.t1.pairs import laplace_pair
+from dpaudit.kernel.t1.tier import Curves, Tier
+from dpaudit.kernel.t1.two_candidates import two_candidate_delta
+
+__all__ = ["add_exact_deltas"]
+
+
+def add_exact_deltas(tier: Tier) -> None:
+    """Extend ``laplace`` and ``noisy-max``."""
+
+    @tier.extend("laplace")
+    def _laplace(
+        p: Parameters, premises: tuple[Guarantee, ...], setting: Setting, bounds: Guarantee
+    ) -> Curves | None:
+        if "dimension" not in p or p.integer("dimension", low=1, high=10**12) > 1:
+            return None
+        pure = bounds.pure or Fraction(0)
+        return Curves(
+            profile=lambda epsilon: _laplace_delta(pure, epsilon), pair=lambda grid: laplace_pair(pure, grid)
+        )
+
+    @tier.extend("noisy-max")
+    def _noisy_max(
+        p: Parameters, premises: tuple[Guarantee, ...], setting: Setting, bounds: Guarantee
+    ) -> Curves | None:
+        noise, pure = p.choice("noise", ["laplace", "gumbel", "exponential", "gaussian"]), bounds.pure
+        two = "candidates" in p and p.integer("candidates", low=1, high=10**12) == 2
+        if pure is None or not (two or noise == "gumbel"):
+            return None
+        return Curves(profile=lambda epsilon: two_candidate_delta(noise, ratio=pure, epsilon=epsilon))
+
+
+def _laplace_delta(pure: Fraction, epsilon: Fraction) -> Any:
+    return arb(0) if epsilon >= pure else enclose(lambda: 1 - ball((epsilon - pure) / 2).exp())

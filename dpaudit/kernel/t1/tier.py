@@ -1,0 +1,72 @@
+"""T1: what a higher tier adds to the rules of ``kernel_t0``: curves of a mechanism, and rules of its own.
+
+Curves are functions, because they are computed only when a claim asks for them: ``profile`` from epsilon to
+an upper bound on delta, ``renyi`` from an order above 1 to one on the Renyi divergence (balls, whose upper
+ends count), ``pair`` from a grid to the upper loss law of a dominating pair. ``None`` says "no such bound".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.kernel.kernel_t0 import Decorator, Derivation, Guarantee, Parameters, Rule, Setting
+
+__all__ = ["Curves", "Extension", "Tier", "curves_of"]
+
+Curve = Callable[[Fraction], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curves:
+    """What tiers above T0 know of a mechanism besides its rational bounds."""
+
+    profile: Curve | None = None
+    renyi: Curve | None = None
+    pair: Callable[[Any], Any] | None = None
+
+
+def curves_of(guarantee: Guarantee) -> Curves:
+    """The curves of a guarantee; none if it has none."""
+    return guarantee.curves if isinstance(guarantee.curves, Curves) else Curves()
+
+
+#: From parameters, premises, setting and the lower tier's guarantee to curves, or None to leave them as they
+#: are.
+Extension = Callable[[Parameters, tuple[Guarantee, ...], Setting, Guarantee], Curves | None]
+
+
+class Tier:
+    """The rules of a tier: those below it, some of them extended, and its own."""
+
+    def __init__(self, name: str, below: dict[str, Rule]) -> None:
+        self.name = name
+        self.rules = dict(below)
+
+    def rule(
+        self, name: str, premises: tuple[int, int] = (0, 0), inner: Any = lambda _, setting: setting
+    ) -> Decorator:
+        """Decorator: a rule of this tier, in the place of one below if there is one of its name."""
+
+        def decorate(derive: Derivation) -> Derivation:
+            self.rules[name] = Rule(premises, derive, inner)
+            return derive
+
+        return decorate
+
+    def extend(self, name: str) -> Callable[[Extension], Extension]:
+        """Decorator: add curves to what the rule ``name`` of the tier below derives."""
+        below = self.rules[name]
+
+        def decorate(extension: Extension) -> Extension:
+            def derive(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
+                guarantee = below.derive(p, premises, setting)
+                curves = extension(p, premises, setting, guarantee)
+                return guarantee if curves is None else replace(guarantee, curves=curves)
+
+            self.rules[name] = Rule(below.premises, derive, below.inner)
+            return extension
+
+        return decorate

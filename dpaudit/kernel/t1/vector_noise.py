@@ -1,0 +1,117 @@
+"""T1 and T2, rule ``vector-noise``: independent lattice noise on every coordinate of an integer vector, under
+an l2 bound on its change.
+
+Statement. Let q have values in Z^d, moving between neighbours by an integer vector with sum of squares at
+most R2 and entries at most g in size, and let Z have independent coordinates of one log-concave law. For
+every order a > 1, with kappa_a as in fact F5 of ``renyi`` (on the range in which each coordinate of the noise
+falls but with probability b), ``times`` adaptive releases satisfy
+
+    delta(e) <= times d b + exp((a - 1)(times kappa_a R2 - e)) / (a - 1) (1 - 1/a)^a.
+
+Proof. F5 bounds the Renyi divergence of one release restricted to the range; the outcomes of all releases out
+of range have probability at most times d b under P; conditional Renyi divergences bounded for every prefix
+add; the last term is the conversion of F5 (Canonne, Kamath, Steinke 2020, Proposition 12). Randomised
+rounding that both neighbours share is averaged out (F2): then R2 and g bound the change after rounding. ∎
+
+No worst direction of the change is assumed: the maximum over each coordinate's shift is taken. The smallest
+bound over the ``orders`` listed counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from dpaudit.kernel.ball import ball, precision
+from dpaudit.kernel.errors import InvalidParameterError
+from dpaudit.kernel.kernel_t0 import Guarantee, Parameters, Setting
+from dpaudit.kernel.t1.integer_noise import Reader, noise_conditions, read_law
+from dpaudit.kernel.t1.lattice import LogConcave, bulk
+from dpaudit.kernel.t1.renyi import kappa
+from dpaudit.kernel.t1.tier import Curves, Tier
+
+__all__ = ["VectorNoise", "add_vector_noise"]
+
+MAX_ORDERS = 10
+MAX_REACH = 2000
+MAX_TERMS = 4_000_000
+BITS = 96
+
+
+@dataclass(frozen=True)
+class VectorNoise:
+    """``times`` releases of ``dimension`` coordinates, each with noise ``law`` cut at mass 2^-``cut`` for
+    the Renyi sums.
+    """
+
+    law: LogConcave
+    dimension: int
+    squares: Fraction
+    reach: int
+    cut: int
+    times: int
+
+    def delta(self, order: Fraction, epsilon: Fraction) -> Any:
+        """The bound of the rule at one order; a ball, at most 1 in what it says."""
+        with precision(BITS):
+            low, high, below, above = bulk(self.law, self.cut)
+            inner = self._inner(low, high)
+            outside = below + above
+            if inner != (low, high):
+                low, high = inner
+                outside = 1 - sum(self.law.masses(low, high), arb(0))
+            self._check_cost(high - low)
+            divergence = (
+                self.times
+                * kappa(self.law, low=low, high=high, reach=self.reach, order=order)
+                * ball(self.squares)
+            )
+            a = ball(order)
+            rest = ((a - 1) * (divergence - ball(epsilon))).exp() / (a - 1) * (1 - 1 / a) ** a
+            total = self.times * self.dimension * outside + rest
+            return total if total.is_finite() else arb(1)
+
+    def _inner(self, low: int, high: int) -> tuple[int, int]:
+        """The range moved in by the reach where the support ends, so that the shifted law has mass there."""
+        if self.law.first is not None:
+            low = max(low, self.law.first + self.reach)
+        if self.law.last is not None:
+            high = min(high, self.law.last - self.reach)
+        if low >= high:
+            raise InvalidParameterError("the noise must be wider than the shift; use more trials.")
+        return low, high
+
+    def _check_cost(self, width: int) -> None:
+        if width * self.reach > MAX_TERMS:
+            raise InvalidParameterError(
+                f"width times reach must be at most {MAX_TERMS}, got {width * self.reach}; use a coarser "
+                "scale."
+            )
+
+
+def add_vector_noise(tier: Tier, families: Mapping[str, Reader]) -> None:
+    """The rule ``vector-noise`` for these families of laws."""
+
+    @tier.rule("vector-noise")
+    def _vector_noise(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
+        noise = VectorNoise(
+            law=read_law(p, families),
+            dimension=p.integer("dimension", low=1, high=10**12),
+            squares=p.nonnegative("l2_squared"),
+            reach=p.integer("largest", low=1, high=MAX_REACH),
+            cut=p.integer("cut", low=20, high=2000),
+            times=p.integer("times", low=1, high=10**12),
+        )
+        orders = [p.number("orders", order) for order in p.entries("orders", most=MAX_ORDERS)]
+        good = bool(orders) and min(orders) > 1
+        p.need(good, "orders must be one or more numbers above 1; list the orders to try.")
+
+        def profile(epsilon: Fraction) -> Any:
+            bounds = [noise.delta(order, epsilon) for order in orders]
+            return min(bounds, key=lambda bound: float(bound.mid()))
+
+        return Guarantee(curves=Curves(profile=profile), assumptions=noise_conditions(p, setting, noise.law))

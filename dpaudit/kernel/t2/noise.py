@@ -1,0 +1,397 @@
+"""Noise as a sum of independent parts, with its cumulant function in balls: what tail claims are decided on.
+
+A ``Part`` is one law; ``Noise`` is a sum of parts, each a number of times, plus a shift. K(t) = log E exp(tX)
+adds over independent parts. Each part writes K once, in operations that balls and power series share: at a
+ball it gives an enclosure of K, at the series t + e with a ball t an enclosure of K(t) + K'(t) e + ..., for
+every t in the ball at once, hence of derivatives over an interval.
+
+What is known of a part besides, each with its reason:
+
+* ``growing``: all cumulants from the second on are >= 0. With c the cumulants, K(t) = mean t + sum c_k t^k /
+  k!. Laplace: -log(1 - b^2 t^2) = sum (bt)^(2k) / k. Gaussian: one term. Discrete Laplace: -log(1 - u), u =
+  (sinh(t/2) / sinh(1/2s))^2, both series having coefficients >= 0. Skellam: v (cosh t - 1). Exponential:
+  -log(1 - bt) = sum (bt)^k / k. Polya differences: a multiple of the discrete Laplace.
+* ``quadratic``: a number v with K(t) - mean t <= v t^2 / 2 for all t. Gaussian: its variance, with equality.
+  Discrete Gaussian: its parameter s, since completing the square leaves log theta(ts) / theta(0) <= 0, the
+  theta series being largest at integers (Canonne, Kamath, Steinke 2020, Lemma 10). Bounded by an interval of
+  width w: w^2 / 4 (Hoeffding 1963, (4.16)); a fair coin attains it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from flint import arb, arb_series, ctx
+
+from dpaudit.kernel.ball import ball
+from dpaudit.kernel.errors import NotTractableError
+
+__all__ = [
+    "Binomial",
+    "Bounded",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Exponential",
+    "Finite",
+    "Gaussian",
+    "Laplace",
+    "Noise",
+    "Part",
+    "Skellam",
+]
+
+#: Series are cut after the fifth coefficient: up to the fourth derivative.
+_LENGTH = 5
+
+
+class Part(ABC):
+    """One law: its exact mean and its cumulant function."""
+
+    growing: bool = False
+    pole: Fraction | None = None  # K is infinite from here on
+    two_sided: bool = True  # and from minus the pole down
+
+    @abstractmethod
+    def cumulant(self, t: Any) -> Any:
+        """K at a ball or a series inside the domain."""
+
+    @property
+    def attained(self) -> Part:
+        """A law of this part's class that comes closest to its bound; the law itself, unless it is a
+        class."""
+        return self
+
+    @property
+    def mean(self) -> Fraction:
+        return Fraction(0)
+
+    @property
+    def quadratic(self) -> Fraction | None:
+        return None
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction] | None:
+        """An interval that holds all outcomes, if there is one."""
+        return None
+
+    @property
+    def second_and_third(self) -> tuple[Fraction, Fraction] | None:
+        """The second and the third cumulant, where they are rational."""
+        return None
+
+
+@dataclass(frozen=True)
+class Laplace(Part):
+    """Density exp(-|x|/scale) / (2 scale)."""
+
+    scale: Fraction
+    growing = True
+
+    def cumulant(self, t: Any) -> Any:
+        return -(1 - ball(self.scale**2) * t * t).log()
+
+    @property
+    def pole(self) -> Fraction:  # type: ignore[override]
+        return 1 / self.scale
+
+    @property
+    def second_and_third(self) -> tuple[Fraction, Fraction]:
+        return 2 * self.scale**2, Fraction(0)
+
+
+@dataclass(frozen=True)
+class Gaussian(Part):
+    """N(0, variance)."""
+
+    variance: Fraction
+    growing = True
+
+    def cumulant(self, t: Any) -> Any:
+        return ball(self.variance / 2) * t * t
+
+    @property
+    def quadratic(self) -> Fraction:
+        return self.variance
+
+    @property
+    def second_and_third(self) -> tuple[Fraction, Fraction]:
+        return self.variance, Fraction(0)
+
+
+@dataclass(frozen=True)
+class Exponential(Part):
+    """Density exp(-x/scale) / scale on x >= 0: K is infinite from 1/scale on, finite at every t below."""
+
+    scale: Fraction
+    growing = True
+    two_sided = False
+
+    def cumulant(self, t: Any) -> Any:
+        return -(1 - ball(self.scale) * t).log()
+
+    @property
+    def pole(self) -> Fraction:  # type: ignore[override]
+        return 1 / self.scale
+
+    @property
+    def mean(self) -> Fraction:
+        return self.scale
+
+    @property
+    def second_and_third(self) -> tuple[Fraction, Fraction]:
+        return self.scale**2, 2 * self.scale**3
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace(Part):
+    """P(k) ~ exp(-|k|/scale), or with ``share`` r the difference of two Polya(r) variables, whose K is r
+    times as large.
+    """
+
+    scale: Fraction
+    share: Fraction = Fraction(1)
+    growing = True
+
+    def cumulant(self, t: Any) -> Any:
+        return -ball(self.share) * (1 - (_sinh(t / 2) / _sinh(ball(1 / (2 * self.scale)))) ** 2).log()
+
+    @property
+    def pole(self) -> Fraction:  # type: ignore[override]
+        return 1 / self.scale
+
+
+@dataclass(frozen=True)
+class Skellam(Part):
+    """The difference of two independent Poisson(variance / 2)."""
+
+    variance: Fraction
+    growing = True
+
+    def cumulant(self, t: Any) -> Any:
+        return 2 * ball(self.variance) * _sinh(t / 2) ** 2
+
+    @property
+    def second_and_third(self) -> tuple[Fraction, Fraction]:
+        return self.variance, Fraction(0)
+
+
+@dataclass(frozen=True)
+class Binomial(Part):
+    """The number of successes in ``trials`` independent trials of ``probability``."""
+
+    trials: int
+    probability: Fraction
+
+    def cumulant(self, t: Any) -> Any:
+        p = ball(self.probability)
+        return self.trials * (1 - p + p * t.exp()).log()
+
+    @property
+    def mean(self) -> Fraction:
+        return self.trials * self.probability
+
+    @property
+    def quadratic(self) -> Fraction | None:
+        return Fraction(self.trials, 4) if self.probability == Fraction(1, 2) else None
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        return Fraction(0), Fraction(self.trials)
+
+    @property
+    def second_and_third(self) -> tuple[Fraction, Fraction]:
+        p = self.probability
+        return self.trials * p * (1 - p), self.trials * p * (1 - p) * (1 - 2 * p)
+
+
+@dataclass(frozen=True)
+class Finite(Part):
+    """Outcome ``values[i]`` with probability ``weights[i]`` / sum(weights)."""
+
+    values: tuple[Fraction, ...]
+    weights: tuple[Fraction, ...]
+
+    def cumulant(self, t: Any) -> Any:
+        total = sum(self.weights)
+        terms = [ball(w / total) * (ball(x) * t).exp() for x, w in self._atoms()]
+        return sum(terms[1:], terms[0]).log()
+
+    def _atoms(self) -> list[tuple[Fraction, Fraction]]:
+        return [(x, w) for x, w in zip(self.values, self.weights, strict=True) if w]
+
+    def _moment(self, order: int, centre: Fraction) -> Fraction:
+        return sum((w * (x - centre) ** order for x, w in self._atoms()), Fraction(0)) / sum(self.weights)
+
+    @property
+    def mean(self) -> Fraction:
+        return self._moment(1, Fraction(0))
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        outcomes = [x for x, _ in self._atoms()]
+        return min(outcomes), max(outcomes)
+
+    @property
+    def second_and_third(self) -> tuple[Fraction, Fraction]:
+        return self._moment(2, self.mean), self._moment(3, self.mean)
+
+
+@dataclass(frozen=True)
+class Bounded(Part):
+    """Any law on [lower, upper], minus its mean. Its K is a bound for all of them; ``attained`` is the worst
+    one near t = 0.
+    """
+
+    lower: Fraction
+    upper: Fraction
+
+    def cumulant(self, t: Any) -> Any:
+        return ball(self.quadratic / 2) * t * t
+
+    @property
+    def attained(self) -> Part:
+        half = (self.upper - self.lower) / 2
+        return Finite((-half, half), (Fraction(1), Fraction(1)))
+
+    @property
+    def quadratic(self) -> Fraction:
+        return (self.upper - self.lower) ** 2 / 4
+
+    @property
+    def second_and_third(self) -> tuple[Fraction, Fraction]:
+        return self.quadratic, Fraction(0)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian(Part):
+    """P(k) ~ exp(-k^2 / (2 parameter)) on the integers."""
+
+    parameter: Fraction
+
+    @property
+    def quadratic(self) -> Fraction:
+        return self.parameter
+
+    def cumulant(self, t: Any) -> Any:
+        """t^2 s/2 + log theta(ts) - log theta(0): after Poisson's formula for s >= 1/2, else term by term."""
+        s = self.parameter
+        if s >= Fraction(1, 2):
+            return ball(s / 2) * t * t + _dual_theta(s, t).log() - _dual_theta(s, arb(0)).log()
+        # With c an integer near t s and y = t - c/s: k = c + j, tk - k^2/2s = tc - c^2/2s + jy - j^2/2s.
+        c = round(float((t[0] if isinstance(t, arb_series) else t).mid()) * float(s))
+        y = t - ball(c / s)
+        return t * c - ball(c * c / (2 * s)) + _direct_theta(s, y).log() - _direct_theta(s, arb(0)).log()
+
+
+def _sinh(t: Any) -> Any:
+    return (t.exp() - (-t).exp()) / 2
+
+
+def _blur(t: Any, size: Any) -> Any:
+    """A number, or a series, each of whose coefficients is within ``size`` of 0."""
+    around = (-size).union(size)
+    return arb_series([around] * _LENGTH) if isinstance(t, arb_series) else around
+
+
+def _dual_theta(s: Fraction, t: Any) -> Any:
+    """1 + 2 sum_m exp(-2 pi^2 s m^2) cos(2 pi m s t).
+
+    Rest: the e^j coefficient of cos(2 pi m s (t + e)) is at most (2 pi m s)^j / j! <= max(1, 2 pi m s)^4 for
+    j <= 4, and from one m to the next the bounds shrink by 2 or more (checked), so the rest is at most the
+    last bound taken, doubled.
+    """
+    angle = 2 * arb.pi() * ball(s)
+    total, m = arb(1), 0
+    while True:
+        m += 1
+        bound = (angle * m).max(arb(1)) ** 4 * (-arb.pi() * angle * m * m).exp()
+        if bound < arb(2) ** (-ctx.prec - 8) and 16 * (-arb.pi() * angle * (2 * m + 1)).exp() < 0.5:
+            return total + _blur(t, 4 * bound)
+        total = total + 2 * (-arb.pi() * angle * m * m).exp() * (angle * m * t).cos()
+
+
+def _direct_theta(s: Fraction, y: Any) -> Any:
+    """sum_j exp(jy - j^2/2s); the rest on either side is bounded as in ``_dual_theta``."""
+    rate, slope = ball(1 / (2 * s)), abs(y[0] if isinstance(y, arb_series) else y)
+    total, j = arb(1), 0
+    while True:
+        j += 1
+        bound = arb(j) ** 4 * (slope * j - rate * j * j).exp()
+        if bound < arb(2) ** (-ctx.prec - 8) and 16 * (slope - rate * (2 * j + 1)).exp() < 0.5:
+            return total + _blur(y, 4 * bound)
+        total = total + (-rate * j * j).exp() * ((y * j).exp() + (-y * j).exp())
+        if j > 2000:  # a ball too wide to say anything about
+            return _blur(y, arb.nan())
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The sum of independent parts, each as often as its count says, plus ``shift``."""
+
+    parts: tuple[tuple[Part, int], ...]
+    shift: Fraction = Fraction(0)
+
+    @property
+    def mean(self) -> Fraction:
+        return self.shift + sum((n * part.mean for part, n in self.parts), Fraction(0))
+
+    def infinite_at(self, t: Fraction) -> bool:
+        """Whether K(t) is infinite."""
+        poles = [(part.pole, part.two_sided) for part, _ in self.parts if part.pole is not None]
+        return any(t >= pole or (both and t <= -pole) for pole, both in poles)
+
+    @property
+    def pole(self) -> Fraction | None:
+        """The least t > 0 at which K is infinite."""
+        return min((part.pole for part, _ in self.parts if part.pole is not None), default=None)
+
+    @property
+    def growing(self) -> bool:
+        return all(part.growing for part, _ in self.parts)
+
+    @property
+    def quadratic(self) -> Fraction | None:
+        """v with K(t) - mean t <= v t^2/2 for all t, where every part has one."""
+        known = [None if part.quadratic is None else n * part.quadratic for part, n in self.parts]
+        return None if None in known else sum((v for v in known if v is not None), Fraction(0))
+
+    @property
+    def attained(self) -> Noise:
+        return Noise(tuple((part.attained, n) for part, n in self.parts), self.shift)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether K - mean t is even, as far as it is obvious from the kinds of the parts."""
+        return all(
+            not isinstance(part, Exponential | Finite)
+            and (not isinstance(part, Binomial) or part.probability == Fraction(1, 2))
+            for part, _ in self.parts
+        )
+
+    def cumulant(self, t: Any) -> Any:
+        """K at a ball or a series inside the domain."""
+        terms = [n * part.cumulant(t) for part, n in self.parts]
+        return sum(terms, ball(self.shift) * t)
+
+    def second_and_third(self) -> tuple[Any, Any]:
+        """The cumulants of order 2 and 3: exact numbers where every part has them, else balls."""
+        known = [part.second_and_third for part, _ in self.parts]
+        if None not in known:
+            pairs = [(n * c[0], n * c[1]) for (_, n), c in zip(self.parts, known, strict=True) if c]
+            return sum((a for a, _ in pairs), Fraction(0)), sum((b for _, b in pairs), Fraction(0))
+        series = self.cumulant(_series(arb(0)))
+        return 2 * series[2], Fraction(0) if self.symmetric else 6 * series[3]
+
+    def fourth(self, t: Any) -> Any:
+        """An enclosure of the fourth derivative of K over the ball ``t``."""
+        return 24 * self.cumulant(_series(t))[4]
+
+
+def _series(t: Any) -> Any:
+    """The series t + e. Its length travels with it; flint's own cap must not cut it first."""
+    if ctx.cap < _LENGTH:
+        raise NotTractableError(f"flint.ctx.cap must be at least {_LENGTH}, got {ctx.cap}; raise it.")
+    return arb_series([t, 1], _LENGTH)

@@ -1,0 +1,86 @@
+"""T2, rules ``shuffle``, ``shuffled-response`` and ``shuffled-table``: what a shuffler adds to local privacy.
+
+Statement (``shuffle``). The premise holds for each user's local randomiser with pure bound e0; at least n
+users (``users``) send one output each, and the adversary sees the shuffled outputs. Then delta(e) is at most
+the clone bound of Feldman, McMillan, Talwar 2021. The pure bound stays e0.
+
+Statement (``shuffled-response``). If the randomiser is randomised response of one bit, true with probability
+e^e0 / (1 + e^e0), delta(e) is the exact value at n users, the maximum over what the others hold.
+
+Statement (``shuffled-table``). If every user applies the randomiser with the table ``rows`` (inputs by
+outputs, exact rationals), delta(e) is at most its blanket bound at n users. ``grid`` sets the step of its
+computation.
+
+Proof. See ``shuffle`` and ``blanket``. The pure bound is
+post-processing. Surplus users beyond n: reveal their outputs apart from the n others; the shuffled outputs of
+all are a post-processing of that. ∎
+
+Both are about replacing one user's value, in a view that sees the shuffled outputs and no single message.
+``analysis: stronger-clones-2023`` is refused: as stated for every randomiser it carries an erratum.
+
+Source: Feldman, McMillan, Talwar 2021, Theorem 3.1; Cheu, Smith, Ullman, Zeber, Zhilyaev 2019 for randomised
+response.
+"""
+
+from __future__ import annotations
+
+from dpaudit.kernel.kernel_t0 import CertificateError, Guarantee, Parameters, Setting
+from dpaudit.kernel.t1.finite import largest_log_ratio, one_message, read_table
+from dpaudit.kernel.t1.pairs import read_grid
+from dpaudit.kernel.t1.tier import Curves, Tier
+from dpaudit.kernel.t2.blanket import blanket_delta
+from dpaudit.kernel.t2.shuffle import MAX_EXACT_USERS, MAX_USERS, clones_delta, exact_response_delta
+
+__all__ = ["ANALYSES", "add_shuffles"]
+
+ANALYSES = ("clones-2021", "stronger-clones-2023")
+
+
+def add_shuffles(tier: Tier) -> None:
+    """The rules ``shuffle``, ``shuffled-response`` and ``shuffled-table``."""
+
+    @tier.rule("shuffle", (1, 1))
+    def _shuffle(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
+        clones = p.choice("analysis", ANALYSES) == "clones-2021"
+        p.need(
+            clones, "the stronger clone bound carries an erratum: not for every randomiser; use clones-2021."
+        )
+        users, assumed = _users(p, setting, MAX_USERS)
+        local = premises[0].pure
+        if local is None:
+            raise CertificateError("shuffle: the local randomiser must have a pure bound; use one that has.")
+        curves = Curves(profile=lambda epsilon: clones_delta(users=users, local=local, epsilon=epsilon))
+        return Guarantee(pure=local, curves=curves, assumptions=assumed)
+
+    @tier.rule("shuffled-response")
+    def _response(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
+        users, assumed = _users(p, setting, MAX_EXACT_USERS)
+        local = p.positive("local")
+        curves = Curves(
+            profile=lambda epsilon: exact_response_delta(users=users, local=local, epsilon=epsilon)
+        )
+        return Guarantee(pure=local, curves=curves, assumptions=assumed)
+
+    @tier.rule("shuffled-table")
+    def _table(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
+        users, assumed = _users(p, setting, MAX_USERS)
+        rows, grid = read_table(p), read_grid(p)
+        if grid is None:
+            raise CertificateError("shuffled-table: a grid must be given for the blanket's values; add one.")
+        curves = Curves(profile=lambda epsilon: blanket_delta(rows, users=users, epsilon=epsilon, grid=grid))
+        return Guarantee(pure=largest_log_ratio(rows), curves=curves, assumptions=assumed)
+
+
+def _users(p: Parameters, setting: Setting, most: int) -> tuple[int, tuple[str, ...]]:
+    """How many send, in a setting in which shuffling hides who sent what."""
+    one_message(p, setting)
+    names, rest = setting.view
+    hidden = not rest and names <= {"public", "shuffler-output"}
+    p.need(
+        hidden,
+        f"the view must see shuffled outputs only, got {sorted(names)}; others get the local bound.",
+    )
+    users = p.integer("users", low=1, high=most)
+    if setting.turnout == "everybody":
+        return users, ()
+    return users, (f"at the turnout {setting.turnout!r}, {users} users or more send",)
