@@ -99,7 +99,7 @@ def divergence_bound(body: dict[str, Any], claim: Claim) -> Fraction:
     inside = 1 < order <= MAX_ORDER
     parameters.need(inside, f"order must be above 1 and at most {MAX_ORDER}, got {order}; choose another.")
     own = not isinstance(claim, RenyiDP) or order == exact(claim.order)
-    parameters.need(own, f"order must be that of the claim, got {order}; write it for the claim.")
+    parameters.need(own, f"order must be the claim's, got {order}; write it for the claim.")
     with precision(BITS):
         pairs = _pairs(law, shift, order) if modulus is None else _residues(law, shift, order, modulus)
         divergence = _divergence(pairs, order)

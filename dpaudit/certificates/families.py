@@ -14,6 +14,7 @@ from fractions import Fraction
 from dpaudit.certificates import build
 from dpaudit.certificates.build import LossGrid
 from dpaudit.certificates.proof import Proof
+from dpaudit.claims import Adjacency
 
 __all__ = ["MECHANISMS", "Mechanism", "Shape"]
 
@@ -39,7 +40,8 @@ class Shape:
 class Mechanism:
     """A mechanism with one noise parameter: what that is, and the proof for a sensitivity, a parameter and a
     shape. ``needs_delta``: it has no pure guarantee; ``adds_up``: nor a better sum than that of its
-    parameters (Gaussian DP); ``whole``: its parameter is an integer.
+    parameters (Gaussian DP); ``whole``: its parameter is an integer. ``adjacency``: of the claims that it is
+    for.
     """
 
     parameter: str
@@ -47,6 +49,7 @@ class Mechanism:
     needs_delta: bool = False
     adds_up: bool = False
     whole: bool = False
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
 
 
 def _noisy_max(moving: str, noise: str) -> Callable[[Fraction, Fraction, Shape], Proof]:
@@ -90,7 +93,9 @@ MECHANISMS: dict[str, Mechanism] = {
         "scale", lambda s, b, shape: build.polya_noise(sensitivity=s, scale=b, share=shape.share)
     ),
     "noisy-max": Mechanism("scale", _noisy_max("general", "laplace")),
-    "noisy-max-monotone": Mechanism("scale", _noisy_max("monotone", "laplace")),
+    "noisy-max-monotone": Mechanism(
+        "scale", _noisy_max("monotone", "laplace"), adjacency=Adjacency.ADD_REMOVE
+    ),
     "noisy-max-one": Mechanism("scale", _noisy_max("one_coordinate", "laplace")),
     "noisy-max-exponential": Mechanism("scale", _noisy_max("general", "exponential")),
     "noisy-max-gumbel": Mechanism("scale", _noisy_max("general", "gumbel")),

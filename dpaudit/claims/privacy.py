@@ -150,8 +150,8 @@ class GaussianDP(PrivacyClaim):
 
 @dataclass(frozen=True, kw_only=True)
 class Accounting(Claim):
-    """The proof's own accounting: the releases that one record can touch cost at most ``epsilon`` in
-    total."""
+    """The proof's own accounting: the releases that one replaced record can touch cost at most ``epsilon``
+    in total."""
 
     type: ClassVar[str] = "accounting"
     quantity: ClassVar[str] = "epsilon"
@@ -166,4 +166,5 @@ class Accounting(Claim):
         return exact(self.epsilon)
 
     def in_words(self) -> str:
-        return f"one record costs at most ε = {self.epsilon} over all releases; declared: {self.declared}"
+        cost = f"one replaced record costs at most ε = {self.epsilon} over all releases"
+        return f"{cost}; declared: {self.declared}"

@@ -127,8 +127,9 @@ def _row(
 
 def _claim(kind: Mechanism, epsilon: str, delta: str | None) -> Claim:
     if delta is None and not kind.needs_delta:
-        return PureDP(epsilon=epsilon)
-    return ApproxDP(epsilon=epsilon, delta="1e-6" if delta is None else delta)
+        return PureDP(epsilon=epsilon, adjacency=kind.adjacency)
+    loss = "1e-6" if delta is None else delta
+    return ApproxDP(epsilon=epsilon, delta=loss, adjacency=kind.adjacency)
 
 
 def _have(claim: Claim, proof: Prove, have: str | None) -> tuple[str, str, str]:

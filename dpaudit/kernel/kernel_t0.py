@@ -170,8 +170,9 @@ class Parameters:
         return number
 
     def positive(self, name: str) -> Fraction:
-        self.need(self.nonnegative(name) > 0, f"{name} must be greater than 0, got 0; correct the parameter.")
-        return self.number(name)
+        number = self.number(name)
+        self.need(number > 0, f"{name} must be greater than 0, got {shown(number)}; correct the parameter.")
+        return number
 
     def integer(self, name: str, value: Any = None, *, low: int, high: int) -> int:
         number = self.number(name, value)
@@ -485,6 +486,8 @@ def open_certificate(data: Any, claim: dict[str, Any]) -> tuple[Fraction, list[s
     bounds = data["quantity"] == QUANTITY.get(str(claim.get("type")))
     need(bounds, f"the certificate must bound the claim's quantity, got {str(data['quantity'])[:40]!r}.")
     assumptions, node, wanted = data["assumptions"], node_of(data["tree"]), context_of(claim)
+    for name in [name for name in claim if name.endswith("_exact")]:
+        number_of(claim, name.removesuffix("_exact"))
     good = isinstance(assumptions, list) and all(isinstance(text, str) for text in assumptions)
     need(good, "the assumptions must be a list of texts; re-create the certificate.")
     found = node["parameters"]

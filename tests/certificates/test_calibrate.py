@@ -89,8 +89,9 @@ def test_the_parameter_found_is_enough_and_the_refused_one_is_not(name: str) -> 
     there is one and for (1/2, 1e-5).
     """
     mechanism, shape = MECHANISMS[name], Shape(candidates=3, leaves=8)
-    claims: list[Claim] = [] if mechanism.needs_delta else [PureDP(epsilon="1/2")]
-    claims.append(ApproxDP(epsilon="1/2", delta="1e-5"))
+    one = mechanism.adjacency
+    claims: list[Claim] = [] if mechanism.needs_delta else [PureDP(epsilon="1/2", adjacency=one)]
+    claims.append(ApproxDP(epsilon="1/2", delta="1e-5", adjacency=one))
     for claim in claims:
 
         def proof(parameter: Fraction) -> Proof:

@@ -33,6 +33,7 @@ from dpaudit.claims import (
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.evidence import evidence_from_json
 from dpaudit.kernel import check as kernel
+from dpaudit.kernel.kernel_t0 import MAX_DEPTH
 from dpaudit.views import SERVER, View
 
 PURE = PureDP(epsilon=1)
@@ -114,7 +115,7 @@ def test_noisy_max_bound_covers_quadrature(noise: Any, moved: Any) -> None:
         "general": [(1, -1, -1), (-1, 1, 1), (1, 1, -1)],
     }[moved]
     proof = build.report_noisy_max(sensitivity=1, scale=1, range=moved, noise=noise)
-    bound = float(proof.certify(PURE).bound)
+    bound = float(proof.certify(PureDP(epsilon=1, adjacency=Adjacency.ADD_REMOVE)).bound)
     worst = 0.0
     for start, step in itertools.product([(0, 0, 0), (0, 3, 3), (6, 0, 0)], steps):
         before, after = (
@@ -199,8 +200,9 @@ def test_compositions() -> None:
     with pytest.raises(CertificateError, match="integer from 1"):
         build.compose_sequential(two, times=[3, 0])
     assert build.compose_parallel(two).certify(PURE).bound == Fraction(1, 2)
-    assert build.compose_parallel(two, moves=True).certify(PURE).bound == 1
-    moving_sum = build.compose_parallel([laplace(BoundedSum(-1, 1), 2)], moves=True)
+    own: Any = {"by": "public data", "partition": "by the record's arm", "moves": True}
+    assert build.compose_parallel(two, **own).certify(PURE).bound == 1
+    moving_sum = build.compose_parallel([laplace(BoundedSum(-1, 1), 2)], **own)
     assert (
         moving_sum.certify(PURE).bound == 1
     )  # derived under add/remove inside: 2 * (1 / 2), not 2 * (2 / 2)
@@ -325,7 +327,7 @@ def test_smaller_epsilon_needs_a_larger_delta() -> None:
 def test_large_trees_are_refused_quickly() -> None:
     """Depth and number of nodes are bounded: neither a deep nor a wide tree is walked to its end."""
     node: dict[str, Any] = laplace().to_json()
-    for _ in range(kernel.MAX_DEPTH + 1):
+    for _ in range(MAX_DEPTH + 1):
         node = {"rule": "sequential", "parameters": {"times": ["1"]}, "premises": [node]}
     data = laplace().certify(PURE).to_json()
     data["tree"]["premises"] = [node]

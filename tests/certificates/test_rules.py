@@ -15,7 +15,7 @@ import scipy.stats
 
 from dpaudit.certificates import build
 from dpaudit.certificates.build import LossGrid, SiteClass
-from dpaudit.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, Unit, ZeroConcentratedDP
+from dpaudit.claims import Adjacency, ApproxDP, GaussianDP, PureDP, RenyiDP, Unit, ZeroConcentratedDP
 from dpaudit.errors import CertificateError
 from dpaudit.kernel import check as kernel
 from dpaudit.views import PUBLIC, View, user
@@ -90,7 +90,7 @@ def test_sparse_vector_bound_covers_quadrature(noise: Any, moved: Any) -> None:
         build.above_threshold(
             sensitivity=1, threshold_scale=2, query_scale=3, answers=2, range=moved, noise=noise
         )
-        .certify(PURE)
+        .certify(PureDP(epsilon=1, adjacency=Adjacency.ADD_REMOVE))
         .bound
     )
     assert bound == pytest.approx(1 / 2 + (4 if moved == "general" else 2) / 3)
@@ -133,7 +133,8 @@ def test_gaussian_selection_covers_quadrature(moved: Any, low: int, high: int, c
         sensitivity=1, scale=1, range=moved, noise="gaussian", candidates=candidates
     )
     epsilon = 0.5
-    bound = float(proof.certify(ApproxDP(epsilon="1/2", delta=1)).bound)
+    claim = ApproxDP(epsilon="1/2", delta=1, adjacency=Adjacency.ADD_REMOVE)
+    bound = float(proof.certify(claim).bound)
     rng = np.random.default_rng(7)
     starts = [rng.normal(0, 1.5, candidates).tolist() for _ in range(12)]
     if candidates == 2:
@@ -271,7 +272,8 @@ def test_two_candidates_are_exact(noise: Any, epsilon: float, moved: Any) -> Non
     noise's own cdf: attained, not only bounded.
     """
     proof = build.report_noisy_max(sensitivity=1, scale=1, range=moved, noise=noise, candidates=2)
-    bound = float(proof.certify(ApproxDP(epsilon=str(epsilon), delta=1)).bound)
+    claim = ApproxDP(epsilon=str(epsilon), delta=1, adjacency=Adjacency.ADD_REMOVE)
+    bound = float(proof.certify(claim).bound)
     reach = 2.0 if moved == "general" else 1.0
     gaps = np.linspace(-40, 40, 400_001)
     difference = {

@@ -121,7 +121,7 @@ CRASHED = {
     "nan-in-proof": "must hold finite numbers, got nan",
     "made-up-proof": "a certificate must hold for the row's claim",
     "proof-of-another-claim": "the certificate must be about the same claim: adjacency",
-    "proof-too-good": "the stated bound must be at least the derived one",
+    "proof-too-good": "the bound must be one that the tree gives",
     "witness-too-good": "the stated bound must be at most the re-computed one",
     "another-quantity": "must bound its quantity 'delta', got 'epsilon'",
     "object-in-plot": "a plot must be made of numbers",

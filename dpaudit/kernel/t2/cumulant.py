@@ -62,7 +62,7 @@ def noise_bound(guarantee: Guarantee, claim: dict[str, Any]) -> Fraction | None:
     claim names something else.
     """
     found, words = guarantee.curves, claim.get("event", claim.get("of"))
-    if not isinstance(found, NoiseBound):
+    if not isinstance(found, NoiseBound) or words is None:
         return None
     need(
         found.subject == words,

@@ -78,7 +78,7 @@ def _users(p: Parameters, setting: Setting, most: int) -> tuple[int, tuple[str, 
     hidden = not rest and names <= {"public", "shuffler-output"}
     p.need(
         hidden,
-        f"the view must see shuffled outputs only, got {sorted(names)}; others get the local bound.",
+        f"the view must see shuffled outputs, no single messages, got {sorted(names)}; use the local bound.",
     )
     users = p.integer("users", low=1, high=most)
     if setting.turnout == "everybody":
