@@ -11,7 +11,7 @@ from typing import Any
 from audits.inequalities import Inequality, Number, Point, add_steps, ln
 from dpaudit.kernel.ball import arb, ball, upper_short
 from dpaudit.kernel.t1.divergence import lattice_delta
-from dpaudit.kernel.t2.skellam_renyi import skellam_renyi
+from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
 from dpaudit.kernel.t2.special_laws import Skellam
 from dpaudit.suite import Run, Suite
 

@@ -14,7 +14,7 @@ from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import RenyiDP
 from dpaudit.evidence import Witness
 from dpaudit.kernel.ball import ball
-from dpaudit.kernel.t2.skellam_renyi import skellam_renyi
+from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
 from dpaudit.suite import Run, Suite
 from dpaudit.views import SERVER, View
 from mechanisms.parameter_sheet import rounded_up_root, skellam_sheet

@@ -47,9 +47,10 @@ QUANTITY |= {"zcdp": "rho", "gdp": "mu", "tail-bound": "probability"}
 QUANTITY |= dict.fromkeys(["sub-gaussian", "sub-exponential"], "variance proxy")
 REPLACE_ONE, ADD_REMOVE, ZERO_OUT, EVENT, USER = "replace-one", "add-remove", "zero-out", "event", "user"
 #: Rules of higher tiers, and the tier that the least of them needs.
-HIGHER = dict.fromkeys(["finite", "randomised-response", "gaussian-sum"], "T1")
-HIGHER |= dict.fromkeys(["integer-noise", "vector-noise", "shuffle", "cumulant", "tail"], "T2")
-HIGHER |= dict.fromkeys(["shuffled-response", "shuffled-table"], "T2")
+HIGHER = dict.fromkeys(
+    ["finite", "randomised-response", "gaussian-sum", "integer-noise", "vector-noise"], "T1"
+)
+HIGHER |= dict.fromkeys(["shuffle", "shuffled-response", "shuffled-table", "cumulant", "tail"], "T2")
 
 
 class DpauditError(Exception):

@@ -15,7 +15,7 @@ from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness
-from dpaudit.kernel.t2.skellam_renyi import skellam_renyi
+from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
 from dpaudit.laws import DiscreteGaussian, Skellam, WrappedMod
 from dpaudit.views import SERVER, View
 

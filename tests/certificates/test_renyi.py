@@ -18,7 +18,7 @@ from dpaudit.kernel.ball import arb, ball, lower_exact, precision, upper_exact
 from dpaudit.kernel.t1.divergence import lattice_delta
 from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, bulk
 from dpaudit.kernel.t1.renyi import kappa
-from dpaudit.kernel.t2.skellam_renyi import skellam_renyi
+from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
 from dpaudit.kernel.t2.special_laws import Binomial, Skellam
 
 

@@ -59,10 +59,10 @@ def test_no_tier_looks_up() -> None:
 
 
 def test_the_tiers_stay_small() -> None:
-    """Lines of code: T0 at most 410 in one file, T1 at most 1,300, T2 at most 1,200 more."""
+    """Lines of code: T0 at most 410 in one file, T1 at most 1,500, T2 at most 1,200 more."""
     lines = trusted_lines()
     assert lines["T0"] <= 410
-    assert lines["T1"] <= 1300
+    assert lines["T1"] <= 1500
     assert lines["T2"] <= 1200
 
 
@@ -109,12 +109,12 @@ def test_t0_alone_rederives_rational_certificates_and_names_the_others(tmp_path:
     said = {line[8:].split(":")[0]: line.split()[0] for line in done.stdout.splitlines()[:-1]}
     assert said == {
         **dict.fromkeys(["pure", "sums", "rho", "zero"], "T0"),
-        **dict.fromkeys(["table", "renyi"], "T1"),
-        **dict.fromkeys(["skellam", "phi"], "T2"),
+        **dict.fromkeys(["table", "renyi", "skellam"], "T1"),
+        "phi": "T2",
     }
     for name, claim, proof in rows:
         assert examine(proof.certify(claim), claim).tier == said[name], name
-    assert done.stdout.splitlines()[-1] == "4 re-derived, 2 need T1, 2 need T2, 0 refused"
+    assert done.stdout.splitlines()[-1] == "4 re-derived, 3 need T1, 1 need T2, 0 refused"
 
 
 def test_t0_alone_refuses_what_is_forged(tmp_path: Path) -> None:

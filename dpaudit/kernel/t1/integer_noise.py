@@ -31,6 +31,8 @@ from dpaudit.kernel.kernel_t0 import BeyondTierError, Guarantee, Parameters, Set
 from dpaudit.kernel.t1.certpld import Grid, LossLaw, from_atoms, maximum
 from dpaudit.kernel.t1.divergence import lattice_delta
 from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, LogConcave, Reflected, bulk
+from dpaudit.kernel.t1.recurrences import MAX_VARIANCE, Binomial, Skellam
+from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
 from dpaudit.kernel.t1.tier import Curve, Curves, Tier
 
 __all__ = ["FAMILIES", "Reader", "add_integer_noise", "lattice_pair", "noise_conditions", "read_law"]
@@ -39,6 +41,7 @@ __all__ = ["FAMILIES", "Reader", "add_integer_noise", "lattice_pair", "noise_con
 MAX_POINTS = 20_000
 
 MAX_COUNT = 10_000
+MAX_TRIALS = 10**15
 MAX_SHIFT = 10**6
 
 #: How a family of laws is read from a node; tier T2 adds those with special functions.
@@ -56,33 +59,59 @@ def read_gaussian_sum(p: Parameters) -> LogConcave:
     return DiscreteGaussianSum(variance, count)
 
 
-FAMILIES: dict[str, Reader] = {"discrete-gaussian-sum": read_gaussian_sum}
+def read_skellam(p: Parameters) -> LogConcave:
+    """Skellam noise whose table is short enough for this tier."""
+    variance = p.positive("variance")
+    if variance > MAX_VARIANCE:
+        raise BeyondTierError("T2", "Skellam noise of a large variance")
+    return Skellam(variance)
+
+
+def read_binomial(p: Parameters) -> LogConcave:
+    """Binomial noise whose table is short enough for this tier."""
+    chance, trials = p.number("probability"), p.integer("trials", low=1, high=MAX_TRIALS)
+    p.need(0 < chance < 1, f"probability must be in (0, 1), got {chance}; without noise there is no privacy.")
+    if trials * chance * (1 - chance) > MAX_VARIANCE:
+        raise BeyondTierError("T2", "binomial noise of a large variance")
+    return Binomial(trials, chance)
+
+
+FAMILIES: dict[str, Reader] = {
+    "discrete-gaussian-sum": read_gaussian_sum,
+    "skellam": read_skellam,
+    "binomial": read_binomial,
+}
 
 
 def read_law(p: Parameters, families: Mapping[str, Reader]) -> LogConcave:
     """The noise law that a node's ``family`` and its parameters name."""
-    family = p.choice("family", ["skellam", "discrete-gaussian-sum", "binomial"])
-    if family not in families:
-        raise BeyondTierError("T2", f"noise of the family {family}")
-    return families[family](p)
+    return families[p.choice("family", sorted(families))](p)
 
 
-def add_integer_noise(
-    tier: Tier, families: Mapping[str, Reader], renyi: Callable[[LogConcave, int], Curve | None] | None = None
-) -> None:
-    """The rule ``integer-noise`` for these families; ``renyi`` gives divergences of a law at a shift."""
+def add_integer_noise(tier: Tier, families: Mapping[str, Reader]) -> None:
+    """The rule ``integer-noise`` for these families."""
 
     @tier.rule("integer-noise")
     def _integer_noise(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
         shift, law = int(moved(p, setting, most=MAX_SHIFT)), read_law(p, families)
         curves = Curves(
             profile=lambda epsilon: lattice_delta(law, shift=shift, epsilon=epsilon),
-            renyi=None if renyi is None else renyi(law, shift),
+            renyi=renyi_curve(law, shift),
             pair=lambda grid: lattice_pair(law, shift, grid),
         )
         return Guarantee(
             pure=None if shift else Fraction(0), curves=curves, assumptions=noise_conditions(p, setting, law)
         )
+
+
+def renyi_curve(law: LogConcave, shift: int) -> Curve | None:
+    """Exact divergences where their sums have proved tails; of all shifts the largest counts, for they are
+    increasing functions of f-divergences.
+    """
+    if not isinstance(law, Skellam):
+        return None
+    variance = law.variance
+    return lambda order: skellam_renyi(variance, shift=shift, order=order)
 
 
 def noise_conditions(p: Parameters, setting: Setting, law: LogConcave) -> tuple[str, ...]:

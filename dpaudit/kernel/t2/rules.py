@@ -8,7 +8,7 @@ from dpaudit.kernel.t1.rules import T1
 from dpaudit.kernel.t1.tier import Tier
 from dpaudit.kernel.t1.vector_noise import add_vector_noise
 from dpaudit.kernel.t2.cumulant import add_cumulant
-from dpaudit.kernel.t2.families import FAMILIES, renyi_curve
+from dpaudit.kernel.t2.families import FAMILIES
 from dpaudit.kernel.t2.gaussian import gaussian_delta, gaussian_pair
 from dpaudit.kernel.t2.polya import add_polya
 from dpaudit.kernel.t2.shuffle_rules import add_shuffles
@@ -18,7 +18,7 @@ __all__ = ["T2"]
 
 T2 = Tier("T2", T1.rules)
 add_compositions(T2, gaussian_pair=gaussian_pair, gaussian_delta=gaussian_delta)
-add_integer_noise(T2, FAMILIES, renyi_curve)
+add_integer_noise(T2, FAMILIES)
 add_vector_noise(T2, FAMILIES)
 add_polya(T2)
 add_shuffles(T2)

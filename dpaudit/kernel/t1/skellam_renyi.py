@@ -1,4 +1,4 @@
-"""T2: exact Renyi divergences of Skellam noise, by sums with proved tails.
+"""T1: exact Renyi divergences of Skellam noise, by sums with proved tails.
 
 R_a(p || p_D) = log(sum over x of p(x)^a p(x - D)^(1 - a)) / (a - 1). Write g(x) for the summand.
 
@@ -23,7 +23,7 @@ from flint import arb, ctx
 
 from dpaudit.kernel.ball import ball, enclose
 from dpaudit.kernel.errors import InvalidParameterError
-from dpaudit.kernel.t2.special_laws import Skellam
+from dpaudit.kernel.t1.recurrences import Skellam
 
 __all__ = ["skellam_renyi"]
 
