@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["choose", "distance_1", "distance_2", "distance_max", "random_sum", "random_table"]
+__all__ = ["Query", "choose", "distance_1", "distance_2", "distance_max", "random_sum", "random_table"]
 
 Values = tuple[int | None, ...]
 Query = Callable[[Values], Any]

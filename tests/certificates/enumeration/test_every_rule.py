@@ -6,13 +6,15 @@ import pytest
 
 from dpaudit.kernel import check as kernel
 from tests.certificates.enumeration import (
+    composition_rules,
+    local_rules,
     noise_rules,
     selection_rules,
 )
 from tests.certificates.enumeration.cases import GENERATORS, compare_all
 from tests.certificates.enumeration.data import SITUATIONS, Situation
 
-MODULES = (noise_rules, selection_rules)
+MODULES = (composition_rules, local_rules, noise_rules, selection_rules)
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=str)
