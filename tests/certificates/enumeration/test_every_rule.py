@@ -10,11 +10,12 @@ from tests.certificates.enumeration import (
     local_rules,
     noise_rules,
     selection_rules,
+    view_rules,
 )
 from tests.certificates.enumeration.cases import GENERATORS, compare_all
 from tests.certificates.enumeration.data import SITUATIONS, Situation
 
-MODULES = (composition_rules, local_rules, noise_rules, selection_rules)
+MODULES = (composition_rules, local_rules, noise_rules, selection_rules, view_rules)
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=str)
