@@ -1,8 +1,8 @@
 """A random mechanism with the certificate that its author would write, and how the two are compared.
 
 A generator makes, for one rule in one situation, a mechanism as a plain function from data sets to laws and
-a proof of it. What is compared: for every claim that the proof can make, the certified bound against the truth
-over all neighbours. If the certificate lists an assumption, the pairs that break it do not count; a pair that
+a proof of it. What is compared: for every claim that the proof can make, the certified bound against the
+truth over all neighbours. If the certificate lists an assumption, the pairs that break it do not count; a pair that
 breaks something which the certificate does not list does.
 """
 
@@ -22,6 +22,7 @@ from dpaudit.certificates.build import Proof
 from dpaudit.claims import ApproxDP, GaussianDP, PrivacyClaim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Certificate
+from dpaudit.views import PUBLIC, View
 from tests.certificates.enumeration import oracle
 from tests.certificates.enumeration.data import Data, Pair, Situation, values_of
 from tests.certificates.enumeration.oracle import Law
@@ -30,6 +31,7 @@ __all__ = [
     "GENERATORS",
     "Case",
     "Generator",
+    "attempt",
     "claims_in",
     "compare",
     "compare_all",
@@ -61,7 +63,7 @@ class Case:
 @dataclass(frozen=True, kw_only=True)
 class Generator:
     """Random cases for one rule. ``holds``: the situations in which the kernel must give some bound.
-    ``close``: how near to its bound the worst truth comes where it holds, as a share.
+    ``close``: how near to its bound the worst truth must come in the first of them, as a share.
     """
 
     make: Callable[[np.random.Generator, Situation], Case]
@@ -75,7 +77,11 @@ GENERATORS: dict[str, Generator] = {}
 
 
 def generates(
-    name: str, *, holds: Callable[[Situation], bool] = lambda situation: True, close: float = 0.9, count: int = 12
+    name: str,
+    *,
+    holds: Callable[[Situation], bool] = lambda situation: True,
+    close: float = 0.9,
+    count: int = 12,
 ) -> Callable[[Callable[[np.random.Generator, Situation], Case]], Callable[..., Case]]:
     """Register a generator: ``name`` is the rule, with a word behind a colon if the rule has several."""
 
@@ -139,12 +145,12 @@ class Truth:
         return float(values[best]), self.pairs[best]
 
 
-def truth(case: Case, assumptions: Sequence[str] = ()) -> Truth:
-    """The laws on the pairs that keep what ``assumptions`` say, each pair of laws once."""
+def truth(case: Case, assumptions: Sequence[str] = (), *, all_kept: bool = False) -> Truth:
+    """The laws on the pairs that keep what ``assumptions`` say, or all conditions; each pair of laws once."""
     listed = [
         condition
         for pattern, condition in case.conditions.items()
-        if any(re.search(pattern, text) for text in assumptions)
+        if all_kept or any(re.search(pattern, text) for text in assumptions)
     ]
     pairs: dict[tuple[Hashable, Hashable], Pair] = {}
     for pair in case.pairs:
@@ -157,10 +163,11 @@ def truth(case: Case, assumptions: Sequence[str] = ()) -> Truth:
     return Truth(list(pairs.values()), left, np.array([laws[other] for _, other in pairs]))
 
 
-def compare(case: Case, situation: Situation) -> float | None:
+def compare(case: Case, situation: Situation, *, all_kept: bool = False) -> float | None:
     """Assert bound >= truth for every claim that the case's proof can make; the largest share truth / bound.
 
-    ``None`` if the kernel refuses all of them.
+    ``None`` if the kernel refuses all of them. With ``all_kept`` only those pairs count that keep every
+    condition, whether or not the certificate lists it.
     """
     share: float | None = None
     known: dict[tuple[str, ...], Truth] = {}
@@ -170,7 +177,7 @@ def compare(case: Case, situation: Situation) -> float | None:
             continue
         key = certificate.assumptions
         if key not in known:
-            known[key] = truth(case, key)
+            known[key] = truth(case, key, all_kept=all_kept)
         worst, pair = known[key].worst(claim)
         bound = float(certificate.bound)
         assert worst <= bound * (1 + RELATIVE) + ABSOLUTE, (
@@ -189,14 +196,14 @@ def attempt(case: Case, claim: PrivacyClaim) -> Certificate | None:
         return None
 
 
-def compare_all(name: str, situation: Situation) -> list[float]:
+def compare_all(name: str, situation: Situation, *, all_kept: bool = False) -> list[float]:
     """``compare`` for all random cases of a generator: the shares of those that were not refused."""
     generator = GENERATORS[name]
-    plain = situation.turnout == "everybody" and not situation.view.complement
+    plain = situation.turnout == "everybody" and situation.view == View.of(PUBLIC)
     shares = []
     for index in range(generator.count if plain else max(2, generator.count // 3)):
         rng = stream(name, index, situation.adjacency, situation.unit)
-        share = compare(generator.make(rng, situation), situation)
+        share = compare(generator.make(rng, situation), situation, all_kept=all_kept)
         if share is not None:
             assert math.isfinite(share)
             shares.append(share)

@@ -1,7 +1,7 @@
 """Cases for the rules that put mechanisms together: in sequence, on cells, in trees, by touches, for groups.
 
-The parts are noisy counts: an integer table of a list of records, in 0..2, plus discrete Laplace noise, clamped
-to 0..2 (which loses nothing of the pure loss). Which part reads which records is written out here.
+The parts are noisy counts: an integer table of a list of records, in 0..2, plus discrete Laplace noise,
+clamped to 0..2 (which loses nothing of the pure loss). Which part reads which records is written out here.
 """
 
 from __future__ import annotations
@@ -114,12 +114,17 @@ class Cells:
         """By words of the assumption."""
 
         def others_stay(pair: Pair) -> bool:
-            return any(self._cells(pair.left, a) == self._cells(pair.right, b) for a, b in _changed(pair, situation))
+            return any(
+                self._cells(pair.left, a) == self._cells(pair.right, b) for a, b in _changed(pair, situation)
+            )
 
         def own(pair: Pair) -> bool:
             """Whether the changed records are in the same cells on both sides, where they are on both."""
             return any(
-                a is None or b is None or len(a) != len(b) or self._of(pair.left, a) == self._of(pair.right, b)
+                a is None
+                or b is None
+                or len(a) != len(b)
+                or self._of(pair.left, a) == self._of(pair.right, b)
                 for a, b in _changed(pair, situation)
             )
 
@@ -205,7 +210,9 @@ def _parallel(
         return joint(*(noisy(q, s)(v) for q, s, v in zip(queries, scales, lists, strict=True)))
 
     def proof() -> Proof:
-        return build.compose_parallel(premises, by=by, partition="region" if by != "position" else "", moves=moves)
+        return build.compose_parallel(
+            premises, by=by, partition="region" if by != "position" else "", moves=moves
+        )
 
     conditions = cells.conditions(situation, moves=moves)
     reads = (lambda data: data) if cell is by_owner else _unowned
@@ -359,7 +366,7 @@ def group(rng: np.random.Generator, situation: Situation) -> Case:
 
 @generates("accounted", count=9)
 def accounted(rng: np.random.Generator, situation: Situation) -> Case:
-    """Three releases of parts of the data in two classes; the touches are declared rightly, or one too few."""
+    """Three releases of parts of the data in two classes; touches are declared rightly, or one too few."""
     pairs, scales = pairs_in(situation), [choose(rng, SCALES) for _ in range(2)]
     parts = [tuple(i for i in range(3) if rng.integers(2)) for _ in range(3)]
     queries, classes = [random_table(rng, range(3)) for _ in range(3)], [0, 0, 1]

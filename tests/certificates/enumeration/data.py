@@ -37,13 +37,16 @@ Values = tuple[int | None, ...]
 MOST = 3
 
 
+EVERYBODY_SEES = View.of(PUBLIC)
+
+
 @dataclass(frozen=True)
 class Situation:
     """What a claim is relative to: every rule is tried in each."""
 
     adjacency: Adjacency
     unit: Unit
-    view: View = View.of(PUBLIC)
+    view: View = EVERYBODY_SEES
     turnout: str = "everybody"
 
     def __str__(self) -> str:
@@ -124,9 +127,7 @@ def neighbours(
         yield from _user_neighbours(data, situation.adjacency, values, most)
 
 
-def _event_neighbours(
-    data: Data, adjacency: Adjacency, values: Sequence[int]
-) -> Iterator[tuple[Data, int]]:
+def _event_neighbours(data: Data, adjacency: Adjacency, values: Sequence[int]) -> Iterator[tuple[Data, int]]:
     for i, (owner, value) in enumerate(data):
         before, after = data[:i], data[i + 1 :]
         if adjacency is Adjacency.ADD_REMOVE:

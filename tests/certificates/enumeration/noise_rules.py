@@ -16,6 +16,7 @@ import scipy.stats
 from dpaudit.certificates import build
 from dpaudit.certificates.build import BoundedSum
 from dpaudit.claims import Adjacency, Unit
+from dpaudit.views import user
 from tests.certificates.enumeration import oracle
 from tests.certificates.enumeration.cases import Case, generates
 from tests.certificates.enumeration.data import Data, Pair, Situation, move, pairs_in, values_of
@@ -105,9 +106,7 @@ def gaussian(rng: np.random.Generator, situation: Situation) -> Case:
     pairs, scale = pairs_in(situation), choose(rng, [Fraction(1), Fraction(3, 2), Fraction(2)])
     queries = [random_table(rng, HALVES) for _ in range(int(rng.integers(1, 3)))]
     stated: dict[str, Any] = {
-        "sensitivity_squared": move(
-            pairs, lambda values: [query(values) for query in queries], distance_2
-        )
+        "sensitivity_squared": move(pairs, lambda values: [query(values) for query in queries], distance_2)
     }
     if _per_event(situation) and rng.integers(2):
         sensitivity, query = bounded_sum(rng, ENDS)
@@ -127,16 +126,15 @@ SHARES_STAY = r"noise.*(both sides|either side|same)|same noise|takes? no noise"
 class Parts:
     """Distributed noise of two users in one situation: how many parts the adversary does not know."""
 
-    def __init__(self, situation: Situation) -> None:
-        self.leaves = situation.unit is Unit.USER and situation.adjacency is Adjacency.ADD_REMOVE
-        held = situation.view.complement or any(p.name.startswith("user") for p in situation.view.principals)
-        self.unknown = 2 - held - (situation.turnout != "everybody")
+    def __init__(self, situation: Situation, *, counted: bool = True) -> None:
+        """``counted``: the certificate counts parts. Otherwise it names one law, the same on both sides."""
+        leaves = situation.unit is Unit.USER and situation.adjacency is Adjacency.ADD_REMOVE
+        self.leaves = leaves and counted
+        self.unknown = 2 - (not _unheld(situation)) - (situation.turnout != "everybody")
         pairs = pairs_in(situation)
         if self.leaves:
             pairs = tuple(p for p in pairs if len({who for who, _ in p.left}) == 2)
         self.pairs = pairs
-        #: Before anybody leaves the data; the part of a user who left is not unknown, it is missing.
-        self.full = self.unknown == 2
 
     def reads(self, data: Data) -> tuple[Any, int]:
         """The values, and the number of unknown parts."""
@@ -150,16 +148,20 @@ class Parts:
             return all(self.reads(data)[1] >= 2 * declared for data in (pair.left, pair.right))
 
         return {
-            r"[Aa]t least .*(noise|share|parts)": enough,
+            r"[Aa]t least .*(noise|share|parts|law|added)": enough,
             SHARES_STAY: lambda pair: self.reads(pair.left)[1] == self.reads(pair.right)[1],
         }
+
+
+def _unheld(situation: Situation) -> bool:
+    """Nobody's part is known."""
+    return not situation.view.complement and user(1) not in situation.view.principals
 
 
 def _distributed(situation: Situation) -> bool:
     """Where a bound must be given: nobody's part is known, and nobody leaves with one."""
     leaves = situation.unit is Unit.USER and situation.adjacency is Adjacency.ADD_REMOVE
-    held = situation.view.complement or any(p.name.startswith("user") for p in situation.view.principals)
-    return not leaves and not held
+    return not leaves and _unheld(situation)
 
 
 def _integer_query(rng: np.random.Generator, pairs: Any) -> tuple[Any, int]:
@@ -190,9 +192,9 @@ def polya(rng: np.random.Generator, situation: Situation) -> Case:
 
 def _gaussians(rng: np.random.Generator, situation: Situation, make: Any, variances: list[Any]) -> Case:
     """Discrete Gaussians of two users; ``make`` certifies the sum of both, or of one."""
-    parts, variance = Parts(situation), choose(rng, variances)
+    count, variance = int(rng.integers(1, 3)), choose(rng, variances)
+    parts = Parts(situation, counted=count > 1)
     query, moved = _integer_query(rng, parts.pairs)
-    count = int(rng.integers(1, 3))
 
     def law(key: Any) -> Law:
         values, present = key
@@ -228,10 +230,10 @@ def integer_gaussian(rng: np.random.Generator, situation: Situation) -> Case:
     )
 
 
-@generates("integer-noise:skellam", holds=_distributed)
+@generates("integer-noise:skellam", holds=_unheld)
 def integer_skellam(rng: np.random.Generator, situation: Situation) -> Case:
     """Skellam noise, half of it from either user; certified for both or for one."""
-    parts, variance = Parts(situation), choose(rng, [Fraction(1), Fraction(4)])
+    parts, variance = Parts(situation, counted=False), choose(rng, [Fraction(1), Fraction(4)])
     query, moved = _integer_query(rng, parts.pairs)
     declared = choose(rng, [Fraction(1, 2), Fraction(1)])
 
@@ -249,10 +251,10 @@ def integer_skellam(rng: np.random.Generator, situation: Situation) -> Case:
     )
 
 
-@generates("integer-noise:binomial", holds=_distributed)
+@generates("integer-noise:binomial", holds=_unheld)
 def integer_binomial(rng: np.random.Generator, situation: Situation) -> Case:
     """Binomial noise, half of the trials from either user; the ends of its support show."""
-    parts, trials = Parts(situation), choose(rng, [4, 8])
+    parts, trials = Parts(situation, counted=False), choose(rng, [4, 8])
     query, moved = _integer_query(rng, parts.pairs)
     chance, count = choose(rng, [Fraction(1, 2), Fraction(1, 3)]), int(rng.integers(1, 3))
 
@@ -276,11 +278,11 @@ def integer_binomial(rng: np.random.Generator, situation: Situation) -> Case:
 @generates("vector-noise", holds=_distributed, close=0.01, count=6)
 def vector_noise(rng: np.random.Generator, situation: Situation) -> Case:
     """Two coordinates with discrete Gaussians of two users on each."""
-    parts, variance = Parts(situation), choose(rng, [Fraction(2), Fraction(4)])
+    count, variance = int(rng.integers(1, 3)), choose(rng, [Fraction(2), Fraction(4)])
+    parts = Parts(situation, counted=count > 1)
     queries = [random_table(rng, range(3)) for _ in range(2)]
     vector = lambda values: [query(values) for query in queries]  # noqa: E731
     squares, largest = move(parts.pairs, vector, distance_2), move(parts.pairs, vector, distance_max)
-    count = int(rng.integers(1, 3))
 
     def law(key: Any) -> Law:
         values, present = key

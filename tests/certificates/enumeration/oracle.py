@@ -76,7 +76,7 @@ def rho(p: Law, q: Law) -> Law:
 
 
 def mu(p: Law, q: Law) -> Law:
-    """The least mu whose Gaussian delta is at least that of the row, at the losses where the rows' worst is."""
+    """The least mu whose Gaussian delta is at least that of the row, found for the worst row at each loss."""
     result = np.where(pure(p, q) == math.inf, math.inf, 0.0)
     for epsilon in EPSILONS:
         deltas = delta(p, q, epsilon)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -62,14 +62,10 @@ def below(noise: str, z: Law) -> Law:
 
 
 def quadrature(kinks: Sequence[float], reach: float) -> tuple[Law, Law]:
-    """Nodes and weights on [min - reach, max + reach] with all kinks at ends of pieces, none longer than 1.5."""
+    """Nodes and weights on [min - reach, max + reach] with all kinks at ends of pieces of at most 1.5."""
     points = sorted({*kinks, min(kinks) - reach, max(kinks) + reach})
     edges = np.concatenate(
-        [
-            np.linspace(a, b, int((b - a) / 1.5) + 2)[:-1]
-            for a, b in zip(points[:-1], points[1:], strict=True)
-        ]
-        + [points[-1:]]
+        [np.linspace(a, b, int((b - a) / 1.5) + 2)[:-1] for a, b in pairwise(points)] + [points[-1:]]
     )
     half = np.diff(edges)[:, None] / 2
     return (edges[:-1, None] + half * (1 + _NODES)).ravel(), (half * _WEIGHTS).ravel()
@@ -109,7 +105,18 @@ def _scores(rng: np.random.Generator, situation: Situation, count: int) -> tuple
     entries = [ends[0], ends[1], Fraction(0), Fraction(0)]
     make = random_table if kind == "table" else random_sum
     queries = [make(rng, entries) for _ in range(count)]
-    together = lambda values: [query(values) for query in queries]  # noqa: E731
+    how = choose(rng, ["free", "aligned", "single"])
+    chosen = [
+        int(c)
+        for c in (np.eye(count)[rng.integers(count)] if how == "single" else rng.integers(2, size=count))
+    ]
+
+    def together(values: Any) -> list[Any]:
+        """Every score for itself, or some of them the same and the others constant."""
+        if how == "free":
+            return [query(values) for query in queries]
+        return [c * queries[0](values) for c in chosen]
+
     if kind == "clipped" and situation.unit is Unit.EVENT:
         return together, BoundedSum(*ends)
     return together, move(pairs_in(situation), together, distance_max)
@@ -201,7 +208,7 @@ def _sparse(rng: np.random.Generator, situation: Situation, noise: str) -> Case:
     )
 
 
-@generates("above-threshold:laplace", close=0.4, count=9)
+@generates("above-threshold:laplace", close=0.3, count=9)
 def sparse_laplace(rng: np.random.Generator, situation: Situation) -> Case:
     """Three queries chosen by the earlier answers, Laplace noise."""
     return _sparse(rng, situation, "laplace")

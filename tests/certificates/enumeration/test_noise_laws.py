@@ -46,7 +46,9 @@ def finite(rng: np.random.Generator, denominator: int = 1) -> tuple[dict[str, An
 def binomial(rng: np.random.Generator) -> tuple[dict[str, Any], Masses]:
     """A few trials."""
     trials, p = int(rng.integers(1, 5)), choose(rng, [Fraction(1, 2), Fraction(1, 5), Fraction(7, 10)])
-    masses = {Fraction(k): math.comb(trials, k) * float(p**k * (1 - p) ** (trials - k)) for k in range(trials + 1)}
+    masses = {
+        Fraction(k): math.comb(trials, k) * float(p**k * (1 - p) ** (trials - k)) for k in range(trials + 1)
+    }
     return {"law": "binomial", "trials": str(trials), "p": str(p)}, masses
 
 
@@ -59,7 +61,9 @@ def discrete_laplace(rng: np.random.Generator) -> tuple[dict[str, Any], Masses]:
 def discrete_gaussian(rng: np.random.Generator) -> tuple[dict[str, Any], Masses]:
     """Gaussian masses at the integers."""
     spread = choose(rng, [Fraction(1, 3), Fraction(1), Fraction(4)])
-    return {"law": "discrete-gaussian", "sigma2": str(spread)}, _lattice(lambda k: -k * k / (2 * float(spread)))
+    return {"law": "discrete-gaussian", "sigma2": str(spread)}, _lattice(
+        lambda k: -k * k / (2 * float(spread))
+    )
 
 
 def _lattice(exponent: Any) -> Masses:
@@ -100,7 +104,7 @@ def _added(one: Masses, other: Masses) -> Masses:
 
 @pytest.mark.parametrize("index", range(24))
 def test_tail_is_at_least_the_sum_of_outcomes(index: int) -> None:
-    """The certified probability of an event is the sum of the masses in it: not below, and not above either."""
+    """The certified probability of an event is the sum of the masses in it: neither below nor above."""
     rng = stream("tail", index)
     noise, masses = random_noise(rng, finite)
     for side in ("above", "below", "both"):

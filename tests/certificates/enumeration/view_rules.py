@@ -1,4 +1,4 @@
-"""Cases for the rules about who sees what: actions in view of a public statistic, post-processing, simulation.
+"""Cases for the rules about who sees what: actions after a public statistic, post-processing, simulation.
 
 Each hypothesis of these rules is in words. Some of the cases break it; then the words must be an assumption.
 """
@@ -40,7 +40,7 @@ def _own(data: Data, who: int) -> tuple[int | None, ...]:
 
 
 def _changed_user(situation: Situation) -> Sequence[Pair]:
-    """Per user, joint privacy is about the user left out; per event, the owner of the event may be anybody."""
+    """Per user, joint privacy is about the user left out; per event, its owner may be anybody."""
     pairs = pairs_in(situation)
     return [pair for pair in pairs if pair.owner == 0] if situation.unit is Unit.USER else pairs
 
@@ -48,7 +48,9 @@ def _changed_user(situation: Situation) -> Sequence[Pair]:
 def _actions(rng: np.random.Generator, outcomes: int) -> Any:
     """What users 1 and 2 do: a random law over two actions, by statistic and own data."""
     keys = [k for size in range(4) for k in product((0, 1, 2, None), repeat=size)]
-    chance = {(who, o, key): 0.05 + 0.9 * rng.random() for who in (1, 2) for o in range(outcomes) for key in keys}
+    chance = {
+        (who, o, key): 0.05 + 0.9 * rng.random() for who in (1, 2) for o in range(outcomes) for key in keys
+    }
 
     def acts(data: Data, outcome: int) -> Law:
         rates = [chance[who, outcome, _own(data, who)] for who in (1, 2)]
@@ -108,7 +110,9 @@ def post_processing(rng: np.random.Generator, situation: Situation) -> Case:
     pairs, scale = pairs_in(situation), choose(rng, SCALES)
     query, other, false = random_table(rng, range(3)), random_table(rng, range(2)), int(rng.integers(3)) == 0
     moved = move(pairs, query, lambda a, b: abs(a - b))
-    maps = 0.1 * rng.dirichlet(np.ones(3), size=(2, 3)) + 0.9 * np.eye(3)[rng.permuted([[0, 1, 2]] * 2, axis=1)]
+    maps = (
+        0.1 * rng.dirichlet(np.ones(3), size=(2, 3)) + 0.9 * np.eye(3)[rng.permuted([[0, 1, 2]] * 2, axis=1)]
+    )
 
     def law(values: Any) -> Law:
         return np.asarray(noisy(query, scale)(values) @ maps[other(values) if false else 0])
