@@ -2,8 +2,8 @@
 
 A generator makes, for one rule in one situation, a mechanism as a plain function from data sets to laws and
 a proof of it. What is compared: for every claim that the proof can make, the certified bound against the
-truth over all neighbours. If the certificate lists an assumption, the pairs that break it do not count; a pair that
-breaks something which the certificate does not list does.
+truth over all neighbours. If the certificate lists an assumption, pairs that break it do not count; a pair
+that breaks something which the certificate does not list does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Cases for local randomisers, alone and shuffled: every record sends one message, the null record none.
 
 Alone, the adversary sees the messages in order, so their number shows. Shuffled, he sees how often each
-message came; a view that holds a user sees that user's messages besides, and one that holds the server all in order.
+message came; a view that holds a user sees that user's messages besides, and one that holds the server all in
+order.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def _selection(rng: np.random.Generator, situation: Situation, noise: str) -> Ca
 
 
 def _register(noise: str, close: float) -> None:
-    @generates(f"noisy-max:{noise}", close=close, count=16)
+    @generates(f"noisy-max:{noise}", close=close, count=10)
     def make(rng: np.random.Generator, situation: Situation) -> Case:
         return _selection(rng, situation, noise)
 
@@ -208,13 +208,13 @@ def _sparse(rng: np.random.Generator, situation: Situation, noise: str) -> Case:
     )
 
 
-@generates("above-threshold:laplace", close=0.3, count=9)
+@generates("above-threshold:laplace", close=0.3, count=6)
 def sparse_laplace(rng: np.random.Generator, situation: Situation) -> Case:
     """Three queries chosen by the earlier answers, Laplace noise."""
     return _sparse(rng, situation, "laplace")
 
 
-@generates("above-threshold:exponential", close=0.4, count=9)
+@generates("above-threshold:exponential", close=0.4, count=6)
 def sparse_exponential(rng: np.random.Generator, situation: Situation) -> Case:
     """The same with one-sided exponential noise."""
     return _sparse(rng, situation, "exponential")

@@ -88,7 +88,7 @@ def test_neighbours_by_hand() -> None:
     assert found(Adjacency.ADD_REMOVE, Unit.EVENT) == {((0, 0),), ((1, 1),)}
     assert found(Adjacency.ZERO_OUT, Unit.EVENT) == {((0, None), (1, 1)), ((0, 0), (1, None))}
     assert found(Adjacency.ADD_REMOVE, Unit.USER) == {((0, 0),), ((1, 1),)}
-    # Either user: one event at 2 places with 2 values, or two at 3 pairs of places with 4, but not what he has.
+    # Either user: one event at 2 places with 2 values, or two at 3 pairs of places with 4, less what he has.
     # One data set is found twice: the two events in the other order, whichever of the two users moved.
     assert len(found(Adjacency.REPLACE_ONE, Unit.USER)) == 2 * (4 + 12 - 1) - 1
 
