@@ -1,0 +1,185 @@
+"""The truth by enumeration: laws as vectors of probabilities, and the largest loss between two of them.
+
+Nothing here comes from the package under test. A law is the vector of the probabilities of finitely many
+outcomes. Outcomes may be left out or merged (a density becomes the masses of cells): both only make the truth
+smaller, so that "bound >= truth" stays what it says. Pairs of laws are compared many at a time: p and q hold
+one law a row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+import scipy.stats
+
+__all__ = [
+    "RENYI_ORDERS",
+    "Law",
+    "delta",
+    "discrete_gaussian_sum",
+    "discrete_laplace_clamped",
+    "gaussian_cells",
+    "joint",
+    "laplace_cells",
+    "lattice",
+    "mu",
+    "polya_difference",
+    "pure",
+    "renyi",
+    "rho",
+    "skellam",
+]
+
+Law = np.ndarray[Any, np.dtype[np.float64]]
+
+#: Orders at which zero-concentrated DP is looked at.
+RENYI_ORDERS = (1.05, 1.5, 2.0, 4.0, 16.0, 64.0)
+
+#: Losses at which Gaussian DP is looked at.
+EPSILONS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+def pure(p: Law, q: Law) -> Law:
+    """The largest log-ratio of p over q in every row; infinite where q misses an outcome of p."""
+    return np.max(_losses(p, q), axis=1, initial=0.0)
+
+
+def _losses(p: Law, q: Law) -> Law:
+    """Log-ratios; minus infinity where p has no mass."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(p > 0, np.log(p) - np.log(q), -math.inf)
+
+
+def delta(p: Law, q: Law, epsilon: float) -> Law:
+    """The sum of the positive parts of p - e^epsilon q in every row."""
+    return np.sum(np.maximum(p - math.exp(epsilon) * q, 0.0), axis=1)
+
+
+def renyi(p: Law, q: Law, order: float) -> Law:
+    """The Renyi divergence of ``order`` above 1 in every row, over the outcomes that are listed."""
+    with np.errstate(divide="ignore"):
+        exponents = np.log(p) + (order - 1) * _losses(p, q)
+    top = np.max(exponents, axis=1, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(over="ignore"):
+        total = np.sum(np.exp(exponents - top), axis=1)
+    return (top[:, 0] + np.log(total)) / (order - 1)
+
+
+def rho(p: Law, q: Law) -> Law:
+    """The largest Renyi divergence divided by its order."""
+    return np.max([renyi(p, q, order) / order for order in RENYI_ORDERS], axis=0)
+
+
+def mu(p: Law, q: Law) -> Law:
+    """The least mu whose Gaussian delta is at least that of the row, found for the worst row at each loss."""
+    result = np.where(pure(p, q) == math.inf, math.inf, 0.0)
+    for epsilon in EPSILONS:
+        deltas = delta(p, q, epsilon)
+        worst = int(np.argmax(deltas))
+        result[worst] = max(result[worst], _gaussian_mu(epsilon, float(deltas[worst])))
+    return result
+
+
+def _gaussian_mu(epsilon: float, wanted: float) -> float:
+    def short(m: float) -> float:
+        near, far = m / 2 - epsilon / m, -m / 2 - epsilon / m
+        return _normal_cdf(near) - math.exp(epsilon) * _normal_cdf(far) - wanted
+
+    # Less than this is lost in rounding.
+    if wanted < 1e-9 or short(1e-3) >= 0:
+        return 0.0
+    return float(scipy.optimize.brentq(short, 1e-3, 60.0, xtol=1e-13)) if short(60.0) > 0 else 60.0
+
+
+def _normal_cdf(x: float) -> float:
+    return math.erfc(-x / math.sqrt(2)) / 2
+
+
+def joint(*laws: Law) -> Law:
+    """The law of independent outcomes together."""
+    result = np.ones(1)
+    for law in laws:
+        result = np.multiply.outer(result, law).ravel()
+    return result
+
+
+def discrete_laplace_clamped(value: int, scale: float, low: int, high: int) -> Law:
+    """``value`` + discrete Laplace noise, clamped to [low, high]; ``value`` must lie in it."""
+    a = math.exp(-1 / scale)
+    if low == high:
+        return np.ones(1)
+    k = np.arange(low, high + 1) - value
+    masses = (1 - a) / (1 + a) * a ** np.abs(k)
+    masses[0], masses[-1] = a ** (value - low) / (1 + a), a ** (high - value) / (1 + a)
+    return np.asarray(masses, dtype=float)
+
+
+def laplace_cells(value: float, scale: float, edges: Sequence[float]) -> Law:
+    """The masses of the cells between the edges, and beyond them, of ``value`` + Laplace noise."""
+    return _cells(np.asarray(edges) - value, lambda x: 0.5 * np.exp(-x / scale))
+
+
+def gaussian_cells(value: float, deviation: float, edges: Sequence[float]) -> Law:
+    """The same for Gaussian noise."""
+    return _cells(np.asarray(edges) - value, lambda x: scipy.stats.norm.sf(x / deviation))
+
+
+def _cells(edges: Law, survival: Callable[[Law], Law]) -> Law:
+    """Masses of a symmetric law: on either side of 0 by differences of its own tail, to keep digits."""
+    tail = survival(np.abs(edges))
+    inner = np.where(
+        edges[:-1] >= 0,
+        tail[:-1] - tail[1:],
+        np.where(edges[1:] <= 0, tail[1:] - tail[:-1], 1 - tail[:-1] - tail[1:]),
+    )
+    first = tail[0] if edges[0] <= 0 else 1 - tail[0]
+    last = tail[-1] if edges[-1] >= 0 else 1 - tail[-1]
+    return np.concatenate([[first], inner, [last]])
+
+
+def lattice(noise: Law, value: int, low: int, high: int) -> Law:
+    """The masses on low..high of ``value`` + noise, given on -size..size. Outcomes beyond are left out."""
+    size = noise.size // 2
+    places = np.arange(low, high + 1) - value
+    inside = np.abs(places) <= size
+    return np.asarray(np.where(inside, noise[np.clip(places, -size, size) + size], 0.0), dtype=float)
+
+
+def discrete_gaussian_sum(variance: float, count: int, size: int) -> Law:
+    """The sum of ``count`` discrete Gaussians with p(k) ~ exp(-k^2 / 2 variance), on -size..size."""
+    k = np.arange(-60, 61)
+    one = np.exp(-(k**2) / (2 * variance))
+    return _central(_power(one / one.sum(), count), size)
+
+
+def skellam(variance: float, size: int) -> Law:
+    """The difference of two Poisson(variance / 2), on -size..size."""
+    k = np.arange(0, 120)
+    one = np.exp(k * math.log(variance / 2) - variance / 2 - np.array([math.lgamma(j + 1) for j in k]))
+    return _central(np.convolve(one, one[::-1]), size)
+
+
+def polya_difference(share: float, scale: float, size: int) -> Law:
+    """The difference of two Polya(share, exp(-1/scale)), on -size..size."""
+    p = math.exp(-1 / scale)
+    terms = int(45 * scale) + 3 * size
+    ratios = (share + np.arange(terms)) / (1 + np.arange(terms)) * p
+    one = (1 - p) ** share * np.concatenate([[1.0], np.cumprod(ratios)])
+    return _central(np.convolve(one, one[::-1]), size)
+
+
+def _power(one: Law, count: int) -> Law:
+    result = np.ones(1)
+    for _ in range(count):
+        result = np.convolve(result, one)
+    return result
+
+
+def _central(law: Law, size: int) -> Law:
+    middle = law.size // 2
+    return law[middle - size : middle + size + 1]
