@@ -30,12 +30,12 @@ __all__ += [
     "context_of",
     "covers",
     "derive",
+    "direction",
     "moved",
     "need",
-    "number_of",
     "rule",
 ]
-__all__ += ["open_certificate", "rational", "rational_bound", "shared_noise", "shown", "zcdp"]
+__all__ += ["number_of", "open_certificate", "rational", "rational_bound", "shared_noise", "shown", "zcdp"]
 
 MAX_DEPTH, MAX_NODES, MAX_PREMISES, MAX_COUNT = 40, 4000, 1000, 10**18
 MAX_BITS, MAX_TEXT, MAX_LIST = 4096, 2000, 10_000
@@ -47,10 +47,9 @@ QUANTITY |= {"zcdp": "rho", "gdp": "mu", "tail-bound": "probability"}
 QUANTITY |= dict.fromkeys(["sub-gaussian", "sub-exponential"], "variance proxy")
 REPLACE_ONE, ADD_REMOVE, ZERO_OUT, EVENT, USER = "replace-one", "add-remove", "zero-out", "event", "user"
 #: Rules of higher tiers, and the tier that the least of them needs.
-HIGHER = dict.fromkeys(
-    ["finite", "randomised-response", "gaussian-sum", "integer-noise", "vector-noise"], "T1"
-)
-HIGHER |= dict.fromkeys(["shuffle", "shuffled-response", "shuffled-table", "cumulant", "tail"], "T2")
+HIGHER = dict.fromkeys(["shuffle", "shuffled-response", "shuffled-table", "cumulant", "tail"], "T2")
+HIGHER |= dict.fromkeys(["randomised-response", "integer-noise", "vector-noise", "gaussian-sum"], "T1")
+HIGHER |= {"above-threshold": "T1", "finite": "T1"}
 
 
 class DpauditError(Exception):
@@ -122,6 +121,11 @@ class Setting:
         return cls(adjacency=adjacency, unit=unit, view=held, turnout=str(claim["turnout"]))
 
     @property
+    def places(self) -> str:
+        """What is assumed of a user's events where they can change without being added or removed."""
+        return "" if self.adjacency == ADD_REMOVE else ", their number and places the same on both sides"
+
+    @property
     def holds_users(self) -> bool:
         """Whether the view is that of users, who know their own data and randomness."""
         return self.view[1] or any(name.startswith("user-") for name in self.view[0])
@@ -176,9 +180,8 @@ class Parameters:
         return number
 
     def integer(self, name: str, value: Any = None, *, low: int, high: int) -> int:
-        number = self.number(name, value)
-        inside = number.denominator == 1 and low <= number <= high
-        self.need(inside, f"{name} must be an integer from {low} to {high}, got {shown(number)}; correct it.")
+        number, wanted = self.number(name, value), f"{name} must be an integer from {low} to {high}"
+        self.need(number.denominator == 1 and low <= number <= high, f"{wanted}, got {shown(number)}.")
         return int(number)
 
     def entries(self, name: str, *, most: int = MAX_LIST, length: int | None = None) -> list[Any]:
@@ -238,8 +241,8 @@ def moved(p: Parameters, s: Setting, *, most: int | None = None) -> Fraction:
         low, high = clipped(p)
         p.need(s.unit == EVENT, "a sum's sensitivity is derived per event; state the number for users.")
         value = high - low if s.adjacency == REPLACE_ONE else max(abs(low), abs(high))
-    good = most is None or (value.denominator == 1 and value <= most)
-    p.need(good, f"an integer query must have an integer sensitivity up to {most}, got {shown(value)}.")
+    wanted = f"an integer query must have an integer sensitivity up to {most}, got {shown(value)}; round it."
+    p.need(most is None or (value.denominator == 1 and value <= most), wanted)
     return value
 
 
@@ -268,7 +271,12 @@ def direction(p: Parameters, s: Setting, narrow: str) -> tuple[str, tuple[str, .
 def shared_noise(p: Parameters, s: Setting, least: str) -> tuple[str, ...]:
     """Conditions of noise that parties may add in shares: no share is in view, and enough are there."""
     p.need(not s.holds_users, "noise in shares: no user may be in view, who knows one; use billboard.")
-    return () if s.turnout == "everybody" else (f"at the turnout {s.turnout!r}, {least}",)
+    assumed = [] if s.turnout == "everybody" else [f"at the turnout {s.turnout!r}, {least}"]
+    if s.adjacency == ADD_REMOVE and s.unit == USER:
+        assumed.append("the noise is the same on both sides: no user who leaves takes a share of it along")
+    if "others" in s.view[0]:
+        assumed.append("the users in the view hold no share of the noise")
+    return tuple(assumed)
 
 
 def zcdp(g: Guarantee) -> Fraction | None:
@@ -320,7 +328,7 @@ def gaussian(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guar
 def polya(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
     shift, scale, share = moved(p, s, most=10_000), p.positive("scale"), p.positive("share")
     p.need(share <= 1, f"share must be in (0, 1], got {shown(share)}; more than full turnout is not covered.")
-    assumed = shared_noise(p, s, f"at least {share} of the noise shares are added")
+    assumed = shared_noise(p, s, f"at least a share {share} of the noise is added")
     if share < 1 and shift:
         raise BeyondTierError("T2", "polya noise of which a share is lost")
     return Guarantee(pure=shift / scale, assumptions=assumed)
@@ -331,23 +339,12 @@ def noisy_max(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Gua
     noise = p.choice("noise", ["laplace", "gumbel", "exponential", "gaussian"])
     how, assumed = direction(p, s, "one_coordinate")
     width = (2 if how == "general" else 1) * moved(p, s)
-    gaussian = noise == "gaussian"
-    count = p.integer("candidates", low=1, high=10**12) if gaussian or "candidates" in p else 0
-    if gaussian:
+    count = p.integer("candidates", low=1, high=10**12) if noise == "gaussian" or "candidates" in p else 0
+    if noise == "gaussian":
         spread = Fraction(count - 1 if how == "one_coordinate" else count**2 // 4, count)
         return Guarantee(gdp_squared=spread * width**2 / p.positive("variance"), assumptions=assumed)
     epsilon = width / p.positive("scale")
     return Guarantee(pure=epsilon, rho=epsilon**2 / 8 if noise == "gumbel" else None, assumptions=assumed)
-
-
-@rule("above-threshold")
-def above_threshold(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
-    noise = p.choice("noise", ["laplace", "exponential"])
-    how, assumed = direction(p, s, "one_query")
-    answers, query = p.integer("answers", low=1, high=10**12), moved(p, s) / p.positive("query_scale")
-    pure = moved(p, s) / p.positive("threshold_scale") + (2 if how == "general" else 1) * answers * query
-    one = how == "one_query" and noise == "laplace"
-    return Guarantee(pure=min(pure, query) if one else pure, assumptions=assumed)
 
 
 @rule("sequential", (1, MAX_PREMISES))
@@ -368,7 +365,7 @@ def parallel(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guar
     if shifts:
         assumed.append("when a record changes, the other records stay in their cells")
     if s.unit == USER:
-        assumed.append("all events of one user lie in one cell")
+        assumed.append(f"all events of one user lie in one cell{s.places}")
     return Guarantee(
         pure=largest([g.pure for g in premises], factor),
         gdp_squared=largest([g.gdp_squared for g in premises], factor**2),
@@ -384,20 +381,18 @@ def tree(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarante
         declared = f"between neighbours at most {levels} released nodes differ: {p.text('declared')}"
         return add_up(premises, [levels]).assuming(declared)
     p.need(s.adjacency != ADD_REMOVE, "leaves must stay in place: not under add-remove; declare levels.")
-    assumed = ["each user is one leaf"] if s.unit == USER else []
-    return add_up(premises, [levels.bit_length()]).assuming(*assumed)
+    return add_up(premises, [levels.bit_length()]).assuming(*["one user is one leaf"] * (s.unit == USER))
 
 
 @rule("group", (1, 1), lambda parameters, s: replace(s, unit=EVENT))
 def group(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
     p.need(s.unit == USER, "group privacy must be for a claim per user, got one per event; use the premise.")
     n, g, rho = p.integer("events", low=1, high=10**12), premises[0], zcdp(premises[0])
-    places = "" if s.adjacency == ADD_REMOVE else ", as many on both sides and in the same places"
     return Guarantee(
         pure=largest([g.pure], n),
         gdp_squared=largest([g.gdp_squared], n**2),
         rho=largest([rho], n**2),
-        assumptions=(f"one user contributes at most {n} events{places}: {p.text('declared')}",),
+        assumptions=(f"one user contributes at most {n} events{s.places}: {p.text('declared')}",),
     )
 
 
@@ -412,12 +407,12 @@ def accounted(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Gua
     return add_up(premises, touches).assuming(declared)
 
 
-@rule("billboard", (1, 1), lambda parameters, s: replace(s, view=Setting.view))
+@rule("billboard", (1, 1), lambda _, s: replace(s, view=(frozenset(["public", "others"]), False)))
 def billboard(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
     joint = s.view[1] and len(s.view[0]) == 1
     p.need(joint, "joint privacy must be in the view of everybody but one user; claim it in that view.")
     actions = f"actions depend on public statistics and own data only: {p.text('actions')}"
-    return premises[0].assuming(actions, f"the changed data are those of {min(s.view[0])}")
+    return premises[0].assuming(actions, f"the changed data are those of the user left out, {min(s.view[0])}")
 
 
 @rule("post-processing", (1, 1))
@@ -439,8 +434,8 @@ def derive(
     """The guarantee of a rule tree (without its root) in a setting. Raises ``CertificateError``."""
     node, budget = node_of(tree), budget or [MAX_NODES]
     budget[0] -= 1
-    small = depth <= MAX_DEPTH and budget[0] >= 0
-    need(small, f"a tree must have at most {MAX_NODES} nodes and depth {MAX_DEPTH}, got more; use counts.")
+    deep = f"a tree must have at most {MAX_NODES} nodes and depth {MAX_DEPTH}, got more; use counts."
+    need(depth <= MAX_DEPTH and budget[0] >= 0, deep)
     name, found = node["rule"], rules.get(node["rule"])
     if found is None and name in HIGHER:
         raise BeyondTierError(HIGHER[name], f"the rule {name}")
@@ -524,8 +519,8 @@ def check(data: Any, claim: dict[str, Any], rules: Any = None, reaches: Any = co
     """
     stated, assumptions, tree = open_certificate(data, claim)
     g, kind = derive(tree, Setting.of(claim), rules or RULES), claim["type"]
-    same = sorted(assumptions) == sorted(g.assumptions)
-    need(same, f"the assumptions must be those of the tree, {[*g.assumptions]}, got {assumptions}.")
+    wrong = f"the assumptions must be those of the tree, {[*g.assumptions]}, got {assumptions}; list these."
+    need(sorted(assumptions) == sorted(g.assumptions), wrong)
     reached = reaches(g, claim, stated)
     if not reached and not rules and kind in ("renyi-dp", "approx-dp"):
         raise BeyondTierError("T1" if g.gdp_squared is None else "T2", f"the {kind} claim's exponential")

@@ -69,7 +69,7 @@ def add_gaussian_sum(tier: Tier) -> None:
     def _gaussian_sum(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
         shift = moved(p, setting, most=MAX_SHIFT)
         variance, count = p.positive("variance"), p.integer("count", low=1, high=MAX_COUNT)
-        assumed = shared_noise(p, setting, f"at least {count} parts are added") if count > 1 else ()
+        assumed = shared_noise(p, setting, f"noise of at least {count} parts is added") if count > 1 else ()
         rho = shift**2 / (2 * count * variance)
         if count == 1 or shift == 0:
             return Guarantee(rho=rho, assumptions=assumed)

@@ -38,7 +38,7 @@ from dpaudit.kernel.t1.tier import Curve, Curves, Tier
 __all__ = ["FAMILIES", "Reader", "add_integer_noise", "lattice_pair", "noise_conditions", "read_law"]
 
 #: Points of the longest convolution: whoever checks a certificate computes it again.
-MAX_POINTS = 20_000
+MAX_POINTS = 4000
 
 MAX_COUNT = 10_000
 MAX_TRIALS = 10**15

@@ -55,7 +55,7 @@ class Skellam(LogConcave):
 
 @lru_cache(maxsize=16)
 def _skellam_table(variance: Fraction, far: int, bits: int) -> list[Any]:
-    """p(0), ..., p(f) for some f >= ``far``, at ``bits`` bits (the working precision, named for the cache)."""
+    """p(0), ..., p(f) for some f >= ``far``; ``bits`` is the working precision, named for the cache."""
     v = ball(variance)
     end = max(far, 16, isqrt(int(variance) * 2 * bits))
     while True:
@@ -131,7 +131,7 @@ def _step(law: Binomial, k: int) -> Any:
 
 
 def _onward(law: Binomial, start: int, mass: Any, end: int) -> list[Any]:
-    """The masses after ``start``, whose mass is given, to ``end`` or the end of the support, in that order."""
+    """The masses after ``start``, whose mass is given, towards ``end``, within the support, in that order."""
     check_run(min(start, end), max(start, end))
     masses = []
     for k in range(start, min(end, law.trials)):

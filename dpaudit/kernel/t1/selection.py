@@ -1,6 +1,6 @@
-"""T1: exact deltas of additive Laplace noise in one dimension and of noisy argmax with two candidates.
+"""T1: the rule ``above-threshold``; exact deltas of one Laplace sum, and of noisy argmax with two candidates.
 
-Proofs are in ``proofs.md`` (rules ``laplace`` and ``noisy-max``) and in ``two_candidates``.
+Proofs are in ``proofs.md`` (``above-threshold``, ``laplace`` and ``noisy-max``) and in ``two_candidates``.
 """
 
 from __future__ import annotations
@@ -11,16 +11,26 @@ from typing import Any
 from flint import arb
 
 from dpaudit.kernel.ball import ball, enclose
-from dpaudit.kernel.kernel_t0 import Guarantee, Parameters, Setting
+from dpaudit.kernel.kernel_t0 import Guarantee, Parameters, Setting, direction, moved
 from dpaudit.kernel.t1.pairs import laplace_pair
 from dpaudit.kernel.t1.tier import Curves, Tier
 from dpaudit.kernel.t1.two_candidates import two_candidate_delta
 
-__all__ = ["add_exact_deltas"]
+__all__ = ["add_selections"]
 
 
-def add_exact_deltas(tier: Tier) -> None:
-    """Extend ``laplace`` and ``noisy-max``."""
+def add_selections(tier: Tier) -> None:
+    """Add ``above-threshold``, extend ``laplace`` and ``noisy-max``."""
+
+    @tier.rule("above-threshold")
+    def _above_threshold(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
+        noise = p.choice("noise", ["laplace", "exponential"])
+        how, assumed = direction(p, setting, "one_query")
+        shift, answers = moved(p, setting), p.integer("answers", low=1, high=10**12)
+        query = shift / p.positive("query_scale")
+        pure = shift / p.positive("threshold_scale") + (2 if how == "general" else 1) * answers * query
+        one = how == "one_query" and noise == "laplace"
+        return Guarantee(pure=min(pure, query) if one else pure, assumptions=assumed)
 
     @tier.extend("laplace")
     def _laplace(

@@ -50,7 +50,7 @@ def add_polya(tier: Tier) -> None:
         if share >= 1 or shift == 0:
             return full.derive(p, premises, setting)
         scale = p.positive("scale")
-        assumed = shared_noise(p, setting, f"at least {share} of the noise shares are added")
+        assumed = shared_noise(p, setting, f"at least a share {share} of the noise is added")
         pure = upper_short(enclose(lambda: _log_ratio(scale, share, shift)))
         return Guarantee(pure=pure, assumptions=assumed)
 

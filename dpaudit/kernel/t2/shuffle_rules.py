@@ -83,4 +83,4 @@ def _users(p: Parameters, setting: Setting, most: int) -> tuple[int, tuple[str, 
     users = p.integer("users", low=1, high=most)
     if setting.turnout == "everybody":
         return users, ()
-    return users, (f"at the turnout {setting.turnout!r}, {users} users or more send",)
+    return users, (f"at the turnout {setting.turnout!r}, at least {users} users send",)

@@ -214,7 +214,7 @@ def sparse_laplace(rng: np.random.Generator, situation: Situation) -> Case:
     return _sparse(rng, situation, "laplace")
 
 
-@generates("above-threshold:exponential", close=0.4, count=6)
+@generates("above-threshold:exponential", close=0.4, count=16)
 def sparse_exponential(rng: np.random.Generator, situation: Situation) -> Case:
     """The same with one-sided exponential noise."""
     return _sparse(rng, situation, "exponential")
