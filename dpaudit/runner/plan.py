@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpaudit.errors import InvalidParameterError
+from dpaudit.reports.strict import require_clear_ids
 from dpaudit.runner.process import Pool, WorkerDiedError, WorkerHungError
 from dpaudit.runner.select import quote_id, selector
 from dpaudit.runner.stamps import Sources, commit_of, library_versions, platform_name, tool_hash
@@ -200,6 +201,9 @@ def plan_run(paths: Sequence[str], settings: Settings, pool: Pool, *, select: st
 
 
 def _check_ids(loaded: Sequence[LoadedSuite]) -> None:
+    require_clear_ids(
+        item["id"] for suite in loaded for item in (*suite.rows, *suite.description["unchecked"])
+    )
     owners: dict[str, str] = {}
     for suite in loaded:
         for row in suite.rows:
