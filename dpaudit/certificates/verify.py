@@ -47,9 +47,12 @@ from dpaudit.kernel import check as kernel
 from dpaudit.kernel.terms import shown
 from dpaudit.verdicts import Judgement, VerdictKind, judge
 
-__all__ = ["Finding", "Progress", "trusted_lines", "verify_report", "verify_result"]
+__all__ = ["SECONDS", "Finding", "Progress", "trusted_lines", "verify_report", "verify_result"]
 
 MAX_RESULTS = 100_000
+
+#: Seconds for all results of a report together, where nothing else is said.
+SECONDS = 3600.0
 
 #: Called with (results done, results in all, id of the last one).
 Progress = Callable[[int, int, str], None]
@@ -59,14 +62,15 @@ def verify_report(
     report: dict[str, Any],
     *,
     progress: Progress | None = None,
+    seconds: float = SECONDS,
     seconds_per_result: float | None = 600.0,
     megabytes: int = 6144,
 ) -> list[Finding]:
     """Check every result of a JSON report; the report holds if every finding is ``ok``.
 
-    Each result is checked in a child process, within ``seconds_per_result`` and ``megabytes`` of address
-    space; ``seconds_per_result=None`` checks in this process without limits, for reports of one's own. Raises
-    ``BrokenReportError`` if there is no list of results to check.
+    Each result is checked in a child process, within ``seconds_per_result``, all of them within ``seconds``,
+    and ``megabytes`` of address space; ``seconds_per_result=None`` checks in this process without limits, for
+    reports of one's own. Raises ``BrokenReportError`` if there is no list of results to check.
     """
     results = report.get("results") if isinstance(report, dict) else None
     if not isinstance(results, list) or len(results) > MAX_RESULTS:
@@ -77,7 +81,7 @@ def verify_report(
     with ExitStack() as stack:
         check: Callable[[Any], list[Finding]] = verify_result
         if seconds_per_result is not None:
-            checker = BoundedChecker(seconds=seconds_per_result, megabytes=megabytes)
+            checker = BoundedChecker(seconds=seconds_per_result, megabytes=megabytes, total=seconds)
             check = stack.enter_context(checker).check
         for number, result in enumerate(results, start=1):
             findings.extend(check(result))

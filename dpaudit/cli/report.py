@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,10 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+import dpaudit
 from dpaudit.certificates.findings import Finding
 from dpaudit.cli.console import make_console
+from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.document import read_report, write_text
 from dpaudit.reports.junit import junit_xml
 from dpaudit.reports.markdown import markdown_table, refresh
@@ -62,7 +65,14 @@ def report_command(
 @click.option(
     "--jobs", type=int, default=None, help="Worker processes for --suite [default: as many as CPUs]."
 )
-def verify_command(file: Path, suites: tuple[str, ...], jobs: int | None) -> None:
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=3600.0,
+    show_default=True,
+    help="Time for checking the file; a result that it does not reach is not confirmed.",
+)
+def verify_command(file: Path, suites: tuple[str, ...], jobs: int | None, seconds: float) -> None:
     """Check every certificate and witness of a report again, without running any audited program.
 
     With --suite the programs are run again too: the suite's sources must have the hash that the report names,
@@ -72,6 +82,11 @@ def verify_command(file: Path, suites: tuple[str, ...], jobs: int | None) -> Non
     """
     from dpaudit.certificates.verify import verify_report
 
+    if not math.isfinite(seconds):
+        raise InvalidParameterError(
+            f"--seconds must be a finite number, got {seconds}; pass one such as 600."
+        )
+    _require_own_modules(file)
     report = read_report(file)
     console = make_console()
     with console.status("") as status:  # shown on a terminal only
@@ -79,7 +94,7 @@ def verify_command(file: Path, suites: tuple[str, ...], jobs: int | None) -> Non
         def progress(done: int, total: int, name: str) -> None:
             status.update(Text(f"{done}/{total} {one_line(name)}"))
 
-        findings = verify_report(report, progress=progress)
+        findings = verify_report(report, progress=progress, seconds=seconds)
     for finding in findings:
         _print(console, finding)
     for finding in _run_again(report, suites, jobs) if suites else ():
@@ -88,6 +103,19 @@ def verify_command(file: Path, suites: tuple[str, ...], jobs: int | None) -> Non
     refused = sum(not finding.ok for finding in findings)
     console.print(f"{len(findings) - refused} confirmed, {refused} not")
     sys.exit(NOT_CONFIRMED if refused else 0)
+
+
+def _require_own_modules(file: Path) -> None:
+    """Files beside a report, or in the current folder, must not be importable: whoever made the report may
+    have put them there. (What Python itself runs as it starts, no program can undo.)"""
+    home = Path(dpaudit.__file__).resolve().parent.parent
+    foreign = {Path.cwd().resolve(), file.resolve().parent} - {home}
+    for entry in sys.path:
+        if Path(entry).resolve() in foreign:
+            raise InvalidParameterError(
+                f"Python must not import from the report's or the current folder, got {entry or '.'} on its "
+                "path; run `python -I -m dpaudit verify`, or take it out of PYTHONPATH."
+            )
 
 
 def _run_again(report: dict[str, Any], suites: tuple[str, ...], jobs: int | None) -> Iterator[Finding]:
