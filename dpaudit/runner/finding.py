@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.certificates.estimates import require_possible
 from dpaudit.claims import Claim
-from dpaudit.errors import MechanismError
+from dpaudit.errors import CertificateError, MechanismError
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness, evidence_from_json
 from dpaudit.kernel.ball import ball, lower, precision, upper
 from dpaudit.suite import Outcome
@@ -65,8 +66,12 @@ def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]
 
 
 def _require_valid(item: Evidence, claim: Claim) -> None:
-    """A certificate or witness counts only if it would pass ``dpaudit verify``, for this very claim."""
+    """Evidence counts only if it would pass ``dpaudit verify``, for this very claim."""
     if isinstance(item, Estimate):
+        try:
+            require_possible(item, claim)
+        except CertificateError as error:
+            raise MechanismError(f"an estimate must be possible, and it is not: {error}") from error
         return
     # Imported here: rows without such evidence start without the kernel and the laws.
     from dpaudit.certificates.witnesses import recompute

@@ -46,9 +46,10 @@ def witness(bound):
     view, to = View.of(PUBLIC), frozenset([PUBLIC])
     moved = [Laplace(scale=1).shift(offset) for offset in (2.0, 0.0)]
     site = WitnessSite(site="sum", to=to, law=moved[0], law_neighbour=moved[1], value=3.0)
-    form, body = "transcript", transcript_body([site], view=view)
+    form, body = "transcript", transcript_body([site], view=view, inputs=([0], [1]))
     if bound is None:
-        form, body = "leak", leak_body([], what="value", recorded=0, neighbour=1, view=view, to=to)
+        about = dict(site="arm", to=to, view=view, inputs=([0], [1]))
+        form, body = "leak", leak_body([], what="value", recorded=0, neighbour=1, **about)
     about = dict(form=form, body=body, origin="sampled", description="0 against 1")
     return Witness(quantity="epsilon", bound=bound, **about)
 
