@@ -2,8 +2,8 @@
 
 A witness without them is a table of laws that nobody can run again. They are written like outcomes (numbers,
 texts, lists, dicts; a dataclass as its fields), an array as the runs of equal entries in it, [value, length],
-since most inputs under audit are one record on a plain background. What a file cannot show is that they are neighbours
-in the domain of the claim, and that the program has these laws on them.
+since most inputs under audit are one record on a plain background. What a file cannot show is that they are
+neighbours in the domain of the claim, and that the program has these laws on them.
 """
 
 from __future__ import annotations
