@@ -1,7 +1,7 @@
 """The two inputs of a transcript: what the program was given, and the neighbour that it was held against.
 
 A witness without them is a table of laws that nobody can run again. They are written like outcomes (numbers,
-texts, lists, dicts; a dataclass as its fields), an array as the runs of equal entries in it, [value, length],
+texts, lists, dicts; a dataclass as its fields), an array as the runs of equal records in it, [record, length],
 since most inputs under audit are one record on a plain background. What a file cannot show is that they are
 neighbours in the domain of the claim, and that the program has these laws on them.
 """
@@ -48,8 +48,8 @@ def require_inputs(inputs: Any) -> None:
 
 def _plain(data: Any) -> Any:
     """``data`` with every dataclass in it as a dict of its fields, and every array as its runs."""
-    if isinstance(data, np.ndarray) and data.dtype.kind in "biuf":
-        equal = [list(group) for _, group in groupby(data.ravel().tolist(), key=repr)]  # 0.0 is not -0.0
+    if isinstance(data, np.ndarray) and data.ndim and data.dtype.kind in "biuf":
+        equal = [list(group) for _, group in groupby(data.tolist(), key=repr)]  # 0.0 is not -0.0
         runs = [[group[0], len(group)] for group in equal]
         return {"dtype": data.dtype.str, "shape": list(data.shape), "runs": runs}
     if is_dataclass(data) and not isinstance(data, type):
