@@ -14,6 +14,7 @@ from rich.text import Text
 
 import dpaudit
 from dpaudit.certificates.findings import Finding
+from dpaudit.certificates.statement import CANNOT_KNOW
 from dpaudit.cli.console import make_console
 from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.document import read_report, write_text
@@ -75,8 +76,9 @@ def report_command(
 def verify_command(file: Path, suites: tuple[str, ...], jobs: int | None, seconds: float) -> None:
     """Check every certificate and witness of a report again, without running any audited program.
 
-    With --suite the programs are run again too: the suite's sources must have the hash that the report names,
-    and every row of the report must come out with the same evidence.
+    With --suite the programs are run again too: all suites of the report must be named, their sources must
+    have the hashes that the report names, and every field of every row must come out the same, but its
+    seconds.
 
     Exit code 0: all confirmed. 1: something was not confirmed. 2: the file or a suite cannot be read.
     """
@@ -100,8 +102,12 @@ def verify_command(file: Path, suites: tuple[str, ...], jobs: int | None, second
     for finding in _run_again(report, suites, jobs) if suites else ():
         findings.append(finding)
         _print(console, finding)
-    refused = sum(not finding.ok for finding in findings)
-    console.print(f"{len(findings) - refused} confirmed, {refused} not")
+    refused, taken = sum(not finding.ok for finding in findings), sum(f.ok and f.taken for f in findings)
+    console.print(Text(f"\n{CANNOT_KNOW}\n"))
+    console.print(
+        f"{len(findings) - refused - taken} confirmed, {refused} not"
+        + (f"; {taken} estimates taken from the report as they stand" if taken else "")
+    )
     sys.exit(NOT_CONFIRMED if refused else 0)
 
 
@@ -119,18 +125,20 @@ def _require_own_modules(file: Path) -> None:
 
 
 def _run_again(report: dict[str, Any], suites: tuple[str, ...], jobs: int | None) -> Iterator[Finding]:
+    from dpaudit.cli.run import read_command
     from dpaudit.runner.again import compare_with_report
     from dpaudit.runner.process import Pool, available_cpus
 
     workers = available_cpus() if jobs is None else jobs
     pool = Pool(workers)
     try:
-        yield from compare_with_report(report, suites, jobs=workers, pool=pool)
+        command = read_command(report["stamps"]["command"])
+        yield from compare_with_report(report, suites, jobs=workers, pool=pool, command=command)
     finally:
         pool.close()
 
 
 def _print(console: Console, finding: Finding) -> None:
-    mark = ("✓ ", "green") if finding.ok else ("✗ ", "bold red")
+    mark = ("✗ ", "bold red") if not finding.ok else ("· ", "dim") if finding.taken else ("✓ ", "green")
     reason = f": {one_line(finding.reason)}" if finding.reason else ""
     console.print(Text.assemble(mark, (one_line(finding.id), "bold"), f" {one_line(finding.what)}{reason}"))

@@ -34,6 +34,7 @@ __all__ = [
     "Journal",
     "check_result",
     "journal_path",
+    "known_fields",
     "read_journal",
     "read_report",
     "to_text",
@@ -93,6 +94,13 @@ def read_report(path: Path) -> dict[str, Any]:
     require_ascii_numbers(report)
     require_clear_ids(item["id"] for item in (*report["results"], *report["unchecked"]))
     return report
+
+
+def known_fields(part: str) -> frozenset[str]:
+    """The fields that the schema names for a report (``part`` empty), or for its stamps, a suite, an
+    unchecked claim or a result."""
+    schema = _validator("").schema
+    return frozenset((schema["$defs"][part] if part else schema)["properties"])
 
 
 def check_result(result: dict[str, Any]) -> None:

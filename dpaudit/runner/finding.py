@@ -22,7 +22,7 @@ from dpaudit.kernel.ball import ball, lower, precision, upper
 from dpaudit.suite import Outcome
 from dpaudit.verdicts import Judgement, Strength, judge
 
-__all__ = ["finding_of", "rounded_down", "rounded_up"]
+__all__ = ["confidence_of", "finding_of", "rounded_down", "rounded_up"]
 
 ROUNDING_BITS = 256
 
@@ -54,7 +54,7 @@ def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]
         "lower_exact": None if judgement.lower is None else str(judgement.lower),
         "upper_exact": None if judgement.upper is None else str(judgement.upper),
         "slack": judgement.slack,
-        "confidence": _confidence(judgement, evidence, estimates),
+        "confidence": confidence_of(judgement, evidence),
         "samples": _samples(outcome, estimates),
         "evidence": written,
         "notes": _texts(outcome.notes, "notes"),
@@ -178,17 +178,16 @@ def _plain(value: Any, *, where: str, gaps: bool) -> Any:
     )
 
 
-def _confidence(
-    judgement: Judgement, evidence: Sequence[Evidence], estimates: Sequence[Estimate]
-) -> float | None:
+def confidence_of(judgement: Judgement, evidence: Sequence[Evidence]) -> float | None:
     """1 where the verdict rests on certificates or witnesses; otherwise the smallest confidence among the
-    estimates.
+    estimates; ``None`` without evidence.
     """
     if not evidence:
         return None
+    estimates = [item.confidence for item in evidence if isinstance(item, Estimate)]
     if judgement.strength in (Strength.PROVED, Strength.ACCOUNTED, Strength.WITNESS) or not estimates:
         return 1.0
-    return float(min(item.confidence for item in estimates))
+    return float(min(estimates))
 
 
 def _samples(outcome: Outcome, estimates: Sequence[Estimate]) -> int:

@@ -32,6 +32,7 @@ __all__ = [
     "calibrate_suites",
     "load_suites",
     "plan_run",
+    "reproduce_command",
 ]
 
 #: Seconds of wall clock that one row may take, by profile, where --timeout does not say.
@@ -231,11 +232,16 @@ def _planned(
         *(library_versions(), platform_name()),
     ]
     key = hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()
-    command = ["dpaudit", "run", *(paths or default_paths()), "-k", quote_id(row["id"])]
+    return PlannedRow(suite, row, alpha, key, reproduce_command(paths, row["id"], settings))
+
+
+def reproduce_command(paths: Sequence[str], row_id: str, settings: Settings) -> str:
+    """The command that runs one row as a run of ``paths`` with ``settings`` does."""
+    command = ["dpaudit", "run", *(paths or default_paths()), "-k", quote_id(row_id)]
     command += ["--seed", str(settings.seed), f"--{settings.profile}"]
     if settings.alpha != 0.05:
         command += ["--alpha", repr(settings.alpha)]
-    return PlannedRow(suite, row, alpha, key, shlex.join(command))
+    return shlex.join(command)
 
 
 def _suite_entry(suite: LoadedSuite, sha256: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from click.testing import CliRunner, Result
 
@@ -109,7 +110,9 @@ def invoke(*arguments: object) -> Result:
 
     An unexpected exception fails the test.
     """
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
+    words = [str(argument) for argument in arguments]
+    with patch.object(sys, "argv", ["dpaudit", *words]):  # a report names its command line
+        result = CliRunner().invoke(main, words, catch_exceptions=False)
     assert "Traceback" not in result.stderr.partition("Correct the suite.")[0], result.stderr
     return result
 
