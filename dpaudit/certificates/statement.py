@@ -15,8 +15,9 @@ __all__ = ["CANNOT_KNOW", "certificate_in_words", "estimate_in_words", "witness_
 CANNOT_KNOW = (
     "From the file alone dpaudit verify confirms arithmetic: that each bound follows from the rule tree, or "
     "from the laws and values, that the file shows, and each verdict from the evidence beside it. It cannot "
-    "know that these trees, laws, inputs, neighbours and texts are the program's, that an estimate's runs "
-    "took place, or that no row is missing; dpaudit verify --suite runs the programs again and compares."
+    "know that these trees, laws, inputs, neighbours, texts, plots and stamps are the program's, that an "
+    "estimate's runs took place, or that no row is missing; dpaudit verify --suite runs the programs again "
+    "and compares."
 )
 
 #: Characters of a mechanism, and of a certificate's assumptions, in one line.
