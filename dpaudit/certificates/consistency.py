@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -39,10 +40,8 @@ def _failed(name: str, what: str, reason: str) -> Finding:
 
 
 def _ids(report: Mapping[str, Any], results: Sequence[Any]) -> Iterator[Finding]:
-    names = [id_of(result) for result in results]
-    for name in sorted(
-        {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else ()
-    ):
+    counts = Counter(id_of(result) for result in results)
+    for name in sorted(name for name, count in counts.items() if count > 1):
         yield Finding(name, False, "id", "an id must be used once in a report, it is used again")
     try:
         require_clear_ids(result["id"] for result in results if isinstance(result, dict) and "id" in result)

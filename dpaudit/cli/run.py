@@ -119,7 +119,7 @@ def read_command(text: str) -> dict[str, Any] | None:
     command."""
     try:
         words = shlex.split(text)
-        if words[:2] != ["dpaudit", "run"]:
+        if words[:2] != ["dpaudit", "run"] or {"-h", "--help"} & set(words):  # asking for help runs nothing
             return None
         return dict(run_command.make_context("dpaudit run", words[2:]).params)
     except (ValueError, click.ClickException, click.exceptions.Exit):

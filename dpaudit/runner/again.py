@@ -190,19 +190,18 @@ def _about_rows(report: Mapping[str, Any], plan: Plan, labels: Mapping[str, str]
     listed = {entry["suite"] for entry in report["suites"]}
     there = [(result["suite"], result["id"]) for result in report["results"] if result["suite"] in named]
     here = [(labels[row.suite.file.label], row.id) for row in plan.rows if row.suite.file.label in labels]
-    for label, row_id in here:
-        if (label, row_id) not in there:
-            yield _failed(row_id, "row", "the suite has this row, the report does not")
-    for label, row_id in there:
-        if (label, row_id) not in here:
-            yield _failed(row_id, "row", "the suite has no such row")
+    ours, theirs = set(here), set(there)
+    for _, row_id in (pair for pair in here if pair not in theirs):
+        yield _failed(row_id, "row", "the suite has this row, the report does not")
+    for _, row_id in (pair for pair in there if pair not in ours):
+        yield _failed(row_id, "row", "the suite has no such row")
     for result in report["results"]:
         if result["suite"] not in listed:
             reason = f"its suite, {result['suite']}, is none that the report lists"
             yield _failed(result["id"], "row", reason)
     for label in sorted(named):
-        order = [pair for pair in there if pair[0] == label and pair in here]
-        if order != [pair for pair in here if pair[0] == label and pair in there]:
+        order = [pair for pair in there if pair[0] == label and pair in ours]
+        if order != [pair for pair in here if pair[0] == label and pair in theirs]:
             yield _failed(label, "order", "its rows must stand once each, in the order of the suite")
 
 
