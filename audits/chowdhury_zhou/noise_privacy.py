@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.certificates.build import (
     Proof,
@@ -231,11 +233,13 @@ def dropout_witness(claim: PureDP, *, users: int, present: int) -> Witness:
     site = WitnessSite(site="aggregate", to=frozenset([SERVER]), law=here, law_neighbour=there, value=0)
     with precision(256):
         bound = lower_short(site.loss_ball())
+    rewards = np.zeros((2, present), dtype=int)  # of the users who are there
+    rewards[1, 0] = 1
     return Witness(
         quantity="epsilon",
         bound=bound,
         form="transcript",
-        body=transcript_body([site], view=claim.view),
+        body=transcript_body([site], view=claim.view, inputs=(rewards[0], rewards[1])),
         origin="forced",
         description=f"{present} of {users} users present, all rewards 0, or one of them 1; the server sees 0",
     )

@@ -92,7 +92,7 @@ def _returning_witness(claim: PureDP, batches: int, epsilon: Fraction) -> Witnes
         quantity="epsilon",
         bound=bound,
         form="transcript",
-        body=transcript_body(sites, view=claim.view),
+        body=transcript_body(sites, view=claim.view, inputs=([0] * batches, [1] * batches)),
         origin="forced",
         description=(
             f"{batches} batches of zeros, or with one user's reward 1 in each; the server sees 0 in all"

@@ -10,7 +10,7 @@ from dpaudit.certificates.witnesses import WitnessSession, WitnessSite, leak_bod
 from dpaudit.coins.replayer import Leak, Replay, SessionPair, SiteLoss
 from dpaudit.evidence import Witness
 from dpaudit.kernel.ball import arb, lower_short, precision
-from dpaudit.views import View
+from dpaudit.views import PUBLIC, Audience, View
 
 __all__ = ["leak_witness", "loss_witness", "witness_sites"]
 
@@ -39,11 +39,12 @@ def loss_witness(result: Replay, *, end: int, view: View, description: str) -> W
         # An outcome that is impossible on one side has an infinite loss, written as None.
         bound = max(lower_short(loss), Fraction(0)) if loss.is_finite() else None
     chosen = [item.swapped() for item in sites] if swap else sites
+    inputs = (result.data, result.recording.data) if swap else (result.recording.data, result.data)
     return Witness(
         quantity="epsilon",
         bound=bound,
         form="transcript",
-        body=transcript_body(chosen, view=view),
+        body=transcript_body(chosen, view=view, inputs=inputs),
         origin="forced" if result.recording.forced else "sampled",
         description=f"{description}{' (read in the other direction)' if swap else ''}",
     )
@@ -52,8 +53,6 @@ def loss_witness(result: Replay, *, end: int, view: View, description: str) -> W
 def leak_witness(result: Replay, leak: Leak, *, view: View, description: str) -> Witness:
     """A leak as an infinite loss: what precedes it, and what the two inputs show."""
     sites = witness_sites(result, end=leak.index, view=view)
-    shown = result.recording.sites
-    to = shown[leak.index].to if leak.what in ("value", "kind", "shape") else None
     return Witness(
         quantity="epsilon",
         bound=None,
@@ -64,11 +63,22 @@ def leak_witness(result: Replay, leak: Leak, *, view: View, description: str) ->
             recorded=leak.recorded,
             neighbour=leak.neighbour,
             view=view,
-            to=to,
+            site=leak.site,
+            to=_audience(result, leak, view),
+            inputs=(result.recording.data, result.data),
         ),
         origin="forced" if result.recording.forced else "sampled",
         description=f"{description}; leak: {leak}",
     )
+
+
+def _audience(result: Replay, leak: Leak, view: View) -> Audience:
+    """Who sees the leak: that of its site; where one side shows nothing, whoever sees what the other shows,
+    the public if it is more than was recorded."""
+    remaining = [item.to for item in result.recording.sites[leak.index :]]
+    if leak.what in ("value", "kind", "shape"):
+        return remaining[0]
+    return next((to for to in remaining if view.sees(to)), frozenset([PUBLIC]))
 
 
 def witness_sites(result: Replay, *, end: int, view: View) -> list[Any]:

@@ -11,13 +11,16 @@ __all__ = ["Finding", "id_of"]
 @dataclass(frozen=True)
 class Finding:
     """One thing that was checked: the result's ``id``, whether it holds, ``what`` it is, and the
-    ``reason``.
+    ``reason``; ``taken`` where it is taken from the report as it stands, and nothing was computed again;
+    ``tier`` of the kernel that a certificate took.
     """
 
     id: str
     ok: bool
     what: str
     reason: str
+    taken: bool = False
+    tier: str = ""
 
 
 def id_of(result: Any) -> str:

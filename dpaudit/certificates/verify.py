@@ -18,18 +18,29 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.certificates.bounded import BoundedChecker
+from dpaudit.certificates.consistency import inconsistencies
+from dpaudit.certificates.estimates import require_possible
 from dpaudit.certificates.findings import Finding, id_of
+from dpaudit.certificates.statement import certificate_in_words, estimate_in_words, witness_in_words
 from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import Claim, PrivacyClaim, claim_from_json
 from dpaudit.errors import BrokenReportError, DpauditError
 from dpaudit.evidence import Certificate, Evidence, Witness, evidence_from_json
 from dpaudit.kernel import check as kernel
 from dpaudit.kernel.kernel_t0 import shown
-from dpaudit.verdicts import Judgement, VerdictKind, judge
+from dpaudit.reports.strict import require_ascii_numbers
+from dpaudit.runner.finding import confidence_of
+from dpaudit.verdicts import Judgement, Strength, VerdictKind, judge
 
-__all__ = ["Finding", "Progress", "verify_report", "verify_result"]
+__all__ = ["SECONDS", "Finding", "Progress", "verify_report", "verify_result"]
 
 MAX_RESULTS = 100_000
+
+#: Strengths of verdicts that rest on estimates.
+_ON_ESTIMATES = (Strength.TESTED.value, Strength.ESTIMATE.value)
+
+#: Seconds for all results of a report together, where nothing else is said.
+SECONDS = 3600.0
 
 #: Called with (results done, results in all, id of the last one).
 Progress = Callable[[int, int, str], None]
@@ -39,14 +50,15 @@ def verify_report(
     report: dict[str, Any],
     *,
     progress: Progress | None = None,
+    seconds: float = SECONDS,
     seconds_per_result: float | None = 600.0,
     megabytes: int = 6144,
 ) -> list[Finding]:
     """Check every result of a JSON report; the report holds if every finding is ``ok``.
 
-    Each result is checked in a child process, within ``seconds_per_result`` and ``megabytes`` of address
-    space; ``seconds_per_result=None`` checks in this process without limits, for reports of one's own. Raises
-    ``BrokenReportError`` if there is no list of results to check.
+    Each result is checked in a child process, within ``seconds_per_result``, all of them within ``seconds``,
+    and ``megabytes`` of address space; ``seconds_per_result=None`` checks in this process without limits, for
+    reports of one's own. Raises ``BrokenReportError`` if there is no list of results to check.
     """
     results = report.get("results") if isinstance(report, dict) else None
     if not isinstance(results, list) or len(results) > MAX_RESULTS:
@@ -57,25 +69,26 @@ def verify_report(
     with ExitStack() as stack:
         check: Callable[[Any], list[Finding]] = verify_result
         if seconds_per_result is not None:
-            checker = BoundedChecker(seconds=seconds_per_result, megabytes=megabytes)
+            checker = BoundedChecker(seconds=seconds_per_result, megabytes=megabytes, total=seconds)
             check = stack.enter_context(checker).check
         for number, result in enumerate(results, start=1):
             findings.extend(check(result))
             if progress is not None:
                 progress(number, len(results), id_of(result))
-    return findings + _duplicates(results) + _levels(report.get("alpha"), results)
+    return findings + inconsistencies(report)
 
 
 def verify_result(result: Any) -> list[Finding]:
     """Check one result: its claim, its certificates and witnesses, and its verdict."""
     name = id_of(result)
     try:
+        require_ascii_numbers(result)
         claim = claim_from_json(result["claim"])
         evidence = [evidence_from_json(item) for item in result["evidence"]]
         _require_same_words(result, claim)
     except Exception as error:  # whatever an edited file provokes is a finding, not a crash
         return [Finding(name, False, "claim and evidence", _reason(error))]
-    findings = [_checked(name, item, claim) for item in evidence if isinstance(item, Certificate | Witness)]
+    findings = [_checked(name, item, claim) for item in evidence]
     return [*findings, _verdict(name, result, claim, evidence)]
 
 
@@ -85,6 +98,10 @@ def _require_same_words(result: dict[str, Any], claim: Claim) -> None:
     wanted["quantity"] = getattr(claim, "quantity_name", "") or claim.quantity
     if isinstance(claim, PrivacyClaim):
         wanted["view"] = str(claim.view)
+    if result.get("kind", "") == "privacy" and not isinstance(claim, PrivacyClaim):
+        raise BrokenReportError("the kind shown must be that of the claim, which is not about privacy.")
+    if "kind" in result and result["kind"] != "privacy" and isinstance(claim, PrivacyClaim):
+        raise BrokenReportError(f"the kind shown must be 'privacy', as the claim is, got {result['kind']!r}.")
     for field, value in wanted.items():
         if result.get(field, value) != value:
             raise BrokenReportError(
@@ -98,22 +115,20 @@ def _require_same_words(result: dict[str, Any], claim: Claim) -> None:
         )
 
 
-def _checked(name: str, item: Certificate | Witness, claim: Claim) -> Finding:
-    what = "certificate" if isinstance(item, Certificate) else f"witness ({item.form})"
+def _checked(name: str, item: Evidence, claim: Claim) -> Finding:
+    what = f"witness ({item.form})" if isinstance(item, Witness) else type(item).__name__.lower()
     try:
         if isinstance(item, Certificate):
-            bound: Fraction | None = kernel.check(item, claim)
-        else:
+            found = kernel.examine(item, claim)
+            said = certificate_in_words(item, shown(found.bound), found.tier)
+            return Finding(name, True, what, said, tier=found.tier)
+        if isinstance(item, Witness):
             bound = recompute(item, claim)
+            return Finding(name, True, what, witness_in_words(item, None if bound is None else shown(bound)))
+        require_possible(item, claim)
     except Exception as error:  # see above
         return Finding(name, False, what, _reason(error))
-    relation = "at most" if isinstance(item, Certificate) else "at least"
-    return Finding(
-        name,
-        True,
-        what,
-        f"{claim.quantity} is {relation} {'infinite' if bound is None else shown(bound)}",
-    )
+    return Finding(name, True, what, estimate_in_words(item), taken=True)
 
 
 def _verdict(name: str, result: dict[str, Any], claim: Claim, evidence: list[Evidence]) -> Finding:
@@ -121,17 +136,26 @@ def _verdict(name: str, result: dict[str, Any], claim: Claim, evidence: list[Evi
     try:
         alpha = result.get("alpha")
         judgement = judge(claim, evidence, obstacles=result.get("obstacles", []), alpha=alpha)
-        problems = list(_disagreements(result, judgement))
+        problems = list(_disagreements(result, judgement, evidence))
     except Exception as error:  # see above
         return Finding(name, False, "verdict", _reason(error))
     if problems:
         return Finding(name, False, "verdict", "; ".join(problems))
-    return Finding(name, True, "verdict", f"{result['verdict']} ({result['strength']})")
+    rests = "estimates, as they stand" if result["strength"] in _ON_ESTIMATES else "the evidence"
+    said = "nothing is claimed" if result["verdict"] == "crashed" else f"it follows from {rests}"
+    return Finding(name, True, "verdict", f"{result['verdict']} ({result['strength']}): {said}")
 
 
-def _disagreements(result: dict[str, Any], judgement: Judgement) -> Iterator[str]:
+def _disagreements(result: dict[str, Any], judgement: Judgement, evidence: list[Evidence]) -> Iterator[str]:
     if result["verdict"] == VerdictKind.CRASHED.value and not result["evidence"]:
-        return  # the row crashed before it had evidence: nothing is claimed
+        # The row crashed before it had evidence: nothing may be claimed.
+        for field in ("lower", "upper", "lower_exact", "upper_exact", "slack", "confidence"):
+            if result.get(field) is not None:
+                yield f"a row that crashed must have no {field}, got {result[field]!r}"
+        if result["strength"] != Strength.NONE.value:
+            yield f"a row that crashed must have the strength 'none', got {result['strength']!r}"
+        yield from _expected(result)
+        return
     for field, expected in (("verdict", judgement.verdict.value), ("strength", judgement.strength.value)):
         if result[field] != expected:
             yield f"the {field} must be {expected!r} on this evidence, got {result[field]!r}"
@@ -143,6 +167,16 @@ def _disagreements(result: dict[str, Any], judgement: Judgement) -> Iterator[str
             yield f"{field}_exact must be that of the evidence, got {str(written)[:60]!r}"
     if not _agrees(result["slack"], None if judgement.slack is None else Fraction(judgement.slack)):
         yield f"the slack must be {judgement.slack!r} on this evidence, got {result['slack']!r}"
+    if "confidence" in result and result["confidence"] != confidence_of(judgement, evidence):
+        yield f"the confidence must be {confidence_of(judgement, evidence)}, got {result['confidence']!r}"
+    if "reasons" in result and result["reasons"] != list(judgement.reasons):
+        yield f"the reasons must be those of the judgement, {list(judgement.reasons)}"
+    if result.get("traceback") is not None:
+        yield "a traceback must be that of a row that crashed, this one did not"
+    yield from _expected(result)
+
+
+def _expected(result: dict[str, Any]) -> Iterator[str]:
     if "as_expected" in result and result["as_expected"] != (result["verdict"] == result["expect"]):
         yield f"as_expected must hold {result['verdict']!r} against {result['expect']!r}, and it does not"
 
@@ -165,33 +199,3 @@ def _reason(error: Exception) -> str:
     """The message of an error of ours; for any other, its type too."""
     text = str(error) if isinstance(error, DpauditError) else f"{type(error).__name__}: {error}"
     return text[:2000]
-
-
-def _duplicates(results: list[Any]) -> list[Finding]:
-    seen: set[str] = set()
-    again: set[str] = set()
-    for name in map(id_of, results):
-        (again if name in seen else seen).add(name)
-    return [
-        Finding(name, False, "id", "an id must be used once in a report, it is used again")
-        for name in sorted(again)
-    ]
-
-
-def _levels(level: Any, results: list[Any]) -> list[Finding]:
-    """The error levels of the rows must not add up to more than that of the run, of which they are shares."""
-    shares: list[Any] = [result.get("alpha") for result in results if isinstance(result, dict)]
-    if not all(isinstance(share, int | float) for share in (level, *shares)):
-        return []  # a report without levels, or one that does not fit the schema
-    total = math.fsum(shares)
-    if total <= level * (1 + 1e-9):
-        return []
-    return [
-        Finding(
-            "report",
-            False,
-            "error level",
-            f"the rows' error levels must add up to at most {level:g}, that of the run, they add up to "
-            f"{total:g}; the file was edited.",
-        )
-    ]

@@ -2,9 +2,9 @@
 
 Four forms. In each, site names only label; what counts are laws, values and who sees them.
 
-``transcript``: sites that the view sees, each with its law on both sides and the value that came out (or a
-channel session: kernel, queries on both sides, outcomes). The loss is the sum of log p(value) - log
-p'(value). Sites whose law is the same on both sides contribute nothing and are left out.
+``transcript``: both inputs, and the sites that the view sees, each with its law on both sides and the value
+that came out (or a channel session: kernel, queries on both sides, outcomes). The loss is the sum of log
+p(value) - log p'(value). Sites whose law is the same on both sides contribute nothing and are left out.
 
 ``leak``: such sites as a common prefix, possible on both sides, and then something shown that the neighbour
 shows differently or not at all: an event of positive probability on one side and 0 on the other. The loss is
@@ -33,17 +33,19 @@ import numpy as np
 
 import dpaudit.laws  # noqa: F401  # importing it registers every law that a witness may name
 from dpaudit.certificates.divergence_witness import divergence_bound
+from dpaudit.certificates.inputs import require_inputs, written_inputs
+from dpaudit.certificates.leaks import audience_of, require_leak
 from dpaudit.certificates.mixtures import mixture_bound
 from dpaudit.certificates.noise_witness import NoiseClaim, recompute_noise
 from dpaudit.certificates.window_event import window_event_bound
-from dpaudit.claims import Accounting, Adjacency, ApproxDP, Claim, Model, PrivacyClaim, PureDP, Unit
+from dpaudit.claims import Accounting, Adjacency, Claim, Model, PrivacyClaim, PureDP, Unit
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness
 from dpaudit.exact import decode_value, encode_value, exact
 from dpaudit.kernel.ball import arb, lower_exact, precision
 from dpaudit.kernel.kernel_t0 import shown
 from dpaudit.laws.base import BaseMeasure, Law, law_from_json
-from dpaudit.views import EVERYTHING, PUBLIC, Audience, Principal, View
+from dpaudit.views import EVERYTHING, PUBLIC, Audience, View
 
 __all__ = [
     "WitnessSession",
@@ -57,8 +59,18 @@ __all__ = [
 BITS = 256
 
 MAX_SITES = 100_000
-LEAKS = ("value", "missing", "extra", "shape")
 ORIGINS = ("sampled", "forced", "enumerated")
+
+#: The fields of a body, by form; the forms that are not here check their own.
+_BODIES = {
+    "transcript": {"view", "inputs", "sites"},
+    "leak": {"view", "inputs", "sites", "leak"},
+    "mixture": {"view", "events"},
+    "window-event": {
+        *("view", "epsilon", "unit", "path", "rewards", "replaced"),
+        *("sums", "scales", "bonus", "shift", "tails", "box"),
+    },
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +109,7 @@ class WitnessSite:
     def from_json(cls, data: dict[str, Any]) -> WitnessSite:
         return cls(
             site=str(data["site"]),
-            to=_audience(data["to"]),
+            to=audience_of(data["to"]),
             law=law_from_json(data["law"]),
             law_neighbour=law_from_json(data["law_neighbour"]),
             value=decode_value(data["value"]),
@@ -158,7 +170,7 @@ class WitnessSession:
 
         session = cls(
             site=str(data["site"]),
-            to=_audience(data["to"]),
+            to=audience_of(data["to"]),
             kernel=kernel_from_json(data["kernel"]),
             kernel_neighbour=kernel_from_json(data["kernel_neighbour"]),
             queries=[decode_value(q) for q in data["queries"]],
@@ -176,9 +188,14 @@ class WitnessSession:
 AnySite = WitnessSite | WitnessSession
 
 
-def transcript_body(sites: Iterable[AnySite], *, view: View) -> dict[str, Any]:
-    """The body of a ``transcript`` witness: sites in order, all seen by ``view``."""
-    return {"view": view.to_json(), "sites": [site.to_json() for site in sites]}
+def transcript_body(sites: Iterable[AnySite], *, view: View, inputs: tuple[Any, Any]) -> dict[str, Any]:
+    """The body of a ``transcript`` witness: the recorded input and its neighbour, and the sites in order, all
+    seen by ``view``."""
+    return {
+        "view": view.to_json(),
+        "inputs": written_inputs(*inputs),
+        "sites": [site.to_json() for site in sites],
+    }
 
 
 def leak_body(
@@ -188,21 +205,20 @@ def leak_body(
     recorded: Any,
     neighbour: Any,
     view: View,
-    to: Audience | None = None,
+    site: str,
+    to: Audience,
+    inputs: tuple[Any, Any],
 ) -> dict[str, Any]:
-    """The body of a ``leak`` witness: the moved sites before it, then what either input shows (``None`` where
-    nothing is shown).
-
-    ``to`` is the audience of the leaking site; where it is given, the reader checks that the view sees it.
-    """
-    leak: dict[str, Any] = {
+    """The body of a ``leak`` witness: the moved sites before it, then what either input shows at ``site`` to
+    the audience ``to``."""
+    leak = {
         "what": what,
         "recorded": encode_value(recorded),
         "neighbour": encode_value(neighbour),
+        "site": site,
+        "to": sorted(p.name for p in to),
     }
-    if to is not None:
-        leak["to"] = sorted(p.name for p in to)
-    return {**transcript_body(sites, view=view), "leak": leak}
+    return {**transcript_body(sites, view=view, inputs=inputs), "leak": leak}
 
 
 def recompute(witness: Witness, claim: Claim) -> Fraction | None:
@@ -228,6 +244,7 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
         raise CertificateError(
             f"a witness's origin must be one of {ORIGINS}, got {witness.origin!r}; re-create it."
         )
+    _require_fields(witness)
     view = claim.view if isinstance(claim, PrivacyClaim) else EVERYTHING
     stated = View.from_json(witness.body["view"])
     if stated != view:
@@ -250,6 +267,20 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
             f"{stated_bound}; the witness claims too much."
         )
     return found
+
+
+def _require_fields(witness: Witness) -> None:
+    """What a reader is shown of a witness must be what is checked of it: words, both inputs, nothing else."""
+    if not isinstance(witness.description, str) or not witness.description.strip():
+        raise CertificateError("a witness must say in words what the pair and the event are; describe it.")
+    wanted = _BODIES.get(witness.form)
+    if wanted is not None and witness.body.keys() != wanted:
+        raise CertificateError(
+            f"the body of a {witness.form} witness must have the fields {sorted(wanted)}, got "
+            f"{sorted(map(str, witness.body))[:8]}; re-create it."
+        )
+    if wanted is not None and "inputs" in wanted:
+        require_inputs(witness.body["inputs"])
 
 
 def _window_event_bound(witness: Witness, claim: Claim, view: View) -> Fraction:
@@ -290,7 +321,7 @@ def _transcript_bound(witness: Witness, claim: Claim, view: View) -> Fraction | 
         for site in sites:
             _require_positive_box(site)
     if witness.form == "leak":
-        _require_leak(sites, witness.body["leak"], claim, view)
+        require_leak(sites, witness.body["leak"], claim, view)
         return None
     if witness.form != "transcript":
         raise CertificateError(
@@ -316,6 +347,12 @@ def _read_sites(data: Any, view: View) -> list[AnySite]:
     sites: list[AnySite] = [
         WitnessSession.from_json(item) if "kernel" in item else WitnessSite.from_json(item) for item in data
     ]
+    for item, site in zip(data, sites, strict=True):
+        if item.keys() != site.to_json().keys():
+            raise CertificateError(
+                f"site {site.site!r} must have the fields that dpaudit writes, got {sorted(item)[:10]}; "
+                "re-create the witness."
+            )
     for site in sites:
         if not view.sees(site.to):
             raise CertificateError(
@@ -328,37 +365,6 @@ def _read_sites(data: Any, view: View) -> list[AnySite]:
                 "differ; write it as a leak."
             )
     return sites
-
-
-def _require_leak(sites: Sequence[AnySite], leak: dict[str, Any], claim: Claim, view: View) -> None:
-    """An event that is possible on one side only has an infinite log-ratio and Renyi divergence, and no
-    finite mu; its delta may be small.
-    """
-    if isinstance(claim, ApproxDP):
-        raise CertificateError(
-            "a leak refutes an approx-dp claim only by its probability; sum the event out (form 'mixture')."
-        )
-    if "to" in leak and not view.sees(_audience(leak["to"])):
-        raise CertificateError(
-            f"a leak must be seen by the view {view}, it goes to {leak['to']}; it is no witness in this view."
-        )
-    for site in sites:
-        here, there = site.log_densities()
-        if not (here.is_finite() and there.is_finite()):
-            raise CertificateError(
-                f"site {site.site!r} before a leak must be possible on both sides, log-densities {here} "
-                f"and {there}; cut it before."
-            )
-    what, recorded, neighbour = leak["what"], leak["recorded"], leak["neighbour"]
-    if what not in LEAKS:
-        raise CertificateError(f"a leak must be one of {LEAKS}, got {what!r}; re-create the witness.")
-    decode_value(recorded)
-    decode_value(neighbour)
-    if what in ("value", "shape") and recorded == neighbour:
-        raise CertificateError(
-            f"a leak must show different things on the two sides, both show {str(recorded)[:60]}; there is "
-            "no leak."
-        )
 
 
 def _require_positive_box(site: AnySite) -> None:
@@ -388,11 +394,3 @@ def _nudged(value: Any, direction: int) -> Any:
     moved = np.asarray(value, dtype=float)
     moved = moved + direction * 2.0**-30 * np.maximum(1.0, np.abs(moved))
     return moved if moved.shape else float(moved)
-
-
-def _audience(names: Any) -> Audience:
-    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-        raise CertificateError(
-            f"a site's audience must be a list of names, got {str(names)[:60]!r}; re-create the witness."
-        )
-    return frozenset(Principal(name) for name in names)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,12 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+import dpaudit
 from dpaudit.certificates.findings import Finding
+from dpaudit.certificates.statement import CANNOT_KNOW
+from dpaudit.certificates.trusted import trusted_lines
 from dpaudit.cli.console import make_console
+from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.document import read_report, write_text
 from dpaudit.reports.junit import junit_xml
 from dpaudit.reports.markdown import markdown_table, refresh
@@ -62,16 +68,29 @@ def report_command(
 @click.option(
     "--jobs", type=int, default=None, help="Worker processes for --suite [default: as many as CPUs]."
 )
-def verify_command(file: Path, suites: tuple[str, ...], jobs: int | None) -> None:
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=3600.0,
+    show_default=True,
+    help="Time for checking the file; a result that it does not reach is not confirmed.",
+)
+def verify_command(file: Path, suites: tuple[str, ...], jobs: int | None, seconds: float) -> None:
     """Check every certificate and witness of a report again, without running any audited program.
 
-    With --suite the programs are run again too: the suite's sources must have the hash that the report names,
-    and every row of the report must come out with the same evidence.
+    With --suite the programs are run again too: all suites of the report must be named, their sources must
+    have the hashes that the report names, and every field of every row must come out the same, but its
+    seconds.
 
     Exit code 0: all confirmed. 1: something was not confirmed. 2: the file or a suite cannot be read.
     """
     from dpaudit.certificates.verify import verify_report
 
+    if not math.isfinite(seconds):
+        raise InvalidParameterError(
+            f"--seconds must be a finite number, got {seconds}; pass one such as 600."
+        )
+    _require_own_modules(file)
     report = read_report(file)
     console = make_console()
     with console.status("") as status:  # shown on a terminal only
@@ -79,30 +98,56 @@ def verify_command(file: Path, suites: tuple[str, ...], jobs: int | None) -> Non
         def progress(done: int, total: int, name: str) -> None:
             status.update(Text(f"{done}/{total} {one_line(name)}"))
 
-        findings = verify_report(report, progress=progress)
+        findings = verify_report(report, progress=progress, seconds=seconds)
     for finding in findings:
         _print(console, finding)
     for finding in _run_again(report, suites, jobs) if suites else ():
         findings.append(finding)
         _print(console, finding)
-    refused = sum(not finding.ok for finding in findings)
-    console.print(f"{len(findings) - refused} confirmed, {refused} not")
+    refused, taken = sum(not finding.ok for finding in findings), sum(f.ok and f.taken for f in findings)
+    console.print(Text(f"\n{_tiers(findings)}{CANNOT_KNOW}\n"))
+    console.print(
+        f"{len(findings) - refused - taken} confirmed, {refused} not"
+        + (f"; {taken} estimates taken from the report as they stand" if taken else "")
+    )
     sys.exit(NOT_CONFIRMED if refused else 0)
 
 
+def _tiers(findings: Sequence[Finding]) -> str:
+    """How many certificates each tier of the kernel re-derived, and how many lines of code that tier has."""
+    lines, counts = trusted_lines(), Counter(finding.tier for finding in findings if finding.tier)
+    said = [f"{counts[tier]} by {tier} ({lines[tier]} lines)" for tier in lines if counts[tier]]
+    return f"Certificates: {', '.join(said)}. " if said else ""
+
+
+def _require_own_modules(file: Path) -> None:
+    """Files beside a report, or in the current folder, must not be importable: whoever made the report may
+    have put them there. (What Python itself runs as it starts, no program can undo.)"""
+    home = Path(dpaudit.__file__).resolve().parent.parent
+    foreign = {Path.cwd().resolve(), file.resolve().parent} - {home}
+    for entry in sys.path:
+        if Path(entry).resolve() in foreign:
+            raise InvalidParameterError(
+                f"Python must not import from the report's or the current folder, got {entry or '.'} on its "
+                "path; run `python -I -m dpaudit verify`, or take it out of PYTHONPATH."
+            )
+
+
 def _run_again(report: dict[str, Any], suites: tuple[str, ...], jobs: int | None) -> Iterator[Finding]:
+    from dpaudit.cli.run import read_command
     from dpaudit.runner.again import compare_with_report
     from dpaudit.runner.process import Pool, available_cpus
 
     workers = available_cpus() if jobs is None else jobs
     pool = Pool(workers)
     try:
-        yield from compare_with_report(report, suites, jobs=workers, pool=pool)
+        command = read_command(report["stamps"]["command"])
+        yield from compare_with_report(report, suites, jobs=workers, pool=pool, command=command)
     finally:
         pool.close()
 
 
 def _print(console: Console, finding: Finding) -> None:
-    mark = ("✓ ", "green") if finding.ok else ("✗ ", "bold red")
+    mark = ("✗ ", "bold red") if not finding.ok else ("· ", "dim") if finding.taken else ("✓ ", "green")
     reason = f": {one_line(finding.reason)}" if finding.reason else ""
     console.print(Text.assemble(mark, (one_line(finding.id), "bold"), f" {one_line(finding.what)}{reason}"))

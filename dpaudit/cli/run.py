@@ -23,7 +23,7 @@ from dpaudit.runner.plan import Settings, plan_run
 from dpaudit.runner.process import Pool, available_cpus
 from dpaudit.runner.session import Session
 
-__all__ = ["run_command"]
+__all__ = ["read_command", "run_command"]
 
 AGAINST_EXPECTATION, CRASHED = 1, 3
 INTERRUPTED, TERMINATED = 128 + 2, 128 + 15  # as a shell reports SIGINT and SIGTERM
@@ -112,6 +112,18 @@ def run_command(
             pool.close()
         _write(report, json_path, page, console)
     sys.exit(code or _exit_code(report))
+
+
+def read_command(text: str) -> dict[str, Any] | None:
+    """The parameters of ``dpaudit run`` in the command line that a report names; ``None`` where it is no such
+    command."""
+    try:
+        words = shlex.split(text)
+        if words[:2] != ["dpaudit", "run"] or {"-h", "--help"} & set(words):  # asking for help runs nothing
+            return None
+        return dict(run_command.make_context("dpaudit run", words[2:]).params)
+    except (ValueError, click.ClickException, click.exceptions.Exit):
+        return None
 
 
 def _run(session: Session, pool: Pool, console: Console, *, resumed: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,7 @@ def record(
     """Run ``program`` on ``data`` and return its transcript."""
     coins = Recorder(rng, replicates=replicates)
     run_program(program, data, coins)
-    return coins.recording()
+    return replace(coins.recording(), data=data)
 
 
 def force(
@@ -150,4 +151,4 @@ def force(
     finally:
         if coins.impossible is not None:
             raise coins.impossible
-    return coins.recording()
+    return replace(coins.recording(), data=data)

@@ -20,7 +20,7 @@ What comes out, for any view V that the claim is about:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -108,7 +108,7 @@ class SessionPair:
 
 @dataclass(frozen=True)
 class Replay:
-    """A recording held against one replay on a neighbouring input."""
+    """A recording held against one replay on a neighbouring input, ``data``."""
 
     recording: Recording
     losses: tuple[SiteLoss, ...]
@@ -117,6 +117,7 @@ class Replay:
     renamed: tuple[str, ...]
     obstacles: tuple[str, ...]
     reached: int
+    data: Any = field(default=None, compare=False, repr=False)
 
     def witness_end(self, view: View = EVERYTHING) -> int:
         """The position of the first random site that ``view`` does not see (or of the end of the common
@@ -372,6 +373,7 @@ def replay(program: Program, data: Any, recording: Recording) -> Replay:
         renamed=tuple(coins.renamed),
         obstacles=tuple(coins.obstacles),
         reached=coins.reached,
+        data=data,
     )
 
 

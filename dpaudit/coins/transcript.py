@@ -79,13 +79,14 @@ class SiteRecord:
 
 @dataclass(frozen=True)
 class Recording:
-    """A complete run: the sites in order, and the kernels of the channels that it opened
-    (``SiteRecord.session`` indexes them)."""
+    """A complete run: the sites in order, the kernels of the channels that it opened
+    (``SiteRecord.session`` indexes them), and the data that it ran on."""
 
     sites: tuple[SiteRecord, ...]
     kernels: tuple[Any, ...] = ()
     replicates: int | None = None
     forced: bool = field(default=False)
+    data: Any = field(default=None, compare=False, repr=False)
 
     @property
     def returned(self) -> Any:

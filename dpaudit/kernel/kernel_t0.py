@@ -536,11 +536,12 @@ def no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def main(arguments: Sequence[str]) -> int:
     """Check the certificates of a report: 0, or 1 if one was refused, or 2 if the file cannot be read."""
-    kind = "certificate"
     try:
         with open(arguments[0], encoding="utf-8") as file:
             rows = json.load(file, object_pairs_hook=no_twins)["results"]
-        items = [(str(r["id"]), r["claim"], e) for r in rows for e in r["evidence"] if e["evidence"] == kind]
+        items = [
+            (r["id"], r["claim"], e) for r in rows for e in r["evidence"] if e["evidence"] == "certificate"
+        ]
     except (IndexError, OSError, ValueError, KeyError, TypeError, RecursionError, CertificateError) as error:
         sys.stderr.write(f"usage: python kernel_t0.py report.json (cannot read it: {error})\n")
         return 2

@@ -1,7 +1,7 @@
 """The JSON report: the one document that everything else is made from, and the journal that outlives a killed
 run.
 
-A report is strict JSON (no NaN, no infinities) that fits ``schema.json``. While a run lasts, each result is
+A report is strict JSON (``strict``) that fits ``schema.json``. While a run lasts, each result is
 appended to a journal beside the report, one JSON object a line, and forced to disk before the next row is
 shown. A line carries a key that names everything the result depends on, so a resumed run re-uses a result
 only where nothing that matters has changed.
@@ -22,12 +22,19 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
 from dpaudit.errors import BrokenReportError, InvalidParameterError
+from dpaudit.reports.strict import (
+    parse_strict,
+    read_regular_file,
+    require_ascii_numbers,
+    require_clear_ids,
+)
 
 __all__ = [
     "SCHEMA_VERSION",
     "Journal",
     "check_result",
     "journal_path",
+    "known_fields",
     "read_journal",
     "read_report",
     "to_text",
@@ -68,19 +75,10 @@ def write_text(path: Path, text: str) -> None:
 def read_report(path: Path) -> dict[str, Any]:
     """Read a report.
 
-    Raises ``BrokenReportError`` for a file that is missing, not strict JSON, of another version, or
-    incomplete.
+    Raises ``BrokenReportError`` for a file that is missing, not regular, too large, not strict JSON, of
+    another version, or incomplete, and for numbers and ids that can be read in two ways.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise BrokenReportError(
-            f"a report must be UTF-8 text, got {path} ({error.reason}); run the audit again."
-        ) from error
-    except OSError as error:
-        raise BrokenReportError(
-            f"a report must be a readable file, got {path} ({error.strerror}); check the path."
-        ) from error
+    text = read_regular_file(path)
     report = _parse(text, path)
     if not isinstance(report, dict):
         raise BrokenReportError(
@@ -93,12 +91,22 @@ def read_report(path: Path) -> dict[str, Any]:
             "run the audit again with this dpaudit."
         )
     _check(report, _validator(""), where=str(path))
+    require_ascii_numbers(report)
+    require_clear_ids(item["id"] for item in (*report["results"], *report["unchecked"]))
     return report
+
+
+def known_fields(part: str) -> frozenset[str]:
+    """The fields that the schema names for a report (``part`` empty), or for its stamps, a suite, an
+    unchecked claim or a result."""
+    schema = _validator("").schema
+    return frozenset((schema["$defs"][part] if part else schema)["properties"])
 
 
 def check_result(result: dict[str, Any]) -> None:
     """Raise ``BrokenReportError`` where one result does not fit the schema or is not strict JSON."""
     _check(result, _validator("#/$defs/result"), where="the result")
+    require_ascii_numbers(result)
     try:
         json.dumps(result, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -163,7 +171,7 @@ def read_journal(path: Path) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for line in lines:
         try:
-            entry = json.loads(line, parse_constant=_refuse_constant)
+            entry = parse_strict(line.decode("utf-8"))
             key, result = str(entry["key"]), entry["result"]
             check_result(result)
         except (BrokenReportError, ValueError, KeyError, TypeError, RecursionError):
@@ -174,7 +182,7 @@ def read_journal(path: Path) -> dict[str, dict[str, Any]]:
 
 def _parse(text: str, path: Path) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return parse_strict(text)
     except RecursionError as error:
         raise BrokenReportError(
             f"a report must not be nested that deeply, got {path}; run the audit again."
@@ -184,14 +192,10 @@ def _parse(text: str, path: Path) -> Any:
         raise BrokenReportError(
             f"a report must be JSON, got {path} ({place}); the file may be cut off, run the audit again."
         ) from error
-    except ValueError as error:  # a constant such as NaN, or an integer of absurd length
+    except ValueError as error:  # NaN, a key that stands twice, an integer of absurd length
         raise BrokenReportError(
             f"a report must be strict JSON, got {path} ({error}); run the audit again."
         ) from error
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"the number {name}")
 
 
 @cache

@@ -20,6 +20,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from dpaudit.certificates.statement import CANNOT_KNOW
 from dpaudit.errors import BrokenReportError
 from dpaudit.reports.exhibits import Fact
 from dpaudit.reports.notation import clean, describe, natural_key, words
@@ -69,6 +70,7 @@ def render_html(report: dict[str, Any]) -> str:
         style=Markup(style),
         script=Markup(script),
         policy=policy,
+        cannot_know=CANNOT_KNOW,
     )
 
 

@@ -1,97 +1,241 @@
-"""Run the rows of a report again and hold what comes out against the report.
+"""Run the rows of a report again and hold all that the report says against what comes out.
 
 A report file shows laws, values and rule trees; that these are the program's own only the program can show.
 With the same source (by hash), seed, profile and error level a row has the same evidence, whatever the number
 of workers, so every difference is a finding. Other versions of the numeric libraries or another platform may
-change the last bits of floats: a finding about a difference names them.
+change the last bits of floats: they are findings of their own, and a finding about a difference names them.
+
+Every field of the report is compared, unless it is listed in ``FREE``: what a run took, when it took place,
+and how its output files were called.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any
 
+import dpaudit
 from dpaudit.certificates.findings import Finding
 from dpaudit.errors import BrokenReportError
 from dpaudit.runner.engine import execute
-from dpaudit.runner.plan import PlannedRow, Settings, plan_run
+from dpaudit.runner.plan import Plan, PlannedRow, Settings, plan_run, reproduce_command
 from dpaudit.runner.process import Pool
-from dpaudit.runner.stamps import library_versions, platform_name, tool_hash
+from dpaudit.runner.stamps import library_versions, platform_name, python_version, tool_hash
+from dpaudit.runner.targets import AUDITS, PAPERS
 
-__all__ = ["compare_with_report"]
+__all__ = ["FREE", "compare_with_report"]
 
-#: What a row must reproduce: what it is about, what was found, and what a reader is shown of it.
-COMPARED = (
-    *("title", "kind", "source", "view", "claim", "expect", "verdict", "strength"),
-    *("lower_exact", "upper_exact", "evidence", "obstacles", "reasons", "samples", "notes", "plots"),
-)
+#: Fields that another run of the same rows may have otherwise, by the part of the report that they are in.
+FREE: dict[str, frozenset[str]] = {
+    "report": frozenset({"results", "suites", "unchecked", "stamps"}),  # compared one by one
+    "stamps": frozenset({"started", "finished", "command"}),  # when; and the command is compared by its parts
+    "suite": frozenset({"suite"}),  # where the file lay, as seen from where the run was started
+    "result": frozenset({"seconds"}),
+}
+
+#: The parts of a run's command that its report repeats.
+_SETTINGS = ("profile", "seed", "alpha", "require")
 
 
 def compare_with_report(
-    report: Mapping[str, Any], paths: Sequence[str], *, jobs: int, pool: Pool
+    report: Mapping[str, Any],
+    paths: Sequence[str],
+    *,
+    jobs: int,
+    pool: Pool,
+    command: Mapping[str, Any] | None,
 ) -> Iterator[Finding]:
-    """One finding a row of the report that belongs to a suite that ``paths`` name, as it is finished.
+    """One finding for each row of the suites that ``paths`` name, as it is finished, and one for each field
+    besides that is another here; the report holds if every finding is ``ok``.
 
-    A suite of the report that ``paths`` do not name is left alone. Raises ``InvalidParameterError`` for paths
-    that name no suite, ``BrokenReportError`` where no suite is one of the report's.
+    ``command`` holds the parameters of the command that the report names, ``None`` where that cannot be read.
+    Raises ``InvalidParameterError`` for paths that name no suite, ``BrokenReportError`` where no suite is one
+    of the report's.
     """
-    settings = Settings(profile=report["profile"], alpha=report["alpha"], seed=report["seed"], jobs=jobs)
+    settings = Settings(
+        **{name: report[name] for name in ("profile", "alpha", "seed", "require")},
+        jobs=jobs,
+    )
     plan = plan_run(paths, settings, pool)
-    hashes = {entry["suite"]: entry["sha256"] for entry in plan.suites}
-    written = {entry["sha256"]: entry["suite"] for entry in report["suites"]}
-    known = {label for label, sha256 in hashes.items() if sha256 in written}
-    if not known:
+    labels = _labels(report["suites"], plan)
+    if not labels:
+        names = ", ".join(entry["suite"] for entry in plan.suites)
         raise BrokenReportError(
-            f"a suite must be one that the report was made from, got {', '.join(hashes)} with other sources "
-            "than any of them; check out the commit that the report names, or run the audit again."
+            f"a suite must be one that the report was made from, got {names} with other sources than any of "
+            "them; check out the commit that the report names, or run the audit again."
         )
-    for label in sorted(hashes.keys() - known):
-        yield Finding(label, False, "source", "differs from all sources that the report was made from")
-    results = {(result["suite"], result["id"]): result for result in report["results"]}
+    whole = len(labels) == len(plan.suites) == len(report["suites"])
+    yield from _about_the_run(report, plan, labels, command)
+    yield from _about_unchecked(report, plan, labels)
+    yield from _about_rows(report, plan, labels)
     rows, expected = [], {}
-    for row in plan.rows:
-        label = row.suite.file.label
-        result = results.pop((written.get(hashes[label], label), row.id), None)
-        if label in known and result is not None:
-            rows.append(replace(row, alpha=result["alpha"]))  # its share of that run, whatever else ran then
-            expected[row.key] = result
-    named = {written[hashes[label]] for label in known}
-    for label, row_id in results:
-        if label in named:
-            yield Finding(row_id, False, "row", "the suite has no such row")
-        elif label not in written.values():
-            yield Finding(row_id, False, "row", f"its suite, {label}, is none that the report lists")
+    for row, result in _pairs(report, plan, labels):
+        started = _paths(report, command)
+        rows.append(
+            replace(
+                row,
+                # Among other suites the row's share of the error level was another one.
+                alpha=row.alpha if whole else result["alpha"],
+                reproduce=reproduce_command(started, row.id, settings),
+            )
+        )
+        expected[row.key] = result
     for row, found in execute(rows, settings, pool):
-        yield _compared(row, expected[row.key], found, report["stamps"])
+        here = {**found, "suite": labels[row.suite.file.label]}
+        yield _compared(row, expected[row.key], here, report["stamps"])
+
+
+def _labels(written: Sequence[Mapping[str, Any]], plan: Plan) -> dict[str, str]:
+    """For each suite here that has the sources of one of the report's: its label there. The label is that of
+    the same file where there are several with the same sources."""
+    free = list(written)
+    found: dict[str, str] = {}
+    for same_place in (True, False):
+        for entry in plan.suites:
+            for other in free if entry["suite"] not in found else ():
+                at_place = _same_place(entry["suite"], other["suite"])
+                if entry["sha256"] == other["sha256"] and (at_place or not same_place):
+                    found[entry["suite"]] = other["suite"]
+                    free.remove(other)
+                    break
+    return found
+
+
+def _same_place(here: str, there: str) -> bool:
+    """Whether two labels may name one file, seen from two folders: one ends like the other."""
+    short, long = sorted((PurePosixPath(here).parts, PurePosixPath(there).parts), key=len)
+    return long[len(long) - len(short) :] == short
+
+
+def _failed(name: str, what: str, reason: str) -> Finding:
+    return Finding(name, False, what, reason)
+
+
+def _about_the_run(
+    report: Mapping[str, Any], plan: Plan, labels: Mapping[str, str], command: Mapping[str, Any] | None
+) -> Iterator[Finding]:
+    """Whether the report is whole, and its stamps and suites are those of here."""
+    if report["complete"] is not True or report["stamps"]["finished"] is None:
+        yield _failed("report", "complete", "the run was interrupted: its rows are not all there")
+    expected = {"schema_version": report["schema_version"], "tool_version": dpaudit.__version__}
+    expected |= {"complete": report["complete"]} | {name: report[name] for name in _SETTINGS}
+    yield from _fields("report", "report", report, expected)
+    yield from _fields("report", "stamps", report["stamps"], _stamps_here())
+    if command is None:
+        yield _failed("report", "command", "it must be a `dpaudit run`, the one that made the report")
+    elif any(command[name] != report[name] for name in _SETTINGS):
+        yield _failed("report", "command", f"its {', '.join(_SETTINGS)} must be those of the report")
+    there = {entry["suite"]: entry for entry in report["suites"]}
+    for entry in plan.suites:
+        label = labels.get(entry["suite"])
+        if label is None:
+            yield _failed(entry["suite"], "source", "differs from all sources that the report was made from")
+            continue
+        if not _same_place(entry["suite"], label):
+            yield _failed(label, "suite", f"its sources are those of {entry['suite']}, another file")
+        yield from _fields(label, "suite", there[label], entry)
+    for label in there.keys() - labels.values():
+        yield _failed(label, "suite", "its rows were not run again; name it with --suite")
+
+
+def _stamps_here() -> dict[str, Any]:
+    return {
+        "python": python_version(),
+        "platform": platform_name(),
+        "versions": library_versions(),
+        "tool_sha256": tool_hash(),
+    }
+
+
+def _fields(name: str, part: str, written: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[Finding]:
+    for field in _differing(part, written, here):
+        shown = [str(side.get(field, "nothing"))[:80] for side in (written, here)]
+        yield _failed(name, part, f"its {field} is {shown[0]} in the report, {shown[1]} here")
+
+
+def _differing(part: str, written: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    """The fields that differ, or that one of the two lacks. Compared as JSON text: 1, 1.0 and true are three
+    values."""
+    missing = object()
+    fields = (written.keys() | here.keys()) - FREE[part]
+    return sorted(
+        field
+        for field in fields
+        if missing in (written.get(field, missing), here.get(field, missing))
+        or json.dumps(written[field], sort_keys=True) != json.dumps(here[field], sort_keys=True)
+    )
+
+
+def _about_unchecked(report: Mapping[str, Any], plan: Plan, labels: Mapping[str, str]) -> Iterator[Finding]:
+    """The claims that nothing can check, of the papers of the suites here, one by one."""
+    papers = {entry["paper"] for entry in plan.suites if entry["suite"] in labels}
+    others = {entry["paper"] for entry in report["suites"] if entry["suite"] not in labels.values()}
+    here = [json.dumps(item, sort_keys=True) for item in plan.unchecked if item["paper"] in papers]
+    for item in report["unchecked"]:
+        text = json.dumps(item, sort_keys=True)
+        if text in here:
+            here.remove(text)
+        elif item["paper"] not in others:
+            yield _failed(item["id"], "not checkable", "the suites list it otherwise, or not at all")
+    for text in here:
+        yield _failed(json.loads(text)["id"], "not checkable", "the suites list it, the report does not")
+
+
+def _about_rows(report: Mapping[str, Any], plan: Plan, labels: Mapping[str, str]) -> Iterator[Finding]:
+    """Rows that only one side has, and their order."""
+    named = set(labels.values())
+    listed = {entry["suite"] for entry in report["suites"]}
+    there = [(result["suite"], result["id"]) for result in report["results"] if result["suite"] in named]
+    here = [(labels[row.suite.file.label], row.id) for row in plan.rows if row.suite.file.label in labels]
+    ours, theirs = set(here), set(there)
+    for _, row_id in (pair for pair in here if pair not in theirs):
+        yield _failed(row_id, "row", "the suite has this row, the report does not")
+    for _, row_id in (pair for pair in there if pair not in ours):
+        yield _failed(row_id, "row", "the suite has no such row")
+    for result in report["results"]:
+        if result["suite"] not in listed:
+            reason = f"its suite, {result['suite']}, is none that the report lists"
+            yield _failed(result["id"], "row", reason)
+    for label in sorted(named):
+        order = [pair for pair in there if pair[0] == label and pair in ours]
+        if order != [pair for pair in here if pair[0] == label and pair in theirs]:
+            yield _failed(label, "order", "its rows must stand once each, in the order of the suite")
+
+
+def _pairs(
+    report: Mapping[str, Any], plan: Plan, labels: Mapping[str, str]
+) -> Iterator[tuple[PlannedRow, dict[str, Any]]]:
+    results = {(result["suite"], result["id"]): result for result in report["results"]}
+    for row in plan.rows:
+        label = labels.get(row.suite.file.label)
+        if (label, row.id) in results:
+            yield row, results[str(label), row.id]
+
+
+def _paths(report: Mapping[str, Any], command: Mapping[str, Any] | None) -> Sequence[str]:
+    """The paths that the run was started with; without any it meant the papers, or the folder of audits."""
+    if command is not None and command["paths"]:
+        return list(command["paths"])
+    bundled = any(entry["suite"].startswith(f"{PAPERS}:") for entry in report["suites"])
+    return [PAPERS if bundled else AUDITS]
 
 
 def _compared(
     row: PlannedRow, written: Mapping[str, Any], found: Mapping[str, Any], stamps: Mapping[str, Any]
 ) -> Finding:
-    differing = [name for name in COMPARED if written[name] != found[name]]
+    differing = _differing("result", written, found)
     if not differing:
         return Finding(row.id, True, "run again: the same evidence", "")
     verdict = f"{written['verdict']} in the report, {found['verdict']} here"
-    others = _differences(stamps)
+    here = _stamps_here()
+    others = ", ".join(f"another {field}" for field in _differing("stamps", stamps, here))
     return Finding(
         row.id,
         False,
         "run again",
-        f"another {', '.join(differing)} ({verdict})" + (f"; {others}" if others else ""),
-    )
-
-
-def _differences(stamps: Mapping[str, Any]) -> str:
-    """In which versions and machine this run differs from the report's."""
-    here: dict[str, Any] = {"platform": platform_name(), "dpaudit": tool_hash()[:12], **library_versions()}
-    there: dict[str, Any] = {
-        "platform": stamps["platform"],
-        "dpaudit": str(stamps["tool_sha256"])[:12],
-        **stamps["versions"],
-    }
-    return ", ".join(
-        f"{name} {there.get(name)} in the report, {value} here"
-        for name, value in here.items()
-        if value != there.get(name)
+        f"another {', '.join(differing)} ({verdict})"
+        + (f"; the report was made with {others}" if others else ""),
     )

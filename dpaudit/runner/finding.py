@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.certificates.estimates import require_possible
 from dpaudit.claims import Claim
-from dpaudit.errors import MechanismError
+from dpaudit.errors import CertificateError, MechanismError
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness, evidence_from_json
 from dpaudit.kernel.ball import ball, lower, precision, upper
 from dpaudit.suite import Outcome
 from dpaudit.verdicts import Judgement, Strength, judge
 
-__all__ = ["finding_of", "rounded_down", "rounded_up"]
+__all__ = ["confidence_of", "finding_of", "rounded_down", "rounded_up"]
 
 ROUNDING_BITS = 256
 
@@ -53,7 +54,7 @@ def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]
         "lower_exact": None if judgement.lower is None else str(judgement.lower),
         "upper_exact": None if judgement.upper is None else str(judgement.upper),
         "slack": judgement.slack,
-        "confidence": _confidence(judgement, evidence, estimates),
+        "confidence": confidence_of(judgement, evidence),
         "samples": _samples(outcome, estimates),
         "evidence": written,
         "notes": _texts(outcome.notes, "notes"),
@@ -65,8 +66,12 @@ def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]
 
 
 def _require_valid(item: Evidence, claim: Claim) -> None:
-    """A certificate or witness counts only if it would pass ``dpaudit verify``, for this very claim."""
+    """Evidence counts only if it would pass ``dpaudit verify``, for this very claim."""
     if isinstance(item, Estimate):
+        try:
+            require_possible(item, claim)
+        except CertificateError as error:
+            raise MechanismError(f"an estimate must be possible, and it is not: {error}") from error
         return
     # Imported here: rows without such evidence start without the kernel and the laws.
     from dpaudit.certificates.witnesses import recompute
@@ -173,17 +178,16 @@ def _plain(value: Any, *, where: str, gaps: bool) -> Any:
     )
 
 
-def _confidence(
-    judgement: Judgement, evidence: Sequence[Evidence], estimates: Sequence[Estimate]
-) -> float | None:
+def confidence_of(judgement: Judgement, evidence: Sequence[Evidence]) -> float | None:
     """1 where the verdict rests on certificates or witnesses; otherwise the smallest confidence among the
-    estimates.
+    estimates; ``None`` without evidence.
     """
     if not evidence:
         return None
+    estimates = [item.confidence for item in evidence if isinstance(item, Estimate)]
     if judgement.strength in (Strength.PROVED, Strength.ACCOUNTED, Strength.WITNESS) or not estimates:
         return 1.0
-    return float(min(item.confidence for item in estimates))
+    return float(min(estimates))
 
 
 def _samples(outcome: Outcome, estimates: Sequence[Estimate]) -> int:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpaudit.errors import InvalidParameterError
+from dpaudit.reports.strict import require_clear_ids
 from dpaudit.runner.process import Pool, WorkerDiedError, WorkerHungError
 from dpaudit.runner.select import quote_id, selector
 from dpaudit.runner.stamps import Sources, commit_of, library_versions, platform_name, tool_hash
@@ -31,6 +32,7 @@ __all__ = [
     "calibrate_suites",
     "load_suites",
     "plan_run",
+    "reproduce_command",
 ]
 
 #: Seconds of wall clock that one row may take, by profile, where --timeout does not say.
@@ -200,6 +202,9 @@ def plan_run(paths: Sequence[str], settings: Settings, pool: Pool, *, select: st
 
 
 def _check_ids(loaded: Sequence[LoadedSuite]) -> None:
+    require_clear_ids(
+        item["id"] for suite in loaded for item in (*suite.rows, *suite.description["unchecked"])
+    )
     owners: dict[str, str] = {}
     for suite in loaded:
         for row in suite.rows:
@@ -227,11 +232,16 @@ def _planned(
         *(library_versions(), platform_name()),
     ]
     key = hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()
-    command = ["dpaudit", "run", *(paths or default_paths()), "-k", quote_id(row["id"])]
+    return PlannedRow(suite, row, alpha, key, reproduce_command(paths, row["id"], settings))
+
+
+def reproduce_command(paths: Sequence[str], row_id: str, settings: Settings) -> str:
+    """The command that runs one row as a run of ``paths`` with ``settings`` does."""
+    command = ["dpaudit", "run", *(paths or default_paths()), "-k", quote_id(row_id)]
     command += ["--seed", str(settings.seed), f"--{settings.profile}"]
     if settings.alpha != 0.05:
         command += ["--alpha", repr(settings.alpha)]
-    return PlannedRow(suite, row, alpha, key, shlex.join(command))
+    return shlex.join(command)
 
 
 def _suite_entry(suite: LoadedSuite, sha256: str) -> dict[str, Any]:

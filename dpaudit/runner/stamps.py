@@ -22,7 +22,7 @@ import dpaudit
 from dpaudit.errors import InvalidParameterError
 from dpaudit.runner.targets import SuiteFile
 
-__all__ = ["Sources", "commit_of", "library_versions", "now", "platform_name", "tool_hash"]
+__all__ = ["Sources", "commit_of", "library_versions", "now", "platform_name", "python_version", "tool_hash"]
 
 LIBRARIES = ("numpy", "scipy", "python-flint")
 
@@ -38,6 +38,11 @@ def now() -> str:
 def platform_name() -> str:
     """The operating system and the processor family: floats may differ between two of them."""
     return f"{platform.system()} {platform.machine()}"
+
+
+def python_version() -> str:
+    """The version of Python that runs here."""
+    return platform.python_version()
 
 
 def library_versions() -> dict[str, str | None]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dpaudit.errors import InvalidParameterError
 
-__all__ = ["PAPERS", "SuiteFile", "bundled_audits", "default_paths", "find_suites"]
+__all__ = ["AUDITS", "PAPERS", "SuiteFile", "bundled_audits", "default_paths", "find_suites"]
 
 #: The path that always means the suites that ship with dpaudit.
 PAPERS = "papers"

@@ -42,7 +42,7 @@ def witness() -> Witness:
         site="sum", to=frozenset([PUBLIC]), law=noise.shift(1.0), law_neighbour=noise.shift(0.0), value=3.0
     )
     bound = Fraction(1) - Fraction(1, 10**12)
-    body = transcript_body([site], view=CLAIM.view)
+    body = transcript_body([site], view=CLAIM.view, inputs=([0.0], [1.0]))
     return Witness(
         quantity="epsilon", bound=bound, form="transcript", body=body, origin="sampled", description="tail"
     )
@@ -118,7 +118,8 @@ EDITS: list[tuple[str, Edit]] = [
     ),
     ("must be seen", lambda good, bad: bad["evidence"][0]["body"]["sites"][0].update(to=["server"])),
     ("evidence", lambda good, bad: good["evidence"][0].update(evidence="rumour")),
-    ("KeyError", lambda good, bad: bad["evidence"][0].update(body={})),
+    ("must have the fields", lambda good, bad: bad["evidence"][0].update(body={})),
+    ("must have the fields", lambda good, bad: bad["evidence"][0]["body"].pop("inputs")),
     ("id must be used once", lambda good, bad: bad.update(id="good")),
 ]
 

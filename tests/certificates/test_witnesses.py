@@ -14,16 +14,27 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpaudit.attacks.histories import Neighbours
+from dpaudit.attacks.witnessing import loss_witness
+from dpaudit.certificates.inputs import written_inputs
 from dpaudit.certificates.witnesses import WitnessSite, leak_body, recompute, transcript_body
 from dpaudit.claims import ApproxDP, PureDP, RegretBound, ZeroConcentratedDP
+from dpaudit.coins import force, replay
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness, evidence_from_json
-from dpaudit.exact import encode_value
+from dpaudit.exact import decode_value, encode_value
 from dpaudit.laws import Exponential, Laplace
 from dpaudit.views import NOBODY, PUBLIC, SERVER, View, user
 
 CLAIM = PureDP(epsilon=1)
 VIEW = CLAIM.view
+INPUTS = ([0, 1], [1, 1])
+
+
+def leak(*before: WitnessSite, neighbour: int = 2, to: Any = PUBLIC) -> dict[str, Any]:
+    """The body of a leak: one input shows 1, the other ``neighbour``, to ``to``."""
+    about: dict[str, Any] = {"site": "arm", "to": frozenset([to]), "view": VIEW, "inputs": INPUTS}
+    return leak_body(before, what="value", recorded=1, neighbour=neighbour, **about)
 
 
 def site(
@@ -40,7 +51,7 @@ def witness(
     *sites: WitnessSite, bound: Fraction | None = Fraction(2), view: View = VIEW, **changes: Any
 ) -> Witness:
     fields = {"quantity": "epsilon", "form": "transcript", "origin": "sampled", "description": "a test"}
-    body = transcript_body(sites, view=view)
+    body = transcript_body(sites, view=view, inputs=INPUTS)
     return Witness(**{"bound": bound, "body": body, **fields, **changes})
 
 
@@ -120,14 +131,8 @@ def test_one_transcript_never_refutes_delta() -> None:
     claim = ApproxDP(epsilon=1, delta="1e-6")
     with pytest.raises(CertificateError, match="never refutes"):
         recompute(witness(site(), quantity="delta"), claim)
-    leak = witness(
-        bound=None,
-        quantity="delta",
-        form="leak",
-        body=leak_body([], what="value", recorded=1, neighbour=2, view=VIEW),
-    )
     with pytest.raises(CertificateError, match="probability"):
-        recompute(leak, claim)
+        recompute(witness(bound=None, quantity="delta", form="leak", body=leak()), claim)
     with pytest.raises(CertificateError, match="never refutes"):
         recompute(witness(site(), quantity="rho"), ZeroConcentratedDP(rho=1))
 
@@ -136,14 +141,60 @@ def test_leak_needs_a_possible_prefix_and_a_difference() -> None:
     """A leak after a possible prefix is infinite; the same value on both sides, or an unseen leak, is
     refused.
     """
-    body = leak_body([site()], what="value", recorded=1, neighbour=2, view=VIEW, to=frozenset([PUBLIC]))
-    assert recompute(witness(bound=None, form="leak", body=body), CLAIM) is None
-    same = leak_body([site()], what="value", recorded=1, neighbour=1, view=VIEW)
+    assert recompute(witness(bound=None, form="leak", body=leak(site())), CLAIM) is None
     with pytest.raises(CertificateError, match="different things"):
-        recompute(witness(bound=None, form="leak", body=same), CLAIM)
-    unseen = leak_body([site()], what="value", recorded=1, neighbour=2, view=VIEW, to=frozenset([SERVER]))
-    with pytest.raises(CertificateError, match="must be seen"):
-        recompute(witness(bound=None, form="leak", body=unseen), CLAIM)
+        recompute(witness(bound=None, form="leak", body=leak(site(), neighbour=1)), CLAIM)
+    with pytest.raises(CertificateError, match="be seen"):
+        recompute(witness(bound=None, form="leak", body=leak(site(), to=SERVER)), CLAIM)
+
+
+LEAK_EDITS: list[tuple[str, Callable[[dict[str, Any]], object]]] = [
+    ("its site and audience", lambda body: body["leak"].pop("site")),
+    ("its site and audience", lambda body: body["leak"].pop("to")),
+    ("at a site", lambda body: body["leak"].update(site="")),
+    ("audience", lambda body: body["leak"].update(to=[])),
+    ("must have the fields", lambda body: body.pop("sites")),
+    ("must have the fields", lambda body: body.pop("inputs")),
+    ("must have the fields", lambda body: body.update(remark="beyond doubt")),
+    ("both inputs", lambda body: body["inputs"].pop("neighbour")),
+    ("both inputs", lambda body: body["inputs"].update(recorded=None)),
+    ("must differ", lambda body: body["inputs"].update(recorded=body["inputs"]["neighbour"])),
+    ("encoded", lambda body: body["inputs"].update(recorded={"pickle": "x"})),
+    ("fields that dpaudit writes", lambda body: body["sites"][0].update(remark="proved")),
+]
+
+
+@pytest.mark.parametrize(("reason", "edit"), LEAK_EDITS)
+def test_a_leak_names_its_site_and_both_inputs(reason: str, edit: Callable[[dict[str, Any]], object]) -> None:
+    """Without its site, its audience, the sites before it, or either input, a leak is no witness."""
+    body = copy.deepcopy(leak(site()))
+    edit(body)
+    with pytest.raises(Exception, match=reason):
+        recompute(witness(bound=None, form="leak", body=body), CLAIM)
+
+
+def test_replayed_witnesses_record_both_inputs_in_the_order_of_the_loss() -> None:
+    """A transcript whose loss is negative is read from the neighbour: its inputs change places too. Arrays
+    are written as runs, 0.0 and -0.0 apart, a dataclass as its fields."""
+
+    def program(coins: Any, data: Any) -> None:
+        coins.release(float(data.sum()), Laplace(scale="1/2"), site="sum")
+
+    left, right = np.array([0.0, -0.0, 1.0, 1.0]), np.array([0.0, -0.0, 1.0, 0.0])
+    for low, high in ((left, right), (right, left)):
+        recording = force(program, low, lambda *_: 9.0, rng=np.random.default_rng(1))
+        made = loss_witness(replay(program, high, recording), end=1, view=VIEW, description="pair")
+        read = decode_value(made.body["inputs"]["recorded"])
+        assert read == {"dtype": "<f8", "shape": [4], "runs": [[0.0, 1], [-0.0, 1], [1.0, 2]]}
+        assert recompute(made, CLAIM) is not None
+    inside = written_inputs(Neighbours("pair", 1, 2), (1, {"a": Fraction(1, 2)}))
+    assert decode_value(inside["recorded"]) == {"name": "pair", "left": 1, "right": 2}
+
+
+def test_a_witness_says_what_it_is_about() -> None:
+    """No description of the pair and the event: refused."""
+    with pytest.raises(CertificateError, match="in words"):
+        recompute(witness(site(), description=" "), CLAIM)
 
 
 def test_forced_value_must_be_inside_both_supports() -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from click.testing import CliRunner, Result
 
@@ -46,9 +47,10 @@ def witness(bound):
     view, to = View.of(PUBLIC), frozenset([PUBLIC])
     moved = [Laplace(scale=1).shift(offset) for offset in (2.0, 0.0)]
     site = WitnessSite(site="sum", to=to, law=moved[0], law_neighbour=moved[1], value=3.0)
-    form, body = "transcript", transcript_body([site], view=view)
+    form, body = "transcript", transcript_body([site], view=view, inputs=([0], [1]))
     if bound is None:
-        form, body = "leak", leak_body([], what="value", recorded=0, neighbour=1, view=view, to=to)
+        about = dict(site="arm", to=to, view=view, inputs=([0], [1]))
+        form, body = "leak", leak_body([], what="value", recorded=0, neighbour=1, **about)
     about = dict(form=form, body=body, origin="sampled", description="0 against 1")
     return Witness(quantity="epsilon", bound=bound, **about)
 
@@ -108,7 +110,9 @@ def invoke(*arguments: object) -> Result:
 
     An unexpected exception fails the test.
     """
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
+    words = [str(argument) for argument in arguments]
+    with patch.object(sys, "argv", ["dpaudit", *words]):  # a report names its command line
+        result = CliRunner().invoke(main, words, catch_exceptions=False)
     assert "Traceback" not in result.stderr.partition("Correct the suite.")[0], result.stderr
     return result
 

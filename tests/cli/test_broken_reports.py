@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpaudit.errors import BrokenReportError
+from dpaudit.reports import strict
 from dpaudit.reports.document import read_report
 from tests.cli.suites import REFUTED, VERIFIED, invoke, run, write_suite
 
@@ -50,6 +52,34 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
     "bound no number": (lambda good: in_result(good, lower="1"), "results[0].lower"),
     "bound not exact": (lambda good: in_result(good, lower_exact="os.getpid()"), "results[0].lower_exact"),
     "no evidence": (lambda good: in_result(good, evidence=[{"evidence": "hearsay"}]), "[0].evidence[0]"),
+    "a float beyond all": (lambda good: good.replace('"seed": 0', '"seed": 1e999'), "must be strict JSON"),
+    "a key twice": (
+        lambda good: good.replace('"seed": 0', '"seed": 1, "seed": 0'),
+        "the key 'seed' twice in one object",
+    ),
+    "a key twice inside": (
+        lambda good: good.replace('"method": "grid"', '"method": "grid", "m\\u0065thod": "other"'),
+        "the key 'method' twice",
+    ),
+    "fullwidth digits": (
+        lambda good: good.replace('"claimed_exact": "1"', '"claimed_exact": "\uff11"'),
+        "ASCII digits",
+    ),
+    "Arabic digits": (
+        lambda good: in_result(good, notes=["\u0663/\u0664"]),
+        "ASCII digits",
+    ),
+    "underscores": (
+        lambda good: good.replace('"claimed_exact": "1"', '"claimed_exact": "1_0"'),
+        "ASCII digits",
+    ),
+    "a line end after a number": (lambda good: in_result(good, upper_exact="1/2\n"), "ASCII digits"),
+    "an id with a Cyrillic letter": (lambda good: in_result(good, id="f\u0456ne"), "printable ASCII"),
+    "an id with a combining mark": (lambda good: in_result(good, id="fine\u0301"), "printable ASCII"),
+    "an id with an invisible character": (lambda good: in_result(good, id="fi\u200bne"), "printable ASCII"),
+    "an id that turns the text round": (lambda good: in_result(good, id="\u202efine"), "printable ASCII"),
+    "an id with a space to spare": (lambda good: in_result(good, id="fine "), "without spaces to spare"),
+    "ids that differ in case": (lambda good: in_result(good, id="False"), "more than the case"),
     "deep": (lambda good: "[" * 100_000, "must not be nested that deeply"),
     "long integer": (lambda good: good.replace('"seed": 0', '"seed": ' + "9" * 5000), "must be strict JSON"),
 }
@@ -82,6 +112,34 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, command: str) -> 
         result = invoke(command, tmp_path / name)
         assert result.exit_code == 2
         assert told in result.stderr
+
+
+def test_only_regular_files_of_bounded_size_are_read(
+    tmp_path: Path, good: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipe that nobody writes to, an endless device and a file above the limit are refused at once; a link
+    to a report is read."""
+    os.mkfifo(tmp_path / "pipe.json")
+    for path in (tmp_path / "pipe.json", Path("/dev/zero")):
+        result = invoke("verify", path)
+        assert result.exit_code == 2
+        assert "no regular file" in result.stderr
+    (tmp_path / "report.json").write_text(good, encoding="utf-8")
+    (tmp_path / "link.json").symlink_to(tmp_path / "report.json")
+    assert read_report(tmp_path / "link.json") == json.loads(good)
+    monkeypatch.setattr(strict, "MAX_BYTES", len(good.encode()) - 1)
+    result = invoke("verify", tmp_path / "link.json")
+    assert result.exit_code == 2
+    assert "must have at most" in result.stderr
+
+
+def test_a_suite_whose_ids_look_alike_does_not_run(tmp_path: Path) -> None:
+    """What a report may not hold is refused before a row runs, not when the report is read."""
+    suite = write_suite(tmp_path / "suite.py", VERIFIED, VERIFIED.replace('"fine", title', '"Fine", title'))
+    result = invoke("run", suite, "--no-html", "--json", tmp_path / "r.json")
+    assert result.exit_code == 2
+    assert "more than the case" in result.stderr
+    assert not (tmp_path / "fine.ran").exists()
 
 
 def test_a_good_file_is_read(tmp_path: Path, good: str) -> None:

@@ -1,0 +1,61 @@
+"""The two inputs of a transcript: what the program was given, and the neighbour that it was held against.
+
+A witness without them is a table of laws that nobody can run again. They are written like outcomes (numbers,
+texts, lists, dicts; a dataclass as its fields), an array as its runs of equal records, [record, length],
+since most inputs under audit are one record on a plain background. What a file cannot show is that they are
+neighbours in the domain of the claim, and that the program has these laws on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import CertificateError
+from dpaudit.exact import decode_value, encode_value
+
+__all__ = ["require_inputs", "written_inputs"]
+
+_SIDES = {"recorded", "neighbour"}
+
+
+def written_inputs(recorded: Any, neighbour: Any) -> dict[str, Any]:
+    """Both inputs as plain JSON. Raises ``InvalidParameterError`` for data of a type that cannot be
+    written."""
+    return {"recorded": encode_value(_plain(recorded)), "neighbour": encode_value(_plain(neighbour))}
+
+
+def require_inputs(inputs: Any) -> None:
+    """Raise ``CertificateError`` unless both inputs are there, well written and different."""
+    if not isinstance(inputs, dict) or inputs.keys() != _SIDES:
+        raise CertificateError(
+            f"a witness must record both inputs, {sorted(_SIDES)}, got {str(inputs)[:60]!r}; re-create it."
+        )
+    for side in sorted(_SIDES):
+        if decode_value(inputs[side]) is None:
+            raise CertificateError(
+                f"a witness must record both inputs, the {side} one is empty; re-create it."
+            )
+    if inputs["recorded"] == inputs["neighbour"]:
+        raise CertificateError(
+            "a witness's two inputs must differ, they are the same: a program's loss on one input is 0; "
+            "re-create it."
+        )
+
+
+def _plain(data: Any) -> Any:
+    """``data`` with every dataclass in it as a dict of its fields, and every array as its runs."""
+    if isinstance(data, np.ndarray) and data.ndim and data.dtype.kind in "biuf":
+        equal = [list(group) for _, group in groupby(data.tolist(), key=repr)]  # 0.0 is not -0.0
+        runs = [[group[0], len(group)] for group in equal]
+        return {"dtype": data.dtype.str, "shape": list(data.shape), "runs": runs}
+    if is_dataclass(data) and not isinstance(data, type):
+        return {item.name: _plain(getattr(data, item.name)) for item in fields(data)}
+    if isinstance(data, list | tuple):
+        return type(data)(_plain(item) for item in data) if type(data) in (list, tuple) else data
+    if isinstance(data, dict):
+        return {key: _plain(value) for key, value in data.items()}
+    return data
