@@ -20,6 +20,7 @@ from audits.hu_huang_mehta.neighbours import vector_pairs
 from dpaudit.attacks.accounting import SiteClass
 from dpaudit.attacks.histories import Neighbours
 from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows, digest_of, privacy_outcome
+from dpaudit.certificates.build import BoundedSum
 from dpaudit.certificates.build import report_noisy_max as certified_noisy_max
 from dpaudit.claims import Adjacency, PureDP
 from dpaudit.coins import Coins
@@ -182,7 +183,7 @@ def _monotone(suite: Suite) -> None:
         program=lambda coins, data: _leader(coins, data, noise),
         neighbours=pairs,
         classes=[SiteClass(pattern="leader", touches=1, total=EPSILON)],
-        proof=certified_noisy_max(sensitivity=1, scale=noise.scale, range="monotone"),
+        proof=certified_noisy_max(sensitivity=BoundedSum(0, 1), scale=noise.scale, range="monotone"),
     )
     suite.add(
         Row(
