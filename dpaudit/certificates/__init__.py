@@ -1,6 +1,5 @@
-"""Certificates: rigorous upper bounds as plain data, and the small kernel that checks them.
+"""Certificates and witnesses: finding them, and verifying a whole report.
 
-``build`` writes certificates, ``kernel`` checks one, ``verify`` checks a whole report. What has to be trusted
-is ``kernel``, ``terms``, the rule files, and the exact numbers and balls below them; everything else only
-proposes.
+``build`` writes certificates, which ``dpaudit.kernel`` checks, and nothing here is trusted for them;
+``witnesses`` and its neighbours compute witnesses again; ``verify`` checks a report from the file alone.
 """
