@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.errors import BrokenReportError
-from dpaudit.exact import exact
+from dpaudit.exact import read_exact, refuse_floats
 
 __all__ = ["Certificate", "Estimate", "Evidence", "Witness", "evidence_from_json"]
 
@@ -140,16 +140,21 @@ def _finite(number: float | None) -> float | None:
 
 
 def evidence_from_json(data: dict[str, Any]) -> Evidence:
-    """Read evidence that ``to_json`` wrote. Raises ``BrokenReportError`` for anything else."""
+    """Read evidence that ``to_json`` wrote. Raises ``BrokenReportError`` for anything else, and for floats
+    where numbers are exact strings: in bounds, rule trees and witness bodies.
+    """
     try:
         kind = data["evidence"]
         values = {key: value for key, value in data.items() if key != "evidence"}
         if kind == "certificate":
-            values["bound"] = exact(values["bound"], name="bound")
+            refuse_floats(values["tree"], name="tree")
+            values["bound"] = read_exact(values["bound"], name="bound")
             values["assumptions"] = tuple(values["assumptions"])
             return Certificate(**values)
         if kind == "witness":
-            values["bound"] = None if values["bound"] is None else exact(values["bound"], name="bound")
+            refuse_floats(values["body"], name="body")
+            if values["bound"] is not None:
+                values["bound"] = read_exact(values["bound"], name="bound")
             return Witness(**values)
         if kind == "estimate":
             return Estimate(**values)
