@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.errors import BrokenReportError
+from dpaudit.errors import BrokenReportError, InvalidParameterError
 from dpaudit.exact import read_exact, refuse_floats
 
 __all__ = ["Certificate", "Estimate", "Evidence", "Witness", "evidence_from_json"]
@@ -83,9 +83,10 @@ class Estimate:
     """Bounds on ``quantity`` that hold with probability ``confidence``, or exactly on a named grid
     (``confidence = 1``).
 
-    ``lower`` and ``upper`` may be ``None``. ``scope`` names what was looked at: the grid, the instances, the
-    pair. An upper bound counts towards ``verified`` only with ``covers_claim``, which says that the scope is
-    the finite claim itself.
+    ``confidence`` is in [0, 1] and speaks about both bounds together, whatever was looked at to find them:
+    the best of m tests errs m times as often as one. ``lower`` and ``upper`` may be ``None``. ``scope`` names
+    what was looked at: the grid, the instances, the pair. An upper bound counts towards ``verified`` only
+    with ``covers_claim``, which says that the scope is the finite claim itself.
     """
 
     quantity: str
@@ -98,6 +99,12 @@ class Estimate:
     seed: int | None = None
     covers_claim: bool = False
     details: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.confidence <= 1:
+            raise InvalidParameterError(
+                f"confidence must be in [0, 1], got {self.confidence}; pass 1 - alpha, or 1 if it is exact."
+            )
 
     @classmethod
     def exactly(

@@ -19,7 +19,7 @@ from dpaudit.errors import MechanismError
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness, evidence_from_json
 from dpaudit.kernel.ball import ball, lower, precision, upper
 from dpaudit.suite import Outcome
-from dpaudit.verdicts import Judgement, Strength, judge
+from dpaudit.verdicts import Judgement, Strength, judge, only_describing
 
 __all__ = ["finding_of", "rounded_down", "rounded_up"]
 
@@ -53,7 +53,7 @@ def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]
         "lower_exact": None if judgement.lower is None else str(judgement.lower),
         "upper_exact": None if judgement.upper is None else str(judgement.upper),
         "slack": judgement.slack,
-        "confidence": _confidence(judgement, evidence, estimates),
+        "confidence": _confidence(judgement, evidence, alpha),
         "samples": _samples(outcome, estimates),
         "evidence": written,
         "notes": _texts(outcome.notes, "notes"),
@@ -173,17 +173,18 @@ def _plain(value: Any, *, where: str, gaps: bool) -> Any:
     )
 
 
-def _confidence(
-    judgement: Judgement, evidence: Sequence[Evidence], estimates: Sequence[Estimate]
-) -> float | None:
-    """1 where the verdict rests on certificates or witnesses; otherwise the smallest confidence among the
-    estimates.
+def _confidence(judgement: Judgement, evidence: Sequence[Evidence], alpha: float) -> float | None:
+    """1 where the verdict rests on certificates or witnesses; otherwise what the estimates that count hold
+    with together (all of them, where none counts).
     """
     if not evidence:
         return None
-    if judgement.strength in (Strength.PROVED, Strength.ACCOUNTED, Strength.WITNESS) or not estimates:
+    if judgement.strength in (Strength.PROVED, Strength.ACCOUNTED, Strength.WITNESS):
         return 1.0
-    return float(min(item.confidence for item in estimates))
+    estimates = [item for item in evidence if isinstance(item, Estimate)]
+    weak = only_describing(evidence, alpha)
+    counted = [item for item in estimates if not any(item is other for other in weak)] or estimates
+    return float(max(1 - sum(1 - Fraction(item.confidence) for item in counted), Fraction(0)))
 
 
 def _samples(outcome: Outcome, estimates: Sequence[Estimate]) -> int:
