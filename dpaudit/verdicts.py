@@ -82,13 +82,13 @@ def judge(
     notes: list[str] = []
     standing: list[Evidence] = []
     for item in counted:
-        above = _contradicting(claim, counted, item)
-        if above is None:
+        clash = _clash(claim, counted, item)
+        if clash is None:
             standing.append(item)
         elif isinstance(item, Certificate) and item.strength == "proved" and not obstacles:
-            return _broken(item, above)
+            return _broken(clash)
         else:
-            notes.append(_set_aside(item, above, obstacles))
+            notes.append(_set_aside(item, clash, obstacles))
             if isinstance(item, Estimate):
                 standing.append(replace(item, upper=None))
     if weak:
@@ -129,57 +129,70 @@ def _shared_level(evidence: Sequence[Evidence], weak: Sequence[Estimate], alpha:
     )
 
 
-def _contradicting(claim: Claim, evidence: Sequence[Evidence], item: Evidence) -> Witness | Estimate | None:
-    """What puts the quantity above the upper bound that ``item`` states: a witness if there is one."""
+@dataclass(frozen=True)
+class _Clash:
+    """An upper bound, and the strongest lower bound above it: a witness if there is one."""
+
+    upper: Fraction
+    lower: Fraction
+    by: Witness | Estimate
+
+    @property
+    def words(self) -> str:
+        return (
+            f"{'a witness' if isinstance(self.by, Witness) else 'an estimate'} at least {_shown(self.lower)}"
+        )
+
+
+def _clash(claim: Claim, evidence: Sequence[Evidence], item: Evidence) -> _Clash | None:
+    """What puts the quantity above the upper bound that ``item`` states; estimates only beyond rounding."""
     if isinstance(item, Certificate):
-        bound = item.bound
+        upper = item.bound
     elif isinstance(item, Estimate) and item.upper is not None and item.covers_claim:
-        bound = Fraction(item.upper)
+        upper = Fraction(item.upper)
     else:
         return None
-    found: Witness | Estimate | None = None
+    above = []
     for other in evidence:
-        value = _at_least(other)
-        if value is None or isinstance(other, Certificate):
+        lower = _at_least(other)
+        if lower is None or isinstance(other, Certificate):
             continue
-        if isinstance(other, Witness) and value > bound:
-            return other
-        if value > bound + _margin(claim, bound) and found is None:
-            found = other
-    return found
+        if lower > (upper if isinstance(other, Witness) else upper + _margin(claim, upper)):
+            above.append(_Clash(upper, lower, other))
+    return max(above, key=lambda clash: (isinstance(clash.by, Witness), clash.lower), default=None)
 
 
-def _broken(proof: Certificate, above: Witness | Estimate) -> Judgement:
-    low = _at_least(above) or Fraction(0)
-    if isinstance(above, Witness):
-        reasons: tuple[str, ...] = (
-            f"lower bound {float(low):.9g} above upper bound {float(proof.bound):.9g}: two rigorous "
+def _broken(clash: _Clash) -> Judgement:
+    if isinstance(clash.by, Witness):
+        reasons = (
+            f"lower bound {_shown(clash.lower)} above upper bound {_shown(clash.upper)}: two rigorous "
             "statements contradict",
             "broken harness",
         )
     else:
+        error = 1 - clash.by.confidence
+        erred = f"erred, which has probability at most {error:.3g}" if error else "was computed wrongly"
         reasons = (
-            f"an estimate says at least {float(low):.9g}, a proof at most {float(proof.bound):.9g}: "
-            "the harness contradicts itself",
-            "the program is not the mechanism that the proof speaks about, or the estimate erred, which has "
-            f"probability at most {1 - above.confidence:.3g}: run again with another seed, and look at the "
-            "program if it stays",
+            f"{clash.words}, a proof at most {_shown(clash.upper)}: the harness contradicts itself",
+            f"the program is not what the proof speaks about, or the estimate {erred}: run again "
+            "with another seed, and look at the program if it stays",
         )
-    return Judgement(VerdictKind.CRASHED, Strength.NONE, low, proof.bound, None, reasons, broken=True)
+    return Judgement(VerdictKind.CRASHED, Strength.NONE, clash.lower, clash.upper, None, reasons, broken=True)
 
 
-def _set_aside(item: Evidence, above: Witness | Estimate, obstacles: Sequence[str]) -> str:
-    low = float(_at_least(above) or 0)
-    if isinstance(item, Certificate) and obstacles:
-        return f"the certificate at {float(item.bound):.9g} is about another mechanism: {obstacles[0]}"
-    kind = "a witness" if isinstance(above, Witness) else "an estimate"
-    if isinstance(item, Certificate):
-        return (
-            f"{kind} at least {low:.9g} shows that the certificate at {float(item.bound):.9g} assumes what "
-            f"does not hold here: {'; '.join(item.assumptions)}"
-        )
-    upper = item.upper if isinstance(item, Estimate) else None
-    return f"a test says at most {upper:.9g} and {kind} at least {low:.9g}: the test does not count"
+def _set_aside(item: Evidence, clash: _Clash, obstacles: Sequence[str]) -> str:
+    if not isinstance(item, Certificate):
+        return f"a test at most {_shown(clash.upper)} and {clash.words}: the test does not count"
+    if obstacles:
+        return f"the certificate at {_shown(clash.upper)} is about another mechanism: {obstacles[0]}"
+    return (
+        f"{clash.words} shows that the certificate at {_shown(clash.upper)} assumes what does not hold here: "
+        f"{'; '.join(item.assumptions)}"
+    )
+
+
+def _shown(number: Fraction) -> str:
+    return f"{float(number):.9g}"
 
 
 def _decide(claim: Claim, evidence: Sequence[Evidence], obstacles: Sequence[str]) -> Judgement:

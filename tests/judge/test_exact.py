@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from dpaudit.claims import ApproxDP, ErrorRate, PureDP, claim_from_json
 from dpaudit.errors import BrokenReportError, DpauditError, InvalidParameterError
 from dpaudit.evidence import Witness, evidence_from_json
-from dpaudit.exact import decode_value, dyadic, encode_value, exact, read_exact
+from dpaudit.exact import decode_value, dyadic, encode_value, exact, positive, probability, read_exact
 from dpaudit.laws import Laplace, law_from_json
 
 
@@ -99,6 +100,39 @@ def test_data_stay_what_they_are() -> None:
     """An outcome is no parameter: its exact value is the binary one."""
     assert dyadic(0.1) == Fraction(0.1) != exact(0.1)
     assert decode_value(encode_value(0.1)) == 0.1
+
+
+def test_ranges_end_where_they_say() -> None:
+    """0 and 1 are probabilities and nothing beyond; 0 is not positive."""
+    assert [probability(p, name="p") for p in (0, 0.5, 1)] == [0, Fraction(1, 2), 1]
+    assert positive(1e-300, name="scale") > 0
+    for call, number in ((probability, "-1e-9"), (probability, "1.0000001"), (positive, 0), (positive, -1)):
+        with pytest.raises(InvalidParameterError, match="p must be"):
+            call(number, name="p")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(None, True, 3, -(2**70), 0.1, -0.0, float("inf"), "text", Fraction(1, 3), (1, "a"), [1, [2.5]]),
+        *({"a": (1, 2), "b": None}, np.arange(6).reshape(2, 3), np.array([0.1, np.nan]), np.zeros((0, 2))),
+    ],
+    ids=str,
+)
+def test_values_survive_their_encoding(value: Any) -> None:
+    """What a program shows is written as plain JSON and read back equal, type by type."""
+    again = decode_value(json.loads(json.dumps(encode_value(value))))
+    assert type(again) is type(value)
+    np.testing.assert_equal(again, value)
+    if isinstance(value, np.ndarray):
+        assert (again.dtype, again.shape) == (value.dtype, value.shape)
+
+
+@pytest.mark.parametrize("value", [object(), {1: 2}, {"a": object()}, 1j, np.array(["a"]), b"a"])
+def test_what_is_no_plain_value_is_refused(value: Any) -> None:
+    """Objects, bytes, complex numbers and dicts with other keys cannot be shown without loss."""
+    with pytest.raises(InvalidParameterError):
+        decode_value(encode_value(value))
 
 
 # What comes from a file

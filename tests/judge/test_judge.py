@@ -57,9 +57,9 @@ def verdict(claim: Claim, *evidence: Evidence, alpha: float | None = ALPHA, **mo
 def test_an_estimate_counts_at_the_rows_error_level_and_not_above() -> None:
     """At confidence 1 - alpha it refutes; at 1 - 1.5 alpha it only describes, and the reason says so."""
     assert verdict(PURE, estimate(1.5)) == ("refuted", "estimate")
-    judged = judge(PURE, [estimate(1.5, error=1.5 * ALPHA)], alpha=ALPHA)
+    judged = judge(PURE, [estimate(1.5, error=1.5 * ALPHA), estimate(0.1, error=0.0)], alpha=ALPHA)
+    assert judged.lower == Fraction(0.1)
     assert judged.verdict is VerdictKind.INCONCLUSIVE
-    assert judged.lower is None
     assert "confidence 0.985 only describes: this row decides at 0.99" in judged.reasons[-1]
     assert judge(PURE, [estimate(1.5, error=1.5 * ALPHA)]).verdict is VerdictKind.REFUTED  # no level given
 
@@ -188,6 +188,12 @@ def test_rounding_is_no_contradiction() -> None:
     assert verdict(PURE, estimate(0.5 * (1 + 1e-12)), proof("1/2")) == ("verified", "proved")
     assert verdict(PURE, estimate(0.5 * (1 + 1e-6)), proof("1/2")) == ("crashed", "none")
     approx = ApproxDP(epsilon=1, delta="1e-3")
+    exact = judge(PURE, [estimate(0.6, error=0.0), proof("1/2")], alpha=ALPHA)
+    assert "was computed wrongly" in exact.reasons[1]
+    nothing = ErrorRate(text="the error is 0", claimed=0)
+    zero = estimate(0.0, 0.0, error=0.0, covers=True, quantity="error")
+    assert verdict(nothing, zero) == ("verified", "tested")
+    assert verdict(nothing, zero, estimate(0.0, quantity="error")) == ("verified", "tested")
     tiny = proof("1e-6", quantity="delta")
     assert verdict(approx, estimate(1e-6 + 1e-13, quantity="delta"), tiny) == ("verified", "proved")
     assert verdict(approx, estimate(1e-6 + 1e-11, quantity="delta"), tiny) == ("crashed", "none")
@@ -221,6 +227,9 @@ def test_every_certificate_is_held_against_the_lower_bound() -> None:
     assert verdict(PURE, witness("3/4"), proof("1/2"), proof(1)) == ("crashed", "none")
     assert verdict(PURE, witness("3/4"), proof("7/10"), proof("3/4", "assumed")) == ("crashed", "none")
     assert verdict(PURE, witness(None), proof("1/2")) == ("crashed", "none")
+    judged = judge(PURE, [witness("3/4"), estimate(0.9), witness("4/5"), proof("1/2")])
+    assert (judged.lower, judged.upper) == (Fraction(4, 5), Fraction(1, 2))
+    assert "two rigorous statements" in judged.reasons[0]
 
 
 def test_two_tests_that_contradict_each_other_do_not_verify() -> None:
@@ -234,6 +243,8 @@ def test_two_tests_that_contradict_each_other_do_not_verify() -> None:
     assert verdict(ERROR, grid, estimate(1.5, quantity="error")) == ("refuted", "estimate")
     itself = estimate(0.75, 0.5, error=0.0, covers=True, quantity="error")
     assert verdict(ERROR, itself) == ("inconclusive", "none")
+    low_and_high = estimate(1.5, 0.5, error=0.0, covers=True, quantity="error")
+    assert verdict(ERROR, low_and_high) == ("refuted", "tested")  # its lower bound stands
 
 
 # Which bound counts
@@ -265,7 +276,12 @@ def test_a_privacy_claim_is_never_verified_by_tests() -> None:
 
 @pytest.mark.parametrize(
     ("lower", "outcome"),
-    [("1", "inconclusive"), ("1.0000000005", "inconclusive"), ("1.000000002", "refuted")],
+    [
+        ("1", "inconclusive"),
+        ("1.0000000005", "inconclusive"),
+        ("1.000000001", "inconclusive"),
+        ("1.000000002", "refuted"),
+    ],
 )
 def test_refutation_needs_the_margin(lower: str, outcome: str) -> None:
     """Between the claim and one part in 10^9 above it a row is open for rounding."""
@@ -296,7 +312,9 @@ def test_a_lower_bound_is_refuted_from_above_and_never_verified() -> None:
     claim = LowerBound(text="regret at least 1", claimed=1)
     about = {"quantity": claim.quantity}
     assert verdict(claim, proof("1/2", **about)) == ("refuted", "proved")
-    assert verdict(claim, proof("0.9999999995", **about)) == ("inconclusive", "none")
+    for near in ("0.9999999995", "0.999999999"):
+        assert verdict(claim, proof(near, **about)) == ("inconclusive", "none")
+    assert verdict(claim, proof("0.999999998", **about)) == ("refuted", "proved")
     judged = judge(claim, [estimate(2.0, error=0.0, **about)])
     assert judged.verdict is VerdictKind.INCONCLUSIVE
     assert "never verified by simulation" in judged.reasons[0]
