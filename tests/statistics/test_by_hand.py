@@ -290,6 +290,8 @@ def test_draws_beyond_all_bounds_refute_and_do_not_overflow() -> None:
         lambda: fit_log_wealth(np.zeros((1, 1, 1)), Laplace(scale=1), rng=np.random.default_rng(0)),
         lambda: Capital([math.inf]),
         lambda: Capital([[1.0]]),
+        lambda: Capital([1.0, 0.0]),
+        lambda: Capital([1.0]).update(np.zeros((1, 1, 1))),
         lambda: Capital([1.0, 1.0]).update([0.0]),
         lambda: Workers(0),
         lambda: Workers(-2),
