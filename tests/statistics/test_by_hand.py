@@ -258,9 +258,11 @@ def test_exponential_tests_play_every_lambda_in_both_signs() -> None:
     x = stats.laplace.ppf(UNIFORMS).tolist()
     found = sub_gaussian_log_wealth(x, variance_proxy=4.0)
     assert found == pytest.approx(exponential_by_hand(x, (LAMBDAS / 2).tolist(), 4.0), abs=1e-11)
-    admitted = [value / 2 for value in LAMBDAS if value / 2 < 1 / 2.5] + [0.1, 0.2, 0.4]
-    found = sub_exponential_log_wealth(x, variance_proxy=4.0, scale=2.5)
-    assert found == pytest.approx(exponential_by_hand(x, admitted, 4.0), abs=1e-11)
+    for scale in (2.5, 2.0):  # at scale 2 the largest, 1/2, is a lambda of the grid too: it enters once
+        admitted = [value / 2 for value in LAMBDAS if value / 2 < 1 / scale]
+        admitted += [0.25 / scale, 0.5 / scale, 1 / scale]
+        found = sub_exponential_log_wealth(x, variance_proxy=4.0, scale=scale)
+        assert found == pytest.approx(exponential_by_hand(x, admitted, 4.0), abs=1e-11)
 
 
 def test_draws_beyond_all_bounds_refute_and_do_not_overflow() -> None:
@@ -370,7 +372,9 @@ def tails_by_hand(values: list[float]) -> list[float]:
     return path
 
 
-@pytest.mark.parametrize("values", [UNIFORMS, UNIFORMS**9, 1 - UNIFORMS**30, np.array([0.0, 1.0, 0.5, 0.0])])
+@pytest.mark.parametrize(
+    "values", [UNIFORMS, UNIFORMS**9, 1 - UNIFORMS**30, np.array([0.0, 1.0, 0.5, 0.6, 0.5, 0.4])]
+)
 def test_cells_are_predicted_at_every_resolution_and_in_the_tails(values: np.ndarray) -> None:
     """The average of the predictors at 2 to 128 cells and of the one on the tails' cells."""
     paths = []
@@ -398,7 +402,8 @@ def test_repeats_pay_by_how_often_they_may_happen() -> None:
     expected = np.log(np.exp(paths).mean(axis=0))
     assert repeat_log_wealth(draws, atom=atom) == pytest.approx(expected, abs=1e-12)
     assert running_counts(np.array(draws)).tolist() == [0, 0, 1, 0, 1, 0]
-    assert repeat_log_wealth([1.0, 1.0])[-1] > math.log(1000)
+    rates = np.array([0.001, 0.01, 0.1, 0.5])
+    assert repeat_log_wealth([1.0, 1.0])[-1] == pytest.approx(math.log((rates * (1 - rates) * 2**40).mean()))
 
 
 def test_a_fit_is_the_average_of_its_parts() -> None:
@@ -416,6 +421,8 @@ def test_a_fit_is_the_average_of_its_parts() -> None:
     assert pairs.parts["order"] == pytest.approx(order_log_wealth(uniforms, lags=(1, 2)))
     single = fit_log_wealth(draws.reshape(30, 1), Laplace(scale=1), rng=rng)
     assert single.total == pytest.approx(found.total)
+    row = fit_log_wealth(draws.reshape(1, 30), Laplace(scale=1), rng=rng)
+    assert row.parts["order"] == pytest.approx(order_log_wealth(uniforms, lags=(1, 30)))
     atoms = fit_log_wealth([3.0, 4.0, 3.0], PointMass(3), rng=rng)
     assert set(atoms.parts) == {"cells", "order"}
     assert np.isfinite(atoms.total).tolist() == [True, False, False]

@@ -70,6 +70,46 @@ def test_stakes_rise_with_the_evidence_and_fall_with_the_claim() -> None:
     assert stake([[10**9, 0], [0, 1]], 0.0) == pytest.approx(0.98)
 
 
+def test_a_stake_is_the_kelly_share_times_the_odds_that_the_cell_is_beyond_the_claim() -> None:
+    """The formula written out: the share shrunk to the boundary by twelve outputs, the Bayes factor with an
+    Occam factor at sixty.
+    """
+    epsilon, wins, losses = 0.7, 55, 12
+    p = math.exp(epsilon) / (1 + math.exp(epsilon))
+    q = (wins + 12 * p) / (wins + losses + 12)
+    kelly = (q - p) / p
+    divergence = q * math.log(q / p) + (1 - q) * math.log((1 - q) / (1 - p))
+    evidence = (wins + losses) * divergence - 0.5 * math.log1p((wins + losses) / 60)
+    known = np.array([[[wins, 1]], [[losses, 1]]])
+    first, second, fee = cell_stakes(known, np.array([epsilon]), np.zeros(1))
+    assert first[0, 0, 0] == pytest.approx(kelly / (1 + math.exp(-evidence)), rel=1e-12)
+    assert 0 < first[0, 0, 0] < 0.98 / math.exp(epsilon)
+    assert (second[0, 0, 0], fee[0, 0]) == (0.0, 0.0)
+
+
+def test_with_delta_the_cap_is_the_one_under_which_the_past_would_have_gained_most() -> None:
+    """Of no bet and the caps tried, in the units of the limit, none would have gained more."""
+    epsilons, deltas = np.array([0.2]), np.array([0.02])
+    first, second, fee = cell_stakes(KNOWN, epsilons, deltas)
+    free_first, free_second, _ = cell_stakes(KNOWN, epsilons, np.zeros(1))
+    limit = 0.98 / (math.exp(0.2) + 0.02)
+
+    def past_gain(one: np.ndarray, two: np.ndarray) -> float:
+        cost = 0.01 * (one.max() + two.max())
+        odds = math.exp(0.2)
+        gain = (KNOWN[0, 0] + 0.25) @ np.log1p(one - odds * two - cost)
+        return float(gain + (KNOWN[1, 0] + 0.25) @ np.log1p(two - odds * one - cost))
+
+    tried = [0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0]
+    best = max(
+        past_gain(*(np.minimum(part[0, 0], cap * limit) for part in (free_first, free_second)))
+        for cap in tried
+    )
+    assert best > 0
+    assert past_gain(first[0, 0], second[0, 0]) == pytest.approx(best)
+    assert fee[0, 0] == pytest.approx(0.01 * (first[0, 0].max() + second[0, 0].max()))
+
+
 def test_with_delta_no_bet_is_placed_where_the_past_would_have_lost() -> None:
     """The fee of a bet is paid on every pair: evidence that does not cover it gives no bet at all."""
     known = np.array([[[60, 40]], [[40, 60]]])
