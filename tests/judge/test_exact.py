@@ -88,6 +88,18 @@ def test_strings_that_are_too_long_are_refused(text: str) -> None:
         exact(text)
 
 
+def test_the_limits_themselves_are_allowed() -> None:
+    """Exponents to ±6000 and 20000 characters are read, one more is not."""
+    for text, longer in (
+        ("1e6000", "1e6001"),
+        ("1e-6000", "1e-6001"),
+        ("1." + "0" * 19_998, "1." + "0" * 19_999),
+    ):
+        assert exact(text) > 0
+        with pytest.raises(InvalidParameterError):
+            exact(longer)
+
+
 def test_claims_and_laws_take_floats() -> None:
     """A user's first lines work: the claim and the law are those of the decimals."""
     assert PureDP(epsilon=0.1) == PureDP(epsilon="0.1")
