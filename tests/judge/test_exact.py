@@ -112,6 +112,15 @@ def test_data_stay_what_they_are() -> None:
     """An outcome is no parameter: its exact value is the binary one."""
     assert dyadic(0.1) == Fraction(0.1) != exact(0.1)
     assert decode_value(encode_value(0.1)) == 0.1
+    assert [dyadic(x) for x in (Fraction(1, 3), True, np.int64(2), np.float32(0.5))] == [
+        Fraction(1, 3),
+        1,
+        2,
+        0.5,
+    ]
+    for outcome in (float("nan"), float("inf")):
+        with pytest.raises(InvalidParameterError, match="an outcome must be finite"):
+            dyadic(outcome)
 
 
 def test_ranges_end_where_they_say() -> None:
