@@ -124,8 +124,9 @@ def test_the_ends_of_what_can_be_bet_against() -> None:
     PairBetting([0.0, 699.9], deltas=[0.0, 0.999])
     PairBetting([1.0]).update([0.0, 1.0], [1.0, 0.0])
     for epsilon, delta in ((700.0, 0.0), (-1e-9, 0.0), (1.0, 1.0), (1.0, -1e-9), (math.nan, 0.0)):
-        with pytest.raises(InvalidParameterError):
-            PairBetting([epsilon], deltas=delta)
+        for good in ([], [1.0]):  # one bad claim among good ones is refused as well
+            with pytest.raises(InvalidParameterError):
+                PairBetting([*good, epsilon], deltas=[*(0.5 for _ in good), delta])
     for payoff in (-1e-9, 1 + 1e-9, math.nan):
         with pytest.raises(InvalidParameterError, match="payoffs in"):
             PairBetting([1.0]).update([payoff], [0.0])
