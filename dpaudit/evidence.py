@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.errors import BrokenReportError
-from dpaudit.exact import exact
+from dpaudit.errors import BrokenReportError, InvalidParameterError
+from dpaudit.exact import read_exact, refuse_floats
 
 __all__ = ["Certificate", "Estimate", "Evidence", "Witness", "evidence_from_json"]
 
@@ -83,9 +83,10 @@ class Estimate:
     """Bounds on ``quantity`` that hold with probability ``confidence``, or exactly on a named grid
     (``confidence = 1``).
 
-    ``lower`` and ``upper`` may be ``None``. ``scope`` names what was looked at: the grid, the instances, the
-    pair. An upper bound counts towards ``verified`` only with ``covers_claim``, which says that the scope is
-    the finite claim itself.
+    ``confidence`` is in [0, 1] and speaks about both bounds together, whatever was looked at to find them:
+    the best of m tests errs m times as often as one. ``lower`` and ``upper`` may be ``None``. ``scope`` names
+    what was looked at: the grid, the instances, the pair. An upper bound counts towards ``verified`` only
+    with ``covers_claim``, which says that the scope is the finite claim itself.
     """
 
     quantity: str
@@ -98,6 +99,12 @@ class Estimate:
     seed: int | None = None
     covers_claim: bool = False
     details: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.confidence <= 1:
+            raise InvalidParameterError(
+                f"confidence must be in [0, 1], got {self.confidence}; pass 1 - alpha, or 1 if it is exact."
+            )
 
     @classmethod
     def exactly(
@@ -140,16 +147,21 @@ def _finite(number: float | None) -> float | None:
 
 
 def evidence_from_json(data: dict[str, Any]) -> Evidence:
-    """Read evidence that ``to_json`` wrote. Raises ``BrokenReportError`` for anything else."""
+    """Read evidence that ``to_json`` wrote. Raises ``BrokenReportError`` for anything else, and for floats
+    where numbers are exact strings: in bounds, rule trees and witness bodies.
+    """
     try:
         kind = data["evidence"]
         values = {key: value for key, value in data.items() if key != "evidence"}
         if kind == "certificate":
-            values["bound"] = exact(values["bound"], name="bound")
+            refuse_floats(values["tree"], name="tree")
+            values["bound"] = read_exact(values["bound"], name="bound")
             values["assumptions"] = tuple(values["assumptions"])
             return Certificate(**values)
         if kind == "witness":
-            values["bound"] = None if values["bound"] is None else exact(values["bound"], name="bound")
+            refuse_floats(values["body"], name="body")
+            if values["bound"] is not None:
+                values["bound"] = read_exact(values["bound"], name="bound")
             return Witness(**values)
         if kind == "estimate":
             return Estimate(**values)

@@ -1,15 +1,16 @@
 """Exact numbers: what a claim's parameters are made of, from the suite to the certificate.
 
-A float has no place between a claim and its inequality: ``0.1`` is not one tenth. Parameters are integers,
-``Fraction``, ``Decimal`` or strings (``"0.1"``, ``"1/3"``), and become ``Fraction`` at the door.
-Outcomes and data are floats, and a float *is* an exact dyadic rational: ``dyadic`` gives it.
+No float stands between a claim and its inequality. Parameters are integers, ``Fraction``, ``Decimal``,
+strings (``"0.1"``, ``"1/3"``) or floats, and become ``Fraction`` at the door: a float as the decimal that it
+prints as, so that ``0.1`` is one tenth, as its author meant. Files hold exact strings only: ``read_exact``
+refuses floats. Outcomes and data are floats, and there a float *is* a dyadic rational: ``dyadic`` gives it.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -27,23 +28,28 @@ __all__ = [
     "exact_str",
     "positive",
     "probability",
+    "read_exact",
+    "refuse_floats",
 ]
 
-ExactLike = int | Fraction | Decimal | str
+ExactLike = int | Fraction | Decimal | str | float | np.integer[Any] | np.floating[Any]
 
 #: Exact strings from untrusted files stay short: a longer one is refused before any arithmetic.
 MAX_DIGITS = 20_000
 MAX_EXPONENT = 6_000
 
-_NUMBER = re.compile(r"[+-]?\d+(/\d+)?|[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,5})?")
+_NUMBER = re.compile(r"[+-]?\d+(/\d+)?|[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,5})?", re.ASCII)
+_WHOLE = re.compile(r"-?\d+", re.ASCII)
 
 
 def exact(value: ExactLike, *, name: str = "value") -> Fraction:
     """Return ``value`` as an exact ``Fraction``.
 
-    Accepts ``int``, ``Fraction``, ``Decimal``, numpy integers and strings such as ``"0.1"``, ``"1e-6"`` or
-    ``"1/3"``. Raises ``InvalidParameterError`` for floats (their decimal reading is not their value), NaN,
-    infinities, booleans and anything that is not a number.
+    Accepts ``int``, ``Fraction``, ``Decimal``, strings such as ``"0.1"``, ``"1e-6"`` or ``"1/3"``, floats,
+    and numpy's integers and floats. A float is taken as the shortest decimal that gives it back in its own
+    width, which is what Python prints: ``0.1`` and ``np.float32(0.1)`` are 1/10; pass ``Fraction(x)`` for the
+    binary value. Raises ``InvalidParameterError`` for NaN, infinities, booleans, exponents beyond ±6000 and
+    anything that is not a number.
     """
     if isinstance(value, bool | np.bool_):
         raise InvalidParameterError(
@@ -54,19 +60,59 @@ def exact(value: ExactLike, *, name: str = "value") -> Fraction:
     if isinstance(value, int | np.integer):
         return Fraction(int(value))
     if isinstance(value, float | np.floating):
-        raise InvalidParameterError(
-            f"{name} must be exact, got the float {float(value)!r}; pass {str(float(value))!r} as a string, "
-            f"or Fraction(...) if you mean the binary value."
-        )
+        return _of_float(value, name)
     if isinstance(value, Decimal):
-        if not value.is_finite():
-            raise InvalidParameterError(f"{name} must be finite, got {value}; pass a finite decimal.")
-        return Fraction(value)
+        return _of_decimal(value, str(value), name)
     if isinstance(value, str):
         return _parse(value, name)
     raise InvalidParameterError(
-        f"{name} must be a number, got {type(value).__name__}; pass an int, Fraction or string."
+        f"{name} must be a number, got {type(value).__name__}; pass an int, a float, a Fraction or a string."
     )
+
+
+def read_exact(value: object, *, name: str) -> Fraction:
+    """The exact number that a string of a file states. Raises ``InvalidParameterError`` for anything but such
+    a string: a JSON number has been rounded by whoever wrote it.
+    """
+    if not isinstance(value, str):
+        raise InvalidParameterError(
+            f'{name} must be an exact number written as a string such as "1/3", got {str(value)[:40]!r}; '
+            "re-create the file."
+        )
+    return _parse(value, name)
+
+
+def refuse_floats(data: object, *, name: str) -> None:
+    """Raise ``InvalidParameterError`` where plain data of a file hold a float at any depth."""
+    pending = [data]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, float):
+            raise InvalidParameterError(
+                f"{name} must hold no floats, got {float.__repr__(item)}; write exact numbers as strings."
+            )
+        if isinstance(item, list | tuple):
+            pending.extend(item)
+        elif isinstance(item, dict):
+            pending.extend(item.values())
+
+
+def _of_float(value: float | np.floating[Any], name: str) -> Fraction:
+    if not np.isfinite(value):
+        raise InvalidParameterError(f"{name} must be finite, got {float(value)}; pass a finite number.")
+    # Neither numpy's print options nor a subclass's own printing may choose the number.
+    is_double = isinstance(value, float)
+    return _parse(float.__repr__(value) if is_double else np.format_float_scientific(value), name)
+
+
+def _of_decimal(value: Decimal, shown: str, name: str) -> Fraction:
+    if not value.is_finite():
+        raise InvalidParameterError(f"{name} must be finite, got {value}; pass a finite decimal.")
+    if abs(value.adjusted()) > MAX_EXPONENT:
+        raise InvalidParameterError(
+            f"{name} must have an exponent within ±{MAX_EXPONENT}, got {shown[:60]!r}; rescale it."
+        )
+    return Fraction(value)
 
 
 def _parse(text: str, name: str) -> Fraction:
@@ -75,24 +121,19 @@ def _parse(text: str, name: str) -> Fraction:
         raise InvalidParameterError(
             f'{name} must be a number such as "0.1" or "1/3", got {text[:60]!r}; correct the string.'
         )
-    if "/" in stripped:
-        top, bottom = stripped.split("/")
-        if int(bottom) == 0:
-            raise InvalidParameterError(
-                f"{name} must have a non-zero denominator, got {text!r}; correct the fraction."
-            )
-        return Fraction(int(top), int(bottom))
+    if "/" not in stripped:
+        return _of_decimal(Decimal(stripped), text, name)
     try:
-        decimal = Decimal(stripped)
-    except (
-        InvalidOperation
-    ) as error:  # unreachable for a string the pattern accepts, kept for exotic contexts
-        raise InvalidParameterError(f"{name} must be a number, got {text!r}; correct the string.") from error
-    if abs(decimal.adjusted()) > MAX_EXPONENT:
+        top, bottom = (int(part) for part in stripped.split("/"))
+    except ValueError as error:  # more digits than Python reads
         raise InvalidParameterError(
-            f"{name} must have an exponent within ±{MAX_EXPONENT}, got {text!r}; rescale it."
+            f"{name} must have fewer digits, got {len(stripped)}; round it outward."
+        ) from error
+    if bottom == 0:
+        raise InvalidParameterError(
+            f"{name} must have a non-zero denominator, got {text!r}; correct the fraction."
         )
-    return Fraction(decimal)
+    return Fraction(top, bottom)
 
 
 def positive(value: ExactLike, *, name: str) -> Fraction:
@@ -175,9 +216,9 @@ def decode_value(data: Any) -> Any:
         return [decode_value(item) for item in data]
     if isinstance(data, dict):
         if data.keys() == {"int"}:
-            return int(data["int"])
+            return _whole(data["int"])
         if data.keys() == {"fraction"}:
-            return exact(data["fraction"], name="fraction")
+            return read_exact(data["fraction"], name="fraction")
         if data.keys() == {"float"}:
             return float.fromhex(data["float"])
         if data.keys() == {"tuple"}:
@@ -189,6 +230,14 @@ def decode_value(data: Any) -> Any:
     raise InvalidParameterError(
         f"an encoded value must be one that dpaudit wrote, got {str(data)[:60]!r}; re-create the file."
     )
+
+
+def _whole(text: object) -> int:
+    if not isinstance(text, str) or len(text) > MAX_DIGITS or not _WHOLE.fullmatch(text):
+        raise InvalidParameterError(
+            f"an encoded integer must be digits in a string, got {str(text)[:60]!r}; re-create the file."
+        )
+    return int(text)
 
 
 def _decode_array(data: dict[str, Any]) -> NDArray[Any]:

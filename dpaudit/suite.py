@@ -57,7 +57,11 @@ class Run:
 @dataclass(frozen=True)
 class Outcome:
     """What a row function found. ``plots`` are plain-data series that the report draws; ``obstacles`` are
-    reasons why a certificate does not verify the claim of this program."""
+    reasons why a certificate does not verify the claim of this program.
+
+    ``evidence`` holds every estimate that was made, not the best ones: they share the row's error level, so
+    each of k is stated at confidence ``1 - run.alpha / k`` (``dpaudit.verdicts.only_describing``).
+    """
 
     evidence: Sequence[Evidence]
     notes: Sequence[str] = ()

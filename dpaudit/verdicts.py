@@ -14,11 +14,14 @@ from dpaudit.claims import Accounting, ApproxDP, Claim, PrivacyClaim
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness
 
-__all__ = ["MAX_FLOAT", "Judgement", "Strength", "VerdictKind", "judge"]
+__all__ = ["MAX_FLOAT", "Judgement", "Strength", "VerdictKind", "judge", "only_describing"]
 
 #: Refute only above these margins (DESIGN, rule 6); between claim and margin a row is inconclusive.
 RELATIVE_MARGIN = Fraction(1, 10**9)
 DELTA_MARGIN = Fraction(1, 10**12)
+
+#: What one estimate's confidence may have lost in the rounding of ``1 - alpha`` and of a share of ``alpha``.
+LEVEL_ROUNDING = Fraction(1, 2**52)
 
 #: How an infinite lower bound is written in JSON: the largest float is a true lower bound of infinity.
 MAX_FLOAT = 1.7976931348623157e308
@@ -58,41 +61,144 @@ def judge(
 ) -> Judgement:
     """Decide a claim from its evidence.
 
-    ``alpha`` is the row's error level: an estimate whose confidence is below ``1 - alpha`` only describes.
+    ``alpha`` is the row's error level, which its estimates share: what they may err with, added up, is at
+    most ``alpha``, and an estimate beyond that only describes (``only_describing``). Without it all count.
     ``obstacles`` are reasons why a certificate may not verify the claim here (a branch not visited, a bound
     not attained, a leak: the program is not the mechanism that the certificate speaks about); each one turns
-    ``verified`` by a certificate into ``inconclusive``. A witness above a proved bound is a broken harness
-    (``crashed``), unless an obstacle says that the program is another mechanism.
+    ``verified`` by a certificate into ``inconclusive``.
+
+    A lower bound above an upper bound is never passed over. Above a proved bound it is a broken harness
+    (``crashed``): where it is a witness, two rigorous statements contradict; where it is an estimate, the
+    program is not what the proof speaks about, or the estimate erred, which ``alpha`` makes rare. Above any
+    other upper bound (a certificate under assumptions or with an obstacle, a test) that one does not hold
+    here: it is left out with a reason, and the rest is judged.
 
     Raises ``InvalidParameterError`` for evidence on a privacy or an accounting claim that bounds another
     quantity than the claim.
     """
     _require_quantity(claim, evidence)
-    weak = _too_weak(evidence, alpha)
+    weak = only_describing(evidence, alpha)
+    counted = [item for item in evidence if not any(item is other for other in weak)]
+    notes: list[str] = []
+    standing: list[Evidence] = []
+    for item in counted:
+        clash = _clash(claim, counted, item)
+        if clash is None:
+            standing.append(item)
+        elif isinstance(item, Certificate) and item.strength == "proved" and not obstacles:
+            return _broken(clash)
+        else:
+            notes.append(_set_aside(item, clash, obstacles))
+            if isinstance(item, Estimate):
+                standing.append(replace(item, upper=None))
     if weak:
-        judgement = judge(claim, [item for item in evidence if item not in weak], obstacles=obstacles)
-        weakest = min(item.confidence for item in weak)
-        note = (
-            f"an estimate at confidence {weakest:.6g} only describes: this row decides at "
-            f"{1 - (alpha or 0):.6g}"
+        notes.append(_shared_level(evidence, weak, alpha or 0.0))
+    judgement = _decide(claim, standing, obstacles)
+    return replace(judgement, reasons=(*judgement.reasons, *notes))
+
+
+def only_describing(evidence: Sequence[Evidence], alpha: float | None) -> list[Estimate]:
+    """The estimates that decide nothing in a row of error level ``alpha`` (``None``: all decide).
+
+    Estimates err together with at most the sum of ``1 - confidence``. The most confident ones count, as many
+    as that sum leaves below ``alpha``; of equally confident ones all count or none, because a choice among
+    them by what they say would err more often. An exact computation (confidence 1) costs nothing. An estimate
+    without a bound costs as well: a test that found nothing was made all the same.
+    """
+    if alpha is None:
+        return []
+    estimates = [item for item in evidence if isinstance(item, Estimate)]
+    allowed = Fraction(alpha) + len(estimates) * LEVEL_ROUNDING
+    spent = Fraction(0)
+    for confidence in sorted({item.confidence for item in estimates}, reverse=True):
+        spent += sum(item.confidence == confidence for item in estimates) * (1 - Fraction(confidence))
+        if spent > allowed:
+            return [item for item in estimates if item.confidence <= confidence]
+    return []
+
+
+def _shared_level(evidence: Sequence[Evidence], weak: Sequence[Estimate], alpha: float) -> str:
+    weakest = min(item.confidence for item in weak)
+    inexact = [item for item in evidence if isinstance(item, Estimate) and item.confidence < 1]
+    if len(inexact) == 1:
+        return f"an estimate at confidence {weakest:.6g} only describes: this row decides at {1 - alpha:.6g}"
+    return (
+        f"{len(weak)} of {len(inexact)} estimates, the weakest at confidence {weakest:.6g}, only describe: "
+        f"the estimates of a row share its error level {alpha:.3g}; "
+        f"give each one {1 - alpha / len(inexact):.6g}"
+    )
+
+
+@dataclass(frozen=True)
+class _Clash:
+    """An upper bound, and the strongest lower bound above it: a witness if there is one."""
+
+    upper: Fraction
+    lower: Fraction
+    by: Witness | Estimate
+
+    @property
+    def words(self) -> str:
+        return (
+            f"{'a witness' if isinstance(self.by, Witness) else 'an estimate'} at least {_shown(self.lower)}"
         )
-        return replace(judgement, reasons=(*judgement.reasons, note))
+
+
+def _clash(claim: Claim, evidence: Sequence[Evidence], item: Evidence) -> _Clash | None:
+    """What puts the quantity above the upper bound that ``item`` states; estimates only beyond rounding."""
+    if isinstance(item, Certificate):
+        upper = item.bound
+    elif isinstance(item, Estimate) and item.upper is not None and item.covers_claim:
+        upper = Fraction(item.upper)
+    else:
+        return None
+    above = []
+    for other in evidence:
+        lower = _at_least(other)
+        if lower is None or isinstance(other, Certificate):
+            continue
+        if lower > (upper if isinstance(other, Witness) else upper + _margin(claim, upper)):
+            above.append(_Clash(upper, lower, other))
+    return max(above, key=lambda clash: (isinstance(clash.by, Witness), clash.lower), default=None)
+
+
+def _broken(clash: _Clash) -> Judgement:
+    if isinstance(clash.by, Witness):
+        reasons = (
+            f"lower bound {_shown(clash.lower)} above upper bound {_shown(clash.upper)}: two rigorous "
+            "statements contradict",
+            "broken harness",
+        )
+    else:
+        error = 1 - clash.by.confidence
+        erred = f"erred, which has probability at most {error:.3g}" if error else "was computed wrongly"
+        reasons = (
+            f"{clash.words}, a proof at most {_shown(clash.upper)}: the harness contradicts itself",
+            f"the program is not what the proof speaks about, or the estimate {erred}: run again "
+            "with another seed, and look at the program if it stays",
+        )
+    return Judgement(VerdictKind.CRASHED, Strength.NONE, clash.lower, clash.upper, None, reasons, broken=True)
+
+
+def _set_aside(item: Evidence, clash: _Clash, obstacles: Sequence[str]) -> str:
+    if not isinstance(item, Certificate):
+        return f"a test at most {_shown(clash.upper)} and {clash.words}: the test does not count"
+    if obstacles:
+        return f"the certificate at {_shown(clash.upper)} is about another mechanism: {obstacles[0]}"
+    return (
+        f"{clash.words} shows that the certificate at {_shown(clash.upper)} assumes what does not hold here: "
+        f"{'; '.join(item.assumptions)}"
+    )
+
+
+def _shown(number: Fraction) -> str:
+    return f"{float(number):.9g}"
+
+
+def _decide(claim: Claim, evidence: Sequence[Evidence], obstacles: Sequence[str]) -> Judgement:
+    """The verdict on evidence that counts and does not contradict itself."""
     lower, lower_kind = _lower(evidence)
     upper, upper_kind = _upper(claim, evidence)
-    if lower is not None and upper is not None and lower > upper and {lower_kind, upper_kind} <= _RIGOROUS:
-        if obstacles:
-            # The replays have already shown that the program is not what the certificate speaks about.
-            rest = [item for item in evidence if not (isinstance(item, Certificate) and item.bound < lower)]
-            judgement = judge(claim, rest, obstacles=obstacles, alpha=alpha)
-            note = f"the certificate at {float(upper):.9g} is about another mechanism: {obstacles[0]}"
-            return replace(judgement, reasons=(*judgement.reasons, note))
-        reason = (
-            f"lower bound {float(lower):.9g} above upper bound {float(upper):.9g}: two rigorous statements "
-            "contradict"
-        )
-        return Judgement(
-            VerdictKind.CRASHED, Strength.NONE, lower, upper, None, (reason, "broken harness"), broken=True
-        )
     bound = claim.bound
     if bound is None:
         return Judgement(
@@ -103,7 +209,7 @@ def judge(
             None,
             ("the claim has no number to hold against",),
         )
-    slack = float(bound / upper) if upper else None
+    slack = _slack(bound, upper)
     if _refutes(claim, bound, lower, upper):
         kind = upper_kind if claim.at_least else lower_kind
         return Judgement(VerdictKind.REFUTED, kind or Strength.NONE, lower, upper, slack)
@@ -120,6 +226,14 @@ def judge(
     )
 
 
+def _slack(bound: Fraction, upper: Fraction | None) -> float | None:
+    """claimed / certified; ``None`` without a certified bound, or beyond the floats."""
+    try:
+        return float(bound / upper) if upper else None
+    except OverflowError:
+        return None
+
+
 def _require_quantity(claim: Claim, evidence: Sequence[Evidence]) -> None:
     if not isinstance(claim, PrivacyClaim | Accounting):
         return  # a statement names its quantity in words
@@ -131,27 +245,24 @@ def _require_quantity(claim: Claim, evidence: Sequence[Evidence]) -> None:
             )
 
 
-def _too_weak(evidence: Sequence[Evidence], alpha: float | None) -> list[Estimate]:
-    """The estimates below the row's error level; 1e-12 forgives the rounding of ``1 - alpha``."""
-    if alpha is None:
-        return []
-    return [item for item in evidence if isinstance(item, Estimate) and item.confidence < 1 - alpha - 1e-12]
-
-
-_RIGOROUS = {Strength.PROVED, Strength.WITNESS}
+def _at_least(item: Evidence) -> Fraction | None:
+    """The lower bound that a witness or an estimate states; ``None`` for none."""
+    if isinstance(item, Witness):
+        return Fraction(MAX_FLOAT) if item.bound is None else item.bound
+    if isinstance(item, Estimate) and item.lower is not None:
+        return Fraction(item.lower)
+    return None
 
 
 def _lower(evidence: Sequence[Evidence]) -> tuple[Fraction | None, Strength | None]:
     best: tuple[Fraction | None, Strength | None] = (None, None)
     for item in evidence:
-        if isinstance(item, Witness):
-            value, kind = (Fraction(MAX_FLOAT) if item.bound is None else item.bound), Strength.WITNESS
-        elif isinstance(item, Estimate) and item.lower is not None:
-            value, kind = Fraction(item.lower), Strength.TESTED if item.covers_claim else Strength.ESTIMATE
-        else:
-            continue
-        if best[0] is None or value > best[0]:
-            best = (value, kind)
+        value = _at_least(item)
+        if value is not None and (best[0] is None or value > best[0]):
+            covers = isinstance(item, Estimate) and item.covers_claim
+            best = (value, Strength.TESTED if covers else Strength.ESTIMATE)
+            if isinstance(item, Witness):
+                best = (value, Strength.WITNESS)
     return best
 
 
@@ -180,8 +291,11 @@ def _upper(claim: Claim, evidence: Sequence[Evidence]) -> tuple[Fraction | None,
 def _refutes(claim: Claim, bound: Fraction, lower: Fraction | None, upper: Fraction | None) -> bool:
     if claim.at_least:
         return upper is not None and upper < bound - abs(bound) * RELATIVE_MARGIN
-    margin = DELTA_MARGIN if isinstance(claim, ApproxDP) else abs(bound) * RELATIVE_MARGIN
-    return lower is not None and lower > bound + margin
+    return lower is not None and lower > bound + _margin(claim, bound)
+
+
+def _margin(claim: Claim, bound: Fraction) -> Fraction:
+    return DELTA_MARGIN if isinstance(claim, ApproxDP) else abs(bound) * RELATIVE_MARGIN
 
 
 def _accept(

@@ -167,8 +167,9 @@ def _disagreements(result: dict[str, Any], judgement: Judgement, evidence: list[
             yield f"{field}_exact must be that of the evidence, got {str(written)[:60]!r}"
     if not _agrees(result["slack"], None if judgement.slack is None else Fraction(judgement.slack)):
         yield f"the slack must be {judgement.slack!r} on this evidence, got {result['slack']!r}"
-    if "confidence" in result and result["confidence"] != confidence_of(judgement, evidence):
-        yield f"the confidence must be {confidence_of(judgement, evidence)}, got {result['confidence']!r}"
+    confidence = confidence_of(judgement, evidence, result.get("alpha"))
+    if "confidence" in result and result["confidence"] != confidence:
+        yield f"the confidence must be {confidence}, got {result['confidence']!r}"
     if "reasons" in result and result["reasons"] != list(judgement.reasons):
         yield f"the reasons must be those of the judgement, {list(judgement.reasons)}"
     if result.get("traceback") is not None:

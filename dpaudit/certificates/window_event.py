@@ -40,7 +40,7 @@ from math import floor
 from typing import Any
 
 from dpaudit.errors import CertificateError, UndecidedError
-from dpaudit.exact import exact, positive
+from dpaudit.exact import exact, positive, refuse_floats
 from dpaudit.kernel.ball import ball, lower, precision, upper_exact
 
 __all__ = ["EventLoss", "Row", "event_rows", "window_event_bound", "window_event_loss"]
@@ -99,6 +99,7 @@ class _Event:
     """One decision sequence and what the file says about it; every method checks before it returns."""
 
     def __init__(self, body: Mapping[str, Any]) -> None:
+        refuse_floats(dict(body), name="a window event")
         self.body = body
         self.scales = {name: positive(value, name="scale") for name, value in body["scales"].items()}
         self.rewards = [[exact(value) for value in arm] for arm in body["rewards"]]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import exact, exact_str
+from dpaudit.exact import exact_str, read_exact, refuse_floats
 from dpaudit.views import View
 
 __all__ = ["Adjacency", "Adversary", "Claim", "Model", "Unit", "claim_from_json"]
@@ -127,5 +127,6 @@ def _read_field(data: dict[str, Any], name: str) -> Any:
         "constants": lambda pairs: tuple((str(a), str(b)) for a, b in pairs),
     }
     if f"{name}_exact" in data:
-        return exact(data[f"{name}_exact"], name=name)
+        return read_exact(data[f"{name}_exact"], name=name)
+    refuse_floats(data[name], name=name)
     return readers[name](data[name]) if name in readers else data[name]

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import InvalidParameterError, NotTractableError
+from dpaudit.exact import refuse_floats
 
 __all__ = ["BaseMeasure", "Law", "LogConcavity", "Support", "law_from_json", "register"]
 
@@ -182,6 +183,7 @@ def law_from_json(data: dict[str, Any]) -> Law:
         raise InvalidParameterError(
             f"a law must be one of {sorted(_REGISTRY)}, got {kind!r}; re-create the file."
         )
+    refuse_floats(data, name="a law in a file")
     return _REGISTRY[kind].from_json(data)
 
 

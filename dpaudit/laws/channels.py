@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import InvalidParameterError
+from dpaudit.exact import refuse_floats
 
 __all__ = ["Kernel", "expect_keys", "kernel_from_json", "queried_numbers", "register_kernel", "same_length"]
 
@@ -98,6 +99,7 @@ def kernel_from_json(data: dict[str, Any]) -> Kernel:
         raise InvalidParameterError(
             f"a kernel must be one of {sorted(_REGISTRY)}, got {kind!r}; re-create the file."
         )
+    refuse_floats(data, name="a kernel in a file")
     return _REGISTRY[kind].from_json(data)
 
 

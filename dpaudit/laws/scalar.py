@@ -42,9 +42,7 @@ _SMALLEST, _LARGEST = Fraction(1, 2**480), Fraction(2**480)
 
 
 def parameter(value: ExactLike, *, name: str) -> Fraction:
-    """Return one exact number. Raises ``InvalidParameterError`` for arrays, floats and what ``exact``
-    refuses.
-    """
+    """Return one exact number. Raises ``InvalidParameterError`` for arrays and what ``exact`` refuses."""
     if isinstance(value, np.ndarray | list | tuple):
         raise InvalidParameterError(
             f"{name} must be one number, got {type(value).__name__} of length {np.size(value)}; "

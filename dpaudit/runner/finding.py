@@ -20,7 +20,7 @@ from dpaudit.errors import CertificateError, MechanismError
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness, evidence_from_json
 from dpaudit.kernel.ball import ball, lower, precision, upper
 from dpaudit.suite import Outcome
-from dpaudit.verdicts import Judgement, Strength, judge
+from dpaudit.verdicts import Judgement, Strength, judge, only_describing
 
 __all__ = ["confidence_of", "finding_of", "rounded_down", "rounded_up"]
 
@@ -54,7 +54,7 @@ def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]
         "lower_exact": None if judgement.lower is None else str(judgement.lower),
         "upper_exact": None if judgement.upper is None else str(judgement.upper),
         "slack": judgement.slack,
-        "confidence": confidence_of(judgement, evidence),
+        "confidence": confidence_of(judgement, evidence, alpha),
         "samples": _samples(outcome, estimates),
         "evidence": written,
         "notes": _texts(outcome.notes, "notes"),
@@ -178,16 +178,18 @@ def _plain(value: Any, *, where: str, gaps: bool) -> Any:
     )
 
 
-def confidence_of(judgement: Judgement, evidence: Sequence[Evidence]) -> float | None:
-    """1 where the verdict rests on certificates or witnesses; otherwise the smallest confidence among the
-    estimates; ``None`` without evidence.
+def confidence_of(judgement: Judgement, evidence: Sequence[Evidence], alpha: float | None) -> float | None:
+    """1 where the verdict rests on certificates or witnesses; otherwise what the estimates that count hold
+    with together (all of them, where none counts).
     """
     if not evidence:
         return None
-    estimates = [item.confidence for item in evidence if isinstance(item, Estimate)]
-    if judgement.strength in (Strength.PROVED, Strength.ACCOUNTED, Strength.WITNESS) or not estimates:
+    if judgement.strength in (Strength.PROVED, Strength.ACCOUNTED, Strength.WITNESS):
         return 1.0
-    return float(min(estimates))
+    estimates = [item for item in evidence if isinstance(item, Estimate)]
+    weak = only_describing(evidence, alpha)
+    counted = [item for item in estimates if not any(item is other for other in weak)] or estimates
+    return float(max(1 - sum(1 - Fraction(item.confidence) for item in counted), Fraction(0)))
 
 
 def _samples(outcome: Outcome, estimates: Sequence[Estimate]) -> int:

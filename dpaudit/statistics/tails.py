@@ -23,7 +23,8 @@ __all__ = ["sub_exponential_log_wealth", "sub_gaussian_log_wealth", "tail_log_we
 LAMBDAS = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0])
 #: Alternatives to "P(event) <= p", as multiples of p: sharper near p than the beta mixture.
 MULTIPLES = np.array([1.02, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0])
-MAX_EXPONENT = 700.0
+#: An e-value of one draw is capped at e^300, so that its square and the sums of many stay finite.
+MAX_EXPONENT = 300.0
 
 
 def sub_gaussian_log_wealth(x: ArrayLike, *, variance_proxy: float) -> NDArray[np.float64]:

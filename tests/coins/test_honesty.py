@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpaudit.coins import Returned, fingerprint, record, replay
+from dpaudit.coins import Returned, fingerprint, record, replay, same_value
 from dpaudit.errors import MechanismError
-from dpaudit.laws import Bernoulli, Gaussian, Laplace, Product
+from dpaudit.laws import Bernoulli, Gaussian, Laplace, Product, Sum
 from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View, user
 
 LEFT = np.array([0.0, 0.5, 1.0])
@@ -246,3 +246,28 @@ def test_a_program_that_raises_on_its_own_input_is_an_error_with_its_reason():
     """The recording side reports the program's own exception, so that the row says why it crashed."""
     with pytest.raises(MechanismError, match="ZeroDivisionError"):
         record(lambda c, d: 1 // 0, LEFT, rng=np.random.default_rng(0))
+
+
+def test_an_aggregate_without_a_law_ends_what_can_be_a_witness():
+    """Visible, but of a law that nobody can evaluate: it has no loss, so a witness stops before it."""
+
+    def program(coins, data):
+        coins.release(data[0], NOISE, site="first")
+        coins.aggregate([Gaussian(variance=1).shift(x) for x in data] + [NOISE], Sum(), site="sum", to=SERVER)
+        return Returned(coins.release(data[0], NOISE, site="second"), SERVER)
+
+    result = pair(program)
+    [_, aggregate, *_] = result.recording.sites
+    assert (aggregate.kind, aggregate.law) == ("aggregate", None)
+    assert View.of(SERVER).sees(aggregate.to)
+    assert result.witness_end(EVERYTHING) == 1
+
+
+def test_equal_bytes_of_another_type_or_shape_differ():
+    """Eight zero bytes are a float or an integer: a program that shows one or the other by the data leaks."""
+    zeros = np.zeros(2)
+    assert same_value(zeros, np.zeros(2))
+    for other in (np.zeros(2, dtype=np.int64), np.zeros((2, 1)), np.zeros(2, dtype=">f8"), [0.0, 0.0]):
+        assert not same_value(zeros, other)
+    result = pair(lambda coins, data: np.zeros(2, dtype=np.int64 if data[0] else np.float64))
+    assert [leak.what for leak in result.leaks] == ["value"]

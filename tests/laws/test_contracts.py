@@ -237,13 +237,12 @@ ONE_PARAMETER: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("law", "key"), ONE_PARAMETER)
-def test_inexact_and_impossible_scales_are_refused(law: Any, key: str) -> None:
-    """Floats, zero, negative, unparsable and astronomically large or small scales raise; the float error says
-    how to fix it.
+def test_impossible_scales_are_refused(law: Any, key: str) -> None:
+    """Zero, negative, unparsable, infinite and astronomically large or small scales raise; a float is the
+    decimal that it prints as.
     """
-    with pytest.raises(InvalidParameterError, match="must be exact"):
-        law(**{key: 0.1})
-    for bad in (0, -1, "x", "1e-3000", "1e3000", None, True):
+    assert law(**{key: 0.1}) == law(**{key: "1/10"})
+    for bad in (0, -1, "x", "1e-3000", "1e3000", None, True, 0.0, math.nan, math.inf):
         with pytest.raises(InvalidParameterError):
             law(**{key: bad})
     with pytest.raises(TypeError):
@@ -271,12 +270,12 @@ def test_arrays_of_parameters_point_to_product_and_shift(law: Any, key: str) -> 
         lambda: Binomial(trials="1/2", p="1/2"),
         lambda: Binomial(trials=-1, p="1/2"),
         lambda: Binomial(trials=2**60, p="1/2"),
-        lambda: Binomial(trials=3, p=0.5),
+        lambda: Binomial(trials=3, p=math.nan),
         lambda: Bernoulli(p="1.01"),
         lambda: Bernoulli(p=[0, 1]),
         lambda: Categorical(),
         lambda: Categorical(probabilities=["1/3", "1/3"]),
-        lambda: Categorical(probabilities=[0.5, 0.5]),
+        lambda: Categorical(probabilities=[0.5, 0.4]),
         lambda: Categorical(weights=[]),
         lambda: Categorical(weights=[0, 0]),
         lambda: Categorical(weights=[1, -1, 2]),

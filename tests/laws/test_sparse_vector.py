@@ -390,8 +390,8 @@ def test_refusals_say_why():
         AboveThreshold(threshold=0, threshold_noise=Gumbel(scale=1), query_noise=None)
     with pytest.raises(InvalidParameterError, match="max_positives"):
         AboveThreshold(threshold=0, **LAPLACE, max_positives=0)
-    with pytest.raises(InvalidParameterError, match="exact"):
-        AboveThreshold(threshold=0.5, **LAPLACE)
+    with pytest.raises(InvalidParameterError, match="threshold must be finite"):
+        AboveThreshold(threshold=float("nan"), **LAPLACE)
     kernel = svt(1)
     with pytest.raises(InvalidParameterError, match="finite"):
         kernel.respond(kernel.open(), float("nan"), np.random.default_rng(0))

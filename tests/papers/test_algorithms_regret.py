@@ -194,11 +194,11 @@ def test_benchmarks_time_every_simulator_beside_its_plain_loop(capsys: pytest.Ca
 
 
 def test_wrong_arguments_are_refused() -> None:
-    """Unknown names, floats for epsilon, and grids that do not end at the horizon raise with what to do."""
+    """Unknown names, NaN for epsilon, and grids that do not end at the horizon raise with what to do."""
     base: dict[str, Any] = {"epsilon": 1, "horizon": 100, "runs": 2, "seed": 1}
     for change, match in [
         ({"algorithm": "ucb"}, "algorithm must be one of"),
-        ({"epsilon": 0.5}, "exact"),
+        ({"epsilon": float("nan")}, "finite"),
         ({"epsilon": 0}, "greater than 0"),
         ({"runs": 0}, "runs"),
         ({"checkpoints": [5, 3, 100]}, "checkpoints must increase"),

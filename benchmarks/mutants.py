@@ -1,0 +1,203 @@
+"""Mutants of the core: which changed lines do the tests not notice? ``python -m benchmarks.mutants judge``.
+
+Takes a seeded sample of small changes (a comparison flipped, an integer one off, min for max, and for or,
+plus for minus, a ``not`` or a statement left out) and runs the tests on each, in a copy of the repository.
+A change that no test notices is printed: it is a missing test, or it changes nothing that anybody promised.
+Slow (a second or more a mutant), and not a part of the tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import importlib
+import itertools
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+__all__ = ["PARTS", "main", "mutations"]
+
+ROOT = Path(__file__).resolve().parent.parent
+COPIED = (
+    "dpaudit",
+    "mechanisms",
+    "algorithms",
+    "audits",
+    "benchmarks",
+    "tests",
+    "pyproject.toml",
+    "README.md",
+)
+
+#: What is changed, and the tests that must notice, from the repository's root.
+PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "judge": (
+        ("dpaudit/verdicts.py", "dpaudit/evidence.py", "dpaudit/exact.py"),
+        ("tests/judge",),
+    ),
+    "statistics": (("dpaudit/statistics",), ("tests/statistics",)),
+    "coins": (("dpaudit/coins",), ("tests/coins",)),
+    "laws": (("dpaudit/laws",), ("tests/laws",)),
+    "kernel": (("dpaudit/kernel",), ("tests/certificates",)),
+}
+
+_COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+}
+_ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+}
+_SWAPPED = {"min": "max", "minimum": "maximum", "argmin": "argmax", "any": "all", "floor": "ceil"}
+_SWAPPED |= {other: name for name, other in _SWAPPED.items()}
+#: Not looked into, like annotations: the words of an error.
+_SKIPPED = (ast.Raise, ast.JoinedStr, ast.Import, ast.ImportFrom)
+
+
+def mutations(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Every node that can be changed, with a node to put in its place, in the order of the text."""
+    yield from ((tree, other) for other in _others(tree))
+    if isinstance(tree, ast.FunctionDef):
+        inside: list[ast.AST] = [*tree.body]
+    elif isinstance(tree, ast.AnnAssign):
+        inside = [tree.value] if tree.value else []
+    else:
+        inside = [] if isinstance(tree, _SKIPPED) else [*ast.iter_child_nodes(tree)]
+    for child in inside:
+        yield from mutations(child)
+
+
+def _others(node: ast.AST) -> Iterator[ast.AST]:
+    if isinstance(node, ast.Compare):
+        for place, operator in enumerate(node.ops):
+            for other in _COMPARED[type(operator)]:
+                changed = copy.deepcopy(node)
+                changed.ops[place] = other()
+                yield changed
+    elif isinstance(node, ast.Constant) and type(node.value) is int:
+        yield from (ast.Constant(node.value + step) for step in (1, -1))
+    elif isinstance(node, ast.Name) and node.id in _SWAPPED:
+        yield ast.Name(_SWAPPED[node.id], ast.Load())
+    elif isinstance(node, ast.Attribute) and node.attr in _SWAPPED:
+        yield ast.Attribute(node.value, _SWAPPED[node.attr], ast.Load())
+    elif isinstance(node, ast.BoolOp):
+        yield ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield node.operand
+    elif isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+        yield ast.BinOp(node.left, _ARITHMETIC[type(node.op)](), node.right)
+    elif isinstance(node, ast.Raise | ast.AugAssign) or (
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    ):
+        yield ast.Pass()
+
+
+def _sample(files: Sequence[Path], *, seed: int, limit: int) -> list[tuple[Path, str, str]]:
+    """At most ``limit`` mutants: a file, what was changed in words, and the whole changed text."""
+    counts = {file: sum(1 for _ in mutations(_parsed(file))) for file in files}
+    places = [(file, place) for file, count in counts.items() for place in range(count)]
+    chosen = sorted(random.Random(seed).sample(places, min(limit, len(places))))
+    return [(file, *_changed(file, place)) for file, place in chosen]
+
+
+def _changed(file: Path, place: int) -> tuple[str, str]:
+    tree = _parsed(file)
+    node, other = next(itertools.islice(mutations(tree), place, None))
+    before, after = (ast.unparse(item).splitlines()[0][:70] for item in (node, other))
+    changed = ast.unparse(_Swap(node, other).visit(tree))
+    return f"line {getattr(node, 'lineno', '?')}: {before}  ->  {after}", changed
+
+
+def _parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+class _Swap(ast.NodeTransformer):
+    """Puts ``new`` in the place of ``old``."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        changed: ast.AST = self.new if node is self.old else self.generic_visit(node)
+        return changed
+
+
+def _passes(tests: Sequence[str], *, seconds: int) -> bool:
+    """Whether the tests pass in a child process, within the time."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(seconds)  # a mutant that loops at import is noticed, and one that loops in a test:
+        limit = ["-p", "no:cacheprovider", "--timeout", str(seconds)]
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        os._exit(int(pytest.main(["-x", "-q", "-n", "0", *limit, *tests]) != 0))
+    return os.waitpid(child, 0)[1] == 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the mutants that survive; 0 if there are none, 1 if there are."""
+    parser = argparse.ArgumentParser(prog="benchmarks.mutants", description=__doc__)
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--limit", type=int, default=50, help="mutants to try")
+    parser.add_argument("--only", default="", help="files whose path holds this")
+    options = parser.parse_args(arguments)
+    sources, tests = PARTS[options.part]
+    for heavy in ("numpy", "scipy.stats", "scipy.special", "flint", "joblib", "jsonschema"):
+        importlib.import_module(heavy)  # once, for every child
+    with tempfile.TemporaryDirectory() as folder:
+        return _try_out(Path(folder), sources, tests, options)
+
+
+def _try_out(folder: Path, sources: Sequence[str], tests: Sequence[str], options: argparse.Namespace) -> int:
+    for name in COPIED:
+        copied = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copied(ROOT / name, folder / name)
+    sys.dont_write_bytecode = True
+    os.environ |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(folder)}
+    os.chdir(folder)
+    files = [path for name in sources for path in [*Path(name).rglob("*.py"), Path(name)] if path.is_file()]
+    start = time.perf_counter()
+    if not _passes(tests, seconds=3600):
+        sys.stdout.write("the tests must pass before anything is changed; run them.\n")
+        return 2
+    seconds = 10 + int(2 * (time.perf_counter() - start))
+    chosen = [path for path in sorted(files) if options.only in str(path)]
+    survived = 0
+    for file, words, changed in (mutants := _sample(chosen, seed=options.seed, limit=options.limit)):
+        original = file.read_text(encoding="utf-8")
+        file.write_text(changed, encoding="utf-8")
+        if _passes(tests, seconds=seconds):
+            survived += 1
+            sys.stdout.write(f"survived: {file}, {words}\n")
+            sys.stdout.flush()
+        file.write_text(original, encoding="utf-8")
+    sys.stdout.write(f"{survived} of {len(mutants)} mutants survived\n")
+    return int(survived > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
