@@ -279,7 +279,7 @@ def test_draws_beyond_all_bounds_refute_and_do_not_overflow() -> None:
     [
         lambda: sub_gaussian_log_wealth([1.0], variance_proxy=0.0),
         lambda: sub_gaussian_log_wealth([1.0], variance_proxy=math.inf),
-        lambda: sub_gaussian_log_wealth([math.inf], variance_proxy=1.0),
+        lambda: sub_gaussian_log_wealth([1.0, math.inf], variance_proxy=1.0),
         lambda: sub_gaussian_log_wealth([[1.0]], variance_proxy=1.0),
         lambda: sub_exponential_log_wealth([1.0], variance_proxy=1.0, scale=0.0),
         lambda: sub_exponential_log_wealth([1.0], variance_proxy=1.0, scale=math.inf),
@@ -433,7 +433,7 @@ def test_a_transform_of_draws_that_do_not_fit_is_refused() -> None:
     """Text, NaN and a shape that is not the law's are no draws."""
     rng = np.random.default_rng(0)
     assert probability_transform([0.0], Laplace(scale=1), rng=rng) == pytest.approx([0.5])
-    for draws in (["a"], [math.nan], [math.inf]):
+    for draws in (["a"], [0.0, math.nan], [math.inf, 0.0]):
         with pytest.raises(InvalidParameterError, match="finite numbers"):
             probability_transform(draws, Laplace(scale=1), rng=rng)
 
