@@ -13,6 +13,7 @@ __all__ = [
     "InvalidParameterError",
     "MechanismError",
     "NotTractableError",
+    "RefutedError",
     "UndecidedError",
 ]
 
@@ -36,6 +37,10 @@ class UndecidedError(DpauditError):
 
 class MechanismError(DpauditError):
     """The program under audit raised, hung, or returned something of another shape."""
+
+
+class RefutedError(DpauditError, AssertionError):
+    """A claim that a caller relies on was refuted. Raised on request only; its text is the evidence."""
 
 
 class CertificateError(DpauditError):

@@ -71,6 +71,10 @@ class OutcomeEncoder:
         return parts[0] if len(row) == 1 else "[" + ", ".join(parts) + (", ...]" if len(row) > SHOWN else "]")
 
     @property
+    def strange(self) -> float:
+        return 0.0
+
+    @property
     def width(self) -> int:
         """Numbers in an output of the usual shape; 0 before the first block."""
         return self._width
