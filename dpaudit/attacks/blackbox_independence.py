@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpaudit.attacks.blackbox_outcomes import Outcomes
+from dpaudit.attacks.blackbox_outcomes import LABEL_BASE, Outcomes
 
 __all__ = ["sign_of_memory"]
 
@@ -25,6 +25,7 @@ SHUFFLES = 60
 FAR = 7.0
 MORE = 8
 MAX_COLUMNS = 16
+FREQUENT = 3
 #: Ranks that are further out than this (in standard deviations) are rare values: no correlation is normal.
 RARE = 4.0
 
@@ -95,10 +96,17 @@ def _together(first: Outcomes, second: Outcomes) -> str:
 
 
 def _columns(side: Outcomes) -> list[Floats]:
-    """The kinds of output and the numbers in them, empty where they do not vary; NaN counts as smallest."""
-    columns = [side.symbols.astype(float), *side.values[:, :MAX_COLUMNS].T]
-    filled = [np.where(np.isnan(column), -np.inf, column) for column in columns]
-    return [column if np.any(column != column[0]) else np.zeros(0) for column in filled]
+    """The numbers in the outputs, and which of the most frequent kinds and labels each output is; empty where
+    they do not vary. Kinds and labels are numbered as they come, so that their numbers always grow.
+    """
+    values = side.values[:, :MAX_COLUMNS]
+    labels = values <= LABEL_BASE
+    numbers = list(np.where(labels | np.isnan(values), -np.inf, values).T)
+    for codes in (side.symbols.astype(float), *values[:, labels.any(axis=0)].T):
+        kinds, counts = np.unique(codes[~np.isnan(codes)], return_counts=True)
+        frequent = kinds[np.argsort(-counts, kind="stable")[:FREQUENT]]
+        numbers += [(codes == kind).astype(float) for kind in frequent]
+    return [column if np.any(column != column[0]) else np.zeros(0) for column in numbers]
 
 
 def _standard_ranks(column: Floats) -> Floats:
