@@ -27,6 +27,7 @@ from dpaudit.attacks.blackbox_neighbours import PairsOfInputs, read_neighbours
 from dpaudit.attacks.blackbox_notes import (
     look_before,
     memory,
+    note_on_bits,
     notes_on_outputs,
     power,
     power_notes,
@@ -104,7 +105,7 @@ def check(
     )
     notes = [*before.notes, *found.notes, *notes_on_outputs(search)]
     if judgement.verdict is VerdictKind.INCONCLUSIVE and not reason:
-        notes += power_notes(search, estimate.details["power"])
+        notes += note_on_bits(search) + power_notes(search, estimate.details["power"])
         notes.append("samples never verify a privacy claim: that needs a certificate")
     return CheckResult(claim, estimate, judgement, "" if reason else telling_event(search), tuple(notes))
 

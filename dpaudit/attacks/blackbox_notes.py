@@ -15,7 +15,16 @@ from dpaudit.attacks.blackbox_power import Schedule, exclusive_probability, visi
 from dpaudit.attacks.blackbox_runs import Chunk, can_limit_time
 from dpaudit.attacks.blackbox_search import Search, Target
 
-__all__ = ["Before", "look_before", "memory", "notes_on_outputs", "power", "power_notes", "telling_event"]
+__all__ = [
+    "Before",
+    "look_before",
+    "memory",
+    "note_on_bits",
+    "notes_on_outputs",
+    "power",
+    "power_notes",
+    "telling_event",
+]
 
 REPLAYED_CALLS = 4
 POWER_PROBABILITIES = (0.5, 0.1, 0.01)
@@ -108,11 +117,6 @@ def notes_on_outputs(search: Search) -> list[str]:
     played = [candidate for candidate in search.candidates if candidate.attack.pairs]
     if played and all(all(item.constant) and item.only_key[0] == item.only_key[1] for item in played):
         notes.append("every output was the same; does the mechanism look at its data?")
-    if search.target.bits or not any(_has_fractions(item.attack.past) for item in played):
-        return notes
-    notes.append(
-        "the low-order bits of floats were ignored; a claim with model=dpaudit.AS_RUN counts them as well"
-    )
     return notes
 
 
@@ -122,11 +126,21 @@ def _has_fractions(past: Past) -> bool:
     return bool(np.any(finite != np.floor(finite)))
 
 
+def note_on_bits(search: Search) -> list[str]:
+    """That a claim over the reals leaves the bit patterns of floats out, and how to look at them."""
+    played = [candidate for candidate in search.candidates if candidate.attack.pairs]
+    if search.target.bits or not any(_has_fractions(item.attack.past) for item in played):
+        return []
+    return [
+        "the low-order bits of floats were ignored; a claim with model=dpaudit.AS_RUN counts them as well"
+    ]
+
+
 def _hardly_looked(search: Search) -> str:
     """Why the run says little however long it was, in words; empty where it does not."""
     runs = 2 * sum(candidate.attack.pairs for candidate in search.candidates)
     raised = sum(sum(candidate.raised) for candidate in search.candidates)
-    if raised >= MOSTLY * runs:
+    if runs and raised >= MOSTLY * runs:
         return "most runs raised, so that this run says little about the mechanism"
     strange = max(candidate.encoder.strange for candidate in search.candidates)
     if strange:

@@ -70,15 +70,16 @@ class CheckResult:
     def __str__(self) -> str:
         lines = [f"{self.verdict.value.upper()}: {self.claim.in_words()}", f"  {self._found()}"]
         if self.evidence.lower is None:
-            lines += [f"  {self.judgement.reasons[0]}"] if self.judgement.reasons else []
-        elif self.event:
-            lines.append(f"  most telling event: {self.event}")
+            lines += [f"  {self.judgement.reasons[0]}"]
+        else:
+            lines[-1] += ", assuming independent calls"
+            lines += [f"  most telling event: {self.event}"] if self.event else []
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
     def _found(self) -> str:
         evidence = self.evidence
         runs = f"({self.samples:,} runs, {evidence.scope})"
-        if evidence.lower is None:
+        if evidence.lower is None or not evidence.samples:
             return f"no bound on {evidence.quantity} {runs}"
         bound = f"{evidence.quantity} > {evidence.lower:.4g}"
         return f"{bound} with {100 * evidence.confidence:g} % confidence {runs}"
