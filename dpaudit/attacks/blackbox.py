@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 from dpaudit.attacks.blackbox_clock import Clock
 from dpaudit.attacks.blackbox_neighbours import PairsOfInputs, read_neighbours
 from dpaudit.attacks.blackbox_notes import (
-    look_before,
+    fresh_copies,
     memory,
     note_on_bits,
+    notes_before,
     notes_on_outputs,
     power,
     power_notes,
@@ -94,16 +95,17 @@ def check(
     clock = Clock(seconds, goal=max_samples, alpha=alpha)
     pairs = read_neighbours(neighbours, seed=seed)
     target = Target(mechanism, batch, timeout, seed, epsilon, delta, claim.model is Model.AS_RUN)
-    before = look_before(target, (pairs[0].left, pairs[0].right))
     plan = _Plan(claim, target, pairs, clock, alpha=alpha, max_samples=max_samples, stop_early=stop_early)
-    found = plan.run(jobs)
+    with fresh_copies(target, (pairs[0].left, pairs[0].right)) as copies:  # before any call here
+        notes = notes_before(target, pairs[0].left)
+        found = plan.run(jobs)
+        reason = memory(found.search, copies)
     search = found.search
-    reason = memory(search, before)
     estimate = _estimate(search, claim, pairs, found.lower, alpha=alpha, independent=not reason)
     judgement = judge(
         claim, [estimate], obstacles=[f"the calls were not independent: {reason}"] if reason else []
     )
-    notes = [*before.notes, *found.notes, *notes_on_outputs(search)]
+    notes += found.notes + notes_on_outputs(search)
     if judgement.verdict is VerdictKind.INCONCLUSIVE and not reason:
         notes += note_on_bits(search) + power_notes(search, estimate.details["power"])
         notes.append("samples never verify a privacy claim: that needs a certificate")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.attacks.blackbox_features import Past
-from dpaudit.attacks.blackbox_fresh import COPIES, fresh_answers
+from dpaudit.attacks.blackbox_fresh import FreshCopies
 from dpaudit.attacks.blackbox_independence import sign_of_memory
 from dpaudit.attacks.blackbox_outcomes import OutcomeEncoder
 from dpaudit.attacks.blackbox_power import Schedule, exclusive_probability, visible_epsilon
@@ -16,10 +16,10 @@ from dpaudit.attacks.blackbox_runs import Chunk, can_limit_time
 from dpaudit.attacks.blackbox_search import Search, Target
 
 __all__ = [
-    "Before",
-    "look_before",
+    "fresh_copies",
     "memory",
     "note_on_bits",
+    "notes_before",
     "notes_on_outputs",
     "power",
     "power_notes",
@@ -36,38 +36,9 @@ MOSTLY = 0.5
 FRESH_KEY, REPLAY_KEY = 2**31 + 1, 2**31
 
 
-class Before:
-    """What was learned before the first block: ``notes``, and whether fresh copies of the mechanism agree on
-    the first input (``None`` where that is not known).
-    """
-
-    def __init__(self, notes: list[str], copies_agree: bool | None) -> None:
-        self.notes = notes
-        self.copies_agree = copies_agree
-
-
-def look_before(target: Target, pair: tuple[Any, Any]) -> Before:
-    """Call the mechanism in fresh copies of this process, then twice here with the same generator."""
-    agree = _copies_agree(target, pair)  # before any call here: a copy must not know one
-    notes = []
-    if target.timeout is not None and not can_limit_time():
-        notes.append(
-            "calls were not limited in time: timers work only in a main thread, on systems that have them"
-        )
-    seed = np.random.SeedSequence(target.seed, spawn_key=(REPLAY_KEY,))
-    chunk = Chunk(target.mechanism, pair[0], REPLAYED_CALLS, seed, target.batch, target.timeout)
-    keys = [OutcomeEncoder().encode(chunk()).keys for _ in range(2)]
-    if not np.array_equal(keys[0], keys[1]):
-        notes.append(
-            "the same generator gave other outputs: the mechanism draws from elsewhere, "
-            "so this run cannot be repeated"
-        )
-    return Before(notes, agree)
-
-
-def _copies_agree(target: Target, pair: tuple[Any, Any]) -> bool | None:
-    """Whether all fresh copies give the same output on the first input. All but the first copy call on the
-    other input before, so that a generator that the mechanism holds has moved on.
+def fresh_copies(target: Target, pair: tuple[Any, Any]) -> FreshCopies:
+    """Copies of the mechanism as it is now, to be asked for its output on the first input. All but the first
+    copy call on the other input before, so that a generator that the mechanism holds has moved on.
     """
 
     def answer(number: int) -> Any:
@@ -76,33 +47,54 @@ def _copies_agree(target: Target, pair: tuple[Any, Any]) -> bool | None:
             output = Chunk(target.mechanism, data, 1, seed, target.batch, target.timeout)()
         return list(output)
 
-    answers = fresh_answers(answer)
-    if answers is None or len(answers) < COPIES:
-        return None
-    keys = OutcomeEncoder().encode([output for answer in answers for output in answer]).keys
-    return bool(np.all(keys == keys[0]))
+    return FreshCopies(answer)
 
 
-def memory(search: Search, before: Before) -> str:
+def notes_before(target: Target, data: Any) -> list[str]:
+    """Call the mechanism twice with the same generator, and see whether calls can be limited in time."""
+    notes = []
+    if target.timeout is not None and not can_limit_time():
+        notes.append(
+            "calls were not limited in time: timers work only in a main thread, on systems that have them"
+        )
+    seed = np.random.SeedSequence(target.seed, spawn_key=(REPLAY_KEY,))
+    chunk = Chunk(target.mechanism, data, REPLAYED_CALLS, seed, target.batch, target.timeout)
+    keys = [OutcomeEncoder().encode(chunk()).keys for _ in range(2)]
+    if not np.array_equal(keys[0], keys[1]):
+        notes.append(
+            "the same generator gave other outputs: the mechanism draws from elsewhere, "
+            "so this run cannot be repeated"
+        )
+    return notes
+
+
+def memory(search: Search, copies: FreshCopies) -> str:
     """Why the calls were not independent, in words; empty where nothing speaks against it."""
     candidate = search.candidates[search.best]
     if not candidate.attack.pairs:
         return ""
     if all(candidate.constant) and candidate.only_key[0] != candidate.only_key[1]:
-        first = search.candidates[0]
-        if candidate.attack.pairs < CONSTANT_CALLS or not first.constant[0] or before.copies_agree:
-            return ""  # a function of the data: nothing is drawn, so that nothing depends on earlier calls
-        if before.copies_agree is None:
-            return (
-                "all outputs on an input were the same, and no fresh copy of the mechanism could be made to "
-                "see whether it adds no noise or remembers its first answer; call it in two fresh processes"
-            )
-        return (
-            "the output on an input was the same for every generator, in a fresh copy of the mechanism "
-            "another one: it remembers its answers; hand over the function without its cache"
-        )
+        # A mechanism that remembers does so on all inputs, also on the one that the copies are asked about.
+        enough = candidate.attack.pairs >= CONSTANT_CALLS and search.candidates[0].constant[0]
+        return _remembers(copies.answers()) if enough else ""
     sign = sign_of_memory(candidate.attack.past, seed=search.target.seed)
     return f"{sign}; hand over a mechanism that keeps nothing from call to call" if sign else ""
+
+
+def _remembers(answers: list[Any] | None) -> str:
+    """What the outputs of fresh copies say about a mechanism whose outputs on an input are all the same."""
+    if answers is None:
+        return (
+            "all outputs on an input were the same, and no fresh copy of the mechanism could be made to "
+            "see whether it adds no noise or remembers its first answer; call it in two fresh processes"
+        )
+    keys = OutcomeEncoder().encode([output for answer in answers for output in answer]).keys
+    if np.all(keys == keys[0]):
+        return ""  # a function of the data: nothing is drawn, so nothing depends on earlier calls
+    return (
+        "the output on an input was the same for every generator, in a fresh copy of the mechanism "
+        "another one: it remembers its answers; hand over the function without its cache"
+    )
 
 
 def notes_on_outputs(search: Search) -> list[str]:
