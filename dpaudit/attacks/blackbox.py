@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.attacks.blackbox_clock import Clock
-from dpaudit.attacks.blackbox_neighbours import PairsOfInputs, read_neighbours
+from dpaudit.attacks.blackbox_neighbours import PairsOfInputs, doubts, read_neighbours
 from dpaudit.attacks.blackbox_notes import (
     fresh_copies,
     memory,
@@ -109,6 +109,8 @@ def check(
     if judgement.verdict is VerdictKind.INCONCLUSIVE and not reason:
         notes += note_on_bits(search) + power_notes(search, estimate.details["power"])
         notes.append("samples never verify a privacy claim: that needs a certificate")
+    if judgement.verdict is VerdictKind.REFUTED:
+        notes += doubts(pairs[search.best], claim.adjacency)
     return CheckResult(claim, estimate, judgement, "" if reason else telling_event(search), tuple(notes))
 
 

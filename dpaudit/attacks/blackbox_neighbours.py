@@ -18,7 +18,7 @@ from dpaudit.claims import Adjacency
 from dpaudit.claims.base import one_of
 from dpaudit.errors import InvalidParameterError
 
-__all__ = ["PairsOfInputs", "corners", "read_neighbours"]
+__all__ = ["PairsOfInputs", "corners", "doubts", "read_neighbours"]
 
 #: What ``check`` takes as neighbours.
 PairsOfInputs = Iterable[tuple[Any, Any] | Neighbours] | SearchStrategy[Any]
@@ -151,6 +151,37 @@ def _pair(entry: Any, index: int) -> Neighbours:
         f"neighbours must be pairs of inputs, entry {index} is {type(entry).__name__}; pass [(data, "
         "neighbour), ...]."
     )
+
+
+def doubts(pair: Neighbours, adjacency: Adjacency) -> list[str]:
+    """Why two lists of records may not be neighbours, in words; none where they are, or are no lists."""
+    left, right = _records(pair.left), _records(pair.right)
+    if left is None or right is None:
+        return []
+    if adjacency is Adjacency.ADD_REMOVE:
+        longer, shorter = sorted((left, right), key=len, reverse=True)
+        same = [_same(one, two) for one, two in zip(longer, shorter, strict=False)]
+        place = same.index(False) if False in same else len(shorter)
+        rest = zip(longer[place + 1 :], shorter[place:], strict=False)
+        one_more = len(longer) == len(shorter) + 1 and all(_same(one, two) for one, two in rest)
+        wrong = "" if one_more else "differ by more than one record that is added or removed"
+    elif len(left) != len(right):
+        wrong = "have other lengths"
+    else:
+        changed = sum(not _same(one, two) for one, two in zip(left, right, strict=True))
+        wrong = f"differ in {changed} entries" if changed > 1 else ""
+    if not wrong:
+        return []
+    return [
+        f"these inputs {wrong}: if an entry is a record, they may not be neighbours by {adjacency.value}, "
+        "and this refutes nothing"
+    ]
+
+
+def _records(data: Any) -> list[Any] | None:
+    if isinstance(data, np.ndarray):
+        return list(data) if data.ndim else None
+    return list(data) if isinstance(data, list | tuple) else None
 
 
 def _holds_nan(data: Any) -> bool:

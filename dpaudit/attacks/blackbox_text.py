@@ -23,6 +23,8 @@ __all__ = ["as_text", "attributes", "column_names", "is_whole", "numbers_in"]
 
 #: A number that does not continue a word or another number.
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+#: More digits than a float holds: bits, or digits that are read one by one.
+_DIGITS = re.compile(r"(?<![\w.])\d{16,}(?![\w.])")
 _BLANKS = re.compile(" +")
 
 
@@ -32,7 +34,10 @@ def is_whole(part: Any) -> bool:
 
 
 def numbers_in(text: str) -> tuple[list[float], str]:
-    """The numbers that stand alone in the text, and the text with ``#`` for them and single blanks."""
+    """The numbers that stand alone in the text, and the text with ``#`` for them and single blanks.
+    Words of digits that are too long for a float are read digit by digit.
+    """
+    text = _DIGITS.sub(lambda digits: " ".join(digits[0]), text)
     numbers = [float(found) for found in _NUMBER.findall(text)]
     return (numbers, _BLANKS.sub(" ", _NUMBER.sub("#", text))) if numbers else ([], text)
 

@@ -68,6 +68,29 @@ def test_a_check_takes_corners() -> None:
     assert "[0, 0, 0] and [1, 0, 0]" in result.evidence.scope or "of 6 tried: [" in result.evidence.scope
 
 
+@pytest.mark.parametrize(
+    ("pair", "adjacency", "told"),
+    [
+        (([0, 0, 0], [1, 1, 0]), "replace-one", True),
+        ((np.zeros(4), np.ones(4)), "replace-one", True),
+        (([0, 0], [0, 0, 1]), "replace-one", True),
+        (([0, 0, 0], [1, 0, 0]), "replace-one", False),
+        (([0, 1, 2], [0, 2]), "add-remove", False),
+        (([0, 2], [0, 1, 2]), "add-remove", False),
+        (([0, 1, 2], [1, 1, 2]), "add-remove", True),
+        ((0.0, 1.0), "replace-one", False),
+        (({"a": 1}, {"a": 2}), "add-remove", False),
+    ],
+)
+def test_inputs_that_are_no_neighbours_are_told(pair, adjacency: str, told: bool) -> None:
+    """A refutation on lists that differ in more than the claim's adjacency allows says so: such a pair may
+    refute nothing. What is not a list of records is taken as it is.
+    """
+    result = check(lambda data, rng: repr(data), PureDP(epsilon=1, adjacency=adjacency), neighbours=[pair])
+    assert result.verdict == "refuted"
+    assert any("may not be neighbours" in note for note in result.notes) is told
+
+
 @st.composite
 def pairs_of_bits(draw):
     """Two lists of bits that differ in at most one place."""

@@ -86,11 +86,23 @@ def test_numbers_are_found_in_whatever_holds_them(form: str) -> None:
         ("no number, x2, v1.2", [], "no number, x2, v1.2"),
         ('{"n": [1, -2.50]}', [1, -2.5], '{"n": [#, #]}'),
         ("[ 1.  -2. ]", [1, -2], "[ # # ]"),
+        ("0110100101101001", [0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0, 1, 0, 0, 1], " ".join("#" * 16)),
     ],
 )
 def test_text_is_numbers_and_a_pattern(text: str, numbers: list[float], pattern: str) -> None:
     """Numbers that stand alone are read, digits inside words are not, and the rest is the pattern."""
     assert numbers_in(text) == (numbers, pattern)
+
+
+def test_bits_written_as_text_are_seen_one_by_one() -> None:
+    """Randomised response on 20 bits, written as one word, with too little noise on the last one."""
+
+    def word(x, rng):
+        bits = (rng.random(20) < 0.5).astype(int)
+        bits[-1] = x if rng.random() < 0.9 else 1 - x
+        return "".join(map(str, bits))
+
+    assert check(word, ONE, neighbours=UNITS, max_samples=4000).verdict is VerdictKind.REFUTED
 
 
 def test_equal_numbers_written_otherwise_are_other_outputs() -> None:
