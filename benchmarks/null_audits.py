@@ -207,7 +207,7 @@ def measure(audits: int, *, seed: int, jobs: int) -> list[Result]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.null_audits", description=__doc__)
-    parser.add_argument("--audits", type=int, default=1200, help="audits in all (default 1200)")
+    parser.add_argument("--audits", type=int, default=1440, help="audits in all (default 1440)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first audit (default 0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
     options = parser.parse_args(arguments)
