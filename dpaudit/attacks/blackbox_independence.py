@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpaudit.attacks.blackbox_outcomes import LABEL_BASE, Outcomes
+from dpaudit.attacks.blackbox_outcomes import LABEL_BASE, OutcomeEncoder, Outcomes
 
 __all__ = ["sign_of_memory"]
 
@@ -32,17 +32,18 @@ RARE = 4.0
 Floats = NDArray[np.float64]
 
 
-def sign_of_memory(past: tuple[Outcomes, Outcomes], *, seed: int) -> str:
+def sign_of_memory(past: tuple[Outcomes, Outcomes], *, reader: OutcomeEncoder, seed: int) -> str:
     """The clearest sign that the calls behind these outputs (in call order) were not independent, in words;
     empty where there is none.
 
-    ``seed`` decides the shuffles that repeats are compared with.
+    ``reader`` made these outcomes and names their parts; ``seed`` decides the shuffles that repeats are
+    compared with.
     """
     rng = np.random.default_rng(seed)
     sides = [side[:LOOKED_AT] for side in past]
     if min(len(side.keys) for side in sides) < FEWEST:
         return ""
-    signs = [sign for side in sides for sign in (_repeats(side.keys, rng), _order(side)) if sign]
+    signs = [sign for side in sides for sign in (_repeats(side.keys, rng), _order(side, reader)) if sign]
     return next(iter(signs), "") or _together(*sides)
 
 
@@ -68,18 +69,19 @@ def _repeat_counts(codes: NDArray[np.int64]) -> Floats:
     return np.array([np.count_nonzero(codes[1:] == codes[:-1]), (counts * (counts - 1) / 2).sum()])
 
 
-def _order(side: Outcomes) -> str:
+def _order(side: Outcomes, reader: OutcomeEncoder) -> str:
     """A trend over the calls, or values that go with the one before."""
-    for column in _columns(side):
+    for place, column in enumerate(_columns(side)):
         if not len(column):
             continue
+        name = reader.column_name(place) if place < side.values[:, :MAX_COLUMNS].shape[1] else "the output"
         ranks = _standard_ranks(column)
         root = np.sqrt(len(ranks))
         steps = _standard_ranks(np.arange(len(ranks), dtype=float))
         if abs((ranks * steps).mean()) * root > FAR:
-            return "outputs changed with the number of calls"
+            return f"{name} changed with the number of calls"
         if np.abs(ranks).max() < RARE and abs((ranks[1:] * ranks[:-1]).mean()) * root > FAR:
-            return "outputs went with the one before"
+            return f"{name} went with the one before"
     return ""
 
 

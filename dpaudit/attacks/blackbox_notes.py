@@ -77,7 +77,7 @@ def memory(search: Search, copies: FreshCopies) -> str:
         # A mechanism that remembers does so on all inputs, also on the one that the copies are asked about.
         enough = candidate.attack.pairs >= CONSTANT_CALLS and search.candidates[0].constant[0]
         return _remembers(copies.answers()) if enough else ""
-    sign = sign_of_memory(candidate.attack.past, seed=search.target.seed)
+    sign = sign_of_memory(candidate.attack.past, reader=candidate.encoder, seed=search.target.seed)
     return f"{sign}; hand over a mechanism that keeps nothing from call to call" if sign else ""
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.attacks.blackbox_text import as_text, attributes, column_names, is_whole, numbers_in
+from dpaudit.attacks.blackbox_text import as_text, attributes, column_names, is_whole, numbers_in, plain
 from dpaudit.errors import MechanismError
 from dpaudit.statistics.blocks import Failure
 
@@ -186,7 +186,7 @@ class OutcomeEncoder:
         texts in it.
         """
         salts = np.zeros(len(outputs), dtype=np.uint64)
-        if isinstance(outputs, np.ndarray) and outputs.dtype.kind in "biuf":
+        if isinstance(outputs, np.ndarray) and outputs.dtype.kind in "biuf" and not np.ma.isMA(outputs):
             shape = _array_shape(outputs.shape[1:])
             return outputs.reshape(len(outputs), -1).astype(float), shape, salts
         if not isinstance(outputs, np.ndarray) and all(type(item) in _PLAIN for item in outputs):
@@ -235,8 +235,7 @@ class OutcomeEncoder:
         return self._flatten_part(output)
 
     def _flatten_part(self, output: Any) -> tuple[list[float], str]:
-        if isinstance(output, np.generic):
-            output = output.item()
+        output = plain(output)
         if is_whole(output):
             return [self._atom(output)], "number"
         text = as_text(output)
@@ -244,12 +243,15 @@ class OutcomeEncoder:
             return self._flatten_text(output, text)
         if isinstance(output, bytes):
             return [self._label(output)], "text"
+        if isinstance(output, np.ma.MaskedArray):
+            inside = [np.ma.getdata(output), np.ma.getmaskarray(output)]
+            return self._flatten_parts(inside, "masked array")
         if isinstance(output, np.ndarray):
             if output.dtype.kind in "biuf":
                 return output.ravel().astype(float).tolist(), _array_shape(output.shape)
             return self._flatten_parts(list(output.ravel()), _array_shape(output.shape))
-        if isinstance(output, list | tuple):
-            kind = "list" if isinstance(output, list) else "tuple"
+        if isinstance(output, Sequence):
+            kind = "tuple" if isinstance(output, tuple) else type(output).__name__
             return self._flatten_parts(list(output), f"{kind} of {len(output)}")
         if isinstance(output, Mapping):
             keys = sorted(output, key=repr)

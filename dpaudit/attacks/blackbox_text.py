@@ -7,7 +7,7 @@ the user reaches a number: ``output['sum'][0]``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -19,13 +19,23 @@ import numpy as np
 
 from dpaudit.errors import MechanismError
 
-__all__ = ["as_text", "attributes", "column_names", "is_whole", "numbers_in"]
+__all__ = ["as_text", "attributes", "column_names", "is_whole", "numbers_in", "plain"]
 
 #: A number that does not continue a word or another number.
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 #: More digits than a float holds: bits, or digits that are read one by one.
 _DIGITS = re.compile(r"(?<![\w.])\d{16,}(?![\w.])")
 _BLANKS = re.compile(" +")
+
+
+def plain(part: Any) -> Any:
+    """A numpy scalar as Python's own number, text or tuple; anything else as it is."""
+    if not isinstance(part, np.generic):
+        return part
+    item = part.item()
+    if isinstance(item, np.generic):  # extended precision: there is no such Python number
+        return complex(item) if isinstance(item, np.complexfloating) else float(item)
+    return item
 
 
 def is_whole(part: Any) -> bool:
@@ -71,8 +81,7 @@ def attributes(output: Any) -> dict[str, Any]:
 
 def column_names(output: Any, name: str = "output") -> list[str]:
     """How to reach each number or label of an output, in the order in which they are read."""
-    if isinstance(output, np.generic):
-        output = output.item()
+    output = plain(output)
     text = None if is_whole(output) else as_text(output)
     if text is not None:
         count = len(numbers_in(text)[0])
@@ -92,9 +101,11 @@ def _parts(output: Any) -> list[tuple[str, Any]]:
     """The parts of a container or object, in order, with how to reach them."""
     if isinstance(output, complex):
         return [(".real", output.real), (".imag", output.imag)]
+    if isinstance(output, np.ma.MaskedArray):
+        return [(".data", np.ma.getdata(output)), (".mask", np.ma.getmaskarray(output))]
     if isinstance(output, np.ndarray):
         return [(f"[{', '.join(map(str, place))}]", output[place]) for place in np.ndindex(output.shape)]
-    if isinstance(output, list | tuple):
+    if isinstance(output, Sequence):
         return [(f"[{k}]", part) for k, part in enumerate(output)]
     if isinstance(output, Mapping):
         return [(f"[{key!r}]", output[key]) for key in sorted(output, key=repr)]

@@ -159,6 +159,15 @@ def test_calls_that_depend_on_each_other_are_named(name: str, jobs: int) -> None
         assert "smallest violation" not in text
 
 
+def test_the_part_that_changes_with_the_calls_is_named() -> None:
+    """A counter or a clock in the output is named, so that it can be left out."""
+    count = iter(range(10**9))
+    result = check(
+        lambda x, rng: {"call": next(count), "sum": x + rng.laplace()}, ONE, neighbours=UNITS, max_samples=500
+    )
+    assert "output['call'] changed with the number of calls" in str(result)
+
+
 @pytest.mark.parametrize(
     "mechanism",
     [

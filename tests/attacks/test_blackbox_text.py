@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import hashlib
 import json
@@ -58,6 +59,11 @@ FORMS = {
     "namespace": lambda v: SimpleNamespace(inner=SimpleNamespace(total=v)),
     "data class": Answer,
     "complex": lambda v: complex(0, v),
+    "extended precision": np.longdouble,
+    "complex of extended precision": lambda v: np.clongdouble(v),
+    "deque": lambda v: collections.deque([1, v]),
+    "masked array": lambda v: np.ma.array([1.0, v, 2.0], mask=[True, False, False]),
+    "record": lambda v: np.array([(1, v)], dtype=[("a", int), ("b", float)]),
     "table": lambda v: Table([[1.0, v]]),
     "structured text in a tuple": lambda v: ("a", (f"x={v:.4f}",)),
 }
@@ -133,6 +139,10 @@ def test_a_way_of_writing_that_depends_on_the_data_is_refuted() -> None:
         Table([[1.0], [2.0]]),
         SimpleNamespace(a=1, b=[2]),
         np.array(["1 2", "b"]),
+        np.longdouble(1),
+        collections.deque([1, "a"]),
+        np.ma.array([1.0, 2.0], mask=[True, False]),
+        np.array([(1, 2.0)], dtype=[("a", int), ("b", float)]),
     ],
 )
 def test_every_column_has_a_name(output) -> None:
