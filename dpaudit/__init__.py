@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpaudit.attacks.accounting import SiteClass
-    from dpaudit.attacks.blackbox import CheckResult, check
+    from dpaudit.attacks.blackbox import AS_RUN, CheckResult, check
+    from dpaudit.attacks.blackbox_neighbours import corners
     from dpaudit.attacks.histories import Neighbours
     from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
     from dpaudit.claims import (
@@ -36,7 +37,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "dpaudit.attacks.accounting": ["SiteClass"],
-    "dpaudit.attacks.blackbox": ["CheckResult", "check"],
+    "dpaudit.attacks.blackbox": ["AS_RUN", "CheckResult", "check"],
+    "dpaudit.attacks.blackbox_neighbours": ["corners"],
     "dpaudit.attacks.histories": ["Neighbours"],
     "dpaudit.attacks.privacy": ["PrivacyAudit", "add_privacy_rows"],
     "dpaudit.claims": [
@@ -59,6 +61,7 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AS_RUN",
     "PUBLIC",
     "SERVER",
     "Adjacency",
@@ -85,6 +88,7 @@ __all__ = [
     "ZeroConcentratedDP",
     "add_privacy_rows",
     "check",
+    "corners",
     "judge",
     "record",
     "replay",

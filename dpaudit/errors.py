@@ -17,12 +17,17 @@ __all__ = [
     "InvalidParameterError",
     "MechanismError",
     "NotTractableError",
+    "RefutedError",
     "UndecidedError",
 ]
 
 
 class MechanismError(DpauditError):
     """The program under audit raised, hung, or returned something of another shape."""
+
+
+class RefutedError(DpauditError, AssertionError):
+    """A claim that a caller relies on was refuted. Raised on request only; its text is the evidence."""
 
 
 class BrokenReportError(DpauditError):

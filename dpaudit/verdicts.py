@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import Enum, StrEnum
 from fractions import Fraction
 
 from dpaudit.claims import Accounting, ApproxDP, Claim, PrivacyClaim
@@ -27,7 +27,9 @@ LEVEL_ROUNDING = Fraction(1, 2**52)
 MAX_FLOAT = 1.7976931348623157e308
 
 
-class VerdictKind(Enum):
+class VerdictKind(StrEnum):
+    """Also equal to its name as a string: ``verdict == "refuted"``."""
+
     VERIFIED = "verified"
     REFUTED = "refuted"
     INCONCLUSIVE = "inconclusive"

@@ -8,150 +8,186 @@ The mechanism is any callable ``(data, rng) -> output`` (or ``(data, rng, size) 
 any time, needs no sample splitting, and refutes a true claim with probability at most ``alpha`` over all
 pairs, both directions and all stopping times. It can refute or stay inconclusive, never verify: no number
 of samples can. What it assumes: calls are independent given the input, and all randomness is fresh in each
-call.
+call. Where the outputs betray a memory, nothing is concluded from them.
 """
 
 from __future__ import annotations
 
-import copy
 import math
 import pickle
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.attacks.blackbox_outcomes import OutcomeEncoder
-from dpaudit.attacks.blackbox_power import Schedule, exclusive_probability, visible_epsilon
-from dpaudit.attacks.blackbox_runs import Chunk, can_limit_time
+from dpaudit.attacks.blackbox_clock import Clock
+from dpaudit.attacks.blackbox_neighbours import PairsOfInputs, doubts, read_neighbours
+from dpaudit.attacks.blackbox_notes import (
+    fresh_copies,
+    memory,
+    note_on_bits,
+    notes_before,
+    notes_on_outputs,
+    power,
+    power_notes,
+    telling_event,
+)
+from dpaudit.attacks.blackbox_result import CheckResult
+from dpaudit.attacks.blackbox_runs import OutOfTimeError, UnfitForWorkersError
 from dpaudit.attacks.blackbox_search import Search, Target
+from dpaudit.attacks.histories import Neighbours
 from dpaudit.claims import ApproxDP, Model, PrivacyClaim, PureDP
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.evidence import Estimate
 from dpaudit.exact import exact
 from dpaudit.statistics.blocks import Workers
-from dpaudit.verdicts import Judgement, VerdictKind, judge
+from dpaudit.verdicts import VerdictKind, judge
 
-__all__ = ["CheckResult", "check"]
+__all__ = ["AS_RUN", "CheckResult", "check"]
+
+#: The model of a claim about the float program as it runs: ``PureDP(epsilon=1, model=AS_RUN)``.
+AS_RUN = Model.AS_RUN
 
 #: What is tested is the claim a little loosened, so that a rejection refutes with the judge's margins.
 EPSILON_MARGIN = 1e-8
 DELTA_MARGIN = 2e-12
 MAX_EPSILON = 40.0
-REPLAYED_CALLS = 4
-POWER_PROBABILITIES = (0.5, 0.1, 0.01)
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """What a check found: the verdict, the estimate behind it, notes, and the event that spoke most against
-    the claim.
-    """
-
-    claim: PrivacyClaim
-    evidence: Estimate
-    judgement: Judgement
-    event: str
-    notes: tuple[str, ...]
-
-    @property
-    def verdict(self) -> VerdictKind:
-        """``REFUTED`` or ``INCONCLUSIVE``; samples never verify a privacy claim."""
-        return self.judgement.verdict
-
-    @property
-    def samples(self) -> int:
-        """Runs of the mechanism that entered the evidence."""
-        return self.evidence.samples
-
-    def __str__(self) -> str:
-        percent = 100 * self.evidence.confidence
-        lines = [
-            f"{self.verdict.value.upper()}: {self.claim.in_words()}",
-            f"  {self.evidence.quantity} > {self.evidence.lower:.4g} with {percent:g} % confidence "
-            f"({self.samples:,} runs, {self.evidence.scope})",
-        ]
-        if self.event:
-            lines.append(f"  most telling event: {self.event}")
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
 def check(
     mechanism: Callable[..., Any],
     claim: PrivacyClaim,
     *,
-    neighbours: Sequence[tuple[Any, Any]],
+    neighbours: PairsOfInputs,
     alpha: float = 0.05,
     seed: int = 0,
     max_samples: int = 100_000,
     batch: bool = False,
     jobs: int = 1,
     timeout: float | None = 60.0,
+    seconds: float | None = None,
     stop_early: bool = True,
 ) -> CheckResult:
     """Try to refute ``claim`` by running ``mechanism`` on each pair of ``neighbours``, in both directions.
 
     ``mechanism``: ``(data, rng) -> output``, or with ``batch`` ``(data, rng, size) -> array`` of ``size``
-    outputs along axis 0. Outputs are numbers, strings, None, or containers and arrays of these; an
-    exception is an outcome too. All randomness comes from ``rng``. ``claim``: ``PureDP`` or ``ApproxDP``.
-    With ``Model.AS_RUN`` the bit patterns of floats count as well. ``max_samples``: runs in all. ``jobs``:
-    joblib workers; the result does not depend on it. ``timeout``: seconds for one call (one batch),
+    outputs along axis 0. Outputs are numbers, text, None, or containers and arrays of these; an
+    exception is an outcome too. Randomness comes from ``rng``. Calls must be independent: each draws anew
+    and remembers nothing; where outputs show the contrary, the result says so and bounds nothing.
+    ``claim``: ``PureDP`` or ``ApproxDP``. With ``model=AS_RUN`` the bit patterns of floats count as well.
+    ``neighbours``: pairs of inputs, ``corners(...)``, or a Hypothesis strategy for pairs.
+    ``max_samples``: runs in all. ``jobs``: joblib workers; the result does not depend on it, and a mechanism
+    that draws from elsewhere than ``rng`` runs in one process. ``timeout``: seconds for one call (one batch),
     enforced by a timer where the mechanism runs in a main thread (joblib workers do); code that never
-    returns to Python cannot be interrupted. ``stop_early``: stop as soon as the claim is refuted; otherwise
-    spend all runs on a better lower bound.
+    returns to Python cannot be interrupted. ``seconds``: for all runs; then, and after Ctrl-C, the result is
+    what is known so far. ``stop_early``: stop as soon as the claim is refuted; otherwise spend all runs on a
+    better lower bound. A slow check shows its progress where standard error is a terminal.
 
     Raises ``InvalidParameterError`` for a claim or neighbours that cannot be checked, ``MechanismError``
     where a call hangs, an output cannot be read, an input was changed, or every call fails.
     """
     epsilon, delta = _numbers_of(claim)
-    pairs = _checked_neighbours(neighbours)
     _check_options(alpha, max_samples)
+    clock = Clock(seconds, goal=max_samples, alpha=alpha)
+    pairs = read_neighbours(neighbours, seed=seed)
     target = Target(mechanism, batch, timeout, seed, epsilon, delta, claim.model is Model.AS_RUN)
-    epsilons, deltas, values = _grid(claim, epsilon, delta)
-    notes = _notes_before(target, pairs[0][0], claim)
-    with Workers(jobs) as workers:
-        search = Search(target, pairs, workers)
-        rejected = _run(
-            search, pairs, epsilons, deltas, alpha=alpha, max_samples=max_samples, stop_early=stop_early
-        )
-    lower = float(values[rejected - 1]) if rejected else 0.0
-    estimate = _estimate(search, claim, lower, alpha=alpha, seed=seed)
-    judgement = judge(claim, [estimate])
-    notes += _notes_after(search, estimate, judgement)
-    return CheckResult(claim, estimate, judgement, _telling_event(search, target), tuple(notes))
+    plan = _Plan(claim, target, pairs, clock, alpha=alpha, max_samples=max_samples, stop_early=stop_early)
+    with fresh_copies(target, (pairs[0].left, pairs[0].right)) as copies:  # before any call here
+        notes = notes_before(target, pairs[0].left)
+        found = plan.run(jobs)
+        reason = memory(found.search, copies)
+    search = found.search
+    estimate = _estimate(search, claim, pairs, found.lower, alpha=alpha, independent=not reason)
+    judgement = judge(
+        claim, [estimate], obstacles=[f"the calls were not independent: {reason}"] if reason else []
+    )
+    notes += found.notes + notes_on_outputs(search)
+    if judgement.verdict is VerdictKind.INCONCLUSIVE and not reason:
+        notes += note_on_bits(search) + power_notes(search, estimate.details["power"])
+        notes.append("samples never verify a privacy claim: that needs a certificate")
+    if judgement.verdict is VerdictKind.REFUTED:
+        notes += doubts(pairs[search.best], claim.adjacency)
+    return CheckResult(claim, estimate, judgement, "" if reason else telling_event(search), tuple(notes))
 
 
-def _run(
-    search: Search,
-    pairs: list[tuple[Any, Any]],
-    epsilons: Floats,
-    deltas: Floats,
-    *,
-    alpha: float,
-    max_samples: int,
-    stop_early: bool,
-) -> int:
-    """Run blocks until the claim is refuted or the runs are spent; return how many grid values are rejected
-    from below.
-    """
-    before = _pickled(pairs)
-    claimed = _claimed_place(epsilons, deltas, search)
-    while search.step(max_samples - search.samples):
-        if before is not None and search.samples < 64 * len(pairs) and _pickled(pairs) != before:
-            raise MechanismError(
-                "a mechanism must leave its input as it is, it changed one; copy the data inside it first."
-            )
-        if stop_early and search.log_wealth >= math.log(1 / alpha):
-            # The claim itself is rejected; the bound also needs every smaller grid value (they nearly
-            # always went before).
-            rejected = search.lower_bound(epsilons, deltas, alpha=alpha)
-            if rejected > claimed:
-                return rejected
-    return search.lower_bound(epsilons, deltas, alpha=alpha)
+class _Found:
+    """What the runs gave: the search, the largest rejected value, and notes on how they were run."""
+
+    def __init__(self, search: Search, lower: float, notes: list[str]) -> None:
+        self.search, self.lower, self.notes = search, lower, notes
+
+
+class _Plan:
+    """What to run, and when to stop."""
+
+    def __init__(
+        self,
+        claim: PrivacyClaim,
+        target: Target,
+        pairs: list[Neighbours],
+        clock: Clock,
+        *,
+        alpha: float,
+        max_samples: int,
+        stop_early: bool,
+    ) -> None:
+        self._target, self._clock = target, clock
+        self._pairs = [(pair.left, pair.right) for pair in pairs]
+        self._epsilons, self._deltas, self._values = _grid(claim, target.epsilon, target.delta)
+        self._alpha, self._max_samples, self._stop_early = alpha, max_samples, stop_early
+
+    def run(self, jobs: int) -> _Found:
+        """Run on ``jobs`` workers; in one process where the mechanism is not fit for several."""
+        if jobs == 1:
+            return self._run(1)
+        try:
+            return self._run(jobs)
+        except UnfitForWorkersError as error:
+            found = self._run(1)
+            found.notes.append(f"the mechanism ran in one process: {error}")
+            return found
+
+    def _run(self, jobs: int) -> _Found:
+        """Run blocks until the claim is refuted, the runs are spent, or the time is over."""
+        target = replace(self._target, spread=jobs != 1)
+        notes: list[str] = []
+        with Workers(jobs) as workers:
+            search = Search(target, self._pairs, workers, self._clock)
+            try:
+                self._play(search)
+            except OutOfTimeError:
+                notes.append(f"the time was over after {search.samples:,} runs")
+            except KeyboardInterrupt:
+                notes.append(f"interrupted after {search.samples:,} runs")
+            finally:
+                self._clock.clear()
+        rejected = search.lower_bound(self._epsilons, self._deltas, alpha=self._alpha)
+        return _Found(search, float(self._values[rejected - 1]) if rejected else 0.0, notes)
+
+    def _play(self, search: Search) -> None:
+        before = _pickled(self._pairs)
+        claimed = _claimed_place(self._epsilons, self._deltas, search)
+        while search.step(self._max_samples - search.samples):
+            if (
+                before is not None
+                and search.samples < 64 * len(self._pairs)
+                and _pickled(self._pairs) != before
+            ):
+                raise MechanismError(
+                    "a mechanism must leave its input as it is, it changed one; copy the data inside it "
+                    "first."
+                )
+            # Where the claim itself is rejected the bound also needs every smaller grid value; they nearly
+            # always went before.
+            rejected = self._stop_early and search.log_wealth >= math.log(1 / self._alpha)
+            if rejected and search.lower_bound(self._epsilons, self._deltas, alpha=self._alpha) > claimed:
+                return
+            if self._clock.over:
+                raise OutOfTimeError("the time for this check is over")
 
 
 def _claimed_place(epsilons: Floats, deltas: Floats, search: Search) -> int:
@@ -203,52 +239,6 @@ def _grid(claim: PrivacyClaim, epsilon: float, delta: float) -> tuple[Floats, Fl
     return np.full(len(deltas), epsilon), deltas, deltas
 
 
-def _checked_neighbours(neighbours: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    pairs = list(neighbours)
-    if not pairs:
-        raise InvalidParameterError(
-            "neighbours must hold at least one pair of inputs, got none; pass [(data, neighbour)]."
-        )
-    checked = []
-    for index, pair in enumerate(pairs):
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise InvalidParameterError(
-                f"neighbours must be pairs of inputs, entry {index} is {type(pair).__name__}; pass [(data, "
-                "neighbour), ...]."
-            )
-        for side in pair:
-            if _holds_nan(side):
-                raise InvalidParameterError(
-                    f"data must not hold NaN, pair {index} does; remove or impute it first."
-                )
-        if _same(pair[0], pair[1]):
-            raise InvalidParameterError(
-                f"neighbours must differ, pair {index} holds equal inputs; change one record."
-            )
-        checked.append((copy.deepcopy(pair[0]), copy.deepcopy(pair[1])))
-    return checked
-
-
-def _holds_nan(data: Any) -> bool:
-    if isinstance(data, np.ndarray):
-        return bool(data.dtype.kind in "fc" and np.isnan(data).any())
-    if isinstance(data, dict):
-        return any(_holds_nan(value) for value in data.values())
-    if isinstance(data, list | tuple):
-        return any(_holds_nan(value) for value in data)
-    return isinstance(data, float | np.floating) and math.isnan(data)
-
-
-def _same(first: Any, second: Any) -> bool:
-    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
-        one, two = np.asarray(first), np.asarray(second)
-        return one.shape == two.shape and bool(np.all(one == two))
-    try:
-        return bool(first == second)
-    except Exception:  # inputs that cannot be compared are taken to differ
-        return False
-
-
 def _check_options(alpha: float, max_samples: int) -> None:
     if not 0 < alpha < 1:
         raise InvalidParameterError(
@@ -260,117 +250,35 @@ def _check_options(alpha: float, max_samples: int) -> None:
         )
 
 
-def _notes_before(target: Target, data: Any, claim: PrivacyClaim) -> list[str]:
-    notes = []
-    if target.timeout is not None and not can_limit_time():
-        notes.append(
-            "calls were not limited in time: timers work only in a main thread, on systems that have them"
-        )
-    seed = np.random.SeedSequence(target.seed, spawn_key=(2**31,))
-    chunk = Chunk(target.mechanism, data, REPLAYED_CALLS, seed, target.batch, target.timeout)
-    keys = [OutcomeEncoder().encode(chunk()).keys for _ in range(2)]
-    if not np.array_equal(keys[0], keys[1]):
-        notes.append(
-            "the same generator gave other outputs: the mechanism draws from elsewhere, "
-            "so this run cannot be repeated"
-        )
-    return notes
-
-
-def _notes_after(search: Search, estimate: Estimate, judgement: Judgement) -> list[str]:
-    notes = []
-    if all(candidate.same_output for candidate in search.candidates):
-        notes.append("every output was the same; does the mechanism look at its data?")
-    if judgement.verdict is VerdictKind.INCONCLUSIVE:
-        power = estimate.details["power"]
-        seen = [
-            f"{entry['epsilon']:.4g} (probability {entry['probability']:g})"
-            for entry in power["events"]
-            if entry["epsilon"]
-        ]
-        notes.append(
-            "smallest violation that this run would have seen, about half the time: epsilon "
-            + ", ".join(seen)
-            if seen
-            else "this run was too short to see any violation"
-        )
-        if power["exclusive"]:
-            notes.append(
-                f"or an event of probability {power['exclusive']:.3g} that only one of the inputs can produce"
-            )
-        notes.append("samples never verify a privacy claim: that needs a certificate")
-    return notes
-
-
-def _estimate(search: Search, claim: PrivacyClaim, lower: float, *, alpha: float, seed: int) -> Estimate:
+def _estimate(
+    search: Search,
+    claim: PrivacyClaim,
+    pairs: list[Neighbours],
+    lower: float,
+    *,
+    alpha: float,
+    independent: bool,
+) -> Estimate:
+    """The bound with all that it depends on; none, at no confidence, where calls were not independent."""
     best, target = search.best, search.target
     count = len(search.candidates)
     return Estimate(
         quantity=claim.quantity,
-        lower=lower,
+        lower=lower if independent else None,
         upper=None,
-        confidence=1 - alpha,
+        confidence=1 - alpha if independent else 0.0,
         samples=search.samples,
         method="betting on learned cells, both directions, anytime-valid",
-        scope=f"pair {best} spoke most against it, of {count} tried"
+        scope=f"pair {best} spoke most against it, of {count} tried: {pairs[best].name}"
         if count > 1
         else "one pair of neighbours",
-        seed=seed,
+        seed=target.seed,
         details={
             "epsilon_tested": target.epsilon,
             "delta_tested": target.delta,
             "log_wealth": search.log_wealth,
             "pair": best,
             "pairs_of_runs": [candidate.attack.pairs for candidate in search.candidates],
-            "power": _power(search, alpha),
+            "power": power(search, alpha),
         },
-    )
-
-
-def _power(search: Search, alpha: float) -> dict[str, Any]:
-    """The power statement of the pair that got fewest runs: a violation on any pair of the list would have
-    been seen as well.
-    """
-    attack = min((candidate.attack for candidate in search.candidates), key=lambda item: item.pairs)
-    sizes = [block.pairs for block in attack.blocks]
-    if attack.experts is None or not sizes:
-        return {"events": [], "exclusive": None}
-    schedule = Schedule(
-        epsilon=search.target.epsilon,
-        delta=search.target.delta,
-        first=attack.pairs - sum(sizes),
-        sizes=sizes,
-        share=float(np.median(attack.experts.weights)),
-        follow=attack.experts.follow,
-        candidates=len(search.candidates),
-        alpha=alpha,
-    )
-    events = [
-        {"probability": p, "epsilon": visible_epsilon(schedule, probability=p)} for p in POWER_PROBABILITIES
-    ]
-    return {"events": events, "exclusive": exclusive_probability(schedule)}
-
-
-def _telling_event(search: Search, target: Target) -> str:
-    """The cell of the richest expert of the richest pair with most evidence against the claim, in words
-    with its counts.
-    """
-    candidate = search.candidates[search.best]
-    attack, betting = candidate.attack, candidate.betting
-    if attack.experts is None or betting is None or candidate.log_wealth <= 0:
-        return ""
-    expert = int(np.argmax(betting.experts[0]))
-    first, second = attack.known[:, expert].astype(float)
-    wins, losses = np.maximum(first, second), np.minimum(first, second)
-    excess = wins - math.exp(target.epsilon) * losses - target.delta * attack.pairs
-    cell = int(np.argmax(excess / np.sqrt(wins + losses + 1.0)))
-    if excess[cell] <= 0:
-        return ""
-    sides = ("first", "second") if first[cell] >= second[cell] else ("second", "first")
-    ratio = f"{wins[cell] / losses[cell]:.3g} times" if losses[cell] else "never on the other"
-    return (
-        f"{attack.experts.describe(expert, cell)}: {wins[cell]:.0f} of {attack.pairs} runs on the "
-        f"{sides[0]} input, "
-        f"{losses[cell]:.0f} on the {sides[1]} ({ratio}; the claim allows {math.exp(target.epsilon):.3g} "
-        "times)"
     )

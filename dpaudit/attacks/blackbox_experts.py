@@ -120,7 +120,9 @@ class Experts:
     def __init__(self, first: Past, *, epsilon: float, bits: bool, reader: OutcomeEncoder) -> None:
         self._epsilon = epsilon
         plain = (
-            scalar_features(bits=bits) if first[0].values.shape[1] == 1 else vector_features(first, bits=bits)
+            scalar_features(reader, bits=bits)
+            if first[0].values.shape[1] == 1
+            else vector_features(first, reader, bits=bits)
         )
         self._features: list[tuple[Feature, list[Cut]]] = [
             (OutputRank(reader, limit=CELLS - 2), [Cut("even", 4.0)]),
@@ -157,7 +159,7 @@ class Experts:
         """A cell of an expert in words."""
         pairs = [(feature, cut) for feature, cuts in self._features for cut in cuts]
         feature, cut = pairs[expert]
-        return f"{feature.name} is missing" if cell == CELLS - 1 else feature.describe(*cut.ends(cell))
+        return feature.missing() if cell == CELLS - 1 else feature.describe(*cut.ends(cell))
 
 
 def _counts(cells: list[NDArray[np.int64]]) -> NDArray[np.int64]:

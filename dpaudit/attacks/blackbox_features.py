@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.attacks.blackbox_outcomes import OutcomeEncoder, Outcomes
+from dpaudit.attacks.blackbox_outcomes import LABEL_BASE, OutcomeEncoder, Outcomes, number_range
 
 __all__ = [
+    "Column",
     "CoordinateScore",
     "Feature",
     "FixedFeature",
@@ -58,9 +59,11 @@ class Feature(ABC):
 
     def describe(self, low: float | None, high: float | None) -> str:
         """The event ``low <= feature < high`` in words; ``None`` for no bound."""
-        if low is None:
-            return f"{self.name} is anything" if high is None else f"{self.name} < {high:.6g}"
-        return f"{self.name} >= {low:.6g}" if high is None else f"{low:.6g} <= {self.name} < {high:.6g}"
+        return number_range(self.name, low, high)
+
+    def missing(self) -> str:
+        """The event that an output lacks the feature, in words."""
+        return f"there is no {self.name}"
 
 
 class FixedFeature(Feature):
@@ -73,6 +76,23 @@ class FixedFeature(Feature):
     def values(self, outcomes: Outcomes) -> Floats:
         with np.errstate(invalid="ignore", over="ignore"):
             return self._function(outcomes)
+
+
+class Column(Feature):
+    """One number (or label) of the output, named as the user reaches it."""
+
+    def __init__(self, reader: OutcomeEncoder, place: int) -> None:
+        super().__init__("")
+        self._reader, self._place = reader, place
+
+    def values(self, outcomes: Outcomes) -> Floats:
+        return outcomes.values[:, self._place]
+
+    def describe(self, low: float | None, high: float | None) -> str:
+        return self._reader.range_in_words(self._place, low, high)
+
+    def missing(self) -> str:
+        return f"{self._reader.column_name(self._place)} is missing or NaN"
 
 
 class OutputRank(Feature):
@@ -115,8 +135,8 @@ class OutputRank(Feature):
 
     def describe(self, low: float | None, high: float | None) -> str:
         cells = range(0 if low is None else int(low), self.count + 1 if high is None else int(high))
-        shown = [self._examples[k] if k < self.count else "none of the frequent ones" for k in cells]
-        return f"the {self.name} is " + " or ".join(shown)
+        rest = "the output is none of the frequent ones"
+        return " or ".join(self._examples[k] if k < self.count else rest for k in cells)
 
 
 class OutputKind(Feature):
@@ -132,15 +152,14 @@ class OutputKind(Feature):
         return outcomes.symbols.astype(float)
 
     def describe(self, low: float | None, high: float | None) -> str:
-        kinds = self._reader.kinds(0.0 if low is None else low, np.inf if high is None else high)
-        return f"the {self.name} is " + " or ".join(kinds)
+        return " or ".join(self._reader.kinds(0.0 if low is None else low, np.inf if high is None else high))
 
 
 class OutputScore(Feature):
     """log(count on the first input / count on the second) of each frequent output as a whole."""
 
     def __init__(self, reader: OutcomeEncoder) -> None:
-        super().__init__("log frequency ratio of the output")
+        super().__init__("")
         self._rank = OutputRank(reader, limit=MAX_KEYS)
         self._table: Floats = np.zeros(1)
 
@@ -153,6 +172,12 @@ class OutputScore(Feature):
 
     def values(self, outcomes: Outcomes) -> Floats:
         return self._table[self._rank.ranks(outcomes)]
+
+    def describe(self, low: float | None, high: float | None) -> str:
+        """In terms of how often an output came before from the first input, for each time from the second."""
+        bounds = [None if bound is None else float(np.exp(bound)) for bound in (low, high)]
+        times = number_range("times", *bounds).replace(" times", "").replace("times ", "")
+        return f"the output is one that came {times} times as often from the first input as from the second"
 
 
 class CoordinateScore(Feature):
@@ -235,60 +260,67 @@ def first_differences(values: Floats) -> Floats:
         return np.diff(values, axis=1, prepend=0.0)
 
 
-def scalar_features(*, bits: bool) -> list[tuple[FixedFeature, float]]:
+def scalar_features(reader: OutcomeEncoder, *, bits: bool) -> list[tuple[Feature, float]]:
     """Features of one number with their shares; ``bits``: also of its binary expansion."""
-    features = [
-        (FixedFeature("output", lambda out: out.values[:, 0]), 4.0),
-        (FixedFeature("output mod 1", lambda out: _fraction(out.values[:, 0])), 0.5),
+    features: list[tuple[Feature, float]] = [
+        (Column(reader, 0), 4.0),
+        (FixedFeature("fractional part of the number", lambda out: _fraction(out.values[:, 0])), 0.5),
     ]
     if bits:
-        features.append((FixedFeature("lowest bit of output", lambda out: lowest_bit(out.values[:, 0])), 8.0))
+        lowest = FixedFeature(
+            "exponent of the lowest bit of the number", lambda out: lowest_bit(out.values[:, 0])
+        )
+        features.append((lowest, 8.0))
     return features
 
 
-def vector_features(first: Past, *, bits: bool) -> list[tuple[Feature, float]]:
+def vector_features(first: Past, reader: OutcomeEncoder, *, bits: bool) -> list[tuple[Feature, float]]:
     """Features of several numbers with their shares; ``first``: the first block, which tells which
     coordinates move.
     """
-    features: list[tuple[Feature, float]] = [
-        (FixedFeature(f"output[{k}]", _column(k)), 0.5) for k in _moving(first)
-    ]
-    for name, function in _SUMMARIES.items():
-        features.append((FixedFeature(name, _whole_rows(function)), 0.7))
-    features.append((CoordinateScore("coordinates' score", lambda values: values), 3.0))
-    features.append((CoordinateScore("differences' score", first_differences), 3.0))
+    features: list[tuple[Feature, float]] = [(Column(reader, k), 0.5) for k in _moving(first)]
+    numeric = [k for k in range(first[0].values.shape[1]) if not _holds_labels(first, k)]
+    for name, function in _SUMMARIES.items() if len(numeric) > 1 else ():
+        features.append((FixedFeature(name, _whole_rows(function, numeric)), 0.7))
+    features.append(
+        (CoordinateScore("likelihood ratio of the numbers one by one", lambda values: values), 3.0)
+    )
+    features.append(
+        (CoordinateScore("likelihood ratio of the steps between the numbers", first_differences), 3.0)
+    )
     if bits:
-        features.append((CoordinateScore("score of lowest bits", lowest_bit), 2.0))
+        features.append((CoordinateScore("likelihood ratio of the lowest bits", lowest_bit), 2.0))
     return features
 
 
 _SUMMARIES: dict[str, Callable[[Floats], Any]] = {
-    "sum": lambda rows: rows.sum(axis=1),
-    "maximum": lambda rows: rows.max(axis=1),
-    "minimum": lambda rows: rows.min(axis=1),
-    "place of the maximum": lambda rows: rows.argmax(axis=1),
-    "place of the minimum": lambda rows: rows.argmin(axis=1),
-    "spread": lambda rows: np.ptp(rows, axis=1),
-    "largest difference": lambda rows: np.diff(rows, axis=1).max(axis=1),
-    "smallest difference": lambda rows: np.diff(rows, axis=1).min(axis=1),
-    "sum of absolute values": lambda rows: np.abs(rows).sum(axis=1),
+    "sum of the numbers": lambda rows: rows.sum(axis=1),
+    "largest number": lambda rows: rows.max(axis=1),
+    "smallest number": lambda rows: rows.min(axis=1),
+    "place of the largest number": lambda rows: rows.argmax(axis=1),
+    "place of the smallest number": lambda rows: rows.argmin(axis=1),
+    "spread of the numbers": lambda rows: np.ptp(rows, axis=1),
+    "largest step between numbers": lambda rows: np.diff(rows, axis=1).max(axis=1),
+    "smallest step between numbers": lambda rows: np.diff(rows, axis=1).min(axis=1),
+    "sum of the absolute numbers": lambda rows: np.abs(rows).sum(axis=1),
 }
 
 
-def _column(k: int) -> Callable[[Outcomes], Floats]:
-    return lambda out: out.values[:, k]
+def _holds_labels(first: Past, k: int) -> bool:
+    return any(bool(np.any(side.values[:, k] <= LABEL_BASE)) for side in first)
 
 
-def _whole_rows(function: Callable[[Floats], Any]) -> Callable[[Outcomes], Floats]:
-    """The function of each row, NaN for rows that lack a number."""
+def _whole_rows(function: Callable[[Floats], Any], numeric: list[int]) -> Callable[[Outcomes], Floats]:
+    """The function of the ``numeric`` columns of each row, NaN for rows that lack a number there."""
 
     def feature(out: Outcomes) -> Floats:
-        missing = np.asarray(np.isnan(out.values).any(axis=1))
+        rows = out.values if len(numeric) == out.values.shape[1] else out.values[:, numeric]
+        missing = np.asarray((np.isnan(rows) | (rows <= LABEL_BASE)).any(axis=1))
         if not missing.any():
-            return np.asarray(function(out.values), dtype=float)
+            return np.asarray(function(rows), dtype=float)
         result = np.full(len(missing), np.nan)
         if not missing.all():
-            result[~missing] = function(out.values[~missing])
+            result[~missing] = function(rows[~missing])
         return result
 
     return feature

@@ -4,15 +4,17 @@ adversary sees it.
 Each run becomes a row of floats, a *symbol* and a *key*. The row holds the numbers in the output, in order
 (labels such as strings have numbers of their own, far from all others). The symbol is 0 for an output of
 the usual shape without NaN; an exception, ``None``, NaN or another shape each has its own. The key tells
-whether two outputs are equal as a whole.
+whether two outputs are equal as a whole. Text is read as its numbers and a pattern, which is a part of the
+shape; an object as its attributes.
 """
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -21,15 +23,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.attacks.blackbox_text import as_text, attributes, column_names, is_whole, numbers_in, plain
 from dpaudit.errors import MechanismError
 from dpaudit.statistics.blocks import Failure
 
-__all__ = ["OutcomeEncoder", "Outcomes"]
+__all__ = ["LABEL_BASE", "OutcomeEncoder", "Outcomes", "number_range"]
 
 #: Labels become numbers below this one, so that no ordinary number is taken for a label.
 LABEL_BASE = -(2.0**900)
 MAX_WIDTH = 4096
+#: Numbers of an output, and labels, that are shown.
 SHOWN = 12
+SHOWN_LABELS = 5
+#: From this many texts or shapes on, for this share of the runs, the outputs are taken to hide what they say.
+FEW_TEXTS = 64
+FEW_SHARE = 0.2
+_FLAT = re.compile(r"(list of|tuple of|array of shape) \(?(\d+),?\)?")
+_PATTERN = re.compile(r"text like '(.*)'", re.DOTALL)
 _PLAIN = (float, int, bool, np.float64)
 
 
@@ -56,57 +66,143 @@ class OutcomeEncoder:
         self._codes: dict[str, int] = {}
         self._usual: str | None = None
         self._width = 0
-
-    def kinds(self, low: float, high: float) -> list[str]:
-        """The symbols from ``low`` on and below ``high``, in words."""
-        names = {0: "the usual one"} | {code: name for name, code in self._codes.items()}
-        return [name for code, name in sorted(names.items()) if low <= code < high]
-
-    def describe(self, row: NDArray[np.float64], symbol: int) -> str:
-        """One output in words: its numbers and labels, or what is odd about it."""
-        if symbol and np.isnan(row).all():
-            return self.kinds(symbol, symbol + 1)[0]
-        labels = {code: str(label) for label, code in self._labels.items()}
-        parts = [labels.get(value, f"{value:.6g}") for value in row[:SHOWN]]
-        return parts[0] if len(row) == 1 else "[" + ", ".join(parts) + (", ...]" if len(row) > SHOWN else "]")
+        self._runs = 0
+        self._names: list[str] = []
+        self._with_numbers = np.zeros(0, dtype=bool)
+        self._salt = 0
 
     @property
     def width(self) -> int:
         """Numbers in an output of the usual shape; 0 before the first block."""
         return self._width
 
+    @property
+    def strange(self) -> float:
+        """How many texts or shapes there were for each run, at most 1; 0 where they are few."""
+        different = max(len(self._labels), len(self._codes))
+        share = min(1.0, different / max(self._runs, 1))
+        return share if different > FEW_TEXTS and share > FEW_SHARE else 0.0
+
     def encode(self, outputs: Sequence[Any] | NDArray[Any]) -> Outcomes:
         """Encode one block of outputs: a list of single outputs, or an array with one output per entry of
         axis 0.
 
-        Raises ``MechanismError`` for an output that is not made of numbers, labels and containers of these.
+        Raises ``MechanismError`` for an output that is not made of numbers, text and what holds these.
         """
-        rows, shapes = self._flatten_all(outputs)
+        rows, shapes, salts = self._flatten_all(outputs)
         if self._usual is None:
             self._usual = _most_usual(shapes)
             self._width = min(MAX_WIDTH, max(1, *(len(row) for row in rows)))
+            self._names = self._names_of(outputs, shapes)
+            self._with_numbers = np.zeros(self._width, dtype=bool)
         values = np.full((len(rows), self._width), np.nan)
-        tails = np.zeros(len(rows), dtype=np.uint64)
         if isinstance(rows, np.ndarray) and rows.shape[1] == self._width:
             values = np.array(rows, dtype=float)
         else:
             for index, row in enumerate(rows):
                 values[index, : len(row)] = row[: self._width]
                 if len(row) > self._width:
-                    tails[index] = zlib.crc32(np.asarray(row[self._width :], dtype=float).tobytes())
+                    beyond = np.asarray(row[self._width :], dtype=float).tobytes()
+                    salts[index] = zlib.crc32(beyond, int(salts[index]))
         values += 0.0  # -0.0 and 0.0 are one number
+        self._runs += len(values)
+        self._with_numbers |= np.any(values > LABEL_BASE, axis=0)
         lengths = None if isinstance(rows, np.ndarray) else [len(row) for row in rows]
         symbols = self._symbols(values, shapes, lengths)
-        return Outcomes(values, symbols, _hash_rows(values, symbols.astype(np.uint64) ^ tails))
+        return Outcomes(values, symbols, _hash_rows(values, symbols.astype(np.uint64) ^ salts))
 
-    def _flatten_all(self, outputs: Sequence[Any] | NDArray[Any]) -> tuple[Any, list[str] | str]:
-        """Rows of numbers, and the shape of each output (one for all where they are equal)."""
-        if isinstance(outputs, np.ndarray) and outputs.dtype.kind in "biuf":
-            return outputs.reshape(len(outputs), -1).astype(float), f"array{outputs.shape[1:]}"
+    def _names_of(self, outputs: Sequence[Any] | NDArray[Any], shapes: list[str] | str) -> list[str]:
+        """How to reach each number in outputs of the usual shape."""
+        return column_names(outputs[0 if isinstance(shapes, str) else shapes.index(self._usual or "")])
+
+    def column_name(self, k: int) -> str:
+        """How the user reaches number ``k`` of an output, true of all outputs so far."""
+        shapes = [
+            name for name in self._codes if name not in ("None", "NaN") and not name.startswith("raised ")
+        ]
+        if not shapes and k < len(self._names):
+            return self._names[k]
+        if all(_FLAT.fullmatch(name) for name in [*shapes, self._usual or ""]):
+            return f"output[{k}]"
+        return f"number {k + 1} of the output"
+
+    def kinds(self, low: float, high: float) -> list[str]:
+        """The symbols from ``low`` on and below ``high``, in words."""
+        names = {0: self._usual or ""} | {code: name for name, code in self._codes.items()}
+        return [_kind_in_words(name) for code, name in sorted(names.items()) if low <= code < high]
+
+    def describe(self, row: NDArray[np.float64], symbol: int) -> str:
+        """One output as a sentence: its numbers and labels, or what is odd about it."""
+        names = {code: name for name, code in self._codes.items()}
+        shape = names.get(symbol, self._usual or "")
+        length = len(row) - int(np.argmax(~np.isnan(row[::-1]))) if not np.isnan(row).all() else 0
+        if symbol and not length:
+            return _kind_in_words(shape)
+        labels = {code: label for label, code in self._labels.items()}
+        shown = [
+            repr(labels[value]) if value in labels else f"{value:.10g}" for value in row[: min(length, SHOWN)]
+        ]
+        pattern = _PATTERN.fullmatch(shape)
+        if pattern and pattern[1].count("#") == len(shown):
+            pieces = zip(pattern[1].split("#"), [*shown, ""], strict=True)
+            return f"the output is {''.join(part for piece in pieces for part in piece)!r}"
+        flat = _FLAT.fullmatch(shape)
+        # A full row of another shape than the usual may be the beginning of a longer output.
+        cut = int(flat[2]) > len(shown) if flat else symbol and length == self._width
+        if length > SHOWN or cut:
+            shown.append("...")
+        if shape in ("number", "text"):
+            return f"the output is {shown[0]}"
+        inside = ", ".join(shown)
+        brackets = {"list of": "[]", "tuple of": "()"}.get(flat[1], "") if flat else ""
+        if brackets:
+            return f"the output is {brackets[0]}{inside}{brackets[1]}"
+        if symbol:
+            return f"{_kind_in_words(shape)} holding {inside}"
+        return ", ".join(f"{name} is {value}" for name, value in zip(self._names, shown, strict=False))
+
+    def range_in_words(self, k: int, low: float | None, high: float | None) -> str:
+        """The event that number ``k`` of the output is ``low`` or more and below ``high``; labels by name."""
+        bottom, top = -np.inf if low is None else low, np.inf if high is None else high
+        labels = [repr(label) for label, code in self._labels.items() if bottom <= code < top]
+        name = self.column_name(k)
+        said = []
+        if labels:
+            rest = f" or one of {len(labels) - SHOWN_LABELS} others" if len(labels) > SHOWN_LABELS else ""
+            said.append(f"{name} is " + " or ".join(labels[:SHOWN_LABELS]) + rest)
+        if top > LABEL_BASE and self._with_numbers[k]:
+            numeric_low = low if bottom > LABEL_BASE else None
+            said.append(
+                number_range(name, numeric_low, high)
+                if high is not None or numeric_low is not None
+                else f"{name} is a number"
+            )
+        return " or ".join(said)
+
+    def _flatten_all(
+        self, outputs: Sequence[Any] | NDArray[Any]
+    ) -> tuple[Any, list[str] | str, NDArray[np.uint64]]:
+        """Rows of numbers, the shape of each output (one for all where they are equal), and a hash of the
+        texts in it.
+        """
+        salts = np.zeros(len(outputs), dtype=np.uint64)
+        if isinstance(outputs, np.ndarray) and outputs.dtype.kind in "biuf" and not np.ma.isMA(outputs):
+            shape = _array_shape(outputs.shape[1:])
+            return outputs.reshape(len(outputs), -1).astype(float), shape, salts
         if not isinstance(outputs, np.ndarray) and all(type(item) in _PLAIN for item in outputs):
-            return np.array([_number(item) for item in outputs])[:, None], "number"
-        flat = [self._flatten(item) for item in outputs]
-        return [row for row, _ in flat], [shape for _, shape in flat]
+            return np.array([_number(item) for item in outputs])[:, None], "number", salts
+        flat = []
+        for index, item in enumerate(outputs):
+            self._salt = 0
+            try:
+                flat.append(self._flatten(item))
+            except RecursionError:
+                raise MechanismError(
+                    f"an output must not hold itself, got such a {type(item).__name__}; convert it before "
+                    "it is returned."
+                ) from None
+            salts[index] = self._salt
+        return [row for row, _ in flat], [shape for _, shape in flat], salts
 
     def _symbols(
         self, values: NDArray[np.float64], shapes: list[str] | str, lengths: list[int] | None
@@ -136,54 +232,89 @@ class OutcomeEncoder:
             return [], f"raised {output.symbol}"
         if output is None:
             return [], "None"
+        return self._flatten_part(output)
+
+    def _flatten_part(self, output: Any) -> tuple[list[float], str]:
+        output = plain(output)
+        if is_whole(output):
+            return [self._atom(output)], "number"
+        text = as_text(output)
+        if text is not None:
+            return self._flatten_text(output, text)
+        if isinstance(output, bytes):
+            return [self._label(output)], "text"
+        if isinstance(output, np.ma.MaskedArray):
+            inside = [np.ma.getdata(output), np.ma.getmaskarray(output)]
+            return self._flatten_parts(inside, "masked array")
         if isinstance(output, np.ndarray):
             if output.dtype.kind in "biuf":
-                return output.ravel().astype(float).tolist(), f"array{output.shape}"
-            return self._flatten_parts(list(output.ravel()), f"array{output.shape}")
-        if isinstance(output, list | tuple):
-            return self._flatten_parts(list(output), f"{type(output).__name__} of {len(output)}")
+                return output.ravel().astype(float).tolist(), _array_shape(output.shape)
+            return self._flatten_parts(list(output.ravel()), _array_shape(output.shape))
+        if isinstance(output, Sequence):
+            kind = "tuple" if isinstance(output, tuple) else type(output).__name__
+            return self._flatten_parts(list(output), f"{kind} of {len(output)}")
         if isinstance(output, Mapping):
             keys = sorted(output, key=repr)
-            return self._flatten_parts([output[key] for key in keys], f"mapping of {keys!r}"[:200])
+            return self._flatten_parts([output[key] for key in keys], f"mapping of {keys!r}")
         if isinstance(output, set | frozenset):
             return self._flatten_parts(sorted(output, key=repr), f"set of {len(output)}")
-        if is_dataclass(output) and not isinstance(output, type):
-            parts = [getattr(output, item.name) for item in fields(output)]
-            return self._flatten_parts(parts, type(output).__name__)
-        return [self._atom(output)], "number"
+        if isinstance(output, complex):
+            return [output.real, output.imag], "complex number"
+        if hasattr(output, "__array__"):
+            return self._flatten_part(np.asarray(output))
+        held = attributes(output)
+        return self._flatten_parts(list(held.values()), f"{type(output).__name__} of {list(held)!r}")
+
+    def _flatten_text(self, output: Any, text: str) -> tuple[list[float], str]:
+        numbers, pattern = numbers_in(text)
+        if not numbers:
+            return [self._label(output)], "text"
+        self._salt = zlib.crc32(text.encode(), self._salt)  # the pattern forgets how a number is written
+        return numbers, f"text like {pattern!r}"
 
     def _flatten_parts(self, parts: list[Any], shape: str) -> tuple[list[float], str]:
-        if all(_is_atom(part) for part in parts):
-            return [self._atom(part) for part in parts], shape
         row: list[float] = []
         inner: list[str] = []
         for part in parts:
-            numbers, name = ([self._atom(part)], "number") if _is_atom(part) else self._flatten(part)
+            numbers, name = self._flatten_part(part)
             row += numbers
             inner.append(name)
-        return row, f"{shape} [{', '.join(inner)}]"[:200]
+        if all(name in ("number", "text") for name in inner):
+            return row, _short(shape)
+        return row, _short(f"{shape} [{', '.join(inner)}]")
 
     def _atom(self, part: Any) -> float:
-        if isinstance(part, np.generic):
-            part = part.item()
-        if isinstance(part, Enum) or not isinstance(part, bool | int | float | Fraction | Decimal):
-            return self._label(part)
-        return _number(part)
+        numeric = isinstance(part, bool | int | float | Fraction | Decimal) and not isinstance(part, Enum)
+        return _number(part) if numeric else self._label(part)
 
     def _label(self, part: Any) -> float:
-        if not (part is None or isinstance(part, str | bytes | Enum | complex)):
-            raise MechanismError(
-                "an output must be made of numbers, strings, None and containers of these, got "
-                f"{type(part).__name__}; "
-                f"convert it before it is returned."
-            )
         return self._labels.setdefault(part, LABEL_BASE * (1.0 + len(self._labels) / 2**20))
 
 
-def _is_atom(part: Any) -> bool:
-    return part is None or isinstance(
-        part, bool | int | float | str | bytes | Enum | np.generic | Fraction | Decimal | complex
-    )
+def _array_shape(shape: tuple[int, ...]) -> str:
+    """The shape of a single number is a number's, whatever holds it."""
+    return f"array of shape {shape}" if shape else "number"
+
+
+def _short(shape: str) -> str:
+    return shape if len(shape) <= 200 else f"{shape[:190]}... {zlib.crc32(shape.encode()):08x}"
+
+
+def _kind_in_words(shape: str) -> str:
+    if shape.startswith("raised "):
+        return f"the call {shape}"
+    if shape == "NaN":
+        return "the output holds NaN"
+    if shape in ("None", "text") or shape.startswith("text like"):
+        return f"the output is {shape}"
+    return f"the output is {'an' if shape.startswith('array') else 'a'} {shape}"
+
+
+def number_range(name: str, low: float | None, high: float | None) -> str:
+    """``low <= name < high`` in words; ``None`` for no bound."""
+    if low is None:
+        return f"{name} is anything" if high is None else f"{name} < {high:.6g}"
+    return f"{name} >= {low:.6g}" if high is None else f"{low:.6g} <= {name} < {high:.6g}"
 
 
 def _number(part: bool | int | float | Fraction | Decimal) -> float:

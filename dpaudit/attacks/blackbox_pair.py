@@ -47,6 +47,11 @@ class PairAttack:
         """Counts of all past outputs in the cells as they are now, shape (2, E, C)."""
         return self._known
 
+    @property
+    def past(self) -> tuple[Outcomes, Outcomes]:
+        """All outputs so far in the order of the calls; needs one block."""
+        return _joined(self._past[0]), _joined(self._past[1])
+
     def betting(self, epsilons: NDArray[np.float64], deltas: NDArray[np.float64]) -> CellBetting:
         """A bettor against these claims that has not played yet; feed it ``blocks``."""
         if self.experts is None:

@@ -4,28 +4,47 @@ A chunk is a fixed number of calls on one input. Its generator is spawned from t
 block, input, chunk), so that the outputs do not depend on the number of workers. An exception is an outcome
 (``Failure``); a call that exceeds the wall-clock limit stops the check with ``MechanismError``, because an
 outcome must not depend on the machine's load.
+
+Workers receive the mechanism by pickling, and with it the state of any generator that it holds: each task
+would draw the same numbers. So a few tasks are also run here, and workers are given up where they disagree.
 """
 
 from __future__ import annotations
 
+import pickle
 import signal
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib.externals.loky.process_executor import BrokenProcessPool
 
-from dpaudit.errors import MechanismError
-from dpaudit.statistics.blocks import Failure
+from dpaudit.attacks.blackbox_outcomes import OutcomeEncoder
+from dpaudit.errors import DpauditError, MechanismError
+from dpaudit.statistics.blocks import Failure, Workers
 
-__all__ = ["Chunk", "can_limit_time", "chunks_of"]
+__all__ = ["Chunk", "OutOfTimeError", "UnfitForWorkersError", "can_limit_time", "chunks_of", "run_compared"]
 
 #: Calls that share one generator: small enough to keep several workers busy, large enough to make its cost
 #: vanish.
 CALLS_PER_CHUNK = 16
 CALLS_PER_BATCH = 2**16
+
+
+#: A chunk of more calls is not repeated here only to compare it.
+MAX_COMPARED = 4096
+
+
+class OutOfTimeError(DpauditError):
+    """The time for the whole check was over between two calls; the block is dropped."""
+
+
+class UnfitForWorkersError(DpauditError):
+    """The mechanism must run in one process; the text says why."""
 
 
 class _TimeLimit(BaseException):
@@ -79,6 +98,7 @@ class Chunk:
     seed: np.random.SeedSequence
     batch: bool
     timeout: float | None
+    deadline: float | None = None
 
     def __call__(self) -> Any:
         rng = np.random.default_rng(self.seed)
@@ -88,6 +108,8 @@ class Chunk:
             return [self._one(timer, self.data, rng) for _ in range(self.calls)]
 
     def _one(self, timer: Callable[[bool], None], *arguments: Any) -> Any:
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            raise OutOfTimeError("the time for this check is over")
         try:
             timer(True)
             return self.mechanism(*arguments)
@@ -126,6 +148,7 @@ def chunks_of(
     key: tuple[int, ...],
     batch: bool,
     timeout: float | None,
+    deadline: float | None,
 ) -> list[Chunk]:
     """Split ``calls`` calls on ``data`` into chunks, with generators spawned from ``seed`` by ``key`` and
     the chunk's number.
@@ -140,6 +163,52 @@ def chunks_of(
             np.random.SeedSequence(seed, spawn_key=(*key, number)),
             batch,
             timeout,
+            deadline,
         )
         for number, start in enumerate(starts)
     ]
+
+
+def run_compared(workers: Workers, tasks: Sequence[Chunk], compared: Sequence[int]) -> list[Any]:
+    """The outputs of the tasks, run by workers; the tasks at the places ``compared`` are run here as well.
+
+    They run here first, so that a generator that the mechanism holds has moved on when it is sent. Raises
+    ``UnfitForWorkersError`` where a worker's outputs are others than those here, or where the mechanism or
+    its data cannot be sent; ``MechanismError`` where a worker ended.
+    """
+    here = {place: tasks[place]() for place in compared if tasks[place].calls <= MAX_COMPARED}
+    try:
+        results = workers.run(tasks)
+    except BrokenProcessPool as error:
+        if "un-serialize" in str(error):
+            raise UnfitForWorkersError(_not_sent(error.__cause__ or error)) from None
+        raise MechanismError(
+            f"a mechanism must return or raise, a worker that ran it ended: {_first_line(error)}; pass "
+            "jobs=1 to see where."
+        ) from error
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        if "pickle" not in str(error):
+            raise
+        raise UnfitForWorkersError(_not_sent(error.__cause__ or error)) from None
+    if any(not _equal(output, results[place]) for place, output in here.items()):
+        raise UnfitForWorkersError(
+            "it draws from elsewhere than the given rng, and a generator that it holds would repeat in each "
+            "worker; draw from rng to use more"
+        )
+    return results
+
+
+def _not_sent(error: BaseException) -> str:
+    return (
+        f"it or its data cannot be sent to workers ({type(error).__name__}: {_first_line(error)}); make what "
+        "it holds fit for pickle, or define it at the top of a module"
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [""])[0][:200]
+
+
+def _equal(first: Any, second: Any) -> bool:
+    encoder = OutcomeEncoder()
+    return bool(np.array_equal(encoder.encode(first).keys, encoder.encode(second).keys))

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.attacks.blackbox_clock import Clock
 from dpaudit.attacks.blackbox_outcomes import OutcomeEncoder, Outcomes
 from dpaudit.attacks.blackbox_pair import PairAttack
-from dpaudit.attacks.blackbox_runs import chunks_of
+from dpaudit.attacks.blackbox_runs import chunks_of, run_compared
 from dpaudit.errors import MechanismError
 from dpaudit.statistics.blocks import Failure, Workers
 from dpaudit.statistics.capital import log_average
@@ -51,6 +52,8 @@ class Target:
     epsilon: float
     delta: float
     bits: bool
+    #: Whether workers other than this process run the calls.
+    spread: bool = False
 
 
 class _Candidate:
@@ -66,14 +69,17 @@ class _Candidate:
         self._index = index
         self._data = data
         self._round = 0
-        self._first_failure = ""
         self._all_failed = True
-        self.same_output = True
-        self._only_key: int | None = None
+        #: Runs that raised, on the first and on the second input, and what they raised first.
+        self.raised = [0, 0]
+        self.first_failure = ""
+        #: Keys of all outputs so far where there is only one, on the first and on the second input.
+        self.only_key: list[int | None] = [None, None]
+        self.constant = [True, True]
 
-    def step(self, pairs: int, workers: Workers) -> None:
+    def step(self, pairs: int, workers: Workers, clock: Clock, samples: int) -> None:
         """Draw one block of pairs of runs and play it."""
-        first, second = self._draw(pairs, workers)
+        first, second = self._draw(pairs, workers, clock, samples)
         block = self.attack.play(first, second)
         if self.betting is None:
             self.betting = self.attack.betting(
@@ -92,7 +98,7 @@ class _Candidate:
         rate = float(gains.max()) / self.attack.pairs
         return max(WEALTH_AIM - self.log_wealth, 0.0) / rate if rate > 0 else math.inf
 
-    def _draw(self, pairs: int, workers: Workers) -> tuple[Outcomes, Outcomes]:
+    def _draw(self, pairs: int, workers: Workers, clock: Clock, samples: int) -> tuple[Outcomes, Outcomes]:
         target = self._target
         tasks = [
             chunks_of(
@@ -103,11 +109,17 @@ class _Candidate:
                 key=(self._index, self._round, side),
                 batch=target.batch,
                 timeout=target.timeout,
+                deadline=clock.deadline,
             )
             for side, data in enumerate(self._data)
         ]
+        both_tasks = [*tasks[0], *tasks[1]]
+        if target.spread:
+            results = run_compared(workers, both_tasks, compared=(0, len(tasks[0])))
+        else:
+            watched = clock.watch(both_tasks, samples=samples, log_wealth=self.log_wealth)
+            results = workers.run(watched)
         self._round += 1
-        results = workers.run([*tasks[0], *tasks[1]])
         parts = (results[: len(tasks[0])], results[len(tasks[0]) :])
         raw = [
             np.concatenate(part) if target.batch else [item for chunk in part for item in chunk]
@@ -115,33 +127,42 @@ class _Candidate:
         ]
         both = np.concatenate(raw) if target.batch else [*raw[0], *raw[1]]
         outcomes = self.encoder.encode(both)
+        self._count_failures(raw)
+        self._watch_constant(outcomes, pairs)
         self._refuse_failures(both, outcomes)
         return outcomes[:pairs], outcomes[pairs:]
 
+    def _count_failures(self, raw: list[Any]) -> None:
+        for side, outputs in enumerate(raw):
+            failures = (
+                [item for item in outputs if isinstance(item, Failure)] if isinstance(outputs, list) else []
+            )
+            self.raised[side] += len(failures)
+            if failures and not self.first_failure:
+                self.first_failure = f"{failures[0].symbol}: {failures[0].reason}"
+
     def _refuse_failures(self, raw: Any, outcomes: Outcomes) -> None:
         """Raise ``MechanismError`` where nothing but failures has come from either input for a while."""
-        self._watch_constant(outcomes)
         if not self._all_failed:
             return
         self._all_failed = bool(np.isnan(outcomes.values).all())
-        failure = (
-            next((item for item in raw if isinstance(item, Failure)), None) if isinstance(raw, list) else None
-        )
-        if failure and not self._first_failure:
-            self._first_failure = f"raised {failure.symbol}: {failure.reason}"
         calls = 2 * self.attack.pairs + len(outcomes.keys)
         if self._all_failed and calls >= FAILURES_THAT_BREAK:
-            reason = self._first_failure or f"returned {raw[0]!r}, which holds no number"
+            failed = f"raised {self.first_failure}" if self.first_failure else ""
+            reason = failed or f"returned {raw[0]!r}, which holds no number"
             raise MechanismError(
                 f"a mechanism must return something, all of the first {calls} calls on pair {self._index} "
                 "failed: "
                 f"{reason}; call it once on that input by hand."
             )
 
-    def _watch_constant(self, outcomes: Outcomes) -> None:
-        if self._only_key is None:
-            self._only_key = int(outcomes.keys[0])
-        self.same_output = self.same_output and bool(np.all(outcomes.keys == np.uint64(self._only_key)))
+    def _watch_constant(self, outcomes: Outcomes, pairs: int) -> None:
+        for side, keys in enumerate((outcomes.keys[:pairs], outcomes.keys[pairs:])):
+            if self.only_key[side] is None:
+                self.only_key[side] = int(keys[0])
+            self.constant[side] = self.constant[side] and bool(
+                np.all(keys == np.uint64(self.only_key[side] or 0))
+            )
 
 
 class Search:
@@ -149,9 +170,12 @@ class Search:
     stop.
     """
 
-    def __init__(self, target: Target, neighbours: list[tuple[Any, Any]], workers: Workers) -> None:
+    def __init__(
+        self, target: Target, neighbours: list[tuple[Any, Any]], workers: Workers, clock: Clock
+    ) -> None:
         self.target = target
         self._workers = workers
+        self._clock = clock
         self.candidates = [_Candidate(target, index, data) for index, data in enumerate(neighbours)]
         self.samples = 0
         self._order: list[int] = []
@@ -165,7 +189,7 @@ class Search:
         pairs = min(candidate.attack.next_block(), budget // 2)
         if pairs < 1:
             return False
-        candidate.step(pairs, self._workers)
+        candidate.step(pairs, self._workers, self._clock, self.samples)
         self.samples += 2 * pairs
         self._order.append(index)
         return True

@@ -5,13 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from enum import Enum
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import exact_str, read_exact, refuse_floats
 from dpaudit.views import View
 
-__all__ = ["Adjacency", "Adversary", "Claim", "Model", "Unit", "claim_from_json"]
+__all__ = ["Adjacency", "Adversary", "Claim", "Model", "Unit", "claim_from_json", "one_of"]
+
+Option = TypeVar("Option", bound=Enum)
+
+
+def one_of(options: type[Option], value: object, *, name: str) -> Option:
+    """``value`` as one of the options, given as such or by its name (``"add-remove"``).
+
+    Raises ``InvalidParameterError``, with the options, for anything else.
+    """
+    try:
+        return options(value)
+    except ValueError:
+        known = ", ".join(repr(item.value) for item in options)
+        raise InvalidParameterError(
+            f"{name} must be one of {known}, got {value!r}; pass one of these."
+        ) from None
 
 
 class Adjacency(Enum):

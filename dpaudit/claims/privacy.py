@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from fractions import Fraction
 from typing import ClassVar
 
-from dpaudit.claims.base import Adjacency, Adversary, Claim, Model, Unit
+from dpaudit.claims.base import Adjacency, Adversary, Claim, Model, Unit, one_of
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact, positive, probability
 from dpaudit.views import PUBLIC, View
 
 __all__ = ["Accounting", "ApproxDP", "GaussianDP", "PrivacyClaim", "PureDP", "RenyiDP", "ZeroConcentratedDP"]
+
+#: Fields with a fixed list of values, which may also be given by name.
+_OPTIONS: dict[str, type[Enum]] = {
+    "adjacency": Adjacency,
+    "unit": Unit,
+    "adversary": Adversary,
+    "model": Model,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +38,10 @@ class PrivacyClaim(Claim):
     turnout: str = "everybody"
     model: Model = Model.IDEAL
 
+    def __post_init__(self) -> None:
+        for name, options in _OPTIONS.items():
+            self._set(name, one_of(options, getattr(self, name), name=name))
+
     def _context(self) -> str:
         return f"when one {self.unit.value} changes ({self.adjacency.value}), in the view of {self.view}"
 
@@ -43,6 +56,7 @@ class PureDP(PrivacyClaim):
     epsilon: ExactLike
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._set("epsilon", positive(self.epsilon, name="epsilon"))
 
     @property
@@ -64,6 +78,7 @@ class ApproxDP(PrivacyClaim):
     delta: ExactLike
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         epsilon = exact(self.epsilon, name="epsilon")
         if epsilon < 0:
             raise InvalidParameterError(
@@ -92,6 +107,7 @@ class RenyiDP(PrivacyClaim):
     epsilon: ExactLike
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         order = exact(self.order, name="order")
         if order <= 1:
             raise InvalidParameterError(
@@ -119,6 +135,7 @@ class ZeroConcentratedDP(PrivacyClaim):
     rho: ExactLike
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._set("rho", positive(self.rho, name="rho"))
 
     @property
@@ -138,6 +155,7 @@ class GaussianDP(PrivacyClaim):
     mu: ExactLike
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._set("mu", positive(self.mu, name="mu"))
 
     @property

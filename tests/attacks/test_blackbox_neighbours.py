@@ -1,0 +1,116 @@
+"""Where a check's pairs of inputs come from: corners of a domain, one's own, or a Hypothesis strategy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from dpaudit import Neighbours, PureDP, check, corners
+from dpaudit.errors import InvalidParameterError
+
+ONE = PureDP(epsilon=1)
+
+
+def differing(left: list, right: list) -> int:
+    """Records that differ in two data sets of one size."""
+    assert len(left) == len(right)
+    return sum(a != b for a, b in zip(left, right, strict=True))
+
+
+def test_corners_replace_one_record() -> None:
+    """Each pair differs in exactly one record, first or last, and no pair comes twice."""
+    pairs = corners([0, 1], size=4)
+    assert all(isinstance(pair, Neighbours) for pair in pairs)
+    assert all(differing(pair.left, pair.right) == 1 for pair in pairs)
+    keys = {frozenset((tuple(pair.left), tuple(pair.right))) for pair in pairs}
+    assert len(keys) == len(pairs)
+    assert ([0, 0, 0, 0], [1, 0, 0, 0]) in [(pair.left, pair.right) for pair in pairs]
+    assert ([1, 1, 1, 0], [1, 1, 1, 1]) in [(pair.left, pair.right) for pair in pairs]
+
+
+def test_corners_by_adjacency() -> None:
+    """Add-remove pairs differ by one record more, zero-out pairs hold the null record."""
+    for pair in corners([0, 1], 3, "add-remove"):
+        assert len(pair.left) == len(pair.right) + 1
+    for pair in corners([1, 2], 3, "zero-out", null=0):
+        assert differing(pair.left, pair.right) == 1
+        assert 0 in pair.right
+    arrays = corners([0.0, 1.0], 3, make=np.array)
+    assert all(isinstance(pair.left, np.ndarray) for pair in arrays)
+    assert corners(["a"], 1, "add-remove")[0].right == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (([0, 1], 3, "foo"), "'replace-one', 'add-remove', 'zero-out', got 'foo'"),
+        (([], 3), "at least one value"),
+        (([0, 1], 0), "size of 1 or more"),
+        (([1], 3), "values of a record that differ"),
+    ],
+)
+def test_corners_refuse(arguments, says: str) -> None:
+    """What gives no pair is refused with the next move."""
+    with pytest.raises(InvalidParameterError, match=says):
+        corners(*arguments)
+
+
+def noisy_count(data, rng):
+    """A count with half the noise; the length of the data is public."""
+    return sum(data) + rng.laplace(0, 0.5)
+
+
+def test_a_check_takes_corners() -> None:
+    """The telling pair is named by its inputs."""
+    result = check(noisy_count, ONE, neighbours=corners([0, 1], size=3))
+    assert result.verdict == "refuted"
+    assert "[0, 0, 0] and [1, 0, 0]" in result.evidence.scope or "of 6 tried: [" in result.evidence.scope
+
+
+@pytest.mark.parametrize(
+    ("pair", "adjacency", "told"),
+    [
+        (([0, 0, 0], [1, 1, 0]), "replace-one", True),
+        ((np.zeros(4), np.ones(4)), "replace-one", True),
+        (([0, 0], [0, 0, 1]), "replace-one", True),
+        (([0, 0, 0], [1, 0, 0]), "replace-one", False),
+        (([0, 1, 2], [0, 2]), "add-remove", False),
+        (([0, 2], [0, 1, 2]), "add-remove", False),
+        (([0, 1, 2], [1, 1, 2]), "add-remove", True),
+        ((0.0, 1.0), "replace-one", False),
+        (({"a": 1}, {"a": 2}), "add-remove", False),
+    ],
+)
+def test_inputs_that_are_no_neighbours_are_told(pair, adjacency: str, told: bool) -> None:
+    """A refutation on lists that differ in more than the claim's adjacency allows says so: such a pair may
+    refute nothing. What is not a list of records is taken as it is.
+    """
+    result = check(lambda data, rng: repr(data), PureDP(epsilon=1, adjacency=adjacency), neighbours=[pair])
+    assert result.verdict == "refuted"
+    assert any("may not be neighbours" in note for note in result.notes) is told
+
+
+@st.composite
+def pairs_of_bits(draw):
+    """Two lists of bits that differ in at most one place."""
+    left = draw(st.lists(st.integers(0, 1), min_size=1, max_size=5))
+    place = draw(st.integers(0, len(left) - 1))
+    return left, [*left[:place], draw(st.integers(0, 1)), *left[place + 1 :]]
+
+
+def test_a_check_takes_a_strategy() -> None:
+    """Pairs are drawn from a Hypothesis strategy, equal ones left out, the same for the same seed."""
+    first, again, other = (
+        check(noisy_count, ONE, neighbours=pairs_of_bits(), seed=seed, max_samples=20_000)
+        for seed in (1, 1, 2)
+    )
+    assert first.verdict == other.verdict == "refuted"
+    assert first.evidence == again.evidence
+    assert 1 < len(first.evidence.details["pairs_of_runs"]) <= 20
+
+
+def test_a_strategy_of_equal_inputs_is_refused() -> None:
+    """Without a pair that differs there is nothing to check."""
+    with pytest.raises(InvalidParameterError, match="none that differ"):
+        check(noisy_count, ONE, neighbours=st.just(([0], [0])))

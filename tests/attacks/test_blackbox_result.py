@@ -1,0 +1,107 @@
+"""A check's result can be asked by a test, written to a file and read by a person."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit import AS_RUN, PureDP, check
+from dpaudit.claims import Adjacency, Model
+from dpaudit.errors import DpauditError, InvalidParameterError, RefutedError
+from dpaudit.evidence import evidence_from_json
+
+ONE = PureDP(epsilon=1)
+UNITS = [(0.0, 1.0)]
+
+
+def run(scale: float, **options):
+    """A Laplace mechanism that is 1/scale-DP, checked against epsilon 1."""
+    return check(lambda x, rng: x + rng.laplace(0, scale), ONE, neighbours=UNITS, max_samples=1500, **options)
+
+
+def test_the_truth_value_is_refused_with_advice() -> None:
+    """``if check(...)`` could mean two things, so it means none."""
+    with pytest.raises(InvalidParameterError, match=r"result\.verdict == \"refuted\" or result.raise_if"):
+        bool(run(0.25))
+
+
+def test_the_verdict_compares_with_strings() -> None:
+    """A verdict is equal to its name, and to nothing else."""
+    assert run(0.25).verdict == "refuted"
+    assert run(1.0).verdict == "inconclusive"
+    assert run(1.0).verdict != "refuted"
+    assert f"{run(1.0).verdict}" == "inconclusive"
+
+
+def test_raise_if_refuted() -> None:
+    """A refuted claim raises an assertion error that holds the evidence; another result is handed back."""
+    with pytest.raises(RefutedError, match="confidence") as caught:
+        run(0.25).raise_if_refuted()
+    assert isinstance(caught.value, AssertionError)
+    assert isinstance(caught.value, DpauditError)
+    result = run(1.0)
+    assert result.raise_if_refuted() is result
+
+
+def test_the_result_is_plain_data_on_request() -> None:
+    """``to_dict`` survives JSON, and its evidence can be read again; also where nothing was concluded."""
+    kept: dict[float, float] = {}
+    memory = check(lambda x, rng: kept.setdefault(x, rng.normal()), ONE, neighbours=UNITS, max_samples=200)
+    for result in (run(0.25), run(1.0), memory):
+        data = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+        assert data["verdict"] == result.verdict
+        assert data["claim"]["epsilon"] == 1
+        assert data["notes"] == list(result.notes)
+        assert evidence_from_json(data["evidence"]) == result.evidence
+
+
+def test_the_repr_fits_an_assertion() -> None:
+    """One line with the verdict, the bound, the confidence, the runs and the claim."""
+    text = repr(run(0.25))
+    assert len(text) < 120
+    assert "\n" not in text
+    for part in ("refuted", "epsilon > 1", "95 % confidence", "runs", "claimed 1"):
+        assert part in text
+
+
+def test_ignored_bits_are_said_and_can_be_looked_at() -> None:
+    """Over the reals, low-order bits are ignored and an open result says how to count them; with ``AS_RUN``
+    they count, and of whole numbers nothing was ignored.
+    """
+    note = "model=dpaudit.AS_RUN"
+    assert note in str(run(1.0))
+    assert note not in str(run(0.25))
+    as_run = PureDP(epsilon="0.1", model=AS_RUN)
+
+    def naive(x, rng, size):
+        u = rng.random(size) - 0.5
+        return x - 10.0 * np.sign(u) * np.log(1 - 2 * np.abs(u))
+
+    result = check(naive, as_run, neighbours=UNITS, batch=True, max_samples=6000)
+    assert result.verdict == "refuted"
+    assert note not in str(result)
+    assert "lowest bit" in result.event
+    whole = check(lambda x, rng: int(x + rng.integers(50)), ONE, neighbours=UNITS, max_samples=400)
+    assert note not in str(whole)
+
+
+def test_independence_is_said_to_be_assumed() -> None:
+    """Every bound says what it assumes of the calls."""
+    assert "assuming independent calls" in str(run(0.25))
+    assert "assuming independent calls" in str(run(1.0))
+
+
+def test_options_are_refused_at_once() -> None:
+    """A misspelt adjacency, unit or model is refused where it is written, with the options; names will do."""
+    with pytest.raises(InvalidParameterError, match="'replace-one', 'add-remove', 'zero-out', got 'foo'"):
+        PureDP(epsilon=1, adjacency="foo")
+    with pytest.raises(InvalidParameterError, match="'event', 'user'"):
+        dpaudit.ApproxDP(epsilon=1, delta="0.1", unit="group")
+    with pytest.raises(InvalidParameterError, match="'ideal', 'as_run'"):
+        dpaudit.GaussianDP(mu=1, model=None)
+    claim = PureDP(epsilon=1, adjacency="add-remove", model="as_run")
+    assert claim.adjacency is Adjacency.ADD_REMOVE
+    assert claim.model is Model.AS_RUN
