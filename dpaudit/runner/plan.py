@@ -36,9 +36,6 @@ __all__ = [
 #: Seconds of wall clock that one row may take, by profile, where --timeout does not say.
 TIMEOUTS = {"quick": 900.0, "full": 4 * 3600.0, "paper": 48 * 3600.0}
 
-#: Seconds that importing one suite may take.
-IMPORT_SECONDS = 120.0
-
 #: Seconds that the questions about noise of one suite may take.
 CALIBRATE_SECONDS = 3600.0
 
@@ -140,31 +137,40 @@ def load_suites(paths: Sequence[str], pool: Pool) -> list[LoadedSuite]:
 def calibrate_suites(paths: Sequence[str], pool: Pool) -> Iterator[tuple[LoadedSuite, list[dict[str, Any]]]]:
     """The suites that ``paths`` name, each with the answers to its questions about noise."""
     for suite in load_suites(paths, pool):
-        yield suite, _ask(suite.file, pool, do="calibrate", timeout=CALIBRATE_SECONDS)["answers"]
+        yield suite, _calibrate(suite.file, pool)
 
 
 def _load(file: SuiteFile, pool: Pool) -> dict[str, Any]:
-    return _ask(file, pool, do="load", timeout=IMPORT_SECONDS)
-
-
-def _ask(file: SuiteFile, pool: Pool, *, do: str, timeout: float) -> dict[str, Any]:
-    worker = pool.take(file.root)
-    verb = "import" if do == "load" else do
     try:
-        answer = worker.ask({"do": do, "path": str(file.path), "module": file.module}, timeout=timeout)
+        answer = pool.load(file)
     except (WorkerDiedError, WorkerHungError) as error:
-        pool.drop(worker)
-        reason = str(error).removesuffix("; raise --timeout")
-        raise InvalidParameterError(
-            f"a suite must {verb}, {file.label} did not: the {verb} {reason}. Correct the suite."
-        ) from None
-    pool.give(worker)
+        raise _broken(file, "import", error) from None
     if "failed" in answer:
         raise InvalidParameterError(
-            f"a suite must {verb}, {file.label} did not: {answer['failed']}. "
+            f"a suite must import, {file.label} did not: {answer['failed']}. "
             f"Correct the suite.\n{answer['traceback']}"
         )
     return answer
+
+
+def _calibrate(file: SuiteFile, pool: Pool) -> list[dict[str, Any]]:
+    try:
+        answer = pool.ask(file, {"do": "calibrate"}, seconds=CALIBRATE_SECONDS)
+    except (WorkerDiedError, WorkerHungError) as error:
+        raise _broken(file, "calibrate", error) from None
+    if "failed" in answer:
+        raise InvalidParameterError(
+            f"a suite must calibrate, {file.label} did not: {answer['failed']}. Correct the suite."
+        )
+    answers: list[dict[str, Any]] = answer["answers"]
+    return answers
+
+
+def _broken(file: SuiteFile, verb: str, error: Exception) -> InvalidParameterError:
+    reason = str(error).removesuffix("; raise --timeout")
+    return InvalidParameterError(
+        f"a suite must {verb}, {file.label} did not: the {verb} {reason}. Correct the suite."
+    )
 
 
 def plan_run(paths: Sequence[str], settings: Settings, pool: Pool, *, select: str | None = None) -> Plan:
