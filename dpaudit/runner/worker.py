@@ -14,7 +14,6 @@ not forked. There, and on systems without fork, a worker runs one row and is rep
 from __future__ import annotations
 
 import faulthandler
-import gc
 import json
 import os
 import queue
@@ -70,8 +69,7 @@ def main(root: str, global_seed: int) -> None:
         with suppress(AttributeError, OSError, ValueError):  # the suite may have put anything there
             stream.flush()  # what the import printed is not each row's
     send(answers, message(load["id"], answer=answer | {"forks": forks}))
-    if forks:
-        gc.freeze()  # a collection in a child leaves the shared pages of the import alone
+    if forks:  # no gc.freeze before: what an audit looks for among the collector's objects would be hidden
         serve_forked(commands, answers, worker.do)
     else:
         _serve_once(lines, answers, worker)

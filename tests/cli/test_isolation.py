@@ -168,6 +168,22 @@ def test_nobody_waits_for_what_a_row_left_behind(tmp_path: Path, before: str) ->
         os.kill(int((tmp_path / "escaped.pid").read_text()), signal.SIGKILL)
 
 
+def test_a_row_sees_the_collectors_objects(tmp_path: Path) -> None:
+    """Audits empty the caches of a program's files and find them among the objects of the collector."""
+    row = """
+import functools, gc
+@functools.lru_cache
+def cached():
+    pass
+
+@suite.row("collector", title="looks for a cache", kind="utility", claim=CLAIM)
+def collector(run):
+    return Outcome([exactly(0, 0.5 if any(item is cached for item in gc.get_objects()) else 2)])
+"""
+    _, report = run(write_suite(tmp_path / "suite.py", row))
+    assert verdicts(report) == {"collector": "verified"}
+
+
 def ended(pid: int) -> bool:
     """Whether a process is gone, or waits only for its parent to take notice."""
     try:
