@@ -157,7 +157,7 @@ class Journal:
             ) from error
 
     def append(self, key: str, result: dict[str, Any]) -> None:
-        """Write one result; it is on disk on return. Raises ``OSError`` where it cannot be, on a full disk."""
+        """Write one result; on return it is on disk. Raises ``OSError`` where it cannot be (a full disk)."""
         line = json.dumps({"key": key, "result": result}, allow_nan=False)
         self._file.write(line.encode() + b"\n")
         self._file.flush()

@@ -160,10 +160,11 @@ def _result(row: PlannedRow, state: _Pending, settings: Settings) -> dict[str, A
     answer = state.answer or {}
     failure = _failure(answer, state.fresh)
     result = _merge(row, _crash(*failure) if failure else answer["finding"], answer, settings)
+    result["fresh_processes"] = 0 if failure else len(state.fresh)
     try:
         check_result(result)
     except BrokenReportError as error:
-        result = _merge(row, _crash(str(error), None), answer, settings)
+        result = _merge(row, _crash(str(error), None), answer, settings) | {"fresh_processes": 0}
     return result
 
 

@@ -24,6 +24,7 @@ from dpaudit.runner.targets import SuiteFile, default_paths, find_suites
 
 __all__ = [
     "TIMEOUTS",
+    "BrokenSuite",
     "LoadedSuite",
     "Plan",
     "PlannedRow",
@@ -119,25 +120,56 @@ class PlannedRow:
 
 @dataclass(frozen=True)
 class Plan:
-    """The suites as the report lists them, their rows in order, and the claims that nothing can check."""
+    """The suites as the report lists them, their rows in order, the claims that nothing can check, and the
+    suites that do not import.
+    """
 
     suites: list[dict[str, Any]]
     unchecked: list[dict[str, str]]
     rows: list[PlannedRow]
+    broken: list[BrokenSuite]
 
 
-def load_suites(paths: Sequence[str], pool: Pool) -> list[LoadedSuite]:
-    """Import the suites that ``paths`` name, each in a worker of its root.
+@dataclass(frozen=True)
+class BrokenSuite:
+    """A suite file that could not be served, and why: what must hold, the error, and the line of source."""
 
-    Raises ``InvalidParameterError`` where one does not import.
+    file: SuiteFile
+    reason: str
+
+
+def load_suites(
+    paths: Sequence[str], pool: Pool, *, broken: list[BrokenSuite] | None = None
+) -> list[LoadedSuite]:
+    """Import the suites that ``paths`` name, each in a worker of its own.
+
+    One that does not import is added to ``broken`` and stops no other. Raises ``InvalidParameterError`` where
+    all are broken, and for the first one without that list.
     """
-    return [LoadedSuite(file, _load(file, pool)) for file in find_suites(paths)]
+    loaded = []
+    for file in find_suites(paths):
+        try:
+            loaded.append(LoadedSuite(file, _load(file, pool)))
+        except InvalidParameterError as error:
+            if broken is None:
+                raise
+            broken.append(BrokenSuite(file, str(error)))
+    if broken and not loaded:
+        raise InvalidParameterError("\n".join(item.reason for item in broken))
+    return loaded
 
 
-def calibrate_suites(paths: Sequence[str], pool: Pool) -> Iterator[tuple[LoadedSuite, list[dict[str, Any]]]]:
-    """The suites that ``paths`` name, each with the answers to its questions about noise."""
-    for suite in load_suites(paths, pool):
-        yield suite, _calibrate(suite.file, pool)
+def calibrate_suites(
+    paths: Sequence[str], pool: Pool, *, broken: list[BrokenSuite]
+) -> Iterator[tuple[LoadedSuite, list[dict[str, Any]]]]:
+    """The suites that ``paths`` name, each with the answers to its questions about noise; ``broken`` gets
+    those that do not import or cannot answer.
+    """
+    for suite in load_suites(paths, pool, broken=broken):
+        try:
+            yield suite, _calibrate(suite.file, pool)
+        except InvalidParameterError as error:
+            broken.append(BrokenSuite(suite.file, str(error)))
 
 
 def _load(file: SuiteFile, pool: Pool) -> dict[str, Any]:
@@ -146,10 +178,9 @@ def _load(file: SuiteFile, pool: Pool) -> dict[str, Any]:
     except (WorkerDiedError, WorkerHungError) as error:
         raise _broken(file, "import", error) from None
     if "failed" in answer:
-        raise InvalidParameterError(
-            f"a suite must import, {file.label} did not: {answer['failed']}. "
-            f"Correct the suite.\n{answer['traceback']}"
-        )
+        lines = [f"a suite must import, {file.label} did not; correct it or leave it out:", answer["failed"]]
+        lines += [answer["place"]] if answer["place"] else []
+        raise InvalidParameterError("\n  ".join(" ".join(line.split()) for line in lines))
     return answer
 
 
@@ -173,13 +204,20 @@ def _broken(file: SuiteFile, verb: str, error: Exception) -> InvalidParameterErr
     )
 
 
-def plan_run(paths: Sequence[str], settings: Settings, pool: Pool, *, select: str | None = None) -> Plan:
-    """Load suites and plan their rows.
+def plan_run(
+    paths: Sequence[str],
+    settings: Settings,
+    pool: Pool,
+    *,
+    select: str | None = None,
+    broken: list[BrokenSuite] | None = None,
+) -> Plan:
+    """Load suites and plan their rows; ``broken`` as for ``load_suites``.
 
     Raises ``InvalidParameterError`` for a bad path, suite or expression, or where no row is left.
     """
     matches = selector(select) if select is not None else None
-    loaded = load_suites(paths, pool)
+    loaded = load_suites(paths, pool, broken=broken)
     _check_ids(loaded)
     total = math.fsum(row["weight"] for suite in loaded for row in suite.rows)
     sources = Sources()
@@ -195,14 +233,16 @@ def plan_run(paths: Sequence[str], settings: Settings, pool: Pool, *, select: st
     if not rows:
         count = sum(len(suite.rows) for suite in loaded)
         found = f"none of the {count} rows matches -k {select!r}" if count else "the suites have no rows"
-        raise InvalidParameterError(f"a run must have at least one row, {found}; see `dpaudit list`.")
+        lost = "".join(f"\n{item.reason}" for item in broken or ())
+        raise InvalidParameterError(f"a run must have at least one row, {found}; see `dpaudit list`.{lost}")
     papers = {suite.file.path: suite.description["paper"] for suite in loaded}
     unchecked = [
         {"paper": papers[suite.file.path], **item}
         for suite in loaded
         for item in suite.description["unchecked"]
     ]
-    return Plan([_suite_entry(suite, hashes[suite.file.path]) for suite in loaded], unchecked, rows)
+    suites = [_suite_entry(suite, hashes[suite.file.path]) for suite in loaded]
+    return Plan(suites, unchecked, rows, broken or [])
 
 
 def _check_ids(loaded: Sequence[LoadedSuite]) -> None:
