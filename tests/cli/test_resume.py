@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.cli.run import _Stopped, _stoppable
+from dpaudit.cli.run import _stoppable, _Stopped
 from dpaudit.reports.document import journal_path, read_journal, read_report
 from tests.cli.suites import RAISES, VERIFIED, by_id, invoke, run, start, write_suite
 
@@ -113,7 +113,7 @@ def test_a_killed_run_resumes_without_computing_anything_twice(suite: Path) -> N
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_an_interrupted_run_leaves_a_valid_partial_report(suite: Path, name: str, code: int) -> None:
-    """Ctrl-C, SIGTERM and SIGHUP end the workers and write a report of what was finished, marked as partial."""
+    """Ctrl-C, SIGTERM and SIGHUP end the workers and write what was finished, marked as partial."""
     process = start_until_slow(suite)
     process.send_signal(getattr(signal, name))
     output, errors = process.communicate(timeout=20)
