@@ -149,24 +149,27 @@ class _Server:
             self._start(loads(line))
 
     def _start(self, command: dict[str, Any]) -> None:
-        reading, writing = os.pipe()
-        output = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the child
         try:
-            pid = os.fork()
+            child = self._fork(command)
         except OSError as error:
             reason = f"a row must have a process of its own, the system refused one ({error.strerror})"
-            send(self.answers, message(command["id"], answer={"failed": reason, "traceback": None}))
-            pid = -1
-        if pid == 0:
-            self._run(command, writing, output)
-        os.close(writing)
-        if pid < 0:
-            os.close(reading)
+            answer = {"failed": reason, "traceback": None, "value": None}
+            send(self.answers, message(command["id"], answer=answer))
             return
+        self.children.append(child)
+        send(self.answers, message(command["id"], started=child.pid))
+
+    def _fork(self, command: dict[str, Any]) -> _Child:
+        output = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the child
+        reading, writing = os.pipe()
+        try:
+            pid = os.fork()
+            if pid == 0:
+                self._run(command, writing, output)
+        finally:
+            os.close(writing)  # the child alone has that end
         os.set_blocking(reading, False)
-        deadline = time.monotonic() + command["seconds"]
-        self.children.append(_Child(command["id"], pid, reading, output, deadline))
-        send(self.answers, message(command["id"], started=pid))
+        return _Child(command["id"], pid, reading, output, deadline=time.monotonic() + command["seconds"])
 
     def _run(self, command: dict[str, Any], writing: int, output: IO[bytes]) -> NoReturn:
         """The child: do the command, answer, leave."""

@@ -301,7 +301,12 @@ class Pool:
                 raise WorkerDiedError("must not start once the run was stopped")
             worker = next((item for item in self._workers if item.about == about), None)
             if worker is None:
-                worker = _Worker(file, seed=seed)
+                try:
+                    worker = _Worker(file, seed=seed)
+                except OSError as error:  # no memory, no room for its output
+                    raise WorkerDiedError(
+                        f"must have a process of its own, the system refused one ({error.strerror})"
+                    ) from error
             else:
                 self._workers.remove(worker)
             self._workers.append(worker)

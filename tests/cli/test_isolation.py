@@ -4,6 +4,7 @@ it.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import time
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from dpaudit.runner import process
 from tests.cli.suites import REFUTED, VERIFIED, by_id, run, write_suite
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="these rows fork")
@@ -198,3 +200,41 @@ def test_a_suite_that_forks_at_import_has_one_process_that_answers(tmp_path: Pat
     """The other half of a fork at import time does not take commands."""
     _, report = run(write_suite(tmp_path / "suite.py", "\nos.fork()\n", VERIFIED, REFUTED), "--timeout", 20)
     assert verdicts(report) == {"fine": "verified", "false": "refuted"}
+
+
+def test_a_system_that_refuses_processes_costs_rows_their_verdict_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no process starts once the suites are loaded, every row crashes with the reason, and the report
+    is written.
+    """
+
+    class Refused(process._Worker):
+        def __init__(self, file: Any, *, seed: int) -> None:
+            if seed:
+                raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+            super().__init__(file, seed=seed)
+
+    monkeypatch.setattr(process, "_Worker", Refused)
+    result, report = run(write_suite(tmp_path / "suite.py", STATE, VERIFIED))
+    assert result.exit_code == 3
+    assert verdicts(report) == {"fine": "verified"} | dict.fromkeys(
+        ("first", "second", "third", "fourth"), "crashed"
+    )
+    assert "the system refused one (Cannot allocate memory)" in by_id(report)["first"]["reasons"][0]
+
+
+def test_a_row_that_cannot_be_forked_crashes(tmp_path: Path) -> None:
+    """Where the process of the suite may start no other, each row says so, and the run ends."""
+    refuse = """
+import errno
+
+def refuse():
+    raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+os.fork = refuse
+"""
+    result, report = run(write_suite(tmp_path / "suite.py", refuse, VERIFIED, REFUTED))
+    assert result.exit_code == 3
+    assert verdicts(report) == {"fine": "crashed", "false": "crashed"}
+    assert "the system refused one (Resource" in by_id(report)["fine"]["reasons"][0]
