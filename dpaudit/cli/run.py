@@ -192,7 +192,8 @@ def _write(report: dict[str, Any], json_path: Path, page: Path | None, console: 
     blind = sum(result["fresh_processes"] == 0 for result in report["results"] if "fresh_processes" in result)
     if blind:
         console.print(
-            f"{blind} rows have no fingerprint: nobody looked whether they do the same in a fresh process",
+            f"{blind} of {len(report['results'])} rows have no fingerprint: "
+            "nobody looked whether they do the same in a fresh process",
             style="dim",
         )
     for item in report.get("broken", ()):

@@ -148,7 +148,7 @@ suite.add(Row(id="seen", title="seen", kind="utility", claim=CLAIM, fingerprint=
     suite = write_suite(tmp_path / "suite.py", VERIFIED, row)
     result, report = run(suite)
     assert {name: row["fresh_processes"] for name, row in by_id(report).items()} == {"fine": 0, "seen": 2}
-    assert "1 rows have no fingerprint" in result.stdout
+    assert "1 of 2 rows have no fingerprint" in result.stdout
     assert "the row has no fingerprint" in invoke("explain", "fine", suite).stdout
     assert "does the same in two fresh processes" in invoke("explain", "seen", suite).stdout
 
