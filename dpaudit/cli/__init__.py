@@ -1,6 +1,9 @@
 """The command line.
 
-Exit codes: 0 all as expected, 1 a claim came out against expectation, 2 usage or configuration, 3 a crash.
+Exit codes: 0 all as expected, 1 a claim came out against expectation, 2 usage or configuration (a suite that
+does not import, and an output that cannot be written, among them), 3 a crash. A command that a signal stops
+exits with 128 and the signal's number, once it has written what it knows. A reader of the output that goes
+away (``| head``) changes nothing; only where there is no more to do than to print, the code is 141.
 
 Every error that dpaudit raises on purpose becomes one message (constraint, value, next move) and exit code 2;
 only a bug in dpaudit itself shows a traceback, with exit code 3.
@@ -17,6 +20,7 @@ import click
 
 from dpaudit import __version__
 from dpaudit.cli.calibrate import calibrate_command
+from dpaudit.cli.console import discard
 from dpaudit.cli.inspect import explain_command, list_command
 from dpaudit.cli.report import report_command, verify_command
 from dpaudit.cli.run import run_command
@@ -26,6 +30,7 @@ from dpaudit.reports.notation import clean
 __all__ = ["main"]
 
 USAGE, CRASHED = 2, 3
+BROKEN_PIPE = 128 + 13  # as a shell reports SIGPIPE
 
 
 class _Refused(click.ClickException):
@@ -47,7 +52,9 @@ class _Group(click.Group):
             raise
         except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
-                raise  # the reader of a pipe went away: click ends quietly
+                for stream in (sys.stdout, sys.stderr):
+                    discard(stream)
+                ctx.exit(BROKEN_PIPE)
             traceback.print_exc()
             click.echo("Error: dpaudit itself failed; please report the lines above.", err=True)
             ctx.exit(CRASHED)

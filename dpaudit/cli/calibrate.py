@@ -8,6 +8,7 @@ so for the mechanisms of the paper, with the parameters that are printed there.
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil
@@ -24,15 +25,17 @@ from dpaudit.certificates.calibrate import smallest_parameter
 from dpaudit.certificates.families import MECHANISMS, Mechanism, Shape
 from dpaudit.certificates.proof import Proof
 from dpaudit.claims import ApproxDP, Claim, PureDP
-from dpaudit.cli.console import make_console
+from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.exact import exact, positive
 from dpaudit.reports.terminal import one_line
-from dpaudit.runner.plan import calibrate_suites
+from dpaudit.runner.plan import BrokenSuite, calibrate_suites
 from dpaudit.runner.process import Pool
 from dpaudit.runner.targets import PAPERS
 
 __all__ = ["MECHANISMS", "calibrate_command"]
+
+NO_QUESTIONS = "asks nothing about its noise: add a question with `suite.calibrate(Question(...))`."
 
 Prove = Callable[[Fraction], Proof]
 
@@ -170,13 +173,16 @@ def _suites(path: str) -> None:
         )
     console = make_console()
     pool = Pool(1)
+    broken: list[BrokenSuite] = []
     try:
-        for suite, answers in calibrate_suites([path], pool):
-            if answers:
-                console.print(Text(one_line(suite.description["title"]), style="bold"))
-                console.print(_answers(answers))
+        for suite, answers in calibrate_suites([path], pool, broken=broken):
+            console.print(Text(one_line(suite.description["title"]), style="bold"))
+            console.print(_answers(answers) if answers else Text(f"{suite.file.label} {NO_QUESTIONS}"))
     finally:
         pool.close()
+        show_broken(broken)
+    if broken:
+        sys.exit(BROKEN_SUITE)
 
 
 def _answers(answers: Sequence[Mapping[str, Any]]) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,24 +14,35 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dpaudit.cli.console import make_console
+from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
 from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.document import read_report
 from dpaudit.reports.notation import clean
 from dpaudit.reports.terminal import bounds_in_words, one_line, result_line
-from dpaudit.runner.plan import LoadedSuite, load_suites
+from dpaudit.runner.plan import BrokenSuite, LoadedSuite, load_suites
 from dpaudit.runner.process import Pool
 
 __all__ = ["explain_command", "list_command"]
 
+FRESH = "its program does the same in two fresh processes, or the row crashes"
+NOT_FRESH = "not in fresh processes: the row has no fingerprint"
+
 
 @contextmanager
 def _loaded(paths: tuple[str, ...]) -> Iterator[list[LoadedSuite]]:
+    """The suites that import; the others are named at the end, and the command exits with 2."""
     pool = Pool(1)
+    broken: list[BrokenSuite] = []
     try:
-        yield load_suites(paths, pool)
+        loaded = load_suites(paths, pool, broken=broken)
     finally:
         pool.close()
+    try:
+        yield loaded
+    finally:
+        show_broken(broken)
+    if broken:
+        sys.exit(BROKEN_SUITE)
 
 
 @click.command("list")
@@ -92,6 +104,7 @@ def _explain(console: Console, suite: LoadedSuite, row: Mapping[str, Any]) -> No
         "view": row["view"],
         "kind": row["kind"],
         "expected": row["expect"],
+        "checked": FRESH if row["has_fingerprint"] else NOT_FRESH,
         "suite": suite.file.label,
     }
     for name, value in facts.items():

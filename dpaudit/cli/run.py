@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
+import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -14,25 +15,32 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.text import Text
 
-from dpaudit.cli.console import make_console
+from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken, show_error
 from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.document import write_report, write_text
-from dpaudit.reports.terminal import LiveResults, summary
-from dpaudit.runner.plan import Settings, plan_run
+from dpaudit.reports.terminal import LiveResults, one_line, summary
+from dpaudit.runner.plan import BrokenSuite, Settings, plan_run
 from dpaudit.runner.process import Pool, available_cpus
 from dpaudit.runner.session import Session
 
 __all__ = ["read_command", "run_command"]
 
 AGAINST_EXPECTATION, CRASHED = 1, 3
-INTERRUPTED, TERMINATED = 128 + 2, 128 + 15  # as a shell reports SIGINT and SIGTERM
 
 DEFAULT_REPORT = "dpaudit-report.json"
 
+#: Signals that stop a run; those that the system has, and that are not ignored already (nohup).
+STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
 
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM: stop as for Ctrl-C, with another exit code."""
+
+class _Stopped(KeyboardInterrupt):
+    """A signal that stops the run; the exit code is what a shell reports for it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.code = 128 + number
 
 
 @click.command("run")
@@ -51,14 +59,19 @@ class _Terminated(KeyboardInterrupt):
     "-k", "select", metavar="EXPR", help="Only rows whose id matches: words, and, or, not, parentheses."
 )
 @click.option(
-    "--json", "json_path", type=click.Path(path_type=Path), default=DEFAULT_REPORT, show_default=True
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_REPORT,
+    show_default=True,
+    help="The report. Beside it, with the ending .jsonl, the journal: each result as it comes, for --resume.",
 )
 @click.option(
     "--html", "html_path", type=click.Path(path_type=Path), help="[default: beside the JSON report]"
 )
 @click.option("--no-html", is_flag=True, help="Write no HTML report.")
 @click.option(
-    "--resume", is_flag=True, help="Keep what an interrupted run has finished, where nothing has changed."
+    "--resume", is_flag=True, help="Keep what the journal has of an earlier run, where nothing has changed."
 )
 @click.option("--timeout", type=float, help="Seconds that one row may take [default: by profile].")
 @click.option(
@@ -82,6 +95,10 @@ def run_command(
 
     PATH is a suite file, a folder of suites, or the word papers for those that ship with dpaudit. Without
     one: the folder audits, if there is one here, else papers.
+
+    Exit code 0: all as expected. 1: a claim came out against expectation. 2: usage or configuration, or a
+    suite that does not import (the others are run). 3: an audit crashed. A run that is stopped (Ctrl-C,
+    SIGTERM, SIGHUP) writes what is known and exits with 128 and the signal's number.
     """
     settings = Settings(
         profile=profile,
@@ -95,21 +112,24 @@ def run_command(
     _check_outputs(json_path, page)
     console = make_console()
     pool = Pool(settings.jobs)
+    session: Session | None = None
     code = 0
-    with _sigterm_interrupts():
+    with _stoppable() as go_on:
         try:
-            plan = plan_run(paths, settings, pool, select=select)
+            broken: list[BrokenSuite] = []
+            plan = plan_run(paths, settings, pool, select=select, broken=broken)
+            show_broken(broken)
             command = shlex.join(["dpaudit", *sys.argv[1:]])
             session = Session(plan, settings, report_path=json_path, resume=resume, command=command)
-            try:
-                _run(session, pool, console, resumed=len(plan.rows) - len(session.remaining))
-            except KeyboardInterrupt as interrupt:
-                code = TERMINATED if isinstance(interrupt, _Terminated) else INTERRUPTED
-            report = session.report()
-        except KeyboardInterrupt as interrupt:  # before the first row: there is nothing to write
-            sys.exit(TERMINATED if isinstance(interrupt, _Terminated) else INTERRUPTED)
+            _run(session, pool, console, resumed=len(plan.rows) - len(session.remaining))
+            go_on()
+        except KeyboardInterrupt as interrupt:
+            code = interrupt.code if isinstance(interrupt, _Stopped) else 128 + signal.SIGINT
         finally:
             pool.close()
+        if session is None:  # stopped before the first row: there is nothing to write
+            sys.exit(code)
+        report = session.report()
         _write(report, json_path, page, console)
     sys.exit(code or _exit_code(report))
 
@@ -131,7 +151,7 @@ def _run(session: Session, pool: Pool, console: Console, *, resumed: int) -> Non
         console.print(f"{resumed} rows were finished before and nothing about them has changed", style="dim")
     width = max((len(row.id) for row in session.remaining), default=0)
     with LiveResults(console, total=len(session.remaining), id_width=width) as live:
-        session.run(pool, show=live.show)
+        session.run(pool, show=live.show, warn=show_error)
 
 
 def _check_outputs(json_path: Path, page: Path | None) -> None:
@@ -148,26 +168,53 @@ def _check_outputs(json_path: Path, page: Path | None) -> None:
 
 
 @contextmanager
-def _sigterm_interrupts() -> Iterator[None]:
-    """While the run lasts SIGTERM stops it as Ctrl-C does."""
+def _stoppable() -> Iterator[Callable[[], None]]:
+    """Signals that stop a run raise ``_Stopped``, once.
+
+    After the first one, or once the function that this yields is called, the others are ignored to the end of
+    the block: nothing cuts off the report.
+    """
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may set handlers
+        yield lambda: None  # only the main thread may set handlers
         return
+    numbers = [getattr(signal, name) for name in STOPPING if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    taken = [number for number in numbers if before[number] not in (signal.SIG_IGN, None)]
 
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        raise _Terminated
+    def go_on() -> None:
+        for number in taken:
+            signal.signal(number, signal.SIG_IGN)
 
-    before = signal.signal(signal.SIGTERM, stop)
+    def stop(number: int, _frame: FrameType | None) -> None:
+        go_on()
+        raise _Stopped(number)
+
     try:
-        yield
+        for number in taken:
+            signal.signal(number, stop)
+        yield go_on
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number in taken:
+            signal.signal(number, before[number])
 
 
 def _write(report: dict[str, Any], json_path: Path, page: Path | None, console: Console) -> None:
-    write_report(json_path, report)
+    saved = _save(report, json_path)
     console.print(summary(report))
-    console.print(f"report: {json_path}", style="dim")
+    blind = sum(result["fresh_processes"] == 0 for result in report["results"] if "fresh_processes" in result)
+    if blind:
+        console.print(
+            f"{blind} of {len(report['results'])} rows have no fingerprint: "
+            "nobody looked whether they do the same in a fresh process",
+            style="dim",
+        )
+    for item in report.get("broken", ()):
+        console.print(Text(f"not run, since it does not import: {one_line(item['suite'])}", style="bold red"))
+    console.print(f"report: {saved}", style="dim")
+    if saved != json_path:
+        raise InvalidParameterError(
+            f"the report must be written where --json says, {json_path} cannot be; it is in {saved}."
+        )
     if page is not None:
         from dpaudit.reports.html import render_html
 
@@ -175,7 +222,20 @@ def _write(report: dict[str, Any], json_path: Path, page: Path | None, console: 
         console.print(f"report: {page}", style="dim")
 
 
+def _save(report: dict[str, Any], path: Path) -> Path:
+    """Write the report to ``path``, or to a new temporary folder where that fails; where it is now."""
+    try:
+        write_report(path, report)
+    except InvalidParameterError as error:
+        show_error(str(error))
+        path = Path(tempfile.mkdtemp(prefix="dpaudit-")) / path.name
+        write_report(path, report)
+    return path
+
+
 def _exit_code(report: dict[str, Any]) -> int:
     if any(result["verdict"] == "crashed" for result in report["results"]):
         return CRASHED
+    if "broken" in report:
+        return BROKEN_SUITE
     return 0 if all(result["accepted"] for result in report["results"]) else AGAINST_EXPECTATION

@@ -9,14 +9,19 @@ only where nothing that matters has changed.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import secrets
+import stat
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
@@ -57,16 +62,25 @@ def write_report(path: Path, report: dict[str, Any]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file so that a reader never sees half of it.
+    """Write a text file so that a reader never sees half of it, after a loss of power either.
 
-    Raises ``InvalidParameterError`` where that is impossible.
+    A file that is there keeps its permissions. Raises ``InvalidParameterError`` where that is impossible.
     """
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    # A name that nobody can guess and that must be new: nothing that lies there is followed or overwritten.
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
-        beside.write_text(text, encoding="utf-8", errors="backslashreplace")
-        beside.replace(path)
+        try:
+            with beside.open("x", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            if path.exists():
+                beside.chmod(stat.S_IMODE(path.stat().st_mode))
+            beside.replace(path)
+        finally:
+            with suppress(OSError):
+                beside.unlink()
     except OSError as error:
-        beside.unlink(missing_ok=True) if beside.parent.is_dir() else None
         raise InvalidParameterError(
             f"an output file must be writable, got {path} ({error.strerror}); name another file."
         ) from error
@@ -125,22 +139,33 @@ def journal_path(report: Path) -> Path:
 
 
 class Journal:
-    """Results on disk as they come. Use as a context manager; ``append`` returns once the line is on disk."""
+    """Results on disk as they come, in a file of one run at a time. Use as a context manager."""
 
     def __init__(self, path: Path, *, keep: bool) -> None:
-        """Open ``path``; ``keep`` the lines that are there, or start anew."""
+        """Open ``path``; ``keep`` the lines that are there, or start anew.
+
+        Raises ``InvalidParameterError`` where the file cannot be written, or another run writes it.
+        """
         try:
-            self._file = path.open("ab" if keep else "wb")
-            if keep and self._file.tell() and not path.read_bytes().endswith(b"\n"):
-                self._file.write(
-                    b"\n"
-                )  # the last line was cut off by a kill: end it, so that ours stands alone
+            self._file = path.open("ab")  # emptied only once it is ours
+            if not _lock(self._file):
+                self._file.close()
+                raise InvalidParameterError(
+                    f"a journal must belong to one run at a time, another run is writing {path}; "
+                    "wait for it, or pass --json elsewhere."
+                )
+            if not keep:
+                self._file.truncate(0)
+            elif self._file.tell() and not path.read_bytes().endswith(b"\n"):
+                # The last line was cut off by a kill: end it, so that ours stands alone.
+                self._file.write(b"\n")
         except OSError as error:
             raise InvalidParameterError(
                 f"the journal must be writable, got {path} ({error.strerror}); pass --json elsewhere."
             ) from error
 
     def append(self, key: str, result: dict[str, Any]) -> None:
+        """Write one result; on return it is on disk. Raises ``OSError`` where it cannot be (a full disk)."""
         line = json.dumps({"key": key, "result": result}, allow_nan=False)
         self._file.write(line.encode() + b"\n")
         self._file.flush()
@@ -152,7 +177,29 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        with suppress(OSError):  # on a full disk what is still to be written is lost, and append has said so
+            self._file.close()
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Whether the open file is now this process's own; the system takes the lock back at its end, however it
+    ends.
+    """
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(1 << 40)  # a byte that nobody writes: a lock on what is there would keep readers out
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            file.seek(0, os.SEEK_END)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        # Some network file systems know no locks: there a run goes on without.
+        return error.errno not in (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+    return True
 
 
 def read_journal(path: Path) -> dict[str, dict[str, Any]]:

@@ -19,7 +19,7 @@ from typing import Any
 from dpaudit.errors import BrokenReportError
 from dpaudit.reports.document import check_result
 from dpaudit.runner.plan import LoadedSuite, PlannedRow, Settings
-from dpaudit.runner.process import Pool, Worker, WorkerDiedError, WorkerHungError
+from dpaudit.runner.process import Pool, WorkerDiedError, WorkerHungError
 
 __all__ = ["execute", "is_accepted"]
 
@@ -125,47 +125,34 @@ def _collect(
 
 
 def _command(row: PlannedRow, settings: Settings, *, do: str) -> dict[str, Any]:
-    file = row.suite.file
-    return {"do": do, "path": str(file.path), "module": file.module, "row": row.id, "seed": settings.seed}
+    return {"do": do, "row": row.id, "seed": settings.seed}
 
 
 def _evaluate(row: PlannedRow, settings: Settings, pool: Pool) -> Answer:
-    worker = pool.take(row.suite.file.root)
     started = time.perf_counter()
     command = _command(row, settings, do="evaluate") | {"alpha": row.alpha, "profile": settings.profile}
     try:
-        answer = worker.ask(command, timeout=settings.row_seconds)
+        return pool.ask(row.suite.file, command, seconds=settings.row_seconds)
     except (WorkerDiedError, WorkerHungError) as error:
-        pool.drop(worker)
         return {
             "failed": f"a row {error}",
             "traceback": None,
             "value": None,
             "seconds": time.perf_counter() - started,
         }
-    pool.give(worker)
-    return answer
 
 
 def _check(check: _Check, settings: Settings, pool: Pool) -> dict[str, Answer]:
-    """Fingerprints by row key.
-
-    A row that kills or hangs its process costs that row alone: the others get another process.
-    """
+    """Fingerprints by row key, all from processes with the check's seed."""
     answers: dict[str, Answer] = {}
-    worker: Worker | None = None
+    file = check.suite.file
     for row in check.rows:
-        worker = worker or pool.fresh(check.suite.file.root, seed=check.seed)
+        command = _command(row, settings, do="fingerprint")
         try:
-            answers[row.key] = worker.ask(
-                _command(row, settings, do="fingerprint"), timeout=settings.row_seconds
-            )
+            answers[row.key] = pool.ask(file, command, seconds=settings.row_seconds, seed=check.seed)
         except (WorkerDiedError, WorkerHungError) as error:
             answers[row.key] = {"failed": f"a fingerprint {error}", "traceback": None}
-            pool.drop(worker)
-            worker = None
-    if worker is not None:
-        pool.drop(worker)
+    pool.forget(file, seed=check.seed)
     return answers
 
 
@@ -173,10 +160,11 @@ def _result(row: PlannedRow, state: _Pending, settings: Settings) -> dict[str, A
     answer = state.answer or {}
     failure = _failure(answer, state.fresh)
     result = _merge(row, _crash(*failure) if failure else answer["finding"], answer, settings)
+    result["fresh_processes"] = 0 if failure else len(state.fresh)
     try:
         check_result(result)
     except BrokenReportError as error:
-        result = _merge(row, _crash(str(error), None), answer, settings)
+        result = _merge(row, _crash(str(error), None), answer, settings) | {"fresh_processes": 0}
     return result
 
 

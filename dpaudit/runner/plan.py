@@ -25,6 +25,7 @@ from dpaudit.runner.targets import SuiteFile, default_paths, find_suites
 
 __all__ = [
     "TIMEOUTS",
+    "BrokenSuite",
     "LoadedSuite",
     "Plan",
     "PlannedRow",
@@ -37,9 +38,6 @@ __all__ = [
 
 #: Seconds of wall clock that one row may take, by profile, where --timeout does not say.
 TIMEOUTS = {"quick": 900.0, "full": 4 * 3600.0, "paper": 48 * 3600.0}
-
-#: Seconds that importing one suite may take.
-IMPORT_SECONDS = 120.0
 
 #: Seconds that the questions about noise of one suite may take.
 CALIBRATE_SECONDS = 3600.0
@@ -124,58 +122,104 @@ class PlannedRow:
 
 @dataclass(frozen=True)
 class Plan:
-    """The suites as the report lists them, their rows in order, and the claims that nothing can check."""
+    """The suites as the report lists them, their rows in order, the claims that nothing can check, and the
+    suites that do not import.
+    """
 
     suites: list[dict[str, Any]]
     unchecked: list[dict[str, str]]
     rows: list[PlannedRow]
+    broken: list[BrokenSuite]
 
 
-def load_suites(paths: Sequence[str], pool: Pool) -> list[LoadedSuite]:
-    """Import the suites that ``paths`` name, each in a worker of its root.
+@dataclass(frozen=True)
+class BrokenSuite:
+    """A suite file that could not be served, and why: what must hold, the error, and the line of source."""
 
-    Raises ``InvalidParameterError`` where one does not import.
+    file: SuiteFile
+    reason: str
+
+
+def load_suites(
+    paths: Sequence[str], pool: Pool, *, broken: list[BrokenSuite] | None = None
+) -> list[LoadedSuite]:
+    """Import the suites that ``paths`` name, each in a worker of its own.
+
+    One that does not import is added to ``broken`` and stops no other. Raises ``InvalidParameterError`` where
+    all are broken, and for the first one without that list.
     """
-    return [LoadedSuite(file, _load(file, pool)) for file in find_suites(paths)]
+    loaded = []
+    for file in find_suites(paths):
+        try:
+            loaded.append(LoadedSuite(file, _load(file, pool)))
+        except InvalidParameterError as error:
+            if broken is None:
+                raise
+            broken.append(BrokenSuite(file, str(error)))
+    if broken and not loaded:
+        raise InvalidParameterError("\n".join(item.reason for item in broken))
+    return loaded
 
 
-def calibrate_suites(paths: Sequence[str], pool: Pool) -> Iterator[tuple[LoadedSuite, list[dict[str, Any]]]]:
-    """The suites that ``paths`` name, each with the answers to its questions about noise."""
-    for suite in load_suites(paths, pool):
-        yield suite, _ask(suite.file, pool, do="calibrate", timeout=CALIBRATE_SECONDS)["answers"]
+def calibrate_suites(
+    paths: Sequence[str], pool: Pool, *, broken: list[BrokenSuite]
+) -> Iterator[tuple[LoadedSuite, list[dict[str, Any]]]]:
+    """The suites that ``paths`` name, each with the answers to its questions about noise; ``broken`` gets
+    those that do not import or cannot answer.
+    """
+    for suite in load_suites(paths, pool, broken=broken):
+        try:
+            yield suite, _calibrate(suite.file, pool)
+        except InvalidParameterError as error:
+            broken.append(BrokenSuite(suite.file, str(error)))
 
 
 def _load(file: SuiteFile, pool: Pool) -> dict[str, Any]:
-    return _ask(file, pool, do="load", timeout=IMPORT_SECONDS)
-
-
-def _ask(file: SuiteFile, pool: Pool, *, do: str, timeout: float) -> dict[str, Any]:
-    worker = pool.take(file.root)
-    verb = "import" if do == "load" else do
     try:
-        answer = worker.ask({"do": do, "path": str(file.path), "module": file.module}, timeout=timeout)
+        answer = pool.load(file)
     except (WorkerDiedError, WorkerHungError) as error:
-        pool.drop(worker)
-        reason = str(error).removesuffix("; raise --timeout")
-        raise InvalidParameterError(
-            f"a suite must {verb}, {file.label} did not: the {verb} {reason}. Correct the suite."
-        ) from None
-    pool.give(worker)
+        raise _broken(file, "import", error) from None
     if "failed" in answer:
-        raise InvalidParameterError(
-            f"a suite must {verb}, {file.label} did not: {answer['failed']}. "
-            f"Correct the suite.\n{answer['traceback']}"
-        )
+        lines = [f"a suite must import, {file.label} did not; correct it or leave it out:", answer["failed"]]
+        lines += [answer["place"]] if answer["place"] else []
+        raise InvalidParameterError("\n  ".join(" ".join(line.split()) for line in lines))
     return answer
 
 
-def plan_run(paths: Sequence[str], settings: Settings, pool: Pool, *, select: str | None = None) -> Plan:
-    """Load suites and plan their rows.
+def _calibrate(file: SuiteFile, pool: Pool) -> list[dict[str, Any]]:
+    try:
+        answer = pool.ask(file, {"do": "calibrate"}, seconds=CALIBRATE_SECONDS)
+    except (WorkerDiedError, WorkerHungError) as error:
+        raise _broken(file, "calibrate", error) from None
+    if "failed" in answer:
+        raise InvalidParameterError(
+            f"a suite must calibrate, {file.label} did not: {answer['failed']}. Correct the suite."
+        )
+    answers: list[dict[str, Any]] = answer["answers"]
+    return answers
+
+
+def _broken(file: SuiteFile, verb: str, error: Exception) -> InvalidParameterError:
+    reason = str(error).removesuffix("; raise --timeout")
+    return InvalidParameterError(
+        f"a suite must {verb}, {file.label} did not: the {verb} {reason}. Correct the suite."
+    )
+
+
+def plan_run(
+    paths: Sequence[str],
+    settings: Settings,
+    pool: Pool,
+    *,
+    select: str | None = None,
+    broken: list[BrokenSuite] | None = None,
+) -> Plan:
+    """Load suites and plan their rows; ``broken`` as for ``load_suites``.
 
     Raises ``InvalidParameterError`` for a bad path, suite or expression, or where no row is left.
     """
     matches = selector(select) if select is not None else None
-    loaded = load_suites(paths, pool)
+    loaded = load_suites(paths, pool, broken=broken)
     _check_ids(loaded)
     total = math.fsum(row["weight"] for suite in loaded for row in suite.rows)
     sources = Sources()
@@ -191,14 +235,16 @@ def plan_run(paths: Sequence[str], settings: Settings, pool: Pool, *, select: st
     if not rows:
         count = sum(len(suite.rows) for suite in loaded)
         found = f"none of the {count} rows matches -k {select!r}" if count else "the suites have no rows"
-        raise InvalidParameterError(f"a run must have at least one row, {found}; see `dpaudit list`.")
+        lost = "".join(f"\n{item.reason}" for item in broken or ())
+        raise InvalidParameterError(f"a run must have at least one row, {found}; see `dpaudit list`.{lost}")
     papers = {suite.file.path: suite.description["paper"] for suite in loaded}
     unchecked = [
         {"paper": papers[suite.file.path], **item}
         for suite in loaded
         for item in suite.description["unchecked"]
     ]
-    return Plan([_suite_entry(suite, hashes[suite.file.path]) for suite in loaded], unchecked, rows)
+    suites = [_suite_entry(suite, hashes[suite.file.path]) for suite in loaded]
+    return Plan(suites, unchecked, rows, broken or [])
 
 
 def _check_ids(loaded: Sequence[LoadedSuite]) -> None:

@@ -1,7 +1,8 @@
 """Worker processes as the parent sees them: start one, ask it, and find out when it hangs or dies.
 
-A worker is persistent, since importing the numeric libraries takes longer than most rows; one that hung or
-died is replaced.
+A worker has imported one suite and serves it, since importing the numeric libraries takes longer than most
+rows. Where the system can fork, one worker serves many commands at a time, each in a process of its own
+(``dpaudit.runner.worker``); elsewhere it serves one command and is replaced.
 """
 
 from __future__ import annotations
@@ -9,19 +10,25 @@ from __future__ import annotations
 import json
 import os
 import queue
+import secrets
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, cast
 
 import dpaudit
 from dpaudit.errors import MechanismError
+from dpaudit.runner.forks import last_lines
+from dpaudit.runner.targets import SuiteFile
 
-__all__ = ["Pool", "Worker", "WorkerDiedError", "WorkerHungError", "available_cpus"]
+__all__ = ["IMPORT_SECONDS", "Pool", "WorkerDiedError", "WorkerHungError", "available_cpus"]
 
 #: The child finds dpaudit where the parent found it, and nothing else there: the suite's root comes first on
 #: its path.
@@ -31,13 +38,21 @@ _BOOTSTRAP = (
 )
 
 #: One thread of linear algebra a worker: otherwise the last digits of a sum depend on the machine's load and
-#: on --jobs.
+#: on --jobs. It also makes forking safe: a library without threads holds no lock at that time.
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
 
-OUTPUT_LINES = 8
+#: Seconds that importing one suite may take.
+IMPORT_SECONDS = 120.0
+
 POLL_SECONDS = 0.5
-#: Seconds in which an idle worker must leave when asked to.
+#: Seconds beyond a command's own in which a worker must say that the command ran out of time.
+GRACE_SECONDS = 10.0
+#: Seconds in which a worker must leave when asked to.
 LEAVE_SECONDS = 2.0
+#: Workers without a command that are kept, the last used ones: a worker takes some hundred megabytes.
+KEPT = 6
+
+Answer = dict[str, Any]
 
 
 def available_cpus() -> int:
@@ -46,172 +61,278 @@ def available_cpus() -> int:
 
 
 class WorkerDiedError(MechanismError):
-    """The worker process ended while it was asked."""
+    """The process ended while it was asked."""
 
 
 class WorkerHungError(MechanismError):
-    """The worker did not answer in time."""
+    """The process did not answer in time."""
 
 
-class Worker:
-    """One worker process for the suites of one root.
+@dataclass
+class _Asked:
+    """A command under way: what came in on it, and the process that works on it, if not the worker."""
+
+    messages: queue.SimpleQueue[dict[str, Any]] = field(default_factory=queue.SimpleQueue)
+    pid: int | None = None
+
+
+class _Worker:
+    """One worker process for one suite. Safe to use from several threads.
 
     ``seed`` is that of string hashes and of the global generators: 0, and others in the fresh-process checks.
     """
 
-    def __init__(self, root: Path, *, seed: int) -> None:
-        self.root = root
+    def __init__(self, file: SuiteFile, *, seed: int) -> None:
+        self.about = (file.path, seed)
+        self.file = file
+        self.users = 0  # threads that hold it, counted by the pool
+        self._is_taken = False
+        self._is_killed = False
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the worker
         location = str(Path(dpaudit.__file__).resolve().parent.parent)
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _BOOTSTRAP, location, str(root), str(seed)],
+            [sys.executable, "-P", "-c", _BOOTSTRAP, location, str(file.root), str(seed)],
+            bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._output,
             env=os.environ | _ONE_THREAD | {"PYTHONHASHSEED": str(seed), "PYTHONIOENCODING": "utf-8"},
-            # A group of its own: Ctrl-C reaches only the parent, and a kill reaches what a row started.
+            # A group of its own: Ctrl-C reaches only the parent, and a kill reaches what a suite started.
             start_new_session=True,
         )
         self._commands = cast(IO[bytes], self._process.stdin)  # both exist, since we asked for pipes
-        self._pipe = cast(IO[bytes], self._process.stdout)
-        self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        self._asked: dict[str, _Asked] = {}
+        self._lock = threading.Lock()
+        self._loading = threading.Lock()
+        self._loaded: Answer | None = None
+        threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
 
-    def ask(self, command: dict[str, Any], *, timeout: float) -> dict[str, Any]:
-        """Send a command and wait for its answer, at most ``timeout`` seconds.
+    def load(self) -> Answer:
+        """Import the suite, once: what it says of itself, ``forks``, or ``failed`` with the reason.
 
         Raises ``WorkerHungError`` or ``WorkerDiedError``, with the reason; the worker is of no more use then.
         """
-        self._output.seek(0)  # the child writes where we are: what it says from here on is about this command
-        self._output.truncate()
+        with self._loading:
+            if self._loaded is None:
+                command = {"do": "load", "path": str(self.file.path), "module": self.file.module}
+                self._loaded = self._ask(command, seconds=IMPORT_SECONDS, grace=0.0)
+            return self._loaded
+
+    def reserve(self) -> bool:
+        """Whether a command may be sent: always where each gets a fork, else once."""
+        with self._lock:
+            is_first, self._is_taken = not self._is_taken, True
+        return is_first or bool(self.load()["forks"])
+
+    def is_spent(self) -> bool:
+        """Whether it cannot serve another command."""
+        if self._is_killed or self._process.poll() is not None:
+            return True
+        loaded = self._loaded
+        return loaded is not None and ("failed" in loaded or (self._is_taken and not loaded["forks"]))
+
+    def ask(self, command: dict[str, Any], *, seconds: float) -> Answer:
+        """Send a command and wait for its answer, at most ``seconds``.
+
+        Raises ``WorkerHungError`` or ``WorkerDiedError``, with the reason.
+        """
+        return self._ask(command, seconds=seconds, grace=GRACE_SECONDS if self.load()["forks"] else 0.0)
+
+    def _ask(self, command: dict[str, Any], *, seconds: float, grace: float) -> Answer:
+        token = secrets.token_hex(16)  # nobody can answer a command that it was not given
+        asked = self._asked[token] = _Asked()
+        line = json.dumps({"id": token, **command, "seconds": seconds}).encode() + b"\n"
         try:
-            self._commands.write(json.dumps(command).encode() + b"\n")
-            self._commands.flush()
-        except OSError:
+            with self._lock:
+                self._commands.write(line)
+            return self._wait(asked, seconds, deadline=time.monotonic() + seconds + grace)
+        except (OSError, ValueError):  # its end of the pipe is closed, or ours
             raise self._died() from None
-        deadline = time.monotonic() + timeout
+        finally:
+            del self._asked[token]
+
+    def _wait(self, asked: _Asked, seconds: float, *, deadline: float) -> Answer:
         while True:
             left = deadline - time.monotonic()
             try:
-                line = self._answers.get(timeout=max(0.0, min(left, POLL_SECONDS)))
+                said = asked.messages.get(timeout=max(0.0, min(left, POLL_SECONDS)))
             except queue.Empty:
-                # The pipe may stay open after the worker's death, where a child that the row forked holds it.
-                if self._process.poll() is not None and self._answers.empty():
+                # The pipe may stay open after the worker's death, where something that it started holds it.
+                if self._process.poll() is not None and asked.messages.empty():
                     raise self._died() from None
                 if left <= 0:
                     self.kill()
-                    raise WorkerHungError(
-                        f"must finish within {timeout:g} s of wall clock, was still running; raise --timeout"
-                    ) from None
+                    raise _hung(seconds) from None
                 continue
-            if line is None or not line.endswith(b"\n"):  # nothing, or half an answer
-                raise self._died()
-            answer: dict[str, Any] = json.loads(line)
-            return answer
+            if "answer" in said:
+                answer: Answer = said["answer"]
+                return answer
+            if "hung" in said:
+                raise _hung(seconds)
+            if "ended" in said:
+                raise _dead(said["ended"], said["output"])
+            asked.pid = said["started"]
 
     def kill(self) -> None:
-        """End the process, and whatever it started, at once."""
-        try:
-            if hasattr(os, "killpg"):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            else:
-                self._process.kill()
-        except ProcessLookupError:
-            pass
-        self._process.wait()
+        """End the process, and whatever it started, at once.
+
+        A worker ends its rows itself when its commands end; the rows of one that cannot are ended from here.
+        """
+        with self._lock:
+            if self._is_killed:
+                return
+            self._is_killed = True
+            with suppress(OSError):
+                self._commands.close()
+            groups = [self._process.pid]
+            try:
+                self._process.wait(timeout=LEAVE_SECONDS)
+            except subprocess.TimeoutExpired:
+                groups += [asked.pid for asked in list(self._asked.values()) if asked.pid is not None]
+            for group in groups:
+                _kill_group(group)
+            self._process.kill()
+            self._process.wait()
 
     def close(self) -> None:
-        """Ask an idle process to leave; end it if it does not."""
-        try:
-            self._commands.close()
-            self._process.wait(timeout=LEAVE_SECONDS)
-        except (OSError, subprocess.TimeoutExpired):
-            pass
+        """End the process and give back what it holds; only once nobody asks it any more."""
         self.kill()
-        self._reader.join(timeout=LEAVE_SECONDS)
-        self._pipe.close()
         self._output.close()
 
-    def _read(self) -> None:
-        for line in self._pipe:
-            self._answers.put(line)
-        self._answers.put(None)
+    def _read(self, pipe: IO[bytes]) -> None:
+        """Hand each line to whom it answers.
+
+        This thread alone reads the pipe and closes it: where something that the worker started keeps it open,
+        the thread stays behind and delays nobody.
+        """
+        with pipe:
+            unread = bytearray()
+            while data := os.read(pipe.fileno(), 1 << 16):
+                *lines, unread = (unread + data).split(b"\n")
+                for line in lines:
+                    self._hand_over(line)
+
+    def _hand_over(self, line: bytes | bytearray) -> None:
+        try:
+            said = json.loads(line)
+            asked = self._asked[said["id"]]
+        except (ValueError, KeyError, TypeError):
+            return  # no answer of ours
+        asked.messages.put(said)
 
     def _died(self) -> WorkerDiedError:
         self.kill()
-        code = self._process.returncode
-        how = f"exit code {code}" if code >= 0 else f"signal {_signal_name(-code)}"
-        self._output.seek(0)
-        said = self._output.read().decode(errors="replace").strip().splitlines()[-OUTPUT_LINES:]
-        tail = f"; its last output: {' | '.join(said)}" if said else ""
-        return WorkerDiedError(f"must leave its process alive, ended it with {how}{tail}")
+        return _dead(self._process.returncode, last_lines(self._output))
+
+
+def _kill_group(pid: int) -> None:
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+
+
+def _hung(seconds: float) -> WorkerHungError:
+    return WorkerHungError(
+        f"must finish within {seconds:g} s of wall clock, was still running; raise --timeout"
+    )
+
+
+def _dead(code: int, output: str) -> WorkerDiedError:
+    how = f"exit code {code}" if code >= 0 else f"signal {_signal_name(-code)}"
+    tail = f"; its last output: {output}" if output else ""
+    return WorkerDiedError(f"must leave its process alive, ended it with {how}{tail}")
 
 
 class Pool:
-    """At most ``size`` workers, each of one root. Safe to use from several threads."""
+    """The workers of a run, started as suites are asked. Safe to use from several threads.
+
+    ``size`` is the number of threads that ask.
+    """
 
     def __init__(self, size: int) -> None:
-        self._size = size
+        self._kept = max(KEPT, size)
         self._lock = threading.Lock()
-        self._idle: list[Worker] = []
-        self._busy: set[Worker] = set()
+        self._workers: list[_Worker] = []  # those that may still be asked, the last used one at the end
         self._closed = False
 
-    def take(self, root: Path) -> Worker:
-        """An idle worker of ``root``, or a new one.
+    def load(self, file: SuiteFile) -> Answer:
+        """What a suite says of itself, or ``failed`` with the reason. Raises as ``ask`` does."""
+        worker = self._claim(file, seed=0)
+        try:
+            return worker.load()
+        finally:
+            self._release(worker)
 
-        An idle worker of another root makes room where there are too many.
+    def ask(self, file: SuiteFile, command: dict[str, Any], *, seconds: float, seed: int = 0) -> Answer:
+        """The answer of a worker of ``file`` with ``seed``; ``failed`` where the suite's code raised.
+
+        Raises ``WorkerHungError`` or ``WorkerDiedError``, with the reason, where there is none in
+        ``seconds``, counted from when the suite has been imported.
         """
-        with self._lock:
-            worker = next((item for item in self._idle if item.root == root), None)
-            leaves = None
-            if worker is not None:
-                self._idle.remove(worker)
-                self._busy.add(worker)
-            elif self._idle and len(self._idle) + len(self._busy) >= self._size:
-                leaves = self._idle.pop(0)
-        if leaves is not None:
-            leaves.close()
-        return worker or self._start(root, seed=0)
+        while True:
+            worker = self._claim(file, seed=seed)
+            try:
+                loaded = worker.load()
+                if "failed" in loaded:
+                    return {"value": None, **loaded}
+                if worker.reserve():
+                    return worker.ask(command, seconds=seconds)
+            finally:
+                self._release(worker)
 
-    def fresh(self, root: Path, *, seed: int) -> Worker:
-        """A new process with other hash and global seeds. Never re-used: give it back with ``drop``."""
-        return self._start(root, seed=seed)
-
-    def give(self, worker: Worker) -> None:
-        """Hand back a worker that answered."""
-        with self._lock:
-            self._busy.discard(worker)
-            if not self._closed:
-                self._idle.append(worker)
-                return
-        worker.close()
-
-    def drop(self, worker: Worker) -> None:
-        """Hand back a worker that is of no more use."""
-        with self._lock:
-            self._busy.discard(worker)
-        worker.close()
+    def forget(self, file: SuiteFile, *, seed: int) -> None:
+        """End the workers of ``file`` with ``seed``: they are not asked again."""
+        self._close_where(lambda worker: worker.about == (file.path, seed))
 
     def close(self) -> None:
         """End every process, busy ones too. Whoever waits for one gets ``WorkerDiedError``."""
         with self._lock:
             self._closed = True
-            busy, idle = list(self._busy), list(self._idle)
-            self._idle.clear()
+            busy = [worker for worker in self._workers if worker.users]
         for worker in busy:
-            worker.kill()  # the thread that asked it closes it
-        for worker in idle:
-            worker.close()
+            worker.kill()  # the last thread that asked it closes it
+        self._close_where(lambda worker: True)
 
-    def _start(self, root: Path, *, seed: int) -> Worker:
+    def _claim(self, file: SuiteFile, *, seed: int) -> _Worker:
+        """A worker that may be asked, or a new one."""
+        about = (file.path, seed)
         with self._lock:  # under the lock, so that no worker starts behind the back of ``close``
             if self._closed:
                 raise WorkerDiedError("must not start once the run was stopped")
-            worker = Worker(root, seed=seed)
-            self._busy.add(worker)
-        return worker
+            worker = next((item for item in self._workers if item.about == about), None)
+            if worker is None:
+                try:
+                    worker = _Worker(file, seed=seed)
+                except OSError as error:  # no memory, no room for its output
+                    raise WorkerDiedError(
+                        f"must have a process of its own, the system refused one ({error.strerror})"
+                    ) from error
+            else:
+                self._workers.remove(worker)
+            self._workers.append(worker)
+            worker.users += 1
+            return worker
+
+    def _release(self, worker: _Worker) -> None:
+        """Hand back a worker; end it where it is of no more use, and the oldest where there are too many."""
+        with self._lock:
+            worker.users -= 1
+            if worker.is_spent() and worker in self._workers:
+                self._workers.remove(worker)
+            ends = not worker.users and (worker not in self._workers or self._closed)
+            idle = [item for item in self._workers if not item.users]
+            oldest = idle[: -self._kept]
+        if ends:
+            worker.close()
+        self._close_where(lambda item: item in oldest)
+
+    def _close_where(self, matches: Callable[[_Worker], bool]) -> None:
+        """End the workers that match and that nobody asks."""
+        with self._lock:
+            gone = [worker for worker in self._workers if not worker.users and matches(worker)]
+            self._workers = [worker for worker in self._workers if worker not in gone]
+        for worker in gone:
+            worker.close()
 
 
 def _signal_name(number: int) -> str:

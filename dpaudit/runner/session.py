@@ -60,15 +60,26 @@ class Session:
         accepted = is_accepted(result, require=self._settings.require)
         return result | {"accepted": accepted, "suite": row.suite.file.label, "reproduce": row.reproduce}
 
-    def run(self, pool: Pool, *, show: Callable[[dict[str, Any]], None]) -> None:
+    def run(self, pool: Pool, *, show: Callable[[dict[str, Any]], None], warn: Callable[[str], None]) -> None:
         """Run the remaining rows; each result is on disk before ``show`` gets it.
 
-        A ``KeyboardInterrupt`` passes through.
+        Where the journal cannot be written (a full disk) the run goes on and ``warn`` gets one message.
+        Raises ``InvalidParameterError`` where another run writes the journal; a ``KeyboardInterrupt`` passes
+        through.
         """
+        lost = False
         with Journal(self._journal, keep=self._resume) as journal:
             for row, result in execute(self.remaining, self._settings, pool):
                 self._results[row.key] = result
-                journal.append(row.key, result)
+                try:
+                    journal.append(row.key, result)
+                except OSError as error:
+                    if not lost:
+                        warn(
+                            f"the journal {self._journal} cannot be written ({error.strerror}): the run goes "
+                            "on, but --resume may not find what comes from here on."
+                        )
+                    lost = True
                 show(result)
         self._finished = now()
 
@@ -93,5 +104,10 @@ class Session:
             },
             "suites": self._plan.suites,
             "unchecked": self._plan.unchecked,
+            **({"broken": _broken(self._plan)} if self._plan.broken else {}),
             "results": [self._results[row.key] for row in self._plan.rows if row.key in self._results],
         }
+
+
+def _broken(plan: Plan) -> list[dict[str, str]]:
+    return [{"suite": suite.file.label, "reason": suite.reason} for suite in plan.broken]

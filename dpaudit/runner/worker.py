@@ -1,18 +1,20 @@
-"""The process in which suites are imported and rows run. One root a process; rows of one suite after another.
+"""The process that imports one suite and runs its rows, each in a process of its own.
 
-The parent writes one JSON command a line to standard input and reads one JSON answer a line from standard
-output. Before any code of a suite runs, the worker moves both aside: a row that prints, or reads standard
-input, cannot disturb the exchange. When the parent dies, standard input ends, and the worker ends itself and
-whatever it started.
+The parent writes one JSON command a line and reads one JSON answer a line; each command has an id that
+nobody can guess, and each answer repeats it. Before any code of the suite runs, the worker moves the two
+pipes aside: what a row or a library prints, at whatever level, goes elsewhere.
+
+Where the system can fork, each row runs in a fork of the process that has imported the suite
+(``dpaudit.runner.forks``), so that no row finds anything that another one left. Forking is safe here because
+no other thread exists at that point: linear algebra is held to one thread by the environment that the parent
+sets, FLINT starts none unless asked, and the worker itself has none. A suite whose import starts a thread is
+not forked. There, and on systems without fork, a worker runs one row and is replaced.
 """
 
 from __future__ import annotations
 
 import faulthandler
-import importlib.util
-import inspect
 import json
-import math
 import os
 import queue
 import random
@@ -22,97 +24,129 @@ import threading
 import time
 import traceback
 import zlib
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import suppress
+from os import _exit, getpid  # bound here, out of reach of a row that spoils them
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import Claim
 from dpaudit.errors import DpauditError, InvalidParameterError
-from dpaudit.runner.finding import finding_of, rounded_down
+from dpaudit.runner.describe import describe, import_suite
+from dpaudit.runner.finding import finding_of
+from dpaudit.runner.forks import end_group, message, read_lines, send, serve_forked
 from dpaudit.suite import Row, Run, Suite
-from dpaudit.views import View
 
 __all__ = ["main"]
 
 TRACEBACK_LINES = 60
 
+Answer = dict[str, Any]
+
 
 def main(root: str, global_seed: int) -> None:
-    """Serve commands until standard input ends.
+    """Import the suite that the first command names, then serve commands until their pipe ends.
 
     ``root`` goes first on the import path; ``global_seed`` sets the global generators.
     """
     commands, answers = _take_over_stdio()
     faulthandler.enable()
     sys.path.insert(0, root)
+    own = getpid()
+    lines = _commands(commands)
+    load = next(lines)
     worker = _Worker(Path(root), global_seed)
-    handlers: dict[str, Callable[..., dict[str, Any]]] = {
-        "load": worker.load,
-        "fingerprint": worker.fingerprint,
-        "evaluate": worker.evaluate,
-        "calibrate": worker.calibrate,
-    }
-    while True:
-        command = commands.get()
-        answer = handlers[command.pop("do")](**command)
-        answers.write(json.dumps(answer, allow_nan=False) + "\n")
-        answers.flush()
+    if hasattr(signal, "alarm"):
+        signal.alarm(int(load["seconds"]) + 5)  # the import ends even if the parent no longer asks for it
+    answer = worker.load(path=load["path"], module=load["module"])
+    if getpid() != own:
+        _exit(0)  # the other half of a fork at import time
+    if hasattr(signal, "alarm"):
+        signal.alarm(0)
+    forks = hasattr(os, "fork") and _is_single_threaded()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError, ValueError):  # the suite may have put anything there
+            stream.flush()  # what the import printed is not each row's
+    send(answers, message(load["id"], answer=answer | {"forks": forks}))
+    if forks:  # no gc.freeze before: what an audit looks for among the collector's objects would be hidden
+        serve_forked(commands, answers, worker.do)
+    else:
+        _serve_once(lines, answers, worker)
+
+
+def _serve_once(lines: Iterator[dict[str, Any]], answers: int, worker: _Worker) -> None:
+    """Do one command in this process, while a thread waits for the end of the commands."""
+    own = getpid()
+    waiting: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+
+    def listen() -> None:
+        for line in lines:
+            waiting.put(line)
+        end_group()
+
+    threading.Thread(target=listen, daemon=True).start()
+    command = waiting.get()
+    answer = worker.do(command)
+    if getpid() != own:
+        _exit(0)  # a child of the row: its parent answers
+    send(answers, message(command["id"], answer=answer))
+    waiting.get()  # the end of the commands ends the process
 
 
 class _Worker:
     def __init__(self, root: Path, global_seed: int) -> None:
         self.root = root
         self.global_seed = global_seed
-        self.suites: dict[str, Suite] = {}
+        self.suite: Suite | None = None
 
-    def load(self, *, path: str, module: str) -> dict[str, Any]:
-        """Import a suite and describe it; ``{"failed": reason}`` where that is impossible."""
+    def load(self, *, path: str, module: str) -> Answer:
+        """Import a suite and describe it; ``failed`` with the reason where that is impossible."""
         try:
-            return _describe(self._suite(path, module))
-        except (
-            BaseException
-        ) as error:  # a suite may raise anything, SystemExit too; all of it is the suite's failure
-            return {"failed": self._reason(error), "traceback": self._traceback(error)}
+            self._seed_globals()
+            self.suite = import_suite(path, module)
+            return describe(self.suite)
+        except BaseException as error:  # a suite may raise anything, SystemExit too; all of it is its failure
+            return self._failure(error) | {"place": self._place(error)}
 
-    def fingerprint(self, *, path: str, module: str, row: str, seed: int) -> dict[str, Any]:
-        """The row's fingerprint: ``{"value": ...}``, or ``{"failed": reason}`` where its function raised."""
+    def do(self, command: dict[str, Any]) -> Answer:
+        """The answer to a command; ``failed`` with the reason where the suite's code raised."""
+        if command["do"] == "calibrate":
+            return self._calibrate()
+        if command["do"] == "fingerprint":
+            return self._fingerprint(command["row"], command["seed"])
+        return self._evaluate(command["row"], command["seed"], command["alpha"], command["profile"])
+
+    def _fingerprint(self, row: str, seed: int) -> Answer:
         try:
-            return {"value": self._fingerprint(self._row(path, module, row), seed)}
+            return {"value": self._fingerprint_of(self._row(row), seed)}
         except BaseException as error:
-            return {"failed": self._reason(error), "traceback": self._traceback(error)}
+            return self._failure(error)
 
-    def evaluate(
-        self, *, path: str, module: str, row: str, seed: int, alpha: float, profile: Any
-    ) -> dict[str, Any]:
-        """Run a row: its fingerprint, its finding and its seconds; ``failed`` with the reason where it
-        raised.
-        """
+    def _evaluate(self, row: str, seed: int, alpha: float, profile: Any) -> Answer:
+        """A row's fingerprint, its finding and its seconds."""
         started = time.perf_counter()
-        answer: dict[str, Any] = {"value": None}
+        answer: Answer = {"value": None}
         try:
-            found = self._row(path, module, row)
-            answer["value"] = self._fingerprint(found, seed)
+            found = self._row(row)
+            answer["value"] = self._fingerprint_of(found, seed)
             self._seed_globals()
             outcome = found.evaluate(Run(profile=profile, alpha=alpha, seed=seed, row_id=row))
             answer["finding"] = finding_of(found.claim, outcome, alpha=alpha)
         except BaseException as error:
-            answer |= {"failed": self._reason(error), "traceback": self._traceback(error)}
+            answer |= self._failure(error)
         return answer | {"seconds": time.perf_counter() - started}
 
-    def calibrate(self, *, path: str, module: str) -> dict[str, Any]:
-        """Answer the suite's questions about noise; ``failed`` with the reason where one raised."""
+    def _calibrate(self) -> Answer:
+        """The answers to the suite's questions about noise."""
         from dpaudit.certificates.calibrate import answer  # loads the kernel, which few commands need
 
         try:
-            return {
-                "answers": [answer(question).to_json() for question in self._suite(path, module).questions]
-            }
-        except BaseException as error:  # a suite may raise anything
-            return {"failed": self._reason(error), "traceback": self._traceback(error)}
+            return {"answers": [answer(question).to_json() for question in self._loaded().questions]}
+        except BaseException as error:
+            return self._failure(error)
 
-    def _fingerprint(self, row: Row, seed: int) -> str | None:
+    def _fingerprint_of(self, row: Row, seed: int) -> str | None:
         if row.fingerprint is None:
             return None
         self._seed_globals()
@@ -125,146 +159,77 @@ class _Worker:
         return value
 
     def _seed_globals(self) -> None:
-        """Put the global generators where every row finds them, so that a row's result does not depend on the
-        rows before it.
-        """
+        """Put the global generators where every row finds them, whatever the import drew."""
         random.seed(self.global_seed)
         np.random.seed(self.global_seed)  # noqa: NPY002  the very generator that programs must not use
 
-    def _row(self, path: str, module: str, row: str) -> Row:
-        return next(item for item in self._suite(path, module).rows if item.id == row)
+    def _loaded(self) -> Suite:
+        if self.suite is None:
+            raise InvalidParameterError("a suite must be imported before its rows run, it was not.")
+        return self.suite
 
-    def _suite(self, path: str, module: str) -> Suite:
-        if path not in self.suites:
-            self._seed_globals()
-            self.suites[path] = _import_suite(path, module)
-        return self.suites[path]
+    def _row(self, row: str) -> Row:
+        return next(item for item in self._loaded().rows if item.id == row)
+
+    def _failure(self, error: BaseException) -> Answer:
+        return {"failed": self._reason(error), "traceback": _traceback(error)}
 
     def _reason(self, error: BaseException) -> str:
         """One line: the error, and the last place below the root that it came through."""
-        message = (
+        text = (
             str(error) if isinstance(error, DpauditError) else f"{type(error).__name__}: {error}".rstrip(": ")
         )
-        frames = [
-            frame
-            for frame in traceback.extract_tb(error.__traceback__)
-            if Path(frame.filename).is_relative_to(self.root)
-        ]
+        frame = self._last_frame(error)
+        if frame is None or (isinstance(error, SyntaxError) and error.filename):
+            return text
+        return f"{text} ({self._within(frame.filename)}:{frame.lineno})"
+
+    def _place(self, error: BaseException) -> str:
+        """Where an import failed, with the line of source; empty where that is in no file of the suite."""
         if isinstance(error, SyntaxError) and error.filename:
-            return message
-        return (
-            f"{message} ({Path(frames[-1].filename).relative_to(self.root).as_posix()}:{frames[-1].lineno})"
-            if frames
-            else message
+            return f"{self._within(error.filename)}:{error.lineno}: {(error.text or '').strip()}"
+        frame = self._last_frame(error)
+        return f"{self._within(frame.filename)}:{frame.lineno}: {frame.line}" if frame else ""
+
+    def _last_frame(self, error: BaseException) -> traceback.FrameSummary | None:
+        frames = traceback.extract_tb(error.__traceback__)
+        return next(
+            (item for item in reversed(frames) if Path(item.filename).is_relative_to(self.root)), None
         )
 
-    def _traceback(self, error: BaseException) -> str:
-        lines = "".join(traceback.format_exception(error)).splitlines()
-        return "\n".join(
-            lines if len(lines) <= TRACEBACK_LINES else [*lines[:5], "  ...", *lines[-TRACEBACK_LINES + 6 :]]
-        )
+    def _within(self, name: str) -> str:
+        path = Path(name)
+        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else name
 
 
-def _import_suite(path: str, module: str) -> Suite:
-    """Import the file at ``path`` under its dotted name from the root, whatever else has that name."""
-    spec = importlib.util.spec_from_file_location(module, path)
-    if spec is None or spec.loader is None:
-        raise InvalidParameterError(f"a suite must be a Python file, got {path}; rename it.")
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules[module] = loaded
-    try:
-        spec.loader.exec_module(loaded)
-    except BaseException:
-        del sys.modules[module]
-        raise
-    suite = getattr(loaded, "suite", None)
-    if not isinstance(suite, Suite):
-        raise InvalidParameterError(
-            f"a suite file must set `suite` to a dpaudit Suite, got {type(suite).__name__}; "
-            "write `suite = Suite(paper=..., title=...)`."
-        )
-    return suite
+def _traceback(error: BaseException) -> str:
+    lines = "".join(traceback.format_exception(error)).splitlines()
+    return "\n".join(
+        lines if len(lines) <= TRACEBACK_LINES else [*lines[:5], "  ...", *lines[-TRACEBACK_LINES + 6 :]]
+    )
 
 
-def _describe(suite: Suite) -> dict[str, Any]:
-    return {
-        "paper": str(suite.paper),
-        "title": str(suite.title),
-        "reference": str(suite.reference),
-        "unchecked": [{"id": str(name), "reason": str(reason)} for name, reason in suite.unchecked],
-        "rows": [_describe_row(row) for row in suite.rows],
-    }
+def _is_single_threaded() -> bool:
+    """Whether this process may be forked: a lock that another thread holds would never open in the child."""
+    tasks = Path("/proc/self/task")  # on Linux the threads of libraries count too
+    return threading.active_count() == 1 and (not tasks.is_dir() or len(list(tasks.iterdir())) == 1)
 
 
-def _describe_row(row: Row) -> dict[str, Any]:
-    if not isinstance(row.id, str) or not row.id.strip():
-        raise InvalidParameterError(
-            f"a row's id must be a non-empty string, got {row.id!r}; name the row after its theorem."
-        )
-    if not isinstance(row.claim, Claim):
-        raise InvalidParameterError(
-            f"{row.id}: claim must be a dpaudit claim, got {type(row.claim).__name__}; "
-            "pass PureDP(...) or another."
-        )
-    weight = float(row.weight)
-    if not 0 < weight < math.inf:
-        raise InvalidParameterError(
-            f"{row.id}: weight must be a positive number, got {weight}; correct the row."
-        )
-    view = getattr(row.claim, "view", None)
-    if isinstance(view, View) and row.view and row.view != str(view):
-        raise InvalidParameterError(
-            f"{row.id}: the row's view must be the claim's, {str(view)!r}, got {row.view!r}; leave it out."
-        )
-    return {
-        "id": row.id,
-        "title": str(row.title),
-        "kind": row.kind,
-        "view": str(row.view) or (str(view) if isinstance(view, View) else ""),
-        "claim": row.claim.to_json(),
-        "quantity": getattr(row.claim, "quantity_name", "") or row.claim.quantity,
-        "claimed": rounded_down(row.claim.bound),
-        "expect": row.expect,
-        "source": str(row.source),
-        "weight": weight,
-        "has_fingerprint": row.fingerprint is not None,
-        "does": _documentation(row),
-    }
+def _commands(descriptor: int) -> Iterator[dict[str, Any]]:
+    """The commands, one after the other; nothing is read ahead of the line that is asked for."""
+    for line in read_lines(descriptor):
+        yield json.loads(line)
 
 
-def _documentation(row: Row) -> str:
-    """The row function's own docstring; of a callable object or a partial, that of what it calls."""
-    function: Any = row.evaluate
-    while hasattr(function, "func"):
-        function = function.func
-    return inspect.cleandoc(getattr(function, "__doc__", None) or "")
-
-
-def _take_over_stdio() -> tuple[queue.SimpleQueue[dict[str, Any]], TextIO]:
-    """Keep the parent's two pipes for the exchange; give the row an empty standard input, and standard error
-    for its output.
+def _take_over_stdio() -> tuple[int, int]:
+    """Keep the parent's two pipes for the exchange; give the suite an empty standard input, and standard
+    error for its output.
     """
-    incoming = os.fdopen(os.dup(0), "r", encoding="utf-8")
-    outgoing = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    commands, answers = os.dup(0), os.dup(1)
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     os.close(empty)
     os.dup2(2, 1)
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115  lives as long as the process
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers itself
-    commands: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    threading.Thread(target=_read_commands, args=(incoming, commands), daemon=True).start()
-    return commands, outgoing
-
-
-def _read_commands(incoming: TextIO, commands: queue.SimpleQueue[dict[str, Any]]) -> None:
-    for line in incoming:
-        commands.put(json.loads(line))
-    _end_group()
-
-
-def _end_group() -> None:
-    """End this process and everything it started: the parent is gone, or done with us."""
-    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
-        os.killpg(os.getpgrp(), signal.SIGKILL)
-    os._exit(0)
+    return commands, answers

@@ -71,11 +71,24 @@ def test_a_value_below_the_truth_is_flagged() -> None:
     assert "BELOW" not in accountants._beside(1.05, low, high)
 
 
-def test_float_accountant_is_flagged() -> None:
-    """dp-accounting at k = 1024 Gaussian steps is below the exact epsilon at delta = 1e-13; ours is not."""
-    pytest.importorskip("dp_accounting", reason="dp-accounting is optional")
+def test_float_accountant_is_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An accountant that is 1e-6 below the exact epsilon of Gaussian steps is flagged at each delta; one that
+    is as much above, and our own, are not.
+    """
+    monkeypatch.setattr(accountants, "DELTAS", (3, 8, 13))
     case = next(case for case in accountants.CASES if case.name == "gaussian")
-    text = accountants._report(case, 1024, Fraction(1, 1024))
-    assert "BELOW THE TRUTH" in text
-    for line in text.splitlines()[1:]:
-        assert "BELOW" not in line.split("certified")[1].split("dp-accounting")[0]
+    step = Fraction(1, 128)
+    exact = [float(low) for low, _ in accountants.truth(case, 16, step)]
+
+    def others(*arguments: object) -> dict[str, tuple[list[float], float]]:
+        return {"short": ([e - 1e-6 for e in exact], 1.0), "long": ([e + 1e-6 for e in exact], 1.0)}
+
+    monkeypatch.setattr(accountants, "_others", others)
+    lines = accountants._report(case, 16, step).splitlines()[1:]
+    assert len(lines) == 3
+    for line in lines:
+        ours, _, theirs = line.partition("  short ")
+        short, _, long = theirs.partition("  long ")
+        assert "BELOW" not in ours
+        assert "BELOW THE TRUTH by 1.0e-06" in short
+        assert "BELOW" not in long

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.cli.calibrate import MECHANISMS
-from tests.cli.suites import invoke
+from tests.cli.suites import VERIFIED, invoke, write_suite
 
 
 def cells(result, mechanism):
@@ -93,3 +93,11 @@ def test_an_unknown_mechanism_is_refused_with_the_known_ones(name):
     result = invoke("calibrate", name)
     assert result.exit_code == 2
     assert "discrete-gaussian" in result.output + result.stderr
+
+
+def test_a_suite_without_questions_says_so(tmp_path):
+    """Nothing to answer is said, not passed over in silence."""
+    suite = write_suite(tmp_path / "suite.py", VERIFIED)
+    result = invoke("calibrate", suite)
+    assert result.exit_code == 0
+    assert "asks nothing about its noise" in result.stdout

@@ -4,6 +4,7 @@ crash.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,46 @@ def test_a_suite_that_does_not_import_is_a_configuration_error(tmp_path: Path, t
     result = invoke("run", suite, "--json", tmp_path / "r.json", "--jobs", 1)
     assert result.exit_code == 2
     assert told in result.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "list", "explain", "calibrate"])
+def test_a_broken_suite_does_not_stop_its_neighbours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """The others are served; the error is three lines with the line of source, and the exit code is 2."""
+    monkeypatch.chdir(tmp_path)
+    deep = "".join(f"def f{i}():\n    f{i - 1}()\n" for i in range(1, 30))
+    broken = f"def f0():\n    raise NameError('no [bold]such\\nname')\n{deep}f29()\nsuite = 1\n"
+    write_suite(tmp_path / "audits" / "b_fine.py", VERIFIED)
+    (tmp_path / "audits" / "a_broken.py").write_text(broken)
+    arguments = {"explain": ["fine"], "calibrate": ["audits"]}.get(command, [])
+    result = invoke(command, *arguments)
+    assert result.exit_code == 2
+    assert "Tiny claims" in result.stdout or "holds on the grid" in result.stdout
+    assert result.stderr.splitlines() == [
+        "Error: a suite must import, audits/a_broken.py did not; correct it or leave it out:",
+        "  NameError: no [bold]such name (audits/a_broken.py:2)",
+        "  audits/a_broken.py:2: raise NameError('no [bold]such\\nname')",
+    ]
+    if command == "run":
+        report = json.loads((tmp_path / "dpaudit-report.json").read_text())
+        assert [row["verdict"] for row in report["results"]] == ["verified"]
+        assert [item["suite"] for item in report["broken"]] == ["audits/a_broken.py"]
+        assert "does not import: audits/a_broken.py" in result.stdout
+
+
+def test_a_run_says_what_is_not_checked_in_fresh_processes(tmp_path: Path) -> None:
+    """A row without a fingerprint says so in the report, at the end of the run, and in ``explain``."""
+    row = """
+suite.add(Row(id="seen", title="seen", kind="utility", claim=CLAIM, fingerprint=lambda seed: "same",
+              evaluate=lambda run: Outcome([exactly(0, 0.5)])))
+"""
+    suite = write_suite(tmp_path / "suite.py", VERIFIED, row)
+    result, report = run(suite)
+    assert {name: row["fresh_processes"] for name, row in by_id(report).items()} == {"fine": 0, "seen": 2}
+    assert "1 of 2 rows have no fingerprint" in result.stdout
+    assert "the row has no fingerprint" in invoke("explain", "fine", suite).stdout
+    assert "does the same in two fresh processes" in invoke("explain", "seen", suite).stdout
 
 
 @pytest.mark.parametrize("row", ["weight=0", "weight=float('nan')", "weight=-1"])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from dpaudit.cli.run import _stoppable, _Stopped
 from dpaudit.reports.document import journal_path, read_journal, read_report
 from tests.cli.suites import RAISES, VERIFIED, by_id, invoke, run, start, write_suite
 
@@ -110,11 +111,11 @@ def test_a_killed_run_resumes_without_computing_anything_twice(suite: Path) -> N
     assert "2 rows were finished before" in output
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_run_leaves_a_valid_partial_report(suite: Path, number: int, code: int) -> None:
-    """Ctrl-C and SIGTERM end the workers and write a report of what was finished, marked as partial."""
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_an_interrupted_run_leaves_a_valid_partial_report(suite: Path, name: str, code: int) -> None:
+    """Ctrl-C, SIGTERM and SIGHUP end the workers and write what was finished, marked as partial."""
     process = start_until_slow(suite)
-    process.send_signal(number)
+    process.send_signal(getattr(signal, name))
     output, errors = process.communicate(timeout=20)
     assert process.returncode == code, errors
     report = read_report(suite.parent / "r.json")
@@ -128,6 +129,31 @@ def test_an_interrupted_run_leaves_a_valid_partial_report(suite: Path, number: i
     resume(suite)
     assert ran(suite.parent) == {"first": 1, "second": 1, "slow": 2, "last": 1}
     assert read_report(suite.parent / "r.json")["complete"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a process sends itself signals as POSIX has them")
+def test_nothing_cuts_off_the_report_of_a_stopped_run() -> None:
+    """The first signal stops the run; those that follow, of any kind, wait until everything is written. One
+    that was ignored before (nohup) stays ignored.
+    """
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with _stoppable():
+            signal.raise_signal(signal.SIGHUP)
+            with pytest.raises(_Stopped) as stopped:
+                signal.raise_signal(signal.SIGTERM)
+            for number in numbers:
+                signal.raise_signal(number)
+        assert stopped.value.code == 143
+        assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+        with _stoppable() as go_on:
+            go_on()
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        for number in numbers:
+            signal.signal(number, before[number])
 
 
 @pytest.mark.parametrize("change", ["nothing", "suite", "helper", "seed", "alpha", "profile", "no --resume"])

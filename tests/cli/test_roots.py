@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import dpaudit
+from dpaudit.runner import process
+from dpaudit.runner.plan import load_suites
 from dpaudit.runner.stamps import Sources, commit_of
 from dpaudit.runner.targets import SuiteFile, bundled_audits, find_suites
 from tests.cli.suites import VERIFIED, by_id, invoke, run, start, write_suite
@@ -38,6 +40,21 @@ def test_two_repositories_with_the_same_module_names_run_side_by_side(tmp_path: 
     rows = by_id(json.loads(report.read_text()))
     for name in ("one", "two"):
         assert rows[f"uses-{name}"]["notes"] == [name, str((tmp_path / name).resolve())]
+
+
+def test_many_suites_share_few_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is not asked makes room, and its suite is imported again when its rows come."""
+    monkeypatch.setattr(process, "KEPT", 1)
+    for name in ("a", "b", "c"):
+        write_suite(tmp_path / "audits" / f"{name}.py", VERIFIED.replace('"fine"', f'"fine-{name}"'))
+    pool = process.Pool(1)
+    try:
+        load_suites([str(tmp_path)], pool)
+        assert [worker.file.path.stem for worker in pool._workers] == ["c"]
+    finally:
+        pool.close()
+    _, report = run(tmp_path / "audits", report=tmp_path / "r.json")
+    assert [row["verdict"] for row in report["results"]] == ["verified"] * 3
 
 
 def test_the_current_folder_is_not_on_the_path(tmp_path: Path) -> None:

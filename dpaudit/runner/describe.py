@@ -1,0 +1,99 @@
+"""A suite file imported, and described as plain data: what the parent knows before anything runs."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import math
+import sys
+from typing import Any
+
+from dpaudit.claims import Claim
+from dpaudit.errors import InvalidParameterError
+from dpaudit.runner.finding import rounded_down
+from dpaudit.suite import Row, Suite
+from dpaudit.views import View
+
+__all__ = ["describe", "import_suite"]
+
+
+def import_suite(path: str, module: str) -> Suite:
+    """Import the file at ``path`` under its dotted name from the root, whatever else has that name.
+
+    Raises ``InvalidParameterError`` where it sets no suite, and whatever the file raises.
+    """
+    spec = importlib.util.spec_from_file_location(module, path)
+    if spec is None or spec.loader is None:
+        raise InvalidParameterError(f"a suite must be a Python file, got {path}; rename it.")
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules[module] = loaded
+    try:
+        spec.loader.exec_module(loaded)
+    except BaseException:
+        del sys.modules[module]
+        raise
+    suite = getattr(loaded, "suite", None)
+    if not isinstance(suite, Suite):
+        raise InvalidParameterError(
+            f"a suite file must set `suite` to a dpaudit Suite, got {type(suite).__name__}; "
+            "write `suite = Suite(paper=..., title=...)`."
+        )
+    return suite
+
+
+def describe(suite: Suite) -> dict[str, Any]:
+    """What a suite says of itself and of its rows, as plain data.
+
+    Raises ``InvalidParameterError`` for a row that is none.
+    """
+    return {
+        "paper": str(suite.paper),
+        "title": str(suite.title),
+        "reference": str(suite.reference),
+        "unchecked": [{"id": str(name), "reason": str(reason)} for name, reason in suite.unchecked],
+        "rows": [_describe_row(row) for row in suite.rows],
+    }
+
+
+def _describe_row(row: Row) -> dict[str, Any]:
+    if not isinstance(row.id, str) or not row.id.strip():
+        raise InvalidParameterError(
+            f"a row's id must be a non-empty string, got {row.id!r}; name the row after its theorem."
+        )
+    if not isinstance(row.claim, Claim):
+        raise InvalidParameterError(
+            f"{row.id}: claim must be a dpaudit claim, got {type(row.claim).__name__}; "
+            "pass PureDP(...) or another."
+        )
+    weight = float(row.weight)
+    if not 0 < weight < math.inf:
+        raise InvalidParameterError(
+            f"{row.id}: weight must be a positive number, got {weight}; correct the row."
+        )
+    view = getattr(row.claim, "view", None)
+    if isinstance(view, View) and row.view and row.view != str(view):
+        raise InvalidParameterError(
+            f"{row.id}: the row's view must be the claim's, {str(view)!r}, got {row.view!r}; leave it out."
+        )
+    return {
+        "id": row.id,
+        "title": str(row.title),
+        "kind": row.kind,
+        "view": str(row.view) or (str(view) if isinstance(view, View) else ""),
+        "claim": row.claim.to_json(),
+        "quantity": getattr(row.claim, "quantity_name", "") or row.claim.quantity,
+        "claimed": rounded_down(row.claim.bound),
+        "expect": row.expect,
+        "source": str(row.source),
+        "weight": weight,
+        "has_fingerprint": row.fingerprint is not None,
+        "does": _documentation(row),
+    }
+
+
+def _documentation(row: Row) -> str:
+    """The row function's own docstring; of a callable object or a partial, that of what it calls."""
+    function: Any = row.evaluate
+    while hasattr(function, "func"):
+        function = function.func
+    return inspect.cleandoc(getattr(function, "__doc__", None) or "")
