@@ -100,7 +100,8 @@ class Observed:
 
 
 def observe_accounting(replay: Replay, classes: Sequence[SiteClass]) -> Observed:
-    """Sort the moved sites of a replay into the declared classes and price each at its worst outcome."""
+    """Sort the moved sites of a replay into the declared classes and price each at its worst outcome; a
+    channel counts once, at the joint loss of its answers."""
     touches = {item.pattern: 0 for item in classes}
     prices = {item.pattern: Fraction(0) for item in classes}
     undeclared: list[str] = []
@@ -116,7 +117,15 @@ def observe_accounting(replay: Replay, classes: Sequence[SiteClass]) -> Observed
             prices[owner.pattern] += price
     for session in replay.sessions:
         if session.moved and session.indices:
-            undeclared.append(replay.recording.sites[session.indices[0]].site)
+            site = replay.recording.sites[session.indices[0]].site
+            price = _finite_price(session.loss(replay.reached))
+            total += price
+            owner = next((item for item in classes if item.matches(site)), None)
+            if owner is None:
+                undeclared.append(site)
+            else:
+                touches[owner.pattern] += 1
+                prices[owner.pattern] += price
     return Observed(touches, prices, tuple(undeclared), total)
 
 
@@ -127,7 +136,11 @@ def _price(moved: SiteLoss) -> Fraction:
         worst = worst_loss(moved.record.law, moved.law_neighbour)
         if worst is not None:
             return worst
-    realised = float(np.max(np.abs(moved.loss)))
+    return _finite_price(moved.loss)
+
+
+def _finite_price(loss: NDArray[np.float64]) -> Fraction:
+    realised = float(np.max(np.abs(loss)))
     return Fraction(realised) if np.isfinite(realised) else Fraction(10**300)
 
 

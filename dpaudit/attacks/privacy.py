@@ -1,39 +1,45 @@
 """The audit of one program against one privacy claim: two rows, the claim in its view and the proof's own
 accounting.
 
-For every pair of neighbours, in both directions, and every history (sampled, and forced by name) the program
-is recorded on one input and replayed on the other. From the replays come: the largest exact loss in the
-claim's view and in the finest view, each with its witness; leaks; and the observed accounting. The
-certificate comes from the suite; ``verified / accounted`` is granted only if every declared site class was
-touched on a forced history, every line of the program was entered, nothing undeclared moved, no leak was
-seen, and the declared total was attained (DESIGN, section 2).
+For every pair of neighbours, in both directions, and every history (sampled, forced by name, at quantiles of
+every site) the program is recorded on one input and replayed on the other. From the replays come: the largest
+exact loss in the claim's view and in the finest view, each with its witness; leaks; and the observed
+accounting. The certificate comes from the suite and speaks about a mechanism: that the program is this
+mechanism is one of its assumptions, so that ``verified / accounted`` is the most that a program gets. It is
+granted only if every moved site is a mechanism of the certificate, every declared site class was touched on a
+forced history, every line and branch of the program was entered, nothing undeclared moved, no leak was seen,
+the declared total was attained, and a black-box check finds nothing (DESIGN, section 2).
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dpaudit.attacks.accounting import SiteClass, declared_total, observe_accounting
+from dpaudit.attacks.accounting import SiteClass, declared_total
+from dpaudit.attacks.domains import Domain, more_pairs, require_neighbours, spoken_domain
 from dpaudit.attacks.entered import Watch, excuse_for
+from dpaudit.attacks.findings import Findings, Subject, require_repeatable
 from dpaudit.attacks.histories import Neighbours, both_directions, far_out, worst_history
+from dpaudit.attacks.quantiles import quantile_histories
 from dpaudit.attacks.search import neighbouring_arrays, search_pairs
-from dpaudit.attacks.witnessing import leak_witness, loss_witness
-from dpaudit.certificates.build import Proof, certify
+from dpaudit.attacks.second_look import second_look
+from dpaudit.certificates.build import Proof, accounted, certify
+from dpaudit.certificates.build import SiteClass as ProofClass
 from dpaudit.claims import Accounting, Claim, PrivacyClaim
-from dpaudit.coins import Choice, Program, Recording, Replay, fingerprint, record, replay
-from dpaudit.coins.replayer import Leak
+from dpaudit.coins import Choice, Program, fingerprint, record
+from dpaudit.coins.limits import Limits, limited_memory
 from dpaudit.errors import InvalidParameterError, MechanismError
-from dpaudit.evidence import Certificate, Evidence, Witness
+from dpaudit.evidence import Certificate, Evidence
 from dpaudit.reports.plots import histogram_of_losses
 from dpaudit.suite import Outcome, Row, Run, Suite
-from dpaudit.views import EVERYTHING, View
+from dpaudit.verdicts import VerdictKind, judge
+from dpaudit.views import EVERYTHING
 
 __all__ = [
     "Findings",
@@ -48,6 +54,15 @@ __all__ = [
 #: The declared total must be attained to within this share by some tested pair (DESIGN, section 2, iii).
 ATTAINED = Fraction(99, 100)
 
+#: Forced histories draw what they do not choose from this seed, whatever the run's own is.
+FORCED = 10
+#: At most so many pairs that nobody picked: corners of the domain, and as many random ones.
+BESIDE = 12
+#: Quantile histories in all: as many as a program of few steps gets, the least, and steps to spend.
+MOST_QUANTILES, LEAST_QUANTILES, STEPS = 400, 24, 400_000
+#: Memory that a history far out may ask for, beside what the process has.
+MEGABYTES = 1024
+
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyAudit:
@@ -58,8 +73,10 @@ class PrivacyAudit:
     certificates are made from, or ``None`` where there is none. ``searched`` = (records, width) lets
     Hypothesis look for worse pairs among arrays of at most that many records. ``more(run)`` may add evidence
     of its own, such as an event with both probabilities bounded. ``unentered`` maps the name of a function to
-    the reason why lines of it, and of functions inside it, need not be entered by any history; the row prints
-    it.
+    the reason why lines and branches of it, and of functions inside it, need not be entered by any history;
+    ``"name (raise)"`` speaks of those that only lead to an error; the row prints it. ``domain`` says what one
+    number of a record can be: pairs are then its corners and random ones too, besides those of
+    ``neighbours``.
     """
 
     claim: PrivacyClaim
@@ -72,6 +89,7 @@ class PrivacyAudit:
     samples: int = 4
     searched: tuple[int, int | None] | None = None
     unentered: Mapping[str, str] = field(default_factory=dict)
+    domain: Domain | None = None
 
     @property
     def declared(self) -> Fraction:
@@ -84,45 +102,39 @@ class PrivacyAudit:
         return Accounting(epsilon=self.declared, declared="; ".join(item.describe() for item in self.classes))
 
 
-@dataclass
-class Findings:
-    """What all replays of one audit showed."""
-
-    best: dict[View, tuple[float, Witness]] = field(default_factory=dict)
-    touched: set[str] = field(default_factory=set)
-    violations: dict[str, str] = field(default_factory=dict)
-    leaks: dict[str, Leak] = field(default_factory=dict)
-    obstacles: list[str] = field(default_factory=list)
-    attained: Fraction = Fraction(0)
-    losses: list[float] = field(default_factory=list)
-    replays: int = 0
-    searched: str = ""
-    excused: list[str] = field(default_factory=list)
-
-
 def gather(audit: PrivacyAudit, run: Run) -> Findings:
     """Record and replay every pair, direction and history.
 
-    Raises ``MechanismError`` for a program that does not repeat itself on one and the same input: it draws
-    outside the coins, or keeps something between calls, and then no replay says anything.
+    Raises ``MechanismError`` for a program that does not repeat itself on one and the same input (it draws
+    outside the coins, or keeps something between calls, and then no replay says anything) or that ends by an
+    error whatever it is given, and ``InvalidParameterError`` for pairs that are no neighbours.
     """
-    findings = Findings()
-    rng = run.rng("replays")
     pairs = list(audit.neighbours(run))
     if not pairs:
         raise InvalidParameterError("neighbours must give at least one pair, got none; return pairs.")
+    claim = audit.claim
+    unchecked = [require_neighbours(pair, claim.adjacency, claim.unit, audit.domain) for pair in pairs]
     first = _print(audit, pairs[0].left, run)
+    watch = Watch(audit.program)
+    subject = Subject(program=watch.program, claim=claim, classes=audit.classes, proof=audit.proof)
+    findings, aside = Findings(subject), Findings(subject)
     found = _searched_pair(audit, run)
     if found is not None:
         pairs.append(found)
-        findings.searched = (
+        findings.notes.append(
             f"smallest pair found by search: {found.left.tolist()} against {found.right.tolist()}"
         )
-    watch = Watch(audit.program)
-    watched = replace(audit, program=watch.program)
-    for pair in both_directions(pairs):
-        _examine(findings, watched, pair, rng, watch)
-    _note_unentered(findings, audit, watch)
+    findings.notes += list(dict.fromkeys(text for text in unchecked if text))
+    limits = _look(findings, audit, pairs, run.rng("replays"), watch)
+    declared = audit.domain is not None
+    beside = more_pairs(
+        pairs, claim.adjacency, audit.domain or spoken_domain(claim.domain), run.rng("pairs"), most=BESIDE
+    )
+    for pair in both_directions(beside):
+        _glance(findings if declared else aside, audit, pair, run.rng("beside"), limits)
+    _at_quantiles(findings, audit, [*pairs, *(beside if declared else ())], watch, limits)
+    _conclude(findings, aside, audit, watch)
+    findings.pairs = len(pairs) + (len(beside) if declared else 0)
     if _print(audit, pairs[0].left, run) != first:
         raise MechanismError(
             "state between calls: the program must do the same on the same input and coins, its last run on "
@@ -132,26 +144,109 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
 
 
 def _print(audit: PrivacyAudit, data: Any, run: Run) -> str:
-    return fingerprint(record(audit.program, data, rng=run.rng("same input")))
+    return fingerprint(record(audit.program, data, rng=run.rng("same input"), keep_errors=True))
 
 
-def _require_repeatable(audit: PrivacyAudit, pair: Neighbours, recording: Recording) -> None:
-    """Replay a recording on its own input: nothing may move."""
-    result = replay(audit.program, pair.left, recording)
-    moved = [item.record.site for item in result.losses if item.moved]
-    moved += [
-        recording.sites[item.indices[0]].site for item in result.sessions if item.moved and item.indices
-    ]
-    moved += [str(leak) for leak in result.leaks]
-    if moved:
+def _look(
+    findings: Findings, audit: PrivacyAudit, pairs: Sequence[Neighbours], rng: np.random.Generator, watch: Watch
+) -> Limits:
+    """The histories of every pair: sampled, in the tails of what moved, forced by name, far out. Returns the
+    limits of a run, which follow from the sampled ones."""
+    program = watch.program
+    sites = values = steps = 0
+    for pair in both_directions(pairs):
+        for _ in range(audit.samples):
+            recording = record(program, pair.left, rng=rng, keep_errors=True, limits=Limits())
+            sites = max(sites, len(recording.sites))
+            values = max(values, sum(int(np.size(site.value)) for site in recording.sites))
+            steps = max(steps, watch.steps)
+            require_repeatable(program, pair, recording)
+            result = findings.note(pair, "sampled", recording)
+            findings.losses.append(float(result.loss()))
+    limits = Limits(sites=20 * sites + 1000, values=20 * values + 100_000)
+    watch.limit = 20 * steps + 200_000
+    for pair in both_directions(pairs):
+        if findings.refuted:
+            break
+        for name, choice in {"tails": None, **audit.histories}.items():
+            chosen = None if choice is None else watch.aside(choice)
+            _follow(findings, program, pair, f"forced ({name})", limits, choice=chosen)
+        for name, direction in (("all far up", 1), ("all far down", -1)):
+            with limited_memory(MEGABYTES):
+                far = far_out(direction)
+                _follow(findings, program, pair, f"forced ({name})", limits, choice=far, rounds=1)
+    if not findings.ended:
         raise MechanismError(
-            "randomness outside coins: a replay on the same input must agree with its recording, it differs "
-            f"at {moved[0]!r} ({pair.name}); draw through the coins alone and keep nothing between calls."
+            f"a program must run on its data, got {findings.errors[0] if findings.errors else 'no end'} in "
+            "every history; fix it or the data."
         )
+    return limits
+
+
+def _follow(
+    findings: Findings, program: Program, pair: Neighbours, how: str, limits: Limits, **options: Any
+) -> None:
+    """One worst history, which is the same whatever the run's seed is."""
+    rng = np.random.default_rng(FORCED)
+    for result in worst_history(program, pair, rng=rng, keep_errors=True, limits=limits, **options):
+        findings.note(pair, how, result.recording)
+
+
+def _glance(
+    findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, limits: Limits
+) -> None:
+    """A pair that nobody picked: one sampled history and the tails of what moved in it."""
+    if findings.refuted:
+        return
+    program = findings.subject.program
+    recording = record(program, pair.left, rng=rng, keep_errors=True, limits=limits)
+    require_repeatable(program, pair, recording)
+    findings.note(pair, "sampled", recording)
+    _follow(findings, program, pair, "forced (tails)", limits, rounds=3)
+
+
+def _at_quantiles(
+    findings: Findings, audit: PrivacyAudit, pairs: Sequence[Neighbours], watch: Watch, limits: Limits
+) -> None:
+    """Quantiles of every site, spread over all pairs and directions, and bisections between them. A program
+    of many steps gets fewer."""
+    whole = int(min(MOST_QUANTILES, max(LEAST_QUANTILES, STEPS / (watch.steps + 100))))
+    directed = both_directions(pairs)
+    each = max(6, whole // len(directed))
+    chosen = directed[:: max(1, len(directed) * each // max(whole, each))]
+    for pair in chosen:
+        for item in quantile_histories(watch, pair, values=each, halvings=each, limits=limits):
+            if findings.refuted:
+                return
+            findings.note(pair, f"forced ({item.words})", item.recording)
+
+
+def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: Watch) -> None:
+    """What stands against a verdict besides leaks and broken accounting."""
+    _note_unentered(findings, audit, watch)
+    findings.histories = findings.replays
+    for why, where in findings.cut.items():
+        findings.notes.append(f"a history was cut, its program came to {why} ({where})")
+    if findings.errors:
+        findings.notes.append(f"{len(findings.errors)} runs ended by an error, such as {findings.errors[0]}")
+    beyond = [text for text in aside.violations.values()]
+    beyond += [f"leak: {leak}" for leak in aside.leaks.values()]
+    beyond += aside.obstacles
+    findings.obstacles += [
+        f"{text}: a pair that is not in the suite's list; add it, or declare the domain"
+        for text in beyond
+        if text not in findings.obstacles
+    ]
+    findings.notes.append(
+        f"pairs from {audit.domain}: its corners and a seeded search stand beside the suite's own"
+        if audit.domain is not None
+        else f"the pairs are the suite's own: no domain is declared ({aside.replays} replays at other positions)"
+    )
 
 
 def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> None:
-    """Lines that no replay entered: obstacles, unless the audit gives a reason for their function."""
+    """Lines and branches that no replay entered: obstacles, unless the audit gives a reason for their
+    function."""
     if not watch.functions:
         findings.obstacles.append(
             "no function of the program could be watched line by line: write it as a Python function"
@@ -169,28 +264,9 @@ def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> No
         findings.obstacles.append(
             f"no replay entered {', '.join(lines[:5])}{more}: force a history that does"
         )
-    findings.excused += [
+    findings.notes += [
         f"not every line of {name} was entered: {audit.unentered[name]}" for name in sorted(excused)
     ]
-
-
-def _examine(
-    findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, watch: Watch
-) -> None:
-    views = (audit.claim.view, EVERYTHING)
-    for _ in range(audit.samples):
-        recording = record(audit.program, pair.left, rng=rng)
-        _require_repeatable(audit, pair, recording)
-        result = replay(audit.program, pair.right, recording)
-        _note(findings, audit, pair, "sampled", result, views)
-        findings.losses.append(float(result.loss()))
-    for name, choice in {"tails": None, **audit.histories}.items():
-        aside = None if choice is None else watch.aside(choice)
-        for result in worst_history(audit.program, pair, rng=rng, choice=aside):
-            _note(findings, audit, pair, f"forced ({name})", result, views)
-    for name, direction in (("all far up", 1), ("all far down", -1)):
-        for result in worst_history(audit.program, pair, rng=rng, choice=far_out(direction), rounds=1):
-            _note(findings, audit, pair, f"forced ({name})", result, views)
 
 
 def _searched_pair(audit: PrivacyAudit, run: Run) -> Neighbours | None:
@@ -213,63 +289,32 @@ def _searched_pair(audit: PrivacyAudit, run: Run) -> Neighbours | None:
     )
 
 
-def _note(
-    findings: Findings, audit: PrivacyAudit, pair: Neighbours, how: str, result: Replay, views: Sequence[View]
-) -> None:
-    findings.replays += 1
-    observed = observe_accounting(result, audit.classes)
-    findings.attained = max(findings.attained, observed.total)
-    findings.touched |= {
-        pattern for pattern, count in observed.touches.items() if count and result.recording.forced
-    }
-    for violation in observed.violations(audit.classes):
-        # One entry for each kind of violation of a class, whatever its numbers: the first one stands for all.
-        findings.violations.setdefault(
-            re.sub(r"[0-9.]+", "#", violation), f"{violation} ({pair.name}, {how})"
-        )
-    for leak in result.leaks:
-        findings.leaks.setdefault(f"{leak.what}@{leak.site}", leak)
-    findings.obstacles.extend(o for o in result.obstacles if o not in findings.obstacles)
-    for view in views:
-        _keep_best(findings, view, pair, how, result)
+def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[Evidence]:
+    """The certificate, with what ties the program to it: an assumption, which replays test and never
+    prove."""
+    if audit.proof is None:
+        return []
+    words = (
+        f"the program is this mechanism, as far as {findings.histories} histories on {findings.pairs} pairs "
+        f"show{'' if audit.domain is None else f', corners and a search in {audit.domain} among them'}"
+    )
+    whole = accounted([ProofClass(site="*", touches=1, mechanism=audit.proof)], declared=words)
+    return [certify(claim, whole)]
 
 
-def _keep_best(findings: Findings, view: View, pair: Neighbours, how: str, result: Replay) -> None:
-    """Keep the transcript with the largest loss that is a witness in ``view``; a leak that refutes there is
-    an infinite one."""
-    words = f"{pair.name}; {how} history"
-    leaks = result.leaks_in(view)
-    if leaks and findings.best.get(view, (0.0, None))[0] != float("inf"):
-        findings.best[view] = (float("inf"), leak_witness(result, leaks[0], view=view, description=words))
-        return
-    end = result.witness_end(view)
-    loss = abs(float(result.loss(view, end=end)))
-    # Building a witness costs balls: only for a loss that beats the best one by more than rounding.
-    if loss > findings.best.get(view, (0.0, None))[0] * (1 + 1e-12) + 1e-15:
-        findings.best[view] = (loss, loss_witness(result, end=end, view=view, description=words))
-
-
-def _certificate(audit: PrivacyAudit, claim: Claim) -> list[Evidence]:
-    return [] if audit.proof is None else [certify(claim, audit.proof)]
-
-
-def _obstacles(audit: PrivacyAudit, findings: Findings, evidence: Sequence[Evidence]) -> list[str]:
-    """What stands between a certificate and a verdict.
-
-    A proved bound need not be attained; that the program is the mechanism of the proof is tested all the
-    same.
-    """
+def _obstacles(audit: PrivacyAudit, findings: Findings) -> list[str]:
+    """What stands between a certificate and a verdict."""
     missing = [item.pattern for item in audit.classes if item.pattern not in findings.touched]
     found = [] if audit.classes else ["no site class is declared: nothing says what one record can touch"]
     found += [f"no forced history touched the declared site class {pattern!r}" for pattern in missing]
     found += list(findings.violations.values())
     found += [f"leak: {leak}" for leak in findings.leaks.values()]
     found += findings.obstacles
-    proved = any(isinstance(item, Certificate) and not item.assumptions for item in evidence)
-    if not proved and findings.attained < ATTAINED * audit.declared:
+    if findings.attained < ATTAINED * audit.declared:
+        share = float(findings.attained / audit.declared) if audit.declared else 0.0
         found.append(
             f"the declared total {float(audit.declared):g} was not attained: the search reached "
-            f"{float(findings.attained):g}"
+            f"{float(findings.attained):g}, {100 * share:.3g} % of it"
         )
     return found
 
@@ -284,17 +329,9 @@ def _too_tight(audit: PrivacyAudit, evidence: Sequence[Evidence]) -> list[str]:
     ]
 
 
-def _notes(audit: PrivacyAudit, findings: Findings, evidence: Sequence[Evidence]) -> list[str]:
-    found = [findings.searched] if findings.searched else []
-    found += findings.excused
-    if any(isinstance(item, Certificate) and item.strength == "proved" for item in evidence):
-        # A certificate is about the mechanism in its rule tree; what ties the program to it is the replays.
-        found.append(
-            "proved: the mechanism that the certificate names, for all inputs; that the program is this "
-            "mechanism, with the stated sensitivity, is tested by the replays"
-        )
+def _notes(audit: PrivacyAudit, findings: Findings) -> list[str]:
     return [
-        *found,
+        *findings.notes,
         f"{findings.replays} replays; one record cost at most {float(findings.attained):.6g} in all "
         f"releases, declared {float(audit.declared):.6g}",
     ]
@@ -303,25 +340,28 @@ def _notes(audit: PrivacyAudit, findings: Findings, evidence: Sequence[Evidence]
 def privacy_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
     """Evidence on the claim itself, in its own view."""
     findings = gather(audit, run)
-    evidence = _certificate(audit, audit.claim)
-    obstacles = _obstacles(audit, findings, evidence) + _too_tight(audit, evidence)
+    evidence = _certificate(audit, audit.claim, findings)
+    obstacles = _obstacles(audit, findings) + _too_tight(audit, evidence)
     if audit.claim.view in findings.best:
         evidence.append(findings.best[audit.claim.view][1])
     if audit.more is not None:
         evidence.extend(audit.more(run))
+    notes = _notes(audit, findings)
+    if judge(audit.claim, evidence, obstacles=obstacles, alpha=run.alpha).verdict is VerdictKind.VERIFIED:
+        notes.append(second_look(audit.program, audit.claim, audit.neighbours(run), seed=run.seed))
     plots = [_loss_plot(audit, findings)] if findings.losses else []
-    return Outcome(evidence, _notes(audit, findings, evidence), obstacles, plots, findings.replays)
+    return Outcome(evidence, notes, obstacles, plots, findings.replays)
 
 
 def accounting_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
     """Evidence on the proof's accounting: everything that anybody sees counts, whether or not the decisions
     hide it."""
     findings = gather(audit, run)
-    evidence = _certificate(audit, audit.accounting)
-    obstacles = _obstacles(audit, findings, evidence)
+    evidence = _certificate(audit, audit.accounting, findings)
+    obstacles = _obstacles(audit, findings)
     if EVERYTHING in findings.best:
         evidence.append(findings.best[EVERYTHING][1])
-    return Outcome(evidence, _notes(audit, findings, evidence), obstacles, (), findings.replays)
+    return Outcome(evidence, _notes(audit, findings), obstacles, (), findings.replays)
 
 
 def _loss_plot(audit: PrivacyAudit, findings: Findings) -> dict[str, Any]:
@@ -338,7 +378,9 @@ def digest_of(audit: PrivacyAudit, seed: int, *, row_id: str) -> str:
     digest = hashlib.sha256()
     for pair in audit.neighbours(run):
         for data in (pair.left, pair.right):
-            recording = record(audit.program, data, rng=np.random.default_rng(seed))
+            recording = record(
+                audit.program, data, rng=np.random.default_rng(seed), keep_errors=True, limits=Limits()
+            )
             digest.update(fingerprint(recording).encode())
     return digest.hexdigest()
 
