@@ -29,6 +29,9 @@ from dpaudit.laws.base import Law, law_from_json
 
 __all__ = ["Observed", "SiteClass", "declared_total", "observe_accounting", "worst_loss"]
 
+#: A mean of data, such as a tenth, is no dyadic number: the margin that refutations have too.
+ROUNDING = 1 + Fraction(1, 10**9)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SiteClass:
@@ -88,13 +91,13 @@ class Observed:
             touched, price = self.touches[item.pattern], self.prices[item.pattern]
             if touched > item.touches:
                 found.append(f"{item.pattern}: touched {touched} times, declared {item.touches}")
-            if price > exact(item.total):
+            if price > exact(item.total) * ROUNDING:
                 found.append(
                     f"{item.pattern}: one record can cost {float(price):.6g}, declared "
                     f"{float(exact(item.total)):.6g}"
                 )
         total = declared_total(classes)
-        if self.total > total:
+        if self.total > total * ROUNDING:
             found.append(f"one record can cost {float(self.total):.6g} in all, declared {float(total):.6g}")
         return found
 

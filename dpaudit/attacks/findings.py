@@ -16,7 +16,7 @@ from typing import Any
 from dpaudit.attacks.accounting import SiteClass, observe_accounting
 from dpaudit.attacks.histories import Neighbours
 from dpaudit.attacks.leaves import misfits
-from dpaudit.attacks.witnessing import leak_witness, loss_witness
+from dpaudit.attacks.witnessing import inside_supports, leak_witness, loss_witness
 from dpaudit.certificates.proof import Proof
 from dpaudit.claims import PrivacyClaim, PureDP
 from dpaudit.coins import Program, Recording, Replay, replay
@@ -111,13 +111,13 @@ class Findings:
         words = f"{pair.name}; {how} history"
         before = self.best.get(view, (0.0, None))[0]
         leaks = result.leaks_in(view)
-        if leaks and before != float("inf"):
+        if leaks and before != float("inf") and inside_supports(result, end=leaks[0].index, view=view):
             self.best[view] = (float("inf"), leak_witness(result, leaks[0], view=view, description=words))
             return
         end = result.witness_end(view)
         loss = abs(float(result.loss(view, end=end)))
         # Building a witness costs balls: only for a loss that beats the best one by more than rounding.
-        if loss > before * (1 + 1e-12) + 1e-15:
+        if loss > before * (1 + 1e-12) + 1e-15 and inside_supports(result, end=end, view=view):
             bound = self.subject.claim.bound
             if bound is not None and loss > bound >= before:
                 for _ in range(REPEATS):

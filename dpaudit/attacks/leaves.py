@@ -47,7 +47,7 @@ from dpaudit.laws.base import Law
 
 __all__ = ["Leaf", "Match", "leaves_of", "match", "misfits"]
 
-#: The share of a leaf's price that rounding may add: prices of finite laws are upper ends of balls.
+#: The share that rounding may add: a tenth is no dyadic number, and prices of finite laws are upper ends.
 ROUNDING = Fraction(1, 10**9)
 
 
@@ -192,7 +192,7 @@ def _additive(noise: Callable[[Leaf, Law], Fraction | None], *, squared: bool = 
             moved = sum((gap**2 for gap in moves), Fraction(0))
         else:
             most, moved = _sensitivity(leaf, adjacency), sum(moves, Fraction(0))
-        if moved > most:
+        if moved > most * (1 + ROUNDING):
             return _no(f"it moved by {float(moved):.6g}{' squared' if squared else ''}, more than {most}")
         return Match(share=moved / most / ratio if most else Fraction(0))
 
@@ -281,7 +281,7 @@ def _noisy_max(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
     if law.batch_shape:
         return _no("it is more than one maximum")
     moved = [dyadic(a) - dyadic(b) for a, b in zip(law.scores.tolist(), other.scores.tolist(), strict=True)]
-    if max(map(abs, moved)) > _sensitivity(leaf, adjacency):
+    if max(map(abs, moved)) > _sensitivity(leaf, adjacency) * (1 + ROUNDING):
         return _no(f"a score moved by {float(max(map(abs, moved))):.6g}")
     if not _fits_range(moved, str(leaf.parameters["range"])):
         return _no(f"its scores moved in another way than {leaf.parameters['range']}")
@@ -379,7 +379,7 @@ def _threshold(leaf: Leaf, kernel: AboveThreshold, moved: Sequence[Fraction], ad
         return _no(f"it answers 'above' {kernel.max_positives} times")
     if kernel.resample_threshold:
         return _no("it draws the threshold's noise again")
-    if max(map(abs, moved), default=0) > _sensitivity(leaf, adjacency):
+    if max(map(abs, moved), default=0) > _sensitivity(leaf, adjacency) * (1 + ROUNDING):
         return _no(f"a query moved by {float(max(map(abs, moved))):.6g}")
     fits = _fits_range(moved, str(leaf.parameters["range"]))
     return Match() if fits else _no(f"its queries moved in another way than {leaf.parameters['range']}")

@@ -59,7 +59,7 @@ FORCED = 10
 #: At most so many pairs that nobody picked: corners of the domain, and as many random ones.
 BESIDE = 12
 #: Quantile histories in all: as many as a program of few steps gets, the least, and steps to spend.
-MOST_QUANTILES, LEAST_QUANTILES, STEPS = 400, 24, 400_000
+MOST_QUANTILES, LEAST_QUANTILES, STEPS = 300, 24, 400_000
 #: Memory that a history far out may ask for, beside what the process has.
 MEGABYTES = 1024
 
@@ -163,7 +163,7 @@ def _look(
             require_repeatable(program, pair, recording)
             result = findings.note(pair, "sampled", recording)
             findings.losses.append(float(result.loss()))
-    limits = Limits(sites=20 * sites + 1000, values=20 * values + 100_000)
+    limits = Limits(sites=10 * sites + 100, values=20 * values + 100_000)
     watch.limit = 20 * steps + 200_000
     for pair in both_directions(pairs):
         if findings.refuted:

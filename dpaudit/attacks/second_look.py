@@ -27,7 +27,7 @@ __all__ = ["second_look"]
 #: The error level: a false alarm would crash a row that is right.
 ALPHA = 1e-6
 #: Sites that may be recorded in all; a program with many of them gets fewer runs.
-SITES = 12_000
+SITES = 6_000
 #: The black box cannot test larger budgets, nor say anything in fewer runs.
 LARGEST_EPSILON, LEAST_RUNS = 40, 100
 

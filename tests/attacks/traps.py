@@ -593,7 +593,7 @@ def a_secure_sum(coins: Coins, data: Any) -> None:
 @add(RIGHT, proof=randomised_response(epsilon=1), classes=(SiteClass(pattern="bit-*", touches=1, total=1),))
 def randomised_bits(coins: Coins, data: Any) -> list[int]:
     return [
-        int(coins.observe(RandomisedResponse(truth=int(x), epsilon=1), site=f"bit-{i}"))
+        int(coins.observe(RandomisedResponse(symbols=2, truth=int(x), epsilon=1), site=f"bit-{i}"))
         for i, x in enumerate(data)
     ]
 
@@ -616,7 +616,7 @@ def sparse_vector_by_a_channel(coins: Coins, data: Any) -> list[bool]:
     return answers
 
 
-LEAD = (pair([30, 0], [30, 1]), pair([0, 30], [1, 30]))
+LEAD = (pair([300, 0], [300, 1]), pair([0, 300], [1, 300]))
 
 
 @add(RIGHT, pairs=LEAD, proof=report_noisy_max(sensitivity=1, scale=1, range="one_coordinate"))
