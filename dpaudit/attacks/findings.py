@@ -68,10 +68,15 @@ class Findings:
         """Whether a leak refutes the claim in its own view: nothing can be added to that."""
         return self.best.get(self.subject.claim.view, (0.0, None))[0] == float("inf")
 
-    def note(self, pair: Neighbours, how: str, recording: Recording) -> Replay:
+    def replay(self, pair: Neighbours, how: str, recording: Recording) -> Replay:
         """Replay a recording of ``pair.left`` on the neighbour, and keep what that shows."""
-        subject = self.subject
-        result = replay(subject.program, pair.right, recording)
+        result = replay(self.subject.program, pair.right, recording)
+        self.note(pair, how, result)
+        return result
+
+    def note(self, pair: Neighbours, how: str, result: Replay) -> None:
+        """Keep what a replay shows."""
+        subject, recording = self.subject, result.recording
         self.replays += 1
         self._note_end(pair, how, recording)
         observed = observe_accounting(result, subject.classes)
@@ -95,7 +100,6 @@ class Findings:
         self.obstacles.extend(o for o in result.obstacles if o not in self.obstacles)
         for view in (subject.claim.view, EVERYTHING):
             self._keep_best(view, pair, how, result)
-        return result
 
     def _note_end(self, pair: Neighbours, how: str, recording: Recording) -> None:
         if recording.cut:

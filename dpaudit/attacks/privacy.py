@@ -57,9 +57,9 @@ ATTAINED = Fraction(99, 100)
 #: Forced histories draw what they do not choose from this seed, whatever the run's own is.
 FORCED = 10
 #: At most so many pairs that nobody picked: corners of the domain, and as many random ones.
-BESIDE = 12
+BESIDE = 8
 #: Quantile histories in all: as many as a program of few steps gets, the least, and steps to spend.
-MOST_QUANTILES, LEAST_QUANTILES, STEPS = 300, 24, 400_000
+MOST_QUANTILES, LEAST_QUANTILES, STEPS = 300, 24, 150_000
 #: Memory that a history far out may ask for, beside what the process has.
 MEGABYTES = 1024
 
@@ -161,8 +161,7 @@ def _look(
             values = max(values, sum(int(np.size(site.value)) for site in recording.sites))
             steps = max(steps, watch.steps)
             require_repeatable(program, pair, recording)
-            result = findings.note(pair, "sampled", recording)
-            findings.losses.append(float(result.loss()))
+            findings.losses.append(float(findings.replay(pair, "sampled", recording).loss()))
     limits = Limits(sites=10 * sites + 100, values=20 * values + 100_000)
     watch.limit = 20 * steps + 200_000
     for pair in both_directions(pairs):
@@ -189,7 +188,7 @@ def _follow(
     """One worst history, which is the same whatever the run's seed is."""
     rng = np.random.default_rng(FORCED)
     for result in worst_history(program, pair, rng=rng, keep_errors=True, limits=limits, **options):
-        findings.note(pair, how, result.recording)
+        findings.note(pair, how, result)
 
 
 def _glance(
@@ -201,8 +200,8 @@ def _glance(
     program = findings.subject.program
     recording = record(program, pair.left, rng=rng, keep_errors=True, limits=limits)
     require_repeatable(program, pair, recording)
-    findings.note(pair, "sampled", recording)
-    _follow(findings, program, pair, "forced (tails)", limits, rounds=3)
+    findings.replay(pair, "sampled", recording)
+    _follow(findings, program, pair, "forced (tails)", limits, rounds=2)
 
 
 def _at_quantiles(
@@ -218,7 +217,7 @@ def _at_quantiles(
         for item in quantile_histories(watch, pair, values=each, halvings=each, limits=limits):
             if findings.refuted:
                 return
-            findings.note(pair, f"forced ({item.words})", item.recording)
+            findings.replay(pair, f"forced ({item.words})", item.recording)
 
 
 def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: Watch) -> None:
