@@ -7,7 +7,7 @@ functions that the program enters, in its own files, and the ways that their con
 (``branches``): the harness, the standard library, installed packages other than the program's own and code
 without a file of its own (``exec``) are left out. Lines that raise count like any other, under the name
 ``function (raise)`` where nothing in the program catches what they raise (``raising``): the condition of a
-refusal is a branch that data may decide.
+refusal is a branch that data may decide. Other conditions go under ``function (branch)``.
 
 A function that is defined in an entered one and never called counts, however short it is. Runs under a
 ``Replayer`` are not watched: they follow the branches of the recording or are reported; but their steps in
@@ -115,7 +115,7 @@ class Watch:
                 if left & raising if refusal else left - raising:
                     continue
                 where = f"{file}:{condition.line} (never {outcome})"
-                owner = f"{name} (raise)" if refusal else name
+                owner = f"{name} ({'raise' if refusal else 'branch'})"
                 found[code.co_filename, condition.line, f"{condition.columns}{outcome}"] = (where, owner)
         return [found[key] for key in sorted(found)]
 
@@ -236,10 +236,16 @@ def _lines(code: CodeType) -> set[int]:
 
 
 def excuse_for(function: str, unentered: Mapping[str, str]) -> str | None:
-    """The name in ``unentered`` that excuses ``function``: its own, or that of one that it is defined in."""
-    parts = function.split(".")
-    names = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
-    return next((name for name in names if name in unentered), None)
+    """The name in ``unentered`` that excuses ``function``: its own, or that of one that it is defined in.
+
+    ``"name (raise)"`` and ``"name (branch)"`` speak of lines and conditions that only lead to an error, and of
+    other conditions; ``"name"`` of all three and of every other line.
+    """
+    name, kind, _ = function.partition(" (")
+    parts = name.split(".")
+    names = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
+    asked = [f"{name}{kind}{function.partition(kind)[2]}" for name in names] if kind else []
+    return next((name for name in [*asked, *names] if name in unentered), None)
 
 
 @contextmanager

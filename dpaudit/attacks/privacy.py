@@ -74,7 +74,8 @@ class PrivacyAudit:
     Hypothesis look for worse pairs among arrays of at most that many records. ``more(run)`` may add evidence
     of its own, such as an event with both probabilities bounded. ``unentered`` maps the name of a function to
     the reason why lines and branches of it, and of functions inside it, need not be entered by any history;
-    ``"name (raise)"`` speaks of those that only lead to an error; the row prints it. ``domain`` says what one
+    ``"name (raise)"`` speaks of those that only lead to an error, ``"name (branch)"`` of other conditions that
+    come out one way only; the row prints it. ``domain`` says what one
     number of a record can be: pairs are then its corners and random ones too, besides those of
     ``neighbours``.
     """
