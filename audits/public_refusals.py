@@ -19,9 +19,9 @@ GAME = {
     "Clock._check_arm (raise)": _ARMS,
     "_checked_rewards (raise)": "refuses data outside the domain, which no neighbour of the audit is",
     "play (raise)": "refuses a strategy that stops before the horizon: none here does, whatever it is sent",
-    "play (branch)": "many runs at once, which no audit makes, or whether the last pull is open, a public choice",
+    "play (branch)": "many runs at once, which no audit makes; whether a pull is open-ended is public",
     "_Journal.close (branch)": "a game of no rounds, which an environment refuses",
-    "_GivenBatch.sum (branch)": "rewards of one arm or of all: which of them a player sees is a public choice",
+    "_GivenBatch.sum (branch)": "rewards of one arm or of all: what a player sees is a public choice",
 }
 
 #: Full information: the same code for many runs at once.
@@ -33,7 +33,7 @@ FULL_INFORMATION = {
 #: The counters' public parameters.
 TREE = {
     "TreeCounter.__init__ (raise)": "refuses a negative number of levels, a public parameter",
-    "TreeCounter.add (raise)": "refuses a leaf too many: how many come is set by the rounds, which are public",
+    "TreeCounter.add (raise)": "refuses a leaf too many: how many come is set by the rounds",
     "node_scale (raise)": "refuses an unknown variant, a public parameter",
 }
 

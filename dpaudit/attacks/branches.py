@@ -23,8 +23,8 @@ __all__ = ["Condition", "Jump", "has_open_loop", "jumps_of", "raising_outcomes"]
 
 @dataclass(frozen=True)
 class Condition:
-    """A place where the code goes one way or the other: line and columns of the tested expression, and whether
-    it is a link of a chained comparison that is not the last."""
+    """A place where the code goes one way or the other: line and columns of the tested expression, and
+    whether it is a link of a chained comparison that is not the last."""
 
     line: int
     columns: tuple[int, int, int]

@@ -56,18 +56,20 @@ class Domain(ABC):
         ends = [(a, b) for a in levels[:2] for b in levels if a != b]
         for level in levels[:3]:
             for place in sorted({0, len(template) - 1}):
-                for before, after in ends if adjacency is Adjacency.REPLACE_ONE else [(0.0, b) for b in levels]:
+                for before, after in (
+                    ends if adjacency is Adjacency.REPLACE_ONE else [(0.0, b) for b in levels]
+                ):
                     data = np.full(template.shape, level)
                     name = f"all {level:g}, record {place + 1} from {before:g} to {after:g}"
                     found.append(_changed(name, data, place, before, after, adjacency, like))
         for number in range(searched):
             data = self.draw(rng, template.shape)
             place = int(rng.integers(len(template)))
-            before, after = self.draw(rng, template.shape[1:]), self.draw(rng, template.shape[1:])
+            old, new = self.draw(rng, template.shape[1:]), self.draw(rng, template.shape[1:])
             if adjacency is Adjacency.ZERO_OUT:
-                before = np.zeros_like(before)
+                old = np.zeros_like(old)
             name = f"random data {number + 1}, record {place + 1} replaced"
-            found.append(_changed(name, data, place, before, after, adjacency, like))
+            found.append(_changed(name, data, place, old, new, adjacency, like))
         return found
 
 
@@ -89,7 +91,9 @@ class Interval(Domain):
     def levels(self) -> list[float]:
         low, high = self._ends()
         inner = [low + (high - low) / 2]
-        outer = [x for size in LARGE for x in (-size, size) if self.holds(np.array([x])) and not low <= x <= high]
+        outer = [
+            x for size in LARGE for x in (-size, size) if self.holds(np.array([x])) and not low <= x <= high
+        ]
         return list(dict.fromkeys([low, high, *(outer[-1:]), *inner, *outer]))
 
     def _ends(self) -> tuple[float, float]:

@@ -172,7 +172,9 @@ class Watch:
         tracking = self.tracking
         asked = {jump.line for jump in jumps.values()} if tracking else {way[0].line for way in ways}
         if not tracking:
-            asked = {jump.line for jump in jumps.values() if jump.condition.line in asked or jump.line in asked}
+            asked = {
+                jump.line for jump in jumps.values() if jump.condition.line in asked or jump.line in asked
+            }
         pending: Jump | None = None
 
         def traced(frame: FrameType, event: str, argument: Any) -> Any:
@@ -238,13 +240,13 @@ def _lines(code: CodeType) -> set[int]:
 def excuse_for(function: str, unentered: Mapping[str, str]) -> str | None:
     """The name in ``unentered`` that excuses ``function``: its own, or that of one that it is defined in.
 
-    ``"name (raise)"`` and ``"name (branch)"`` speak of lines and conditions that only lead to an error, and of
-    other conditions; ``"name"`` of all three and of every other line.
+    ``"name (raise)"`` speaks of lines and conditions that only lead to an error, ``"name (branch)"`` of other
+    conditions, ``"name"`` of both and of every other line.
     """
-    name, kind, _ = function.partition(" (")
-    parts = name.split(".")
+    whole, bracket, kind = function.partition(" (")
+    parts = whole.split(".")
     names = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
-    asked = [f"{name}{kind}{function.partition(kind)[2]}" for name in names] if kind else []
+    asked = [f"{name}{bracket}{kind}" for name in names]
     return next((name for name in [*asked, *names] if name in unentered), None)
 
 

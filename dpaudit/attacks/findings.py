@@ -15,7 +15,7 @@ from typing import Any
 
 from dpaudit.attacks.accounting import SiteClass, observe_accounting
 from dpaudit.attacks.histories import Neighbours
-from dpaudit.attacks.leaves import misfits
+from dpaudit.attacks.misfits import misfits
 from dpaudit.attacks.witnessing import inside_supports, leak_witness, loss_witness
 from dpaudit.certificates.proof import Proof
 from dpaudit.claims import PrivacyClaim, PureDP
@@ -81,17 +81,15 @@ class Findings:
         self._note_end(pair, how, recording)
         observed = observe_accounting(result, subject.classes)
         self.attained = max(self.attained, observed.total)
-        self.touched |= {
-            pattern for pattern, count in observed.touches.items() if count and recording.forced
-        }
+        self.touched |= {pattern for pattern, count in observed.touches.items() if count and recording.forced}
         broken = observed.violations(subject.classes)
         if subject.proof is not None:
             pure = isinstance(subject.claim, PureDP)
             broken += misfits(result, subject.proof, subject.claim.adjacency, pure=pure)
         for violation in broken:
             # One entry for each kind of violation, whatever its numbers: the first one stands for all.
-            key = re.sub(r"[0-9.]+", "#", violation)
-            self.violations.setdefault(key, f"{violation} ({pair.name}, {how})")
+            pattern = re.sub(r"[0-9.]+", "#", violation)
+            self.violations.setdefault(pattern, f"{violation} ({pair.name}, {how})")
         for leak in result.leaks:
             key = (leak.what, leak.site, leak.refutes)
             if key not in self.leaks:

@@ -22,19 +22,16 @@ from typing import Any
 import numpy as np
 
 from dpaudit.attacks.accounting import SiteClass, declared_total
-from dpaudit.attacks.domains import Domain, more_pairs, require_neighbours, spoken_domain
-from dpaudit.attacks.entered import Watch, excuse_for
-from dpaudit.attacks.findings import Findings, Subject, require_repeatable
-from dpaudit.attacks.histories import Neighbours, both_directions, far_out, worst_history
-from dpaudit.attacks.quantiles import quantile_histories
-from dpaudit.attacks.search import neighbouring_arrays, search_pairs
+from dpaudit.attacks.domains import Domain
+from dpaudit.attacks.findings import Findings
+from dpaudit.attacks.gathering import gather
+from dpaudit.attacks.histories import Neighbours
 from dpaudit.attacks.second_look import second_look
 from dpaudit.certificates.build import Proof, accounted, certify
 from dpaudit.certificates.build import SiteClass as ProofClass
 from dpaudit.claims import Accounting, Claim, PrivacyClaim
 from dpaudit.coins import Choice, Program, fingerprint, record
-from dpaudit.coins.limits import Limits, limited_memory
-from dpaudit.errors import InvalidParameterError, MechanismError
+from dpaudit.coins.limits import Limits
 from dpaudit.evidence import Certificate, Evidence
 from dpaudit.reports.plots import histogram_of_losses
 from dpaudit.suite import Outcome, Row, Run, Suite
@@ -54,15 +51,6 @@ __all__ = [
 #: The declared total must be attained to within this share by some tested pair (DESIGN, section 2, iii).
 ATTAINED = Fraction(99, 100)
 
-#: Forced histories draw what they do not choose from this seed, whatever the run's own is.
-FORCED = 10
-#: At most so many pairs that nobody picked: corners of the domain, and as many random ones.
-BESIDE = 8
-#: Quantile histories in all: as many as a program of few steps gets, the least, and steps to spend.
-MOST_QUANTILES, LEAST_QUANTILES, STEPS = 300, 24, 150_000
-#: Memory that a history far out may ask for, beside what the process has.
-MEGABYTES = 1024
-
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyAudit:
@@ -74,10 +62,9 @@ class PrivacyAudit:
     Hypothesis look for worse pairs among arrays of at most that many records. ``more(run)`` may add evidence
     of its own, such as an event with both probabilities bounded. ``unentered`` maps the name of a function to
     the reason why lines and branches of it, and of functions inside it, need not be entered by any history;
-    ``"name (raise)"`` speaks of those that only lead to an error, ``"name (branch)"`` of other conditions that
-    come out one way only; the row prints it. ``domain`` says what one
-    number of a record can be: pairs are then its corners and random ones too, besides those of
-    ``neighbours``.
+    ``"name (raise)"`` speaks of those that only lead to an error, ``"name (branch)"`` of other conditions
+    that come out one way only; the row prints it. ``domain`` says what one number of a record can be: pairs
+    are then its corners and random ones too, besides those of ``neighbours``.
     """
 
     claim: PrivacyClaim
@@ -101,192 +88,6 @@ class PrivacyAudit:
     def accounting(self) -> Accounting:
         """The claim that the proof's accounting makes."""
         return Accounting(epsilon=self.declared, declared="; ".join(item.describe() for item in self.classes))
-
-
-def gather(audit: PrivacyAudit, run: Run) -> Findings:
-    """Record and replay every pair, direction and history.
-
-    Raises ``MechanismError`` for a program that does not repeat itself on one and the same input (it draws
-    outside the coins, or keeps something between calls, and then no replay says anything) or that ends by an
-    error whatever it is given, and ``InvalidParameterError`` for pairs that are no neighbours.
-    """
-    pairs = list(audit.neighbours(run))
-    if not pairs:
-        raise InvalidParameterError("neighbours must give at least one pair, got none; return pairs.")
-    claim = audit.claim
-    unchecked = [require_neighbours(pair, claim.adjacency, claim.unit, audit.domain) for pair in pairs]
-    first = _print(audit, pairs[0].left, run)
-    watch = Watch(audit.program)
-    subject = Subject(program=watch.program, claim=claim, classes=audit.classes, proof=audit.proof)
-    findings, aside = Findings(subject), Findings(subject)
-    found = _searched_pair(audit, run)
-    if found is not None:
-        pairs.append(found)
-        findings.notes.append(
-            f"smallest pair found by search: {found.left.tolist()} against {found.right.tolist()}"
-        )
-    findings.notes += list(dict.fromkeys(text for text in unchecked if text))
-    limits = _look(findings, audit, pairs, run.rng("replays"), watch)
-    declared = audit.domain is not None
-    beside = more_pairs(
-        pairs, claim.adjacency, audit.domain or spoken_domain(claim.domain), run.rng("pairs"), most=BESIDE
-    )
-    for pair in both_directions(beside):
-        _glance(findings if declared else aside, audit, pair, run.rng("beside"), limits)
-    _at_quantiles(findings, audit, [*pairs, *(beside if declared else ())], watch, limits)
-    _conclude(findings, aside, audit, watch)
-    findings.pairs = len(pairs) + (len(beside) if declared else 0)
-    if _print(audit, pairs[0].left, run) != first:
-        raise MechanismError(
-            "state between calls: the program must do the same on the same input and coins, its last run on "
-            f"{pairs[0].name!r} differs from its first; keep nothing outside the program's own variables."
-        )
-    return findings
-
-
-def _print(audit: PrivacyAudit, data: Any, run: Run) -> str:
-    return fingerprint(record(audit.program, data, rng=run.rng("same input"), keep_errors=True))
-
-
-def _look(
-    findings: Findings, audit: PrivacyAudit, pairs: Sequence[Neighbours], rng: np.random.Generator, watch: Watch
-) -> Limits:
-    """The histories of every pair: sampled, in the tails of what moved, forced by name, far out. Returns the
-    limits of a run, which follow from the sampled ones."""
-    program = watch.program
-    sites = values = steps = 0
-    for pair in both_directions(pairs):
-        for _ in range(audit.samples):
-            recording = record(program, pair.left, rng=rng, keep_errors=True, limits=Limits())
-            sites = max(sites, len(recording.sites))
-            values = max(values, sum(int(np.size(site.value)) for site in recording.sites))
-            steps = max(steps, watch.steps)
-            require_repeatable(program, pair, recording)
-            findings.losses.append(float(findings.replay(pair, "sampled", recording).loss()))
-    limits = Limits(sites=10 * sites + 100, values=20 * values + 100_000)
-    watch.limit = 20 * steps + 200_000
-    for pair in both_directions(pairs):
-        if findings.refuted:
-            break
-        for name, choice in {"tails": None, **audit.histories}.items():
-            chosen = None if choice is None else watch.aside(choice)
-            _follow(findings, program, pair, f"forced ({name})", limits, choice=chosen)
-        for name, direction in (("all far up", 1), ("all far down", -1)):
-            with limited_memory(MEGABYTES):
-                far = far_out(direction)
-                _follow(findings, program, pair, f"forced ({name})", limits, choice=far, rounds=1)
-    if not findings.ended:
-        raise MechanismError(
-            f"a program must run on its data, got {findings.errors[0] if findings.errors else 'no end'} in "
-            "every history; fix it or the data."
-        )
-    return limits
-
-
-def _follow(
-    findings: Findings, program: Program, pair: Neighbours, how: str, limits: Limits, **options: Any
-) -> None:
-    """One worst history, which is the same whatever the run's seed is."""
-    rng = np.random.default_rng(FORCED)
-    for result in worst_history(program, pair, rng=rng, keep_errors=True, limits=limits, **options):
-        findings.note(pair, how, result)
-
-
-def _glance(
-    findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, limits: Limits
-) -> None:
-    """A pair that nobody picked: one sampled history and the tails of what moved in it."""
-    if findings.refuted:
-        return
-    program = findings.subject.program
-    recording = record(program, pair.left, rng=rng, keep_errors=True, limits=limits)
-    require_repeatable(program, pair, recording)
-    findings.replay(pair, "sampled", recording)
-    _follow(findings, program, pair, "forced (tails)", limits, rounds=2)
-
-
-def _at_quantiles(
-    findings: Findings, audit: PrivacyAudit, pairs: Sequence[Neighbours], watch: Watch, limits: Limits
-) -> None:
-    """Quantiles of every site, spread over all pairs and directions, and bisections between them. A program
-    of many steps gets fewer."""
-    whole = int(min(MOST_QUANTILES, max(LEAST_QUANTILES, STEPS / (watch.steps + 100))))
-    directed = both_directions(pairs)
-    each = max(6, whole // len(directed))
-    chosen = directed[:: max(1, len(directed) * each // max(whole, each))]
-    for pair in chosen:
-        for item in quantile_histories(watch, pair, values=each, halvings=each, limits=limits):
-            if findings.refuted:
-                return
-            findings.replay(pair, f"forced ({item.words})", item.recording)
-
-
-def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: Watch) -> None:
-    """What stands against a verdict besides leaks and broken accounting."""
-    _note_unentered(findings, audit, watch)
-    findings.histories = findings.replays
-    for why, where in findings.cut.items():
-        findings.notes.append(f"a history was cut, its program came to {why} ({where})")
-    if findings.errors:
-        findings.notes.append(f"{len(findings.errors)} runs ended by an error, such as {findings.errors[0]}")
-    beyond = [text for text in aside.violations.values()]
-    beyond += [f"leak: {leak}" for leak in aside.leaks.values()]
-    beyond += aside.obstacles
-    findings.obstacles += [
-        f"{text}: a pair that is not in the suite's list; add it, or declare the domain"
-        for text in beyond
-        if text not in findings.obstacles
-    ]
-    findings.notes.append(
-        f"pairs from {audit.domain}: its corners and a seeded search stand beside the suite's own"
-        if audit.domain is not None
-        else f"the pairs are the suite's own: no domain is declared ({aside.replays} replays at other positions)"
-    )
-
-
-def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> None:
-    """Lines and branches that no replay entered: obstacles, unless the audit gives a reason for their
-    function."""
-    if not watch.functions:
-        findings.obstacles.append(
-            "no function of the program could be watched line by line: write it as a Python function"
-        )
-    excused: set[str] = set()
-    lines = []
-    for line, function in watch.missing():
-        name = excuse_for(function, audit.unentered)
-        if name is not None:
-            excused.add(name)
-        else:
-            lines.append(f"{line} in {function}")
-    if lines:
-        more = f" and {len(lines) - 5} more" if len(lines) > 5 else ""
-        findings.obstacles.append(
-            f"no replay entered {', '.join(lines[:5])}{more}: force a history that does"
-        )
-    findings.notes += [
-        f"not every line of {name} was entered: {audit.unentered[name]}" for name in sorted(excused)
-    ]
-
-
-def _searched_pair(audit: PrivacyAudit, run: Run) -> Neighbours | None:
-    """The smallest pair, if any, that costs more than the declared total when everything is shown."""
-    if audit.searched is None:
-        return None
-
-    def score(pair: Neighbours) -> float:
-        replays = worst_history(audit.program, pair, rng=run.rng("search"), rounds=3)
-        return max((abs(float(result.loss())) for result in replays), default=0.0)
-
-    records, width = audit.searched
-    seed = int(run.seed_sequence("search").generate_state(1)[0])
-    return search_pairs(
-        neighbouring_arrays(records=records, width=width),
-        score,
-        threshold=float(audit.declared) * (1 + 1e-6),
-        examples=run.choose(quick=400, full=2000),
-        seed=seed,
-    )
 
 
 def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[Evidence]:

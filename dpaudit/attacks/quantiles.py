@@ -24,8 +24,8 @@ from dpaudit.attacks.entered import Watch
 from dpaudit.attacks.histories import Neighbours
 from dpaudit.coins import Recording, force, record
 from dpaudit.coins.limits import Limits
-from dpaudit.errors import DpauditError, InvalidParameterError, NotTractableError
 from dpaudit.coins.recorder import ImpossibleHistoryError
+from dpaudit.errors import DpauditError, InvalidParameterError, NotTractableError
 from dpaudit.laws.base import Law
 
 __all__ = ["Forced", "quantile_histories"]
@@ -69,9 +69,7 @@ def quantile_histories(
 ) -> Iterator[Forced]:
     """Recordings of ``pair.left``: about ``values`` at quantiles, and at most ``halvings`` between those that
     behave differently. The program is run as ``watch.program``, whose branches tell how it behaves."""
-    base = record(
-        watch.program, pair.left, rng=np.random.default_rng(SEED), keep_errors=True, limits=limits
-    )
+    base = record(watch.program, pair.left, rng=np.random.default_rng(SEED), keep_errors=True, limits=limits)
     targets = _targets(base, most=max(2, values // 8))
     if not targets:
         return
@@ -148,7 +146,7 @@ def _targets(base: Recording, *, most: int) -> list[Target]:
             ends = sorted({0, size - 1})
             found += [Target(kind, site.site, number, entry, site.value) for entry in ends]
         found.append(Target(kind, site.site, number))
-    first = {}
+    first: dict[tuple[str, str | None, int | None], Target] = {}
     for target in found:
         first.setdefault((target.kind, target.site, target.entry), target)
     heads = [*first.values()][:most]
@@ -234,7 +232,11 @@ def _behaviour(recording: Recording, watch: Watch) -> Hashable:
     """The ways that the program went, the sites that it had, and what it showed as far as that is no
     number that follows the noise."""
     sites = tuple(
-        (site.kind, site.site, _outline(site.value) if site.kind in ("reveal", "raise") else np.shape(site.value))
+        (
+            site.kind,
+            site.site,
+            _outline(site.value) if site.kind in ("reveal", "raise") else np.shape(site.value),
+        )
         for site in recording.sites
     )
     return frozenset(watch.path), sites, recording.cut
@@ -246,7 +248,11 @@ def _outline(value: Any) -> Hashable:
     if isinstance(value, int | np.integer):
         return type(value).__name__, int(value) if abs(int(value)) <= 8 else "large"
     if isinstance(value, float | np.floating):
-        return type(value).__name__, "nan" if np.isnan(value) else float(np.sign(value)), bool(np.isinf(value))
+        return (
+            type(value).__name__,
+            "nan" if np.isnan(value) else float(np.sign(value)),
+            bool(np.isinf(value)),
+        )
     if isinstance(value, str):
         return "text", "".join("0" if letter.isdigit() else letter for letter in value)
     if isinstance(value, np.ndarray):

@@ -8,6 +8,7 @@ and no verdict is given.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,7 @@ SITES = 6_000
 LARGEST_EPSILON, LEAST_RUNS = 40, 100
 
 
-def second_look(
-    program: Program, claim: PrivacyClaim, pairs: Sequence[Neighbours], *, seed: int
-) -> str:
+def second_look(program: Program, claim: PrivacyClaim, pairs: Sequence[Neighbours], *, seed: int) -> str:
     """Check ``claim`` on what its view sees of ``program``, and say in words what was done.
 
     Raises ``BrokenHarnessError`` if the claim is refuted.
@@ -79,10 +78,8 @@ class _Shown:
     def sites(self, data: Any, rng: np.random.Generator) -> int:
         """How many numbers one run draws or shows, in all."""
         coins = Recorder(rng, limits=Limits())
-        try:
+        with suppress(Exception):  # an error is an outcome here
             run_program(self._program, data, coins)
-        except Exception:  # an error is an outcome here
-            pass
         return 1 + sum(int(np.size(site.value)) for site in coins.sites)
 
 

@@ -190,7 +190,6 @@ class Forcer(Recorder):
             raise self.impossible
         return chosen, True
 
-
     def _uniform(self, law: Law, site: str) -> Any:
         occurrence = self._drawn.get(site, 0)
         self._drawn[site] = occurrence + 1

@@ -201,7 +201,7 @@ class Replayer(Coins):
         index, entry = self._match("aggregate", site, to)
         if entry.kind == "aggregate" and entry.through != through:
             self.obstacles.append(
-                f"site {site!r}: the aggregate goes through {entry.through} on one input, {through} on the other"
+                f"site {site!r}: the aggregate goes through {entry.through} and {through} on the two inputs"
             )
         try:
             return self._random(through.image_law(laws), "aggregate", site, to)
@@ -320,9 +320,7 @@ class Replayer(Coins):
             self.leaks.append(Leak("raised", self.reached, "program", "no error", text, refutes=True))
         elif entry.value != raised:
             certain = bool(entry.value[0] != raised[0])
-            self.leaks.append(
-                Leak("raised", self.reached, "program", entry.value, raised, refutes=certain)
-            )
+            self.leaks.append(Leak("raised", self.reached, "program", entry.value, raised, refutes=certain))
         else:
             self._next += 1
 

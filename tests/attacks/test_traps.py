@@ -15,6 +15,9 @@ from tests.attacks.traps import BROKEN, FOREIGN, RIGHT, Case
 #: Right programs whose declared total no history attains, each with the reason.
 OPEN = {"sparse_vector_by_a_channel": "the worst case of a session is approached only far from its pairs"}
 
+#: Broken programs that show what cannot be compared bit by bit.
+REFUSED = ("a_mask", "an_equality_that_lies", "an_array_with_an_attribute", "metadata_of_a_dtype")
+
 
 def decide(case: Case, *, seed: int = 0) -> Judgement:
     run = Run(profile="quick", alpha=0.01, seed=seed, row_id="row")
@@ -29,12 +32,11 @@ def decide(case: Case, *, seed: int = 0) -> Judgement:
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_program_is_not_verified(name: str) -> None:
     """It is refuted, open or refused by name, whatever its certificate says."""
-    try:
-        found = decide(BROKEN[name])
-    except InvalidParameterError as error:
-        assert "shown value" in str(error)
-        return
-    assert found.verdict in (VerdictKind.REFUTED, VerdictKind.INCONCLUSIVE)
+    if name in REFUSED:
+        with pytest.raises(InvalidParameterError, match="shown value"):
+            decide(BROKEN[name])
+    else:
+        assert decide(BROKEN[name]).verdict in (VerdictKind.REFUTED, VerdictKind.INCONCLUSIVE)
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -55,7 +57,7 @@ def test_a_right_program_is_verified(name: str) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_foreign_randomness_is_an_error_and_no_refutation(name: str, seed: int) -> None:
     """What differs between two runs on the same input says nothing about the data."""
-    with pytest.raises(MechanismError, match="randomness outside coins|same input"):
+    with pytest.raises(MechanismError, match=r"randomness outside coins|same input"):
         decide(FOREIGN[name], seed=seed)
 
 

@@ -502,20 +502,22 @@ def one_item_more(coins: Coins, data: Any) -> Iterator[float]:
 
 # Foreign randomness: no verdict
 
+OUTSIDE = np.random.default_rng(0)
+
 
 @add(FOREIGN)
 def a_global_coin(coins: Coins, data: Any) -> Any:
-    return noisy_sum(coins, data), bool(np.random.random() < 0.3)
+    return noisy_sum(coins, data), bool(OUTSIDE.random() < 0.3)
 
 
 @add(FOREIGN)
 def a_rare_global_coin(coins: Coins, data: Any) -> Any:
-    return noisy_sum(coins, data), bool(np.random.random() < 0.03)
+    return noisy_sum(coins, data), bool(OUTSIDE.random() < 0.03)
 
 
 @add(FOREIGN)
 def a_global_error(coins: Coins, data: Any) -> Any:
-    if np.random.random() < 0.05:
+    if OUTSIDE.random() < 0.05:
         raise ValueError("unlucky")
     return noisy_sum(coins, data)
 
@@ -571,7 +573,11 @@ def two_sums_at_half_the_price(coins: Coins, data: Any) -> tuple[float, float]:
     return first, float(coins.release(float(data.sum()), Laplace(scale=2), site="s2"))
 
 
-@add(RIGHT, proof=compose_parallel([PROOF], by="position"), classes=(SiteClass(pattern="cell-*", touches=1, total=1),))
+@add(
+    RIGHT,
+    proof=compose_parallel([PROOF], by="position"),
+    classes=(SiteClass(pattern="cell-*", touches=1, total=1),),
+)
 def cells_by_position(coins: Coins, data: Any) -> list[float]:
     return [float(coins.release(float(x), NOISE, site=f"cell-{i}")) for i, x in enumerate(data)]
 
@@ -598,7 +604,9 @@ def randomised_bits(coins: Coins, data: Any) -> list[int]:
     ]
 
 
-SVT = AboveThreshold(threshold=1, threshold_noise=Laplace(scale=2), query_noise=Laplace(scale=4), max_positives=1)
+SVT = AboveThreshold(
+    threshold=1, threshold_noise=Laplace(scale=2), query_noise=Laplace(scale=4), max_positives=1
+)
 
 
 @add(
