@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -29,13 +29,14 @@ from dpaudit.attacks.histories import Neighbours
 from dpaudit.attacks.second_look import second_look
 from dpaudit.certificates.build import Proof, accounted, certify
 from dpaudit.certificates.build import SiteClass as ProofClass
-from dpaudit.claims import Accounting, Claim, PrivacyClaim
+from dpaudit.claims import Accounting, ApproxDP, Claim, PrivacyClaim, PureDP
 from dpaudit.coins import Choice, Program, fingerprint, record
 from dpaudit.coins.limits import Limits
-from dpaudit.evidence import Certificate, Evidence
+from dpaudit.errors import BrokenHarnessError
+from dpaudit.evidence import Certificate, Evidence, Witness
 from dpaudit.reports.plots import histogram_of_losses
 from dpaudit.suite import Outcome, Row, Run, Suite
-from dpaudit.verdicts import VerdictKind, judge
+from dpaudit.verdicts import RELATIVE_MARGIN, VerdictKind, judge
 from dpaudit.views import EVERYTHING
 
 __all__ = [
@@ -143,11 +144,12 @@ def privacy_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
     findings = gather(audit, run)
     evidence = _certificate(audit, audit.claim, findings)
     obstacles = _obstacles(audit, findings) + _too_tight(audit, evidence)
+    notes = _notes(audit, findings)
     if audit.claim.view in findings.best:
-        evidence.append(findings.best[audit.claim.view][1])
+        evidence += _against(audit.claim, findings.best[audit.claim.view][1])
     if audit.more is not None:
         evidence.extend(audit.more(run))
-    notes = _notes(audit, findings)
+    evidence = _reconciled(evidence, obstacles, notes)
     if judge(audit.claim, evidence, obstacles=obstacles, alpha=run.alpha).verdict is VerdictKind.VERIFIED:
         notes.append(second_look(audit.program, audit.claim, audit.neighbours(run), seed=run.seed))
     plots = [_loss_plot(audit, findings)] if findings.losses else []
@@ -159,10 +161,45 @@ def accounting_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
     hide it."""
     findings = gather(audit, run)
     evidence = _certificate(audit, audit.accounting, findings)
-    obstacles = _obstacles(audit, findings)
+    obstacles, notes = _obstacles(audit, findings), _notes(audit, findings)
     if EVERYTHING in findings.best:
         evidence.append(findings.best[EVERYTHING][1])
-    return Outcome(evidence, _notes(audit, findings), obstacles, (), findings.replays)
+    return Outcome(_reconciled(evidence, obstacles, notes), notes, obstacles, (), findings.replays)
+
+
+def _against(claim: PrivacyClaim, witness: Witness) -> list[Evidence]:
+    """What a transcript says about the claim: its loss bounds a pure epsilon; of another notion only an event
+    that one input never shows refutes, and of (epsilon, delta) not even that."""
+    if isinstance(claim, PureDP):
+        return [witness]
+    if witness.form == "leak" and not isinstance(claim, ApproxDP):
+        return [replace(witness, quantity=claim.quantity)]
+    return []
+
+
+def _reconciled(evidence: Sequence[Evidence], obstacles: Sequence[str], notes: list[str]) -> list[Evidence]:
+    """The evidence without certificates that a witness is above: they are about another mechanism, as an
+    obstacle says. Raises ``BrokenHarnessError`` where nothing says so."""
+    witnesses = [item for item in evidence if isinstance(item, Witness)]
+    if not witnesses:
+        return list(evidence)
+    infinite = any(item.bound is None for item in witnesses)
+    worst = max((item.bound for item in witnesses if item.bound is not None), default=Fraction(0))
+    kept: list[Evidence] = []
+    for item in evidence:
+        if isinstance(item, Certificate) and (infinite or worst > item.bound * (1 + RELATIVE_MARGIN)):
+            below = f"a witness at {'infinity' if infinite else f'{float(worst):.9g}'}"
+            if not obstacles:
+                raise BrokenHarnessError(
+                    f"the harness contradicts itself: {below} is above a certificate at "
+                    f"{float(item.bound):.9g}, and nothing says that the program is another mechanism."
+                )
+            notes.append(
+                f"the certificate at {float(item.bound):.9g} is about another mechanism: {obstacles[0]}"
+            )
+        else:
+            kept.append(item)
+    return kept
 
 
 def _loss_plot(audit: PrivacyAudit, findings: Findings) -> dict[str, Any]:
