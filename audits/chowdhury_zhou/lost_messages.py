@@ -127,6 +127,7 @@ def _audit(
         samples=1,
         unentered={
             **PUBLIC_CHOICES,
+            "oversized.sheet (raise)": "asserts that Theorem 1's shares are its shares: a public parameter",
             "strategy.run": "the last arm, which no run as short as this one reaches (CZ23-T1P)",
             "_Journal.note": "the last arm's runs, merged (CZ23-T1P/large)",
         },

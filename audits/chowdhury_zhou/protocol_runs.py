@@ -10,6 +10,7 @@ import numpy as np
 
 from algorithms.batched_elimination import batch_length
 from algorithms.distributed_elimination import Variant
+from audits.public_refusals import GAME, PROTOCOL, TURNOUT
 from dpaudit.attacks.histories import Neighbours
 from dpaudit.attacks.privacy import PrivacyAudit, digest_of, privacy_outcome
 from dpaudit.certificates.build import Proof, compose_parallel, discrete_laplace_mechanism
@@ -38,6 +39,9 @@ PARTITION = (
 
 #: Lines that no history can enter, for they belong to other public parameters.
 PUBLIC_CHOICES = {
+    **GAME,
+    **PROTOCOL,
+    **TURNOUT,
     "BatchProtocol._aggregate": "who adds the noise is a public parameter; the other trust models' lines",
     "BatchProtocol._local": "many runs at once, which no audit makes",
     "Sheet.total_noise": "the noise of distributed shares, which the trusted server does not use",

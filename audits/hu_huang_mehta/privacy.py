@@ -10,6 +10,7 @@ from typing import Any
 from algorithms import ftnl, hybrid_ucb, lazy_ucb, successive_elimination
 from audits.hu_huang_mehta.hybrid_decisions import decision_witness
 from audits.hu_huang_mehta.neighbours import bandit_pairs, vector_pairs
+from audits.public_refusals import FULL_INFORMATION, GAME, TREE
 from dpaudit.attacks.accounting import SiteClass
 from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
 from dpaudit.certificates.build import SiteClass as ProofClass
@@ -79,10 +80,11 @@ def _lazy_ucb(suite: Suite) -> None:
             ),
         ),
         unentered={
+            **GAME,
             "_last_clear": (
                 "a lead within rounding of 0; it only sets how many rounds are played in one step, from "
                 "released values"
-            )
+            ),
         },
     )
     add_privacy_rows(
@@ -136,7 +138,11 @@ def _hybrid_ucb(suite: Suite) -> None:
                 declared=f"{what}; the dearest tree is that of r = 1",
             ),
             more=_decision_event if variant == "printed" else None,
-            unentered={"HybridCounter.add": "the branch of another variant, a public parameter"},
+            unentered={
+                **GAME,
+                **TREE,
+                "HybridCounter.add": "the branch of another variant, a public parameter",
+            },
         )
         add_privacy_rows(
             suite,
@@ -170,6 +176,7 @@ def _ftnl(suite: Suite) -> None:
             ],
             classes=[SiteClass(pattern="leader", touches=1, total=EPSILON)],
             searched=(7, 2),
+            unentered={**GAME, **FULL_INFORMATION},
             # Epoch s is rounds 2^s to 2^(s+1) - 1, whatever the data: a partition by position, one Report
             # Noisy Max in each cell.
             proof=compose_parallel([leader], by="position"),
@@ -195,6 +202,7 @@ def _naive_ftnl(suite: Suite) -> None:
         neighbours=lambda run: vector_pairs(n_actions=n_actions, epochs=6),
         classes=[SiteClass(pattern="sums", touches=1, total=EPSILON)],
         proof=compose_parallel([sums], by="position"),
+        unentered={**GAME, **FULL_INFORMATION},
     )
     add_privacy_rows(
         suite,
@@ -212,6 +220,7 @@ def _successive_elimination(suite: Suite) -> None:
         claim=claim(),
         program=successive_elimination.program(epsilon=EPSILON, failure_probability="1/2"),
         neighbours=lambda run: bandit_pairs(horizon=3000, rounds=(0, 500, 1200)),
+        unentered=GAME,
         classes=[SiteClass(pattern="array", touches=1, total=EPSILON)],
         proof=accounted(
             [

@@ -29,6 +29,9 @@ from dpaudit.laws.base import Law, law_from_json
 
 __all__ = ["Observed", "SiteClass", "declared_total", "observe_accounting", "worst_loss"]
 
+#: A mean of data, such as a tenth, is no dyadic number: the margin that refutations have too.
+ROUNDING = 1 + Fraction(1, 10**9)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SiteClass:
@@ -88,19 +91,20 @@ class Observed:
             touched, price = self.touches[item.pattern], self.prices[item.pattern]
             if touched > item.touches:
                 found.append(f"{item.pattern}: touched {touched} times, declared {item.touches}")
-            if price > exact(item.total):
+            if price > exact(item.total) * ROUNDING:
                 found.append(
                     f"{item.pattern}: one record can cost {float(price):.6g}, declared "
                     f"{float(exact(item.total)):.6g}"
                 )
         total = declared_total(classes)
-        if self.total > total:
+        if self.total > total * ROUNDING:
             found.append(f"one record can cost {float(self.total):.6g} in all, declared {float(total):.6g}")
         return found
 
 
 def observe_accounting(replay: Replay, classes: Sequence[SiteClass]) -> Observed:
-    """Sort the moved sites of a replay into the declared classes and price each at its worst outcome."""
+    """Sort the moved sites of a replay into the declared classes and price each at its worst outcome; a
+    channel counts once, at the joint loss of its answers."""
     touches = {item.pattern: 0 for item in classes}
     prices = {item.pattern: Fraction(0) for item in classes}
     undeclared: list[str] = []
@@ -116,7 +120,15 @@ def observe_accounting(replay: Replay, classes: Sequence[SiteClass]) -> Observed
             prices[owner.pattern] += price
     for session in replay.sessions:
         if session.moved and session.indices:
-            undeclared.append(replay.recording.sites[session.indices[0]].site)
+            site = replay.recording.sites[session.indices[0]].site
+            price = _finite_price(session.loss(replay.reached))
+            total += price
+            owner = next((item for item in classes if item.matches(site)), None)
+            if owner is None:
+                undeclared.append(site)
+            else:
+                touches[owner.pattern] += 1
+                prices[owner.pattern] += price
     return Observed(touches, prices, tuple(undeclared), total)
 
 
@@ -127,7 +139,11 @@ def _price(moved: SiteLoss) -> Fraction:
         worst = worst_loss(moved.record.law, moved.law_neighbour)
         if worst is not None:
             return worst
-    realised = float(np.max(np.abs(moved.loss)))
+    return _finite_price(moved.loss)
+
+
+def _finite_price(loss: NDArray[np.float64]) -> Fraction:
+    realised = float(np.max(np.abs(loss)))
     return Fraction(realised) if np.isfinite(realised) else Fraction(10**300)
 
 

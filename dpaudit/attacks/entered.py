@@ -1,15 +1,17 @@
-"""Which lines of a program the replays entered: a branch that nothing entered is one that nothing tested.
+"""Which lines and branches of a program the replays entered: one that nothing entered is one that nothing
+tested.
 
-``verified / accounted`` rests on replays, so every line of the program must have run in one of them (DESIGN,
-section 2, ii). ``Watch`` records the lines of the functions that the program enters, in its own files: the
-harness, the standard library, installed packages other than the program's own and code without a file of its
-own (``exec``) are left out. Lines that only raise are not asked for, unless something in the program may
-catch what they raise (``raising``): a run that enters one ends there, as an error.
+``verified / accounted`` rests on replays, so every line of the program must have run in one of them, and
+every condition must have come out both ways (DESIGN, section 2, ii). ``Watch`` records the lines of the
+functions that the program enters, in its own files, and the ways that their conditional jumps went
+(``branches``): the harness, the standard library, installed packages other than the program's own and code
+without a file of its own (``exec``) are left out. Lines that raise count like any other, under the name
+``function (raise)`` where nothing in the program catches what they raise (``raising``): the condition of a
+refusal is a branch that data may decide. Other conditions go under ``function (branch)``.
 
-Lines, not branches: what shares a line counts as one, such as both sides of a conditional expression, the
-parts of ``and`` and ``or``, an ``if`` with its body or a comprehension with its condition. A function that is
-defined in an entered one and never called counts, however short it is. Runs under a ``Replayer`` are not
-watched: they follow the branches of the recording or are reported. Threads of the program are watched.
+A function that is defined in an entered one and never called counts, however short it is. Runs under a
+``Replayer`` are not watched: they follow the branches of the recording or are reported; but their steps in
+loops without a sure end are counted. Threads of the program are watched.
 
 A cached result hides the function that made it. The ``functools.lru_cache`` of the program's own files are
 therefore emptied before the first run; a cache of another kind is not seen.
@@ -23,7 +25,7 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -31,8 +33,10 @@ from types import CodeType, FrameType
 from typing import Any
 
 import dpaudit
-from dpaudit.attacks.raising import catchers_in, raising_lines, raising_spans
+from dpaudit.attacks.branches import Condition, Jump, has_open_loop, jumps_of, raising_outcomes
+from dpaudit.attacks.raising import catchers_in, raising_lines
 from dpaudit.coins import Coins, Program, Replayer
+from dpaudit.coins.limits import StepLimitError
 
 __all__ = ["Watch", "excuse_for"]
 
@@ -43,22 +47,36 @@ _INSTALLED = tuple(
 )
 
 
-class Watch:
-    """Lines that ``program`` enters when it is run as ``watch.program``."""
+#: A condition with one of its outcomes, in words.
+Way = tuple[Condition, str]
 
-    def __init__(self, program: Program) -> None:
+
+class Watch:
+    """Lines that ``program`` enters, and ways that it goes, when it is run as ``watch.program``.
+
+    ``limit`` is how many lines one run may execute: beyond, it ends by ``StepLimitError``. ``steps`` is how
+    many the last one did. With ``tracking`` the ways of each run are kept in ``path``.
+    """
+
+    def __init__(self, program: Program, *, limit: int = 50_000_000) -> None:
         self._program = program
         self._own = _package_folder(program)
         self._left: dict[CodeType, set[int]] = {}
+        self._open: dict[CodeType, set[Way]] = {}
         self._globals: dict[CodeType, dict[str, Any]] = {}
+        self.limit = limit
+        self.steps = 0
+        self.tracking = False
+        self.path: set[tuple[CodeType, Way]] = set()
         self._empty_caches()
 
     def program(self, coins: Coins, data: Any) -> Any:
         """The program, watched. Another tracer, such as a debugger's, is set aside."""
-        if isinstance(coins, Replayer):
-            return self._program(coins, data)
-        with _tracing(self._enter):
-            return self._program(coins, data)
+        self.steps = 0
+        self.path = set()
+        with _tracing(self._count if isinstance(coins, Replayer) else self._enter):
+            result = self._program(coins, data)
+            return tuple(result) if isinstance(result, Generator) else result
 
     @property
     def functions(self) -> int:
@@ -75,17 +93,30 @@ class Watch:
         return unwatched
 
     def missing(self) -> list[tuple[str, str]]:
-        """Every line that was not entered, as ``file:line``, with the name of its function; in order."""
-        found = {}
+        """Every line that was not entered, as ``file:line``, and every condition that came out one way only,
+        with the name of its function; in order.
+
+        A function with lines that were not entered is not asked for the conditions that lead there.
+        """
+        found: dict[tuple[str, int, str], tuple[str, str]] = {}
         whole = self._with_nested()
         catchers = tuple(item for code, names in whole.items() for item in catchers_in(code, names))
         for code, names in whole.items():
+            name = code.co_qualname.replace("<locals>.", "")
+            file = Path(code.co_filename).name
             left = self._left[code] if code in self._left else _lines(code) or {code.co_firstlineno}
-            for line in left - raising_lines(code, names, catchers):
-                found[code.co_filename, line] = (
-                    f"{Path(code.co_filename).name}:{line}",
-                    code.co_qualname.replace("<locals>.", ""),
-                )
+            raising = raising_lines(code, names, catchers)
+            for line in left:
+                owner = f"{name} (raise)" if line in raising else name
+                found[code.co_filename, line, ""] = (f"{file}:{line}", owner)
+            refusals = raising_outcomes(code)
+            for condition, outcome in self._open.get(code, ()):
+                refusal = (condition.line, condition.columns[0], outcome) in refusals
+                if left & raising if refusal else left - raising:
+                    continue
+                where = f"{file}:{condition.line} (never {outcome})"
+                owner = f"{name} ({'raise' if refusal else 'branch'})"
+                found[code.co_filename, condition.line, f"{condition.columns}{outcome}"] = (where, owner)
         return [found[key] for key in sorted(found)]
 
     def _with_nested(self) -> dict[CodeType, dict[str, Any]]:
@@ -99,34 +130,75 @@ class Watch:
                 waiting += [(item, names) for item in code.co_consts if isinstance(item, CodeType)]
         return found
 
+    def _step(self) -> None:
+        self.steps += 1
+        if self.steps > self.limit:
+            raise StepLimitError(f"more than {self.limit} lines executed")
+
+    def _count(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """Only counts, and only in functions that may loop for ever."""
+        if not has_open_loop(frame.f_code) or not self._is_own(frame.f_code.co_filename):
+            return None
+
+        def counting(frame: FrameType, event: str, argument: Any) -> Any:
+            self._step()
+            return counting
+
+        return counting
+
     def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
         left = self._left.get(code)
         if left is None:
             left = self._left[code] = _lines(code) if self._is_own(code.co_filename) else _OTHER
             self._globals[code] = frame.f_globals
-        if not left:
+            if left is not _OTHER:
+                self._open[code] = {
+                    (jump.condition, outcome)
+                    for jump in jumps_of(code).values()
+                    for outcome in (jump.taken, jump.passed)
+                }
+        if left is _OTHER:
             return None
-        spans = raising_spans(code)
-        if all(any(line in span for span in spans) for line in left):
-            # Only statements that raise are left: the exception tells of them, no need for every line.
-            frame.f_trace_lines = False
+        ways = self._open[code]
+        if not (left or ways or self.tracking or has_open_loop(code)):
+            return None
+        return self._line_by_line(code, left, ways)
 
-            def by_exception(frame: FrameType, event: str, argument: Any) -> Any:
-                if event == "exception":
-                    for span in spans:
-                        if frame.f_lineno in span:
-                            left.difference_update(span)
-                return by_exception
+    def _line_by_line(self, code: CodeType, left: set[int], ways: set[Way]) -> Any:
+        """The tracer of one call of ``code``: lines, and on those with an open condition every operation, for
+        where a jump goes shows in the operation after it."""
+        jumps = jumps_of(code)
+        tracking = self.tracking
+        asked = {jump.line for jump in jumps.values()} if tracking else {way[0].line for way in ways}
+        if not tracking:
+            asked = {
+                jump.line for jump in jumps.values() if jump.condition.line in asked or jump.line in asked
+            }
+        pending: Jump | None = None
 
-            return by_exception
+        def traced(frame: FrameType, event: str, argument: Any) -> Any:
+            nonlocal pending
+            if event == "opcode" or event == "line":
+                offset = frame.f_lasti
+                if pending is not None:
+                    way = (pending.condition, pending.taken if offset == pending.target else pending.passed)
+                    pending = None
+                    ways.discard(way)
+                    if tracking:
+                        self.path.add((code, way))
+                if event == "line":
+                    self._step()
+                    line = frame.f_lineno
+                    left.discard(line)
+                    frame.f_trace_opcodes = line in asked
+                else:
+                    pending = jumps.get(offset)
+            elif event != "return" and event != "call":
+                pending = None
+            return traced
 
-        def line_by_line(frame: FrameType, event: str, argument: Any) -> Any:
-            if event == "line":
-                left.discard(frame.f_lineno)
-            return line_by_line
-
-        return line_by_line
+        return traced
 
     def _empty_caches(self) -> None:
         for item in gc.get_objects():
@@ -166,10 +238,16 @@ def _lines(code: CodeType) -> set[int]:
 
 
 def excuse_for(function: str, unentered: Mapping[str, str]) -> str | None:
-    """The name in ``unentered`` that excuses ``function``: its own, or that of one that it is defined in."""
-    parts = function.split(".")
-    names = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
-    return next((name for name in names if name in unentered), None)
+    """The name in ``unentered`` that excuses ``function``: its own, or that of one that it is defined in.
+
+    ``"name (raise)"`` speaks of lines and conditions that only lead to an error, ``"name (branch)"`` of other
+    conditions, ``"name"`` of both and of every other line.
+    """
+    whole, bracket, kind = function.partition(" (")
+    parts = whole.split(".")
+    names = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
+    asked = [f"{name}{bracket}{kind}" for name in names]
+    return next((name for name in [*asked, *names] if name in unentered), None)
 
 
 @contextmanager

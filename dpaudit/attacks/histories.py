@@ -16,9 +16,11 @@ import numpy as np
 
 from dpaudit.attacks.residues import extreme_residues
 from dpaudit.coins import Choice, Program, Replay, force, replay
+from dpaudit.coins.limits import Limits
+from dpaudit.coins.recorder import ImpossibleHistoryError
 from dpaudit.coins.replayer import SiteLoss
 from dpaudit.errors import InvalidParameterError, NotTractableError
-from dpaudit.laws import Shifted, WrappedMod
+from dpaudit.laws import ScalarLaw, Shifted, WrappedMod
 from dpaudit.laws.base import BaseMeasure, Law
 
 __all__ = ["Neighbours", "both_directions", "far_out", "push_to_the_tail", "worst_history"]
@@ -46,15 +48,18 @@ FAR = 2.0**30
 
 
 def far_out(direction: int) -> Choice:
-    """The history in which every additive noise is huge, upwards (1) or downwards (-1): branches behind a
-    threshold on noisy values are entered, however rare they are."""
+    """The history in which every additive noise is huge, upwards (1) or downwards (-1), where it can be:
+    branches behind a threshold on noisy values are entered, however rare they are."""
 
     def choose(site: str, occurrence: int, law: Law) -> Any:
-        if not isinstance(law, Shifted):
+        noise, offset = (law.base, law.offset) if isinstance(law, Shifted) else (law, 0.0)
+        if noise.event_ndim or not isinstance(noise, ScalarLaw):
             return None
-        value = np.asarray(law.offset, dtype=float) + direction * FAR * np.sqrt(law.base.variance())
+        value = np.asarray(offset, dtype=float) + direction * FAR * np.sqrt(noise.variance())
         if law.base_measure is BaseMeasure.COUNTING:
             value = np.rint(value).astype(np.int64)
+        if not np.isfinite(law.logp(value)).all():
+            return None  # one-sided noise, say
         return value.item() if value.ndim == 0 else value
 
     return choose
@@ -68,18 +73,25 @@ def worst_history(
     choice: Choice | None = None,
     push: float = 8.0,
     rounds: int = 6,
+    keep_errors: bool = False,
+    limits: Limits | None = None,
 ) -> list[Replay]:
     """Replays of ``pair`` along histories of growing loss: first ``choice`` alone (or sampled), then with
     moved sites pushed into their tails.
 
     ``push`` is the distance in standard deviations of the noise. A history that the program makes impossible
-    ends the search, with what was found so far.
+    ends the search, with what was found so far. ``keep_errors`` and ``limits`` as in ``force``.
     """
     forced: dict[tuple[str, int], Any] = {}
     found: list[Replay] = []
     for _ in range(rounds):
-        recording = _try_force(program, pair.left, _merge(forced, choice), rng)
-        if recording is None:
+        try:
+            recording = force(
+                program, pair.left, _merge(forced, choice), rng=rng, keep_errors=keep_errors, limits=limits
+            )
+        except InvalidParameterError as error:
+            if keep_errors and not isinstance(error, ImpossibleHistoryError):
+                raise  # what the program shows is refused
             break
         result = replay(program, pair.right, recording)
         found.append(result)
@@ -88,13 +100,6 @@ def worst_history(
             break
         forced.update({key: value for key, value in wanted.items() if key not in forced})
     return found
-
-
-def _try_force(program: Program, data: Any, choice: Choice, rng: np.random.Generator) -> Any:
-    try:
-        return force(program, data, choice, rng=rng)
-    except InvalidParameterError:
-        return None
 
 
 def _merge(forced: Mapping[tuple[str, int], Any], choice: Choice | None) -> Choice:

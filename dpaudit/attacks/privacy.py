@@ -1,18 +1,19 @@
 """The audit of one program against one privacy claim: two rows, the claim in its view and the proof's own
 accounting.
 
-For every pair of neighbours, in both directions, and every history (sampled, and forced by name) the program
-is recorded on one input and replayed on the other. From the replays come: the largest exact loss in the
-claim's view and in the finest view, each with its witness; leaks; and the observed accounting. The
-certificate comes from the suite; ``verified / accounted`` is granted only if every declared site class was
-touched on a forced history, every line of the program was entered, nothing undeclared moved, no leak was
-seen, and the declared total was attained (DESIGN, section 2).
+For every pair of neighbours, in both directions, and every history (sampled, forced by name, at quantiles of
+every site) the program is recorded on one input and replayed on the other. From the replays come: the largest
+exact loss in the claim's view and in the finest view, each with its witness; leaks; and the observed
+accounting. The certificate comes from the suite and speaks about a mechanism: that the program is this
+mechanism is one of its assumptions, so that ``verified / accounted`` is the most that a program gets. It is
+granted only if every moved site is a mechanism of the certificate, every declared site class was touched on a
+forced history, every line and branch of the program was entered, nothing undeclared moved, no leak was seen,
+the declared total was attained, and a black-box check finds nothing (DESIGN, section 2).
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -20,20 +21,23 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.attacks.accounting import SiteClass, declared_total, observe_accounting
-from dpaudit.attacks.entered import Watch, excuse_for
-from dpaudit.attacks.histories import Neighbours, both_directions, far_out, worst_history
-from dpaudit.attacks.search import neighbouring_arrays, search_pairs
-from dpaudit.attacks.witnessing import leak_witness, loss_witness
-from dpaudit.certificates.build import Proof, certify
-from dpaudit.claims import Accounting, Claim, PrivacyClaim
-from dpaudit.coins import Choice, Program, Recording, Replay, fingerprint, record, replay
-from dpaudit.coins.replayer import Leak
-from dpaudit.errors import InvalidParameterError, MechanismError
+from dpaudit.attacks.accounting import SiteClass, declared_total
+from dpaudit.attacks.domains import Domain
+from dpaudit.attacks.findings import Findings
+from dpaudit.attacks.gathering import gather
+from dpaudit.attacks.histories import Neighbours
+from dpaudit.attacks.second_look import second_look
+from dpaudit.certificates.build import Proof, accounted, certify
+from dpaudit.certificates.build import SiteClass as ProofClass
+from dpaudit.claims import Accounting, ApproxDP, Claim, PrivacyClaim, PureDP
+from dpaudit.coins import Choice, Program, fingerprint, record
+from dpaudit.coins.limits import Limits
+from dpaudit.errors import BrokenHarnessError
 from dpaudit.evidence import Certificate, Evidence, Witness
 from dpaudit.reports.plots import histogram_of_losses
 from dpaudit.suite import Outcome, Row, Run, Suite
-from dpaudit.views import EVERYTHING, View
+from dpaudit.verdicts import RELATIVE_MARGIN, VerdictKind, judge
+from dpaudit.views import EVERYTHING
 
 __all__ = [
     "Findings",
@@ -58,8 +62,10 @@ class PrivacyAudit:
     certificates are made from, or ``None`` where there is none. ``searched`` = (records, width) lets
     Hypothesis look for worse pairs among arrays of at most that many records. ``more(run)`` may add evidence
     of its own, such as an event with both probabilities bounded. ``unentered`` maps the name of a function to
-    the reason why lines of it, and of functions inside it, need not be entered by any history; the row prints
-    it.
+    the reason why lines and branches of it, and of functions inside it, need not be entered by any history;
+    ``"name (raise)"`` speaks of those that only lead to an error, ``"name (branch)"`` of other conditions
+    that come out one way only; the row prints it. ``domain`` says what one number of a record can be: pairs
+    are then its corners and random ones too, besides those of ``neighbours``.
     """
 
     claim: PrivacyClaim
@@ -72,6 +78,7 @@ class PrivacyAudit:
     samples: int = 4
     searched: tuple[int, int | None] | None = None
     unentered: Mapping[str, str] = field(default_factory=dict)
+    domain: Domain | None = None
 
     @property
     def declared(self) -> Fraction:
@@ -84,192 +91,32 @@ class PrivacyAudit:
         return Accounting(epsilon=self.declared, declared="; ".join(item.describe() for item in self.classes))
 
 
-@dataclass
-class Findings:
-    """What all replays of one audit showed."""
-
-    best: dict[View, tuple[float, Witness]] = field(default_factory=dict)
-    touched: set[str] = field(default_factory=set)
-    violations: dict[str, str] = field(default_factory=dict)
-    leaks: dict[str, Leak] = field(default_factory=dict)
-    obstacles: list[str] = field(default_factory=list)
-    attained: Fraction = Fraction(0)
-    losses: list[float] = field(default_factory=list)
-    replays: int = 0
-    searched: str = ""
-    excused: list[str] = field(default_factory=list)
-
-
-def gather(audit: PrivacyAudit, run: Run) -> Findings:
-    """Record and replay every pair, direction and history.
-
-    Raises ``MechanismError`` for a program that does not repeat itself on one and the same input: it draws
-    outside the coins, or keeps something between calls, and then no replay says anything.
-    """
-    findings = Findings()
-    rng = run.rng("replays")
-    pairs = list(audit.neighbours(run))
-    if not pairs:
-        raise InvalidParameterError("neighbours must give at least one pair, got none; return pairs.")
-    first = _print(audit, pairs[0].left, run)
-    found = _searched_pair(audit, run)
-    if found is not None:
-        pairs.append(found)
-        findings.searched = (
-            f"smallest pair found by search: {found.left.tolist()} against {found.right.tolist()}"
-        )
-    watch = Watch(audit.program)
-    watched = replace(audit, program=watch.program)
-    for pair in both_directions(pairs):
-        _examine(findings, watched, pair, rng, watch)
-    _note_unentered(findings, audit, watch)
-    if _print(audit, pairs[0].left, run) != first:
-        raise MechanismError(
-            "state between calls: the program must do the same on the same input and coins, its last run on "
-            f"{pairs[0].name!r} differs from its first; keep nothing outside the program's own variables."
-        )
-    return findings
-
-
-def _print(audit: PrivacyAudit, data: Any, run: Run) -> str:
-    return fingerprint(record(audit.program, data, rng=run.rng("same input")))
-
-
-def _require_repeatable(audit: PrivacyAudit, pair: Neighbours, recording: Recording) -> None:
-    """Replay a recording on its own input: nothing may move."""
-    result = replay(audit.program, pair.left, recording)
-    moved = [item.record.site for item in result.losses if item.moved]
-    moved += [
-        recording.sites[item.indices[0]].site for item in result.sessions if item.moved and item.indices
-    ]
-    moved += [str(leak) for leak in result.leaks]
-    if moved:
-        raise MechanismError(
-            "randomness outside coins: a replay on the same input must agree with its recording, it differs "
-            f"at {moved[0]!r} ({pair.name}); draw through the coins alone and keep nothing between calls."
-        )
-
-
-def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> None:
-    """Lines that no replay entered: obstacles, unless the audit gives a reason for their function."""
-    if not watch.functions:
-        findings.obstacles.append(
-            "no function of the program could be watched line by line: write it as a Python function"
-        )
-    excused: set[str] = set()
-    lines = []
-    for line, function in watch.missing():
-        name = excuse_for(function, audit.unentered)
-        if name is not None:
-            excused.add(name)
-        else:
-            lines.append(f"{line} in {function}")
-    if lines:
-        more = f" and {len(lines) - 5} more" if len(lines) > 5 else ""
-        findings.obstacles.append(
-            f"no replay entered {', '.join(lines[:5])}{more}: force a history that does"
-        )
-    findings.excused += [
-        f"not every line of {name} was entered: {audit.unentered[name]}" for name in sorted(excused)
-    ]
-
-
-def _examine(
-    findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, watch: Watch
-) -> None:
-    views = (audit.claim.view, EVERYTHING)
-    for _ in range(audit.samples):
-        recording = record(audit.program, pair.left, rng=rng)
-        _require_repeatable(audit, pair, recording)
-        result = replay(audit.program, pair.right, recording)
-        _note(findings, audit, pair, "sampled", result, views)
-        findings.losses.append(float(result.loss()))
-    for name, choice in {"tails": None, **audit.histories}.items():
-        aside = None if choice is None else watch.aside(choice)
-        for result in worst_history(audit.program, pair, rng=rng, choice=aside):
-            _note(findings, audit, pair, f"forced ({name})", result, views)
-    for name, direction in (("all far up", 1), ("all far down", -1)):
-        for result in worst_history(audit.program, pair, rng=rng, choice=far_out(direction), rounds=1):
-            _note(findings, audit, pair, f"forced ({name})", result, views)
-
-
-def _searched_pair(audit: PrivacyAudit, run: Run) -> Neighbours | None:
-    """The smallest pair, if any, that costs more than the declared total when everything is shown."""
-    if audit.searched is None:
-        return None
-
-    def score(pair: Neighbours) -> float:
-        replays = worst_history(audit.program, pair, rng=run.rng("search"), rounds=3)
-        return max((abs(float(result.loss())) for result in replays), default=0.0)
-
-    records, width = audit.searched
-    seed = int(run.seed_sequence("search").generate_state(1)[0])
-    return search_pairs(
-        neighbouring_arrays(records=records, width=width),
-        score,
-        threshold=float(audit.declared) * (1 + 1e-6),
-        examples=run.choose(quick=400, full=2000),
-        seed=seed,
+def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[Evidence]:
+    """The certificate, with what ties the program to it: an assumption, which replays test and never
+    prove."""
+    if audit.proof is None:
+        return []
+    words = (
+        f"the program is this mechanism, as far as {findings.histories} histories on {findings.pairs} pairs "
+        f"show{'' if audit.domain is None else f', corners and a search in {audit.domain} among them'}"
     )
+    whole = accounted([ProofClass(site="*", touches=1, mechanism=audit.proof)], declared=words)
+    return [certify(claim, whole)]
 
 
-def _note(
-    findings: Findings, audit: PrivacyAudit, pair: Neighbours, how: str, result: Replay, views: Sequence[View]
-) -> None:
-    findings.replays += 1
-    observed = observe_accounting(result, audit.classes)
-    findings.attained = max(findings.attained, observed.total)
-    findings.touched |= {
-        pattern for pattern, count in observed.touches.items() if count and result.recording.forced
-    }
-    for violation in observed.violations(audit.classes):
-        # One entry for each kind of violation of a class, whatever its numbers: the first one stands for all.
-        findings.violations.setdefault(
-            re.sub(r"[0-9.]+", "#", violation), f"{violation} ({pair.name}, {how})"
-        )
-    for leak in result.leaks:
-        findings.leaks.setdefault(f"{leak.what}@{leak.site}", leak)
-    findings.obstacles.extend(o for o in result.obstacles if o not in findings.obstacles)
-    for view in views:
-        _keep_best(findings, view, pair, how, result)
-
-
-def _keep_best(findings: Findings, view: View, pair: Neighbours, how: str, result: Replay) -> None:
-    """Keep the transcript with the largest loss that is a witness in ``view``; a leak that refutes there is
-    an infinite one."""
-    words = f"{pair.name}; {how} history"
-    leaks = result.leaks_in(view)
-    if leaks and findings.best.get(view, (0.0, None))[0] != float("inf"):
-        findings.best[view] = (float("inf"), leak_witness(result, leaks[0], view=view, description=words))
-        return
-    end = result.witness_end(view)
-    loss = abs(float(result.loss(view, end=end)))
-    # Building a witness costs balls: only for a loss that beats the best one by more than rounding.
-    if loss > findings.best.get(view, (0.0, None))[0] * (1 + 1e-12) + 1e-15:
-        findings.best[view] = (loss, loss_witness(result, end=end, view=view, description=words))
-
-
-def _certificate(audit: PrivacyAudit, claim: Claim) -> list[Evidence]:
-    return [] if audit.proof is None else [certify(claim, audit.proof)]
-
-
-def _obstacles(audit: PrivacyAudit, findings: Findings, evidence: Sequence[Evidence]) -> list[str]:
-    """What stands between a certificate and a verdict.
-
-    A proved bound need not be attained; that the program is the mechanism of the proof is tested all the
-    same.
-    """
+def _obstacles(audit: PrivacyAudit, findings: Findings) -> list[str]:
+    """What stands between a certificate and a verdict."""
     missing = [item.pattern for item in audit.classes if item.pattern not in findings.touched]
     found = [] if audit.classes else ["no site class is declared: nothing says what one record can touch"]
     found += [f"no forced history touched the declared site class {pattern!r}" for pattern in missing]
     found += list(findings.violations.values())
     found += [f"leak: {leak}" for leak in findings.leaks.values()]
     found += findings.obstacles
-    proved = any(isinstance(item, Certificate) and not item.assumptions for item in evidence)
-    if not proved and findings.attained < ATTAINED * audit.declared:
+    if findings.attained < ATTAINED * audit.declared:
+        share = float(findings.attained / audit.declared) if audit.declared else 0.0
         found.append(
             f"the declared total {float(audit.declared):g} was not attained: the search reached "
-            f"{float(findings.attained):g}"
+            f"{float(findings.attained):g}, {100 * share:.3g} % of it"
         )
     return found
 
@@ -284,17 +131,9 @@ def _too_tight(audit: PrivacyAudit, evidence: Sequence[Evidence]) -> list[str]:
     ]
 
 
-def _notes(audit: PrivacyAudit, findings: Findings, evidence: Sequence[Evidence]) -> list[str]:
-    found = [findings.searched] if findings.searched else []
-    found += findings.excused
-    if any(isinstance(item, Certificate) and item.strength == "proved" for item in evidence):
-        # A certificate is about the mechanism in its rule tree; what ties the program to it is the replays.
-        found.append(
-            "proved: the mechanism that the certificate names, for all inputs; that the program is this "
-            "mechanism, with the stated sensitivity, is tested by the replays"
-        )
+def _notes(audit: PrivacyAudit, findings: Findings) -> list[str]:
     return [
-        *found,
+        *findings.notes,
         f"{findings.replays} replays; one record cost at most {float(findings.attained):.6g} in all "
         f"releases, declared {float(audit.declared):.6g}",
     ]
@@ -303,25 +142,64 @@ def _notes(audit: PrivacyAudit, findings: Findings, evidence: Sequence[Evidence]
 def privacy_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
     """Evidence on the claim itself, in its own view."""
     findings = gather(audit, run)
-    evidence = _certificate(audit, audit.claim)
-    obstacles = _obstacles(audit, findings, evidence) + _too_tight(audit, evidence)
+    evidence = _certificate(audit, audit.claim, findings)
+    obstacles = _obstacles(audit, findings) + _too_tight(audit, evidence)
+    notes = _notes(audit, findings)
     if audit.claim.view in findings.best:
-        evidence.append(findings.best[audit.claim.view][1])
+        evidence += _against(audit.claim, findings.best[audit.claim.view][1])
     if audit.more is not None:
         evidence.extend(audit.more(run))
+    evidence = _reconciled(evidence, obstacles, notes)
+    if judge(audit.claim, evidence, obstacles=obstacles, alpha=run.alpha).verdict is VerdictKind.VERIFIED:
+        notes.append(second_look(audit.program, audit.claim, audit.neighbours(run), seed=run.seed))
     plots = [_loss_plot(audit, findings)] if findings.losses else []
-    return Outcome(evidence, _notes(audit, findings, evidence), obstacles, plots, findings.replays)
+    return Outcome(evidence, notes, obstacles, plots, findings.replays)
 
 
 def accounting_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
     """Evidence on the proof's accounting: everything that anybody sees counts, whether or not the decisions
     hide it."""
     findings = gather(audit, run)
-    evidence = _certificate(audit, audit.accounting)
-    obstacles = _obstacles(audit, findings, evidence)
+    evidence = _certificate(audit, audit.accounting, findings)
+    obstacles, notes = _obstacles(audit, findings), _notes(audit, findings)
     if EVERYTHING in findings.best:
         evidence.append(findings.best[EVERYTHING][1])
-    return Outcome(evidence, _notes(audit, findings, evidence), obstacles, (), findings.replays)
+    return Outcome(_reconciled(evidence, obstacles, notes), notes, obstacles, (), findings.replays)
+
+
+def _against(claim: PrivacyClaim, witness: Witness) -> list[Evidence]:
+    """What a transcript says about the claim: its loss bounds a pure epsilon; of another notion only an event
+    that one input never shows refutes, and of (epsilon, delta) not even that."""
+    if isinstance(claim, PureDP):
+        return [witness]
+    if witness.form == "leak" and not isinstance(claim, ApproxDP):
+        return [replace(witness, quantity=claim.quantity)]
+    return []
+
+
+def _reconciled(evidence: Sequence[Evidence], obstacles: Sequence[str], notes: list[str]) -> list[Evidence]:
+    """The evidence without certificates that a witness is above: they are about another mechanism, as an
+    obstacle says. Raises ``BrokenHarnessError`` where nothing says so."""
+    witnesses = [item for item in evidence if isinstance(item, Witness)]
+    if not witnesses:
+        return list(evidence)
+    infinite = any(item.bound is None for item in witnesses)
+    worst = max((item.bound for item in witnesses if item.bound is not None), default=Fraction(0))
+    kept: list[Evidence] = []
+    for item in evidence:
+        if isinstance(item, Certificate) and (infinite or worst > item.bound * (1 + RELATIVE_MARGIN)):
+            below = f"a witness at {'infinity' if infinite else f'{float(worst):.9g}'}"
+            if not obstacles:
+                raise BrokenHarnessError(
+                    f"the harness contradicts itself: {below} is above a certificate at "
+                    f"{float(item.bound):.9g}, and nothing says that the program is another mechanism."
+                )
+            notes.append(
+                f"the certificate at {float(item.bound):.9g} is about another mechanism: {obstacles[0]}"
+            )
+        else:
+            kept.append(item)
+    return kept
 
 
 def _loss_plot(audit: PrivacyAudit, findings: Findings) -> dict[str, Any]:
@@ -338,7 +216,9 @@ def digest_of(audit: PrivacyAudit, seed: int, *, row_id: str) -> str:
     digest = hashlib.sha256()
     for pair in audit.neighbours(run):
         for data in (pair.left, pair.right):
-            recording = record(audit.program, data, rng=np.random.default_rng(seed))
+            recording = record(
+                audit.program, data, rng=np.random.default_rng(seed), keep_errors=True, limits=Limits()
+            )
             digest.update(fingerprint(recording).encode())
     return digest.hexdigest()
 

@@ -6,13 +6,17 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from dpaudit.certificates.witnesses import WitnessSession, WitnessSite, leak_body, transcript_body
 from dpaudit.coins.replayer import Leak, Replay, SessionPair, SiteLoss
 from dpaudit.evidence import Witness
+from dpaudit.exact import encode_value
 from dpaudit.kernel.ball import arb, lower_short, precision
+from dpaudit.laws.base import BaseMeasure
 from dpaudit.views import PUBLIC, Audience, View
 
-__all__ = ["leak_witness", "loss_witness", "witness_sites"]
+__all__ = ["inside_supports", "leak_witness", "loss_witness", "witness_sites"]
 
 #: Bits for losses: offsets are dyadic and scales short rationals, so this leaves an enclosure far below any
 #: margin.
@@ -53,6 +57,10 @@ def loss_witness(result: Replay, *, end: int, view: View, description: str) -> W
 def leak_witness(result: Replay, leak: Leak, *, view: View, description: str) -> Witness:
     """A leak as an infinite loss: what precedes it, and what the two inputs show."""
     sites = witness_sites(result, end=leak.index, view=view)
+    recorded, neighbour = leak.recorded, leak.neighbour
+    if leak.what == "value" and encode_value(recorded) == encode_value(neighbour):
+        # what differs (a type, a payload of NaN) has no place in the file: it is said in words
+        recorded, neighbour = _to_the_last_bit(recorded), _to_the_last_bit(neighbour)
     return Witness(
         quantity="epsilon",
         bound=None,
@@ -60,8 +68,8 @@ def leak_witness(result: Replay, leak: Leak, *, view: View, description: str) ->
         body=leak_body(
             sites,
             what=_WITNESS_FORMS.get(leak.what, leak.what),
-            recorded=leak.recorded,
-            neighbour=leak.neighbour,
+            recorded=recorded,
+            neighbour=neighbour,
             view=view,
             site=leak.site,
             to=_audience(result, leak, view),
@@ -79,6 +87,38 @@ def _audience(result: Replay, leak: Leak, view: View) -> Audience:
     if leak.what in ("value", "kind", "shape"):
         return remaining[0]
     return next((to for to in remaining if view.sees(to)), frozenset([PUBLIC]))
+
+
+def _to_the_last_bit(value: Any) -> Any:
+    """A shown value as a text that holds its types and bytes."""
+    if isinstance(value, list | tuple):
+        return [type(value).__name__, *map(_to_the_last_bit, value)]
+    if isinstance(value, dict):
+        return {key: _to_the_last_bit(item) for key, item in value.items()}
+    if isinstance(value, float | np.ndarray | np.generic):
+        array = np.asarray(value)
+        return f"{type(value).__name__} {array.dtype.str} {array.shape} {array.tobytes().hex()}"
+    return f"{type(value).__name__} {value!r}"
+
+
+def inside_supports(result: Replay, *, end: int, view: View) -> bool:
+    """Whether no forced value of a density before ``end`` lies at an end of its law's support, where the loss
+    of what is near it is another one: such a transcript is no witness."""
+    if not result.recording.forced:
+        return True
+    for item in result.losses:
+        law = item.record.law
+        if not item.moved or item.index >= end or not view.sees(item.record.to) or law is None:
+            continue
+        if law.base_measure is not BaseMeasure.LEBESGUE:
+            continue
+        value = np.asarray(item.record.value, dtype=float)
+        step = 2.0**-29 * np.maximum(1.0, np.abs(value))
+        sides = [[one.logp(value + d * step) for d in (-1, 1)] for one in (law, item.law_neighbour)]
+        here, there = ([bool(np.isfinite(logp).all()) for logp in side] for side in sides)
+        if not all(here) or len(set(there)) != 1:
+            return False
+    return True
 
 
 def witness_sites(result: Replay, *, end: int, view: View) -> list[Any]:

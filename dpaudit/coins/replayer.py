@@ -27,13 +27,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
+from dpaudit.coins.limits import StepLimitError, exhausted
 from dpaudit.coins.transcript import (
     Kind,
     Recording,
     SiteRecord,
     frozen_copy,
     outcome_shape,
+    raised_by,
     run_program,
+    same_shown,
     same_value,
 )
 from dpaudit.errors import InvalidParameterError, MechanismError, NotTractableError
@@ -196,10 +199,14 @@ class Replayer(Coins):
 
     def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
         laws = tuple(laws)
+        index, entry = self._match("aggregate", site, to)
+        if entry.kind == "aggregate" and entry.through != through:
+            self.obstacles.append(
+                f"site {site!r}: the aggregate goes through {entry.through} and {through} on the two inputs"
+            )
         try:
             return self._random(through.image_law(laws), "aggregate", site, to)
         except NotTractableError as error:
-            index, entry = self._match("aggregate", site, to)
             if entry.parts != laws:
                 self.obstacles.append(
                     f"site {site!r}: the law of the aggregate moved and is not tractable ({error})"
@@ -234,7 +241,7 @@ class Replayer(Coins):
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
         index, entry = self._match("reveal", site, to)
-        if not same_value(entry.value, value):
+        if not same_shown(entry.value, value):
             raise self._diverge(Leak("value", index, site, entry.value, value, refutes=True))
         self._advance(index, entry, site)
         return value
@@ -295,10 +302,39 @@ class Replayer(Coins):
         axes = tuple(range(0 if self.replicates is None else 1, loss.ndim))
         return np.asarray(loss.sum(axis=axes))
 
-    def note_raised(self, error: Exception) -> None:
-        """The program raised on the neighbour only: shown, unless the replay had diverged before."""
-        if not self._diverged:
-            self.leaks.append(Leak("raised", self.reached, "program", "no error", str(error), refutes=True))
+    def note_raised(self, error: MechanismError | InvalidParameterError) -> None:
+        """The program raised on the neighbour: shown, unless the replay had diverged before.
+
+        Two runs that end by the same error agree. Another type of error is another outcome; another message
+        is one only for whoever reads it, so that it refutes nothing by itself.
+        """
+        why = exhausted(error.__cause__)
+        if self._diverged or self._at_cut():
+            return
+        raised = raised_by(error)
+        entry = None if self._next >= len(self._shown) else self.recording.sites[self._shown[self._next]]
+        if why:
+            self.obstacles.append(f"a replay on the neighbour ended early: {why}")
+            self._diverged = True
+        elif entry is None or entry.kind != "raise":
+            text = f"{raised[0]}: {raised[1]}"
+            self.leaks.append(Leak("raised", self.reached, "program", "no error", text, refutes=True))
+        elif entry.value != raised:
+            certain = bool(entry.value[0] != raised[0])
+            self.leaks.append(Leak("raised", self.reached, "program", entry.value, raised, refutes=certain))
+        else:
+            self._next += 1
+
+    def note_endless(self, error: StepLimitError) -> None:
+        """The program exceeded a limit on the neighbour only."""
+        if not self._diverged and not self._at_cut():
+            self.leaks.append(
+                Leak("raised", self.reached, "program", "an end", f"no end: {error}", refutes=False)
+            )
+
+    def _at_cut(self) -> bool:
+        """Whether the replay has come to the end of a recording that was cut there."""
+        return bool(self.recording.cut) and self._next >= len(self._shown)
 
     def _go_on(self) -> None:
         """Raise again where the replay has diverged: what a program shows after it caught that is no leak."""
@@ -313,6 +349,9 @@ class Replayer(Coins):
     def _match(self, kind: Kind, site: str, to: To, law: Law | None = None) -> tuple[int, SiteRecord]:
         self._go_on()
         people = audience(to)
+        if self._at_cut():
+            self._diverged = True
+            raise _DivergedError
         if self._next >= len(self._shown):
             end = len(self.recording.sites)
             raise self._diverge(
@@ -320,6 +359,9 @@ class Replayer(Coins):
             )
         index = self._shown[self._next]
         entry = self.recording.sites[index]
+        if entry.kind == "raise":
+            text = ": ".join(entry.value)
+            raise self._diverge(Leak("raised", index, "program", text, "no error", refutes=True))
         if entry.to != people:
             names = [sorted(p.name for p in group) for group in (entry.to, people)]
             raise self._diverge(Leak("audience", index, entry.site, names[0], names[1], refutes=False))
@@ -363,6 +405,8 @@ def replay(program: Program, data: Any, recording: Recording) -> Replay:
         coins.finish()
     except _DivergedError:
         pass
+    except StepLimitError as error:
+        coins.note_endless(error)
     except (MechanismError, InvalidParameterError) as error:
         coins.note_raised(error)
     return Replay(

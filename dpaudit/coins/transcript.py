@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpaudit.errors import DpauditError, InvalidParameterError, MechanismError
 from dpaudit.exact import encode_value
@@ -33,12 +34,15 @@ __all__ = [
     "fingerprint",
     "frozen_copy",
     "outcome_shape",
+    "raised_by",
     "require_plain",
     "run_program",
+    "same_shown",
     "same_value",
 ]
 
-Kind = Literal["observe", "aggregate", "channel", "draw", "reveal"]
+#: ``raise`` is the end of a run by an error, which everybody sees; its value is (type, message).
+Kind = Literal["observe", "aggregate", "channel", "draw", "reveal", "raise"]
 
 RETURN_SITE = "return"
 
@@ -57,6 +61,7 @@ class SiteRecord:
 
     ``law`` is ``None`` for a reveal, for a channel's answers (whose law is joint: see ``session``) and for an
     aggregate without a tractable image law (``obstacle`` then says why, and ``parts`` keeps the users' laws).
+    ``through`` is the image that an aggregate was pushed through.
     ``uniform`` is the stored uniform of a hidden draw.
     """
 
@@ -71,22 +76,25 @@ class SiteRecord:
     forced: bool = False
     obstacle: str = ""
     parts: tuple[Law, ...] = ()
+    through: Any = None
 
     @property
     def random(self) -> bool:
-        return self.kind != "reveal"
+        return self.kind not in ("reveal", "raise")
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A complete run: the sites in order, the kernels of the channels that it opened
-    (``SiteRecord.session`` indexes them), and the data that it ran on."""
+    """A run: the sites in order, the kernels of the channels that it opened (``SiteRecord.session`` indexes
+    them), and the data that it ran on. ``cut`` says why it was ended before its own end; empty for a complete
+    run."""
 
     sites: tuple[SiteRecord, ...]
     kernels: tuple[Any, ...] = ()
     replicates: int | None = None
     forced: bool = field(default=False)
     data: Any = field(default=None, compare=False, repr=False)
+    cut: str = ""
 
     @property
     def returned(self) -> Any:
@@ -133,24 +141,65 @@ def same_value(left: Any, right: Any) -> bool:
 #: What a shown value is made of, besides arrays, lists, tuples and dicts: types with an honest ``==``.
 _PLAIN = (bool, int, float, str, Fraction, type(None))
 
+#: Numpy's own scalar types: a subclass of one of them could carry more than its number.
+_SCALARS = frozenset(np.sctypeDict.values())
+
+
+def same_shown(left: Any, right: Any) -> bool:
+    """Whether two shown values are the same to the last bit: the same types, all the way down, and the same
+    bytes. Stricter than ``same_value``: a numpy number is not the Python number, and a NaN has a payload."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, np.ndarray):
+        if left.dtype != right.dtype or left.shape != right.shape:
+            return False
+        if left.dtype.hasobject:
+            return all(map(same_shown, left.ravel().tolist(), right.ravel().tolist()))
+        return _bits(left) == _bits(right)
+    if isinstance(left, list | tuple):
+        return len(left) == len(right) and all(map(same_shown, left, right))
+    if isinstance(left, dict):
+        return same_shown([*left.items()], [*right.items()])
+    if isinstance(left, float | np.generic):
+        return _bits(np.asarray(left)) == _bits(np.asarray(right))
+    return type(left) in _PLAIN and bool(left == right)
+
+
+def _bits(array: NDArray[Any]) -> bytes:
+    """The bytes of an array without the padding that an extended float has."""
+    kept = np.ascontiguousarray(array)
+    if kept.dtype.kind == "f" and np.finfo(kept.dtype).nmant == 63:
+        return kept.view(np.uint8).reshape(-1, kept.dtype.itemsize)[:, :10].tobytes()
+    return kept.tobytes()
+
 
 def require_plain(value: Any) -> None:
     """Raise ``InvalidParameterError`` for a value that is not made of numbers, texts, arrays, lists, tuples
-    and string-keyed dicts: it could be neither compared bit by bit nor written to a file."""
-    if isinstance(value, np.ndarray) and value.dtype.hasobject:
-        value = value.ravel().tolist()
-    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+    and string-keyed dicts: it could be neither compared bit by bit nor written to a file.
+
+    Subclasses of these are refused: a masked array, a named tuple or a float with an attribute shows more
+    than its numbers, and may lie when it is compared.
+    """
+    if type(value) is np.ndarray and not value.dtype.metadata:
+        if value.dtype.kind in "biufU":
+            return
+        if value.dtype.kind == "O":
+            value = value.ravel().tolist()
+    if type(value) is dict and all(type(key) is str for key in value):
         value = [*value.values()]
-    if isinstance(value, list | tuple):
+    if type(value) is list or type(value) is tuple:
         for item in value:
             require_plain(item)
-    elif not isinstance(
-        value, np.ndarray | np.bool_ | np.integer | np.floating | bool | int | float | str | Fraction | None
-    ):
+    elif type(value) not in _PLAIN and not (type(value) in _SCALARS and value.dtype.kind in "biufU"):
         raise InvalidParameterError(
             "a shown value must be made of numbers, strings, arrays, lists, tuples and string-keyed dicts, "
-            f"got {type(value).__name__}; convert it before it is shown."
+            f"and of no subclass of these, got {_described(value)}; convert it before it is shown."
         )
+
+
+def _described(value: Any) -> str:
+    name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+    return f"{name} of dtype {value.dtype}" if isinstance(value, np.ndarray) else name
 
 
 def outcome_shape(value: Any) -> tuple[int, ...]:
@@ -172,7 +221,7 @@ def run_program(program: Program, data: Any, coins: Coins) -> Any:
             result = tuple(result)
     except DpauditError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise MechanismError(
             f"a program must run on its data, got {type(error).__name__}: {error}; fix it or the data."
         ) from error
@@ -180,6 +229,12 @@ def run_program(program: Program, data: Any, coins: Coins) -> Any:
     if isinstance(result, Returned):
         result, to = result.value, result.to
     return coins.reveal(result, site=RETURN_SITE, to=to)
+
+
+def raised_by(error: Exception) -> tuple[str, str]:
+    """(type, message) of the error with which a program ended, as ``run_program`` passed it on."""
+    own = error.__cause__ if isinstance(error, MechanismError) and error.__cause__ is not None else error
+    return type(own).__qualname__, str(own)
 
 
 def fingerprint(recording: Recording) -> str:

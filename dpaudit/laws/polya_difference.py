@@ -65,7 +65,7 @@ class PolyaDifference(SymmetricLattice):
                 length *= 2
             return np.asarray(_log_table(self, length)[distance.astype(np.int64)])
         values, back = np.unique(distance, return_inverse=True)
-        logs = np.array([float(self._log_pmf_ball(int(value))) for value in values])
+        logs = np.array([_log_mass(self, int(value), int(ctx.prec)) for value in values])
         return logs[back].reshape(k.shape)
 
     def _log_pmf_ball(self, k: int) -> Any:
@@ -150,6 +150,12 @@ def _ratios_ball(law: PolyaDifference, first: int, last: int) -> list[Any]:
         ratio = x * (k - 1 + r) / ((1 + x * x) * k - x * (k + 1 - r) * ratio)
         found.append(ratio)
     return found[::-1]
+
+
+@lru_cache(maxsize=2**14)
+def _log_mass(law: PolyaDifference, k: int, bits: int) -> float:
+    """log P(k), at a working precision of ``bits``: replays ask for the same outcome again and again."""
+    return float(law._log_pmf_ball(k))
 
 
 @lru_cache(maxsize=16)

@@ -1,4 +1,7 @@
-"""Lines of the program that no replay entered stand between an accounting and ``verified``."""
+"""Lines and branches of the program that no replay entered stand between an accounting and ``verified``.
+
+The histories at quantiles, which would find the windows here, are left out (``test_quantiles``).
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ import numpy as np
 import pytest
 
 import dpaudit
+from dpaudit.attacks import gathering
 from dpaudit.attacks.accounting import SiteClass
 from dpaudit.attacks.entered import Watch, excuse_for
 from dpaudit.attacks.histories import Neighbours
@@ -30,6 +34,11 @@ from dpaudit.verdicts import VerdictKind, judge
 NOISE = Laplace(scale=1)
 PAIRS = [Neighbours("first record 0 to 1", np.array([0.0, 0.0]), np.array([1.0, 0.0]))]
 RUN = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
+
+
+@pytest.fixture(autouse=True)
+def _no_quantiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "quantile_histories", lambda *arguments, **options: [])
 
 
 def leaks_between_two_values(coins: Coins, data: Any) -> float:
@@ -83,10 +92,16 @@ def test_a_history_that_enters_it_finds_the_leak() -> None:
     assert verdict is VerdictKind.REFUTED
 
 
-def test_lines_that_only_raise_are_not_asked_for() -> None:
-    """A run that entered them would have ended as an error."""
+def test_lines_that_only_raise_are_asked_for() -> None:
+    """Whether a run refuses may depend on raw data; a reason for refusals alone excuses no other line."""
     verdict, found = outcome(refuses_between_two_values)
-    assert (verdict, found.obstacles) == (VerdictKind.VERIFIED, [])
+    line = refuses_between_two_values.__code__.co_firstlineno + 4
+    assert verdict is VerdictKind.INCONCLUSIVE
+    assert f"test_entered.py:{line} in refuses_between_two_values (raise)" in found.obstacles[0]
+    reason = {"refuses_between_two_values (raise)": "never mind"}
+    assert outcome(refuses_between_two_values, unentered=reason)[0] is VerdictKind.VERIFIED
+    other = {"leaks_between_two_values (raise)": "never mind"}
+    assert outcome(leaks_between_two_values, unentered=other)[0] is VerdictKind.INCONCLUSIVE
 
 
 def test_a_function_may_be_excused_with_a_reason() -> None:
@@ -220,7 +235,7 @@ def test_a_raise_that_something_catches_is_asked_for(program: Callable[[Coins, A
 
 
 def test_a_handler_of_another_type_or_that_raises_does_not_count() -> None:
-    """Neither catches what the line raises and goes on."""
+    """Neither catches what the line raises and goes on: the refusal's reason is enough."""
 
     def program(coins: Coins, data: Any) -> float:
         noisy = released(coins, data)
@@ -232,8 +247,74 @@ def test_a_handler_of_another_type_or_that_raises_does_not_count() -> None:
             raise ValueError("no") from error
         return noisy
 
-    verdict, found = outcome(program)
+    name = "test_a_handler_of_another_type_or_that_raises_does_not_count.program"
+    verdict, found = outcome(program, unentered={f"{name} (raise)": "no", "in_the_window (branch)": "no"})
     assert (verdict, found.obstacles) == (VerdictKind.VERIFIED, [])
+
+
+# Conditions that share a line
+
+
+def conditional_expression(coins: Coins, data: Any) -> float:
+    noisy = released(coins, data)
+    return float(data[0]) if noisy == 4.5 else noisy
+
+
+def second_part_of_and(coins: Coins, data: Any) -> float:
+    noisy = released(coins, data)
+    return 1.0 if abs(noisy) < 1e9 and noisy == 4.5 else noisy
+
+
+def link_of_a_comparison(coins: Coins, data: Any) -> float:
+    noisy = released(coins, data)
+    return 1.0 if 0.5 <= noisy <= 0.5 else noisy
+
+
+def assertion(coins: Coins, data: Any) -> float:
+    noisy = released(coins, data)
+    assert noisy != 4.5
+    return noisy
+
+
+def filter_of_a_comprehension(coins: Coins, data: Any) -> list[float]:
+    noisy = released(coins, data)
+    return [noisy for _ in range(2) if noisy != 4.5]
+
+
+@pytest.mark.parametrize(
+    ("program", "outcome_"),
+    [
+        (conditional_expression, "true"),
+        (second_part_of_and, "true"),
+        (link_of_a_comparison, "true"),
+        (assertion, "false"),
+        (filter_of_a_comprehension, "false"),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_a_condition_that_comes_out_one_way_only_is_named(program: Any, outcome_: str) -> None:
+    """Each line was entered; one outcome of a condition on it was not seen."""
+    watch = Watch(program)
+    for seed in range(20):
+        watch.program(Recorder(np.random.default_rng(seed)), np.zeros(2))
+    force(watch.program, np.zeros(2), lambda *_: 2.0**40, rng=np.random.default_rng(0))
+    lines = [line for line, owner in watch.missing() if owner.startswith(program.__name__)]
+    assert [line.partition(" ")[2] for line in lines] == [f"(never {outcome_})"]
+
+
+def test_both_ways_of_every_condition_are_enough() -> None:
+    """The negative control: nothing is missing once each condition came out both ways."""
+
+    def program(coins: Coins, data: float) -> list[float]:
+        found = [x for x in (1.0, 3.0) if x > data]
+        while data < 2:
+            data += 1
+        return found if 2 < data <= 3 and found else [data]
+
+    watch = Watch(program)
+    for data in (0.0, 0.5, 2.0, 2.5, 3.0, 5.0):
+        watch.program(Recorder(np.random.default_rng(0)), data)
+    assert watch.missing() == []
 
 
 # Functions that a watch could miss

@@ -1,0 +1,128 @@
+"""Where a function's code can go two ways: every condition in its bytecode, with both of its outcomes.
+
+A line hides what shares it: both sides of a conditional expression, the parts of ``and`` and ``or``, the
+links of ``a < x < b``, an ``assert``, the filter of a comprehension. The compiled code has a conditional jump
+for each of them. Conditions are told apart by their place in the source, so that the copies which the
+compiler makes of a loop's condition or of a ``finally`` count as one.
+
+Left out are jumps that are no condition of the program's: the end of a ``for``, the match of an exception
+with its handler and the exit of a ``with``, whose bodies count as lines.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType
+
+__all__ = ["Condition", "Jump", "has_open_loop", "jumps_of", "raising_outcomes"]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A place where the code goes one way or the other: line and columns of the tested expression, and
+    whether it is a link of a chained comparison that is not the last."""
+
+    line: int
+    columns: tuple[int, int, int]
+    link: bool
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A conditional jump: the line on which it stands, its target, and the outcomes, in words, if it is
+    taken or not."""
+
+    condition: Condition
+    line: int
+    target: int
+    taken: str
+    passed: str
+
+
+_NO_CONDITIONS = ("CHECK_EXC_MATCH", "CHECK_EG_MATCH", "WITH_EXCEPT_START")
+_COMPARISONS = ("COMPARE_OP", "IS_OP", "CONTAINS_OP")
+_WORDS = {
+    "NOT_NONE": ("not None", "None"),
+    "NONE": ("None", "not None"),
+    "FALSE": ("false", "true"),
+    "TRUE": ("true", "false"),
+}
+
+
+@lru_cache(maxsize=4096)
+def jumps_of(code: CodeType) -> dict[int, Jump]:
+    """The conditional jumps of ``code`` by the offsets at which a tracer meets them."""
+    found: dict[int, Jump] = {}
+    instructions = [item for item in dis.get_instructions(code) if item.opname != "CACHE"]
+    line = code.co_firstlineno
+    starts = {start: number for start, _, number in code.co_lines() if number is not None}
+    for index, item in enumerate(instructions):
+        line = starts.get(item.offset, line)
+        words = _outcomes(item.opname)
+        before = [one for one in instructions[max(0, index - 6) : index] if one.opname != "EXTENDED_ARG"]
+        if words is None or not before or before[-1].opname in _NO_CONDITIONS:
+            continue
+        # what was computed last is what is tested: a part of ``and`` has a place of its own, its jump not
+        place = before[-1].positions
+        if place is None or place.lineno is None:
+            continue
+        columns = (place.col_offset or 0, place.end_lineno or 0, place.end_col_offset or 0)
+        link = len(before) > 1 and before[-2].opname == "COPY" and before[-1].opname in _COMPARISONS
+        jump = Jump(Condition(place.lineno, columns, link), line, int(item.argval), *words)
+        at = index
+        found[item.offset] = jump
+        while at and instructions[at - 1].opname == "EXTENDED_ARG":
+            at -= 1
+            found[instructions[at].offset] = jump  # a tracer meets the prefix in the jump's place
+    return found
+
+
+def _outcomes(name: str) -> tuple[str, str] | None:
+    if not (name.startswith("POP_JUMP") or name in ("JUMP_IF_FALSE_OR_POP", "JUMP_IF_TRUE_OR_POP")):
+        return None
+    return next((words for key, words in _WORDS.items() if f"IF_{key}" in name), None)
+
+
+@lru_cache(maxsize=4096)
+def has_open_loop(code: CodeType) -> bool:
+    """Whether ``code`` has a loop other than over an iterator: one that may have no end."""
+    heads = {item.offset for item in dis.get_instructions(code) if item.opname in ("FOR_ITER", "SEND")}
+    jumps = [item for item in dis.get_instructions(code) if "JUMP" in item.opname]
+    return any(item.argval < item.offset and item.argval not in heads for item in jumps)
+
+
+@lru_cache(maxsize=4096)
+def raising_outcomes(code: CodeType) -> frozenset[tuple[int, int, str]]:
+    """(line, column, outcome) of the conditions of ``if`` statements whose branch only raises, and of
+    assertions: the outcome that leads there. Of a condition in several parts each part counts."""
+    try:
+        tree = ast.parse(Path(code.co_filename).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return frozenset()
+    found: set[tuple[int, int, str]] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and isinstance(node.body[0], ast.Raise):
+            found |= set(_leading(node.test, True))
+        elif isinstance(node, ast.Assert):
+            found |= set(_leading(node.test, False))
+    return frozenset(found)
+
+
+def _leading(test: ast.expr, outcome: bool) -> list[tuple[int, int, str]]:
+    """The parts of a test with the outcomes by which the whole comes out so. Where several parts must
+    conspire, only those outcomes that a run which does not get there may lack are listed."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _leading(test.operand, not outcome)
+    if isinstance(test, ast.BoolOp):
+        return [item for part in test.values for item in _leading(part, outcome)]
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Is | ast.IsNot):
+        right = test.comparators[0]
+        if isinstance(right, ast.Constant) and right.value is None:
+            none = outcome is isinstance(test.ops[0], ast.Is)
+            words = "None" if none else "not None"
+            return [(test.lineno, test.col_offset, words), (test.left.lineno, test.left.col_offset, words)]
+    return [(test.lineno, test.col_offset, "true" if outcome else "false")]
