@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dpaudit.claims import Claim, PrivacyClaim
 from dpaudit.errors import InvalidParameterError
-from dpaudit.evidence import Evidence
+from dpaudit.evidence import Certificate, Evidence
 
 if TYPE_CHECKING:  # suites without certificates must not load the kernel
     from dpaudit.certificates.calibrate import Question
@@ -109,6 +110,39 @@ class Row:
             )
 
 
+def _soberly(row: Row) -> RowFunction:
+    """The row's function, whose certificates say no more than they are about: a privacy row that runs no
+    program says so, and a rule that the suite registered by itself is an assumption."""
+    evaluate = row.evaluate
+
+    @wraps(evaluate)
+    def sober(run: Run) -> Outcome:
+        outcome = evaluate(run)
+        evidence = [_assuming(item) if isinstance(item, Certificate) else item for item in outcome.evidence]
+        notes = list(outcome.notes)
+        certified = any(isinstance(item, Certificate) for item in evidence)
+        if row.kind == "privacy" and certified and row.fingerprint is None and not outcome.samples:
+            notes.append("no program is run here: the certificate speaks about a mechanism")
+        return replace(outcome, evidence=evidence, notes=notes)
+
+    return sober
+
+
+def _assuming(certificate: Certificate) -> Certificate:
+    """The certificate with one assumption more for each rule that is not the kernel's own."""
+    from dpaudit.kernel.terms import RULES  # there is a certificate, so the kernel is loaded
+
+    waiting: list[dict[str, Any]] = [certificate.tree]
+    foreign: set[str] = set()
+    while waiting:
+        node = waiting.pop()
+        waiting += node.get("premises", ())
+        known = RULES.get(node.get("rule", ""))
+        if known is not None and not known.derive.__module__.startswith("dpaudit.kernel."):
+            foreign.add(f"the rule {node['rule']!r} is the suite's own: the kernel did not prove it")
+    return replace(certificate, assumptions=(*certificate.assumptions, *sorted(foreign)))
+
+
 @dataclass
 class Suite:
     """The claims of one paper, or of one repository, and the ``questions`` about its mechanisms' noise."""
@@ -126,6 +160,7 @@ class Suite:
             raise InvalidParameterError(
                 f"a row's id must be unique in its suite, got {row.id!r} twice; add a suffix."
             )
+        row = replace(row, evaluate=_soberly(row))
         self.rows.append(row)
         return row
 

@@ -1,0 +1,187 @@
+"""How runs end: by an error, which is an outcome, or at a limit, which is named; and what may be shown."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit.coins import Coins, Replay, record, replay
+from dpaudit.coins.limits import Limits, limited_memory
+from dpaudit.coins.transcript import require_plain, same_shown
+from dpaudit.errors import InvalidParameterError, MechanismError
+from dpaudit.laws import Bernoulli, Laplace, Sum, SumMod
+from dpaudit.views import PUBLIC, View
+
+NOISE = Laplace(scale=1)
+
+
+def ended(program: Any, left: float = 0.0, right: float = 1.0, **options: Any) -> Replay:
+    """The recording of ``program`` on one input, whatever its end, replayed on the other."""
+    rng = np.random.default_rng(0)
+    return replay(program, right, record(program, left, rng=rng, keep_errors=True, **options))
+
+
+def raises(wanted: Any) -> Any:
+    """A program that ends by ``wanted(data)``, an error or ``None``."""
+
+    def program(coins: Coins, data: float) -> float:
+        coins.release(0.0, NOISE, site="noise")
+        error = wanted(data)
+        if error is not None:
+            raise error
+        return 0.0
+
+    return program
+
+
+def test_an_error_on_one_side_refutes_in_either_direction() -> None:
+    """The adversary sees that the run failed, with certainty."""
+    program = raises(lambda data: ValueError("no") if data else None)
+    for left, right in ((0.0, 1.0), (1.0, 0.0)):
+        (leak,) = ended(program, left, right).leaks_in(View.of(PUBLIC))
+        assert (leak.what, leak.refutes) == ("raised", True)
+
+
+def test_the_same_error_on_both_sides_ends_the_history() -> None:
+    """Nothing leaks, and what was shown before counts."""
+    result = ended(raises(lambda data: KeyError("no")))
+    assert (result.leaks, len(result.losses), result.reached) == ((), 1, 2)
+
+
+def test_another_type_refutes_and_another_message_does_not() -> None:
+    """A message may stay in a log; that the error is another one shows in what follows."""
+    kinds = ended(raises(lambda data: ValueError("no") if data else TypeError("no")))
+    assert [leak.refutes for leak in kinds.leaks] == [True]
+    texts = ended(raises(lambda data: ValueError(f"{data}")))
+    assert [leak.refutes for leak in texts.leaks] == [False]
+
+
+def test_an_exit_is_an_error_and_an_error_is_raised_unless_it_is_kept() -> None:
+    """``SystemExit`` does not end the audit; ``record`` keeps errors only where it is asked to."""
+    program = raises(lambda data: SystemExit(3) if data else None)
+    assert [leak.what for leak in ended(program).leaks] == ["raised"]
+    with pytest.raises(MechanismError, match="SystemExit"):
+        record(program, 1.0, rng=np.random.default_rng(0))
+
+
+def test_a_cut_run_is_compared_as_far_as_it_goes() -> None:
+    """The site after the cut is no leak; a difference before it is one."""
+
+    def program(coins: Coins, data: float) -> None:
+        while True:
+            coins.release(0.0, NOISE, site="noise")
+
+    def leaky(coins: Coins, data: float) -> None:
+        coins.reveal(data, site="datum")
+        program(coins, data)
+
+    result = ended(program, limits=Limits(sites=10))
+    assert (result.recording.cut, result.leaks, result.reached) == ("more than 10 sites", (), 10)
+    assert [leak.what for leak in ended(leaky, limits=Limits(sites=10)).leaks] == ["value"]
+
+
+def test_too_large_an_array_is_never_made() -> None:
+    """The limit is looked at before the noise is drawn; memory is asked for in vain."""
+
+    def noisy(coins: Coins, data: float) -> Any:
+        return coins.release(np.broadcast_to(0.0, (10**6,)), NOISE, site="many")
+
+    def huge(coins: Coins, data: float) -> Any:
+        return np.ones(2**36).sum()
+
+    assert ended(noisy, limits=Limits(values=1000)).recording.cut == "more than 1000 numbers"
+    with limited_memory(64):
+        assert ended(huge).recording.cut == "more memory than there is"
+
+
+def test_too_deep_a_recursion_is_no_outcome() -> None:
+    """How deep a run may go depends on who calls it."""
+
+    def program(coins: Coins, data: float) -> Any:
+        return program(coins, data)
+
+    result = ended(program)
+    assert (result.recording.cut, result.leaks) == ("too deep a recursion", ())
+
+
+def test_an_aggregate_through_another_image_is_named() -> None:
+    """Two images can give one law; they are two mechanisms all the same."""
+
+    def program(coins: Coins, data: float) -> None:
+        laws = [Bernoulli(p="1/2"), Bernoulli(p="1/2")]
+        coins.aggregate(laws, SumMod(7) if data else Sum(), site="sum", to=PUBLIC)
+
+    assert any("goes through" in text for text in ended(program).obstacles)
+
+
+PAYLOAD = np.array([0x7FF8000000000001], dtype=np.int64).view(np.float64)[0]
+ONE = np.longdouble(1)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (np.float64(np.nan), PAYLOAD),
+        (float("nan"), float(PAYLOAD)),
+        (ONE, ONE + np.finfo(np.longdouble).eps),
+        (np.array([ONE]), np.array([ONE + np.finfo(np.longdouble).eps])),
+        (1.0, np.float64(1.0)),
+        (1, np.int64(1)),
+        (np.int32(1), np.int64(1)),
+        (True, np.bool_(True)),
+        (0.0, -0.0),
+        ([1], (1,)),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        (np.zeros(2, dtype="<f8"), np.zeros(2, dtype=">f8")),
+        (np.zeros((1, 2)), np.zeros((2, 1))),
+    ],
+)
+def test_shown_values_are_compared_by_type_and_bytes(left: Any, right: Any) -> None:
+    """Each pair looks alike; each value is the same as a copy of itself."""
+    assert not same_shown(left, right)
+    for value in (left, right):
+        require_plain(value)
+        assert same_shown(value, value.copy() if isinstance(value, np.ndarray) else value)
+
+
+class Number(float):
+    """A float that may carry an attribute."""
+
+
+Pair = collections.namedtuple("Pair", "a b")
+DTYPE = np.dtype(np.float64, metadata={"x": 1})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Number(1),
+        [Number(1)],
+        Pair(1, 2),
+        np.ma.masked_array([1.0], mask=[True]),
+        np.zeros(1).view(np.recarray),
+        np.zeros(1, dtype=DTYPE),
+        np.array([Number(1)], dtype=object),
+        collections.OrderedDict(a=1),
+        {1: 2},
+        np.datetime64("2020-01-01"),
+        1 + 2j,
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_shows_more_than_its_numbers_is_refused_by_name(value: Any) -> None:
+    """Subclasses, masks, metadata: the name of the type is in the message, and a handler does not help."""
+    with pytest.raises(InvalidParameterError, match="a shown value must be made of"):
+        require_plain(value)
+
+    def program(coins: Coins, data: float) -> Any:
+        try:
+            coins.reveal(value, site="value")
+        except InvalidParameterError:
+            return 0.0
+
+    with pytest.raises(InvalidParameterError, match="of no subclass"):
+        record(program, 0.0, rng=np.random.default_rng(0), keep_errors=True)
