@@ -18,18 +18,21 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["COPIES", "FreshCopies"]
+__all__ = ["FreshCopies"]
 
-COPIES = 4
+#: Copies that run at once.
+WAVE = 8
 #: Seconds that all copies together may take to answer.
-LIMIT = 20.0
+LIMIT = 60.0
 
 
 class FreshCopies:
-    """Copies of this process as it is when the context is entered; ``answer(k)`` is what copy k is asked."""
+    """Copies of this process as it is when the context is entered; ``answer(k)`` is what copy k is asked,
+    k = 0..count-1.
+    """
 
-    def __init__(self, answer: Callable[[int], Any]) -> None:
-        self._answer = answer
+    def __init__(self, answer: Callable[[int], Any], count: int) -> None:
+        self._answer, self._count = answer, count
         self._waiting: _Fork | None = None
         self._ask = -1
 
@@ -49,7 +52,7 @@ class FreshCopies:
             self._waiting.end()
 
     def answers(self) -> list[Any] | None:
-        """``answer(k)`` for k = 0..COPIES-1, each in a copy of its own; ``None`` where a copy failed, took
+        """``answer(k)`` for each k, each in a copy of its own; ``None`` where a copy failed, took
         too long, or returned what cannot be pickled, and where there is no fork.
         """
         if self._waiting is None:
@@ -66,14 +69,15 @@ class FreshCopies:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         if not os.read(asked, 1):
             return None
-        forks = [_Fork(lambda k=k: self._answer(k)) for k in range(COPIES)]  # type: ignore[misc]
         deadline = time.monotonic() + LIMIT
-        try:
-            answers = [fork.read(deadline) for fork in forks]
-        finally:
+        answers: list[Any] = []
+        while len(answers) < self._count and None not in answers:
+            wave = range(len(answers), min(len(answers) + WAVE, self._count))
+            forks = [_Fork(lambda k=k: self._answer(k)) for k in wave]  # type: ignore[misc]
+            answers += [fork.read(deadline) for fork in forks]
             for fork in forks:
                 fork.end()
-        return None if any(answer is None for answer in answers) else answers
+        return None if None in answers else answers
 
 
 class _Fork:

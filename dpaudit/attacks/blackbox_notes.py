@@ -33,6 +33,8 @@ CONSTANT_CALLS = 24
 #: From this share of runs that raised on, or of texts that never came again, the run has seen too little.
 MOSTLY = 0.5
 
+#: Fresh copies cost a fork and two calls each.
+MAX_COPIES = 200
 FRESH_KEY, REPLAY_KEY = 2**31 + 1, 2**31
 
 
@@ -41,13 +43,15 @@ def fresh_copies(target: Target, pair: tuple[Any, Any]) -> FreshCopies:
     copy call on the other input before, so that a generator that the mechanism holds has moved on.
     """
 
-    def answer(number: int) -> Any:
+    def answer(number: int) -> str:
         for data in (pair[1], pair[0]) if number else (pair[0],):
             seed = np.random.SeedSequence(target.seed, spawn_key=(FRESH_KEY, number))
             output = Chunk(target.mechanism, data, 1, seed, target.batch, target.timeout)()
-        return list(output)
+        return OutcomeEncoder().fingerprint(output)
 
-    return FreshCopies(answer)
+    # Randomised response at the claimed epsilon would give so many equal answers once in a thousand times.
+    count = math.ceil(7 * (1 + math.exp(min(target.epsilon, 10.0))))
+    return FreshCopies(answer, min(count, MAX_COPIES))
 
 
 def notes_before(target: Target, data: Any) -> list[str]:
@@ -73,7 +77,7 @@ def memory(search: Search, copies: FreshCopies) -> str:
     candidate = search.candidates[search.best]
     if not candidate.attack.pairs:
         return ""
-    if all(candidate.constant) and candidate.only_key[0] != candidate.only_key[1]:
+    if all(candidate.constant):
         # A mechanism that remembers does so on all inputs, also on the one that the copies are asked about.
         enough = candidate.attack.pairs >= CONSTANT_CALLS and search.candidates[0].constant[0]
         return _remembers(copies.answers()) if enough else ""
@@ -81,15 +85,14 @@ def memory(search: Search, copies: FreshCopies) -> str:
     return f"{sign}; hand over a mechanism that keeps nothing from call to call" if sign else ""
 
 
-def _remembers(answers: list[Any] | None) -> str:
+def _remembers(answers: list[str] | None) -> str:
     """What the outputs of fresh copies say about a mechanism whose outputs on an input are all the same."""
     if answers is None:
         return (
             "all outputs on an input were the same, and no fresh copy of the mechanism could be made to "
             "see whether it adds no noise or remembers its first answer; call it in two fresh processes"
         )
-    keys = OutcomeEncoder().encode([output for answer in answers for output in answer]).keys
-    if np.all(keys == keys[0]):
+    if len(set(answers)) == 1:
         return ""  # a function of the data: nothing is drawn, so nothing depends on earlier calls
     return (
         "the output on an input was the same for every generator, in a fresh copy of the mechanism "

@@ -111,6 +111,12 @@ class OutcomeEncoder:
         symbols = self._symbols(values, shapes, lengths)
         return Outcomes(values, symbols, _hash_rows(values, symbols.astype(np.uint64) ^ salts))
 
+    def fingerprint(self, outputs: Sequence[Any] | NDArray[Any]) -> str:
+        """Text that is equal for equal outputs, also if made in another process; for a new encoder."""
+        outcomes = self.encode(outputs)
+        labels, shapes = [repr(label) for label in self._labels], [self._usual, *self._codes]
+        return repr((outcomes.values.tolist(), outcomes.keys.tolist(), labels, shapes))
+
     def _names_of(self, outputs: Sequence[Any] | NDArray[Any], shapes: list[str] | str) -> list[str]:
         """How to reach each number in outputs of the usual shape."""
         return column_names(outputs[0 if isinstance(shapes, str) else shapes.index(self._usual or "")])

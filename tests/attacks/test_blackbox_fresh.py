@@ -12,7 +12,7 @@ import pytest
 
 from dpaudit import PureDP, check
 from dpaudit.attacks import blackbox_fresh
-from dpaudit.attacks.blackbox_fresh import COPIES, FreshCopies
+from dpaudit.attacks.blackbox_fresh import FreshCopies
 
 ONE = PureDP(epsilon=1)
 UNITS = [(0.0, 1.0)]
@@ -22,13 +22,13 @@ UNITS = [(0.0, 1.0)]
 def test_copies_know_nothing_and_end() -> None:
     """Each answer comes from another process with the state at the start; afterwards none of them is left."""
     state = ["at the start"]
-    with FreshCopies(lambda k: (k, os.getpid(), state[0])) as copies:
+    with FreshCopies(lambda k: (k, os.getpid(), state[0]), 20) as copies:
         state[0] = "later"
         answers = copies.answers()
     assert answers is not None
-    assert [(k, said) for k, _, said in answers] == [(k, "at the start") for k in range(COPIES)]
+    assert [(k, said) for k, _, said in answers] == [(k, "at the start") for k in range(20)]
     processes = {process for _, process, _ in answers}
-    assert len(processes) == COPIES
+    assert len(processes) == 20
     for process in processes:
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
@@ -44,7 +44,7 @@ def test_a_copy_that_does_not_answer_is_no_answer(answer, monkeypatch: pytest.Mo
     """Whatever happens in a copy, the caller gets ``None`` in time."""
     monkeypatch.setattr(blackbox_fresh, "LIMIT", 0.5)
     start = time.monotonic()
-    with FreshCopies(answer) as copies:
+    with FreshCopies(answer, 3) as copies:
         assert copies.answers() is None
     assert time.monotonic() - start < 10
 
