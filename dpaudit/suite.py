@@ -111,36 +111,21 @@ class Row:
 
 
 def _soberly(row: Row) -> RowFunction:
-    """The row's function, whose certificates say no more than they are about: a privacy row that runs no
-    program says so, and a rule that the suite registered by itself is an assumption."""
+    """The row's function; a privacy row with a certificate that runs no program says so."""
     evaluate = row.evaluate
 
     @wraps(evaluate)
     def sober(run: Run) -> Outcome:
         outcome = evaluate(run)
-        evidence = [_assuming(item) if isinstance(item, Certificate) else item for item in outcome.evidence]
+        if not isinstance(outcome, Outcome):
+            return outcome  # refused where it is judged
         notes = list(outcome.notes)
-        certified = any(isinstance(item, Certificate) for item in evidence)
+        certified = any(isinstance(item, Certificate) for item in outcome.evidence)
         if row.kind == "privacy" and certified and row.fingerprint is None and not outcome.samples:
             notes.append("no program is run here: the certificate speaks about a mechanism")
-        return replace(outcome, evidence=evidence, notes=notes)
+        return replace(outcome, notes=notes)
 
     return sober
-
-
-def _assuming(certificate: Certificate) -> Certificate:
-    """The certificate with one assumption more for each rule that is not the kernel's own."""
-    from dpaudit.kernel.terms import RULES  # there is a certificate, so the kernel is loaded
-
-    waiting: list[dict[str, Any]] = [certificate.tree]
-    foreign: set[str] = set()
-    while waiting:
-        node = waiting.pop()
-        waiting += node.get("premises", ())
-        known = RULES.get(node.get("rule", ""))
-        if known is not None and not known.derive.__module__.startswith("dpaudit.kernel."):
-            foreign.add(f"the rule {node['rule']!r} is the suite's own: the kernel did not prove it")
-    return replace(certificate, assumptions=(*certificate.assumptions, *sorted(foreign)))
 
 
 @dataclass

@@ -88,7 +88,13 @@ class PrivacyAudit:
     @property
     def accounting(self) -> Accounting:
         """The claim that the proof's accounting makes."""
-        return Accounting(epsilon=self.declared, declared="; ".join(item.describe() for item in self.classes))
+        return Accounting(
+            epsilon=self.declared,
+            declared="; ".join(item.describe() for item in self.classes),
+            adjacency=self.claim.adjacency,
+            unit=self.claim.unit,
+            turnout=self.claim.turnout,
+        )
 
 
 def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[Evidence]:

@@ -168,15 +168,22 @@ class GaussianDP(PrivacyClaim):
 
 @dataclass(frozen=True, kw_only=True)
 class Accounting(Claim):
-    """The proof's own accounting: the releases that one replaced record can touch cost at most ``epsilon``
-    in total."""
+    """The proof's own accounting: the releases that the change of one record can touch cost at most
+    ``epsilon`` in total. ``adjacency``, ``unit`` and ``turnout`` are those of the claim that the proof is
+    about.
+    """
 
     type: ClassVar[str] = "accounting"
     quantity: ClassVar[str] = "epsilon"
     epsilon: ExactLike
     declared: str
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    unit: Unit = Unit.EVENT
+    turnout: str = "everybody"
 
     def __post_init__(self) -> None:
+        for name in ("adjacency", "unit"):
+            self._set(name, one_of(_OPTIONS[name], getattr(self, name), name=name))
         self._set("epsilon", positive(self.epsilon, name="epsilon"))
 
     @property
@@ -184,5 +191,5 @@ class Accounting(Claim):
         return exact(self.epsilon)
 
     def in_words(self) -> str:
-        cost = f"one replaced record costs at most ε = {self.epsilon} over all releases"
-        return f"{cost}; declared: {self.declared}"
+        change = f"the change of one {self.unit.value} ({self.adjacency.value})"
+        return f"{change} costs at most ε = {self.epsilon} over all releases; declared: {self.declared}"

@@ -97,7 +97,7 @@ def shown(number: Fraction) -> str:
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """What a guarantee is relative to: ``adjacency``, ``unit``, the ``view`` as (names, whether it is all but
-    these), the ``turnout`` in words. An accounting is read for one replaced record."""
+    these), the ``turnout`` in words. An accounting is read in the public view."""
 
     adjacency: str = REPLACE_ONE
     unit: str = EVENT
@@ -109,8 +109,10 @@ class Setting:
         """The setting of a claim, as JSON; refuses claims that no rule speaks about."""
         kind = str(claim.get("type"))
         need(kind in QUANTITY, f"a certificate must be for a claim on privacy or noise, got {kind[:40]!r}.")
-        if kind == "accounting" or QUANTITY[kind] in ("probability", "variance proxy"):
+        if QUANTITY[kind] in ("probability", "variance proxy"):
             return cls()
+        if kind == "accounting":
+            claim = {**claim, "model": "ideal", "view": {"principals": ["public"], "complement": False}}
         need(claim["model"] == "ideal", "the claim must be on real-number laws, got one on a float program.")
         adjacency, unit, view = claim["adjacency"], claim["unit"], claim["view"]
         known = adjacency in (REPLACE_ONE, ADD_REMOVE, ZERO_OUT) and unit in (EVENT, USER)
@@ -538,7 +540,7 @@ def main(arguments: Sequence[str]) -> int:
             rows = json.load(file, object_pairs_hook=no_twins)["results"]
         pairs = [(r, e) for r in rows for e in r["evidence"] if e["evidence"] == "certificate"]
     except (IndexError, OSError, ValueError, KeyError, TypeError, RecursionError, CertificateError) as error:
-        sys.stderr.write(f"usage: python kernel_t0.py report.json (cannot read it: {error})\n")
+        sys.stderr.write(f"usage: python kernel_t0.py report.json; it cannot be read: {error!r}\n")
         return 2
     counts = {"T0": 0, "T1": 0, "T2": 0, "refused": 0}
     for row, item in pairs:
@@ -557,9 +559,8 @@ def main(arguments: Sequence[str]) -> int:
         ) as error:
             outcome, text = "refused", f"{type(error).__name__}: {error}"
         counts[outcome] += 1
-        sys.stdout.write(
-            f"{outcome:<8}{row.get('id')}: {text}\n".encode("ascii", "backslashreplace").decode()
-        )
+        line = json.dumps(f"{row.get('id')}: {text}")[1:-1]  # as escapes: what would move a cursor, say
+        sys.stdout.write(f"{outcome:<8}{line}\n")
     sys.stdout.write("{T0} re-derived, {T1} need T1, {T2} need T2, {refused} refused\n".format(**counts))
     return 1 if counts["refused"] else 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from dpaudit.certificates.proof import Proof
 from dpaudit.claims import ApproxDP, Claim, PureDP, ZeroConcentratedDP
 from dpaudit.coins import Coins
 from dpaudit.errors import BrokenHarnessError, MechanismError
-from dpaudit.kernel.terms import RULES, Guarantee, rule
+from dpaudit.kernel.kernel_t0 import HIGHER, Guarantee
+from dpaudit.kernel.t2.rules import T2
 from dpaudit.laws import Gaussian, Laplace
 from dpaudit.suite import Outcome, Run, Suite
 from dpaudit.verdicts import Strength, VerdictKind, judge
@@ -129,12 +131,13 @@ def test_an_approximate_claim_is_not_refuted_by_one_transcript() -> None:
 def own_rule() -> Iterator[None]:
     """A rule that a suite registers by itself: everything is 1-DP."""
 
-    @rule("trust-me")
+    @T2.rule("trust-me")
     def _trust(parameters: Any, premises: Any, setting: Any) -> Guarantee:
-        return Guarantee(pure=1)
+        return Guarantee(pure=Fraction(1))
 
     yield
-    del RULES["trust-me"]
+    del T2.rules["trust-me"]
+    del HIGHER["trust-me"]
 
 
 def judged(proof: Proof) -> tuple[Strength, list[str]]:

@@ -12,7 +12,17 @@ import pytest
 
 from dpaudit.certificates import build
 from dpaudit.certificates.trusted import trusted_lines
-from dpaudit.claims import Accounting, ApproxDP, Claim, PureDP, RenyiDP, SubGaussian, ZeroConcentratedDP
+from dpaudit.claims import (
+    Accounting,
+    Adjacency,
+    ApproxDP,
+    Claim,
+    PureDP,
+    RenyiDP,
+    SubGaussian,
+    Unit,
+    ZeroConcentratedDP,
+)
 from dpaudit.kernel import kernel_t0
 from dpaudit.kernel.check import examine, known_rules
 
@@ -159,3 +169,38 @@ def test_a_noise_claim_has_no_privacy_bound() -> None:
     """A rule about noise says nothing of privacy, and a mechanism says nothing about noise."""
     with pytest.raises(kernel_t0.CertificateError):
         LAPLACE.certify(SubGaussian(variance_proxy=1, of="Laplace(scale=2)"))
+
+
+def test_t0_alone_prints_one_plain_line_a_certificate(tmp_path: Path) -> None:
+    """Line breaks, escape sequences and letters of other scripts in ids and texts are written as escapes."""
+    report = report_of(("x", PURE, build.post_processing(LAPLACE, function="a\n\x1b[1A\u202eb")))
+    report["results"][0]["id"] = "x: epsilon <= 1/100\nT0      y"
+    done = run_alone(report, tmp_path)
+    assert done.stdout.isascii()
+    assert len(done.stdout.splitlines()) == 2
+    assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize("unit", list(Unit))
+def test_an_accounting_has_the_setting_of_its_claim(adjacency: Adjacency, unit: Unit) -> None:
+    """What is derived for an accounting rests on the same neighbours as the claim that it is the proof of."""
+    proofs = [
+        build.laplace_mechanism(sensitivity=build.BoundedSum(0, 1), scale=1),
+        build.compose_parallel([LAPLACE]),
+        build.tree_mechanism(LAPLACE, leaves=4),
+        build.report_noisy_max(sensitivity=1, scale=1, range="monotone"),
+        build.group_privacy(LAPLACE, events=2, declared="two a user"),
+    ]
+    claim = PureDP(epsilon=9, adjacency=adjacency, unit=unit)
+    accounting = Accounting(epsilon=9, declared="x", adjacency=adjacency, unit=unit)
+
+    def outcome(proof: build.Proof, about: Claim) -> Any:
+        try:
+            certificate = proof.certify(about)
+        except kernel_t0.CertificateError as error:
+            return str(error)
+        return certificate.bound, certificate.assumptions
+
+    for proof in proofs:
+        assert outcome(proof, claim) == outcome(proof, accounting)

@@ -14,7 +14,7 @@ ROWS = """
 def add(name, weight):
     def evaluate(run):
         count(name)
-        return Outcome([exactly(1.5, None, confidence=1 - run.alpha)], notes=[str(run.alpha)])
+        return Outcome([exactly(1.5, None, confidence=1 - run.alpha, seed=run.seed)], notes=[str(run.alpha)])
     suite.add(Row(id=name, title=name, kind="utility", claim=CLAIM, evaluate=evaluate, weight=weight))
 
 add("light", 1)

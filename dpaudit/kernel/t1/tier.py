@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.kernel.kernel_t0 import Decorator, Derivation, Guarantee, Parameters, Rule, Setting
+from dpaudit.kernel.kernel_t0 import HIGHER, Decorator, Derivation, Guarantee, Parameters, Rule, Setting
 
 __all__ = ["Curves", "Extension", "Tier", "curves_of"]
 
@@ -48,10 +48,19 @@ class Tier:
     def rule(
         self, name: str, premises: tuple[int, int] = (0, 0), inner: Any = lambda _, setting: setting
     ) -> Decorator:
-        """Decorator: a rule of this tier, in the place of one below if there is one of its name."""
+        """Decorator: a rule of this tier, in the place of one below if there is one of its name.
+
+        A rule from elsewhere than the kernel is an assumption of every certificate that uses it.
+        """
 
         def decorate(derive: Derivation) -> Derivation:
-            self.rules[name] = Rule(premises, derive, inner)
+            def foreign(p: Parameters, below: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
+                words = f"the rule {name!r} is the suite's own: the kernel did not prove it"
+                return derive(p, below, setting).assuming(words)
+
+            own = derive.__module__.startswith("dpaudit.kernel.")
+            self.rules[name] = Rule(premises, derive if own else foreign, inner)
+            HIGHER.setdefault(name, self.name)
             return derive
 
         return decorate
