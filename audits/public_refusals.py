@@ -43,6 +43,7 @@ PROTOCOL = {
     "Elimination.__init__ (raise)": "refuses a failure probability of 0, a public parameter",
     "_growth (raise)": "refuses batches that do not grow, a public parameter",
     "_polya (branch)": "another budget for the noise than for the margin, a public parameter",
+    "_scale_factor (raise)": "refuses a scale that is no number from 1 up, a public parameter",
     "_tail (raise)": "refuses a tail probability of 0, a public parameter",
     "_whole (raise)": "refuses a number of users that is none: sizes are public",
     "ceiling (raise)": "refuses a margin too near to an integer, a public number",

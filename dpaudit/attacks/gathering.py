@@ -33,7 +33,7 @@ FORCED = 10
 #: At most so many pairs that nobody picked: corners of the domain, and as many random ones.
 BESIDE = 8
 #: Quantile histories in all: as many as a program of few steps gets, the least, and steps to spend.
-MOST_QUANTILES, LEAST_QUANTILES, STEPS = 300, 24, 150_000
+MOST_QUANTILES, LEAST_QUANTILES, STEPS = 300, 24, 60_000
 #: Memory that a history far out may ask for, beside what the process has.
 MEGABYTES = 1024
 
