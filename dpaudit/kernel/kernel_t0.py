@@ -20,22 +20,10 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
-__all__ = ["RULES", "BeyondTierError", "CertificateError", "DpauditError", "Guarantee", "Parameters", "Rule"]
-__all__ += [
-    "Setting",
-    "add_up",
-    "check",
-    "context_of",
-    "covers",
-    "derive",
-    "direction",
-    "moved",
-    "need",
-    "rule",
-]
-__all__ += ["number_of", "open_certificate", "rational", "rational_bound", "shared_noise", "shown", "zcdp"]
+__all__ = ["BeyondTierError", "CertificateError", "DpauditError", "Guarantee", "Setting", "check", "main"]
 
 MAX_DEPTH, MAX_NODES, MAX_PREMISES, MAX_COUNT = 40, 4000, 1000, 10**18
 MAX_BITS, MAX_TEXT, MAX_LIST = 4096, 2000, 10_000
@@ -115,6 +103,7 @@ class Setting:
             claim = {**claim, "model": "ideal", "view": {"principals": ["public"], "complement": False}}
         need(claim["model"] == "ideal", "the claim must be on real-number laws, got one on a float program.")
         adjacency, unit, view = claim["adjacency"], claim["unit"], claim["view"]
+        need(isinstance(view["principals"], list), "a view's principals must be a list of names; list them.")
         known = adjacency in (REPLACE_ONE, ADD_REMOVE, ZERO_OUT) and unit in (EVENT, USER)
         need(known, f"adjacency and unit must be known, got {str(adjacency)[:40]!r}, {str(unit)[:40]!r}.")
         held = (frozenset(map(str, view["principals"])), bool(view["complement"]))
@@ -127,8 +116,8 @@ class Setting:
 
     @property
     def holds_users(self) -> bool:
-        """Whether the view is that of users, who know their own data and randomness."""
-        return self.view[1] or any(name.startswith("user-") for name in self.view[0])
+        """Whether the view may be that of users, who know their own data and randomness."""
+        return self.view[1] or not self.view[0] <= {"public", "server", "shuffler-output", "others"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,14 +158,9 @@ class Parameters:
     def number(self, name: str, value: Any = None) -> Fraction:
         return rational(self.get(name) if value is None else value, f"{self.rule}: {name}", bits=MAX_BITS)
 
-    def nonnegative(self, name: str) -> Fraction:
-        number = self.number(name)
-        self.need(number >= 0, f"{name} must be 0 or more, got {shown(number)}; correct the parameter.")
-        return number
-
-    def positive(self, name: str) -> Fraction:
-        number = self.number(name)
-        self.need(number > 0, f"{name} must be greater than 0, got {shown(number)}; correct the parameter.")
+    def positive(self, name: str, *, zero: bool = False) -> Fraction:
+        number, least = self.number(name), "0 or more" if zero else "greater than 0"
+        self.need(number > 0 or (zero and number == 0), f"{name} must be {least}, got {shown(number)}.")
         return number
 
     def integer(self, name: str, value: Any = None, *, low: int, high: int) -> int:
@@ -236,13 +220,14 @@ def rule(name: str, premises: tuple[int, int] = (0, 0), inner: Any = lambda _, s
 def moved(p: Parameters, s: Setting, *, most: int | None = None) -> Fraction:
     """The sensitivity: a number >= 0, which defines the mechanism, or derived from a sum of clipped records;
     an integer up to ``most`` where that is given."""
-    value = p.nonnegative("sensitivity") if not p.is_table("sensitivity") else Fraction(0)
+    value = p.positive("sensitivity", zero=True) if not p.is_table("sensitivity") else Fraction(0)
     if p.is_table("sensitivity"):
         low, high = clipped(p)
         p.need(s.unit == EVENT, "a sum's sensitivity is derived per event; state the number for users.")
         value = high - low if s.adjacency == REPLACE_ONE else max(abs(low), abs(high))
-    wanted = f"an integer query must have an integer sensitivity up to {most}, got {shown(value)}; round it."
-    p.need(most is None or (value.denominator == 1 and value <= most), wanted)
+    whole = value.denominator == 1 and value <= (most or 0) and not p.is_table("sensitivity")
+    wanted = f"an integer query must have an integer sensitivity up to {most}, stated as a number"
+    p.need(most is None or whole, f"{wanted}, got {shown(value)}{' of a sum' * p.is_table('sensitivity')}.")
     return value
 
 
@@ -268,12 +253,17 @@ def direction(p: Parameters, s: Setting, narrow: str) -> tuple[str, tuple[str, .
     return how, ("between neighbours only one score moves",) if how == narrow else ()
 
 
+def turnout(s: Setting, least: str = "the stated noise is added") -> tuple[str, ...]:
+    """What is assumed of noise where not everybody takes part."""
+    return () if s.turnout == "everybody" else (f"at the turnout {s.turnout!r}, {least}",)
+
+
 def shared_noise(p: Parameters, s: Setting, least: str) -> tuple[str, ...]:
     """Conditions of noise that parties may add in shares: no share is in view, and enough are there."""
     p.need(not s.holds_users, "noise in shares: no user may be in view, who knows one; use billboard.")
-    assumed = [] if s.turnout == "everybody" else [f"at the turnout {s.turnout!r}, {least}"]
-    if s.adjacency == ADD_REMOVE and s.unit == USER:
-        assumed.append("the noise is the same on both sides: no user who leaves takes a share of it along")
+    assumed = [*turnout(s, least)]
+    if s.adjacency == ADD_REMOVE:
+        assumed.append("the noise is the same on both sides: nobody who leaves takes a share of it along")
     if "others" in s.view[0]:
         assumed.append("the users in the view hold no share of the noise")
     return tuple(assumed)
@@ -292,6 +282,7 @@ def moves(parameters: Any) -> bool:
 
 def total(costs: Sequence[Fraction | None], times: Sequence[int]) -> Fraction | None:
     known = [n * cost for cost, n in zip(costs, times, strict=True) if cost is not None]
+    need(sum(cost.denominator.bit_length() for cost in known) < 10**5, "a sum is too long; round its terms.")
     return sum(known, Fraction(0)) if len(known) == len(costs) else None
 
 
@@ -310,18 +301,19 @@ def add_up(premises: Sequence[Guarantee], times: Sequence[int]) -> Guarantee:
 
 @rule("laplace")
 def laplace(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
-    return Guarantee(pure=moved(p, s) / p.positive("scale"))
+    return Guarantee(pure=moved(p, s) / p.positive("scale"), assumptions=turnout(s))
 
 
 @rule("discrete-laplace")
 def discrete_laplace(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
-    return Guarantee(pure=moved(p, s, most=MAX_COUNT) / p.positive("scale"))
+    return Guarantee(pure=moved(p, s, most=MAX_COUNT) / p.positive("scale"), assumptions=turnout(s))
 
 
 @rule("gaussian")
 def gaussian(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
-    squared = moved(p, s) ** 2 if "sensitivity" in p else p.nonnegative("sensitivity_squared")
-    return Guarantee(gdp_squared=squared / p.positive("variance"), pure=None if squared else squared)
+    squared = moved(p, s) ** 2 if "sensitivity" in p else p.positive("sensitivity_squared", zero=True)
+    mu_squared, pure = squared / p.positive("variance"), None if squared else squared
+    return Guarantee(gdp_squared=mu_squared, pure=pure, assumptions=turnout(s))
 
 
 @rule("polya")
@@ -409,7 +401,7 @@ def accounted(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Gua
 
 @rule("billboard", (1, 1), lambda _, s: replace(s, view=(frozenset(["public", "others"]), False)))
 def billboard(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
-    joint = s.view[1] and len(s.view[0]) == 1
+    joint = s.view[1] and len(s.view[0]) == 1 and min(s.view[0]).startswith("user-")
     p.need(joint, "joint privacy must be in the view of everybody but one user; claim it in that view.")
     actions = f"actions depend on public statistics and own data only: {p.text('actions')}"
     return premises[0].assuming(actions, f"the changed data are those of the user left out, {min(s.view[0])}")
@@ -470,6 +462,7 @@ def number_of(claim: dict[str, Any], name: str) -> Fraction:
     """A number of the claim: the exact one, which the float beside it must agree with."""
     exact = rational(claim.get(f"{name}_exact"), f"the claim's {name}")
     need(claim.get(name) == float(exact), f"{name} must agree with {name}_exact, got {claim.get(name)!r}.")
+    need(exact >= 0 and (name != "order" or exact > 1), f"{name} is out of range: {shown(exact)}.")
     return exact
 
 
@@ -536,8 +529,9 @@ def no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def main(arguments: Sequence[str]) -> int:
     """Check the certificates of a report: 0, or 1 if one was refused, or 2 if the file cannot be read."""
     try:
+        need(Path(arguments[0]).is_file(), "it must be a regular file")
         with open(arguments[0], encoding="utf-8") as file:
-            rows = json.load(file, object_pairs_hook=no_twins)["results"]
+            rows = json.loads(file.read(1 << 26), object_pairs_hook=no_twins)["results"]
         pairs = [(r, e) for r in rows for e in r["evidence"] if e["evidence"] == "certificate"]
     except (IndexError, OSError, ValueError, KeyError, TypeError, RecursionError, CertificateError) as error:
         sys.stderr.write(f"usage: python kernel_t0.py report.json; it cannot be read: {error!r}\n")

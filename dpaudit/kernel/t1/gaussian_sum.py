@@ -51,7 +51,15 @@ from flint import arb
 
 from dpaudit.kernel.ball import ball, enclose, upper_short
 from dpaudit.kernel.errors import UndecidedError
-from dpaudit.kernel.kernel_t0 import CertificateError, Guarantee, Parameters, Setting, moved, shared_noise
+from dpaudit.kernel.kernel_t0 import (
+    CertificateError,
+    Guarantee,
+    Parameters,
+    Setting,
+    moved,
+    shared_noise,
+    turnout,
+)
 from dpaudit.kernel.t1.tier import Tier
 
 __all__ = ["add_gaussian_sum", "excess"]
@@ -69,7 +77,11 @@ def add_gaussian_sum(tier: Tier) -> None:
     def _gaussian_sum(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
         shift = moved(p, setting, most=MAX_SHIFT)
         variance, count = p.positive("variance"), p.integer("count", low=1, high=MAX_COUNT)
-        assumed = shared_noise(p, setting, f"noise of at least {count} parts is added") if count > 1 else ()
+        assumed = (
+            shared_noise(p, setting, f"noise of at least {count} parts is added")
+            if count > 1
+            else turnout(setting)
+        )
         rho = shift**2 / (2 * count * variance)
         if count == 1 or shift == 0:
             return Guarantee(rho=rho, assumptions=assumed)

@@ -27,7 +27,15 @@ from typing import Any
 from flint import arb
 
 from dpaudit.kernel.ball import precision
-from dpaudit.kernel.kernel_t0 import BeyondTierError, Guarantee, Parameters, Setting, moved, shared_noise
+from dpaudit.kernel.kernel_t0 import (
+    BeyondTierError,
+    Guarantee,
+    Parameters,
+    Setting,
+    moved,
+    shared_noise,
+    turnout,
+)
 from dpaudit.kernel.t1.certpld import Grid, LossLaw, from_atoms, maximum
 from dpaudit.kernel.t1.divergence import lattice_delta
 from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, LogConcave, Reflected, bulk
@@ -117,7 +125,7 @@ def renyi_curve(law: LogConcave, shift: int) -> Curve | None:
 def noise_conditions(p: Parameters, setting: Setting, law: LogConcave) -> tuple[str, ...]:
     """One discrete Gaussian is drawn by one party; the other laws may be sums of many parties' shares."""
     if isinstance(law, DiscreteGaussianSum) and law.count == 1:
-        return ()
+        return turnout(setting)
     return shared_noise(p, setting, "at least the stated noise is added")
 
 

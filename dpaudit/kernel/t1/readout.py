@@ -36,6 +36,9 @@ __all__ = [
 
 GaussianDelta = Callable[[Fraction, Fraction], Fraction]
 
+#: The smallest positive probability that is written down.
+LEAST = Fraction(1, 1 << 4000)
+
 
 def best_bound(
     guarantee: Guarantee, claim: dict[str, Any], gaussian_delta: GaussianDelta | None = None
@@ -129,5 +132,6 @@ def _renyi_delta(divergence: Fraction, epsilon: Fraction, order: Fraction) -> Fr
 
 
 def probability(value: Any) -> Fraction:
-    """The upper end of a ball, cut to [0, 1]."""
-    return min(max(upper_short(value), Fraction(0)), Fraction(1))
+    """The upper end of a ball, cut to [0, 1]; what is positive but below ``LEAST`` is rounded up to it."""
+    bound = min(max(upper_short(value), Fraction(0)), Fraction(1))
+    return max(bound, LEAST) if bound else bound

@@ -101,7 +101,7 @@ def add_vector_noise(tier: Tier, families: Mapping[str, Reader]) -> None:
         noise = VectorNoise(
             law=read_law(p, families),
             dimension=p.integer("dimension", low=1, high=10**12),
-            squares=p.nonnegative("l2_squared"),
+            squares=p.positive("l2_squared", zero=True),
             reach=p.integer("largest", low=1, high=MAX_REACH),
             cut=p.integer("cut", low=20, high=2000),
             times=p.integer("times", low=1, high=10**12),

@@ -88,7 +88,7 @@ def _numbers(law: Parameters, name: str) -> list[Fraction]:
 
 
 def _probability(law: Parameters) -> Fraction:
-    p = law.nonnegative("p")
+    p = law.positive("p", zero=True)
     law.need(p <= 1, f"p must be in [0, 1], got {p}; correct the parameter.")
     return p
 

@@ -2,7 +2,7 @@
 binary randomised response.
 
 Clones (Feldman, McMillan, Talwar 2021, Theorem 3.1 and Lemma 3.5 there). If each of n users sends the output
-of an e0-DP local randomiser (adaptively chosen or not) and the outputs are shuffled, the pair of neighbouring
+of one e0-DP local randomiser, the same for all, and the outputs are shuffled, the pair of neighbouring
 runs is dominated by (A + B, C - A + 1 - B) against (A + 1 - B, C - A + B), where C ~ Bin(n - 1, exp(-e0)), A
 ~ Bin(C, 1/2), B ~ Bernoulli(q), q = e^e0 / (1 + e^e0). Both coordinates together show C + 1; so with b =
 Bin(c, 1/2) masses and E = e^epsilon

@@ -1,8 +1,9 @@
 """T2, rules ``shuffle``, ``shuffled-response`` and ``shuffled-table``: what a shuffler adds to local privacy.
 
-Statement (``shuffle``). The premise holds for each user's local randomiser with pure bound e0; at least n
-users (``users``) send one output each, and the adversary sees the shuffled outputs. Then delta(e) is at most
-the clone bound of Feldman, McMillan, Talwar 2021. The pure bound stays e0.
+Statement (``shuffle``). The premise holds for the local randomiser that all users apply, with pure bound e0;
+at least n users (``users``) send one output each, and the adversary sees the shuffled outputs. Then delta(e)
+is at most the clone bound of Feldman, McMillan, Talwar 2021. The pure bound stays e0. That the randomisers are
+the same is an assumption: outputs that name their user, say, are not hidden by a shuffle.
 
 Statement (``shuffled-response``). If the randomiser is randomised response of one bit, true with probability
 e^e0 / (1 + e^e0), delta(e) is the exact value at n users, the maximum over what the others hold.
@@ -11,9 +12,8 @@ Statement (``shuffled-table``). If every user applies the randomiser with the ta
 outputs, exact rationals), delta(e) is at most its blanket bound at n users. ``grid`` sets the step of its
 computation.
 
-Proof. See ``shuffle`` and ``blanket``. The pure bound is
-post-processing. Surplus users beyond n: reveal their outputs apart from the n others; the shuffled outputs of
-all are a post-processing of that. ∎
+Proof. See ``shuffle`` and ``blanket``. The pure bound is post-processing. Surplus users beyond n: reveal their
+outputs apart from the n others; the shuffled outputs of all are a post-processing of that. ∎
 
 Both are about replacing one user's value, in a view that sees the shuffled outputs and no single message.
 ``analysis: stronger-clones-2023`` is refused: as stated for every randomiser it carries an erratum.
@@ -50,7 +50,8 @@ def add_shuffles(tier: Tier) -> None:
         if local is None:
             raise CertificateError("shuffle: the local randomiser must have a pure bound; use one that has.")
         curves = Curves(profile=lambda epsilon: clones_delta(users=users, local=local, epsilon=epsilon))
-        return Guarantee(pure=local, curves=curves, assumptions=assumed)
+        same = "all users apply the same randomiser"  # one that names its user is not hidden by a shuffle
+        return Guarantee(pure=local, curves=curves, assumptions=(*assumed, same))
 
     @tier.rule("shuffled-response")
     def _response(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:

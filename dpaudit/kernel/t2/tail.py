@@ -80,7 +80,7 @@ def read_tail(parameters: Parameters) -> tuple[Noise, Level, str, bool, str]:
     )
     table = parameters.table("level")
     level = Level(
-        table.nonnegative("factor"),
+        table.positive("factor", zero=True),
         table.number("log_of") if "log_of" in table else None,
         "root" in table and table.choice("root", ["yes", "no"]) == "yes",
     )
