@@ -63,7 +63,9 @@ def jumps_of(code: CodeType) -> dict[int, Jump]:
     for index, item in enumerate(instructions):
         line = starts.get(item.offset, line)
         words = _outcomes(item.opname)
-        before = [one for one in instructions[max(0, index - 6) : index] if one.opname != "EXTENDED_ARG"]
+        before = [one for one in instructions[max(0, index - 8) : index] if one.opname != "EXTENDED_ARG"]
+        while before and before[-1].opname in ("TO_BOOL", "COPY"):
+            before.pop()  # from Python 3.12 on these stand between a value and its jump
         if words is None or not before or before[-1].opname in _NO_CONDITIONS:
             continue
         # what was computed last is what is tested: a part of ``and`` has a place of its own, its jump not

@@ -58,7 +58,7 @@ class Watch:
     many the last one did. With ``tracking`` the ways of each run are kept in ``path``.
     """
 
-    def __init__(self, program: Program, *, limit: int = 50_000_000) -> None:
+    def __init__(self, program: Program, *, limit: int = 5_000_000) -> None:
         self._program = program
         self._own = _package_folder(program)
         self._left: dict[CodeType, set[int]] = {}

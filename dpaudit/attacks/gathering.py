@@ -103,7 +103,7 @@ def _look(
             require_repeatable(program, pair, recording)
             findings.losses.append(float(findings.replay(pair, "sampled", recording).loss()))
     limits = Limits(sites=10 * sites + 100, values=20 * values + 100_000)
-    watch.limit = 20 * steps + 200_000
+    watch.limit = 20 * steps + 20_000
     for pair in both_directions(pairs):
         if findings.refuted:
             break

@@ -156,7 +156,10 @@ def privacy_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
     if audit.more is not None:
         evidence.extend(audit.more(run))
     evidence = _reconciled(evidence, obstacles, notes)
-    if judge(audit.claim, evidence, obstacles=obstacles, alpha=run.alpha).verdict is VerdictKind.VERIFIED:
+    verdict = judge(audit.claim, evidence, obstacles=obstacles, alpha=run.alpha).verdict
+    if any("lines" in why for why in findings.cut):
+        notes.append("no second look as a black box: some runs of the program have no end")
+    elif verdict is VerdictKind.VERIFIED:
         notes.append(second_look(audit.program, audit.claim, audit.neighbours(run), seed=run.seed))
     plots = [_loss_plot(audit, findings)] if findings.losses else []
     return Outcome(evidence, notes, obstacles, plots, findings.replays)

@@ -29,6 +29,8 @@ __all__ = ["second_look"]
 ALPHA = 1e-6
 #: Sites that may be recorded in all; a program with many of them gets fewer runs.
 SITES = 6_000
+#: For one call, which is one run: a program that hangs must not hang the row.
+SECONDS = 20.0
 #: The black box cannot test larger budgets, nor say anything in fewer runs.
 LARGEST_EPSILON, LEAST_RUNS = 40, 100
 
@@ -49,7 +51,7 @@ def second_look(program: Program, claim: PrivacyClaim, pairs: Sequence[Neighbour
     if runs < LEAST_RUNS:
         return f"no second look as a black box: a run has {sites} sites, too many for a short one"
     result = check(
-        mechanism, claim, neighbours=chosen, alpha=ALPHA, seed=seed, max_samples=runs, timeout=None
+        mechanism, claim, neighbours=chosen, alpha=ALPHA, seed=seed, max_samples=runs, timeout=SECONDS
     )
     if result.verdict is VerdictKind.REFUTED:
         raise BrokenHarnessError(

@@ -196,6 +196,14 @@ def a_loop_that_raw_data_stop(coins: Coins, data: Any) -> int:
 
 
 @add(BROKEN)
+def no_end_on_one_side(coins: Coins, data: Any) -> float:
+    noisy = noisy_sum(coins, data)
+    while noisy > 6 and data[0] > 0:
+        pass
+    return noisy
+
+
+@add(BROKEN)
 def a_window_on_one_line(coins: Coins, data: Any) -> Any:
     noisy = noisy_sum(coins, data)
     return float(data[0]) if 2.3451 < noisy < 2.3461 else noisy
@@ -751,6 +759,14 @@ def a_match(coins: Coins, data: Any) -> str:
 
 
 # Right: ways of writing a program
+
+
+@add(RIGHT)
+def no_end_on_both_sides(coins: Coins, data: Any) -> float:
+    noisy = noisy_sum(coins, data)
+    while noisy > 6:
+        pass
+    return noisy
 
 
 @add(RIGHT)

@@ -1,4 +1,4 @@
-"""Amplification by shuffling, in balls: the clone bound for every local randomiser, and the exact value for
+"""Amplification by shuffling, in balls: the clone bound for any one local randomiser, and the exact value for
 binary randomised response.
 
 Clones (Feldman, McMillan, Talwar 2021, Theorem 3.1 and Lemma 3.5 there). If each of n users sends the output
