@@ -2,8 +2,8 @@
 
 Statement (``shuffle``). The premise holds for the local randomiser that all users apply, with pure bound e0;
 at least n users (``users``) send one output each, and the adversary sees the shuffled outputs. Then delta(e)
-is at most the clone bound of Feldman, McMillan, Talwar 2021. The pure bound stays e0. That the randomisers are
-the same is an assumption: outputs that name their user, say, are not hidden by a shuffle.
+is at most the clone bound of Feldman, McMillan, Talwar 2021. The pure bound stays e0. That the randomisers
+are the same is an assumption: outputs that name their user, say, are not hidden by a shuffle.
 
 Statement (``shuffled-response``). If the randomiser is randomised response of one bit, true with probability
 e^e0 / (1 + e^e0), delta(e) is the exact value at n users, the maximum over what the others hold.
@@ -12,8 +12,8 @@ Statement (``shuffled-table``). If every user applies the randomiser with the ta
 outputs, exact rationals), delta(e) is at most its blanket bound at n users. ``grid`` sets the step of its
 computation.
 
-Proof. See ``shuffle`` and ``blanket``. The pure bound is post-processing. Surplus users beyond n: reveal their
-outputs apart from the n others; the shuffled outputs of all are a post-processing of that. ∎
+Proof. See ``shuffle`` and ``blanket``. The pure bound is post-processing. Surplus users beyond n: reveal
+their outputs apart from the n others; the shuffled outputs of all are a post-processing of that. ∎
 
 Both are about replacing one user's value, in a view that sees the shuffled outputs and no single message.
 ``analysis: stronger-clones-2023`` is refused: as stated for every randomiser it carries an erratum.
