@@ -86,7 +86,7 @@ def test_noise_at_a_lower_turnout_is_assumed(proof: build.Proof) -> None:
 
 
 def test_whoever_is_not_known_to_hold_no_share_may_hold_one() -> None:
-    """Only the public, the server and the shuffler's output hold no share of the noise, whatever their names."""
+    """Only the public, the server and the shuffler's output hold no share of the noise for certain."""
     for name in ("client-3", "User-0", "user_1", "users"):
         with pytest.raises(CertificateError, match="no user may be in view"):
             POLYA.certify(PureDP(epsilon=1, view=View.of(Principal(name))))
