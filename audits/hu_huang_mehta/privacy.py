@@ -84,7 +84,7 @@ def _lazy_ucb(suite: Suite) -> None:
             "_last_clear": (
                 "a lead within rounding of 0; it only sets how many rounds are played in one step, from "
                 "released values"
-            )
+            ),
         },
     )
     add_privacy_rows(
