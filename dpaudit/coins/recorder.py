@@ -91,7 +91,11 @@ class Recorder(Coins):
     def recording(self, *, cut: str = "") -> Recording:
         """What was recorded so far; ``cut`` says why the run was ended before its own end."""
         return Recording(
-            tuple(self.sites), tuple(self.kernels), self.replicates, any(s.forced for s in self.sites), cut
+            tuple(self.sites),
+            tuple(self.kernels),
+            self.replicates,
+            forced=any(site.forced for site in self.sites),
+            cut=cut,
         )
 
     def end_by(self, error: MechanismError | InvalidParameterError) -> None:

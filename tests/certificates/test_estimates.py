@@ -28,13 +28,11 @@ SAMPLED = Estimate(
 BAD: list[tuple[str, dict[str, Any]]] = [
     ("lower bound at most", {"upper": 1.0}),
     ("a confidence above 0", {"confidence": 0.0}),
-    ("a confidence above 0", {"confidence": 1.5}),
     ("at least one sample", {"samples": 0}),
     ("a method in words", {"method": " "}),
     ("a scope in words", {"scope": ""}),
     ("the seed", {"seed": None}),
     ("finite", {"lower": math.inf}),
-    ("finite", {"confidence": math.nan}),
     ("numbers as bounds", {"lower": True}),
     ("numbers as bounds", {"lower": "1"}),
     ("whole numbers", {"samples": True}),

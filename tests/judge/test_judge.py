@@ -31,7 +31,8 @@ def estimate(
     **more: Any,
 ) -> Estimate:
     """Bounds that are wrong with probability ``error`` (0: an exact computation)."""
-    kind: dict[str, Any] = {"quantity": "epsilon", "method": "bet", "scope": "one pair", "samples": 10} | more
+    kind: dict[str, Any] = {"quantity": "epsilon", "method": "bet", "scope": "one pair", "samples": 10}
+    kind |= {"seed": 0 if error else None} | more
     return Estimate(lower=lower, upper=upper, confidence=1 - error, covers_claim=covers, **kind)
 
 

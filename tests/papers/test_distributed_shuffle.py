@@ -66,7 +66,7 @@ def test_the_rule_adds_twice_the_security() -> None:
         proof = relaxed_release(randomised_response(epsilon=e), security=h, release="S")
         certificate = proof.certify(PureDP(epsilon=100))
         assert certificate.bound == Fraction(e) + 2 * Fraction(h)
-        assert certificate.strength == "proved"
+        assert certificate.strength == "accounted"  # that S has a simulator is assumed
         with pytest.raises(CertificateError, match="claims too much"):
             check(replace(certificate, bound=Fraction(e) + Fraction(h)), PureDP(epsilon=100))
 
@@ -212,7 +212,9 @@ def test_the_printed_theorem_is_refuted_and_the_repaired_one_verified() -> None:
 
 def test_an_edited_witness_is_refused() -> None:
     """A coin that tells less on the neighbour's side no longer supports the bound."""
-    witness = mixture_witness(CLAIM, leaky_event(sheet_of(2), COIN, reach=99), description="")
+    witness = mixture_witness(
+        CLAIM, leaky_event(sheet_of(2), COIN, reach=99), description="a coin of 2 users"
+    )
     body = copy.deepcopy(witness.body)
     tree = body["events"][0]["neighbour"]
     for branch in tree["branches"]:
