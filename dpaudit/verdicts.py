@@ -147,7 +147,9 @@ class _Clash:
 
 
 def _clash(claim: Claim, evidence: Sequence[Evidence], item: Evidence) -> _Clash | None:
-    """What puts the quantity above the upper bound that ``item`` states; estimates only beyond rounding."""
+    """What puts the quantity above the upper bound that ``item`` states: a witness against a proof exactly,
+    all else beyond rounding (a program's floats may put a change of 1/10 an ulp above it)."""
+    exactly = isinstance(item, Certificate) and item.strength == "proved"
     if isinstance(item, Certificate):
         upper = item.bound
     elif isinstance(item, Estimate) and item.upper is not None and item.covers_claim:
@@ -159,7 +161,7 @@ def _clash(claim: Claim, evidence: Sequence[Evidence], item: Evidence) -> _Clash
         lower = _at_least(other)
         if lower is None or isinstance(other, Certificate):
             continue
-        if lower > (upper if isinstance(other, Witness) else upper + _margin(claim, upper)):
+        if lower > (upper if exactly and isinstance(other, Witness) else upper + _margin(claim, upper)):
             above.append(_Clash(upper, lower, other))
     return max(above, key=lambda clash: (isinstance(clash.by, Witness), clash.lower), default=None)
 
