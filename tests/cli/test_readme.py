@@ -77,5 +77,6 @@ def test_the_suite_example_gives_the_output_that_is_shown(
 
 def test_the_verdict_table_has_its_place() -> None:
     """Both markers are there once, in order, so that the table can be refreshed."""
-    assert README.count(BEGIN) == README.count(END) == 1
-    assert README.index(BEGIN) < README.index(END)
+    page = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
+    assert page.count(BEGIN) == page.count(END) == 1
+    assert page.index(BEGIN) < page.index(END)
