@@ -69,6 +69,11 @@ def at_site(change: Callable[[dict[str, Any]], object]) -> Callable[[dict[str, A
     return lambda item: change(item["body"]["sites"][0])
 
 
+def _leak(recorded: Any, neighbour: Any) -> Edit:
+    """Let the leak show these two encoded values."""
+    return within("leak", lambda e: e["body"]["leak"].update(recorded=recorded, neighbour=neighbour))
+
+
 NEIGHBOUR = Laplace(scale=1).shift(-5.0).to_json()
 
 
@@ -193,6 +198,44 @@ EVIDENCE: dict[str, Forgery] = {
     "a leak without its site": (within("leak", lambda e: e["body"]["leak"].pop("site")), ""),
     "a leak of the same value": (
         within("leak", lambda e: e["body"]["leak"].update(recorded=e["body"]["leak"]["neighbour"])),
+        "",
+    ),
+    "a leak of one integer spelled twice": (_leak({"int": "1"}, {"int": "01"}), ""),
+    "a leak of one integer with a sign": (_leak({"int": "0"}, {"int": "-0"}), ""),
+    "a leak of one float spelled twice": (
+        _leak({"float": "0x1.0000000000000p+0"}, {"float": "0x1p0"}),
+        "",
+    ),
+    "a leak of one fraction spelled twice": (_leak({"fraction": "1/2"}, {"fraction": "2/4"}), ""),
+    "a leak of one array spelled twice": (
+        _leak(
+            {"array": "<f8", "shape": [1], "data": [{"float": (1.0).hex()}]},
+            {"array": "<f8", "shape": [1], "data": [{"int": "1"}]},
+        ),
+        "",
+    ),
+    "a leak of one dict in two orders": (
+        _leak({"dict": [["a", "x"], ["b", "y"]]}, {"dict": [["b", "y"], ["a", "x"]]}),
+        "",
+    ),
+    "a leak of one dict with a key twice": (
+        _leak({"dict": [["a", "x"]]}, {"dict": [["a", "y"], ["a", "x"]]}),
+        "",
+    ),
+    "a witness with one input spelled twice": (
+        within(
+            "witness",
+            lambda e: e["body"]["inputs"].update(recorded=[{"int": "1"}], neighbour=[{"int": "+1"}]),
+        ),
+        "",
+    ),
+    "a witness with one input in two orders": (
+        within(
+            "witness",
+            lambda e: e["body"]["inputs"].update(
+                recorded={"dict": [["a", "x"], ["b", "y"]]}, neighbour={"dict": [["b", "y"], ["a", "x"]]}
+            ),
+        ),
         "",
     ),
     "a leak of another value": (
