@@ -209,8 +209,8 @@ def encode_value(value: Any) -> Any:
 
 
 def decode_value(data: Any) -> Any:
-    """Inverse of ``encode_value``. Raises ``InvalidParameterError`` for anything that it did not write, another
-    spelling of the same value among it (``"01"``, ``"0x1p0"``, a key twice)."""
+    """Inverse of ``encode_value``. Raises ``InvalidParameterError`` for anything that it did not write,
+    another spelling of a value among it (``"01"``, ``"0x1p0"``, a key twice)."""
     if data is None or isinstance(data, bool | str):
         return data
     if isinstance(data, list):

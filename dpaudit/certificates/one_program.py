@@ -1,10 +1,10 @@
 """Whether the events of a mixture are events of one program: where their trees share a history, the next site
 is the same one.
 
-Each event of a mixture brings a tree of its own for either input. A *history* is what has happened so far: the
-hidden draws with their values and what was shown. After one history a program has one next site, with one law
-and one audience, or it ends. An end that does not reach the event is no statement about the program (it may
-stand for all that cannot become the event any more) and agrees with everything.
+Each event of a mixture brings a tree of its own for either input. A *history* is what has happened so far:
+the hidden draws with their values and what was shown. After one history a program has one next site, with one
+law and one audience, or it ends. An end that does not reach the event is no statement about the program (it
+may stand for all that cannot become the event any more) and agrees with everything.
 
 ∎ Trees that agree are parts of one tree, in which distinct events have no path in common, so that their
 probabilities add up to at most 1.

@@ -7,11 +7,15 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from dpaudit.certificates import build
+from dpaudit.certificates.mixtures import End, Event, See, mixture_body
 from dpaudit.claims import ApproxDP, PureDP
-from dpaudit.laws import Laplace
+from dpaudit.evidence import Witness
+from dpaudit.laws import Laplace, PointMass
+from dpaudit.views import PUBLIC
 from tests.cli.forged import remade
 
 __all__ = ["EVIDENCE", "ONE", "Edit", "Forgery", "Rows", "at_site", "on", "proof_of", "within"]
@@ -72,6 +76,31 @@ def at_site(change: Callable[[dict[str, Any]], object]) -> Callable[[dict[str, A
 def _leak(recorded: Any, neighbour: Any) -> Edit:
     """Let the leak show these two encoded values."""
     return within("leak", lambda e: e["body"]["leak"].update(recorded=recorded, neighbour=neighbour))
+
+
+def _certain_thrice(report: dict[str, Any], rows: Rows, other: dict[str, Any]) -> None:
+    """Three events, each of them certain by a law of its own."""
+    claim = ApproxDP(epsilon=1, delta="1/10", domain="0 or 1")
+    to, never = frozenset([PUBLIC]), End(reached=False)
+    events = [
+        Event(
+            values=[k],
+            recorded=See(site="s", to=to, law=PointMass(k), then=End(reached=True)),
+            neighbour=never,
+        )
+        for k in range(3)
+    ]
+    about = {"quantity": "delta", "bound": Fraction(3), "origin": "enumerated", "description": "0 against 1"}
+    made = Witness(**about, form="mixture", body=mixture_body(events, view=claim.view)).to_json()
+    rows["witness"].update(
+        claim=json.loads(json.dumps(claim.to_json())),
+        evidence=[json.loads(json.dumps(made))],
+        quantity="delta",
+        claimed=0.1,
+        lower=3.0,
+        lower_exact="3",
+        reasons=[],
+    )
 
 
 NEIGHBOUR = Laplace(scale=1).shift(-5.0).to_json()
@@ -255,6 +284,7 @@ EVIDENCE: dict[str, Forgery] = {
         lambda report, rows, other: rows["proved"]["evidence"].extend(rows["witness"]["evidence"]),
         "",
     ),
+    "a mixture whose events have probability 3, all made anew": (_certain_thrice, ""),
     # An estimate
     "an estimate's bound lowered": (within("sampled", lambda e: e.update(upper=0.3)), ""),
     "an estimate's bound lowered, all made anew": (
