@@ -92,11 +92,11 @@ def _audience(result: Replay, leak: Leak, view: View) -> Audience:
 
 
 def _to_the_last_bit(value: Any) -> Any:
-    """A shown value as a text that holds its types and bytes."""
+    """A shown value as texts that hold its types, its bytes and the order of its keys."""
     if isinstance(value, list | tuple):
         return [type(value).__name__, *map(_to_the_last_bit, value)]
     if isinstance(value, dict):
-        return {key: _to_the_last_bit(item) for key, item in value.items()}
+        return [type(value).__name__, *([key, _to_the_last_bit(item)] for key, item in value.items())]
     if isinstance(value, float | np.ndarray | np.generic):
         array = np.asarray(value)
         return f"{type(value).__name__} {array.dtype.str} {array.shape} {array.tobytes().hex()}"

@@ -415,12 +415,6 @@ def a_payload_of_nan(coins: Coins, data: Any) -> float:
 
 
 @add(BROKEN)
-def the_order_of_keys(coins: Coins, data: Any) -> Any:
-    noisy_sum(coins, data)
-    return {"a": 1, "b": 2} if data[0] else {"b": 2, "a": 1}
-
-
-@add(BROKEN)
 def a_mask(coins: Coins, data: Any) -> Any:
     return np.ma.masked_array([noisy_sum(coins, data)], mask=[bool(data[0])])
 
