@@ -46,9 +46,7 @@ def _failed(name: str, what: str, reason: str) -> Finding:
 
 def _rows(results: Sequence[Any]) -> Iterator[Finding]:
     if not results:
-        yield Finding(
-            "report", False, "results", "a report must have a row, it has none: nothing was checked"
-        )
+        yield Finding("report", False, "results", "a report must have a row, got none; run the audit again")
 
 
 def _ids(report: Mapping[str, Any], results: Sequence[Any]) -> Iterator[Finding]:
@@ -150,9 +148,8 @@ def _command(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) ->
 def _times(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
     """Times are compared with nothing; that they are times is all that can be asked."""
     stamps = report.get("stamps")
-    for name in ("started", "finished") if isinstance(stamps, Mapping) else ():
-        value = stamps.get(name)
-        if value is not None and not _is_time(value):
+    for name, value in stamps.items() if isinstance(stamps, Mapping) else ():
+        if name in ("started", "finished") and value is not None and not _is_time(value):
             yield _failed(
                 "report", "stamps", f"{name} must be a time in UTC (ISO 8601), got {str(value)[:40]!a}"
             )

@@ -283,8 +283,8 @@ def _planned(
 
 
 def reproduce_command(paths: Sequence[str], row_id: str, settings: Settings) -> str:
-    """The command that runs one row, and no other, as a run of ``paths`` with ``settings`` does, into a report
-    of its own."""
+    """The command that runs one row, and no other, as a run of ``paths`` with ``settings`` does, into a
+    report of its own."""
     command = ["dpaudit", "run", *(paths or default_paths()), "-k", exactly(row_id)]
     command += ["--seed", str(settings.seed), f"--{settings.profile}"]
     if settings.alpha != 0.05:
