@@ -120,7 +120,7 @@ def _checked(name: str, item: Evidence, claim: Claim) -> Finding:
     try:
         if isinstance(item, Certificate):
             found = kernel.examine(item, claim)
-            said = certificate_in_words(item, shown(found.bound), found.tier)
+            said = certificate_in_words(item, claim, shown(found.bound), found.tier)
             return Finding(name, True, what, said, tier=found.tier)
         if isinstance(item, Witness):
             bound = recompute(item, claim)

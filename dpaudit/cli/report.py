@@ -109,6 +109,7 @@ def verify_command(file: Path, suites: tuple[str, ...], jobs: int | None, second
     console.print(
         f"{len(findings) - refused - taken} confirmed, {refused} not"
         + (f"; {taken} estimates taken from the report as they stand" if taken else "")
+        + (f", at the run's error level {report['alpha']:g} together" if taken else "")
     )
     sys.exit(NOT_CONFIRMED if refused else 0)
 
