@@ -21,7 +21,7 @@ from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken, show_er
 from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.document import write_report, write_text
 from dpaudit.reports.terminal import LiveResults, one_line, summary
-from dpaudit.runner.commands import command_words
+from dpaudit.runner.commands import command_words, selected_by
 from dpaudit.runner.plan import BrokenSuite, Settings, plan_run
 from dpaudit.runner.process import Pool, available_cpus
 from dpaudit.runner.session import Session
@@ -145,6 +145,7 @@ def read_command(text: str) -> dict[str, Any] | None:
         words = command_words(text)
         if words[:2] != ["dpaudit", "run"] or {"-h", "--help"} & set(words):  # asking for help runs nothing
             return None
+        selected_by(words)
         return dict(run_command.make_context("dpaudit run", words[2:]).params)
     except (ValueError, click.ClickException, click.exceptions.Exit):
         return None

@@ -22,11 +22,12 @@ def command_words(text: str) -> list[str]:
 
 
 def selected_by(words: list[str]) -> tuple[str, Matches] | None:
-    """The expression after ``-k`` among the words, and which ids it selects; ``None`` without one. Raises
-    ``ValueError`` for a broken expression."""
-    if "-k" not in words[:-1]:
+    """The expression after the last ``-k`` among the words, and which ids it selects; ``None`` without one.
+    Raises ``ValueError`` for a broken expression."""
+    places = [place for place, word in enumerate(words[:-1]) if word == "-k"]
+    if not places:
         return None
-    expression = words[words.index("-k") + 1]
+    expression = words[places[-1] + 1]
     try:
         return expression, selector(expression)
     except (InvalidParameterError, RecursionError) as error:
