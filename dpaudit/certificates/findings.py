@@ -37,9 +37,25 @@ def first_difference(written: Any, wanted: Any, *, name: str, where: tuple[str, 
     """The first place below ``name`` at which two pieces of JSON differ, and what either has there:
     ``evidence[0].bound: '1' in the report, '1/2' here``. ``where`` names the two. Empty where they agree."""
     for path, left, right in _differences(written, wanted, name):
-        shown = ["nothing" if side is _MISSING else repr(side)[:80] for side in (left, right)]
+        start = max(0, _same_until(left, right) - 30)
+        shown = [_shown(side, start) for side in (left, right)]
         return f"{path}: {shown[0]} {where[0]}, {shown[1]} {where[1]}"
     return ""
+
+
+def _same_until(left: Any, right: Any) -> int:
+    """How many characters two texts begin with in common; 0 for anything else."""
+    if not (isinstance(left, str) and isinstance(right, str)):
+        return 0
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((place for place, (one, other) in pairs if one != other), min(len(left), len(right)))
+
+
+def _shown(side: Any, start: int) -> str:
+    """A value on one line; a long text from a little before the place where it differs."""
+    if side is _MISSING:
+        return "nothing"
+    return ("..." if start else "") + repr(side[start:] if start else side)[:80]
 
 
 def _differences(left: Any, right: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
