@@ -209,27 +209,49 @@ def encode_value(value: Any) -> Any:
 
 
 def decode_value(data: Any) -> Any:
-    """Inverse of ``encode_value``. Raises ``InvalidParameterError`` for anything that it did not write."""
+    """Inverse of ``encode_value``. Raises ``InvalidParameterError`` for anything that it did not write,
+    another spelling of a value among it (``"01"``, ``"0x1p0"``, a key twice)."""
     if data is None or isinstance(data, bool | str):
         return data
     if isinstance(data, list):
         return [decode_value(item) for item in data]
     if isinstance(data, dict):
         if data.keys() == {"int"}:
-            return _whole(data["int"])
+            return _as_written(_whole(data["int"]), data)
         if data.keys() == {"fraction"}:
-            return read_exact(data["fraction"], name="fraction")
-        if data.keys() == {"float"}:
-            return float.fromhex(data["float"])
-        if data.keys() == {"tuple"}:
+            return _as_written(read_exact(data["fraction"], name="fraction"), data)
+        if data.keys() == {"float"} and isinstance(data["float"], str):
+            return _as_written(float.fromhex(data["float"]), data)
+        if data.keys() == {"tuple"} and isinstance(data["tuple"], list):
             return tuple(decode_value(item) for item in data["tuple"])
-        if data.keys() == {"dict"}:
-            return {str(key): decode_value(item) for key, item in data["dict"]}
+        if data.keys() == {"dict"} and isinstance(data["dict"], list):
+            return _decode_dict(data["dict"])
         if data.keys() == {"array", "shape", "data"}:
-            return _decode_array(data)
-    raise InvalidParameterError(
+            return _as_written(_decode_array(data), data)
+    raise _not_ours(data)
+
+
+def _not_ours(data: object) -> InvalidParameterError:
+    return InvalidParameterError(
         f"an encoded value must be one that dpaudit wrote, got {str(data)[:60]!r}; re-create the file."
     )
+
+
+def _as_written(value: Any, data: dict[str, Any]) -> Any:
+    """``value``, if ``data`` is the one way in which dpaudit writes it: two spellings would pass for two
+    values."""
+    if encode_value(value) != data:
+        raise _not_ours(data)
+    return value
+
+
+def _decode_dict(pairs: list[Any]) -> dict[str, Any]:
+    value = {}
+    for pair in pairs:
+        if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str) or pair[0] in value:
+            raise _not_ours(pair)
+        value[pair[0]] = decode_value(pair[1])
+    return value
 
 
 def _whole(text: object) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.certificates.inputs import same_written
 from dpaudit.certificates.witnesses import WitnessSession, WitnessSite, leak_body, transcript_body
 from dpaudit.coins.replayer import Leak, Replay, SessionPair, SiteLoss
 from dpaudit.evidence import Witness
@@ -58,8 +59,9 @@ def leak_witness(result: Replay, leak: Leak, *, view: View, description: str) ->
     """A leak as an infinite loss: what precedes it, and what the two inputs show."""
     sites = witness_sites(result, end=leak.index, view=view)
     recorded, neighbour = leak.recorded, leak.neighbour
-    if leak.what == "value" and encode_value(recorded) == encode_value(neighbour):
-        # what differs (a type, a payload of NaN) has no place in the file: it is said in words
+    if leak.what == "value" and same_written(encode_value(recorded), encode_value(neighbour)):
+        # what differs (a type, a payload of NaN, the order of keys) has no place in the file: it is said in
+        # words
         recorded, neighbour = _to_the_last_bit(recorded), _to_the_last_bit(neighbour)
     return Witness(
         quantity="epsilon",
@@ -90,11 +92,11 @@ def _audience(result: Replay, leak: Leak, view: View) -> Audience:
 
 
 def _to_the_last_bit(value: Any) -> Any:
-    """A shown value as a text that holds its types and bytes."""
+    """A shown value as texts that hold its types, its bytes and the order of its keys."""
     if isinstance(value, list | tuple):
         return [type(value).__name__, *map(_to_the_last_bit, value)]
     if isinstance(value, dict):
-        return {key: _to_the_last_bit(item) for key, item in value.items()}
+        return [type(value).__name__, *([key, _to_the_last_bit(item)] for key, item in value.items())]
     if isinstance(value, float | np.ndarray | np.generic):
         array = np.asarray(value)
         return f"{type(value).__name__} {array.dtype.str} {array.shape} {array.tobytes().hex()}"

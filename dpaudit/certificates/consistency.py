@@ -8,12 +8,14 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from dpaudit.certificates.findings import Finding, id_of
 from dpaudit.errors import BrokenReportError
 from dpaudit.reports.document import known_fields
 from dpaudit.reports.strict import require_ascii_numbers, require_clear_ids
+from dpaudit.runner.commands import command_words, selected_by
 from dpaudit.runner.engine import is_accepted
 
 __all__ = ["inconsistencies"]
@@ -25,11 +27,14 @@ def inconsistencies(report: Mapping[str, Any]) -> list[Finding]:
     results = report["results"]
     plain = [result for result in results if isinstance(result, dict)]
     return [
+        *_rows(results),
         *_ids(report, results),
         *_levels(report.get("alpha"), plain),
         *_accepted(report, plain),
         *_suites(report, plain),
         *_reproduce(report, plain),
+        *_command(report, plain),
+        *_times(report, plain),
         *_whole(report),
         *_unknown(report, plain),
     ]
@@ -37,6 +42,11 @@ def inconsistencies(report: Mapping[str, Any]) -> list[Finding]:
 
 def _failed(name: str, what: str, reason: str) -> Finding:
     return Finding(name, False, what, f"{reason}; the file was edited.")
+
+
+def _rows(results: Sequence[Any]) -> Iterator[Finding]:
+    if not results:
+        yield Finding("report", False, "results", "a report must have a row, got none; run the audit again")
 
 
 def _ids(report: Mapping[str, Any], results: Sequence[Any]) -> Iterator[Finding]:
@@ -101,15 +111,61 @@ def _reproduce(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) 
         text = result.get("reproduce")
         if text is None:
             continue
-        try:
-            words = shlex.split(text)
-        except ValueError:
-            words = []
         options = ["--seed", str(report.get("seed")), f"--{report.get('profile')}"]
-        if words[:2] != ["dpaudit", "run"] or shlex.join(words) != text or not set(options) <= set(words):
+        wanted = f"one `dpaudit run` command of this row with {shlex.join(options)}"
+        try:
+            words = command_words(text)
+            selected = selected_by(words)
+        except ValueError as error:
+            yield _failed(id_of(result), "reproduce", f"it must be {wanted}: {error}")
+            continue
+        if (
+            words[:2] != ["dpaudit", "run"]
+            or shlex.join(words) != text
+            or not set(options) <= set(words)
+            or (selected is not None and not selected[1](str(result.get("id"))))
+        ):
+            yield _failed(id_of(result), "reproduce", f"it must be {wanted}")
+
+
+def _command(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    """The command that made the report must be able to select the rows that are in it."""
+    stamps = report.get("stamps")
+    if not isinstance(stamps, Mapping) or not isinstance(stamps.get("command"), str):
+        return
+    try:
+        selected = selected_by(command_words(stamps["command"]))
+    except ValueError as error:
+        yield Finding("report", False, "command", f"it cannot be read: {error}")
+        return
+    for result in results if selected is not None else ():
+        if selected is not None and not selected[1](str(result.get("id"))):
             yield _failed(
-                id_of(result), "reproduce", f"it must be one `dpaudit run` command with {shlex.join(options)}"
+                id_of(result), "row", f"the report's command selects -k {selected[0]!r}, which it is not"
             )
+
+
+def _times(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    """Times are compared with nothing; that they are times is all that can be asked."""
+    stamps = report.get("stamps")
+    for name, value in stamps.items() if isinstance(stamps, Mapping) else ():
+        if name in ("started", "finished") and value is not None and not _is_time(value):
+            yield _failed(
+                "report", "stamps", f"{name} must be a time in UTC (ISO 8601), got {str(value)[:40]!a}"
+            )
+    for result in results:
+        seconds = result.get("seconds", 0)
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+            yield _failed(
+                id_of(result), "seconds", f"they must be a number from 0 on, got {str(seconds)[:40]!a}"
+            )
+
+
+def _is_time(value: object) -> bool:
+    try:
+        return isinstance(value, str) and datetime.fromisoformat(value).isoformat(timespec="seconds") == value
+    except ValueError:
+        return False
 
 
 def _whole(report: Mapping[str, Any]) -> Iterator[Finding]:

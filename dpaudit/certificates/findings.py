@@ -1,11 +1,16 @@
-"""What verifying finds: one statement about one piece of a report."""
+"""What verifying finds: one statement about one piece of a report, and where two pieces differ."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
-__all__ = ["Finding", "id_of"]
+__all__ = ["Finding", "first_difference", "id_of"]
+
+_MISSING: Any = object()
 
 
 @dataclass(frozen=True)
@@ -26,3 +31,40 @@ class Finding:
 def id_of(result: Any) -> str:
     """The id of a result, shortened; ``?`` where it has none."""
     return str(result.get("id", "?"))[:200] if isinstance(result, dict) else "?"
+
+
+def first_difference(written: Any, wanted: Any, *, name: str, where: tuple[str, str]) -> str:
+    """The first place below ``name`` at which two pieces of JSON differ, and what either has there:
+    ``evidence[0].bound: '1' in the report, '1/2' here``. ``where`` names the two. Empty where they agree."""
+    for path, left, right in _differences(written, wanted, name):
+        start = max(0, _same_until(left, right) - 30)
+        shown = [_shown(side, start) for side in (left, right)]
+        return f"{path}: {shown[0]} {where[0]}, {shown[1]} {where[1]}"
+    return ""
+
+
+def _same_until(left: Any, right: Any) -> int:
+    """How many characters two texts begin with in common; 0 for anything else."""
+    if not (isinstance(left, str) and isinstance(right, str)):
+        return 0
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((place for place, (one, other) in pairs if one != other), min(len(left), len(right)))
+
+
+def _shown(side: Any, start: int) -> str:
+    """A value on one line; a long text from a little before the place where it differs."""
+    if side is _MISSING:
+        return "nothing"
+    return ("..." if start else "") + repr(side[start:] if start else side)[:80]
+
+
+def _differences(left: Any, right: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        for key in [*right, *(key for key in left if key not in right)]:
+            step = f"{path}.{str(key)[:40]}" if path else str(key)[:40]
+            yield from _differences(left.get(key, _MISSING), right.get(key, _MISSING), step)
+    elif isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        for number, (one, other) in enumerate(zip_longest(left, right, fillvalue=_MISSING)):
+            yield from _differences(one, other, f"{path}[{number}]")
+    elif _MISSING in (left, right) or json.dumps(left) != json.dumps(right):
+        yield path, left, right

@@ -17,7 +17,7 @@ import numpy as np
 from dpaudit.errors import CertificateError
 from dpaudit.exact import decode_value, encode_value
 
-__all__ = ["require_inputs", "written_inputs"]
+__all__ = ["require_inputs", "same_written", "written_inputs"]
 
 _SIDES = {"recorded", "neighbour"}
 
@@ -39,11 +39,28 @@ def require_inputs(inputs: Any) -> None:
             raise CertificateError(
                 f"a witness must record both inputs, the {side} one is empty; re-create it."
             )
-    if inputs["recorded"] == inputs["neighbour"]:
+    if same_written(inputs["recorded"], inputs["neighbour"]):
         raise CertificateError(
             "a witness's two inputs must differ, they are the same: a program's loss on one input is 0; "
             "re-create it."
         )
+
+
+def same_written(left: Any, right: Any) -> bool:
+    """Whether two values that ``decode_value`` reads are one value; the order of a dict's keys is none of
+    it."""
+    return bool(_unordered(left) == _unordered(right))
+
+
+def _unordered(data: Any) -> Any:
+    """An encoded value with the entries of every dict in the order of their keys."""
+    if isinstance(data, list):
+        return [_unordered(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    if data.keys() == {"dict"}:
+        return {"dict": sorted([key, _unordered(item)] for key, item in data["dict"])}
+    return {key: _unordered(item) for key, item in data.items()}
 
 
 def _plain(data: Any) -> Any:

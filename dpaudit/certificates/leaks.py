@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from dpaudit.certificates.inputs import same_written
 from dpaudit.claims import ApproxDP, Claim
 from dpaudit.errors import CertificateError
 from dpaudit.exact import decode_value
@@ -59,7 +60,7 @@ def require_leak(sites: Sequence[_Site], leak: Any, claim: Claim, view: View) ->
         raise CertificateError(f"a leak must be one of {LEAKS}, got {what!r}; re-create the witness.")
     decode_value(recorded)
     decode_value(neighbour)
-    if recorded == neighbour:
+    if same_written(recorded, neighbour):
         raise CertificateError(
             f"a leak must show different things on the two sides, both show {str(recorded)[:60]}; there is "
             "no leak."

@@ -13,6 +13,9 @@ leaving branches out can only lower p, so the listed ones give a lower bound; ad
 mass that no branch lists, times the largest value that the rest of the event could take, gives an upper
 bound. For shown values with probabilities that largest value is 1; for densities there is no such bound, and
 an incomplete tree is refused. ∎ (Branches of one draw have distinct values, so no mass is counted twice.)
+
+Several events are disjoint, since they are distinct; their trees must be parts of one program on either side
+(``one_program``), and their probabilities may not add up to more than 1.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any
 
+from dpaudit.certificates.one_program import OneProgram, key_of
 from dpaudit.claims import Accounting, ApproxDP, Claim, PureDP
 from dpaudit.errors import CertificateError, NotTractableError
 from dpaudit.exact import decode_value, encode_value, exact
@@ -106,21 +110,23 @@ def mixture_bound(events: Any, claim: Claim, view: View) -> Fraction | None:
 
     epsilon: log P(union) - log P'(union), for densities with a single event only. delta: P(union) - e^epsilon
     P'(union). Raises ``CertificateError`` where the events are malformed, not disjoint, or cannot speak about
-    the claim.
+    the claim, and where no program can have these probabilities on one of its two inputs.
     """
     if not isinstance(events, list) or not events:
         raise CertificateError("a mixture must list at least one event; re-create the witness.")
     reader = _Reader(view)
-    here, there = arb(0), arb(0)
+    here, there, least = arb(0), arb(0), arb(0)
     for data in events:
-        low, high = reader.event(data)
-        here, there = here + low, there + high
-    if len({_key(_decoded(data["values"])) for data in events}) != len(events):
+        low, least_there, high = reader.event(data)
+        here, there, least = here + low, there + high, least + least_there
+    if len({key_of(_decoded(data["values"])) for data in events}) != len(events):
         raise CertificateError("the events of a mixture must be distinct; merge them.")
     if reader.densities and (len(events) > 1 or isinstance(claim, ApproxDP)):
         raise CertificateError(
             "events with densities have probability 0 and cannot be added up; use one event and a pure claim."
         )
+    if not reader.densities:
+        _require_probabilities(recorded=here, neighbour=least)
     if isinstance(claim, ApproxDP):
         return lower_short(here - ball(exact(claim.epsilon)).exp() * there)
     if not isinstance(claim, PureDP | Accounting):
@@ -135,6 +141,16 @@ def mixture_bound(events: Any, claim: Claim, view: View) -> Fraction | None:
     if there.is_zero():
         return None
     return lower_short(here.log() - ball(upper_exact(there)).log())
+
+
+def _require_probabilities(**totals: Any) -> None:
+    """Disjoint events have at most probability 1 together, on either side."""
+    for side, total in totals.items():
+        if total > 1:
+            raise CertificateError(
+                f"the probabilities of the events must add up to at most 1 on the {side} side, they add up "
+                f"to at least {lower_short(total)}; re-create the witness."
+            )
 
 
 def _decoded(values: Any) -> list[Any]:
@@ -153,17 +169,21 @@ class _Reader:
         self.nodes = MAX_NODES
         self.measures: dict[int, BaseMeasure] = {}
         self.densities = False
+        self.programs = {side: OneProgram(side) for side in ("recorded", "neighbour")}
 
-    def event(self, data: Any) -> tuple[Any, Any]:
-        """Lower end of P and upper end of P', as balls."""
+    def event(self, data: Any) -> tuple[Any, Any, Any]:
+        """Lower end of P, lower and upper end of P', as balls."""
         values = _decoded(data["values"])
         self.measures = {}
         self._survey(data["recorded"], 0)
         self._survey(data["neighbour"], 0)
         self.densities = self.densities or BaseMeasure.LEBESGUE in self.measures.values()
         low = self._value(data["recorded"], values, 0, upper=False)
+        least = self._value(data["neighbour"], values, 0, upper=False)
         high = self._value(data["neighbour"], values, 0, upper=True)
-        return ball(max(lower_exact(low), Fraction(0))), high
+        for side, program in self.programs.items():
+            program.add(data[side], values)
+        return *(ball(max(lower_exact(end), Fraction(0))) for end in (low, least)), high
 
     def _survey(self, node: Any, shown: int, depth: int = 0) -> None:
         """Note the kind of the law at each position, on every path: mixing densities with probabilities
@@ -220,7 +240,7 @@ class _Reader:
                 "none; force or show it."
             )
         listed = [decode_value(branch["value"]) for branch in node["branches"]]
-        if len({_key(value) for value in listed}) != len(listed):
+        if len({key_of(value) for value in listed}) != len(listed):
             raise CertificateError(
                 f"draw {node['draw']!r}: the branches must have distinct values; merge them."
             )
@@ -252,18 +272,7 @@ def _covers(law: Law, listed: Sequence[Any]) -> bool:
     try:
         # One more than listed is enough to see that some are missing; a huge law from a file is not
         # enumerated.
-        atoms = {_key(value) for value, _ in islice(law.atoms(), len(listed) + 1)}
+        atoms = {key_of(value) for value, _ in islice(law.atoms(), len(listed) + 1)}
     except NotTractableError:
         return False
-    return atoms <= {_key(value) for value in listed}
-
-
-def _key(value: Any) -> Any:
-    """A key under which equal outcomes are equal, whatever number or sequence type they come in."""
-    if hasattr(value, "tolist"):
-        return _key(value.tolist())
-    if isinstance(value, dict):
-        return tuple((name, _key(item)) for name, item in sorted(value.items()))
-    if isinstance(value, list | tuple):
-        return tuple(_key(item) for item in value)
-    return value
+    return atoms <= {key_of(value) for value in listed}

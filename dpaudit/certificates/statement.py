@@ -4,12 +4,20 @@ know. The command line, the HTML report and the README take their words from her
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dpaudit.claims import Accounting, Claim, PrivacyClaim
 from dpaudit.evidence import Certificate, Estimate, Witness
 
-__all__ = ["CANNOT_KNOW", "certificate_in_words", "estimate_in_words", "witness_in_words"]
+__all__ = [
+    "CANNOT_KNOW",
+    "assumed_in_words",
+    "certificate_in_words",
+    "estimate_in_words",
+    "setting_in_words",
+    "witness_in_words",
+]
 
 #: The plain words at the end of every verification.
 CANNOT_KNOW = (
@@ -20,8 +28,8 @@ CANNOT_KNOW = (
     "and compares."
 )
 
-#: Characters of a mechanism, and of a certificate's assumptions, in one line.
-MAX_MECHANISM, MAX_ASSUMED = 160, 400
+#: Characters of a mechanism, of one assumption, and of one parameter or part of a setting, in a line.
+MAX_MECHANISM, MAX_ASSUMED, MAX_PART = 200, 200, 60
 
 _WITNESSES = {
     "transcript": "loss of the recorded transcript ({sites})",
@@ -34,13 +42,32 @@ _WITNESSES = {
 }
 
 
-def certificate_in_words(item: Certificate, bound: str, tier: str) -> str:
-    """One line: for which mechanism, under which assumptions, ``item`` gives ``bound``, by which tier."""
-    assumed = "; ".join(item.assumptions) or "nothing more"
+def certificate_in_words(item: Certificate, claim: Claim, bound: str, tier: str) -> str:
+    """One line: for which mechanism and setting, under which assumptions, ``item`` gives ``bound``, by which
+    tier. A long assumption is cut, and none is left out."""
+    setting = setting_in_words(claim)
+    about = f", {setting}" if setting else ""
     return (
-        f"arithmetic of the certificate for mechanism {_short(_mechanism(item.tree), MAX_MECHANISM)}, "
-        f"assuming {_short(assumed, MAX_ASSUMED)}: {item.quantity} is at most {bound} (by tier {tier})"
+        f"arithmetic of the certificate for mechanism {_short(_mechanism(item.tree), MAX_MECHANISM)}"
+        f"{about}, {assumed_in_words(item.assumptions)}: {item.quantity} is at most {bound} (by tier {tier})"
     )
+
+
+def setting_in_words(claim: Claim) -> str:
+    """What ``claim`` protects and from whom; empty for one that is not about privacy."""
+    if not isinstance(claim, PrivacyClaim | Accounting):
+        return ""
+    view = [f"in the view of {_short(str(claim.view), MAX_PART)}"] if isinstance(claim, PrivacyClaim) else []
+    parts = [claim.adjacency.value, f"per {claim.unit.value}", *view]
+    return f"for {', '.join(parts)}, turnout {_short(claim.turnout, MAX_PART)}"
+
+
+def assumed_in_words(assumptions: Sequence[str]) -> str:
+    """Every assumption of a certificate, numbered where there are several."""
+    assumed = [_short(text, MAX_ASSUMED) for text in assumptions]
+    if len(assumed) > 1:
+        assumed = [f"({number}) {text}" for number, text in enumerate(assumed, start=1)]
+    return f"assuming {'; '.join(assumed) or 'nothing more'}"
 
 
 def witness_in_words(item: Witness, bound: str | None) -> str:
@@ -60,8 +87,7 @@ def estimate_in_words(item: Estimate) -> str:
 
 
 def _mechanism(tree: Any) -> str:
-    """The rules of a tree with their plain parameters, outermost first, without the node that repeats the
-    claim."""
+    """The rules of a tree with their parameters, outermost first, without the node that repeats the claim."""
     if not isinstance(tree, Mapping):
         return "?"
     premises = tree.get("premises")
@@ -69,9 +95,23 @@ def _mechanism(tree: Any) -> str:
     if tree.get("rule") == "claim" and len(inner) == 1:
         return inner[0]
     parameters = tree.get("parameters")
-    plain = parameters.items() if isinstance(parameters, Mapping) else ()
-    told = [f"{name} {value}" for name, value in plain if isinstance(value, str) and len(value) <= 40]
+    given = parameters.items() if isinstance(parameters, Mapping) else ()
+    told = [f"{name} {_parameter(value)}" for name, value in given]
     return f"{tree.get('rule')}({', '.join([*told, *inner])})"
+
+
+def _parameter(value: Any) -> str:
+    """A parameter of a rule, shortened: a number or text, a list of them, or a bounded sum."""
+    if isinstance(value, Mapping):
+        if value.keys() == {"query", "lower", "upper"}:
+            ends = f"[{_parameter(value['lower'])}, {_parameter(value['upper'])}]"
+            return f"of a {_parameter(value['query'])} of records clipped to {ends}"
+        return _short(
+            f"({', '.join(f'{name} {_parameter(item)}' for name, item in value.items())})", MAX_PART
+        )
+    if isinstance(value, list):
+        return _short(f"[{', '.join(_parameter(item) for item in value)}]", MAX_PART)
+    return _short(str(value), MAX_PART)
 
 
 def _short(text: str, most: int) -> str:

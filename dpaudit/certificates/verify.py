@@ -20,7 +20,7 @@ from typing import Any
 from dpaudit.certificates.bounded import BoundedChecker
 from dpaudit.certificates.consistency import inconsistencies
 from dpaudit.certificates.estimates import require_possible
-from dpaudit.certificates.findings import Finding, id_of
+from dpaudit.certificates.findings import Finding, first_difference, id_of
 from dpaudit.certificates.statement import certificate_in_words, estimate_in_words, witness_in_words
 from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import Claim, PrivacyClaim, claim_from_json
@@ -104,9 +104,9 @@ def _require_same_words(result: dict[str, Any], claim: Claim) -> None:
         raise BrokenReportError(f"the kind shown must be 'privacy', as the claim is, got {result['kind']!r}.")
     for field, value in wanted.items():
         if result.get(field, value) != value:
+            about = first_difference(result[field], value, name=field, where=("shown", "claimed"))
             raise BrokenReportError(
-                f"the {field} shown must be that of the claim, {value!r}, got {result[field]!r}; the file "
-                "was edited."
+                f"the {field} shown must be that of the claim, got {about}; the file was edited."
             )
     if "claimed" in result and not _agrees(result["claimed"], claim.bound):
         raise BrokenReportError(
@@ -120,7 +120,7 @@ def _checked(name: str, item: Evidence, claim: Claim) -> Finding:
     try:
         if isinstance(item, Certificate):
             found = kernel.examine(item, claim)
-            said = certificate_in_words(item, shown(found.bound), found.tier)
+            said = certificate_in_words(item, claim, shown(found.bound), found.tier)
             return Finding(name, True, what, said, tier=found.tier)
         if isinstance(item, Witness):
             bound = recompute(item, claim)

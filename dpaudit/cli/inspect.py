@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dpaudit.certificates.statement import assumed_in_words
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
 from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.document import read_report
@@ -131,8 +132,8 @@ def _explain_result(console: Console, result: Mapping[str, Any]) -> None:
 def _evidence(item: Mapping[str, Any]) -> str:
     """One line on a piece of evidence: what kind, what it rests on."""
     if item["evidence"] == "certificate":
-        assumptions = "; ".join(item["assumptions"]) or "nothing"
-        return one_line(f"certificate: {item['quantity']} <= {item['bound']}, assuming {assumptions}")
+        assumed = assumed_in_words(item["assumptions"])
+        return one_line(f"certificate: {item['quantity']} <= {item['bound']}, {assumed}")
     if item["evidence"] == "witness":
         bound = "infinity" if item["bound"] is None else item["bound"]
         return one_line(f"witness ({item['origin']}): {item['quantity']} >= {bound}: {item['description']}")

@@ -79,8 +79,9 @@ def verify_command(file: Path, suites: tuple[str, ...], jobs: int | None, second
     """Check every certificate and witness of a report again, without running any audited program.
 
     With --suite the programs are run again too: all suites of the report must be named, their sources must
-    have the hashes that the report names, and every field of every row must come out the same, but its
-    seconds.
+    have the hashes that the report names, and every field must come out the same. Free are only the times
+    (seconds of a row, when the run started and finished), where a suite file lay, and how the run called its
+    output files.
 
     Exit code 0: all confirmed. 1: something was not confirmed. 2: the file or a suite cannot be read.
     """
@@ -109,6 +110,7 @@ def verify_command(file: Path, suites: tuple[str, ...], jobs: int | None, second
     console.print(
         f"{len(findings) - refused - taken} confirmed, {refused} not"
         + (f"; {taken} estimates taken from the report as they stand" if taken else "")
+        + (f", at the run's error level {report['alpha']:g} together" if taken else "")
     )
     sys.exit(NOT_CONFIRMED if refused else 0)
 

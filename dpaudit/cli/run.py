@@ -21,6 +21,7 @@ from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken, show_er
 from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.document import write_report, write_text
 from dpaudit.reports.terminal import LiveResults, one_line, summary
+from dpaudit.runner.commands import command_words, selected_by
 from dpaudit.runner.plan import BrokenSuite, Settings, plan_run
 from dpaudit.runner.process import Pool, available_cpus
 from dpaudit.runner.session import Session
@@ -56,7 +57,10 @@ class _Stopped(KeyboardInterrupt):
 )
 @click.option("--jobs", type=int, default=None, help="Worker processes [default: the processors available].")
 @click.option(
-    "-k", "select", metavar="EXPR", help="Only rows whose id matches: words, and, or, not, parentheses."
+    "-k",
+    "select",
+    metavar="EXPR",
+    help="Only rows whose id matches: words, and, or, not, parentheses; =ID is that row alone.",
 )
 @click.option(
     "--json",
@@ -138,9 +142,10 @@ def read_command(text: str) -> dict[str, Any] | None:
     """The parameters of ``dpaudit run`` in the command line that a report names; ``None`` where it is no such
     command."""
     try:
-        words = shlex.split(text)
+        words = command_words(text)
         if words[:2] != ["dpaudit", "run"] or {"-h", "--help"} & set(words):  # asking for help runs nothing
             return None
+        selected_by(words)
         return dict(run_command.make_context("dpaudit run", words[2:]).params)
     except (ValueError, click.ClickException, click.exceptions.Exit):
         return None

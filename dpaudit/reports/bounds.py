@@ -4,6 +4,9 @@ The attack comes from the left (the true value is at least this), the certificat
 most that); what is left between them is what the run does not know. A part of the attack beyond the claimed
 value is the violation.
 
+Where the attack goes beyond the certificate, so that one of the two rests on something false, each has half
+of the height: neither hides the other, and the picture says so in words.
+
 Positions are per cent of the width and the picture has no ``viewBox``: its text keeps its size on a phone.
 """
 
@@ -22,6 +25,7 @@ BAR_TOP, BAR_HEIGHT = 22, 14
 MIDDLE = BAR_TOP + BAR_HEIGHT / 2
 TICK_TOP = 60
 SMALL_HEIGHT = 18
+CROSSED = "the attack goes beyond the certificate: what one of them assumes is false"
 
 
 def _known(number: float | None) -> float | None:
@@ -64,20 +68,22 @@ def bounds_picture(
     scale = scale or Scale(0.0, 1.0, LEFT, RIGHT)
     top, height = (3, SMALL_HEIGHT - 6) if small else (BAR_TOP, BAR_HEIGHT)
     parts = [element("line", class_="axis", x1="0%", x2="100%", y1=top + height / 2, y2=top + height / 2)]
-    parts += _attack(scale, lower, claimed, boundless, at_least, top, height)
-    parts += _certificate(scale, _known(upper), claimed, at_least, top, height)
+    crossed = lower is not None and upper is not None and not is_infinite(upper) and lower > upper
+    share = height / 2 if crossed else height
+    parts += _attack(scale, lower, claimed, boundless, at_least, top, share)
+    parts += _certificate(scale, _known(upper), claimed, at_least, top + height - share, share)
     known = _known(claimed)
     if known is not None:
         x = _percent(scale(known))
         parts.append(element("line", class_="claimed", x1=x, x2=x, y1=top - 3, y2=top + height + 3))
     if not small:
-        parts += _labels(scale, lower, claimed, upper, boundless) + _ticks(scale)
-    label = _in_words(lower, claimed, upper, at_least=at_least)
+        parts += _labels(scale, lower, claimed, upper, boundless, crossed) + _ticks(scale)
+    label = _in_words(lower, claimed, upper, at_least=at_least) + (f"; {CROSSED}" if crossed else "")
     return element(
         "svg",
         element("title", label),
         *parts,
-        class_="bounds small" if small else "bounds",
+        class_=f"bounds{' small' if small else ''}{' crossed' if crossed else ''}",
         role="img",
         width="100%",
         height=SMALL_HEIGHT if small else TICK_TOP + 22,
@@ -162,7 +168,12 @@ def _head(kind: str, position: float, top: float, height: float, *, right: bool)
 
 
 def _labels(
-    scale: Scale, lower: float | None, claimed: float | None, upper: float | None, boundless: bool
+    scale: Scale,
+    lower: float | None,
+    claimed: float | None,
+    upper: float | None,
+    boundless: bool,
+    crossed: bool,
 ) -> list[Markup]:
     low_text, claim_text, high_text = distinct(lower, claimed, upper)
     labels = []
@@ -171,10 +182,12 @@ def _labels(
     if boundless:
         labels.append(_label("attack", "≥ ∞", RIGHT, BAR_TOP + BAR_HEIGHT + 16, "end"))
     elif lower is not None and _known(lower) is not None:
-        labels.append(_label("attack", f"≥ {low_text}", scale(lower), BAR_TOP + BAR_HEIGHT + 16, "end"))
+        outward = "start" if crossed else "end"
+        labels.append(_label("attack", f"≥ {low_text}", scale(lower), BAR_TOP + BAR_HEIGHT + 16, outward))
     if upper is not None and _known(upper) is not None:
+        outward = "end" if crossed else "start"
         labels.append(
-            _label("certificate", f"≤ {high_text}", scale(upper), BAR_TOP + BAR_HEIGHT + 16, "start")
+            _label("certificate", f"≤ {high_text}", scale(upper), BAR_TOP + BAR_HEIGHT + 16, outward)
         )
     return labels
 

@@ -268,6 +268,9 @@ def _place(error: ValidationError) -> str:
     path = "".join(
         f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path
     ).lstrip(".")
+    if error.validator == "required" and isinstance(error.instance, dict):
+        missing = ", ".join(repr(name) for name in error.validator_value if name not in error.instance)
+        return f"{path or 'the top level'}: the field {missing} is missing"
     return f"{path or 'the top level'}: {_short(error.message)}"
 
 

@@ -6,7 +6,7 @@ file:
 * a bound is never rounded to its good side: lower bounds are rounded down, upper bounds up;
 * infinity (and the largest float, which stands for it in a report) is written ∞;
 * text from a suite loses characters that could act on the page: control characters, direction overrides,
-  lone surrogates.
+  lone surrogates; what nobody sees (zero-width characters, tags) is written as an escape.
 """
 
 from __future__ import annotations
@@ -53,6 +53,13 @@ _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 
+# Characters without width or ink: soft hyphen, fillers, zero-width spaces and joiners, invisible operators,
+# variation selectors, interlinear marks, tags. Two texts that differ in these look the same.
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u2800\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+
 MAX_ITEMS = 12
 MAX_TEXT = 400
 MAX_DEPTH = 12
@@ -60,9 +67,9 @@ MAX_DEPTH = 12
 
 def clean(text: object) -> str:
     """``text`` with every character that could act on the page, or that no file can hold, replaced by
-    U+FFFD.
+    U+FFFD, and every one that nobody sees written as an escape (``<U+200B>``).
     """
-    return _UNSAFE.sub("\ufffd", str(text))
+    return _INVISIBLE.sub(lambda found: f"<U+{ord(found[0]):04X}>", _UNSAFE.sub("\ufffd", str(text)))
 
 
 def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:

@@ -18,11 +18,12 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import dpaudit
-from dpaudit.certificates.findings import Finding
+from dpaudit.certificates.findings import Finding, first_difference
 from dpaudit.errors import BrokenReportError
 from dpaudit.runner.engine import execute
 from dpaudit.runner.plan import Plan, PlannedRow, Settings, plan_run, reproduce_command
 from dpaudit.runner.process import Pool
+from dpaudit.runner.select import selector
 from dpaudit.runner.stamps import library_versions, platform_name, python_version, tool_hash
 from dpaudit.runner.targets import AUDITS, PAPERS
 
@@ -70,7 +71,7 @@ def compare_with_report(
     whole = len(labels) == len(plan.suites) == len(report["suites"])
     yield from _about_the_run(report, plan, labels, command)
     yield from _about_unchecked(report, plan, labels)
-    yield from _about_rows(report, plan, labels)
+    yield from _about_rows(report, plan, labels, command)
     rows, expected = [], {}
     for row, result in _pairs(report, plan, labels):
         started = _paths(report, command)
@@ -126,8 +127,10 @@ def _about_the_run(
     yield from _fields("report", "stamps", report["stamps"], _stamps_here())
     if command is None:
         yield _failed("report", "command", "it must be a `dpaudit run`, the one that made the report")
-    elif any(command[name] != report[name] for name in _SETTINGS):
-        yield _failed("report", "command", f"its {', '.join(_SETTINGS)} must be those of the report")
+    for name in _SETTINGS if command is not None else ():
+        if command is not None and command[name] != report[name]:
+            reason = f"its {name} is {command[name]}, that of the report {report[name]}; the file was edited"
+            yield _failed("report", "command", reason)
     there = {entry["suite"]: entry for entry in report["suites"]}
     for entry in plan.suites:
         label = labels.get(entry["suite"])
@@ -184,15 +187,26 @@ def _about_unchecked(report: Mapping[str, Any], plan: Plan, labels: Mapping[str,
         yield _failed(json.loads(text)["id"], "not checkable", "the suites list it, the report does not")
 
 
-def _about_rows(report: Mapping[str, Any], plan: Plan, labels: Mapping[str, str]) -> Iterator[Finding]:
-    """Rows that only one side has, and their order."""
+def _about_rows(
+    report: Mapping[str, Any], plan: Plan, labels: Mapping[str, str], command: Mapping[str, Any] | None
+) -> Iterator[Finding]:
+    """Rows that only one side has, and their order. The rows that ``-k`` left out are one finding a suite."""
     named = set(labels.values())
     listed = {entry["suite"] for entry in report["suites"]}
     there = [(result["suite"], result["id"]) for result in report["results"] if result["suite"] in named]
     here = [(labels[row.suite.file.label], row.id) for row in plan.rows if row.suite.file.label in labels]
     ours, theirs = set(here), set(there)
-    for _, row_id in (pair for pair in here if pair not in theirs):
+    select = command["select"] if command is not None else None
+    selected = selector(select) if select is not None else _every
+    for _, row_id in (pair for pair in here if pair not in theirs and selected(pair[1])):
         yield _failed(row_id, "row", "the suite has this row, the report does not")
+    for label in sorted(named):
+        lacking = [row_id for at, row_id in here if at == label and (at, row_id) not in theirs]
+        lacking = [row_id for row_id in lacking if not selected(row_id)]
+        if lacking:
+            names = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
+            rows = f"{len(lacking)} of the suite's rows are missing"
+            yield _failed(label, "rows", f"the report was made with -k {select!r}: {rows} ({names})")
     for _, row_id in (pair for pair in there if pair not in ours):
         yield _failed(row_id, "row", "the suite has no such row")
     for result in report["results"]:
@@ -236,6 +250,17 @@ def _compared(
         row.id,
         False,
         "run again",
-        f"another {', '.join(differing)} ({verdict})"
+        f"another {', '.join(differing)} ({verdict}): {_first(differing, written, found)}"
         + (f"; the report was made with {others}" if others else ""),
     )
+
+
+def _every(_row_id: str) -> bool:
+    return True
+
+
+def _first(differing: Sequence[str], written: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """Where the first of the fields differs, the evidence before what follows from it."""
+    name = "evidence" if "evidence" in differing else differing[0]
+    sides = ({name: side[name]} if name in side else {} for side in (written, found))
+    return first_difference(*sides, name="", where=("in the report", "here"))

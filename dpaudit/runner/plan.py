@@ -18,8 +18,9 @@ from typing import Any
 
 from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.strict import require_clear_ids
+from dpaudit.runner.commands import file_for
 from dpaudit.runner.process import Pool, WorkerDiedError, WorkerHungError
-from dpaudit.runner.select import quote_id, selector
+from dpaudit.runner.select import exactly, selector
 from dpaudit.runner.stamps import Sources, commit_of, library_versions, platform_name, tool_hash
 from dpaudit.runner.targets import SuiteFile, default_paths, find_suites
 
@@ -282,11 +283,13 @@ def _planned(
 
 
 def reproduce_command(paths: Sequence[str], row_id: str, settings: Settings) -> str:
-    """The command that runs one row as a run of ``paths`` with ``settings`` does."""
-    command = ["dpaudit", "run", *(paths or default_paths()), "-k", quote_id(row_id)]
+    """The command that runs one row, and no other, as a run of ``paths`` with ``settings`` does, into a
+    report of its own."""
+    command = ["dpaudit", "run", *(paths or default_paths()), "-k", exactly(row_id)]
     command += ["--seed", str(settings.seed), f"--{settings.profile}"]
     if settings.alpha != 0.05:
         command += ["--alpha", repr(settings.alpha)]
+    command += ["--json", file_for(row_id)]
     return shlex.join(command)
 
 

@@ -1,7 +1,7 @@
 """Which rows to run: the expressions of ``-k``, as pytest has them.
 
-A word matches an id that contains it, whatever the case; ``and``, ``or``, ``not`` and parentheses combine. A
-word with spaces or parentheses in it goes in quotes.
+A word matches an id that contains it, whatever the case; ``=LAP`` (or ``"=LAP"``) matches the id LAP alone.
+``and``, ``or``, ``not`` and parentheses combine. A word with spaces or parentheses in it goes in quotes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from dpaudit.errors import InvalidParameterError
 
-__all__ = ["quote_id", "selector"]
+__all__ = ["Matches", "exactly", "selector"]
 
 _TOKEN = re.compile(r"""\s*(?:(?P<mark>[()])|"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<word>[^\s()"']+))""")
 _KEYWORDS = ("and", "or", "not")
@@ -35,15 +35,22 @@ def selector(expression: str) -> Matches:
     return matches
 
 
-def quote_id(row_id: str) -> str:
-    """The expression that matches ``row_id``, quoted only where it must be."""
-    if re.fullmatch(r"""[^\s()"']+""", row_id) and row_id not in _KEYWORDS:
-        return row_id
-    if '"' not in row_id:
-        return f'"{row_id}"'
-    if "'" not in row_id:
-        return f"'{row_id}'"
-    return " and ".join(f'"{part}"' for part in row_id.split('"') if part)  # both quotes: match its parts
+def exactly(row_id: str) -> str:
+    """The expression that selects ``row_id`` and no other, quoted only where it must be; for an id with
+    quotes of both kinds one that selects it by its parts."""
+    word = f"={row_id}"
+    if re.fullmatch(r"""[^\s()"']+""", word):
+        return word
+    if '"' not in word:
+        return f'"{word}"'
+    if "'" not in word:
+        return f"'{word}'"
+    return " and ".join(f'"{part}"' for part in map(_plain, row_id.split('"')) if part)
+
+
+def _plain(part: str) -> str:
+    """A part of an id without the sign that would make it a whole one."""
+    return part.lstrip("=")
 
 
 class _Reader:
@@ -86,6 +93,8 @@ class _Reader:
             raise self.broken()
         self.at += 1
         word = token[0].casefold()
+        if word.startswith("="):
+            return lambda row_id: word[1:] == row_id.casefold()
         return lambda row_id: word in row_id.casefold()
 
     def broken(self) -> InvalidParameterError:

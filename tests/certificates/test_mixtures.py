@@ -5,17 +5,19 @@ witness.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from dpaudit.certificates.mixtures import Draw, End, Event, See, Tree, mixture_body
+from dpaudit.certificates.one_program import OneProgram
 from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import ApproxDP, PureDP, RenyiDP
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness
-from dpaudit.laws import Bernoulli, DiscreteLaplace, Laplace
+from dpaudit.laws import Bernoulli, DiscreteLaplace, Laplace, PointMass
 from dpaudit.views import PUBLIC, SERVER
 
 CLAIM = PureDP(epsilon=1)
@@ -163,3 +165,70 @@ def test_other_claims_and_empty_mixtures_are_refused() -> None:
         recompute(witness([response("4/5", 1)], Fraction(0), claim), claim)
     with pytest.raises(CertificateError, match="at least one"):
         recompute(witness([], Fraction(0)), CLAIM)
+
+
+def test_events_cannot_have_more_than_probability_one() -> None:
+    """Each event certain under a law of its own: their sum would bound delta by 3."""
+    claim = ApproxDP(epsilon=1, delta="1/10")
+    certain = [Event(values=[k], recorded=see(PointMass(k)), neighbour=End(reached=False)) for k in (0, 1, 2)]
+    with pytest.raises(CertificateError, match="one program"):
+        recompute(witness(certain, Fraction(3), claim), claim)
+    swapped = [replace(event, recorded=event.neighbour, neighbour=event.recorded) for event in certain]
+    with pytest.raises(CertificateError, match="one program"):
+        recompute(witness(swapped, Fraction(-9), claim), claim)
+
+
+def test_the_totals_are_held_against_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sum of the probabilities is checked by itself, whatever the trees say of each other."""
+    monkeypatch.setattr(OneProgram, "add", lambda *_: None)
+    claim = ApproxDP(epsilon=1, delta="1/10")
+    for side, other in (("recorded", "neighbour"), ("neighbour", "recorded")):
+        certain = [Event(values=[k], **{side: see(PointMass(k)), other: End(reached=False)}) for k in (0, 1)]
+        with pytest.raises(CertificateError, match=f"at most 1 on the {side} side"):
+            recompute(witness(certain, Fraction(-9), claim), claim)
+
+
+def test_events_after_one_history_have_one_next_site() -> None:
+    """Two events of probability 1/2 each that no program shows together: another law, another site, another
+    hidden law, or an end where the other one goes on."""
+    claim = ApproxDP(epsilon=1, delta="1/10")
+    half, third = Bernoulli(p="1/2"), Bernoulli(p="1/3")
+    first = see(half)
+    others = [
+        ([1], see(third)),
+        ([1], replace(first, site="elsewhere")),
+        ([1], replace(first, to=frozenset([PUBLIC, SERVER]))),
+        ([1], Draw(site="release", law=half, branches=[(0, first), (1, first)])),
+        ([0, 1], replace(first, then=first)),
+    ]
+    for values, tree in others:
+        pair = [
+            Event(values=[0], recorded=first, neighbour=first),
+            Event(values=values, recorded=tree, neighbour=End(reached=False)),
+        ]
+        with pytest.raises(CertificateError, match="one program"):
+            recompute(witness(pair, Fraction(-9), claim), claim)
+
+
+def test_events_of_one_program_are_added_up() -> None:
+    """Hidden rounding before a shown value: the events share the draw, each after its own branches, and an
+    event cut short by an end that does not reach it agrees with the others."""
+    claim = ApproxDP(epsilon="1/10", delta="1/10")
+    noise = DiscreteLaplace(scale=1)
+
+    def event(value: int, values: tuple[int, ...] = (0, 1)) -> Event:
+        return Event(values=[value], recorded=rounded("3/4", noise, values), neighbour=rounded("1/4", noise))
+
+    singles = [recompute(witness([event(k)], Fraction(-9), claim), claim) or 0 for k in (1, 2)]
+    both = recompute(witness([event(1), event(2)], Fraction(-9), claim), claim)
+    assert float(both or 0) == pytest.approx(float(sum(singles)), rel=1e-12)
+    short = recompute(witness([event(1), event(2, values=(1,))], Fraction(-9), claim), claim)
+    assert (short or 0) < (both or 0)
+
+
+def test_the_value_that_is_no_number_is_one_value() -> None:
+    """NaN twice is one event, although it does not equal itself."""
+    claim = ApproxDP(epsilon=1, delta="1/10")
+    same = [Event(values=[math.nan], recorded=End(reached=False), neighbour=End(reached=False))] * 2
+    with pytest.raises(CertificateError, match="distinct"):
+        recompute(witness(same, Fraction(-9), claim), claim)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import pytest
 
 from dpaudit.certificates import build
-from dpaudit.certificates.statement import CANNOT_KNOW
+from dpaudit.certificates.statement import CANNOT_KNOW, certificate_in_words, setting_in_words
 from dpaudit.certificates.verify import verify_report
+from dpaudit.claims import Accounting, ErrorRate, PureDP
 from dpaudit.reports.html import render_html
+from dpaudit.views import SERVER, View
 from tests.certificates.test_verify import CLAIM, report, row
 from tests.cli.suites import VERIFIED, invoke, run, write_suite
 
@@ -29,8 +32,9 @@ def test_each_line_says_what_was_confirmed() -> None:
     declared = build.accounted([touched], declared="one sum").certify(CLAIM)
     said = reasons([*report()["results"], row("sums", CLAIM, [declared], expect="verified")])
     assert said[0] == (
-        "arithmetic of the certificate for mechanism laplace(sensitivity 1, scale 2), assuming nothing more: "
-        "epsilon is at most 0.5 (by tier T0)"
+        "arithmetic of the certificate for mechanism laplace(sensitivity 1, scale 2), for replace-one, per "
+        "event, in the view of public, turnout everybody, assuming nothing more: epsilon is at most 0.5 (by "
+        "tier T0)"
     )
     assert said[1] == "verified (proved): it follows from the evidence"
     assert said[2].startswith("loss of the recorded transcript (1 site): epsilon is at least ")
@@ -47,6 +51,7 @@ def test_an_estimate_is_not_counted_as_confirmed(tmp_path: Path) -> None:
     assert "· fine estimate: taken from the report as it stands (10 samples, confidence 1)" in output
     assert "✓ fine verdict: verified (tested): it follows from estimates, as they stand" in output
     assert "1 confirmed, 0 not; 1 estimates taken from the report as they stand" in output
+    assert "as they stand, at the run's error level 0.05 together\n" in output
     assert output.count(CANNOT_KNOW) == 1
 
 
@@ -57,7 +62,36 @@ def test_a_mechanism_of_many_parts_stays_one_line() -> None:
     assert certificate.bound < Fraction(1, 2)
     said = reasons([row("many", CLAIM, [certificate], expect="verified")])
     assert said[0].startswith("arithmetic of the certificate for mechanism sequential(")
-    assert len(said[0]) < 400
+    assert len(said[0]) < 420
+
+
+def test_no_assumption_hides_behind_a_long_one() -> None:
+    """Each is cut by itself: the second one is shown whole, however long the first is."""
+    item = build.laplace_mechanism(sensitivity=1, scale=2).certify(CLAIM)
+    said = certificate_in_words(replace(item, assumptions=("x" * 5000, "nobody looks")), CLAIM, "1/2", "T0")
+    assert "assuming (1) xxx" in said
+    assert "...; (2) nobody looks: epsilon is at most" in said
+    assert len(said) < 600
+
+
+def test_a_line_says_what_is_protected_and_from_whom() -> None:
+    """The setting of the claim: adjacency, unit, view and turnout; an accounting has no view, and a claim
+    about noise none of them."""
+    claim = PureDP(
+        epsilon=1, adjacency="add-remove", unit="user", view=View.of(SERVER), turnout="half of all users"
+    )
+    wanted = "for add-remove, per user, in the view of server, turnout half of all users"
+    assert setting_in_words(claim) == wanted
+    accounting = Accounting(epsilon=1, declared="one sum", adjacency="zero-out")
+    assert setting_in_words(accounting) == "for zero-out, per event, turnout everybody"
+    assert setting_in_words(ErrorRate(text="the error is at most 1", claimed=1)) == ""
+
+
+def test_the_clipping_of_a_bounded_sum_is_told() -> None:
+    """What the sensitivity is derived from: the ends of the interval, and that it is a sum."""
+    noise = build.laplace_mechanism(sensitivity=build.BoundedSum(lower=-1, upper="1/2"), scale=3)
+    said = reasons([row("sum", CLAIM, [noise.certify(CLAIM)], expect="verified")])
+    assert "laplace(sensitivity of a sum of records clipped to [-1, 1/2], scale 3, dimension 1)" in said[0]
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/verify.md"])

@@ -93,7 +93,7 @@ EDITS: list[tuple[str, Edit]] = [
     ),
     ("claim shown", lambda good, bad: good["claim"].update(epsilon=0.25, epsilon_exact="1/4")),
     ("must agree with", lambda good, bad: good["claim"].update(epsilon_exact="1/4")),
-    ("adjacency", lambda good, bad: good["claim"].update(adjacency="add-remove")),
+    ("(add-remove)", lambda good, bad: good["claim"].update(adjacency="add-remove")),
     ("claim shown", lambda good, bad: good["claim"].update(in_words="ε = 0.001")),
     ("claim shown", lambda good, bad: good["claim"].update(remark="for user-level privacy")),
     ("quantity shown", lambda good, bad: good.update(quantity="delta")),

@@ -7,11 +7,15 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from dpaudit.certificates import build
+from dpaudit.certificates.mixtures import End, Event, See, mixture_body
 from dpaudit.claims import ApproxDP, PureDP
-from dpaudit.laws import Laplace
+from dpaudit.evidence import Witness
+from dpaudit.laws import Laplace, PointMass
+from dpaudit.views import PUBLIC
 from tests.cli.forged import remade
 
 __all__ = ["EVIDENCE", "ONE", "Edit", "Forgery", "Rows", "at_site", "on", "proof_of", "within"]
@@ -67,6 +71,36 @@ def deepened(item: dict[str, Any]) -> None:
 
 def at_site(change: Callable[[dict[str, Any]], object]) -> Callable[[dict[str, Any]], object]:
     return lambda item: change(item["body"]["sites"][0])
+
+
+def _leak(recorded: Any, neighbour: Any) -> Edit:
+    """Let the leak show these two encoded values."""
+    return within("leak", lambda e: e["body"]["leak"].update(recorded=recorded, neighbour=neighbour))
+
+
+def _certain_thrice(report: dict[str, Any], rows: Rows, other: dict[str, Any]) -> None:
+    """Three events, each of them certain by a law of its own."""
+    claim = ApproxDP(epsilon=1, delta="1/10", domain="0 or 1")
+    to, never = frozenset([PUBLIC]), End(reached=False)
+    events = [
+        Event(
+            values=[k],
+            recorded=See(site="s", to=to, law=PointMass(k), then=End(reached=True)),
+            neighbour=never,
+        )
+        for k in range(3)
+    ]
+    about = {"quantity": "delta", "bound": Fraction(3), "origin": "enumerated", "description": "0 against 1"}
+    made = Witness(**about, form="mixture", body=mixture_body(events, view=claim.view)).to_json()
+    rows["witness"].update(
+        claim=json.loads(json.dumps(claim.to_json())),
+        evidence=[json.loads(json.dumps(made))],
+        quantity="delta",
+        claimed=0.1,
+        lower=3.0,
+        lower_exact="3",
+        reasons=[],
+    )
 
 
 NEIGHBOUR = Laplace(scale=1).shift(-5.0).to_json()
@@ -195,6 +229,44 @@ EVIDENCE: dict[str, Forgery] = {
         within("leak", lambda e: e["body"]["leak"].update(recorded=e["body"]["leak"]["neighbour"])),
         "",
     ),
+    "a leak of one integer spelled twice": (_leak({"int": "1"}, {"int": "01"}), ""),
+    "a leak of one integer with a sign": (_leak({"int": "0"}, {"int": "-0"}), ""),
+    "a leak of one float spelled twice": (
+        _leak({"float": "0x1.0000000000000p+0"}, {"float": "0x1p0"}),
+        "",
+    ),
+    "a leak of one fraction spelled twice": (_leak({"fraction": "1/2"}, {"fraction": "2/4"}), ""),
+    "a leak of one array spelled twice": (
+        _leak(
+            {"array": "<f8", "shape": [1], "data": [{"float": (1.0).hex()}]},
+            {"array": "<f8", "shape": [1], "data": [{"int": "1"}]},
+        ),
+        "",
+    ),
+    "a leak of one dict in two orders": (
+        _leak({"dict": [["a", "x"], ["b", "y"]]}, {"dict": [["b", "y"], ["a", "x"]]}),
+        "",
+    ),
+    "a leak of one dict with a key twice": (
+        _leak({"dict": [["a", "x"]]}, {"dict": [["a", "y"], ["a", "x"]]}),
+        "",
+    ),
+    "a witness with one input spelled twice": (
+        within(
+            "witness",
+            lambda e: e["body"]["inputs"].update(recorded=[{"int": "1"}], neighbour=[{"int": "+1"}]),
+        ),
+        "",
+    ),
+    "a witness with one input in two orders": (
+        within(
+            "witness",
+            lambda e: e["body"]["inputs"].update(
+                recorded={"dict": [["a", "x"], ["b", "y"]]}, neighbour={"dict": [["b", "y"], ["a", "x"]]}
+            ),
+        ),
+        "",
+    ),
     "a leak of another value": (
         within("leak", lambda e: e["body"]["leak"].update(recorded={"int": "5"})),
         "laws",
@@ -212,6 +284,7 @@ EVIDENCE: dict[str, Forgery] = {
         lambda report, rows, other: rows["proved"]["evidence"].extend(rows["witness"]["evidence"]),
         "",
     ),
+    "a mixture whose events have probability 3, all made anew": (_certain_thrice, ""),
     # An estimate
     "an estimate's bound lowered": (within("sampled", lambda e: e.update(upper=0.3)), ""),
     "an estimate's bound lowered, all made anew": (

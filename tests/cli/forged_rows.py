@@ -77,8 +77,21 @@ REPORTS: dict[str, Forgery] = {
     "a command to paste": (on("proved", reproduce="dpaudit run papers; rm -rf ~"), ""),
     "a command to paste for another row": (
         lambda report, rows, other: rows["proved"].update(reproduce=rows["open"]["reproduce"]),
+        "",
+    ),
+    "a command to paste without end": (
+        lambda report, rows, other: rows["proved"].update(
+            reproduce=f"dpaudit run {'a' * 2_000_000} --seed 0 --quick"
+        ),
+        "",
+    ),
+    "a command to paste into another file": (
+        lambda report, rows, other: rows["proved"].update(
+            reproduce=rows["proved"]["reproduce"].replace("proved.json", "thesis.json")
+        ),
         "texts",
     ),
+    "a time that a row did not take": (on("proved", seconds=-1.0), ""),
     "a row's error level": (on("sampled", alpha=0.04), ""),
     "a row's error level lowered": (on("sampled", alpha=0.001), "texts"),
     "a field that nobody knows": (on("proved", certified_by="an authority"), ""),
@@ -86,9 +99,9 @@ REPORTS: dict[str, Forgery] = {
     "an id that looks alike": (on("proved", id="рroved"), ""),
     "an id in other case": (on("proved", id="Open"), ""),
     "an id used twice": (on("proved", id="open"), ""),
-    "an id that the suite lacks": (on("proved", id="proven"), "texts"),
+    "an id that the suite lacks": (on("proved", id="proven"), ""),
     "a row taken away": (lambda report, rows, other: report["results"].pop(2), "row"),
-    "all rows taken away": (lambda report, rows, other: report["results"].clear(), "row"),
+    "all rows taken away": (lambda report, rows, other: report["results"].clear(), ""),
     "a row twice": (lambda report, rows, other: report["results"].append(dict(rows["proved"])), ""),
     "rows in another order": (lambda report, rows, other: report["results"].reverse(), "texts"),
     "two rows with names exchanged": (
@@ -96,7 +109,7 @@ REPORTS: dict[str, Forgery] = {
             rows["proved"].update(id="accounted"),
             rows["accounted"].update(id="proved"),
         ),
-        "texts",
+        "",
     ),
     "a row of another report": (
         lambda report, rows, other: report["results"].append(
@@ -140,6 +153,19 @@ REPORTS: dict[str, Forgery] = {
         "stamps",
     ),
     "the platform": (lambda report, rows, other: report["stamps"].update(platform="CP/M"), "stamps"),
+    "a command without end": (
+        lambda report, rows, other: report["stamps"].update(command=f"dpaudit run {'a' * 2_000_000}"),
+        "",
+    ),
+    "a command that selects none of the rows": (
+        lambda report, rows, other: report["stamps"].update(command="dpaudit run -k nothing"),
+        "",
+    ),
+    "a start that is no time": (lambda report, rows, other: report["stamps"].update(started="noon"), ""),
+    "an end that is no time": (
+        lambda report, rows, other: report["stamps"].update(finished="2026-13-01T00:00:00+00:00"),
+        "",
+    ),
     "the command": (lambda report, rows, other: report["stamps"].update(command="dpaudit run"), "stamps"),
     "the hash of the sources": (
         lambda report, rows, other: report["suites"][0].update(sha256="0" * 64),

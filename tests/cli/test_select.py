@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.errors import InvalidParameterError
-from dpaudit.runner.select import quote_id, selector
+from dpaudit.runner.select import exactly, selector
 
 WORDS = ("alg1", "thm", "lemma-2", "/accounting")
 IDS = ("alg1", "alg1/accounting", "thm-1", "lemma-2/accounting", "Alg10", "other")
@@ -42,7 +42,17 @@ def _evaluate(text: str, name: str) -> bool:
 def test_a_quoted_id_selects_itself(row_id: str) -> None:
     """Whatever an id is made of, the expression in ``reproduce`` matches it."""
     if row_id.strip("\"' "):
-        assert selector(quote_id(row_id))(row_id)
+        assert selector(exactly(row_id))(row_id)
+
+
+@pytest.mark.parametrize("row_id", ["LAP", "and", "a b", "it's", "(x)", "=", "a=b"])
+def test_one_row_can_be_selected_alone(row_id: str) -> None:
+    """``=ID`` selects the id, whatever its case, and none that only contains it."""
+    matches = selector(exactly(row_id))
+    assert matches(row_id)
+    assert matches(row_id.lower())
+    assert not any(matches(other) for other in (f"{row_id}/bad", f"x{row_id}", f"={row_id}"))
+    assert selector(f"{exactly(row_id)} or other")("another")
 
 
 @pytest.mark.parametrize("text", ["", "and", "a or", "(a", "a)", "not", "a b", "'a", "() or a", "a and or b"])

@@ -245,10 +245,13 @@ def test_the_number_of_workers_changes_nothing_but_times(folder: Path, report: d
 
 
 def test_reproduce_gives_the_same_row_again(folder: Path, report: dict[str, Any]) -> None:
-    """The command in ``reproduce`` re-runs that row to the same result, error level included."""
+    """The command in ``reproduce`` re-runs that row alone to the same result, error level included, into a
+    file of its own."""
     row = by_id(report)["third"]
     command = shlex.split(row["reproduce"])
     assert command[:2] == ["dpaudit", "run"]
+    assert command[command.index("-k") + 1] == "=third"
+    assert command[-2:] == ["--json", "third.json"]
     file = folder / "again.json"
     invoke(*command[1:], "--json", file, "--no-html")
     [again] = [item for item in json.loads(file.read_text())["results"] if item["id"] == "third"]

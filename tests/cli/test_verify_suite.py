@@ -90,20 +90,77 @@ def test_a_changed_suite_among_others_is_a_finding(tmp_path: Path) -> None:
 
 
 def test_a_partial_report_lacks_rows(tmp_path: Path) -> None:
-    """A report of -k: the rows that are not there are named, one by one, and so is one that the suite
-    lacks."""
-    suite = write_suite(tmp_path / "audits" / "tiny.py", VERIFIED, REFUTED)
+    """A report of -k: the rows that it left out are one finding, which names the first of them and -k; a row
+    that the suite lacks is named by itself."""
+    others = [
+        VERIFIED.replace('"fine"', f'"other-{n}"').replace("def fine", f"def other_{n}") for n in range(7)
+    ]
+    suite = write_suite(tmp_path / "audits" / "tiny.py", VERIFIED, *others)
     file = tmp_path / "report.json"
     _, report = run(suite, "-k", "fine", report=file)
     result = invoke("verify", file, "--suite", suite)
     assert result.exit_code == 1
-    assert "false row: the suite has this row, the report does not" in result.output
+    assert (
+        "the report was made with -k 'fine': 7 of the suite's rows are missing (other-0, other-1, other-2, "
+        "other-3, other-4, ...)"
+    ) in result.output
+    assert "the suite has this row" not in result.output
+    assert "1 not" in result.output
     assert result.output.count("run again: the same evidence") == 1
-    report["results"].append(report["results"][0] | {"id": "invented"})
+    report["results"].append(report["results"][0] | {"id": "fine-too"})
     file.write_text(json.dumps(report), encoding="utf-8")
     result = invoke("verify", file, "--suite", suite)
     assert result.exit_code == 1
     assert "the suite has no such row" in " ".join(result.output.split())
+
+
+def test_a_row_that_the_selection_has_is_missed_by_name(tmp_path: Path) -> None:
+    """A row taken out of a report of -k that selects it, and one out of a report without -k."""
+    suite = write_suite(tmp_path / "audits" / "tiny.py", VERIFIED, REFUTED)
+    for options in ((), ("-k", "fine or false")):
+        file = tmp_path / "report.json"
+        _, report = run(suite, *options, report=file)
+        report["results"] = report["results"][:1]
+        file.write_text(json.dumps(report), encoding="utf-8")
+        result = invoke("verify", file, "--suite", suite)
+        assert result.exit_code == 1
+        assert "false row: the suite has this row, the report does not" in result.output
+
+
+def test_a_difference_is_named(tmp_path: Path) -> None:
+    """The first value that differs, by its path, and which setting of the command is another."""
+    suite = write_suite(tmp_path / "audits" / "tiny.py", STUBBORN)
+    file = tmp_path / "report.json"
+    _, report = run(suite, report=file)
+    report["stamps"]["command"] = "dpaudit run --seed 3"
+    file.write_text(json.dumps(report), encoding="utf-8")
+    output = invoke("verify", file, "--suite", suite).output
+    assert f"evidence[0].upper: {report['results'][0]['upper']} in the report, 0.5" in output
+    assert "report command: its seed is 3, that of the report 0; the file was edited" in output
+    assert "its profile" not in output
+
+
+def test_a_missing_field_is_named(tmp_path: Path) -> None:
+    """A report without stamps is refused as one in which they are missing."""
+    suite = write_suite(tmp_path / "audits" / "tiny.py", VERIFIED)
+    file = tmp_path / "report.json"
+    _, report = run(suite, report=file)
+    file.write_text(json.dumps({k: v for k, v in report.items() if k != "stamps"}), encoding="utf-8")
+    result = invoke("verify", file)
+    assert result.exit_code == 2
+    assert "the field 'stamps' is missing" in result.stderr
+
+
+def test_an_edited_claim_is_named_by_its_field(tmp_path: Path) -> None:
+    """Not the two claims as a whole."""
+    suite = write_suite(tmp_path / "audits" / "tiny.py", VERIFIED)
+    file = tmp_path / "report.json"
+    _, report = run(suite, report=file)
+    report["results"][0]["claim"]["in_words"] = "no error at all"
+    file.write_text(json.dumps(report), encoding="utf-8")
+    output = invoke("verify", file).output
+    assert "claim.in_words: 'no error at all' shown, 'the error is at most 1" in output
+    assert "'claimed'" not in output
 
 
 def test_what_a_reader_is_shown_of_a_row_is_compared_too(tmp_path: Path) -> None:

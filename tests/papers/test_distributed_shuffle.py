@@ -212,9 +212,7 @@ def test_the_printed_theorem_is_refuted_and_the_repaired_one_verified() -> None:
 
 def test_an_edited_witness_is_refused() -> None:
     """A coin that tells less on the neighbour's side no longer supports the bound."""
-    witness = mixture_witness(
-        CLAIM, leaky_event(sheet_of(2), COIN, reach=99), description="a coin of 2 users"
-    )
+    witness = mixture_witness(CLAIM, leaky_event(sheet_of(2), COIN, reach=99), description="one batch")
     body = copy.deepcopy(witness.body)
     tree = body["events"][0]["neighbour"]
     for branch in tree["branches"]:

@@ -82,6 +82,29 @@ def test_violation_is_the_attack_beyond_the_claim() -> None:
     assert not draw(0.9, 1.0, 1.5).find("rect", "beyond")
 
 
+@pytest.mark.parametrize("small", [False, True])
+@pytest.mark.parametrize("lower", [2.0, math.inf])
+def test_an_attack_beyond_the_certificate_is_not_painted_over(lower: float, small: bool) -> None:
+    """Both bars keep half of the height where they share the line, and the picture says that they cross; a
+    tight row has whole bars."""
+    dom = draw(lower, 1.0, 1.0, small=small)
+    rows: dict[str, set[tuple[float, float]]] = {}
+    for kind in ("attack", "certificate"):
+        bars = dom.find("rect", kind)
+        rows[kind] = {(float(r.attributes["y"]), float(r.attributes["height"])) for r in bars}
+    ((above, height),), ((below, other),) = rows["attack"], rows["certificate"]
+    assert above + height <= below
+    assert height == other > 0
+    assert dom.find("rect", "attack beyond")
+    assert "beyond the certificate" in dom.find("svg", "crossed")[0].attributes["aria-label"]
+    tight = draw(1.0, 1.0, 1.0, small=small)
+    assert not tight.find("svg", "crossed")
+    assert (
+        tight.find("rect", "attack")[0].attributes["y"]
+        == tight.find("rect", "certificate")[0].attributes["y"]
+    )
+
+
 def test_at_least_turns_the_violation_round() -> None:
     """For a lower-bound claim the violation is the certificate below it; a high lower bound is none."""
     dom = draw(0.1, 1.0, 0.42, at_least=True)

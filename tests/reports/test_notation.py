@@ -23,6 +23,8 @@ from dpaudit.reports.notation import (
     show_exact,
     symbol,
 )
+from dpaudit.reports.svg import text_of
+from dpaudit.reports.terminal import one_line
 from dpaudit.verdicts import MAX_FLOAT
 
 
@@ -174,7 +176,18 @@ def test_exact_strings_stay_exact_while_short() -> None:
 
 def test_foreign_text_cannot_act() -> None:
     """Control characters, overrides and surrogates are replaced; letters, tabs and line ends stay."""
-    assert clean("a\x07b\x9b\u202e\u200f\ud800\ufeffé\t\n") == "a\ufffdb\ufffd\ufffd\ufffd\ufffd\ufeffé\t\n"
+    assert clean("a\x07b\x9b\u202e\u200f\ud800\ufeffé\t\n") == "a\ufffdb\ufffd\ufffd\ufffd\ufffd<U+FEFF>é\t\n"
+
+
+@pytest.mark.parametrize(
+    "character", ["\u200b", "\u200d", "\u2060", "\u00ad", "\u3164", "\ufe0f", "\U000e0041"]
+)
+def test_text_that_nobody_sees_is_shown(character: str) -> None:
+    """Zero-width characters, soft hyphens, fillers and tags are escapes, on the page and in lines."""
+    escape = f"<U+{ord(character):04X}>"
+    assert clean(f"ver{character}ified") == f"ver{escape}ified"
+    assert one_line(f"ver{character}ified") == f"ver{escape}ified"
+    assert text_of(f"a{character}") == f"a&lt;U+{ord(character):04X}&gt;"
 
 
 def test_quantities_have_their_letters() -> None:
