@@ -22,7 +22,8 @@ from dpaudit.claims import Adjacency, Unit
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact
 
-__all__ = ["Domain", "Interval", "Values", "more_pairs", "require_neighbours", "spoken_domain"]
+__all__ = ["Domain", "Interval", "Values", "as_array", "changed_pair", "more_pairs", "require_neighbours"]
+__all__ += ["spoken_domain"]
 
 #: Where an end of an interval is open: magnitudes that a program could mistake for something else.
 LARGE = (2.0, 100.0, 2.0**20)
@@ -48,7 +49,7 @@ class Domain(ABC):
     ) -> list[Neighbours]:
         """Neighbours of the size of ``like``: every two corners in the first and the last record, on
         backgrounds of one corner, then ``searched`` random ones."""
-        template = _as_array(like.left)
+        template = as_array(like.left)
         if template is None or not template.ndim or not len(template):
             return []
         found = []
@@ -61,7 +62,7 @@ class Domain(ABC):
                 ):
                     data = np.full(template.shape, level)
                     name = f"all {level:g}, record {place + 1} from {before:g} to {after:g}"
-                    found.append(_changed(name, data, place, before, after, adjacency, like))
+                    found.append(changed_pair(name, data, place, before, after, adjacency, like))
         for number in range(searched):
             data = self.draw(rng, template.shape)
             place = int(rng.integers(len(template)))
@@ -69,7 +70,7 @@ class Domain(ABC):
             if adjacency is Adjacency.ZERO_OUT:
                 old = np.zeros_like(old)
             name = f"random data {number + 1}, record {place + 1} replaced"
-            found.append(_changed(name, data, place, old, new, adjacency, like))
+            found.append(changed_pair(name, data, place, old, new, adjacency, like))
         return found
 
 
@@ -142,7 +143,7 @@ class Values(Domain):
         return all(np.isfinite(x) and Fraction(x) in self.values for x in np.ravel(numbers).tolist())
 
 
-def _as_array(data: Any) -> NDArray[Any] | None:
+def as_array(data: Any) -> NDArray[Any] | None:
     """Data as an array of numbers, records first; ``None`` for data of another kind."""
     if isinstance(data, np.ndarray):
         return data if data.dtype.kind in "biuf" else None
@@ -165,7 +166,7 @@ def _like(array: NDArray[Any], data: Any) -> Any:
     return tuple(numbers) if isinstance(data, tuple) else numbers
 
 
-def _changed(
+def changed_pair(
     name: str,
     data: NDArray[Any],
     place: int,
@@ -209,7 +210,7 @@ def _elsewhere(pairs: Sequence[Neighbours], adjacency: Adjacency) -> list[Neighb
     """The author's own changes of a record at other positions: the first, the last and the middle one."""
     found: list[Neighbours] = []
     for pair in pairs:
-        left, right = _as_array(pair.left), _as_array(pair.right)
+        left, right = as_array(pair.left), as_array(pair.right)
         if left is None or right is None or not left.ndim or left.shape != right.shape:
             continue
         if adjacency is not Adjacency.REPLACE_ONE or len(left) < 2:
@@ -223,7 +224,7 @@ def _elsewhere(pairs: Sequence[Neighbours], adjacency: Adjacency) -> list[Neighb
             data = left.copy()
             name = f"{pair.name}, in record {place + 1} instead"
             other = (data, place, left[changed[0]], right[changed[0]])
-            found.append(_changed(name, *other, adjacency, pair))
+            found.append(changed_pair(name, *other, adjacency, pair))
     return found
 
 
@@ -239,7 +240,7 @@ def _unlike(found: Sequence[Neighbours], pairs: Sequence[Neighbours]) -> list[Ne
 
 
 def _keys(pair: Neighbours) -> Iterator[tuple[Any, Any]]:
-    sides = [_as_array(side) for side in (pair.left, pair.right)]
+    sides = [as_array(side) for side in (pair.left, pair.right)]
     keys = [None if side is None else (side.shape, side.astype(float).tobytes()) for side in sides]
     yield keys[0], keys[1]
     yield keys[1], keys[0]
@@ -248,7 +249,7 @@ def _keys(pair: Neighbours) -> Iterator[tuple[Any, Any]]:
 def require_neighbours(pair: Neighbours, adjacency: Adjacency, unit: Unit, domain: Domain | None) -> str:
     """Raise ``InvalidParameterError`` for a pair that is not adjacent, or not in the domain. Returns why the
     adjacency cannot be checked, empty where it was."""
-    left, right = _as_array(pair.left), _as_array(pair.right)
+    left, right = as_array(pair.left), as_array(pair.right)
     if left is None or right is None:
         return f"the data of {pair.name!r} are no numbers by record, so that their adjacency was not checked"
     objection = _not_adjacent(left, right, adjacency)

@@ -62,6 +62,8 @@ class Findings:
     ended: int = 0
     pairs: int = 0
     histories: int = 0
+    places: str = ""
+    numbers: str = ""
 
     @property
     def refuted(self) -> bool:

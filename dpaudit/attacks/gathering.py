@@ -16,6 +16,7 @@ from dpaudit.attacks.domains import more_pairs, require_neighbours, spoken_domai
 from dpaudit.attacks.entered import Watch, excuse_for
 from dpaudit.attacks.findings import Findings, Subject, require_repeatable
 from dpaudit.attacks.histories import Neighbours, both_directions, far_out, worst_history
+from dpaudit.attacks.positions import everywhere, range_in_words
 from dpaudit.attacks.quantiles import quantile_histories
 from dpaudit.attacks.search import neighbouring_arrays, search_pairs
 from dpaudit.coins import Program, fingerprint, record
@@ -64,10 +65,19 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     limits, steps = _look(findings, audit, pairs, run.rng("replays"), watch)
     declared = audit.domain is not None
     beside = more_pairs(
-        pairs, claim.adjacency, audit.domain or spoken_domain(claim.domain), run.rng("pairs"), most=BESIDE
+        pairs,
+        claim.adjacency,
+        audit.domain or spoken_domain(claim.domain),
+        np.random.default_rng(FORCED),  # the same pairs for every row and seed
+        most=BESIDE,
     )
+    rng = np.random.default_rng(FORCED)
     for pair in both_directions(beside):
-        _glance(findings if declared else aside, audit, pair, run.rng("beside"), limits)
+        _glance(findings if declared else aside, audit, pair, rng, limits)
+    places = everywhere([*pairs, *beside], claim.adjacency, audit.domain)
+    for pair in places.pairs:
+        _touch(findings if declared else aside, audit, pair, rng, limits)
+    findings.places, findings.numbers = str(places), range_in_words([*pairs, *beside])
     _at_quantiles(findings, [*pairs, *(beside if declared else ())], watch, limits, steps)
     _conclude(findings, aside, audit, watch)
     findings.pairs = len(pairs) + (len(beside) if declared else 0)
@@ -144,6 +154,16 @@ def _glance(
     _follow(findings, program, pair, "forced (tails)", limits, rounds=2)
 
 
+def _touch(
+    findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, limits: Limits
+) -> None:
+    """A position that no other pair moves: one sampled history, held against the accounting."""
+    if findings.refuted:
+        return
+    recording = record(findings.subject.program, pair.left, rng=rng, keep_errors=True, limits=limits)
+    findings.replay(pair, "sampled", recording)
+
+
 def _at_quantiles(
     findings: Findings, pairs: Sequence[Neighbours], watch: Watch, limits: Limits, steps: int
 ) -> None:
@@ -153,8 +173,9 @@ def _at_quantiles(
     directed = both_directions(pairs)
     each = max(6, whole // len(directed))
     chosen = directed[:: max(1, len(directed) * each // max(whole, each))]
-    for pair in chosen:
-        for item in quantile_histories(watch, pair, values=each, halvings=each, limits=limits):
+    for number, pair in enumerate(chosen):
+        values = each if number else max(each, whole // 3)  # one pair in detail: narrow windows
+        for item in quantile_histories(watch, pair, values=values, halvings=each, limits=limits):
             if findings.refuted:
                 return
             findings.replay(pair, f"forced ({item.words})", item.recording)

@@ -29,7 +29,7 @@ from dpaudit.attacks.histories import Neighbours
 from dpaudit.attacks.second_look import second_look
 from dpaudit.certificates.build import Proof, accounted, certify
 from dpaudit.certificates.build import SiteClass as ProofClass
-from dpaudit.claims import Accounting, ApproxDP, Claim, PrivacyClaim, PureDP
+from dpaudit.claims import Accounting, ApproxDP, Claim, PrivacyClaim, PureDP, Unit
 from dpaudit.coins import Choice, Program, fingerprint, record
 from dpaudit.coins.limits import Limits
 from dpaudit.errors import BrokenHarnessError
@@ -102,10 +102,14 @@ def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[
     prove."""
     if audit.proof is None:
         return []
-    words = (
-        f"the program is this mechanism, as far as {findings.histories} histories on {findings.pairs} pairs "
-        f"show{'' if audit.domain is None else f', corners and a search in {audit.domain} among them'}"
-    )
+    seen = f"{findings.histories} histories on {findings.pairs} pairs"
+    words = f"the program is this mechanism, as far as {seen} show"
+    if audit.domain is not None:
+        words += f", corners and a search in {audit.domain} among them"
+    if findings.places:
+        words += f"; {findings.places} were moved, numbers went from {findings.numbers}"
+    if audit.claim.unit is Unit.USER:
+        words += "; each pair is taken to change what one user contributes"
     whole = accounted([ProofClass(site="*", touches=1, mechanism=audit.proof)], declared=words)
     return [certify(claim, whole)]
 
