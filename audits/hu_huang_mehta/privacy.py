@@ -101,13 +101,13 @@ def _lazy_ucb(suite: Suite) -> None:
 def _hybrid_classes() -> list[SiteClass]:
     # The proof of Theorem 5: Algorithm 1 with 0.5 epsilon plus tree-based aggregation with 0.5 epsilon, "at
     # most log(lambda) = r" nodes.
-    trees = [SiteClass(pattern=f"node-{r}", touches=r, total=EPSILON / 2, group="tree") for r in range(1, 4)]
+    trees = [SiteClass(pattern=f"node-{r}", touches=r, total=EPSILON / 2, group="tree") for r in range(1, 5)]
     return [SiteClass(pattern="array", touches=1, total=EPSILON / 2), *trees]
 
 
 def _repaired_classes() -> list[SiteClass]:
     trees = [
-        SiteClass(pattern=f"node-{r}", touches=r + 1, total=EPSILON / 2, group="tree") for r in range(1, 4)
+        SiteClass(pattern=f"node-{r}", touches=r + 1, total=EPSILON / 2, group="tree") for r in range(1, 5)
     ]
     return [SiteClass(pattern="array", touches=1, total=EPSILON / 2), *trees]
 
@@ -130,7 +130,8 @@ def _hybrid_ucb(suite: Suite) -> None:
         audit = PrivacyAudit(
             claim=claim(),
             program=hybrid_ucb.program(epsilon=EPSILON, variant=variant),  # type: ignore[arg-type]
-            neighbours=lambda run: bandit_pairs(horizon=34, rounds=(0, 2, 4, 8)),
+            # Round 28 is in the tree of 2^4 leaves.
+            neighbours=lambda run: bandit_pairs(horizon=34, rounds=(0, 2, 4, 8, 28)),
             classes=classes,
             histories=BANDIT_HISTORIES,
             proof=accounted(
