@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dpaudit.attacks.histories import Neighbours
 from dpaudit.claims import Adjacency, Unit
 from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, exact
+from dpaudit.exact import ExactLike, dyadic, exact
 
 __all__ = ["Domain", "Interval", "Values", "as_array", "changed_pair", "more_pairs", "require_neighbours"]
 __all__ += ["spoken_domain"]
@@ -110,13 +110,11 @@ class Interval(Domain):
         return np.asarray(found * float(rng.choice([1.0, 1.0, *LARGE])) if open_ends else found)
 
     def holds(self, numbers: NDArray[Any]) -> bool:
-        exactly = [Fraction(x) if np.isfinite(x) else None for x in np.ravel(numbers).tolist()]
-        return all(
-            x is not None
-            and (self.lower is None or x >= self.lower)
-            and (self.upper is None or x <= self.upper)
-            for x in exactly
-        )
+        return _all_held(numbers, self._inside)
+
+    def _inside(self, number: Fraction) -> bool:
+        below = self.lower is not None and number < self.lower
+        return not below and (self.upper is None or number <= self.upper)
 
 
 class Values(Domain):
@@ -140,7 +138,18 @@ class Values(Domain):
         return np.asarray(rng.choice([float(value) for value in self.values], size=shape))
 
     def holds(self, numbers: NDArray[Any]) -> bool:
-        return all(np.isfinite(x) and Fraction(x) in self.values for x in np.ravel(numbers).tolist())
+        return _all_held(numbers, self.values.__contains__)
+
+
+def _all_held(numbers: NDArray[Any], holds: Callable[[Fraction], bool]) -> bool:
+    """Whether each number is finite and held in one of its two honest readings: as the dyadic number that it
+    is, or as the decimal that it prints as (0.1 is a tenth to its author, and a little more in binary)."""
+    for number in np.ravel(numbers):
+        if not np.isfinite(number):
+            return False
+        if not holds(dyadic(number)) and (isinstance(number, np.bool_) or not holds(exact(number))):
+            return False
+    return True
 
 
 def as_array(data: Any) -> NDArray[Any] | None:

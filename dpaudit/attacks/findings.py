@@ -11,11 +11,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from dpaudit.attacks.accounting import SiteClass, observe_accounting
 from dpaudit.attacks.histories import Neighbours
-from dpaudit.attacks.misfits import misfits
+from dpaudit.attacks.misfits import above_pure_bound, misfits, pure_bound
 from dpaudit.attacks.witnessing import inside_supports, leak_witness, loss_witness
 from dpaudit.certificates.proof import Proof
 from dpaudit.claims import PrivacyClaim, PureDP
@@ -41,6 +42,11 @@ class Subject:
     claim: PrivacyClaim
     classes: Sequence[SiteClass]
     proof: Proof | None
+
+    @cached_property
+    def pure_bound(self) -> Fraction | None:
+        """What one record may cost in all by the proof, where it says that."""
+        return None if self.proof is None else pure_bound(self.proof, self.claim)
 
 
 @dataclass
@@ -88,6 +94,7 @@ class Findings:
         if subject.proof is not None:
             pure = isinstance(subject.claim, PureDP)
             broken += misfits(result, subject.proof, subject.claim.adjacency, pure=pure)
+            broken += above_pure_bound(observed.total, subject.pure_bound)
         for violation in broken:
             # One entry for each kind of violation, whatever its numbers: the first one stands for all.
             pattern = re.sub(r"[0-9.]+", "#", violation)

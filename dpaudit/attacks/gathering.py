@@ -21,6 +21,7 @@ from dpaudit.attacks.quantiles import quantile_histories
 from dpaudit.attacks.search import neighbouring_arrays, search_pairs
 from dpaudit.coins import Program, fingerprint, record
 from dpaudit.coins.limits import Limits, limited_memory
+from dpaudit.coins.transcript import count_of
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.suite import Run
 
@@ -108,7 +109,7 @@ def _look(
         for _ in range(audit.samples):
             recording = record(program, pair.left, rng=rng, keep_errors=True, limits=Limits())
             sites = max(sites, len(recording.sites))
-            values = max(values, sum(int(np.size(site.value)) for site in recording.sites))
+            values = max(values, sum(count_of(site.value) for site in recording.sites))
             steps = max(steps, watch.steps)
             require_repeatable(program, pair, recording)
             findings.losses.append(float(findings.replay(pair, "sampled", recording).loss()))

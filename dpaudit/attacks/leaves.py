@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from dpaudit.certificates.proof import Proof
 from dpaudit.exact import exact
 
-__all__ = ["Leaf", "leaves_of"]
+__all__ = ["Leaf", "leaves_of", "payments"]
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,15 @@ def leaves_of(proof: Proof) -> tuple[list[Leaf], int]:
         return _added(inside, proof.parameters["touches"])
     if proof.rule == "sequential":
         return _added(parts, proof.parameters["times"])
-    found = [leaf for leaves, _ in parts for leaf in leaves]
-    most = max(count for _, count in parts)
+    found, factor = [leaf for leaves, _ in parts for leaf in leaves], _factor(proof)
+    return _times(found, factor), max(count for _, count in parts) * factor
+
+
+def _factor(proof: Proof) -> int:
+    """How often a node that is no sum pays for its premise, or for one of its branches."""
     if proof.rule == "parallel":
-        factor = 2 if proof.parameters["moves"] == "yes" else 1
-    else:
-        factor = int(proof.parameters[_FACTORS[proof.rule]]) if proof.rule in _FACTORS else 1
-    return _times(found, factor), most * factor
+        return 2 if proof.parameters["moves"] == "yes" else 1
+    return int(proof.parameters[_FACTORS[proof.rule]]) if proof.rule in _FACTORS else 1
 
 
 def _added(parts: Sequence[tuple[list[Leaf], int]], times: Sequence[Any]) -> tuple[list[Leaf], int]:
@@ -74,3 +77,32 @@ def _added(parts: Sequence[tuple[list[Leaf], int]], times: Sequence[Any]) -> tup
 
 def _times(leaves: Sequence[Leaf], factor: int) -> list[Leaf]:
     return [replace(leaf, most=leaf.most * factor) for leaf in leaves]
+
+
+def payments(proof: Proof, spent: Mapping[int, Fraction], *, whole: bool) -> Fraction:
+    """How often the tree must be paid for in all to pay for ``spent``: how much of each leaf, by its place in
+    ``leaves_of``. At most 1 means that the tree covers it.
+
+    A parallel node pays for one of its branches at a time, whatever its other branches hold. ``whole`` says
+    that a branch cannot be paid for in part; otherwise prices add up, and half of two branches cost no more
+    than the dearer one.
+    """
+    places = iter(range(len(leaves_of(proof)[0])))
+    return _payments(proof, spent, places, whole)
+
+
+def _payments(proof: Proof, spent: Mapping[int, Fraction], places: Iterator[int], whole: bool) -> Fraction:
+    def share(needed: Fraction, times: int) -> Fraction:
+        return Fraction(math.ceil(needed / times)) if whole else needed / times
+
+    if proof.rule == "tree" and "leaves" in proof.parameters:
+        channel = spent.get(next(places), Fraction(0))
+        levels = int(proof.parameters["leaves"]).bit_length()
+        return channel + share(_payments(proof.premises[0], spent, places, whole), levels)
+    if proof.rule in ("shuffle", "relaxed") or not proof.premises:
+        return spent.get(next(places), Fraction(0))
+    parts = [_payments(premise, spent, places, whole) for premise in proof.premises]
+    if proof.rule in ("accounted", "sequential"):
+        times = proof.parameters["touches" if proof.rule == "accounted" else "times"]
+        return max(share(needed, int(n)) for needed, n in zip(parts, times, strict=True))
+    return share(sum(parts, Fraction(0)), _factor(proof))

@@ -25,6 +25,7 @@ from dpaudit.attacks.histories import Neighbours
 from dpaudit.coins import Recording, force, record
 from dpaudit.coins.limits import Limits
 from dpaudit.coins.recorder import ImpossibleHistoryError
+from dpaudit.coins.transcript import count_of
 from dpaudit.errors import DpauditError, InvalidParameterError, NotTractableError
 from dpaudit.laws.base import Law
 
@@ -141,7 +142,7 @@ def _targets(base: Recording, *, most: int) -> list[Target]:
             if not number:
                 found += [Target(kind, site.site, entry=entry) for entry in range(2)]
             continue
-        size = int(np.size(site.value))
+        size = count_of(site.value)
         if size > 1 and kind == "shown" and site.law is not None and not site.law.event_ndim:
             ends = sorted({0, size - 1})
             found += [Target(kind, site.site, number, entry, site.value) for entry in ends]
@@ -235,11 +236,16 @@ def _behaviour(recording: Recording, watch: Watch) -> Hashable:
         (
             site.kind,
             site.site,
-            _outline(site.value) if site.kind in ("reveal", "raise") else np.shape(site.value),
+            _outline(site.value) if site.kind in ("reveal", "raise") else _extent(site.value),
         )
         for site in recording.sites
     )
     return frozenset(watch.path), sites, recording.cut
+
+
+def _extent(value: Any) -> Hashable:
+    """The shape of an array; of other outcomes, which may be ragged, how many numbers they hold."""
+    return value.shape if isinstance(value, np.ndarray) else count_of(value)
 
 
 def _outline(value: Any) -> Hashable:

@@ -18,7 +18,7 @@ from dpaudit.attacks.histories import Neighbours
 from dpaudit.claims import ApproxDP, PrivacyClaim, PureDP
 from dpaudit.coins import Program, Recorder
 from dpaudit.coins.limits import Limits, StepLimitError
-from dpaudit.coins.transcript import run_program
+from dpaudit.coins.transcript import count_of, run_program
 from dpaudit.errors import BrokenHarnessError
 from dpaudit.verdicts import VerdictKind
 from dpaudit.views import View
@@ -82,7 +82,7 @@ class _Shown:
         coins = Recorder(rng, limits=Limits())
         with suppress(Exception):  # an error is an outcome here
             run_program(self._program, data, coins)
-        return 1 + sum(int(np.size(site.value)) for site in coins.sites)
+        return 1 + sum(count_of(site.value) for site in coins.sites)
 
 
 def _readable(value: Any) -> Any:

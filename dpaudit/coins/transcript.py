@@ -31,6 +31,7 @@ __all__ = [
     "Recording",
     "Returned",
     "SiteRecord",
+    "count_of",
     "fingerprint",
     "frozen_copy",
     "outcome_shape",
@@ -200,6 +201,16 @@ def require_plain(value: Any) -> None:
 def _described(value: Any) -> str:
     name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
     return f"{name} of dtype {value.dtype}" if isinstance(value, np.ndarray) else name
+
+
+def count_of(value: Any) -> int:
+    """How many numbers and texts a plain value holds, all the way down: lists may be ragged, and hold
+    arrays."""
+    if isinstance(value, np.ndarray):
+        return count_of(value.ravel().tolist()) if value.dtype.hasobject else value.size
+    if isinstance(value, dict):
+        return sum(count_of(item) for item in value.values())
+    return sum(count_of(item) for item in value) if isinstance(value, list | tuple) else 1
 
 
 def outcome_shape(value: Any) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,24 @@ def test_a_pair_outside_the_domain_is_refused() -> None:
         pair = Neighbours("outside", [0.0, 0.0], wrong)
         with pytest.raises(InvalidParameterError, match="data must be numbers in"):
             require_neighbours(pair, Adjacency.REPLACE_ONE, Unit.EVENT, Interval(0, 1))
+
+
+@pytest.mark.parametrize("domain", [Interval(0, 0.1), Interval("0.1", "0.3"), Values(0.1, 0.2, 0.3)])
+@pytest.mark.parametrize("width", [np.float64, np.float32])
+def test_a_domain_holds_its_own_decimals(domain: Any, width: Any) -> None:
+    """A tenth as a float is a little more than a tenth; its neighbours among the floats are outside."""
+    ends = [float(x) for x in domain.levels()[:2]]
+    assert domain.holds(np.array(ends, dtype=width))
+    beyond = [np.nextafter(width(ends[0]), width(-1)), np.nextafter(width(ends[1]), width(1))]
+    assert not any(domain.holds(np.array([x])) for x in beyond)
+    assert not any(domain.holds(np.array([x])) for x in (np.nan, np.inf))
+
+
+def test_binary_numbers_are_in_the_domain_as_they_are() -> None:
+    """A value that was given exactly in binary is held too, and booleans are 0 and 1."""
+    assert Values(Fraction(0.1), 0).holds(np.array([0.1, 0.0]))
+    assert Values(0, 1).holds(np.array([True, False]))
+    assert not Interval(0, "1/2").holds(np.array([True]))
 
 
 def test_what_cannot_be_checked_is_said() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,9 @@ import pytest
 
 from dpaudit.attacks.leaf_rules import match, match_session
 from dpaudit.attacks.leaves import leaves_of
-from dpaudit.attacks.misfits import misfits
+from dpaudit.attacks.misfits import above_pure_bound, misfits, pure_bound
 from dpaudit.certificates import build
-from dpaudit.claims import Adjacency
+from dpaudit.claims import Adjacency, ApproxDP
 from dpaudit.coins import Coins, record, replay
 from dpaudit.coins.replayer import SessionPair
 from dpaudit.laws import (
@@ -193,6 +194,49 @@ def test_all_sites_together_are_no_more_than_the_tree_adds_up() -> None:
     cells = build.compose_parallel([LAPLACE, LAPLACE], by="position")
     assert objections(cells, {"a": 2}) == []
     assert "pays for 2 mechanisms" in objections(cells, {"a": 2, "b": 2})[-1]
+
+
+def test_a_parallel_node_pays_for_one_branch() -> None:
+    """Leaves of two branches cost more than either branch: they are not paid for together."""
+    cheap, dear = (build.laplace_mechanism(sensitivity=1, scale=scale) for scale in (10, 1))
+    branches = [dear, build.compose_sequential([cheap], times=[2])]
+    for pure in (True, False):
+        one = build.compose_parallel(branches, by="position")
+        assert objections(one, {"a": 10, "b": 10}, pure=pure) == []
+        assert objections(one, {"a": 1}, pure=pure) == []
+        assert "together" in objections(one, {"a": 10, "b": 1}, pure=pure)[0]
+        assert objections(one, {"a": 1, "b": 1}, pure=pure)
+        twice = build.compose_sequential([one], times=[2])
+        assert objections(twice, {"a": 10, "b": 1}, pure=pure) == []
+        assert "together" in objections(twice, {"a": 10, "b": 1, "c": 1}, pure=pure)[0]
+        group = build.group_privacy(one, events=2, declared="two") if pure else twice
+        assert objections(group, {"a": 1, "b": 10, "c": 10}, pure=pure) == []
+
+
+def test_a_pure_bound_holds_for_claims_of_every_quantity() -> None:
+    """It is what the tree derives, up to rounding; a tree without one says nothing."""
+    claim = ApproxDP(epsilon=1, delta="1/1000000")
+    bound = pure_bound(build.compose_sequential([LAPLACE], times=[3]), claim)
+    assert bound == Fraction(3, 2)
+    assert above_pure_bound(bound * (1 + Fraction(1, 10**10)), bound) == []
+    assert "pays for 1.5" in above_pure_bound(Fraction(151, 100), bound)[0]
+    assert pure_bound(build.gaussian_mechanism(sensitivity=1, variance=9), claim) is None
+    assert above_pure_bound(Fraction(10**6), None) == []
+
+
+def test_a_record_that_moves_pays_for_two_branches() -> None:
+    """The cell that it leaves and the cell that it enters, and no third one."""
+    cells = [build.laplace_mechanism(sensitivity=1, scale=scale) for scale in (1, 2, 3)]
+    moving = build.compose_parallel(cells, by="public data", partition="by day", moves=True)
+    assert objections(moving, {"a": 1, "b": 2}, pure=False) == []
+    assert objections(moving, {"a": 1, "b": 2, "c": 3}, pure=False) != []
+
+
+def test_branches_are_tried_until_one_pays() -> None:
+    """A site that fits two branches is not held to the first one."""
+    branches = [LAPLACE, build.compose_sequential([LAPLACE], times=[2])]
+    for order in (branches, branches[::-1]):
+        assert objections(build.compose_parallel(order, by="position"), {"a": 2, "b": 2}, pure=False) == []
 
 
 def test_two_sites_at_half_the_price_are_one_for_a_pure_claim_only() -> None:

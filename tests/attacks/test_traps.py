@@ -39,6 +39,13 @@ def test_a_broken_program_is_not_verified(name: str) -> None:
         assert decide(BROKEN[name]).verdict in (VerdictKind.REFUTED, VerdictKind.INCONCLUSIVE)
 
 
+def test_leaves_of_two_branches_are_named_as_what_they_are() -> None:
+    """The reasons say that no branch pays for both, and that the pure bound is exceeded by a tenth."""
+    reasons = " ".join(decide(BROKEN["leaves_of_two_branches"]).reasons)
+    assert "does not pay for together" in reasons
+    assert "can cost 1.1 in all, the certificate pays for 1" in reasons
+
+
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_program_is_verified(name: str) -> None:
     """It is verified, as far as replays go, and never refuted."""

@@ -32,7 +32,7 @@ from dpaudit.certificates.build import (
     report_noisy_max,
 )
 from dpaudit.certificates.build import SiteClass as ProofClass
-from dpaudit.claims import Adjacency, PureDP
+from dpaudit.claims import Adjacency, ApproxDP, PrivacyClaim, PureDP
 from dpaudit.coins import Coins, Returned
 from dpaudit.laws import (
     AboveThreshold,
@@ -78,10 +78,11 @@ class Case:
     view: View = field(default_factory=lambda: View.of(PUBLIC))
     adjacency: Adjacency = Adjacency.REPLACE_ONE
     domain: Any = None
+    claim: PrivacyClaim | None = None
 
     def audit(self) -> PrivacyAudit:
         return PrivacyAudit(
-            claim=PureDP(epsilon=1, view=self.view, adjacency=self.adjacency),
+            claim=self.claim or PureDP(epsilon=1, view=self.view, adjacency=self.adjacency),
             program=self.program,
             neighbours=lambda run: self.pairs,
             classes=self.classes,
@@ -388,6 +389,24 @@ def a_wider_domain_than_the_pairs(coins: Coins, data: Any) -> float:
     return noisy_sum(coins, data)
 
 
+# The cheap mechanism of one branch and the dear one of the other: the certificate pays for one branch.
+CHEAP_TWICE_OR_DEAR = compose_parallel(
+    [
+        compose_sequential([laplace_mechanism(sensitivity=1, scale=10)], times=[2]),
+        laplace_mechanism(sensitivity=1, scale=1),
+    ],
+    by="position",
+)
+CHEAP_AND_DEAR = (SiteClass(pattern="*", touches=2, total="11/10"),)
+
+
+@add(BROKEN, classes=CHEAP_AND_DEAR, proof=CHEAP_TWICE_OR_DEAR, claim=ApproxDP(epsilon=1, delta="1/1000000"))
+def leaves_of_two_branches(coins: Coins, data: Any) -> tuple[float, float]:
+    total = float(data.sum())
+    cheap = coins.release(total, Laplace(scale=10), site="cheap")
+    return float(cheap), float(coins.release(total, NOISE, site="dear"))
+
+
 @add(
     BROKEN,
     classes=(SiteClass(pattern="sum", touches=2, total=2),),
@@ -486,6 +505,11 @@ def a_sign_of_zero(coins: Coins, data: Any) -> float:
 
 
 @add(BROKEN)
+def a_ragged_list_of_data(coins: Coins, data: Any) -> Any:
+    return [noisy_sum(coins, data), [float(data.sum()), 2]]
+
+
+@add(BROKEN)
 def a_list_or_a_tuple(coins: Coins, data: Any) -> Any:
     noisy = noisy_sum(coins, data)
     return [noisy] if data[0] > 0 else (noisy,)
@@ -544,6 +568,17 @@ TEN = (pair([0] * 10, [1] + [0] * 9), pair([1] * 9 + [0], [1] * 10))
 @add(RIGHT, pairs=TEN, proof=laplace_mechanism(sensitivity="1/10", scale="1/10"))
 def a_mean_of_ten(coins: Coins, data: Any) -> float:
     return float(coins.release(float(data.mean()), Laplace(scale="1/10"), site="sum"))
+
+
+@add(
+    RIGHT,
+    pairs=(pair([0.1, 0.3], [0.3, 0.3]),),
+    domain=Values("0.1", "0.3", 0.2),
+    proof=laplace_mechanism(sensitivity="0.2", scale="0.2"),
+    classes=(SiteClass(pattern="sum", touches=1, total=1),),
+)
+def decimals_of_the_domain(coins: Coins, data: Any) -> float:
+    return float(coins.release(float(data.sum()), Laplace(scale="0.2"), site="sum"))
 
 
 @add(RIGHT, pairs=FIRST, domain=Interval(0, 1))
@@ -857,6 +892,20 @@ def a_window_of_unmoved_noise(coins: Coins, data: Any) -> Any:
 @add(RIGHT)
 def a_large_answer_to_a_large_outcome(coins: Coins, data: Any) -> Any:
     return np.zeros(max(0, int(noisy_sum(coins, data))))
+
+
+@add(RIGHT)
+def a_number_and_an_array(coins: Coins, data: Any) -> Any:
+    noisy = noisy_sum(coins, data)
+    shown = np.array([noisy, 0.0, 1.0])
+    coins.reveal([[1, 2], [3]], site="ragged")
+    coins.reveal({"cells": [1, [2, []], {"last": np.zeros(3)}]}, site="nested")
+    return int(np.argmax(shown)), shown
+
+
+@add(RIGHT)
+def a_number_and_a_list(coins: Coins, data: Any) -> Any:
+    return [noisy_sum(coins, data), [1, 2]]
 
 
 class Released:
