@@ -115,7 +115,10 @@ class OutputRank(Feature):
         values = np.concatenate([past[0].values, past[1].values])
         symbols = np.concatenate([past[0].symbols, past[1].symbols])
         first = where[chosen]
-        self._examples = [self._reader.describe(values[place], int(symbols[place])) for place in first]
+        self._examples = [
+            self._reader.describe(values[place], int(symbols[place]), int(key))
+            for place, key in zip(first, self._frequent, strict=True)
+        ]
         return self.values(past[0]), self.values(past[1])
 
     @property

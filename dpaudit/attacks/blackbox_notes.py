@@ -107,8 +107,10 @@ def notes_on_outputs(search: Search) -> list[str]:
         raised = sum(candidate.raised[side] for candidate in search.candidates)
         runs = sum(candidate.attack.pairs for candidate in search.candidates)
         if raised:
-            reason = next(item.first_failure for item in search.candidates if item.first_failure)
-            notes.append(f"{100 * raised / runs:.3g} % of the runs on the {name} inputs raised ({reason})")
+            found = [item.first_failure[side] for item in search.candidates]
+            example = next(failure for failure in found if failure)
+            share = f"{100 * raised / runs:.3g} %"
+            notes.append(f"{share} of the runs on the {name} inputs raised (such as {example})")
     played = [candidate for candidate in search.candidates if candidate.attack.pairs]
     if played and all(all(item.constant) and item.only_key[0] == item.only_key[1] for item in played):
         notes.append("every output was the same; does the mechanism look at its data?")

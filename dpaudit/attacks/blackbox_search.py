@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.attacks.blackbox_clock import Clock
-from dpaudit.attacks.blackbox_outcomes import OutcomeEncoder, Outcomes
+from dpaudit.attacks.blackbox_outcomes import OutcomeEncoder, Outcomes, in_words
 from dpaudit.attacks.blackbox_pair import PairAttack
 from dpaudit.attacks.blackbox_runs import chunks_of, run_compared
 from dpaudit.errors import MechanismError
@@ -72,7 +72,7 @@ class _Candidate:
         self._all_failed = True
         #: Runs that raised, on the first and on the second input, and what they raised first.
         self.raised = [0, 0]
-        self.first_failure = ""
+        self.first_failure = ["", ""]
         #: Keys of all outputs so far where there is only one, on the first and on the second input.
         self.only_key: list[int | None] = [None, None]
         self.constant = [True, True]
@@ -138,8 +138,8 @@ class _Candidate:
                 [item for item in outputs if isinstance(item, Failure)] if isinstance(outputs, list) else []
             )
             self.raised[side] += len(failures)
-            if failures and not self.first_failure:
-                self.first_failure = f"{failures[0].symbol}: {failures[0].reason}"
+            if failures and not self.first_failure[side]:
+                self.first_failure[side] = in_words(failures[0])
 
     def _refuse_failures(self, raw: Any, outcomes: Outcomes) -> None:
         """Raise ``MechanismError`` where nothing but failures has come from either input for a while."""
@@ -148,7 +148,8 @@ class _Candidate:
         self._all_failed = bool(np.isnan(outcomes.values).all())
         calls = 2 * self.attack.pairs + len(outcomes.keys)
         if self._all_failed and calls >= FAILURES_THAT_BREAK:
-            failed = f"raised {self.first_failure}" if self.first_failure else ""
+            failure = self.first_failure[0] or self.first_failure[1]
+            failed = f"raised {failure}" if failure else ""
             reason = failed or f"returned {raw[0]!r}, which holds no number"
             raise MechanismError(
                 f"a mechanism must return something, all of the first {calls} calls on pair {self._index} "
