@@ -81,14 +81,15 @@ def check(
     ``claim``: ``PureDP`` or ``ApproxDP``. With ``model=AS_RUN`` the bit patterns of floats count as well.
     ``neighbours``: pairs of inputs, ``corners(...)``, or a Hypothesis strategy for pairs.
     ``max_samples``: runs in all. ``jobs``: joblib workers; the result does not depend on it, and a mechanism
-    that draws from elsewhere than ``rng`` runs in one process. ``timeout``: seconds for one call (one batch),
-    enforced by a timer where the mechanism runs in a main thread (joblib workers do); code that never
-    returns to Python cannot be interrupted. ``seconds``: for all runs; then, and after Ctrl-C, the result is
-    what is known so far. ``stop_early``: stop as soon as the claim is refuted; otherwise spend all runs on a
-    better lower bound. A slow check shows its progress where standard error is a terminal.
+    that draws from elsewhere than ``rng``, or keeps something between calls, runs in one process.
+    ``timeout``: seconds for one call (one batch), enforced by a timer where the mechanism runs in a main
+    thread (joblib workers do); code that never returns to Python cannot be interrupted. ``seconds``: for all
+    runs; then, and after Ctrl-C, the result is what is known so far. ``stop_early``: stop as soon as the
+    claim is refuted; otherwise spend all runs on a better lower bound. A slow check shows its progress where
+    standard error is a terminal.
 
     Raises ``InvalidParameterError`` for a claim or neighbours that cannot be checked, ``MechanismError``
-    where a call hangs, an output cannot be read, an input was changed, or every call fails.
+    where a call hangs, an output cannot be read, an input was changed, or every call raises.
     """
     epsilon, delta = _numbers_of(claim)
     _check_options(alpha, max_samples)

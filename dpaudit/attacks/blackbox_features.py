@@ -115,7 +115,10 @@ class OutputRank(Feature):
         values = np.concatenate([past[0].values, past[1].values])
         symbols = np.concatenate([past[0].symbols, past[1].symbols])
         first = where[chosen]
-        self._examples = [self._reader.describe(values[place], int(symbols[place])) for place in first]
+        self._examples = [
+            self._reader.describe(values[place], int(symbols[place]), int(key))
+            for place, key in zip(first, self._frequent, strict=True)
+        ]
         return self.values(past[0]), self.values(past[1])
 
     @property
@@ -174,10 +177,17 @@ class OutputScore(Feature):
         return self._table[self._rank.ranks(outcomes)]
 
     def describe(self, low: float | None, high: float | None) -> str:
-        """In terms of how often an output came before from the first input, for each time from the second."""
-        bounds = [None if bound is None else float(np.exp(bound)) for bound in (low, high)]
-        times = number_range("times", *bounds).replace(" times", "").replace("times ", "")
-        return f"the output is one that came {times} times as often from the first input as from the second"
+        """By the ratio of how often an output came before: from the first input to from the second."""
+        ends = ["" if low is None else f"{np.exp(low):.3g} or more"]
+        ends.append("" if high is None else f"below {np.exp(high):.3g}")
+        ratio = " and ".join(end for end in ends if end)
+        if high is not None and high <= 0:
+            said = "outputs more likely on the second input"
+        elif low is not None and low >= 0:
+            said = "outputs more likely on the first input"
+        else:
+            said = "outputs by how likely they are on the first input against the second"
+        return f"{said} (ratio {ratio})" if ratio else "any output"
 
 
 class CoordinateScore(Feature):

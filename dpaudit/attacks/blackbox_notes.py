@@ -66,8 +66,8 @@ def notes_before(target: Target, data: Any) -> list[str]:
     keys = [OutcomeEncoder().encode(chunk()).keys for _ in range(2)]
     if not np.array_equal(keys[0], keys[1]):
         notes.append(
-            "the same generator gave other outputs: the mechanism draws from elsewhere, "
-            "so this run cannot be repeated"
+            "the same generator gave other outputs: the mechanism draws from elsewhere or keeps something "
+            "between calls, so this run cannot be repeated"
         )
     return notes
 
@@ -107,11 +107,17 @@ def notes_on_outputs(search: Search) -> list[str]:
         raised = sum(candidate.raised[side] for candidate in search.candidates)
         runs = sum(candidate.attack.pairs for candidate in search.candidates)
         if raised:
-            reason = next(item.first_failure for item in search.candidates if item.first_failure)
-            notes.append(f"{100 * raised / runs:.3g} % of the runs on the {name} inputs raised ({reason})")
+            found = [item.first_failure[side] for item in search.candidates]
+            example = next(failure for failure in found if failure)
+            share = f"{100 * raised / runs:.3g} %"
+            notes.append(f"{share} of the runs on the {name} inputs raised (such as {example})")
     played = [candidate for candidate in search.candidates if candidate.attack.pairs]
     if played and all(all(item.constant) and item.only_key[0] == item.only_key[1] for item in played):
-        notes.append("every output was the same; does the mechanism look at its data?")
+        notes.append(
+            "on both inputs every output looked the same to this check; does the mechanism look at its data?"
+        )
+    if played and all(np.isnan(side.values).all() for item in played for side in item.attack.past):
+        notes.append("no output held a number or text, only None, NaN or nothing; does the mechanism return?")
     return notes
 
 
@@ -157,7 +163,8 @@ def power_notes(search: Search, found: dict[str, Any]) -> list[str]:
         if entry["epsilon"]
     ]
     notes = [
-        "smallest violation that this run would have seen, about half the time: epsilon " + ", ".join(seen)
+        "smallest violation that this run would have seen, about half the time, in the outputs as this "
+        "check reads them (docs/check.md says what it leaves out): epsilon " + ", ".join(seen)
         if seen
         else "this run was too short to see any violation"
     ]
@@ -208,10 +215,9 @@ def telling_event(search: Search) -> str:
     cell = int(np.argmax(excess / np.sqrt(wins + losses + 1.0)))
     if excess[cell] <= 0:
         return ""
-    sides = ("first", "second") if first[cell] >= second[cell] else ("second", "first")
-    ratio = f"{wins[cell] / losses[cell]:.3g} times" if losses[cell] else "never on the other"
+    ratio = f"{wins[cell] / losses[cell]:.3g} times as often" if losses[cell] else "on one input only"
     return (
-        f"{attack.experts.describe(expert, cell)}: {wins[cell]:.0f} of {attack.pairs} runs on the "
-        f"{sides[0]} input, {losses[cell]:.0f} on the {sides[1]} ({ratio}; the claim allows "
+        f"{attack.experts.describe(expert, cell)}: {first[cell]:.0f} of {attack.pairs} runs on the first "
+        f"input, {second[cell]:.0f} of {attack.pairs} on the second ({ratio}; the claim allows "
         f"{math.exp(target.epsilon):.3g} times)"
     )

@@ -4,8 +4,8 @@ adversary sees it.
 Each run becomes a row of floats, a *symbol* and a *key*. The row holds the numbers in the output, in order
 (labels such as strings have numbers of their own, far from all others). The symbol is 0 for an output of
 the usual shape without NaN; an exception, ``None``, NaN or another shape each has its own. The key tells
-whether two outputs are equal as a whole. Text is read as its numbers and a pattern, which is a part of the
-shape; an object as its attributes.
+whether two outputs are equal as a whole, of exceptions also whether their messages are. Text is read as its
+numbers and a pattern, which is a part of the shape; an object as its attributes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dpaudit.attacks.blackbox_text import as_text, attributes, column_names, is_
 from dpaudit.errors import MechanismError
 from dpaudit.statistics.blocks import Failure
 
-__all__ = ["LABEL_BASE", "OutcomeEncoder", "Outcomes", "number_range"]
+__all__ = ["LABEL_BASE", "OutcomeEncoder", "Outcomes", "in_words", "number_range"]
 
 #: Labels become numbers below this one, so that no ordinary number is taken for a label.
 LABEL_BASE = -(2.0**900)
@@ -70,6 +70,8 @@ class OutcomeEncoder:
         self._names: list[str] = []
         self._with_numbers = np.zeros(0, dtype=bool)
         self._salt = 0
+        #: What was raised, with its message, by key.
+        self._raised: dict[int, str] = {}
 
     @property
     def width(self) -> int:
@@ -109,7 +111,11 @@ class OutcomeEncoder:
         self._with_numbers |= np.any(values > LABEL_BASE, axis=0)
         lengths = None if isinstance(rows, np.ndarray) else [len(row) for row in rows]
         symbols = self._symbols(values, shapes, lengths)
-        return Outcomes(values, symbols, _hash_rows(values, symbols.astype(np.uint64) ^ salts))
+        outcomes = Outcomes(values, symbols, _hash_rows(values, symbols.astype(np.uint64) ^ salts))
+        for index, item in enumerate(outputs if isinstance(outputs, Sequence) else ()):
+            if isinstance(item, Failure):
+                self._raised.setdefault(int(outcomes.keys[index]), in_words(item))
+        return outcomes
 
     def fingerprint(self, outputs: Sequence[Any] | NDArray[Any]) -> str:
         """Text that is equal for equal outputs, also if made in another process; for a new encoder."""
@@ -137,12 +143,16 @@ class OutcomeEncoder:
         names = {0: self._usual or ""} | {code: name for name, code in self._codes.items()}
         return [_kind_in_words(name) for code, name in sorted(names.items()) if low <= code < high]
 
-    def describe(self, row: NDArray[np.float64], symbol: int) -> str:
-        """One output as a sentence: its numbers and labels, or what is odd about it."""
+    def describe(self, row: NDArray[np.float64], symbol: int, key: int | None = None) -> str:
+        """One output as a sentence: its numbers and labels, or what is odd about it. ``key``: its key, which
+        tells the message of an exception.
+        """
+        if key in self._raised:
+            return f"the call raised {self._raised[key]}"
         names = {code: name for name, code in self._codes.items()}
         shape = names.get(symbol, self._usual or "")
         length = len(row) - int(np.argmax(~np.isnan(row[::-1]))) if not np.isnan(row).all() else 0
-        if symbol and not length:
+        if not length:
             return _kind_in_words(shape)
         labels = {code: label for label, code in self._labels.items()}
         shown = [
@@ -235,6 +245,7 @@ class OutcomeEncoder:
     def _flatten(self, output: Any) -> tuple[list[float], str]:
         """The numbers in one output, in order, and its shape in words."""
         if isinstance(output, Failure):
+            self._salt = zlib.crc32(output.reason.encode(errors="replace"))
             return [], f"raised {output.symbol}"
         if output is None:
             return [], "None"
@@ -304,6 +315,11 @@ def _array_shape(shape: tuple[int, ...]) -> str:
 
 def _short(shape: str) -> str:
     return shape if len(shape) <= 200 else f"{shape[:190]}... {zlib.crc32(shape.encode()):08x}"
+
+
+def in_words(failure: Failure) -> str:
+    """The type of an exception, and its message where it has one."""
+    return f"{failure.symbol}: {failure.reason}" if failure.reason else failure.symbol
 
 
 def _kind_in_words(shape: str) -> str:

@@ -192,8 +192,8 @@ def run_compared(workers: Workers, tasks: Sequence[Chunk], compared: Sequence[in
         raise UnfitForWorkersError(_not_sent(error.__cause__ or error)) from None
     if any(not _equal(output, results[place]) for place, output in here.items()):
         raise UnfitForWorkersError(
-            "it draws from elsewhere than the given rng, and a generator that it holds would repeat in each "
-            "worker; draw from rng to use more"
+            "it draws from elsewhere than the given rng or keeps something between calls, and what it holds "
+            "would start anew in each worker; draw from rng and keep nothing to use more"
         )
     return results
 

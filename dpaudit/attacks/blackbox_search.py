@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.attacks.blackbox_clock import Clock
-from dpaudit.attacks.blackbox_outcomes import OutcomeEncoder, Outcomes
+from dpaudit.attacks.blackbox_outcomes import OutcomeEncoder, Outcomes, in_words
 from dpaudit.attacks.blackbox_pair import PairAttack
 from dpaudit.attacks.blackbox_runs import chunks_of, run_compared
 from dpaudit.errors import MechanismError
@@ -69,10 +69,9 @@ class _Candidate:
         self._index = index
         self._data = data
         self._round = 0
-        self._all_failed = True
         #: Runs that raised, on the first and on the second input, and what they raised first.
         self.raised = [0, 0]
-        self.first_failure = ""
+        self.first_failure = ["", ""]
         #: Keys of all outputs so far where there is only one, on the first and on the second input.
         self.only_key: list[int | None] = [None, None]
         self.constant = [True, True]
@@ -129,7 +128,7 @@ class _Candidate:
         outcomes = self.encoder.encode(both)
         self._count_failures(raw)
         self._watch_constant(outcomes, pairs)
-        self._refuse_failures(both, outcomes)
+        self._refuse_failures(len(outcomes.keys))
         return outcomes[:pairs], outcomes[pairs:]
 
     def _count_failures(self, raw: list[Any]) -> None:
@@ -138,22 +137,18 @@ class _Candidate:
                 [item for item in outputs if isinstance(item, Failure)] if isinstance(outputs, list) else []
             )
             self.raised[side] += len(failures)
-            if failures and not self.first_failure:
-                self.first_failure = f"{failures[0].symbol}: {failures[0].reason}"
+            if failures and not self.first_failure[side]:
+                self.first_failure[side] = in_words(failures[0])
 
-    def _refuse_failures(self, raw: Any, outcomes: Outcomes) -> None:
-        """Raise ``MechanismError`` where nothing but failures has come from either input for a while."""
-        if not self._all_failed:
-            return
-        self._all_failed = bool(np.isnan(outcomes.values).all())
-        calls = 2 * self.attack.pairs + len(outcomes.keys)
-        if self._all_failed and calls >= FAILURES_THAT_BREAK:
-            failed = f"raised {self.first_failure}" if self.first_failure else ""
-            reason = failed or f"returned {raw[0]!r}, which holds no number"
+    def _refuse_failures(self, calls: int) -> None:
+        """Raise ``MechanismError`` where every call on both inputs has raised for a while; ``calls``: in the
+        block that was just drawn.
+        """
+        calls += 2 * self.attack.pairs
+        if calls >= FAILURES_THAT_BREAK and sum(self.raised) == calls:
             raise MechanismError(
                 f"a mechanism must return something, all of the first {calls} calls on pair {self._index} "
-                "failed: "
-                f"{reason}; call it once on that input by hand."
+                f"failed: raised {self.first_failure[0]}; call it once on that input by hand."
             )
 
     def _watch_constant(self, outcomes: Outcomes, pairs: int) -> None:

@@ -232,10 +232,10 @@ def test_a_mechanism_that_mostly_raises_was_hardly_seen() -> None:
     text = str(result)
     assert result.verdict is VerdictKind.INCONCLUSIVE
     assert "smallest violation" not in text
-    assert "% of the runs on the first inputs raised (ValueError: no data today)" in text
+    assert "% of the runs on the first inputs raised (such as ValueError: no data today)" in text
     assert "most runs raised" in text
     rarely = str(check(lambda x, rng: 1 / int(rng.random() > 0.01), ONE, neighbours=UNITS, max_samples=2000))
-    assert "raised (ZeroDivisionError" in rarely
+    assert "raised (such as ZeroDivisionError" in rarely
     assert "smallest violation" in rarely
 
 

@@ -45,7 +45,7 @@ def test_ctrl_c_gives_what_is_known() -> None:
     assert nothing.verdict == "inconclusive"
     assert nothing.samples == 0
     assert "too short to see any violation" in str(nothing)
-    assert "every output was the same" not in str(nothing)
+    assert "every output looked the same" not in str(nothing)
 
 
 def test_the_time_limit_holds_between_two_calls() -> None:
