@@ -146,9 +146,11 @@ class _Candidate:
         """
         calls += 2 * self.attack.pairs
         if calls >= FAILURES_THAT_BREAK and sum(self.raised) == calls:
+            sides = zip(self.first_failure, ("first", "second"), strict=True)
+            said = [f"on the {side} input {failure}" for failure, side in sides]
             raise MechanismError(
                 f"a mechanism must return something, all of the first {calls} calls on pair {self._index} "
-                f"failed: raised {self.first_failure[0]}; call it once on that input by hand."
+                f"raised, {' and '.join(said)}; call it once on each input by hand."
             )
 
     def _watch_constant(self, outcomes: Outcomes, pairs: int) -> None:
