@@ -22,8 +22,16 @@ from dpaudit.claims import Adjacency, Unit
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, dyadic, exact
 
-__all__ = ["Domain", "Interval", "Values", "as_array", "changed_pair", "more_pairs", "require_neighbours"]
-__all__ += ["spoken_domain"]
+__all__ = [
+    "Domain",
+    "Interval",
+    "Values",
+    "as_array",
+    "changed_pair",
+    "more_pairs",
+    "require_neighbours",
+    "spoken_domain",
+]
 
 #: Where an end of an interval is open: magnitudes that a program could mistake for something else.
 LARGE = (2.0, 100.0, 2.0**20)

@@ -14,6 +14,7 @@ from typing import Any
 from flint import arb
 
 from dpaudit.kernel.ball import ball
+from dpaudit.kernel.t1 import recurrences
 from dpaudit.kernel.t1.lattice import LogConcave, check_run
 
 __all__ = ["Binomial", "Skellam"]
@@ -56,24 +57,8 @@ class Skellam(LogConcave):
         return table
 
 
-@dataclass(frozen=True)
-class Binomial(LogConcave):
-    """The number of successes in ``trials`` independent trials of ``probability``."""
-
-    trials: int
-    probability: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "first", 0)
-        object.__setattr__(self, "last", self.trials)
-
-    @property
-    def centre(self) -> int:
-        return int(self.trials * self.probability)
-
-    @property
-    def symmetric(self) -> bool:
-        return self.probability == Fraction(1, 2)
+class Binomial(recurrences.Binomial):
+    """The same law as in T1, of any variance: single masses by the log-gamma function."""
 
     def mass(self, k: int) -> Any:
         if not self._inside(k):
