@@ -38,9 +38,16 @@ from markupsafe import Markup
 from algorithms import distributed_experiments
 from algorithms.distributed_experiments import figure_table
 from algorithms.experiments import EPSILONS, HORIZON, RUNS
-from audits.chowdhury_zhou import experiment_figures as distributed_figures
-from audits.hu_huang_mehta.experiment_figures import ALGORITHMS, CELLS, Cell, Table, final_figure, time_figure
-from audits.hu_huang_mehta.experiments import experiment
+from audits.distributed_mab import experiment_figures as distributed_figures
+from audits.private_online_learning.experiment_figures import (
+    ALGORITHMS,
+    CELLS,
+    Cell,
+    Table,
+    final_figure,
+    time_figure,
+)
+from audits.private_online_learning.experiments import experiment
 from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.chart import draw_plot
 from dpaudit.reports.plots import Plot

@@ -13,7 +13,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import laplace
 
-from audits.hu_huang_mehta.hybrid_decisions import decision_event
+from audits.private_online_learning.hybrid_decisions import decision_event
 from dpaudit.certificates.window_event import window_event_bound, window_event_loss
 from dpaudit.errors import CertificateError, DpauditError
 

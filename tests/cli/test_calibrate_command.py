@@ -62,7 +62,7 @@ def test_bad_values_are_refused_with_exit_code_2(options):
 
 def test_the_paper_of_the_bundled_suite_is_calibrated():
     """For the private online learning paper: printed noise, what is certified for it, and what it needs."""
-    result = invoke("calibrate", "audits/private_online_learning.py")
+    result = invoke("calibrate", "audits/private_online_learning/suite.py")
     assert result.exit_code == 0
     needs = {
         "HHM-T2": ("1", "1x", "1"),

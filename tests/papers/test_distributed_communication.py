@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audits.chowdhury_zhou import communication, encoding, message_rates
-from audits.chowdhury_zhou.communication import carried_bits, sent_over_the_wire
-from audits.chowdhury_zhou.encoding import Circle, mean_error, rounding_distance, rounding_ends, sum_movement
-from audits.chowdhury_zhou.message_rates import NAMES, SHEETS, bits, log_size_bound
+from audits.distributed_mab import communication, encoding, message_rates
+from audits.distributed_mab.communication import carried_bits, sent_over_the_wire
+from audits.distributed_mab.encoding import Circle, mean_error, rounding_distance, rounding_ends, sum_movement
+from audits.distributed_mab.message_rates import NAMES, SHEETS, bits, log_size_bound
 from dpaudit.coins import Coins
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import ball, precision

@@ -34,7 +34,7 @@ from algorithms.reward_models import (
     SimulatedArms,
     bernoulli_arms,
 )
-from audits.chowdhury_zhou.experiment_cuts import (
+from audits.distributed_mab.experiment_cuts import (
     Tails,
     _most_regret,
     _noise_log_mgf,
@@ -44,9 +44,9 @@ from audits.chowdhury_zhou.experiment_cuts import (
     stay_bounds,
     tails_of,
 )
-from audits.chowdhury_zhou.experiment_figures import figure_summary, label, regret_table
-from audits.chowdhury_zhou.experiment_runs import Cell, combination_bounds, corner_arms, regrets
-from audits.hu_huang_mehta.cut_regret import Cut
+from audits.distributed_mab.experiment_figures import figure_summary, label, regret_table
+from audits.distributed_mab.experiment_runs import Cell, combination_bounds, corner_arms, regrets
+from audits.private_online_learning.cut_regret import Cut
 from benchmarks import figures
 from dpaudit.coins import Sampler
 from dpaudit.errors import InvalidParameterError

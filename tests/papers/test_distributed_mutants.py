@@ -14,8 +14,8 @@ from scipy import stats
 
 from algorithms.batched_elimination import Elimination
 from algorithms.distributed_elimination import NAMES, Variant, program, variant
-from audits.chowdhury_zhou import mutants
-from audits.chowdhury_zhou.mutant_protocols import (
+from audits.distributed_mab import mutants
+from audits.distributed_mab.mutant_protocols import (
     EPSILON,
     FAILURE_PROB,
     MECHANISMS,
@@ -24,8 +24,8 @@ from audits.chowdhury_zhou.mutant_protocols import (
     correct,
     program_of,
 )
-from audits.chowdhury_zhou.mutant_register import ARITHMETIC, HARMLESS, PRIVACY
-from audits.chowdhury_zhou.mutant_search import (
+from audits.distributed_mab.mutant_register import ARITHMETIC, HARMLESS, PRIVACY
+from audits.distributed_mab.mutant_search import (
     distance,
     early_pairs,
     enumerated_sum,
@@ -33,7 +33,7 @@ from audits.chowdhury_zhou.mutant_search import (
     moved_noise,
     search,
 )
-from audits.chowdhury_zhou.mutants import claim_of, divergence_witness_of, sum_distance, target_of
+from audits.distributed_mab.mutants import claim_of, divergence_witness_of, sum_distance, target_of
 from dpaudit.attacks.accounting import SiteClass, observe_accounting
 from dpaudit.attacks.histories import Neighbours, both_directions
 from dpaudit.certificates.witnesses import recompute

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from audits.chowdhury_zhou import (
+from audits.distributed_mab import (
     accounting,
     analyzer_tails,
     assumption_1,
@@ -27,15 +27,15 @@ from audits.chowdhury_zhou import (
     scaling,
     tails,
 )
-from audits.chowdhury_zhou.concentrated_privacy import NEAR_ONE
-from audits.chowdhury_zhou.exact_tails import above, beyond, sum_beyond
-from audits.chowdhury_zhou.gaussian_sums import (
+from audits.distributed_mab.concentrated_privacy import NEAR_ONE
+from audits.distributed_mab.exact_tails import above, beyond, sum_beyond
+from audits.distributed_mab.gaussian_sums import (
     divergence_excess,
     largest_log_ratio,
     one_gaussian,
     xi,
 )
-from audits.chowdhury_zhou.noise_privacy import _worst_shift
+from audits.distributed_mab.noise_privacy import _worst_shift
 from audits.inequalities import Inequality, worst_of
 from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import PureDP, ZeroConcentratedDP

@@ -14,16 +14,16 @@ import pytest
 
 from algorithms.batched_elimination import confidence_radius
 from algorithms.distributed_elimination import program, variant
-from audits.chowdhury_zhou import (
+from audits.distributed_mab import (
     central_decisions,
     divergence_protocols,
     enumerated_protocols,
     lost_messages,
     returning_programs,
 )
-from audits.chowdhury_zhou.followed_runs import Followed, survey
-from audits.chowdhury_zhou.protocol_privacy import protocol_audit
-from audits.chowdhury_zhou.protocol_runs import PUBLIC_CHOICES, batch_lengths, reward_pairs, steered
+from audits.distributed_mab.followed_runs import Followed, survey
+from audits.distributed_mab.protocol_privacy import protocol_audit
+from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, batch_lengths, reward_pairs, steered
 from dpaudit.attacks.accounting import worst_loss
 from dpaudit.attacks.privacy import privacy_outcome
 from dpaudit.attacks.residues import extreme_residues, wrapped_loss

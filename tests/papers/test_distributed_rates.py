@@ -16,10 +16,10 @@ from algorithms.batched_elimination import Elimination
 from algorithms.distributed_elimination import NAMES
 from algorithms.distributed_regret import noisy_sums, simulate_baseline
 from algorithms.reward_models import bernoulli_arms
-from audits.chowdhury_zhou import regret_rates
-from audits.chowdhury_zhou.accounting import converted
-from audits.chowdhury_zhou.regret_approximate import best_order, renyi_budget
-from audits.chowdhury_zhou.regret_bounds import (
+from audits.distributed_mab import regret_rates
+from audits.distributed_mab.accounting import converted
+from audits.distributed_mab.regret_approximate import best_order, renyi_budget
+from audits.distributed_mab.regret_bounds import (
     Setting,
     cut_of,
     deviation,
@@ -29,11 +29,11 @@ from audits.chowdhury_zhou.regret_bounds import (
     worst_ratio,
     wrap,
 )
-from audits.chowdhury_zhou.regret_corners import decoded_law, exits, regret_between
-from audits.chowdhury_zhou.regret_lower_bound import cheapest_coupling, dearest_change
-from audits.chowdhury_zhou.regret_shapes import SHAPES, shape_value
-from audits.chowdhury_zhou.renyi_privacy import theorem_2_final
-from audits.chowdhury_zhou.simulated_regret import final_regrets, mean_interval_over, octave
+from audits.distributed_mab.regret_corners import decoded_law, exits, regret_between
+from audits.distributed_mab.regret_lower_bound import cheapest_coupling, dearest_change
+from audits.distributed_mab.regret_shapes import SHAPES, shape_value
+from audits.distributed_mab.renyi_privacy import theorem_2_final
+from audits.distributed_mab.simulated_regret import final_regrets, mean_interval_over, octave
 from dpaudit.claims import Statement
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import ball

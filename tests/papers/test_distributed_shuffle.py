@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from scipy.stats import nbinom
 
 from algorithms.distributed_elimination import program, variant
-from audits.chowdhury_zhou.assumption_1 import Batch, error_probability
-from audits.chowdhury_zhou.carry_sum import carry_loss
-from audits.chowdhury_zhou.relaxed_premise import distances
-from audits.chowdhury_zhou.relaxed_witness import leaky_event, leaky_loss, mixture_witness, program_event
-from audits.chowdhury_zhou.shuffle_algorithm import algorithm_witness, objections
-from audits.chowdhury_zhou.shuffle_assumption import ShuffleBatch, failure_bounds
-from audits.chowdhury_zhou.shuffle_privacy import batches_proof, carry_witness, chain_total, leaky_witness
+from audits.distributed_mab.assumption_1 import Batch, error_probability
+from audits.distributed_mab.carry_sum import carry_loss
+from audits.distributed_mab.relaxed_premise import distances
+from audits.distributed_mab.relaxed_witness import leaky_event, leaky_loss, mixture_witness, program_event
+from audits.distributed_mab.shuffle_algorithm import algorithm_witness, objections
+from audits.distributed_mab.shuffle_assumption import ShuffleBatch, failure_bounds
+from audits.distributed_mab.shuffle_privacy import batches_proof, carry_witness, chain_total, leaky_witness
 from dpaudit.attacks.histories import Neighbours
 from dpaudit.certificates.build import gaussian_mechanism, randomised_response, relaxed_release
 from dpaudit.certificates.witnesses import recompute

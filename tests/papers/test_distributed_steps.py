@@ -15,14 +15,14 @@ from scipy import stats
 from algorithms.batched_elimination import Elimination
 from algorithms.distributed_elimination import NAMES, variant
 from algorithms.distributed_regret import noisy_sums
-from audits.chowdhury_zhou import assumption_1
-from audits.chowdhury_zhou.elimination_decisions import (
+from audits.distributed_mab import assumption_1
+from audits.distributed_mab.elimination_decisions import (
     best_arms_lost,
     corners_of_event,
     pull_ratio,
     surviving_gaps,
 )
-from audits.chowdhury_zhou.elimination_event import (
+from audits.distributed_mab.elimination_event import (
     Race,
     arm_failure,
     corner_failure,
@@ -30,8 +30,8 @@ from audits.chowdhury_zhou.elimination_event import (
     noise_tail,
     tied_failure,
 )
-from audits.chowdhury_zhou.elimination_regret import C, expected_ratio, rate, ratio_on_event
-from audits.chowdhury_zhou.elimination_steps import assumption_failure
+from audits.distributed_mab.elimination_regret import C, expected_ratio, rate, ratio_on_event
+from audits.distributed_mab.elimination_steps import assumption_failure
 from dpaudit.errors import InvalidParameterError
 from dpaudit.laws import DiscreteLaplace, PolyaDifference, Skellam, WrappedMod
 from mechanisms.modular_sum import decoded_sum

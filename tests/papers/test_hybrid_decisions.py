@@ -19,7 +19,7 @@ from scipy.stats import norm
 from algorithms import hybrid_ucb
 from algorithms.environment import PotentialOutcomes
 from algorithms.play import play
-from audits.hu_huang_mehta.hybrid_decisions import (
+from audits.private_online_learning.hybrid_decisions import (
     DECISIONS,
     HORIZON,
     decision_event,

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from algorithms.regret import simulate
-from audits.hu_huang_mehta import (
+from audits.private_online_learning import (
     family_law,
     hard_family,
     lower_bound,
@@ -19,7 +19,7 @@ from audits.hu_huang_mehta import (
     lower_bound_selectors,
     lower_bound_steps,
 )
-from audits.private_online_learning import suite as paper_suite
+from audits.private_online_learning.suite import suite as paper_suite
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import lower, precision, upper
 from dpaudit.laws import Laplace, NoisyArgmax

@@ -13,15 +13,6 @@ import pytest
 from scipy import integrate, stats
 
 from algorithms.regret import simulate
-from audits.hu_huang_mehta import (
-    hybrid_noise,
-    hybrid_steps,
-    lemma_13,
-    noisy_sums,
-    proof_steps,
-    theorem_7,
-    theorem_7_forms,
-)
 from audits.inequalities import (
     Inequality,
     add_steps,
@@ -29,6 +20,15 @@ from audits.inequalities import (
     larger,
     log2,
     worst_of,
+)
+from audits.private_online_learning import (
+    hybrid_noise,
+    hybrid_steps,
+    lemma_13,
+    noisy_sums,
+    proof_steps,
+    theorem_7,
+    theorem_7_forms,
 )
 from dpaudit.coins import record
 from dpaudit.coins.base import Coins

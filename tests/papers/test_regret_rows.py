@@ -20,7 +20,7 @@ from algorithms.lazy_replicates import lazy_runs, lazy_runs_many
 from algorithms.play import play
 from algorithms.regret import simulate
 from algorithms.successive_elimination import epoch_length
-from audits.hu_huang_mehta import (
+from audits.private_online_learning import (
     anytime,
     experiment_figures,
     experiments,
@@ -30,10 +30,15 @@ from audits.hu_huang_mehta import (
     regret_hybrid,
     regret_optimality,
 )
-from audits.hu_huang_mehta.cut_regret import Cut, cut_of, difference_interval, mean_interval
-from audits.hu_huang_mehta.grids import worst_gap_regret
-from audits.hu_huang_mehta.leader_law import Actions, exact_regret, leader_probabilities, selection_tail
-from audits.hu_huang_mehta.pull_bounds import (
+from audits.private_online_learning.cut_regret import Cut, cut_of, difference_interval, mean_interval
+from audits.private_online_learning.grids import worst_gap_regret
+from audits.private_online_learning.leader_law import (
+    Actions,
+    exact_regret,
+    leader_probabilities,
+    selection_tail,
+)
+from audits.private_online_learning.pull_bounds import (
     elimination_cap,
     hybrid_excess,
     hybrid_pull_bound,

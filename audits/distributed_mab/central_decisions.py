@@ -1,0 +1,160 @@
+"""Theorem 5: what the public sees of the central protocol, and what the server sees of it.
+
+The public sees arms only. Its view hides the noisy sums that decide, so no transcript has an exact loss
+there: the event "arm 2 goes out after the first batch" is summed out over both hidden sums instead, with the
+algorithm's own rule.
+
+The server of Algorithm 3 adds the noise itself, to the exact sum that secure aggregation shows it. Theorem 5
+is not about its view, which the audit shows to be as bad as can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms import batched_elimination
+from algorithms.batched_elimination import Elimination
+from algorithms.distributed_elimination import Variant, variant
+from algorithms.play import bandit_program
+from audits.distributed_mab.noise_privacy import DOMAIN
+from audits.distributed_mab.protocol_runs import reward_pairs
+from dpaudit.attacks.accounting import SiteClass
+from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
+from dpaudit.certificates.mixtures import Draw, End, Event, mixture_body
+from dpaudit.certificates.witnesses import recompute
+from dpaudit.claims import PureDP
+from dpaudit.coins.base import Coins, Program
+from dpaudit.evidence import Witness
+from dpaudit.suite import Suite
+from dpaudit.views import SERVER, View
+from mechanisms.fixed_point import encode
+from mechanisms.modular_sum import decoded_sum
+from mechanisms.parameter_sheet import Sheet
+
+__all__ = [
+    "EPSILON",
+    "HORIZON",
+    "LENGTH",
+    "add_rows",
+    "arm_goes_out",
+    "decision_tree",
+    "decision_witness",
+    "literal_program",
+]
+
+EPSILON = Fraction(1, 2)
+#: Users of each arm in the first batch, just enough for an arm to go out after it, and rounds.
+LENGTH, HORIZON = 39, 82
+
+
+def _chosen() -> Variant:
+    return variant("cdp_se", epsilon=EPSILON, failure_prob=Fraction(1, HORIZON))
+
+
+# The view of the public
+
+
+def decision_witness(claim: PureDP) -> Witness:
+    """The event that arm 2 goes out after the first batch: arm 1 pays 1 and arm 2 pays 0, or one user of
+    arm 1 is paid 0. Both hidden sums are summed out; ``dpaudit verify`` does it again."""
+    chosen = _chosen()
+    sheet = chosen.sheet(LENGTH)
+    full, event = LENGTH * sheet.precision, arm_goes_out(chosen)
+    here = decision_tree(sheet, event, (full, 0), complete=False)
+    there = decision_tree(sheet, event, (full - sheet.precision, 0), complete=True)
+    found = Witness(
+        quantity=claim.quantity,
+        bound=Fraction(0),
+        form="mixture",
+        body=mixture_body([Event(values=[], recorded=here, neighbour=there)], view=claim.view),
+        origin="enumerated",
+        description=(
+            f"arm 1 pays 1 and arm 2 pays 0, or one of arm 1's first {LENGTH} users is paid 0; arm 2 goes "
+            f"out after the first batch"
+        ),
+    )
+    return replace(found, bound=recompute(found, claim))
+
+
+def arm_goes_out(chosen: Variant) -> NDArray[np.bool_]:
+    """Shape (m, m): whether arm 2 goes out after the first batch, for every pair of the arms' residues. The
+    decisions are those of ``Elimination``, for all pairs at once."""
+    sheet = chosen.sheet(LENGTH)
+    means = decoded_sum(np.arange(sheet.modulus), sheet) / LENGTH
+    grid = np.stack(np.meshgrid(means, means, indexing="ij"), axis=-1)
+    state = Elimination(
+        grid.shape, failure_prob=chosen.failure_prob, tail=chosen.tail, growth=Fraction(LENGTH)
+    )
+    state.update(grid)
+    return np.asarray(state.active[..., 0] & ~state.active[..., 1])
+
+
+def decision_tree(sheet: Sheet, event: NDArray[np.bool_], totals: tuple[int, int], *, complete: bool) -> Draw:
+    """How the program comes to ``event``, a set of pairs of residues (m, m), when the sums of the arms'
+    encodings are ``totals``.
+
+    ``complete`` lists the residues that lead elsewhere too, which an upper bound needs and a lower one not.
+    """
+
+    def second(row: NDArray[np.bool_]) -> Draw | End:
+        if not row.any():
+            return End(reached=False)
+        ends = [(y, End(reached=bool(row[y]))) for y in range(sheet.modulus) if complete or row[y]]
+        return Draw(site="aggregate of arm 2", law=sheet.aggregate_law(totals[1]), branches=ends)
+
+    branches = [(y, second(event[y])) for y in range(sheet.modulus) if complete or event[y].any()]
+    return Draw(site="aggregate of arm 1", law=sheet.aggregate_law(totals[0]), branches=branches)
+
+
+# The view of the server
+
+
+def literal_program() -> Program:
+    """CDP-SE with Algorithm 3 word for word: secure aggregation shows the server the exact sum, to which it
+    adds the noise."""
+    chosen = _chosen()
+
+    def protocols(length: int) -> Any:
+        sheet = chosen.sheet(length)
+
+        def run(coins: Coins, rewards: Sequence[Any]) -> Any:
+            total = sum(encode(coins, rewards, precision=sheet.precision, grid=1)) % sheet.modulus
+            shown = coins.reveal(total, site="exact sum", to=SERVER)
+            noisy = coins.observe(sheet.aggregate_law(shown), site="aggregate", to=SERVER)
+            return decoded_sum(noisy, sheet)
+
+        return run
+
+    return bandit_program(
+        batched_elimination.strategy(
+            protocols, failure_prob=chosen.failure_prob, tail=chosen.tail, growth=LENGTH
+        )
+    )
+
+
+def add_rows(suite: Suite) -> None:
+    """The row on the server's own view of the central protocol."""
+    audit = PrivacyAudit(
+        claim=PureDP(epsilon=EPSILON, view=View.of(SERVER), domain=DOMAIN),
+        program=literal_program(),
+        neighbours=lambda run: reward_pairs(
+            horizon=HORIZON, rounds=(0,), backgrounds={"all rewards 0": (0.0, 0.0)}
+        ),
+        classes=[SiteClass(pattern="aggregate", touches=1, total=EPSILON)],
+        samples=1,
+    )
+    add_privacy_rows(
+        suite,
+        "CZ23-T5P/server",
+        audit,
+        title="CDP-SE (central): (ε, 0)-DP in the view of the server that adds the noise",
+        expect="refuted",
+        expect_accounting="refuted",
+        source="Theorem 5, Algorithm 3 (the theorem trusts the server)",
+    )

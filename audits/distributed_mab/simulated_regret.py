@@ -1,0 +1,104 @@
+"""Simulated regret of Algorithm 1 with bounds that hold: runs in step, cut at a cap of ``regret_bounds``.
+
+Each run plays its instance with the arms in an order of its own, drawn at random: a horizon that ends inside
+a batch favours the arms that come first, and no verdict may hang on labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.distributed_regret import simulate_baseline, simulate_variant
+from algorithms.regret import Seed
+from algorithms.reward_models import RewardLevels, bernoulli_arms
+from audits.distributed_mab.regret_bounds import Setting, cut_of
+from audits.private_online_learning.cut_regret import cut_of as baseline_cut
+from audits.private_online_learning.cut_regret import mean_interval
+from dpaudit.suite import Run
+
+__all__ = [
+    "Interval",
+    "baseline_interval",
+    "final_regrets",
+    "interval",
+    "mean_interval_over",
+    "octave",
+    "shuffled_arms",
+]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Bounds on an expected regret, and the sample's mean."""
+
+    low: float
+    high: float
+    mean: float
+
+    def __truediv__(self, scale: float) -> Interval:
+        return Interval(self.low / scale, self.high / scale, self.mean / scale)
+
+
+def shuffled_arms(means: Sequence[float], *, runs: int, rng: np.random.Generator) -> RewardLevels:
+    """Bernoulli arms of these means, in a random order in each run."""
+    return bernoulli_arms(rng.permuted(np.tile(means, (runs, 1)), axis=1))
+
+
+def final_regrets(setting: Setting, means: Sequence[float], *, runs: int, seed: Seed) -> Floats:
+    """Regret at the horizon of independent runs, shape (runs,)."""
+    root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    order, play = root.spawn(2)
+    arms = shuffled_arms(means, runs=runs, rng=np.random.default_rng(order))
+    return simulate_variant(setting.variant, arms, horizon=setting.horizon, seed=play, points=2).final
+
+
+def interval(run: Run, setting: Setting, means: Sequence[float], *, runs: int, alpha: float) -> Interval:
+    """E Reg(T) from ``runs`` simulated runs, both ends together at level ``alpha``."""
+    regrets = final_regrets(setting, means, runs=runs, seed=run.seed_sequence(f"{setting} {means}"))
+    return Interval(*mean_interval(regrets, cut_of(setting, means), alpha=alpha), float(regrets.mean()))
+
+
+def baseline_interval(
+    run: Run, setting: Setting, means: Sequence[float], *, runs: int, alpha: float
+) -> Interval:
+    """The same for DP-SE of Sajed and Sheffet at the setting's ε and horizon, failure probability 1/T."""
+    order, play = run.seed_sequence(f"dp_se {setting} {means}").spawn(2)
+    arms = shuffled_arms(means, runs=runs, rng=np.random.default_rng(order))
+    regrets = simulate_baseline(
+        arms,
+        epsilon=setting.epsilon,
+        failure_prob=Fraction(1, setting.horizon),
+        horizon=setting.horizon,
+        seed=play,
+        points=2,
+    ).final
+    cut = baseline_cut("dp_se", means, epsilon=float(setting.epsilon), horizon=setting.horizon)
+    return Interval(*mean_interval(regrets, cut, alpha=alpha), float(regrets.mean()))
+
+
+def octave(value: Fraction, *, points: int) -> list[Fraction]:
+    """``points`` values from ``value`` down to half of it, which is left out.
+
+    Batches double, so that regret is a saw-tooth in log(1/ε) and log(1/Δ) with a period of one octave; a mean
+    over an octave has almost no teeth.
+    """
+    return [value * Fraction(points, points + i) for i in range(points)]
+
+
+def mean_interval_over(
+    run: Run, cells: Sequence[tuple[Setting, Sequence[float], float]], *, runs: int, alpha: float
+) -> Interval:
+    """The mean of E Reg / unit over cells (setting, means, unit), both ends together at level ``alpha``."""
+    found = [
+        interval(run, setting, means, runs=runs, alpha=alpha / len(cells)) / unit
+        for setting, means, unit in cells
+    ]
+    low, high, mean = np.mean([(one.low, one.high, one.mean) for one in found], axis=0).tolist()
+    return Interval(low, high, mean)

@@ -1,0 +1,90 @@
+"""How much noise the paper's mechanisms need: the printed parameter against the least that is certified
+(``dpaudit calibrate``).
+
+All at epsilon = 1 and event level, one reward vector replaced. The proofs are those of the rows in
+``privacy``, with the noise left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from audits.private_online_learning.privacy import claim
+from dpaudit.certificates.build import (
+    SiteClass,
+    accounted,
+    compose_parallel,
+    laplace_mechanism,
+    report_noisy_max,
+    tree_mechanism,
+)
+from dpaudit.certificates.calibrate import Question
+from dpaudit.certificates.proof import Proof
+from dpaudit.suite import Suite
+
+__all__ = ["add_questions"]
+
+#: Trees on 2^r leaves; the printed noise is furthest from what is needed at r = 1.
+HEIGHTS = (1, 2, 4, 10)
+ACTIONS = 10
+
+
+def add_questions(suite: Suite) -> None:
+    """The array sums of Algorithm 1, the trees of Algorithm 4, Report Noisy Max, naive FTNL."""
+    ask(suite, "HHM-T2", "Anytime-Lazy-UCB: an array's sum", "scale of the sum's noise", 1, _array)
+    for r in HEIGHTS:
+        ask(
+            suite,
+            f"HHM-T5P/r={r}",
+            f"Hybrid-UCB: the tree on {2**r} leaves, beside the array's half",
+            "scale of a node's noise",
+            2 * r,
+            lambda scale, r=r: _hybrid(scale, r),
+        )
+    ask(suite, "HHM-RNM", "Report Noisy Max over sums (FTNL)", "scale of a score's noise", 1, _leader)
+    ask(
+        suite,
+        "HHM-NAIVE-P",
+        f"Naive FTNL: {ACTIONS} noisy means at once",
+        "scale of a sum's noise",
+        ACTIONS,
+        _naive,
+    )
+
+
+def ask(
+    suite: Suite, id: str, title: str, parameter: str, printed: int, mechanism: Callable[[Fraction], Proof]
+) -> None:
+    suite.calibrate(
+        Question(
+            id=id,
+            title=title,
+            claim=claim(),
+            parameter=parameter,
+            printed=printed,
+            mechanism=mechanism,
+        )
+    )
+
+
+def _array(scale: Fraction) -> Proof:
+    site = SiteClass(site="array", touches=1, mechanism=laplace_mechanism(sensitivity=1, scale=scale))
+    return accounted([site], declared="every observation enters one array, released once")
+
+
+def _hybrid(scale: Fraction, r: int) -> Proof:
+    """One array at epsilon/2, and r + 1 nodes: those that end the prefixes 1, 2, 4, ..., 2^r."""
+    array = SiteClass(site="array", touches=1, mechanism=laplace_mechanism(sensitivity=1, scale=2))
+    tree = tree_mechanism(laplace_mechanism(sensitivity=1, scale=scale), leaves=2**r)
+    nodes = SiteClass(site="tree", touches=1, mechanism=tree)
+    return accounted([array, nodes], declared="an observation enters one array and the tree of that array")
+
+
+def _leader(scale: Fraction) -> Proof:
+    noisy_max = report_noisy_max(sensitivity=1, scale=scale, range="general")
+    return compose_parallel([noisy_max], by="position")
+
+
+def _naive(scale: Fraction) -> Proof:
+    return compose_parallel([laplace_mechanism(sensitivity=ACTIONS, scale=scale)], by="position")
