@@ -2,7 +2,7 @@
 evidence.
 
 A suite file defines one module-level ``suite = Suite(...)``. Rows are added by the decorator ``suite.row`` or
-by helpers that build rows from a program and its neighbours (``dpaudit.attacks.privacy``). A row function
+by helpers that build rows from a program and its neighbours (``dpaudit.replays.privacy``). A row function
 receives a ``Run`` and returns an ``Outcome``; the verdict is the harness's.
 """
 
@@ -21,7 +21,7 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Certificate, Evidence
 
 if TYPE_CHECKING:  # suites without certificates must not load the kernel
-    from dpaudit.certificates.calibrate import Question
+    from dpaudit.proofs.calibrate import Question
 
 __all__ = ["KINDS", "Cell", "Group", "Outcome", "Profile", "Role", "Row", "Run", "Suite"]
 
