@@ -6,9 +6,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from audits.distributed_mab.exact_tails import above, beyond, log_of_two_over, sum_beyond
 from audits.distributed_mab.tails import ENOUGH, LEVELS
-from audits.inequalities import Inequality, Number, Point, add_steps, larger
+from audits.inequalities import Inequality, Number, Point, add_steps
+from dpaudit.exact_functions import larger, log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import (
     Binomial,
@@ -17,6 +17,7 @@ from dpaudit.laws import (
     PolyaDifference,
     Skellam,
 )
+from dpaudit.laws.exact_tails import above, beyond, sum_beyond
 from dpaudit.suite import Run, Suite
 
 __all__ = ["add_rows"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from algorithms.distributed_elimination import Variant
+from algorithms.mab.distributed_elimination import Variant
 from dpaudit.attacks.entered import Watch, excuse_for
 from dpaudit.attacks.histories import Neighbours
 from dpaudit.coins.base import ChannelSession, Coins, Program, To

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.batched_elimination import batch_length, confidence_radius
-from algorithms.distributed_elimination import Variant
+from algorithms.mab.batched_elimination import batch_length, confidence_radius
+from algorithms.mab.distributed_elimination import Variant
 from audits.distributed_mab.mutant_protocols import EPSILON
 from dpaudit.attacks.accounting import SiteClass, observe_accounting
 from dpaudit.attacks.histories import Neighbours, both_directions, worst_history

@@ -10,7 +10,7 @@ from typing import Any
 from audits.distributed_mab.accounting import gaussian_delta, step_budget
 from audits.distributed_mab.gaussian_sums import xi
 from audits.distributed_mab.noise_privacy import add_privacy_row
-from audits.inequalities import Inequality, Number, Point, add_steps, ln
+from audits.inequalities import Inequality, Number, Point, add_steps
 from dpaudit.certificates.build import (
     compose_sequential,
     discrete_gaussian_sum,
@@ -19,6 +19,7 @@ from dpaudit.certificates.build import (
 from dpaudit.certificates.witnesses import WitnessSite, transcript_body
 from dpaudit.claims import PureDP, ZeroConcentratedDP
 from dpaudit.evidence import Witness
+from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, lower_short, precision, upper_short
 from dpaudit.laws import DiscreteLaplace
 from dpaudit.suite import Run, Suite

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from algorithms import ftnl
+from algorithms.online import ftnl
 from dpaudit.attacks.histories import worst_history
 from dpaudit.attacks.search import corners, neighbouring_arrays, search_pairs
 from dpaudit.errors import InvalidParameterError
