@@ -23,7 +23,7 @@ from dpaudit.evidence import Estimate
 from dpaudit.exact_functions import log2
 from dpaudit.kernel.ball import ball
 from dpaudit.laws import Law, PolyaDifference
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 from mechanisms.batch_protocol import BatchProtocol
 from mechanisms.fixed_point import encode

@@ -16,9 +16,9 @@ from audits.distributed_mab.experiment_settings import (
     Competitor,
     figure_table,
 )
+from dpaudit import plots
 from dpaudit.claims import Ordering
 from dpaudit.exact import exact
-from dpaudit.reports import plots
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = [

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from audits.distributed_mab.experiment_settings import FIGURES, Competitor
+from dpaudit import plots
 from dpaudit.exact import ExactLike
 from dpaudit.regret import RegretRuns
-from dpaudit.reports import plots
 
 __all__ = ["NAMES", "Table", "figure_summary", "final_figure", "label", "regret_table", "time_figure"]
 

@@ -27,7 +27,7 @@ from dpaudit.evidence import Estimate
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Binomial
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Run, Suite
 from mechanisms.parameter_sheet import Sheet, local_laplace_sheet
 

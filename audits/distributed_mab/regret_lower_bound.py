@@ -20,7 +20,7 @@ from dpaudit.claims import LowerBound, Ordering
 from dpaudit.evidence import Estimate
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import ball
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.statistics import mean_bounds
 from dpaudit.suite import Outcome, Run, Suite
 

@@ -11,7 +11,6 @@ from fractions import Fraction
 from typing import Any
 
 from audits.inequalities import Inequality, Number, Point, add_steps
-from dpaudit.certificates.tails import decide_proxy, noise_sum
 from dpaudit.claims import SubExponential
 from dpaudit.exact_functions import larger, log_of_two_over
 from dpaudit.kernel.ball import arb, ball
@@ -22,6 +21,7 @@ from dpaudit.laws import (
     Skellam,
 )
 from dpaudit.laws.exact_tails import beyond
+from dpaudit.proofs.decide import decide_proxy, noise_sum
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["ENOUGH", "LEVELS", "add_rows", "laplace_sum_radius", "skellam_radius"]

@@ -18,13 +18,13 @@ from algorithms.play import Decisions, Pulls, Strategy
 from algorithms.simulation import Algorithm, simulate
 from audits.private_online_learning.grids import as_float
 from audits.private_online_learning.variants import VARIANTS
+from dpaudit import plots
 from dpaudit.claims import Ordering, SameDistribution
 from dpaudit.coins import Coins, Sampler
 from dpaudit.coins.base import Program
 from dpaudit.evidence import Estimate
 from dpaudit.exact import ExactLike
 from dpaudit.regret import Cut, difference_interval, gaps_of
-from dpaudit.reports import plots
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows", "restarted_elimination"]

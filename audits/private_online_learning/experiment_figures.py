@@ -7,8 +7,8 @@ import numpy as np
 from audits.private_online_learning.experiment_settings import EPSILONS, RUNS, SETTINGS
 from audits.private_online_learning.grids import as_float
 from audits.private_online_learning.variants import VARIANTS
+from dpaudit import plots
 from dpaudit.regret import RegretRuns
-from dpaudit.reports import plots
 
 __all__ = ["CELLS", "COMPARED", "Cell", "Table", "final_figure", "regret_table", "time_figure"]
 

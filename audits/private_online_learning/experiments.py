@@ -29,10 +29,10 @@ from audits.private_online_learning.experiment_figures import (
 from audits.private_online_learning.experiment_settings import EPSILONS, HORIZON, RUNS, SETTINGS
 from audits.private_online_learning.grids import as_float
 from audits.private_online_learning.variants import VARIANTS
+from dpaudit import plots
 from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate
 from dpaudit.regret import RegretRuns, difference_interval
-from dpaudit.reports import plots
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows", "experiment"]

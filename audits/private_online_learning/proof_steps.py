@@ -18,7 +18,7 @@ from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate
 from dpaudit.exact_functions import ceil_log2, ln
 from dpaudit.kernel.ball import ball
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["EPSILONS", "GAPS", "HORIZONS", "SCOPE", "add_rows", "critical_level", "instances"]

@@ -13,8 +13,8 @@ from algorithms.simulation import Algorithm, simulate
 from audits.private_online_learning.experiment_settings import SETTINGS
 from audits.private_online_learning.grids import lazy_rate
 from audits.private_online_learning.variants import VARIANTS
+from dpaudit import plots
 from dpaudit.regret import gaps_of, mean_interval
-from dpaudit.reports import plots
 from dpaudit.suite import Run
 
 __all__ = ["against_rate"]

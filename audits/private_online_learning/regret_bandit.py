@@ -2,7 +2,7 @@
 
 An O(.) is restated with its hidden constant named. The upper side is rigorous at every point of a grid of
 (gap, epsilon, T), and for all instances with such a gap (``pull_bounds``); the lower side is simulated, to
-T = 10^12, and bounded by bets (``cut_regret``). Logarithms are to base 2 as in the paper, ln is natural.
+T = 10^12, and bounded by bets. Logarithms are to base 2 as in the paper, ln is natural.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from audits.private_online_learning.grids import (
 )
 from audits.private_online_learning.rate_figure import against_rate
 from audits.private_online_learning.variants import VARIANTS
+from dpaudit import plots
 from dpaudit.claims import RegretBound, RegretRate
 from dpaudit.evidence import Estimate
 from dpaudit.regret import RegretRuns, gaps_of, mean_interval
-from dpaudit.reports import plots
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["C_T4", "INSTANCES", "add_rows"]

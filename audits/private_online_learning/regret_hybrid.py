@@ -21,10 +21,10 @@ from audits.private_online_learning.grids import (
     on_grid,
 )
 from audits.private_online_learning.variants import VARIANTS
+from dpaudit import plots
 from dpaudit.claims import Ordering, RegretBound, RegretRate
 from dpaudit.evidence import Estimate
 from dpaudit.regret import gaps_of, mean_interval
-from dpaudit.reports import plots
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows"]

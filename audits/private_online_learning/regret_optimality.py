@@ -22,10 +22,10 @@ from audits.private_online_learning.grids import (
 )
 from audits.private_online_learning.regret_bandit import C_T4
 from audits.private_online_learning.variants import VARIANTS
+from dpaudit import plots
 from dpaudit.claims import LowerBound, Ordering, RegretRate
 from dpaudit.evidence import Estimate
 from dpaudit.regret import mean_interval
-from dpaudit.reports import plots
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows"]

@@ -16,7 +16,7 @@ from dpaudit.claims import RegretBound
 from dpaudit.evidence import Estimate
 from dpaudit.exact_functions import log2
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
-from dpaudit.reports.plots import curves, series
+from dpaudit.plots import curves, series
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["add_rows", "point_mass_regret"]
