@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms import batched_elimination
-from algorithms.batched_elimination import Elimination
-from algorithms.distributed_elimination import Variant, variant
+from algorithms.mab import batched_elimination
+from algorithms.mab.batched_elimination import Elimination
+from algorithms.mab.distributed_elimination import Variant, variant
 from algorithms.play import bandit_program
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.protocol_runs import reward_pairs

@@ -14,7 +14,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from algorithms.distributed_elimination import Variant, program, variant
+from algorithms.mab.distributed_elimination import Variant, program, variant
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.protocol_runs import (
     PUBLIC_CHOICES,

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.batched_elimination import batch_length, confidence_radius
-from algorithms.distributed_elimination import Variant
+from algorithms.mab.batched_elimination import batch_length, confidence_radius
+from algorithms.mab.distributed_elimination import Variant
 from audits.distributed_mab.mutant_protocols import EPSILON
 from dpaudit.claims import PrivacyClaim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.coins import Program, Replay, Sampler, enumerate_view, record, replay

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from algorithms.distributed_elimination import program, variant
+from algorithms.mab.distributed_elimination import program, variant
 from audits.distributed_mab import (
     central_decisions,
     divergence_protocols,

@@ -10,10 +10,11 @@ from fractions import Fraction
 
 from audits.distributed_mab.regret_bounds import Setting
 from audits.distributed_mab.regret_growth import inverse_budget, noise_octave
-from audits.distributed_mab.simulated_regret import Interval, baseline_interval, interval, mean_interval_over
+from audits.distributed_mab.simulated_regret import baseline_interval, interval, mean_interval_over
 from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate
 from dpaudit.plots import table
+from dpaudit.regret import Interval
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows"]
@@ -54,10 +55,9 @@ def _baseline(suite: Suite) -> None:
             level = run.alpha / (2 * len(cells))
             ours = interval(run, setting, means, runs=runs, alpha=level)
             theirs = baseline_interval(run, setting, means, runs=runs, alpha=level)
-            low, high = max(low, ours.low / theirs.high), max(high, ours.high / theirs.low)
-            rows.append(
-                [str(means[:3]), len(means), epsilon, ours.mean, theirs.mean, ours.mean / theirs.mean]
-            )
+            ratio = ours / theirs
+            low, high = max(low, ratio.low), max(high, ratio.high)
+            rows.append([str(means[:3]), len(means), epsilon, ours.mean, theirs.mean, ratio.mean])
         estimate = Estimate(
             quantity="regret of Dist-DP-SE / regret of DP-SE",
             lower=low,
@@ -104,15 +104,11 @@ def _scaling_factor(suite: Suite) -> None:
                 "dist_rdp_se", scale=s, epsilon=Fraction(1, 20), n_arms=k, exponent=24, unit=inverse_budget
             )
             found[k, s] = mean_interval_over(run, cells, runs=runs, alpha=level)
-        pairs = [
-            (k, s, found[k, t].low / found[k, s].high, found[k, t].high / found[k, s].low)
-            for k in (2, 10)
-            for s, t in itertools.pairwise(scales)
-        ]
+        ratios = [found[k, t] / found[k, s] for k in (2, 10) for s, t in itertools.pairwise(scales)]
         estimate = Estimate(
             quantity="regret at s' / regret at s",
-            lower=max(low for _, _, low, _ in pairs),
-            upper=max(high for *_, high in pairs),
+            lower=max(ratio.low for ratio in ratios),
+            upper=max(ratio.high for ratio in ratios),
             confidence=1 - run.alpha,
             samples=6 * runs * len(cells),
             method="batch simulation; bets on the mean of min(regret, cap), rigorous excess added",

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms import ftnl
+from algorithms.online import ftnl
 from algorithms.play import full_information_program
 from audits.private_online_learning.family_law import (
     epoch_lengths,

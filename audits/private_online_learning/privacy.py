@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from algorithms import ftnl, hybrid_ucb, lazy_ucb, successive_elimination
+from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
+from algorithms.online import ftnl
 from audits.private_online_learning.hybrid_decisions import decision_witness
 from audits.private_online_learning.neighbours import bandit_pairs, vector_pairs
 from audits.program_rows import add_privacy_rows

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from algorithms.environment import RewardVectors
-from algorithms.ftnl import epochs
+from algorithms.online.ftnl import epochs
 from algorithms.play import play
 from audits.private_online_learning.neighbours import vector_pairs
 from audits.program_rows import add_privacy_rows

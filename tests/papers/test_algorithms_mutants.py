@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algorithms import ftnl, hybrid_ucb, lazy_ucb, successive_elimination
+from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
+from algorithms.online import ftnl
 from dpaudit.coins import Choice, Program, force, record, replay
 from dpaudit.laws.base import Law
 from dpaudit.proofs.sites import Site

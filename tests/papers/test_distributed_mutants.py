@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms.batched_elimination import Elimination
-from algorithms.distributed_elimination import NAMES, Variant, program, variant
+from algorithms.mab.batched_elimination import Elimination
+from algorithms.mab.distributed_elimination import NAMES, Variant, program, variant
 from audits.distributed_mab import mutants
 from audits.distributed_mab.mutant_protocols import (
     EPSILON,
