@@ -47,7 +47,7 @@ __all__ = [
     "write_text",
 ]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def to_text(report: dict[str, Any]) -> str:
