@@ -16,7 +16,7 @@ from dpaudit.claims import Ordering
 from dpaudit.errors import UndecidedError
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 Writes into the folder ``OUT``:
 
-* ``figures.json``: the data of every figure (``kind: curves``, see ``dpaudit.reports.plots``),
+* ``figures.json``: the data of every figure (``kind: curves``, see ``dpaudit.plots``),
 * ``figures.html``: all figures on one page that needs nothing else,
 * ``figure-1.svg``, ``figure-9a.svg``, ...: one picture each, with its legend,
 * for ``distributed_mab`` also ``numbers.md``, ``numbers.csv`` and ``numbers.json``: the regret of every curve
@@ -49,8 +49,8 @@ from audits.private_online_learning.experiment_figures import (
 )
 from audits.private_online_learning.experiments import experiment
 from dpaudit.errors import InvalidParameterError
+from dpaudit.plots import Plot
 from dpaudit.reports.chart import draw_plot
-from dpaudit.reports.plots import Plot
 from dpaudit.reports.svg import element, join
 from dpaudit.suite import Run
 

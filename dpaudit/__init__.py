@@ -11,11 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpaudit.attacks.accounting import SiteClass
-    from dpaudit.attacks.blackbox import AS_RUN, CheckResult, check
-    from dpaudit.attacks.blackbox_neighbours import corners
-    from dpaudit.attacks.histories import Neighbours
-    from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
+    from dpaudit.blackbox.check import AS_RUN, CheckResult, check
+    from dpaudit.blackbox.neighbours import corners
     from dpaudit.claims import (
         Adjacency,
         ApproxDP,
@@ -29,6 +26,9 @@ if TYPE_CHECKING:
     from dpaudit.coins import Returned, Sampler, record, replay
     from dpaudit.errors import DpauditError
     from dpaudit.evidence import Certificate, Estimate, Witness
+    from dpaudit.replays.accounting import SiteClass
+    from dpaudit.replays.histories import Neighbours
+    from dpaudit.replays.privacy import PrivacyAudit, add_privacy_rows
     from dpaudit.suite import Outcome, Run, Suite
     from dpaudit.verdicts import judge
     from dpaudit.views import PUBLIC, SERVER, View, user
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "dpaudit.attacks.accounting": ["SiteClass"],
-    "dpaudit.attacks.blackbox": ["AS_RUN", "CheckResult", "check"],
-    "dpaudit.attacks.blackbox_neighbours": ["corners"],
-    "dpaudit.attacks.histories": ["Neighbours"],
-    "dpaudit.attacks.privacy": ["PrivacyAudit", "add_privacy_rows"],
+    "dpaudit.replays.accounting": ["SiteClass"],
+    "dpaudit.blackbox.check": ["AS_RUN", "CheckResult", "check"],
+    "dpaudit.blackbox.neighbours": ["corners"],
+    "dpaudit.replays.histories": ["Neighbours"],
+    "dpaudit.replays.privacy": ["PrivacyAudit", "add_privacy_rows"],
     "dpaudit.claims": [
         "Adjacency",
         "ApproxDP",

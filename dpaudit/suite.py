@@ -2,7 +2,7 @@
 evidence.
 
 A suite file defines one module-level ``suite = Suite(...)``. Rows are added by the decorator ``suite.row`` or
-by helpers that build rows from a program and its neighbours (``dpaudit.attacks.privacy``). A row function
+by helpers that build rows from a program and its neighbours (``dpaudit.replays.privacy``). A row function
 receives a ``Run`` and returns an ``Outcome``; the verdict is the harness's.
 """
 
@@ -21,9 +21,9 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Certificate, Evidence
 
 if TYPE_CHECKING:  # suites without certificates must not load the kernel
-    from dpaudit.certificates.calibrate import Question
+    from dpaudit.proofs.calibrate import Question
 
-__all__ = ["KINDS", "ROLES", "Cell", "Outcome", "Profile", "Role", "Row", "Run", "Suite"]
+__all__ = ["KINDS", "ROLES", "Cell", "Group", "Outcome", "Profile", "Role", "Row", "Run", "Suite"]
 
 Profile = Literal["quick", "full", "paper"]
 KINDS = ("privacy", "tail", "regret", "lower-bound", "utility", "structure")
@@ -196,24 +196,22 @@ def _soberly(row: Row) -> RowFunction:
 
 
 @dataclass
-class Suite:
-    """The claims of one paper, or of one repository, and the ``questions`` about its mechanisms' noise."""
+class Group:
+    """Rows that belong together, such as a lemma's or a page's; a suite is made of groups.
 
-    paper: str
-    title: str
-    reference: str = ""
+    ``title`` heads the group; ``questions`` are about mechanisms' noise, ``unchecked`` the claims that no
+    computation can check.
+    """
+
+    title: str = ""
     rows: list[Row] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     unchecked: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, row: Row) -> Row:
         """Add a row; its id must be new."""
-        if any(row.id == other.id for other in self.rows):
-            raise InvalidParameterError(
-                f"a row's id must be unique in its suite, got {row.id!r} twice; add a suffix."
-            )
         row = replace(row, evaluate=_soberly(row))
-        self.rows.append(row)
+        self._take(row)
         return row
 
     def row(
@@ -238,3 +236,27 @@ class Suite:
     def not_checkable(self, id: str, *, reason: str) -> None:
         """List a claim that no computation can check, with the reason."""
         self.unchecked.append((id, reason))
+
+    def include(self, *groups: Group) -> None:
+        """Add everything that ``groups`` hold, in order."""
+        for group in groups:
+            for row in group.rows:
+                self._take(row)
+            for question in group.questions:
+                self.calibrate(question)
+            self.unchecked.extend(group.unchecked)
+
+    def _take(self, row: Row) -> None:
+        if any(row.id == other.id for other in self.rows):
+            raise InvalidParameterError(
+                f"a row's id must be unique in its suite, got {row.id!r} twice; add a suffix."
+            )
+        self.rows.append(row)
+
+
+@dataclass(kw_only=True)
+class Suite(Group):
+    """The claims of one paper, or of one repository."""
+
+    paper: str
+    reference: str = ""

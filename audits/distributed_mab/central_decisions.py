@@ -24,15 +24,15 @@ from algorithms.distributed_elimination import Variant, variant
 from algorithms.play import bandit_program
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.protocol_runs import reward_pairs
-from dpaudit.attacks.accounting import SiteClass
-from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
-from dpaudit.certificates.mixtures import Draw, End, Event, mixture_body
-from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import PureDP
 from dpaudit.coins.base import Coins, Program
 from dpaudit.evidence import Witness
+from dpaudit.replays.accounting import SiteClass
+from dpaudit.replays.privacy import PrivacyAudit, add_privacy_rows
 from dpaudit.suite import Suite
 from dpaudit.views import SERVER, View
+from dpaudit.witnesses.mixture import Draw, End, Event, mixture_body
+from dpaudit.witnesses.recompute import recompute
 from mechanisms.fixed_point import encode
 from mechanisms.modular_sum import decoded_sum
 from mechanisms.parameter_sheet import Sheet

@@ -22,7 +22,7 @@ from dpaudit.coins import Coins, Sampler, record
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import ball
 from dpaudit.laws import Law, PolyaDifference
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 from mechanisms.batch_protocol import BatchProtocol
 from mechanisms.fixed_point import encode

@@ -13,7 +13,7 @@ from audits.distributed_mab.elimination_event import Race
 from audits.distributed_mab.elimination_regret import INSTANCES, C, expected_ratio, horizons, instance
 from dpaudit.claims import RegretRate
 from dpaudit.evidence import Estimate
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows"]

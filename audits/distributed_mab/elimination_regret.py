@@ -22,7 +22,7 @@ from algorithms.reward_models import bernoulli_arms
 from audits.distributed_mab.elimination_event import ROUNDING, Margin, Race, failure_bound
 from dpaudit.claims import ErrorRate, RegretRate
 from dpaudit.evidence import Estimate
-from dpaudit.reports.plots import Plot, curves, series
+from dpaudit.plots import Plot, curves, series
 from dpaudit.statistics import mean_bounds
 from dpaudit.suite import Outcome, Run, Suite
 

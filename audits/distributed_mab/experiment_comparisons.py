@@ -10,9 +10,9 @@ from itertools import pairwise
 from algorithms.distributed_experiments import COMPETITORS, FIGURES, HORIZONS, Competitor, figure_table
 from audits.distributed_mab.experiment_figures import Table, final_figure, regret_table, time_figure
 from audits.distributed_mab.experiment_runs import Cell, Combination, decided
+from dpaudit import plots
 from dpaudit.claims import Ordering
 from dpaudit.exact import exact
-from dpaudit.reports import plots
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = [

@@ -8,8 +8,8 @@ import numpy as np
 
 from algorithms.distributed_experiments import FIGURES, Competitor
 from algorithms.regret import RegretRuns
+from dpaudit import plots
 from dpaudit.exact import ExactLike
-from dpaudit.reports import plots
 
 __all__ = ["NAMES", "Table", "figure_summary", "final_figure", "label", "regret_table", "time_figure"]
 

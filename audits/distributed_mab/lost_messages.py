@@ -24,15 +24,15 @@ from audits.distributed_mab.protocol_runs import (
     laplace_batches,
     reward_pairs,
 )
-from dpaudit.attacks.accounting import SiteClass
-from dpaudit.attacks.histories import Neighbours
-from dpaudit.attacks.privacy import PrivacyAudit
-from dpaudit.certificates.build import Proof, polya_noise, post_processing
 from dpaudit.claims import Ordering, PureDP
 from dpaudit.coins import record, replay
 from dpaudit.coins.base import Program
 from dpaudit.evidence import Estimate
 from dpaudit.laws import PolyaDifference
+from dpaudit.proofs.build import Proof, polya_noise, post_processing
+from dpaudit.replays.accounting import SiteClass
+from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.privacy import PrivacyAudit
 from dpaudit.suite import Outcome, Run, Suite
 from dpaudit.views import SERVER, View
 from mechanisms.parameter_sheet import Sheet

@@ -20,10 +20,6 @@ import numpy as np
 from algorithms.batched_elimination import batch_length, confidence_radius
 from algorithms.distributed_elimination import Variant
 from audits.distributed_mab.mutant_protocols import EPSILON
-from dpaudit.attacks.accounting import SiteClass, observe_accounting
-from dpaudit.attacks.histories import Neighbours, both_directions, worst_history
-from dpaudit.attacks.witnessing import leak_witness, loss_witness
-from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import PrivacyClaim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.coins import Program, Replay, Sampler, enumerate_view, record, replay
 from dpaudit.coins.base import To
@@ -32,7 +28,11 @@ from dpaudit.evidence import Witness
 from dpaudit.exact import exact
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import DiscreteGaussian, Law, Shifted, Skellam, SumMod
+from dpaudit.replays.accounting import SiteClass, observe_accounting
+from dpaudit.replays.histories import Neighbours, both_directions, worst_history
+from dpaudit.replays.witnessing import leak_witness, loss_witness
 from dpaudit.views import PUBLIC, SERVER, View
+from dpaudit.witnesses.divergence import divergence_witness
 from mechanisms.fixed_point import split_reward
 from mechanisms.parameter_sheet import Sheet
 

@@ -36,12 +36,12 @@ from audits.distributed_mab.protocol_runs import (
     reward_pairs,
     steered,
 )
-from dpaudit.attacks.accounting import SiteClass
-from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
-from dpaudit.certificates.build import post_processing
 from dpaudit.claims import PureDP
 from dpaudit.evidence import Evidence
 from dpaudit.exact import ExactLike
+from dpaudit.proofs.build import post_processing
+from dpaudit.replays.accounting import SiteClass
+from dpaudit.replays.privacy import PrivacyAudit, add_privacy_rows
 from dpaudit.suite import Run, Suite
 from dpaudit.views import PUBLIC, SERVER, Principal, View
 

@@ -25,7 +25,7 @@ from dpaudit.claims import Ordering
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import ball, upper
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["add_rows", "best_order", "renyi_budget"]

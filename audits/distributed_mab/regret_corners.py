@@ -26,7 +26,7 @@ from dpaudit.claims import RegretRate
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Binomial
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Run, Suite
 from mechanisms.parameter_sheet import Sheet, local_laplace_sheet
 

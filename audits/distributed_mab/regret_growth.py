@@ -14,7 +14,7 @@ from audits.distributed_mab.regret_shapes import shape_value
 from audits.distributed_mab.simulated_regret import Interval, mean_interval_over, octave
 from dpaudit.claims import Ordering, RegretRate
 from dpaudit.evidence import Estimate
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["add_rows", "inverse_budget", "noise_octave", "sampling_octave"]

@@ -19,7 +19,7 @@ from audits.inequalities import Inequality, Point, add_steps, ln
 from dpaudit.claims import LowerBound, Ordering
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import ball
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.statistics import mean_bounds
 from dpaudit.suite import Outcome, Run, Suite
 

@@ -13,7 +13,7 @@ from audits.distributed_mab.regret_growth import inverse_budget, noise_octave
 from audits.distributed_mab.simulated_regret import Interval, baseline_interval, interval, mean_interval_over
 from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows"]

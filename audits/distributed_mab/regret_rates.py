@@ -26,7 +26,7 @@ from audits.distributed_mab.regret_shapes import SHAPES, shape_value
 from audits.distributed_mab.simulated_regret import interval
 from dpaudit.claims import RegretRate
 from dpaudit.evidence import Estimate
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["INSTANCES", "RATES", "Grid", "Rate", "add_rows", "grid_of", "rigorous_side", "simulated_cells"]

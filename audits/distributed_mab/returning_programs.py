@@ -27,17 +27,17 @@ from audits.distributed_mab.protocol_runs import (
     laplace_batches,
     steered,
 )
-from dpaudit.attacks.accounting import SiteClass
-from dpaudit.attacks.histories import Neighbours
-from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
-from dpaudit.certificates.build import SiteClass as ProofClass
-from dpaudit.certificates.build import accounted, compose_parallel
-from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import PureDP, Unit, ZeroConcentratedDP
 from dpaudit.coins.base import Coins, Program
 from dpaudit.kernel.ball import precision
+from dpaudit.proofs.build import SiteClass as ProofClass
+from dpaudit.proofs.build import accounted, compose_parallel
+from dpaudit.replays.accounting import SiteClass
+from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.privacy import PrivacyAudit, add_privacy_rows
 from dpaudit.suite import Outcome, Run, Suite
 from dpaudit.views import SERVER, View
+from dpaudit.witnesses.divergence import divergence_witness
 
 __all__ = ["BATCHES", "SCHEDULE", "add_rows", "batches_of", "returning_program"]
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from audits.distributed_mab.exact_tails import beyond, log_of_two_over
 from audits.inequalities import Inequality, Number, Point, add_steps, larger
-from dpaudit.certificates.tails import decide_proxy, noise_sum
 from dpaudit.claims import SubExponential
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import (
@@ -21,6 +20,7 @@ from dpaudit.laws import (
     PolyaDifference,
     Skellam,
 )
+from dpaudit.proofs.decide import decide_proxy, noise_sum
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["ENOUGH", "LEVELS", "add_rows", "laplace_sum_radius", "skellam_radius"]

@@ -18,12 +18,12 @@ from algorithms.regret import Algorithm, simulate
 from audits.private_online_learning.cut_regret import Cut, cut_of, difference_interval
 from audits.private_online_learning.grids import as_float
 from audits.private_online_learning.pull_bounds import elimination_cap
+from dpaudit import plots
 from dpaudit.claims import Ordering, SameDistribution
 from dpaudit.coins import Coins, Sampler
 from dpaudit.coins.base import Program
 from dpaudit.evidence import Estimate
 from dpaudit.exact import ExactLike
-from dpaudit.reports import plots
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows", "restarted_elimination"]

@@ -7,7 +7,7 @@ import numpy as np
 from algorithms.experiments import EPSILONS, RUNS, SETTINGS
 from algorithms.regret import RegretRuns
 from audits.private_online_learning.grids import as_float
-from dpaudit.reports import plots
+from dpaudit import plots
 
 __all__ = ["ALGORITHMS", "CELLS", "Cell", "Table", "final_figure", "regret_table", "time_figure"]
 

@@ -29,9 +29,9 @@ from audits.private_online_learning.experiment_figures import (
     time_figure,
 )
 from audits.private_online_learning.grids import as_float
+from dpaudit import plots
 from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate
-from dpaudit.reports import plots
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows", "experiment"]

@@ -23,11 +23,11 @@ from audits.private_online_learning.family_law import (
     follow_the_leader_error,
     noisy_max_error,
 )
-from dpaudit.attacks.histories import Neighbours
-from dpaudit.attacks.privacy import PrivacyAudit, privacy_outcome
 from dpaudit.claims import LowerBound, PureDP
 from dpaudit.evidence import Estimate
-from dpaudit.reports.plots import curves, series, table
+from dpaudit.plots import curves, series, table
+from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.privacy import PrivacyAudit, privacy_outcome
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["CERTIFIED", "SCALES", "add_rows", "family_regret", "smallest_horizon"]

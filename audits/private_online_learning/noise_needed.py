@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from audits.private_online_learning.privacy import claim
-from dpaudit.certificates.build import (
+from dpaudit.proofs.build import (
     SiteClass,
     accounted,
     compose_parallel,
@@ -19,8 +19,8 @@ from dpaudit.certificates.build import (
     report_noisy_max,
     tree_mechanism,
 )
-from dpaudit.certificates.calibrate import Question
-from dpaudit.certificates.proof import Proof
+from dpaudit.proofs.calibrate import Question
+from dpaudit.proofs.proof import Proof
 from dpaudit.suite import Suite
 
 __all__ = ["add_questions"]

@@ -11,20 +11,20 @@ from algorithms import ftnl, hybrid_ucb, lazy_ucb, successive_elimination
 from audits.private_online_learning.hybrid_decisions import decision_witness
 from audits.private_online_learning.neighbours import bandit_pairs, vector_pairs
 from audits.public_refusals import FULL_INFORMATION, GAME, TREE
-from dpaudit.attacks.accounting import SiteClass
-from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
-from dpaudit.certificates.build import SiteClass as ProofClass
-from dpaudit.certificates.build import (
+from dpaudit.claims import PureDP
+from dpaudit.coins import Choice
+from dpaudit.evidence import Evidence
+from dpaudit.laws.base import Law
+from dpaudit.proofs.build import SiteClass as ProofClass
+from dpaudit.proofs.build import (
     accounted,
     compose_parallel,
     laplace_mechanism,
     report_noisy_max,
     tree_mechanism,
 )
-from dpaudit.claims import PureDP
-from dpaudit.coins import Choice
-from dpaudit.evidence import Evidence
-from dpaudit.laws.base import Law
+from dpaudit.replays.accounting import SiteClass
+from dpaudit.replays.privacy import PrivacyAudit, add_privacy_rows
 from dpaudit.suite import Run, Suite
 
 __all__ = ["add_rows"]

@@ -13,7 +13,7 @@ from algorithms.lazy_replicates import lazy_runs
 from algorithms.regret import simulate
 from audits.private_online_learning.cut_regret import cut_of, mean_interval
 from audits.private_online_learning.grids import gaps_of, lazy_rate
-from dpaudit.reports import plots
+from dpaudit import plots
 from dpaudit.suite import Run
 
 __all__ = ["against_rate"]

@@ -27,9 +27,9 @@ from audits.private_online_learning.grids import (
     worst_gap_regret,
 )
 from audits.private_online_learning.rate_figure import against_rate
+from dpaudit import plots
 from dpaudit.claims import RegretBound, RegretRate
 from dpaudit.evidence import Estimate
-from dpaudit.reports import plots
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["C_T4", "INSTANCES", "add_rows"]

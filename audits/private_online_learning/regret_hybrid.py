@@ -22,9 +22,9 @@ from audits.private_online_learning.grids import (
     lazy_rate,
     on_grid,
 )
+from dpaudit import plots
 from dpaudit.claims import Ordering, RegretBound, RegretRate
 from dpaudit.evidence import Estimate
-from dpaudit.reports import plots
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows"]

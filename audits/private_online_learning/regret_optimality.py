@@ -22,9 +22,9 @@ from audits.private_online_learning.grids import (
 )
 from audits.private_online_learning.pull_bounds import elimination_cap
 from audits.private_online_learning.regret_bandit import C_T4
+from dpaudit import plots
 from dpaudit.claims import LowerBound, Ordering, RegretRate
 from dpaudit.evidence import Estimate
-from dpaudit.reports import plots
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows"]

@@ -17,15 +17,15 @@ from algorithms.environment import RewardVectors
 from algorithms.ftnl import epochs
 from algorithms.play import play
 from audits.private_online_learning.neighbours import vector_pairs
-from dpaudit.attacks.accounting import SiteClass
-from dpaudit.attacks.histories import Neighbours
-from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows, digest_of, privacy_outcome
-from dpaudit.certificates.build import BoundedSum
-from dpaudit.certificates.build import report_noisy_max as certified_noisy_max
 from dpaudit.claims import Adjacency, PureDP
 from dpaudit.coins import Coins
 from dpaudit.laws import Laplace, NoisyArgmax
-from dpaudit.reports.plots import Plot, delta_curve, table
+from dpaudit.plots import Plot, delta_curve, table
+from dpaudit.proofs.build import BoundedSum
+from dpaudit.proofs.build import report_noisy_max as certified_noisy_max
+from dpaudit.replays.accounting import SiteClass
+from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.privacy import PrivacyAudit, add_privacy_rows, digest_of, privacy_outcome
 from dpaudit.suite import Outcome, Row, Run, Suite
 from mechanisms.report_noisy_max import report_noisy_max, rnm_noise
 

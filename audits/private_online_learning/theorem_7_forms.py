@@ -15,7 +15,7 @@ from audits.inequalities import Inequality, Point, add_steps, log2
 from dpaudit.claims import RegretBound
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
-from dpaudit.reports.plots import curves, series
+from dpaudit.plots import curves, series
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["add_rows", "point_mass_regret"]

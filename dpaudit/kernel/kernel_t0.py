@@ -555,9 +555,7 @@ def main(arguments: Sequence[str]) -> int:
         ) as error:
             outcome, text = "refused", f"{type(error).__name__}: {error}"
         counts[outcome] += 1
-        line = json.dumps(f"{name}: {text}")[
-            1:-1
-        ]  # as escapes: what would move a cursor, say
+        line = json.dumps(f"{name}: {text}")[1:-1]  # as escapes: what would move a cursor, say
         sys.stdout.write(f"{outcome:<8}{line}\n")
     sys.stdout.write("{T0} re-derived, {T1} need T1, {T2} need T2, {refused} refused\n".format(**counts))
     return 1 if counts["refused"] else 0

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.certificates.estimates import require_possible
 from dpaudit.claims import Claim
 from dpaudit.errors import CertificateError, MechanismError
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness, evidence_from_json
 from dpaudit.kernel.ball import ball, lower, precision, upper
 from dpaudit.row_verdicts import Judged, judge_row, quantity_of
 from dpaudit.suite import Cell, Outcome
+from dpaudit.verify.estimates import require_possible
 
 __all__ = ["finding_of", "rounded_down", "rounded_up"]
 
@@ -119,8 +119,8 @@ def _require_valid(item: Evidence, claim: Claim, *, whose: str) -> None:
             raise MechanismError(f"an estimate must be possible, and it is not: {error}") from error
         return
     # Imported here: rows without such evidence start without the kernel and the laws.
-    from dpaudit.certificates.witnesses import recompute
     from dpaudit.kernel import check as kernel
+    from dpaudit.witnesses.recompute import recompute
 
     try:
         if isinstance(item, Certificate):

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dpaudit.certificates import build
 from dpaudit.claims import Accounting, Claim, Controls, ErrorRate, LowerBound, PureDP
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.evidence import Certificate, Evidence
+from dpaudit.proofs import build
 from dpaudit.row_verdicts import as_expected, judge_row
 from dpaudit.runner.finding import finding_of
 from dpaudit.suite import ROLES, Cell, Outcome, Row

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from algorithms import ftnl, hybrid_ucb, lazy_ucb, successive_elimination
-from dpaudit.attacks.accounting import SiteClass, observe_accounting
-from dpaudit.attacks.histories import Neighbours, both_directions
 from dpaudit.coins import Choice, Program, force, record, replay
 from dpaudit.laws.base import Law
+from dpaudit.replays.accounting import SiteClass, observe_accounting
+from dpaudit.replays.histories import Neighbours, both_directions
 from dpaudit.views import PUBLIC, View
 from tests.papers.mutant import EPSILON
 from tests.papers.mutants import MUTANTS

@@ -51,7 +51,7 @@ from benchmarks import figures
 from dpaudit.coins import Sampler
 from dpaudit.errors import InvalidParameterError
 from dpaudit.laws import Categorical
-from dpaudit.reports.plots import read_plot
+from dpaudit.plots import read_plot
 from dpaudit.statistics import fit_log_wealth, uniform_log_wealth
 from dpaudit.suite import Run
 from tests.rates import FALSE_FAILURE_RATE

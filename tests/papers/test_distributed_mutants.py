@@ -34,17 +34,17 @@ from audits.distributed_mab.mutant_search import (
     search,
 )
 from audits.distributed_mab.mutants import claim_of, divergence_witness_of, sum_distance, target_of
-from dpaudit.attacks.accounting import SiteClass, observe_accounting
-from dpaudit.attacks.histories import Neighbours, both_directions
-from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import PureDP
 from dpaudit.coins import Choice, Program, Recording, Replay, Sampler, force, record, replay
 from dpaudit.kernel.ball import arb, lower, upper
 from dpaudit.laws import Binomial, Categorical, SumMod
 from dpaudit.laws.base import Law
+from dpaudit.replays.accounting import SiteClass, observe_accounting
+from dpaudit.replays.histories import Neighbours, both_directions
 from dpaudit.statistics import fit_log_wealth
 from dpaudit.suite import Suite
 from dpaudit.views import SERVER, View
+from dpaudit.witnesses.recompute import recompute
 from mechanisms.batch_protocol import BatchProtocol
 from mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
 from mechanisms.modular_sum import secure_sum

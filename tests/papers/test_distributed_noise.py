@@ -37,7 +37,6 @@ from audits.distributed_mab.gaussian_sums import (
 )
 from audits.distributed_mab.noise_privacy import _worst_shift
 from audits.inequalities import Inequality, worst_of
-from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import PureDP, ZeroConcentratedDP
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.laws import DiscreteLaplace, Polya, Skellam, WrappedMod
@@ -45,6 +44,7 @@ from dpaudit.runner.finding import finding_of
 from dpaudit.statistics import fit_log_wealth
 from dpaudit.suite import Row, Run, Suite
 from dpaudit.views import SERVER, View
+from dpaudit.witnesses.divergence import divergence_witness
 from mechanisms.modular_sum import decoded_sum
 from mechanisms.parameter_sheet import polya_sheet
 from tests.rates import FALSE_FAILURE_RATE

@@ -49,7 +49,7 @@ from benchmarks import figures
 from dpaudit.claims import Statement
 from dpaudit.coins import Sampler
 from dpaudit.errors import InvalidParameterError
-from dpaudit.reports.plots import read_plot
+from dpaudit.plots import read_plot
 from dpaudit.runner.finding import finding_of
 from dpaudit.suite import Row, Run, Suite
 from tests.rates import FALSE_FAILURE_RATE
