@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from dpaudit.errors import DpauditError
     from dpaudit.evidence import Certificate, Estimate, Witness
     from dpaudit.replays.accounting import SiteClass
+    from dpaudit.replays.audit import PrivacyAudit
     from dpaudit.replays.histories import Neighbours
-    from dpaudit.replays.privacy import PrivacyAudit, add_privacy_rows
+    from dpaudit.replays.privacy import add_privacy_rows
     from dpaudit.suite import Outcome, Run, Suite
     from dpaudit.verdicts import judge
     from dpaudit.views import PUBLIC, SERVER, View, user
@@ -39,8 +40,9 @@ _HOMES = {
     "dpaudit.replays.accounting": ["SiteClass"],
     "dpaudit.blackbox.check": ["AS_RUN", "CheckResult", "check"],
     "dpaudit.blackbox.neighbours": ["corners"],
+    "dpaudit.replays.audit": ["PrivacyAudit"],
     "dpaudit.replays.histories": ["Neighbours"],
-    "dpaudit.replays.privacy": ["PrivacyAudit", "add_privacy_rows"],
+    "dpaudit.replays.privacy": ["add_privacy_rows"],
     "dpaudit.claims": [
         "Adjacency",
         "ApproxDP",

@@ -28,7 +28,8 @@ from dpaudit.claims import PureDP
 from dpaudit.coins.base import Coins, Program
 from dpaudit.evidence import Witness
 from dpaudit.replays.accounting import SiteClass
-from dpaudit.replays.privacy import PrivacyAudit, add_privacy_rows
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.privacy import add_privacy_rows
 from dpaudit.suite import Suite
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.mixture import Draw, End, Event, mixture_body

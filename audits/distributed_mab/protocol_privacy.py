@@ -41,7 +41,8 @@ from dpaudit.evidence import Evidence
 from dpaudit.exact import ExactLike
 from dpaudit.proofs.build import post_processing
 from dpaudit.replays.accounting import SiteClass
-from dpaudit.replays.privacy import PrivacyAudit, add_privacy_rows
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.privacy import add_privacy_rows
 from dpaudit.suite import Run, Suite
 from dpaudit.views import PUBLIC, SERVER, Principal, View
 

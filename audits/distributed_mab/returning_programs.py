@@ -33,8 +33,9 @@ from dpaudit.kernel.ball import precision
 from dpaudit.proofs.build import SiteClass as ProofClass
 from dpaudit.proofs.build import accounted, compose_parallel
 from dpaudit.replays.accounting import SiteClass
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import PrivacyAudit, add_privacy_rows
+from dpaudit.replays.privacy import add_privacy_rows
 from dpaudit.suite import Outcome, Run, Suite
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.divergence import divergence_witness

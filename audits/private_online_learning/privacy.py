@@ -24,7 +24,8 @@ from dpaudit.proofs.build import (
     tree_mechanism,
 )
 from dpaudit.replays.accounting import SiteClass
-from dpaudit.replays.privacy import PrivacyAudit, add_privacy_rows
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.privacy import add_privacy_rows
 from dpaudit.suite import Run, Suite
 
 __all__ = ["add_rows"]

@@ -24,8 +24,9 @@ from dpaudit.plots import Plot, delta_curve, table
 from dpaudit.proofs.build import BoundedSum
 from dpaudit.proofs.build import report_noisy_max as certified_noisy_max
 from dpaudit.replays.accounting import SiteClass
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import PrivacyAudit, add_privacy_rows, digest_of, privacy_outcome
+from dpaudit.replays.privacy import add_privacy_rows, digest_of, privacy_outcome
 from dpaudit.suite import Outcome, Row, Run, Suite
 from mechanisms.report_noisy_max import report_noisy_max, rnm_noise
 

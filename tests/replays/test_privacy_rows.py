@@ -15,8 +15,9 @@ from dpaudit.laws import Categorical, Laplace
 from dpaudit.proofs.build import SiteClass as ProofClass
 from dpaudit.proofs.build import accounted, laplace_mechanism
 from dpaudit.replays.accounting import SiteClass, worst_loss
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import PrivacyAudit, accounting_outcome, privacy_outcome
+from dpaudit.replays.privacy import accounting_outcome, privacy_outcome
 from dpaudit.suite import Run
 from dpaudit.verdicts import Strength, VerdictKind, judge
 from dpaudit.views import PUBLIC, SERVER, View

@@ -45,9 +45,9 @@ from dpaudit.proofs.build import (
 )
 from dpaudit.proofs.build import SiteClass as ProofClass
 from dpaudit.replays.accounting import SiteClass
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.domains import Interval, Values
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import PrivacyAudit
 from dpaudit.views import PUBLIC, SERVER, View
 
 __all__ = ["BROKEN", "FOREIGN", "RIGHT", "Case"]
