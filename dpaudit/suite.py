@@ -23,7 +23,7 @@ from dpaudit.evidence import Certificate, Evidence
 if TYPE_CHECKING:  # suites without certificates must not load the kernel
     from dpaudit.proofs.calibrate import Question
 
-__all__ = ["KINDS", "Outcome", "Profile", "Row", "Run", "Suite"]
+__all__ = ["KINDS", "Cell", "Group", "Outcome", "Profile", "Role", "Row", "Run", "Suite"]
 
 Profile = Literal["quick", "full", "paper"]
 KINDS = ("privacy", "tail", "regret", "lower-bound", "utility", "structure")
@@ -55,6 +55,23 @@ class Run:
         return full if self.profile == "full" or paper is None else paper
 
 
+Role = Literal["printed", "step", "repaired", "sharper", "what-if", "control"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One setting, or one part, of a row: a claim of its own with its evidence."""
+
+    name: str
+    claim: Claim
+    evidence: Sequence[Evidence]
+    expect: str = "verified"
+    notes: Sequence[str] = ()
+    obstacles: Sequence[str] = ()
+    samples: int = 0
+    deciding: bool = True
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a row function found. ``plots`` are plain-data series that the report draws; ``obstacles`` are
@@ -69,6 +86,7 @@ class Outcome:
     obstacles: Sequence[str] = ()
     plots: Sequence[dict[str, Any]] = ()
     samples: int = 0
+    cells: Sequence[Cell] = ()
 
 
 RowFunction = Callable[[Run], Outcome]
@@ -93,6 +111,7 @@ class Row:
     weight: float = 1.0
     fingerprint: Callable[[int], str] | None = None
     source: str = ""
+    role: Role = "printed"
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -129,24 +148,22 @@ def _soberly(row: Row) -> RowFunction:
 
 
 @dataclass
-class Suite:
-    """The claims of one paper, or of one repository, and the ``questions`` about its mechanisms' noise."""
+class Group:
+    """Rows that belong together, such as a lemma's or a page's; a suite is made of groups.
 
-    paper: str
-    title: str
-    reference: str = ""
+    ``title`` heads the group; ``questions`` are about mechanisms' noise, ``unchecked`` the claims that no
+    computation can check.
+    """
+
+    title: str = ""
     rows: list[Row] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     unchecked: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, row: Row) -> Row:
         """Add a row; its id must be new."""
-        if any(row.id == other.id for other in self.rows):
-            raise InvalidParameterError(
-                f"a row's id must be unique in its suite, got {row.id!r} twice; add a suffix."
-            )
         row = replace(row, evaluate=_soberly(row))
-        self.rows.append(row)
+        self._take(row)
         return row
 
     def row(
@@ -171,3 +188,27 @@ class Suite:
     def not_checkable(self, id: str, *, reason: str) -> None:
         """List a claim that no computation can check, with the reason."""
         self.unchecked.append((id, reason))
+
+    def include(self, *groups: Group) -> None:
+        """Add everything that ``groups`` hold, in order."""
+        for group in groups:
+            for row in group.rows:
+                self._take(row)
+            for question in group.questions:
+                self.calibrate(question)
+            self.unchecked.extend(group.unchecked)
+
+    def _take(self, row: Row) -> None:
+        if any(row.id == other.id for other in self.rows):
+            raise InvalidParameterError(
+                f"a row's id must be unique in its suite, got {row.id!r} twice; add a suffix."
+            )
+        self.rows.append(row)
+
+
+@dataclass(kw_only=True)
+class Suite(Group):
+    """The claims of one paper, or of one repository."""
+
+    paper: str
+    reference: str = ""

@@ -10,7 +10,6 @@ from audits.distributed_mab import (
     assumption_1,
     communication,
     concentrated_privacy,
-    concentration,
     elimination_steps,
     encoding,
     experiments,
@@ -26,6 +25,7 @@ from audits.distributed_mab import (
     shuffle_privacy,
     tails,
 )
+from audits.distributed_mab.rows import concentration
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -39,7 +39,7 @@ suite = Suite(
 noise_facts.add_rows(suite)
 mechanism_facts.add_rows(suite)
 tails.add_rows(suite)
-concentration.add_rows(suite)
+suite.include(concentration.rows)
 analyzer_tails.add_rows(suite)
 assumption_1.add_rows(suite)
 noise_privacy.add_rows(suite)
