@@ -23,7 +23,7 @@ from dpaudit.claims import Ordering
 from dpaudit.errors import UndecidedError
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.rows.grid import Grid, Point, in_words, listed
 from dpaudit.rows.words import Words, words_of
 from dpaudit.suite import Group, Outcome, Role, Row, Run
