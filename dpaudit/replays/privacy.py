@@ -1,12 +1,12 @@
-"""The audit of one program against one privacy claim: two rows, the claim in its view and the proof's own
-accounting.
+"""The audit of one program against one privacy claim: the claim in its view, and under it the proof's own
+accounting, from one set of replays.
 
 For every pair of neighbours, in both directions, and every history (sampled, forced by name, at quantiles of
 every site) the program is recorded on one input and replayed on the other. From the replays come: the largest
 exact loss in the claim's view and in the finest view, each with its witness; leaks; and the observed
 accounting. The certificate comes from the suite and speaks about a mechanism: that the program is this
 mechanism is one of its assumptions, so that ``verified / accounted`` is the most that a program gets. It is
-granted only if every moved site is a mechanism of the certificate, every declared site class was touched on a
+granted only if every moved site is a mechanism of the certificate, every declared site was touched on a
 forced history, every line and branch of the program was entered, nothing undeclared moved, no leak was seen,
 the declared total was attained, and a black-box check finds nothing (DESIGN, section 2).
 """
@@ -27,22 +27,20 @@ from dpaudit.coins.limits import Limits
 from dpaudit.errors import BrokenHarnessError
 from dpaudit.evidence import Certificate, Evidence, Witness
 from dpaudit.plots import histogram_of_losses
-from dpaudit.proofs.build import SiteClass as ProofClass
 from dpaudit.proofs.build import accounted, certify
+from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.findings import Findings
 from dpaudit.replays.gathering import gather
 from dpaudit.replays.second_look import second_look
-from dpaudit.suite import Outcome, Row, Run, Suite
+from dpaudit.suite import Cell, Outcome, Run
 from dpaudit.verdicts import RELATIVE_MARGIN, VerdictKind, judge
 from dpaudit.views import EVERYTHING
 
-__all__ = [
-    "accounting_outcome",
-    "add_privacy_rows",
-    "digest_of",
-    "privacy_outcome",
-]
+__all__ = ["ACCOUNTING", "digest_of", "privacy_outcome"]
+
+#: The name of the cell on the proof's accounting.
+ACCOUNTING = "accounting"
 
 #: The declared total must be attained to within this share by some tested pair (DESIGN, section 2, iii).
 ATTAINED = Fraction(99, 100)
@@ -51,7 +49,7 @@ ATTAINED = Fraction(99, 100)
 def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[Evidence]:
     """The certificate, with what ties the program to it: an assumption, which replays test and never
     prove."""
-    if audit.proof is None:
+    if audit.whole is None:
         return []
     seen = f"{findings.histories} histories on {findings.pairs} pairs"
     words = f"the program is this mechanism, as far as {seen} show"
@@ -61,15 +59,15 @@ def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[
         words += f"; {findings.places} were moved, numbers went from {findings.numbers}"
     if audit.claim.unit is Unit.USER:
         words += "; each pair is taken to change what one user contributes"
-    whole = accounted([ProofClass(site="*", touches=1, mechanism=audit.proof)], declared=words)
+    whole = accounted([Site("*", mechanism=audit.whole, total=audit.declared)], declared=words)
     return [certify(claim, whole)]
 
 
 def _obstacles(audit: PrivacyAudit, findings: Findings) -> list[str]:
     """What stands between a certificate and a verdict."""
-    missing = [item.pattern for item in audit.classes if item.pattern not in findings.touched]
-    found = [] if audit.classes else ["no site class is declared: nothing says what one record can touch"]
-    found += [f"no forced history touched the declared site class {pattern!r}" for pattern in missing]
+    missing = [site.pattern for site in audit.sites if site.pattern not in findings.touched]
+    found = [] if audit.sites else ["no site is declared: nothing says what one record can touch"]
+    found += [f"no forced history touched the declared site {pattern!r}" for pattern in missing]
     found += list(findings.violations.values())
     found += [f"leak: {leak}" for leak in findings.leaks.values()]
     found += findings.obstacles
@@ -100,11 +98,17 @@ def _notes(audit: PrivacyAudit, findings: Findings) -> list[str]:
     ]
 
 
-def privacy_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
-    """Evidence on the claim itself, in its own view."""
+def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> Outcome:
+    """Evidence on the claim in its own view; with ``accounting`` (its expected verdict) a cell on the proof's
+    accounting stands under it, from the same replays.
+
+    There everything that anybody sees counts, whether or not the decisions hide it.
+    """
     findings = gather(audit, run)
+    obstacles = _obstacles(audit, findings)
+    cells = [_accounting_cell(audit, findings, obstacles, expect=accounting)] if accounting else []
     evidence = _certificate(audit, audit.claim, findings)
-    obstacles = _obstacles(audit, findings) + _too_tight(audit, evidence)
+    obstacles = obstacles + _too_tight(audit, evidence)
     notes = _notes(audit, findings)
     if audit.claim.view in findings.best:
         evidence += _against(audit.claim, findings.best[audit.claim.view][1])
@@ -117,18 +121,27 @@ def privacy_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
     elif verdict is VerdictKind.VERIFIED:
         notes.append(second_look(audit.program, audit.claim, audit.neighbours(run), seed=run.seed))
     plots = [_loss_plot(audit, findings)] if findings.losses else []
-    return Outcome(evidence, notes, obstacles, plots, findings.replays)
+    return Outcome(evidence, notes, obstacles, plots, findings.replays, cells=cells)
 
 
-def accounting_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
-    """Evidence on the proof's accounting: everything that anybody sees counts, whether or not the decisions
-    hide it."""
-    findings = gather(audit, run)
+def _accounting_cell(
+    audit: PrivacyAudit, findings: Findings, obstacles: Sequence[str], *, expect: str
+) -> Cell:
+    """The proof's own accounting: what all releases together cost at their worst outcomes."""
     evidence = _certificate(audit, audit.accounting, findings)
-    obstacles, notes = _obstacles(audit, findings), _notes(audit, findings)
+    notes: list[str] = []
     if EVERYTHING in findings.best:
         evidence.append(findings.best[EVERYTHING][1])
-    return Outcome(_reconciled(evidence, obstacles, notes), notes, obstacles, (), findings.replays)
+    return Cell(
+        name=ACCOUNTING,
+        claim=audit.accounting,
+        evidence=_reconciled(evidence, obstacles, notes),
+        expect=expect,
+        notes=notes,
+        obstacles=obstacles,
+        samples=findings.replays,
+        deciding=False,
+    )
 
 
 def _against(claim: PrivacyClaim, witness: Witness) -> list[Evidence]:
@@ -185,57 +198,3 @@ def digest_of(audit: PrivacyAudit, seed: int, *, row_id: str) -> str:
             )
             digest.update(fingerprint(recording).encode())
     return digest.hexdigest()
-
-
-def add_privacy_rows(
-    suite: Suite,
-    id: str,
-    audit: PrivacyAudit,
-    *,
-    title: str,
-    expect: str,
-    expect_accounting: str,
-    source: str = "",
-) -> None:
-    """Add ``id`` (the claim in its view) and ``id/accounting`` (the proof's accounting) to ``suite``."""
-
-    def digest(seed: int) -> str:
-        return digest_of(audit, seed, row_id=id)
-
-    def in_view(run: Run) -> Outcome:
-        """Record the program on one of two neighbours and replay it on the other, sampled and along forced
-        histories, and keep the transcript with the largest exact loss in the claim's view as the lower bound;
-        the certificate is the upper bound."""
-        return privacy_outcome(audit, run)
-
-    def accounted_for(run: Run) -> Outcome:
-        """Do the same with everything shown, noisy values included, and hold the releases that moved, and
-        what each can cost at its worst outcome, against what the proof declares."""
-        return accounting_outcome(audit, run)
-
-    suite.add(
-        Row(
-            id=id,
-            title=title,
-            kind="privacy",
-            claim=audit.claim,
-            evaluate=in_view,
-            expect=expect,
-            view=str(audit.claim.view),
-            source=source,
-            fingerprint=digest,
-        )
-    )
-    suite.add(
-        Row(
-            id=f"{id}/accounting",
-            title=f"{title}: the proof's accounting",
-            kind="structure",
-            claim=audit.accounting,
-            evaluate=accounted_for,
-            expect=expect_accounting,
-            view=str(EVERYTHING),
-            source=source,
-            fingerprint=digest,
-        )
-    )
