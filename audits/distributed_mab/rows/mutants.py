@@ -121,12 +121,11 @@ def _pairs(run: Run, mutant: Mutant) -> list[Neighbours]:
 def _nothing(
     make: Make, mechanism: Mechanism, *, seeds: tuple[int, int], releases: int = 1, about: str = ""
 ) -> Control:
-    """The search that catches the mutants finds nothing: ``seeds`` sampled histories beside it (quick, full)."""
+    """The search that catches the mutants finds nothing; ``seeds`` sampled histories beside it."""
     claim, target = claim_of(mechanism), target_of(make, mechanism, releases=releases)
     scope = (
         f"quick: 2 arms, batches of up to 4 users, one of two records changed, {seeds[0]} seeds; "
-        f"full: batches of "
-        f"up to 8, one of six records, {seeds[1]} seeds; rewards 0 and 1"
+        f"full: batches of up to 8, one of six records, {seeds[1]} seeds; rewards 0 and 1"
     )
 
     def evaluate(run: Run) -> Outcome:
