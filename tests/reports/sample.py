@@ -41,7 +41,7 @@ def sample_report() -> dict[str, Any]:
     """A report of fifteen rows from two papers, and two claims that nobody can check."""
     results = [build() for build in ROWS]
     return {
-        "schema_version": 1,
+        "schema_version": 2,
         "tool_version": "0.1.0",
         "profile": "full",
         "seed": 2026,

@@ -22,7 +22,7 @@ from dpaudit.reports.rows import attention
 from tests.reports.dom import Node, parse
 from tests.reports.sample import many_rows, sample_report
 
-EMPTY: dict[str, Any] = {"schema_version": 1, "results": [], "unchecked": []}
+EMPTY: dict[str, Any] = {"schema_version": 2, "results": [], "unchecked": []}
 
 
 @pytest.fixture(scope="module")
