@@ -76,6 +76,10 @@ def bounds_in_words(result: Result) -> str:
     return ", ".join(part for part in ("".join(parts), claim) if part)
 
 
+def _many(count: int, name: str) -> str:
+    return f"{count} {name}{'s' * (count != 1)}"
+
+
 def _verdict(result: Result) -> Text:
     colour = COLOURS[result["verdict"]]
     text = Text(result["verdict"], style=f"bold {colour}")
@@ -100,8 +104,7 @@ def result_line(result: Result, *, id_width: int = 0, place: str = "") -> Text:
     text.append(f"  {one_line(shown_title(result))}")
     bounds = bounds_in_words(result)
     text.append(f"  {bounds}" if bounds else "", style="cyan")
-    count = len(result["cells"])
-    cells = f"  {count} cell{'s' * (count > 1)}" if count else ""
+    cells = f"  {_many(len(result['cells']), 'cell')}" if result["cells"] else ""
     text.append(f"{cells}  {duration(result['seconds'])}{place}", style="dim")
     for line in _objections(result):
         text.append(f"\n    {line}", style="red" if not result["accepted"] else "dim")
@@ -209,7 +212,7 @@ def summary(report: Mapping[str, Any]) -> Text:
             text.append(f"{heading}: {', '.join(one_line(row['id']) for row in rows)}\n")
     refused = [result for result in results if not result["accepted"]]
     cells = sum(len(result["cells"]) for result in results)
-    text.append(f"{len(results)} rows{f' with {cells} cells' if cells else ''}: ")
+    text.append(_many(len(results), "row") + (f" with {_many(cells, 'cell')}: " if cells else ": "))
     text.append(f"{len(results) - len(refused)} as expected", style="green" if not refused else "")
     if refused:
         text.append(f", {len(refused)} not: ", style="bold red")
