@@ -13,6 +13,7 @@ from typing import Any
 
 __all__ = [
     "ROLE_WORDS",
+    "STATED",
     "by_role",
     "claim_id",
     "false_as_printed",
@@ -35,6 +36,9 @@ ROLE_WORDS = {
     "control": "Controls",
     "other": "Other rows",
 }
+
+#: What the paper itself states.
+STATED = ("printed", "step")
 
 #: In the order of a headline.
 VERDICTS = ("verified", "refuted", "inconclusive", "crashed")
