@@ -4,6 +4,7 @@ The grid writes the scope, the docstring holds title, text and notes, the claim 
 and the parts of a row share its error level among themselves.
 """
 
+from dpaudit.rows.controls import Control, broken, controls, program_control
 from dpaudit.rows.evidence import Measured, evidence, measured
 from dpaudit.rows.expected import expected
 from dpaudit.rows.expression import Expression, Leaf, average, constant, largest, leaf, smallest
@@ -12,6 +13,7 @@ from dpaudit.rows.inequality import Sides, Step, inequality, step, steps, worst_
 from dpaudit.rows.privacy import privacy
 
 __all__ = [
+    "Control",
     "Expression",
     "Grid",
     "Leaf",
@@ -20,7 +22,9 @@ __all__ = [
     "Sides",
     "Step",
     "average",
+    "broken",
     "constant",
+    "controls",
     "evidence",
     "expected",
     "full",
@@ -33,6 +37,7 @@ __all__ = [
     "only_quick",
     "over",
     "privacy",
+    "program_control",
     "smallest",
     "step",
     "steps",
