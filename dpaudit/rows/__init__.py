@@ -7,6 +7,7 @@ and the parts of a row share its error level among themselves.
 from dpaudit.rows.evidence import Measured, evidence, measured
 from dpaudit.rows.grid import Grid, Point, full, in_words, listed, only_quick, over
 from dpaudit.rows.inequality import Sides, Step, inequality, step, steps, worst_of
+from dpaudit.rows.privacy import privacy
 
 __all__ = [
     "Grid",
@@ -22,6 +23,7 @@ __all__ = [
     "measured",
     "only_quick",
     "over",
+    "privacy",
     "step",
     "steps",
     "worst_of",
