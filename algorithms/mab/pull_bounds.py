@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from algorithms.mab.successive_elimination import epoch_length, radius
 from dpaudit.errors import InvalidParameterError
+from dpaudit.laws.chernoff import best_bound
 from dpaudit.regret import Cut, gaps_of, trivial_cut
 
 __all__ = [
@@ -62,7 +63,7 @@ def _lazy_tail(n: Floats, needed: Floats, epsilon: float) -> Floats:
     positive = np.maximum(needed, 1e-300)
     rates = np.minimum(4 * positive / n, epsilon)[..., None] * SHARES
     logs = rates**2 * n[..., None] / 8 - rates * positive[..., None] - np.log1p(-((rates / epsilon) ** 2))
-    return np.asarray(np.where(needed > 0, np.exp(np.minimum(logs.min(axis=-1), 0.0)), 1.0))
+    return np.asarray(np.where(needed > 0, best_bound(logs), 1.0))
 
 
 def _lazy_radius(n: Floats, t: Floats | float, epsilon: float) -> Floats:
@@ -147,7 +148,7 @@ def _hybrid_low(exponent: int, extra: int) -> float:
         levels = np.arange(1.0, i + 2)[:, None]
         rates = SHARES / (2 * (levels + extra))
         logs = _hybrid_noise_log(levels, rates, extra) - rates * 6 * math.sqrt(8) * i * levels
-        block += float(rounds * (2.0 ** levels[:, 0] * np.exp(np.minimum(logs.min(axis=1), 0))).sum())
+        block += float(rounds * (2.0 ** levels[:, 0] * best_bound(logs)).sum())
         total += block
     return (total + block) * ROUNDING  # blocks more than halve by then: all later ones are below the last
 
@@ -175,7 +176,7 @@ def hybrid_excess(
     rates = largest[:, None] * SHARES
     logs = rates**2 * end[:, None] / 8 - rates * needed[:, None]
     logs += _hybrid_noise_log(level[:, None], rates / epsilon, extra)
-    high = np.where(needed > 0, np.exp(np.minimum(logs.min(axis=1), 0.0)), 1.0)
+    high = np.where(needed > 0, best_bound(logs), 1.0)
     later = np.cumsum((high * (end - start + 1))[::-1])[::-1]
     low = np.array([_hybrid_low(math.floor(math.log2(m)), extra) for m in start])
     excess = np.minimum(later + low, horizon - start) * ROUNDING

@@ -32,6 +32,7 @@ from algorithms.mab.successive_elimination import epoch_length, radius
 from audits.distributed_mab.experiment_settings import Competitor
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, positive, probability
+from dpaudit.laws.chernoff import best_bound, discrete_laplace_cumulant, gaussian_cumulant, skellam_cumulant
 from dpaudit.regret import Cut
 from mechanisms.parameter_sheet import Sheet
 
@@ -75,8 +76,8 @@ class Tails:
     def chernoff(self, logs: Floats, above: Floats) -> Floats:
         """P(deviation >= above), ``logs`` (..., L) being its log moment generating function; 1 for
         above <= 0."""
-        exponents = np.min(logs - self.rates * above[..., None], axis=-1)
-        return np.asarray(np.where(above > 0, np.exp(np.minimum(exponents, 0.0)), 1.0) * ROUNDING)
+        bounds = best_bound(logs - self.rates * above[..., None])
+        return np.asarray(np.where(above > 0, bounds, 1.0) * ROUNDING)
 
     @property
     def wraps(self) -> Floats:
@@ -238,13 +239,11 @@ def _noise_log_mgf(name: str, rates: Floats, sheet: Sheet, epsilon: float) -> Fl
     """log E exp(rate * noise / g) of all noise in one sum (symmetric); rates below ε for Laplace noise."""
     steps = rates / sheet.precision
     if name == "dist_rdp_se":
-        return np.asarray((sheet.precision / epsilon) ** 2 * 2 * np.sinh(steps / 2) ** 2)  # v (cosh t - 1)
+        return skellam_cumulant(steps, variance=(sheet.precision / epsilon) ** 2)
     if name == "dist_cdp_se":
-        return np.asarray((sheet.precision / epsilon) ** 2 * steps**2 / 2)
+        return gaussian_cumulant(steps, variance=(sheet.precision / epsilon) ** 2)
     if name in _LAPLACE:
-        decay = epsilon / sheet.precision  # (1 - q)² / ((1 - q e^t)(1 - q e^-t)) with q = e^-decay
-        logs = np.log(-np.expm1(steps - decay)) + np.log(-np.expm1(-steps - decay))
-        one = 2 * math.log(-math.expm1(-decay)) - logs
+        one = discrete_laplace_cumulant(steps, decay=epsilon / sheet.precision)
         return np.asarray(one * (sheet.users if name == "ldp_se" else 1))
     raise InvalidParameterError(
         f"name must be dist_rdp_se, dist_cdp_se or one of {_LAPLACE}, got {name!r}; add its noise here."

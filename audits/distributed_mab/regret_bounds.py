@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 from algorithms.mab.batched_elimination import confidence_radius
 from algorithms.mab.distributed_elimination import Variant, variant
-from dpaudit.regret import Cut
+from dpaudit.laws.chernoff import best_bound, discrete_laplace_cumulant, gaussian_cumulant, skellam_cumulant
+from dpaudit.regret import Cut, gaps_of
 from mechanisms.parameter_sheet import Sheet
 
 __all__ = [
@@ -95,12 +96,10 @@ def _radius(setting: Setting, batch: int, n_active: int | NDArray[np.int64]) -> 
 def _log_mgf(name: str, sheet: Sheet, epsilon: Fraction, theta: Floats) -> Floats:
     """log E exp(θ Y) or a bound on it; finite for |θ| below ``_pole``."""
     if name == "dist_rdp_se":
-        return np.asarray(float(sheet.precision / epsilon) ** 2 * 2 * np.sinh(theta / 2) ** 2)
+        return skellam_cumulant(theta, variance=float(sheet.precision / epsilon) ** 2)
     if name == "dist_cdp_se":  # each share is sub-Gaussian with its own parameter (Fact 2)
-        return np.asarray(float(sheet.precision / epsilon) ** 2 * theta**2 / 2)
-    a = _pole(name, sheet, epsilon)
-    # (cosh a - 1)/(cosh a - cosh θ), written without cancellation: it may be taken to the power of 2^60.
-    one = -np.log1p(-((np.sinh(theta / 2) / math.sinh(a / 2)) ** 2))
+        return gaussian_cumulant(theta, variance=float(sheet.precision / epsilon) ** 2)
+    one = discrete_laplace_cumulant(theta, decay=_pole(name, sheet, epsilon))
     return np.asarray(one * (sheet.users if name == "ldp_se" else 1))
 
 
@@ -133,7 +132,7 @@ def wrap(setting: Setting, batch: int) -> float:
         return math.exp(-pole * beyond) / (1 + math.exp(-pole)) * ROUNDING
     theta = _exponents(pole, np.asarray(beyond / _variance(setting.name, sheet, setting.epsilon)))
     logs = _log_mgf(setting.name, sheet, setting.epsilon, theta) - theta * beyond
-    return math.exp(min(0.0, float(logs.min()))) * ROUNDING
+    return float(best_bound(logs)) * ROUNDING
 
 
 def deviation(setting: Setting, batch: int, n_active: int | NDArray[np.int64]) -> Floats:
@@ -145,7 +144,7 @@ def deviation(setting: Setting, batch: int, n_active: int | NDArray[np.int64]) -
     theta = _exponents(pole, needed / (sampling + _variance(setting.name, sheet, setting.epsilon)))
     logs = theta**2 * sampling / 2 - theta * needed[..., None]
     logs += _log_mgf(setting.name, sheet, setting.epsilon, theta)
-    return np.asarray(np.exp(np.minimum(logs.min(axis=-1), 0.0)) * ROUNDING)
+    return best_bound(logs) * ROUNDING
 
 
 def relaxation(setting: Setting) -> float:
@@ -197,7 +196,7 @@ def pull_cap(setting: Setting, gap: float) -> float:
 
 def cut_of(setting: Setting, means: Sequence[float]) -> Cut:
     """Where to cut simulated regrets on arms of these means, and the price of the cut."""
-    gaps = [max(means) - mean for mean in means if mean < max(means)]
+    gaps = gaps_of(means)
     if not gaps:
         return Cut(0.0, 0.0, (0.0,))
     most = max(gaps) * setting.horizon

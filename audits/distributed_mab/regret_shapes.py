@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from audits.distributed_mab.regret_bounds import Setting
+from dpaudit.regret import gaps_of
 
 __all__ = ["SHAPES", "shape_value"]
 
@@ -45,5 +46,5 @@ def shape_value(setting: Setting, means: Sequence[float]) -> float:
     """The theorem's expression at this setting, on arms of these means: finite, and 0 only in the local model
     when all arms tie."""
     sampling, noise = SHAPES[setting.name](setting)
-    gaps = [max(means) - mean for mean in means if mean < max(means)]
+    gaps = gaps_of(means)
     return sampling * sum(1 / gap for gap in gaps) + setting.n_arms * noise
