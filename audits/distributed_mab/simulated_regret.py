@@ -17,13 +17,16 @@ from algorithms.mab.pull_bounds import elimination_cut
 from algorithms.mab.reward_models import RewardLevels, bernoulli_arms
 from audits.distributed_mab.regret_bounds import Setting, cut_of
 from dpaudit.regret import Interval, Seed, average, mean_interval, root_of
+from dpaudit.rows import Expression, leaf
 from dpaudit.suite import Run
 
 __all__ = [
     "baseline_interval",
+    "baseline_regret",
     "final_regrets",
     "interval",
     "mean_interval_over",
+    "mean_regret",
     "shuffled_arms",
 ]
 
@@ -64,6 +67,29 @@ def baseline_interval(
     ).final
     cut = elimination_cut(means, epsilon=float(setting.epsilon), horizon=setting.horizon)
     return mean_interval(regrets, cut, alpha=alpha)
+
+
+def runs_of(run: Run) -> int:
+    """How many runs a comparison simulates."""
+    return int(run.choose(quick=400, full=2000))
+
+
+def mean_regret(setting: Setting, means: Sequence[float], *, label: str = "") -> Expression:
+    """E Reg(T), simulated."""
+
+    def bounding(run: Run, alpha: float) -> Interval:
+        return interval(run, setting, means, runs=runs_of(run), alpha=alpha)
+
+    return leaf(f"{setting} {means}", bounding, label=label, runs=runs_of)
+
+
+def baseline_regret(setting: Setting, means: Sequence[float], *, label: str = "") -> Expression:
+    """E Reg(T) of DP-SE at the same ε and horizon, simulated."""
+
+    def bounding(run: Run, alpha: float) -> Interval:
+        return baseline_interval(run, setting, means, runs=runs_of(run), alpha=alpha)
+
+    return leaf(f"dp_se {setting} {means}", bounding, label=label, runs=runs_of)
 
 
 def mean_interval_over(
