@@ -9,6 +9,7 @@ The bounds of several intervals hold together at the sum of their levels.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +17,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.errors import UndecidedError
 from dpaudit.statistics import mean_bounds
 
 __all__ = [
@@ -35,17 +37,29 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Interval:
-    """Bounds on a positive expectation, and the sample's own value of it."""
+    """Bounds on an expectation, and the sample's own value of it."""
 
     low: float
     high: float
     mean: float
 
     def __truediv__(self, other: float | Interval) -> Interval:
-        """Scaled by a positive number, or the ratio of two expectations whose intervals hold together."""
+        """Scaled by a positive number, or the ratio of expectations of 0 or more whose intervals hold
+        together: infinite above where the denominator may be 0."""
         if isinstance(other, Interval):
-            return Interval(self.low / other.high, self.high / other.low, self.mean / other.mean)
+            return self._over(other)
         return Interval(self.low / other, self.high / other, self.mean / other)
+
+    def _over(self, other: Interval) -> Interval:
+        if self.low < 0 or other.low < 0 or not other.high > 0:
+            raise UndecidedError(
+                "a ratio needs a numerator of 0 or more and a denominator that can be positive, got "
+                f"[{self.low:g}, {self.high:g}] over [{other.low:g}, {other.high:g}]; "
+                "compare differences instead."
+            )
+        high = self.high / other.low if other.low > 0 else math.inf
+        mean = self.mean / other.mean if other.mean > 0 else math.inf
+        return Interval(self.low / other.high, high, mean)
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.errors import InvalidParameterError
+from dpaudit.errors import InvalidParameterError, UndecidedError
 from dpaudit.regret import (
     Cut,
     Interval,
@@ -33,6 +34,14 @@ def test_a_ratio_takes_the_far_ends() -> None:
     assert left / 2.0 == Interval(0.5, 1.0, 0.75)
 
 
+def test_a_ratio_knows_where_it_says_nothing() -> None:
+    """A denominator that may be 0 leaves the upper end open; one that may be negative is refused."""
+    assert (Interval(1.0, 2.0, 1.5) / Interval(0.0, 4.0, 2.0)).high == math.inf
+    for left, right in (((-1.0, 1.0, 0.0), (1.0, 2.0, 1.5)), ((1.0, 2.0, 1.5), (-1.0, 1.0, 0.5))):
+        with pytest.raises(UndecidedError, match="compare differences"):
+            Interval(*left) / Interval(*right)
+
+
 def test_an_average_is_end_by_end() -> None:
     """The mean of lower ends, of upper ends and of samples' means."""
     assert average([Interval(0.0, 2.0, 1.0), Interval(2.0, 6.0, 3.0)]) == Interval(1.0, 4.0, 2.0)
@@ -51,7 +60,7 @@ def test_a_scaled_cut_scales_every_part() -> None:
 
 
 def test_combinations_cover() -> None:
-    """E[2 X - Y] of cut variables, 60 repetitions at level 1/20; what lies beyond the cap is in the excess."""
+    """E[2 X - Y] of cut variables, 60 repetitions at level 1/20; the excess holds what lies beyond."""
     rng = np.random.default_rng(3)
     cap = 5.0
     beyond = float(np.exp(-cap))  # E max(0, X - 5) of a unit exponential
