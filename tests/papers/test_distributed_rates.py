@@ -31,7 +31,7 @@ from audits.distributed_mab.regret_bounds import (
 )
 from audits.distributed_mab.regret_corners import decoded_law, exits, regret_between
 from audits.distributed_mab.regret_lower_bound import cheapest_coupling, dearest_change
-from audits.distributed_mab.regret_shapes import SHAPES, shape_value
+from audits.distributed_mab.regret_shapes import shape, shape_value
 from audits.distributed_mab.renyi_privacy import theorem_2_final
 from audits.distributed_mab.simulated_regret import final_regrets, mean_interval_over
 from dpaudit.claims import Statement
@@ -167,7 +167,7 @@ def test_the_event_allows_for_a_relaxed_secure_function() -> None:
 def test_no_gap_on_a_fine_grid_exceeds_the_supremum() -> None:
     """``worst_ratio`` evaluates few gaps; two thousand others, and mixed instances, stay below it."""
     for setting in (setting_of("dist_dp_se"), setting_of("ldp_se", "1/10", n_arms=4, horizon=2**16)):
-        sampling, noise = SHAPES[setting.name](setting)
+        sampling, noise = shape(setting)
         noise *= setting.n_arms
 
         def per_arm(gap: Any, suboptimal: Any, a: float = sampling, b: float = noise) -> Any:
