@@ -18,7 +18,6 @@ from audits.distributed_mab import (
     analyzer_tails,
     assumption_1,
     concentrated_privacy,
-    concentration,
     mechanism_facts,
     noise_facts,
     noise_privacy,
@@ -35,6 +34,7 @@ from audits.distributed_mab.gaussian_sums import (
     xi,
 )
 from audits.distributed_mab.noise_privacy import _worst_shift
+from audits.distributed_mab.rows import concentration
 from audits.inequalities import Inequality, worst_of
 from dpaudit.claims import PureDP, ZeroConcentratedDP
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
@@ -54,7 +54,6 @@ MODULES: tuple[Any, ...] = (
     analyzer_tails,
     assumption_1,
     concentrated_privacy,
-    concentration,
     mechanism_facts,
     noise_facts,
     noise_privacy,
@@ -70,6 +69,7 @@ def rows() -> list[Row]:
     suite = Suite(paper="distributed_mab", title="noise")
     for module in MODULES:
         module.add_rows(suite)
+    suite.include(concentration.rows)
     return suite.rows
 
 
