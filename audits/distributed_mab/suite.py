@@ -13,7 +13,6 @@ from audits.distributed_mab import (
     encoding,
     experiments,
     mechanism_facts,
-    mutants,
     noise_facts,
     protocol_privacy,
     regret_rates,
@@ -26,6 +25,7 @@ from audits.distributed_mab.rows import (
     aggregate_divergences,
     aggregate_privacy,
     concentration,
+    mutants,
     protocols,
     regret_orderings,
 )
@@ -58,4 +58,4 @@ elimination_steps.add_rows(suite)
 regret_rates.add_rows(suite)
 suite.include(regret_orderings.rows)
 experiments.add_rows(suite)
-mutants.add_rows(suite)
+suite.include(mutants.rows)
