@@ -1,5 +1,6 @@
 """Regret: runs at a grid of rounds, cuts with their price, intervals of expected regret, slopes."""
 
+from dpaudit.regret.frames import regret_frame, summary
 from dpaudit.regret.intervals import (
     Cut,
     Interval,
@@ -30,6 +31,8 @@ __all__ = [
     "mean_interval",
     "octave",
     "regret_curve",
+    "regret_frame",
     "root_of",
+    "summary",
     "trivial_cut",
 ]

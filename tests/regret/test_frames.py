@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpaudit.errors import InvalidParameterError
-from dpaudit.regret import RegretRuns, log_slope
+from dpaudit.regret import RegretRuns, log_slope, regret_frame, summary
 
 
 def _power_runs(power: float, *, runs: int, seed: int = 1) -> RegretRuns:
@@ -31,6 +31,24 @@ def test_a_frame_has_one_line_a_run_and_checkpoint() -> None:
         ["lazy", "1/2", 1, 1, 1.0],
         ["lazy", "1/2", 1, 8, 4.0],
     ]
+
+
+def test_a_summary_has_one_line_a_cell() -> None:
+    """Labels in front, in the order of the cells; a cell with one run has neither error nor slope."""
+    cells = [({"epsilon": "1"}, _power_runs(0.5, runs=9)), ({"epsilon": "8"}, _power_runs(0.5, runs=1))]
+    lines = summary(regret_frame(cells), first_round=10).to_dict("records")
+    assert [line["epsilon"] for line in lines] == ["1", "8"]
+    assert [(line["runs"], line["horizon"]) for line in lines] == [(9, 10_000), (1, 10_000)]
+    assert lines[0]["mean"] == pytest.approx(cells[0][1].mean)
+    assert lines[0]["standard_error"] == pytest.approx(cells[0][1].standard_error)
+    assert lines[0]["slope"] == pytest.approx(0.5, abs=0.05)
+    assert np.isnan([lines[1]["slope"], lines[1]["standard_error"]]).all()
+
+
+def test_no_cells_make_no_frame() -> None:
+    """An empty table would pass for a result."""
+    with pytest.raises(InvalidParameterError, match="needs a cell"):
+        regret_frame([])
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0])
