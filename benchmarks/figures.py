@@ -85,8 +85,8 @@ def regenerate(
 ) -> tuple[dict[str, Plot], pandas.DataFrame]:
     """The named figures as plot data, and the runs behind them.
 
-    ``rounds`` is the horizon of Hybrid-UCB and UCB1. A cell is simulated with the same seeds whichever figures
-    are asked for.
+    ``rounds`` is the horizon of Hybrid-UCB and UCB1. A cell is simulated with the same seeds whichever
+    figures are asked for.
     """
     unknown = [name for name in names if name not in FIGURES]
     if unknown or not names:
