@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -17,15 +17,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from audits.distributed_mab.tails import ENOUGH
-from audits.inequalities import in_words
-from dpaudit.claims import ErrorRate
-from dpaudit.evidence import Estimate
+from audits.distributed_mab.noise_laws import ENOUGH
 from dpaudit.kernel.ball import precision
 from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, bulk
 from dpaudit.laws import Binomial, DiscreteGaussian, DiscreteLaplace
-from dpaudit.plots import table
-from dpaudit.suite import Outcome, Row, Run, Suite
+from dpaudit.rows import Grid, in_words, over
 from mechanisms.parameter_sheet import (
     Sheet,
     discrete_gaussian_sheet,
@@ -34,18 +30,13 @@ from mechanisms.parameter_sheet import (
     skellam_sheet,
 )
 
-__all__ = ["VARIANTS", "Batch", "add_rows", "error_probability", "worst_ratio"]
+__all__ = ["BATCHES", "VARIANTS", "Batch", "Rewards", "error_probability", "worst_ratio"]
 
 Floats = NDArray[np.float64]
 Rewards = Literal["constant", "coins"]
 
 #: Floats: sums of positive terms below are right to better than this, thresholds to better than its square.
 ROUNDING = 1e-9
-
-
-def add_rows(suite: Suite) -> None:
-    """The rows on Assumption 1."""
-    _assumption(suite)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +54,11 @@ class Batch:
         return in_words({"n": self.n, "ε": self.epsilon, "p of τ": self.level, "mean": self.mean}) + (
             f", {self.rewards}"
         )
+
+    @property
+    def stated(self) -> bool:
+        """Whether the theorem speaks of this batch: Theorem 6 only of n >= 2 log(2/p)."""
+        return self.variant != "LDP-SE" or self.n >= 2 * math.log(2 / self.level)
 
     @property
     def sheet(self) -> Sheet:
@@ -87,6 +83,17 @@ def _constants(s: int) -> dict[str, Any]:
 
 #: σ ε and h ε of each variant, as functions of the batch size.
 VARIANTS = _constants(1) | _constants(10)
+
+
+def _grid(variant: str) -> Grid:
+    budgets = "1/10 1/2 99/100" if variant.startswith(("Dist-CDP", "LDP")) else "1/10 1/2 99/100 5"
+    return over(
+        epsilon=budgets, level="1/2 1/10 1/1000", mean="0 1/100 1/2 99/100 1", rewards=("constant", "coins")
+    )
+
+
+#: The batches of one size at which Assumption 1 is computed; Theorems 4 and 6 are for ε < 1.
+BATCHES = {variant: _grid(variant) for variant in VARIANTS}
 
 
 @lru_cache(maxsize=256)
@@ -167,123 +174,3 @@ def worst_ratio(batches: Sequence[Batch], levels: Sequence[Fraction]) -> tuple[f
             low, where = least, f"{batch.in_words()}, p = {float(p):.3g}"
         high = max(high, most)
     return low * (1 - ROUNDING), high * (1 + ROUNDING), where
-
-
-def _batches(run: Run, variant: str) -> list[Batch]:
-    users = (2, 4, 16, *run.choose(quick=(), full=(64,)))
-    budgets = [Fraction(e) for e in ("1/10", "1/2", "99/100")]
-    budgets += [] if variant.startswith(("Dist-CDP", "LDP")) else [Fraction(5)]  # these two are for ε < 1
-    levels = [Fraction(p) for p in ("1/2", "1/10", "1/1000")]
-    means = [Fraction(m) for m in ("0", "1/100", "1/2", "99/100", "1")]
-    kinds: tuple[Rewards, ...] = ("constant", "coins")
-    return [
-        Batch(variant=variant, n=n, epsilon=e, level=p, mean=mean, rewards=kind)
-        for n, e, p, mean, kind in itertools.product(users, budgets, levels, means, kinds)
-        if variant != "LDP-SE" or n >= 2 * math.log(2 / p)
-    ]
-
-
-def _assumption(suite: Suite) -> None:
-    for id_, variant, source in (
-        ("CZ23-A1/T1", "Dist-DP-SE", "Assumption 1 for Theorems 1, 3 and 5"),
-        ("CZ23-A1/T2", "Dist-RDP-SE, s = 1", "Assumption 1 for Theorem 2"),
-        ("CZ23-A1/T2/10", "Dist-RDP-SE, s = 10", "Assumption 1 for Theorem 2"),
-        ("CZ23-A1/T4", "Dist-CDP-SE, s = 1", "Assumption 1 for Theorem 4"),
-        ("CZ23-A1/T6", "LDP-SE", "Assumption 1 for Theorem 6, n >= 2 log(2/p)"),
-    ):
-        _assumption_row(
-            suite,
-            id_,
-            variant,
-            parts=lambda n: [Fraction(k) for k in (1, 2, 10)],
-            words="at the p that τ was built for, and above",
-            source=source,
-            expect="verified",
-        )
-    _assumption_row(
-        suite,
-        "CZ23-A1",
-        "Dist-DP-SE",
-        parts=lambda n: [Fraction(1, 10**j) for j in range(5)],
-        words="for any p, with Theorem 1's own σ = sqrt(2)/ε and h = 1/ε",
-        source="Assumption 1, as printed",
-        expect="refuted",
-        note=(
-            "below the p that τ was built for, a wrap (an error of about n + 2τ/g) is likelier than "
-            "2p: repaired "
-            "by letting τ depend on p, CZ23-A1/T1"
-        ),
-    )
-    # Lemma 2 uses Assumption 1 at p/(|Φ(b)| b²); the theorems build τ with p = 1/T, the experiments with p
-    # = 1/10
-    _assumption_row(
-        suite,
-        "CZ23-A1/union",
-        "Dist-DP-SE",
-        parts=lambda n: [Fraction(1, 10 * (n.bit_length() - 1) ** 2)],  # n = 2^b
-        words="at p/(K b²), K = 10, n = 2^b, as Lemma 2's union bound uses it",
-        source="Assumption 1 in the proof of Lemma 2",
-        expect="refuted",
-        note="repaired by building τ with p/(K b²), at a cost of log(K b²) under the logarithm: CZ23-A1/T1",
-    )
-
-
-def _assumption_row(
-    suite: Suite,
-    id_: str,
-    variant: str,
-    *,
-    parts: Callable[[int], Sequence[Fraction]],
-    words: str,
-    source: str,
-    expect: str,
-    note: str = "",
-) -> None:
-    def evaluate(run: Run) -> Outcome:
-        batches = _batches(run, variant)
-        found = {}
-        for n in sorted({batch.n for batch in batches}):
-            found[n] = worst_ratio([batch for batch in batches if batch.n == n], parts(n))
-        low, _, where = max(found.values())
-        high = max(item[1] for item in found.values())
-        estimate = Estimate(
-            quantity="P(|n_a| > radius) / 2p",
-            lower=low,
-            upper=high,
-            confidence=1.0,
-            samples=sum(len(parts(batch.n)) for batch in batches),
-            method="exact law of the decoded sum (convolution in floats, wraps included)",
-            scope=(
-                f"{len(batches)} batches: n, ε, p of τ, mean rewards from 0 to 1, constant and coin rewards"
-            ),
-            covers_claim=True,
-        )
-        picture = table(
-            title="Worst P(|n_a| > radius) / 2p by batch size",
-            columns=["n", "worst ratio", "at"],
-            rows=[[n, item[0], item[2]] for n, item in found.items()],
-        )
-        notes = [f"largest ratio {low:.4g} at {where}", *([note] if note else [])]
-        return Outcome([estimate], notes, plots=[picture])
-
-    evaluate.__doc__ = (
-        "The exact law of a batch's total noise n_a(b), rounding, noise and undetected wraps "
-        "included, against "
-        "the two-term radius with this variant's own σ and h."
-    )
-    claim = ErrorRate(
-        text=f"{variant}: P(|n_a(b)| > σ sqrt(log(2/p)) + h log(2/p)) <= 2p {words}, on the grid",
-        quantity_name="P(|n_a| > radius) / 2p",
-        claimed=1,
-    )
-    suite.add(
-        Row(
-            id=id_,
-            title=f"{variant}: Assumption 1 {words}",
-            kind="tail",
-            claim=claim,
-            evaluate=evaluate,
-            expect=expect,
-            source=source,
-        )
-    )

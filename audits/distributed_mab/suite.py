@@ -5,27 +5,20 @@ claims a file.
 """
 
 from audits.distributed_mab import (
-    accounting,
-    analyzer_tails,
-    assumption_1,
     communication,
     concentrated_privacy,
     elimination_steps,
     encoding,
     experiments,
-    mechanism_facts,
     mutants,
-    noise_facts,
     noise_privacy,
     protocol_privacy,
     regret_rates,
     renyi_privacy,
     returning_users,
-    scaling,
     shuffle_privacy,
-    tails,
 )
-from audits.distributed_mab.rows import concentration
+from audits.distributed_mab.rows import accounting, concentration, errors, noise, tails
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -36,18 +29,11 @@ suite = Suite(
     reference="Chowdhury, Zhou, ICLR 2023, arXiv 2206.05772",
 )
 
-noise_facts.add_rows(suite)
-mechanism_facts.add_rows(suite)
-tails.add_rows(suite)
-suite.include(concentration.rows)
-analyzer_tails.add_rows(suite)
-assumption_1.add_rows(suite)
+suite.include(noise.rows, tails.rows, concentration.rows, errors.rows, accounting.rows)
 noise_privacy.add_rows(suite)
 renyi_privacy.add_rows(suite)
 concentrated_privacy.add_rows(suite)
-accounting.add_rows(suite)
 returning_users.add_rows(suite)
-scaling.add_rows(suite)
 protocol_privacy.add_rows(suite)
 shuffle_privacy.add_rows(suite)
 encoding.add_rows(suite)

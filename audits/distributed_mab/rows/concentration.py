@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from audits.distributed_mab.exact_tails import above, beyond, log_of_two_over, sum_beyond
-from audits.distributed_mab.tails import ENOUGH, LEVELS
+from audits.distributed_mab.noise_laws import ENOUGH, LEVELS
 from audits.inequalities import larger
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Binomial, DiscreteGaussian, DiscreteLaplace, PolyaDifference, Skellam
