@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from audits.inequalities import ln
+from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
 
 __all__ = ["best_order", "converted", "gaussian_delta", "response_delta", "step_budget"]

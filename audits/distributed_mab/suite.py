@@ -18,7 +18,7 @@ from audits.distributed_mab import (
     returning_users,
     shuffle_privacy,
 )
-from audits.distributed_mab.rows import accounting, concentration, errors, noise, tails
+from audits.distributed_mab.rows import accounting, concentration, errors, noise, regret_orderings, tails
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -40,5 +40,6 @@ encoding.add_rows(suite)
 communication.add_rows(suite)
 elimination_steps.add_rows(suite)
 regret_rates.add_rows(suite)
+suite.include(regret_orderings.rows)
 experiments.add_rows(suite)
 mutants.add_rows(suite)

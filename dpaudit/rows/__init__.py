@@ -4,24 +4,41 @@ The grid writes the scope, the docstring holds title, text and notes, the claim 
 and the parts of a row share its error level among themselves.
 """
 
+from dpaudit.rows.controls import Control, broken, controls, program_control
 from dpaudit.rows.evidence import Measured, evidence, measured
+from dpaudit.rows.expected import expected
+from dpaudit.rows.expression import Expression, Leaf, average, constant, largest, leaf, smallest
 from dpaudit.rows.grid import Grid, Point, full, in_words, listed, only_quick, over
 from dpaudit.rows.inequality import Sides, Step, inequality, step, steps, worst_of
+from dpaudit.rows.privacy import privacy
 
 __all__ = [
+    "Control",
+    "Expression",
     "Grid",
+    "Leaf",
     "Measured",
     "Point",
     "Sides",
     "Step",
+    "average",
+    "broken",
+    "constant",
+    "controls",
     "evidence",
+    "expected",
     "full",
     "in_words",
     "inequality",
+    "largest",
+    "leaf",
     "listed",
     "measured",
     "only_quick",
     "over",
+    "privacy",
+    "program_control",
+    "smallest",
     "step",
     "steps",
     "worst_of",

@@ -15,20 +15,14 @@ from scipy import special, stats
 
 from audits.distributed_mab import (
     accounting,
-    analyzer_tails,
     assumption_1,
     concentrated_privacy,
-    concentration,
-    mechanism_facts,
-    noise_facts,
+    noise_laws,
     noise_privacy,
     renyi_privacy,
     returning_users,
-    scaling,
-    tails,
 )
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE
-from audits.distributed_mab.exact_tails import above, beyond, sum_beyond
 from audits.distributed_mab.gaussian_sums import (
     divergence_excess,
     largest_log_ratio,
@@ -36,10 +30,13 @@ from audits.distributed_mab.gaussian_sums import (
     xi,
 )
 from audits.distributed_mab.noise_privacy import _worst_shift
-from audits.inequalities import Inequality, worst_of
+from audits.distributed_mab.rows import accounting as accounting_rows
+from audits.distributed_mab.rows import concentration, errors, noise, tails
 from dpaudit.claims import PureDP, ZeroConcentratedDP
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.laws import DiscreteLaplace, Polya, Skellam, WrappedMod
+from dpaudit.laws.exact_tails import above, beyond, sum_beyond
+from dpaudit.rows import Sides, over, step, worst_of
 from dpaudit.runner.finding import finding_of
 from dpaudit.statistics import fit_log_wealth
 from dpaudit.suite import Row, Run, Suite
@@ -49,25 +46,14 @@ from mechanisms.modular_sum import decoded_sum
 from mechanisms.parameter_sheet import polya_sheet
 from tests.rates import FALSE_FAILURE_RATE
 
-MODULES: tuple[Any, ...] = (
-    accounting,
-    analyzer_tails,
-    assumption_1,
-    concentrated_privacy,
-    concentration,
-    mechanism_facts,
-    noise_facts,
-    noise_privacy,
-    renyi_privacy,
-    returning_users,
-    scaling,
-    tails,
-)
+GROUPS = (noise, tails, concentration, errors, accounting_rows)
+MODULES: tuple[Any, ...] = (concentrated_privacy, noise_privacy, renyi_privacy, returning_users)
 
 
 def rows() -> list[Row]:
     """The rows of these modules alone."""
     suite = Suite(paper="distributed_mab", title="noise")
+    suite.include(*(module.rows for module in GROUPS))
     for module in MODULES:
         module.add_rows(suite)
     return suite.rows
@@ -97,7 +83,7 @@ def test_polya_sums_match_another_library() -> None:
     masses = stats.nbinom.pmf(np.arange(400), 1.0, 1 - beta)  # the sum of n shapes 1/n has shape 1
     expected = float(masses[: 400 - k] @ masses[k:])
     with precision(160):
-        found = float(noise_facts.convolved_polya(n, b, k, length=200))
+        found = float(noise_laws.convolved_polya(n, b, k, length=200))
     assert found == pytest.approx(expected, rel=1e-12)
 
 
@@ -108,7 +94,7 @@ def test_footnote_sampler_with_a_rate_is_rejected() -> None:
     odds = 1 / math.expm1(1 / 16)
     wealth = {}
     for reading in ("scale", "rate"):
-        draws = noise_facts.gamma_poisson(rng, shape=0.125, second=odds, size=2000, reading=reading)
+        draws = noise_laws.gamma_poisson(rng, shape=0.125, second=odds, size=2000, reading=reading)
         wealth[reading] = float(np.max(fit_log_wealth(draws, law, rng=rng).total))
     assert wealth["scale"] < -math.log(FALSE_FAILURE_RATE) < wealth["rate"]
 
@@ -139,14 +125,13 @@ def test_a_straddled_threshold_is_enclosed_from_both_sides() -> None:
 
 def test_a_third_of_the_radius_fails() -> None:
     """Negative control: Proposition 1 with its radius divided by 3 is refuted by the same computation."""
-    step = Inequality(
-        name="tail",
-        text="a third of the radius",
-        left=lambda variance, p: beyond(Skellam(variance=variance), tails.skellam_radius(variance, p) / 3),
-        right=lambda variance, p: ball(p),
-        points=lambda run: [{"variance": Fraction(100), "p": Fraction(1, 1000)}],
-    )
-    assert worst_of(step, Run(profile="quick", alpha=0.01, seed=0, row_id="control")).low > 1
+
+    @step(over=over(variance=100, p="1/1000"))
+    def third(variance: Fraction, p: Fraction) -> Sides:
+        """a third of the radius"""
+        return beyond(Skellam(variance=variance), tails.skellam_radius(variance, p) / 3), p
+
+    assert worst_of(third, Run(profile="quick", alpha=0.01, seed=0, row_id="control")).low > 1
 
 
 def test_the_error_law_of_a_batch_matches_the_protocol() -> None:
@@ -296,7 +281,7 @@ def test_gaussian_delta_matches_the_normal_law() -> None:
 def test_the_conversion_is_best_where_it_is_evaluated() -> None:
     """Orders a little to either side of the best one give no smaller ε: the infimum is not missed."""
     for rho, delta in ((Fraction(1, 2), Fraction(1, 10**6)), (Fraction(1, 10**4), Fraction(9, 10))):
-        best = accounting._best_order(rho, delta)
+        best = accounting.best_order(rho, delta)
         with precision(128):
             values = [
                 float(accounting.converted(ball(rho * order), order, delta))

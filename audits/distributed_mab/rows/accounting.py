@@ -17,12 +17,12 @@ from audits.distributed_mab.accounting import (
 )
 from audits.distributed_mab.gaussian_sums import xi
 from audits.distributed_mab.renyi_privacy import theorem_2_final
-from audits.inequalities import ceil_log2, ln
-from dpaudit.kernel.ball import arb, ball, upper_short
+from dpaudit.exact_functions import ceil_log2, ln
+from dpaudit.kernel.ball import ball, upper_short
 from dpaudit.kernel.t1.divergence import lattice_delta
 from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
 from dpaudit.kernel.t2.special_laws import Skellam
-from dpaudit.rows import Sides, Step, full, inequality, listed, over, step, steps
+from dpaudit.rows import Sides, Step, inequality, listed, over, step, steps
 from dpaudit.suite import Group
 from mechanisms.parameter_sheet import skellam_sheet
 
@@ -82,9 +82,9 @@ def conversion() -> list[Step]:
     """RDP gives (ε, δ)-DP with ε = inf { ε(α) + log(1/(αδ))/(α-1) + log(1 - 1/α) }, pure DP (α, ε²α/2)-RDP
 
     Evaluate the printed expression at its best order and compare the exact (ε, δ) curve of Gaussian noise
-    there with δ; ε may be negative, where the inequality P(E) <= e^ε P'(E) + δ still has to hold. The same for
-    exact Skellam divergences at the integer orders of Theorem 2, and the extremal pure pair's divergence in
-    closed form.
+    there with δ; ε may be negative, where the inequality P(E) <= e^ε P'(E) + δ still has to hold. The same
+    for exact Skellam divergences at the integer orders of Theorem 2, and the extremal pure pair's divergence
+    in closed form.
 
     Proof: (1 - e^{ε-L})_+ <= e^{(α-1)(L-ε)} (1 - 1/α)^α / (α-1) pointwise, for every real ε
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 from audits.distributed_mab.assumption_1 import BATCHES, Batch, worst_ratio
-from audits.distributed_mab.exact_tails import above, beyond, log_of_two_over
 from audits.distributed_mab.noise_laws import ENOUGH, LEVELS
 from dpaudit.claims import ErrorRate
+from dpaudit.exact_functions import log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Binomial, PolyaDifference, WrappedMod
+from dpaudit.laws.exact_tails import above, beyond
 from dpaudit.rows import Measured, Sides, Step, full, inequality, measured, over, step, steps
 from dpaudit.suite import Group, Run
 from mechanisms.parameter_sheet import local_laplace_sheet, polya_sheet, rounded_up_root

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from audits.distributed_mab.exact_tails import beyond, log_of_two_over
 from audits.distributed_mab.noise_laws import (
     convolved_polya,
     gamma_poisson,
@@ -20,8 +19,10 @@ from audits.distributed_mab.noise_laws import (
 )
 from dpaudit.claims import PureDP, SameDistribution, ZeroConcentratedDP
 from dpaudit.evidence import Evidence
+from dpaudit.exact_functions import log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import DiscreteGaussian, DiscreteLaplace, Law, Polya, PolyaDifference, Skellam
+from dpaudit.laws.exact_tails import beyond
 from dpaudit.proofs.build import discrete_gaussian_sum, discrete_laplace_mechanism
 from dpaudit.rows import Measured, Sides, Step, evidence, full, inequality, measured, over, step, steps
 from dpaudit.statistics import fit_log_wealth

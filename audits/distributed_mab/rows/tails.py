@@ -8,13 +8,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from audits.distributed_mab.exact_tails import beyond, log_of_two_over
 from audits.distributed_mab.noise_laws import ENOUGH, LEVELS
-from audits.inequalities import larger
 from dpaudit.claims import SubExponential
 from dpaudit.evidence import Evidence
+from dpaudit.exact_functions import larger, log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import DiscreteLaplace, PolyaDifference, Skellam
+from dpaudit.laws.exact_tails import beyond
 from dpaudit.proofs.decide import decide_proxy, noise_sum
 from dpaudit.rows import Sides, Step, evidence, full, inequality, listed, over, step, steps
 from dpaudit.suite import Group, Run
@@ -51,13 +51,13 @@ def _printed(proxy: Fraction, scale: Fraction, printed: str) -> str:
     name=_printed,
 )
 def skellam_pair(run: Run, proxy: Fraction, scale: Fraction, printed: str) -> list[Evidence]:
-    """Sk(0, σ²): E e^{λX} <= e^{λ²σ²} for |λ| <= 1/sqrt(2), the stated pair, and for |λ| <= sqrt(2), the proof
+    """Sk(0, σ²) is (2σ², sqrt(2))-sub-exponential: E e^{λX} <= e^{λ²σ²}, and up to |λ| = sqrt(2), the proof's
 
     Decide both inequalities on the exact cumulant function σ²(cosh λ - 1), of which σ² is a factor: σ² = 1
     stands for all.
 
-    Note: (2σ², sqrt(2)) is true in the convention of Lemma 7, but not what the proof shows: its |λ| <= sqrt(2)
-    is h = 1/sqrt(2)
+    Note: true in the convention of Lemma 7, |λ| <= 1/sqrt(2), but not what the proof shows: its |λ| <=
+    sqrt(2) is h = 1/sqrt(2)
 
     Note: the inequality holds up to |λ| = 2.98, where cosh λ - 1 = λ²: h = 0.336 would do
     """
@@ -103,8 +103,8 @@ def derivation(square: Fraction) -> Sides:
     Insert the pair (2σ², h) into Lemma 7 and compare the coefficient of log(2/p) with the printed one, both
     squared; the coefficients of σ sqrt(log(2/p)) agree.
 
-    Note: h = sqrt(2), as printed, gives 2 sqrt(2) log(2/p), twice the printed term: a slip of 1/h for h, since
-    the proof shows h = 1/sqrt(2)
+    Note: h = sqrt(2), as printed, gives 2 sqrt(2) log(2/p), twice the printed term: a slip of 1/h for h,
+    since the proof shows h = 1/sqrt(2)
     """
     return 4 * square, 2
 
