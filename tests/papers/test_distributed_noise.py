@@ -61,9 +61,12 @@ def rows() -> list[Row]:
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.id)
 def test_every_row_has_the_expected_verdict(row: Row) -> None:
-    """Each row decides as its author expects, in the quick profile, and says what it does."""
+    """Each row, and each of its cells, decides as its author expects, in the quick profile, and says what it
+    does."""
     outcome = row.evaluate(Run(profile="quick", alpha=1e-3, seed=7, row_id=row.id))
-    assert finding_of(row.claim, outcome, alpha=1e-3)["verdict"] == row.expect
+    finding = finding_of(row.claim, outcome, alpha=1e-3)
+    assert finding["verdict"] == row.expect
+    assert [cell["verdict"] for cell in finding["cells"]] == [cell.expect for cell in outcome.cells]
     assert row.evaluate.__doc__
 
 

@@ -86,11 +86,7 @@ def rounding_rate(n: int, budget: Fraction, p: Fraction) -> Sides:
 
 # Equations (6), (7): noise and underflow
 
-MARGINS = {
-    "n": (1, 2, 4, full(16, 64)),
-    "epsilon": "1/10 1 5",
-    "p": "1 1/2 1/10 1/1000 1/1000000000",
-}
+MARGINS = {"n": (1, 2, 4, full(16, 64)), "epsilon": "1/10 1 5", "p": "1 1/2 1/10 1/1000 1/1000000000"}
 
 
 @step("margin", over=over(**MARGINS, part="0 1/2 1"))
