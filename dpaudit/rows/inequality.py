@@ -117,16 +117,18 @@ def inequality(
     role: Role = "printed",
     expect: str = "verified",
     measure: Measure = "left / right",
+    case: str = "",
     **fixed: Any,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns (left, right) for a point's parameters, by name.
 
     ``fixed`` are parameters that are the same at every point of this row. The docstring says the title, the
-    text and the notes (``words``). Returns the function as it was.
+    text and the notes (``words``); it may name fixed parameters, and ``case``, the words in which rows of one
+    function differ, as ``{name}``. Returns the function as it was.
     """
 
     def decorate(function: Function) -> Function:
-        words = words_of(function, fixed, id=id)
+        words = words_of(function, {"case": case, **fixed}, id=id)
 
         def sides(**point: Any) -> Sides:
             both: Sides = function(**point, **fixed)
@@ -148,6 +150,7 @@ def steps(
     role: Role = "printed",
     expect: str = "verified",
     measure: Measure = "left / right",
+    case: str = "",
     **fixed: Any,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns its inequalities, a list of ``Step``.
@@ -156,7 +159,7 @@ def steps(
     """
 
     def decorate(function: Function) -> Function:
-        words = words_of(function, fixed, id=id)
+        words = words_of(function, {"case": case, **fixed}, id=id)
         parts: list[Step] = function(**fixed)
         add_steps(rows, id, source, parts, words=words, kind=kind, role=role, expect=expect, measure=measure)
         return function

@@ -68,18 +68,19 @@ def test_a_false_one_is_refuted_at_a_named_point() -> None:
 
 
 def test_decorators_stack_on_one_function() -> None:
-    """Printed and repaired from the same function, each with its own parameter, title and expectation."""
+    """Printed and repaired from the same function, each with its own parameter, words, title and
+    expectation."""
     rows = Group()
 
-    @inequality(rows, "P/repaired", "", h=Fraction(1, 2), role="repaired")
-    @inequality(rows, "P", "", h=Fraction(2), expect="refuted")
+    @inequality(rows, "P/repaired", "", h=Fraction(1, 2), role="repaired", case="as the proof shows")
+    @inequality(rows, "P", "", h=Fraction(2), expect="refuted", case="as printed")
     def radius(h: Fraction) -> Sides:
-        """The radius with h² = {h}"""
+        """The radius with h² = {h}, {case}"""
         return 4 * h, 2
 
     assert [(row.id, row.title, row.role) for row in rows.rows] == [
-        ("P", "The radius with h² = 2", "printed"),
-        ("P/repaired", "The radius with h² = 1/2", "repaired"),
+        ("P", "The radius with h² = 2, as printed", "printed"),
+        ("P/repaired", "The radius with h² = 1/2, as the proof shows", "repaired"),
     ]
     assert [judged(row)[0] for row in rows.rows] == ["refuted", "verified"]
 
