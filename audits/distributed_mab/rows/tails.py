@@ -5,6 +5,7 @@ Convention (Lemma 7): X is (σ², h)-sub-exponential iff E e^{λX} <= e^{λ²σ�
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -30,54 +31,41 @@ rows = Group("Tails of the noise: Proposition 1 and Lemma 5")
 SKELLAM = noise_sum([(Skellam(variance=1), 1)])
 
 
-def _skellam_pair(proxy: Fraction, scale: Fraction, printed: str) -> SubExponential:
+def _skellam(proxy: Fraction, scale: Fraction) -> SubExponential:
     return SubExponential(variance_proxy=proxy, scale=scale, of=SKELLAM.name)
-
-
-def _printed(proxy: Fraction, scale: Fraction, printed: str) -> str:
-    return printed
 
 
 @evidence(
     rows,
+    "CZ23-P1/half",
+    "Proposition 1, without its factor 2",
+    claim=_skellam,
+    role="sharper",
+    over=listed("proxy scale", ("1", "100")),
+    expect="refuted",
+    case="(σ², h)-sub-exponential for some h > 0: E e^{λX} <= e^{λ²σ²/2} for |λ| <= 1/100",
+)
+@evidence(
+    rows,
     "CZ23-P1/pair",
     "Proposition 1 and its proof",
-    claim=_skellam_pair,
-    over=listed(
-        "proxy scale printed",
-        ("2", "7/5", "the pair (2σ², sqrt(2)): |λ| <= 5/7 covers |λ| <= 1/sqrt(2)"),
-        ("2", "7/10", "the proof's step: |λ| <= 10/7 covers |λ| <= sqrt(2)"),
-    ),
-    name=_printed,
+    claim=_skellam,
+    over=listed("proxy scale", ("2", "7/5"), ("2", "7/10")),
+    case="(2σ², sqrt(2))-sub-exponential: E e^{λX} <= e^{λ²σ²} for |λ| <= 5/7, and even for |λ| <= 10/7",
 )
-def skellam_pair(run: Run, proxy: Fraction, scale: Fraction, printed: str) -> list[Evidence]:
-    """Sk(0, σ²) is (2σ², sqrt(2))-sub-exponential: E e^{λX} <= e^{λ²σ²}, and up to |λ| = sqrt(2), the proof's
+def skellam_pair(run: Run, proxy: Fraction, scale: Fraction) -> list[Evidence]:
+    """Sk(0, σ²) is {case}
 
-    Decide both inequalities on the exact cumulant function σ²(cosh λ - 1), of which σ² is a factor: σ² = 1
+    Decide the inequality on the exact cumulant function σ²(cosh λ - 1), of which σ² is a factor: σ² = 1
     stands for all.
 
-    Note: true in the convention of Lemma 7, |λ| <= 1/sqrt(2), but not what the proof shows: its |λ| <=
-    sqrt(2) is h = 1/sqrt(2)
+    Note: in the convention of Lemma 7 the stated pair asks for |λ| <= 1/sqrt(2) < 5/7; what the proof shows
+    is |λ| <= sqrt(2) < 10/7, that is h = 1/sqrt(2)
 
-    Note: the inequality holds up to |λ| = 2.98, where cosh λ - 1 = λ²: h = 0.336 would do
+    Note: with the factor 2 it holds up to |λ| = 2.98, where cosh λ - 1 = λ²; without it nowhere, since
+    cosh λ - 1 > λ²/2 for every λ other than 0
     """
-    return [decide_proxy(_skellam_pair(proxy, scale, printed), SKELLAM)]
-
-
-HALF = _skellam_pair(Fraction(1), Fraction(100), "")
-
-
-@evidence(
-    rows, "CZ23-P1/half", "Proposition 1, without its factor 2", claim=HALF, role="sharper", expect="refuted"
-)
-def half_the_proxy(run: Run) -> list[Evidence]:
-    """Sk(0, σ²) is (σ², h)-sub-exponential for some h > 0, without the factor 2: |λ| <= 1/100
-
-    Decide the inequality with the variance itself as proxy.
-
-    Refuted: cosh λ - 1 > λ²/2 for every λ other than 0: some factor above 1 is needed for every range
-    """
-    return [decide_proxy(HALF, SKELLAM)]
+    return [decide_proxy(_skellam(proxy, scale), SKELLAM)]
 
 
 @inequality(
@@ -87,6 +75,7 @@ def half_the_proxy(run: Run) -> list[Evidence]:
     kind="tail",
     role="repaired",
     square=Fraction(1, 2),
+    case="1/sqrt(2), as the proof shows",
 )
 @inequality(
     rows,
@@ -96,15 +85,15 @@ def half_the_proxy(run: Run) -> list[Evidence]:
     role="step",
     expect="refuted",
     square=Fraction(2),
+    case="sqrt(2), as printed",
 )
 def derivation(square: Fraction) -> Sides:
-    """Proposition 1's radius follows from Lemma 7 with h² = {square}: (2h)² <= 2
+    """Proposition 1's radius follows from Lemma 7 with h = {case}: (2h)² <= 2
 
     Insert the pair (2σ², h) into Lemma 7 and compare the coefficient of log(2/p) with the printed one, both
     squared; the coefficients of σ sqrt(log(2/p)) agree.
 
-    Note: h = sqrt(2), as printed, gives 2 sqrt(2) log(2/p), twice the printed term: a slip of 1/h for h,
-    since the proof shows h = 1/sqrt(2)
+    Note: h = sqrt(2) gives 2 sqrt(2) log(2/p), twice the printed term: a slip of 1/h for h
     """
     return 4 * square, 2
 
@@ -115,57 +104,66 @@ def skellam_radius(variance: Fraction, p: Fraction) -> Any:
     return 2 * (ball(variance) * level).sqrt() + arb(2).sqrt() * level
 
 
+def _smaller_radius(variance: Fraction, p: Fraction) -> Any:
+    level = log_of_two_over(p)
+    return (2 * ball(variance) * level).sqrt() + level / arb(12).sqrt()
+
+
 TAILS = over(variance=("1/400 1/20 1/2 1 4 100", full("10000 250000")), p=LEVELS)
 
 
-@inequality(rows, "CZ23-P1", "Proposition 1", kind="tail", over=TAILS)
-def skellam_tail(variance: Fraction, p: Fraction) -> Sides:
-    """X ~ Sk(0, σ²): P(|X| > 2σ sqrt(log(2/p)) + sqrt(2) log(2/p)) <= p
+@inequality(
+    rows,
+    "CZ23-P1/sharper",
+    "Proposition 1, sharpened",
+    kind="tail",
+    role="sharper",
+    over=TAILS,
+    radius=_smaller_radius,
+    case="σ sqrt(2 log(2/p)) + log(2/p)/sqrt(12)",
+)
+@inequality(
+    rows,
+    "CZ23-P1",
+    "Proposition 1",
+    kind="tail",
+    over=TAILS,
+    radius=skellam_radius,
+    case="2σ sqrt(log(2/p)) + sqrt(2) log(2/p)",
+)
+def skellam_tail(variance: Fraction, p: Fraction, radius: Callable[..., Any]) -> Sides:
+    """X ~ Sk(0, σ²): |X| <= {case} with probability 1 - p or more
 
     Compare the exact tail beyond the radius with p.
 
-    Note: loose by a factor 10 at p = 1
+    Note: the printed radius is loose by a factor 10 at p = 1
+
+    Proof: of the smaller one: (2k)!/2 >= 12^{k-1} gives cosh λ - 1 <= (λ²/2)/(1 - λ²/12), so X is sub-gamma
+    with variance factor σ² and scale 1/sqrt(12)
     """
-    return beyond(Skellam(variance=variance), skellam_radius(variance, p)), p
-
-
-@inequality(rows, "CZ23-P1/sharper", "Proposition 1, sharpened", kind="tail", role="sharper", over=TAILS)
-def sharper_skellam_tail(variance: Fraction, p: Fraction) -> Sides:
-    """X ~ Sk(0, σ²): P(|X| > σ sqrt(2 log(2/p)) + log(2/p)/sqrt(12)) <= p
-
-    Compare the exact tail beyond the radius with p.
-
-    Proof: (2k)!/2 >= 12^{k-1} gives cosh λ - 1 <= (λ²/2)/(1 - λ²/12), so X is sub-gamma with variance factor
-    σ² and scale 1/sqrt(12)
-    """
-    level = log_of_two_over(p)
-    radius = (2 * ball(variance) * level).sqrt() + level / arb(12).sqrt()
-    return beyond(Skellam(variance=variance), radius), p
+    return beyond(Skellam(variance=variance), radius(variance, p)), p
 
 
 # Lemma 5
 
-N, EPSILON = 16, Fraction(1, 1000)
+N, EPSILON, TOO_SMALL = 16, Fraction(1, 1000), Fraction(1594, 1000)
 LAPLACE_SUM = noise_sum([(DiscreteLaplace(scale=1 / EPSILON), N)])
 
 
-def _laplace_pair(c: Fraction) -> SubExponential:
+def _laplace(c: Fraction) -> SubExponential:
     return SubExponential(variance_proxy=N * c**2 / EPSILON**2, scale=c / EPSILON, of=LAPLACE_SUM.name)
-
-
-TOO_SMALL = Fraction(1594, 1000)
 
 
 @evidence(
     rows,
     "CZ23-L5/smaller",
     "Lemma 5",
-    claim=_laplace_pair(TOO_SMALL),
+    claim=_laplace(TOO_SMALL),
     role="sharper",
     expect="refuted",
     c=TOO_SMALL,
 )
-@evidence(rows, "CZ23-L5", "Lemma 5", claim=_laplace_pair(ENOUGH), c=ENOUGH)
+@evidence(rows, "CZ23-L5", "Lemma 5", claim=_laplace(ENOUGH), c=ENOUGH)
 def laplace_pair(run: Run, c: Fraction) -> list[Evidence]:
     """A sum of n = 16 Lap_Z(1/ε), ε = 1/1000, is (nc²/ε², c/ε)-sub-exponential with c = {c}
 
@@ -175,7 +173,7 @@ def laplace_pair(run: Run, c: Fraction) -> list[Evidence]:
     Note: the smallest c is 1/sqrt(1 - e^{-1/2}) = 1.59421: (cosh λ - 1)/(cosh ε - 1) <= (λ/ε)² for |λ| <= ε,
     with equality as ε tends to 0, and -log(1 - t²) <= c²t²/2 on |t| <= 1/c is tightest at |t| = 1/c
     """
-    return [decide_proxy(_laplace_pair(c), LAPLACE_SUM)]
+    return [decide_proxy(_laplace(c), LAPLACE_SUM)]
 
 
 PARTS = over(epsilon="1/1000 1/10 1 4 20", part="1/1000 1/4 1/2 4/5 1")
@@ -229,16 +227,15 @@ def _tight(epsilon: Fraction, n: int, j: int) -> bool:
     "CZ23-L5/tail",
     "Lemma 5",
     kind="tail",
+    c=ENOUGH,
     over=over(epsilon=("1/10 1 4", full("1/50")), n=(1, 2, 8, 64, full(256)), j=range(1, 372)).where(
         _tight, "j = 1, 10, 40 or about 0.4, 0.8, 1, 1.2, 2 times n/(2 log 2)"
     ),
-    c=ENOUGH,
 )
 def laplace_sum_tail(epsilon: Fraction, n: int, j: int, c: Fraction) -> Sides:
     """P(|Σ Lap_Z(1/ε)| > max((c/ε) sqrt(2n log(2/p)), (2c/ε) log(2/p))) <= p with c = {c}, p = 2^{1-j}
 
-    Exact tails of sums of n discrete Laplace variables (differences of Pólya variables of shape n) at the
-    smallest v that the lemma allows.
+    Exact tails of sums of n discrete Laplace variables (differences of Pólya variables of shape n).
 
     Note: the smallest c for all n, ε and p is 1.5641, where the rate function of the Laplace law is 1/2
     (Cramér: attained as n grows with log(2/p) = n/2); sqrt(2), what the variance alone would ask for, is
