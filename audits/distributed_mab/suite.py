@@ -6,19 +6,26 @@ claims a file.
 
 from audits.distributed_mab import (
     communication,
-    concentrated_privacy,
     elimination_steps,
     encoding,
     experiments,
     mutants,
-    noise_privacy,
     protocol_privacy,
     regret_rates,
-    renyi_privacy,
     returning_users,
     shuffle_privacy,
 )
-from audits.distributed_mab.rows import accounting, concentration, errors, noise, regret_orderings, tails
+from audits.distributed_mab.rows import (
+    accounting,
+    aggregate_divergences,
+    aggregate_privacy,
+    concentration,
+    errors,
+    noise,
+    protocols,
+    regret_orderings,
+    tails,
+)
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -29,11 +36,10 @@ suite = Suite(
     reference="Chowdhury, Zhou, ICLR 2023, arXiv 2206.05772",
 )
 
-suite.include(noise.rows, tails.rows, concentration.rows, errors.rows, accounting.rows)
-noise_privacy.add_rows(suite)
-renyi_privacy.add_rows(suite)
-concentrated_privacy.add_rows(suite)
+suite.include(noise.rows, tails.rows, concentration.rows, errors.rows)
+suite.include(aggregate_privacy.rows, aggregate_divergences.rows, accounting.rows)
 returning_users.add_rows(suite)
+suite.include(protocols.rows)
 protocol_privacy.add_rows(suite)
 shuffle_privacy.add_rows(suite)
 encoding.add_rows(suite)

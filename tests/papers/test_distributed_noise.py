@@ -16,7 +16,6 @@ from scipy import special, stats
 from audits.distributed_mab import (
     accounting,
     assumption_1,
-    concentrated_privacy,
     noise_laws,
     noise_privacy,
     renyi_privacy,
@@ -29,9 +28,16 @@ from audits.distributed_mab.gaussian_sums import (
     one_gaussian,
     xi,
 )
-from audits.distributed_mab.noise_privacy import _worst_shift
+from audits.distributed_mab.noise_privacy import worst_shift
 from audits.distributed_mab.rows import accounting as accounting_rows
-from audits.distributed_mab.rows import concentration, errors, noise, tails
+from audits.distributed_mab.rows import (
+    aggregate_divergences,
+    aggregate_privacy,
+    concentration,
+    errors,
+    noise,
+    tails,
+)
 from dpaudit.claims import PureDP, ZeroConcentratedDP
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.laws import DiscreteLaplace, Polya, Skellam, WrappedMod
@@ -46,16 +52,14 @@ from mechanisms.modular_sum import decoded_sum
 from mechanisms.parameter_sheet import polya_sheet
 from tests.rates import FALSE_FAILURE_RATE
 
-GROUPS = (noise, tails, concentration, errors, accounting_rows)
-MODULES: tuple[Any, ...] = (concentrated_privacy, noise_privacy, renyi_privacy, returning_users)
+GROUPS = (noise, tails, concentration, errors, aggregate_privacy, aggregate_divergences, accounting_rows)
 
 
 def rows() -> list[Row]:
     """The rows of these modules alone."""
     suite = Suite(paper="distributed_mab", title="noise")
     suite.include(*(module.rows for module in GROUPS))
-    for module in MODULES:
-        module.add_rows(suite)
+    returning_users.add_rows(suite)
     return suite.rows
 
 
@@ -300,4 +304,4 @@ def test_every_shift_up_to_g_is_compared() -> None:
     law = np.exp(WrappedMod(noise, modulus=6).logp(np.arange(6)))
     by_shift = [np.abs(np.log(law / np.roll(law, shift))).max() for shift in range(1, 5)]
     assert int(np.argmax(by_shift)) == 2
-    assert float(_worst_shift(sheet, noise, Fraction(1)).mid()) == pytest.approx(max(by_shift), rel=1e-12)
+    assert float(worst_shift(sheet, noise, Fraction(1)).mid()) == pytest.approx(max(by_shift), rel=1e-12)

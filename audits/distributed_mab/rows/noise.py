@@ -46,7 +46,7 @@ SCALES = ("1/10 1/2 1 7 100", full(1000))
 
 @step("moments", over=over(b=SCALES, degree=(0, 2)))
 def _laplace_moments(b: Fraction, degree: int) -> Sides:
-    """|Σ_k P(k) - 1| <= 1e-30 (degree 0), |Σ_k k² P(k) / (2e^{1/b}/(e^{1/b} - 1)²) - 1| <= 1e-30 (degree 2)"""
+    """Σ_k P(k), of degree 0, is 1, and Σ_k k² P(k) is 2e^{1/b}/(e^{1/b} - 1)²: |ratio - 1| <= 1e-30"""
     power = ball(1 / b).exp()
     printed = 2 * power / (power - 1) ** 2 if degree else arb(1)
     return abs(printed_laplace_moment(b, degree) / printed - 1), AGREEMENT
