@@ -1,27 +1,22 @@
 """Assumption 1: two-term tails of n_a(b), the total noise in a batch's reward sum.
 
 n_a(b) has three sources: randomised rounding, the noise, and wraps that the analyzer does not undo. Its law
-is computed exactly here, wraps included.
+is exact (``mechanisms.decoding_error``).
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from audits.distributed_mab.noise_laws import ENOUGH
-from dpaudit.kernel.ball import precision
-from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, bulk
-from dpaudit.laws import Binomial, DiscreteGaussian, DiscreteLaplace
 from dpaudit.rows import Grid, in_words, over
+from mechanisms.decoding_error import Rewards, error_probability
 from mechanisms.parameter_sheet import (
     Sheet,
     discrete_gaussian_sheet,
@@ -30,12 +25,9 @@ from mechanisms.parameter_sheet import (
     skellam_sheet,
 )
 
-__all__ = ["BATCHES", "VARIANTS", "Batch", "Rewards", "error_probability", "worst_ratio"]
+__all__ = ["BATCHES", "VARIANTS", "Batch", "worst_ratio"]
 
-Floats = NDArray[np.float64]
-Rewards = Literal["constant", "coins"]
-
-#: Floats: sums of positive terms below are right to better than this, thresholds to better than its square.
+#: Floats: the error probabilities are right to better than this, thresholds to better than its square.
 ROUNDING = 1e-9
 
 
@@ -69,6 +61,10 @@ class Batch:
         sigma, h = VARIANTS[self.variant](self.n)
         spread = math.log(2 / level)
         return (sigma * math.sqrt(spread) + h * spread) / float(self.epsilon)
+
+    def error_probability(self, threshold: float) -> float:
+        """P(|n_a(b)| > threshold)."""
+        return error_probability(self.sheet, threshold, mean=self.mean, rewards=self.rewards)
 
 
 def _constants(s: int) -> dict[str, Any]:
@@ -107,58 +103,6 @@ def _sheet(variant: str, n: int, epsilon: Fraction, level: Fraction) -> Sheet:
     return build(users=n, epsilon=epsilon, tail_prob=level, scale_factor=s)
 
 
-@lru_cache(maxsize=256)
-def _residues(sheet: Sheet) -> Floats:
-    """P(total noise ≡ e mod m) for e = 0, ..., m - 1, each accurate relative to itself down to 1e-30."""
-    if isinstance(sheet.share, DiscreteGaussian) and sheet.users > 1:
-        with precision(192):
-            law = DiscreteGaussianSum(sheet.share.sigma2, sheet.users)
-            low, high, _, _ = bulk(law, 100)
-            values, masses = np.arange(low, high + 1), np.array([float(p) for p in law.masses(low, high)])
-    else:
-        total = sheet.total_noise()
-        reach = _reach(total)
-        values = np.arange(-reach, reach + 1)
-        masses = np.exp(total.logp(values))
-    residues = np.zeros(sheet.modulus)
-    np.add.at(residues, values % sheet.modulus, masses)
-    return residues
-
-
-def _reach(law: DiscreteLaplace | Any) -> int:
-    """Some k with P(|X| > k) below 1e-30, by doubling."""
-    reach = 64
-    while float(law.sf(reach)) > 1e-30:
-        reach *= 2
-    return reach
-
-
-def error_probability(batch: Batch, threshold: float) -> float:
-    """P(|n_a(b)| > threshold), exactly but for float rounding: over the rewards ("coins"), the rounding
-    ("constant" rewards at the mean), the noise and the wraps of the modulus."""
-    sheet = batch.sheet
-    residues, g, m = _residues(sheet), sheet.precision, sheet.modulus
-    y = np.arange(m)
-    decoded = np.where(y > batch.n * g + sheet.noise_margin, y - m, y)
-    total = 0.0
-    for weight, encoded, reward_sum in _encoded(batch, g):
-        far = np.abs(decoded - g * reward_sum) > g * threshold
-        total += weight * float(residues[(y[far] - encoded) % m].sum())
-    return total
-
-
-def _encoded(batch: Batch, g: int) -> Iterator[tuple[float, int, float]]:
-    """Weight, Σ x̂ and Σ x: rewards of 0 and 1 are encoded without rounding, equal ones up to n coins."""
-    whole, part = divmod(batch.mean * g, 1)
-    chance = batch.mean if batch.rewards == "coins" else part
-    weights = np.exp(Binomial(trials=batch.n, p=chance).logp(np.arange(batch.n + 1)))
-    for k in np.flatnonzero(weights > 1e-40):
-        if batch.rewards == "coins":
-            yield float(weights[k]), g * int(k), float(k)
-        else:
-            yield float(weights[k]), batch.n * int(whole) + int(k), float(batch.n * batch.mean)
-
-
 def worst_ratio(batches: Sequence[Batch], levels: Sequence[Fraction]) -> tuple[float, float, str]:
     """The largest P(|n_a| > radius at p)/(2p), from both sides of rounding, over batches and over p = the
     batch's level times each of ``levels``; and where it is."""
@@ -168,8 +112,8 @@ def worst_ratio(batches: Sequence[Batch], levels: Sequence[Fraction]) -> tuple[f
         if p > 1:
             continue
         radius = batch.radius(p)
-        most = error_probability(batch, radius * (1 - ROUNDING) - ROUNDING) / float(2 * p)
-        least = error_probability(batch, radius * (1 + ROUNDING) + ROUNDING) / float(2 * p)
+        most = batch.error_probability(radius * (1 - ROUNDING) - ROUNDING) / float(2 * p)
+        least = batch.error_probability(radius * (1 + ROUNDING) + ROUNDING) / float(2 * p)
         if least > low:
             low, where = least, f"{batch.in_words()}, p = {float(p):.3g}"
         high = max(high, most)

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from audits.distributed_mab.concentrated_privacy import concentrated_bound
-from audits.distributed_mab.gaussian_sums import xi
 from audits.distributed_mab.mutant_protocols import (
     EPSILON,
     FAILURE_PROB,
@@ -48,6 +47,7 @@ from dpaudit.kernel.ball import arb, lower, precision, upper
 from dpaudit.replays.histories import Neighbours
 from dpaudit.suite import Outcome, Row, Run, Suite
 from dpaudit.views import SERVER, View
+from mechanisms.gaussian_sum_divergence import xi
 
 __all__ = ["add_rows", "claim_of", "divergence_witness_of", "sum_distance", "target_of"]
 

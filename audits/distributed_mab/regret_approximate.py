@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from audits.distributed_mab.accounting import converted
 from audits.distributed_mab.regret_growth import inverse_budget, noise_octave
 from audits.distributed_mab.renyi_privacy import theorem_2_final
 from audits.distributed_mab.simulated_regret import mean_interval_over
 from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.claims import Ordering
+from dpaudit.conversions import converted
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate
 from dpaudit.exact_functions import ln

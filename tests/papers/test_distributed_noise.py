@@ -14,7 +14,6 @@ import pytest
 from scipy import special, stats
 
 from audits.distributed_mab import (
-    accounting,
     assumption_1,
     noise_laws,
     noise_privacy,
@@ -22,12 +21,6 @@ from audits.distributed_mab import (
     returning_users,
 )
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE
-from audits.distributed_mab.gaussian_sums import (
-    divergence_excess,
-    largest_log_ratio,
-    one_gaussian,
-    xi,
-)
 from audits.distributed_mab.noise_privacy import worst_shift
 from audits.distributed_mab.rows import accounting as accounting_rows
 from audits.distributed_mab.rows import (
@@ -38,6 +31,7 @@ from audits.distributed_mab.rows import (
     noise,
     tails,
 )
+from dpaudit import conversions
 from dpaudit.claims import PureDP, ZeroConcentratedDP
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.laws import DiscreteLaplace, Polya, Skellam, WrappedMod
@@ -48,6 +42,12 @@ from dpaudit.statistics import fit_log_wealth
 from dpaudit.suite import Row, Run, Suite
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.divergence import divergence_witness
+from mechanisms.gaussian_sum_divergence import (
+    divergence_excess,
+    largest_log_ratio,
+    one_gaussian,
+    xi,
+)
 from mechanisms.modular_sum import decoded_sum
 from mechanisms.parameter_sheet import polya_sheet
 from tests.rates import FALSE_FAILURE_RATE
@@ -162,7 +162,7 @@ def test_the_error_law_of_a_batch_matches_the_protocol() -> None:
         seen = (encoded + noise).sum(axis=1) % sheet.modulus
         error = np.abs(np.asarray(decoded_sum(seen, sheet)) - x.sum(axis=1))
         for threshold in (0.9, 2.1, 5.2):
-            exact = assumption_1.error_probability(batch, threshold)
+            exact = batch.error_probability(threshold)
             count = int(np.sum(error > threshold))
             assert stats.binomtest(count, runs, exact).pvalue > FALSE_FAILURE_RATE
 
@@ -267,7 +267,7 @@ def test_composed_responses_match_enumeration() -> None:
         for path in itertools.product(range(4), repeat=times)
     )
     with precision(128):
-        found = accounting.response_delta(
+        found = conversions.response_delta(
             ball(Fraction(7, 10)), times=times, at=ball(Fraction(9, 10)), leak=leak
         )
     assert float(found) == pytest.approx(1 - delta, rel=1e-12)
@@ -281,17 +281,17 @@ def test_gaussian_delta_matches_the_normal_law() -> None:
             -mu / 2 - epsilon / mu
         )
         with precision(128):
-            found = accounting.gaussian_delta(rho, ball(Fraction(epsilon)))
+            found = conversions.gaussian_delta(rho, ball(Fraction(epsilon)))
         assert float(found) == pytest.approx(float(expected), rel=1e-9)
 
 
 def test_the_conversion_is_best_where_it_is_evaluated() -> None:
     """Orders a little to either side of the best one give no smaller ε: the infimum is not missed."""
     for rho, delta in ((Fraction(1, 2), Fraction(1, 10**6)), (Fraction(1, 10**4), Fraction(9, 10))):
-        best = accounting.best_order(rho, delta)
+        best = conversions.best_order(rho, delta)
         with precision(128):
             values = [
-                float(accounting.converted(ball(rho * order), order, delta))
+                float(conversions.converted(ball(rho * order), order, delta))
                 for order in (1 + (best - 1) * Fraction(99, 100), best, 1 + (best - 1) * Fraction(101, 100))
             ]
         assert values[1] == min(values)

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import nbinom
 
 from algorithms.mab.distributed_elimination import program, variant
-from audits.distributed_mab.assumption_1 import Batch, error_probability
-from audits.distributed_mab.carry_sum import carry_loss
+from audits.distributed_mab.assumption_1 import Batch
 from audits.distributed_mab.relaxed_premise import distances
 from audits.distributed_mab.relaxed_witness import leaky_event, leaky_loss, mixture_witness, program_event
 from audits.distributed_mab.shuffle_algorithm import algorithm_witness, objections
@@ -38,7 +37,7 @@ from dpaudit.witnesses.recompute import recompute
 from mechanisms.batch_protocol import BatchProtocol
 from mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
 from mechanisms.parameter_sheet import Sheet, polya_sheet, shuffle_sheet
-from mechanisms.relaxed_aggregation import CarrySum, GarbledSum, LeakyCoin, LeakySum
+from mechanisms.relaxed_aggregation import CarrySum, GarbledSum, LeakyCoin, LeakySum, carry_loss
 
 Floats = NDArray[np.float64]
 
@@ -406,7 +405,7 @@ def test_perfect_sums_fail_as_in_theorem_1(mean: str) -> None:
     assert batch.sheet == other.sheet
     assert batch.radius(Fraction(1, 7)) == pytest.approx(other.radius(Fraction(1, 7)))
     _, high = failure_bounds(batch, batch.level)
-    expected = error_probability(other, other.radius(batch.level) * (1 - 1e-9) - 1e-9)
+    expected = other.error_probability(other.radius(batch.level) * (1 - 1e-9) - 1e-9)
     assert high == pytest.approx(expected + 1 / 20, rel=1e-6)
 
 

@@ -34,6 +34,7 @@ from audits.distributed_mab.elimination_regret import C, expected_ratio, rate, r
 from audits.distributed_mab.elimination_steps import assumption_failure
 from dpaudit.errors import InvalidParameterError
 from dpaudit.laws import DiscreteLaplace, PolyaDifference, Skellam, WrappedMod
+from mechanisms.decoding_error import Rewards
 from mechanisms.modular_sum import decoded_sum
 from tests.rates import FALSE_FAILURE_RATE
 
@@ -46,7 +47,7 @@ def race(name: str = "dist_dp_se", **changes: Any) -> Race:
     return replace(start, **changes)
 
 
-def exact(chosen: Race, batch: int, mean: Fraction, rewards: assumption_1.Rewards) -> float:
+def exact(chosen: Race, batch: int, mean: Fraction, rewards: Rewards) -> float:
     """P(|μ̂ - μ| > β(b)) from the law on all residues, the route of the rows on Assumption 1."""
     called = {"dist_dp_se": "Dist-DP-SE", "dist_rdp_se": "Dist-RDP-SE, s = 1", "ldp_se": "LDP-SE"}
     called["dist_cdp_se"] = "Dist-CDP-SE, s = 1"
@@ -58,7 +59,7 @@ def exact(chosen: Race, batch: int, mean: Fraction, rewards: assumption_1.Reward
         mean=mean,
         rewards=rewards,
     )
-    return assumption_1.error_probability(cell, 2**batch * float(chosen.radius(batch)))
+    return cell.error_probability(2**batch * float(chosen.radius(batch)))
 
 
 # P[E]
@@ -75,7 +76,7 @@ def test_an_arm_at_an_end_fails_as_often_as_the_law_on_residues_says(batch: int,
 
 @pytest.mark.parametrize("name", ["dist_dp_se", "dist_rdp_se", "dist_cdp_se", "ldp_se"])
 @pytest.mark.parametrize("rewards", ["constant", "coins"])
-def test_the_bound_for_all_reward_laws_covers_exact_laws(name: str, rewards: assumption_1.Rewards) -> None:
+def test_the_bound_for_all_reward_laws_covers_exact_laws(name: str, rewards: Rewards) -> None:
     """For means from 0 to 1 the exact failure probability lies below the bound, and at an end near it."""
     chosen = race(name, epsilon=Fraction(99, 100) if name in ("ldp_se", "dist_cdp_se") else Fraction(5))
     for batch in (3, 5, 6):

@@ -8,15 +8,14 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from audits.distributed_mab.accounting import (
+from audits.distributed_mab.renyi_privacy import theorem_2_final
+from dpaudit.conversions import (
     best_order,
     converted,
     gaussian_delta,
     response_delta,
     step_budget,
 )
-from audits.distributed_mab.gaussian_sums import xi
-from audits.distributed_mab.renyi_privacy import theorem_2_final
 from dpaudit.exact_functions import ceil_log2, ln
 from dpaudit.kernel.ball import ball, upper_short
 from dpaudit.kernel.t1.divergence import lattice_delta
@@ -24,6 +23,7 @@ from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
 from dpaudit.kernel.t2.special_laws import Skellam
 from dpaudit.rows import Sides, Step, inequality, listed, over, step, steps
 from dpaudit.suite import Group
+from mechanisms.gaussian_sum_divergence import xi
 from mechanisms.parameter_sheet import skellam_sheet
 
 __all__ = ["rows"]

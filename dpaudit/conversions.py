@@ -1,4 +1,5 @@
-"""Accounting in balls: the conversion of Lemma 10, exact Gaussian curves, randomised response composed."""
+"""Conversions between notions of privacy, in balls: Rényi to (ε, δ), the exact Gaussian curve, and the
+composition of randomised responses, the worst of all mechanisms with their budget."""
 
 from __future__ import annotations
 
@@ -26,13 +27,14 @@ def _normal(x: Any) -> Any:
 
 
 def converted(divergence: Any, order: Fraction, delta: Fraction) -> Any:
-    """Lemma 10's ε(α) + log(1/(αδ))/(α-1) + log(1 - 1/α) at one order, as a ball."""
+    """ε(α) + log(1/(αδ))/(α-1) + log(1 - 1/α) at one order, as a ball: (α, ε(α))-RDP gives (ε, δ)-DP
+    (Canonne, Kamath and Steinke 2020, Proposition 12). It may be negative."""
     return divergence + ln(1 / (order * delta)) / ball(order - 1) + ln(1 - 1 / order)
 
 
 @lru_cache(maxsize=512)
 def best_order(rho: Fraction, delta: Fraction) -> Fraction:
-    """The order at which Lemma 10's expression for ε(α) = ρα is least, to about nine digits.
+    """The order at which ``converted`` is least for ε(α) = ρα, to about nine digits.
 
     With a = α - 1 the derivative ρ - log(1/(αδ))/a² changes sign once; bisection in log a.
     """
@@ -51,7 +53,7 @@ def response_delta(epsilon: Any, *, times: int, at: Any, leak: Fraction = Fracti
     lε}) / (1 + e^ε)^k.
 
     That many-fold response is the worst adaptive composition of (ε, leak)-DP mechanisms (Kairouz, Oh,
-    Viswanath 2015). The complement is returned because delta is near 1 where Theorem 7 fails.
+    Viswanath 2015). The complement is returned: delta may be near 1.
     """
     total = arb(0)
     for k in range(times + 1):
@@ -61,5 +63,6 @@ def response_delta(epsilon: Any, *, times: int, at: Any, leak: Fraction = Fracti
 
 
 def step_budget(target: Fraction, times: int, slack: Fraction) -> Any:
-    """ε = ε'/(2 sqrt(2k log(1/δ')))."""
+    """ε = ε'/(2 sqrt(2k log(1/δ'))): the budget of each of k mechanisms by advanced composition as printed in
+    Dwork and Roth, Corollary 3.21; it fails for slacks δ' near 1."""
     return ball(target) / (2 * (2 * times * ln(1 / slack)).sqrt())
