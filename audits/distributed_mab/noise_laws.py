@@ -21,9 +21,9 @@ __all__ = [
     "LEVELS",
     "convolved_polya",
     "gamma_poisson",
+    "laplace_mass",
+    "laplace_moment",
     "poisson_difference",
-    "printed_laplace_mass",
-    "printed_laplace_moment",
     "skellam_mgf",
     "skellam_pair",
 ]
@@ -39,13 +39,13 @@ LEVELS = tuple(
 ENOUGH = Fraction(8, 5)
 
 
-def printed_laplace_mass(b: Number, k: int) -> Any:
+def laplace_mass(b: Number, k: int) -> Any:
     """Definition 4 as printed: (e^{1/b} - 1)/(e^{1/b} + 1) e^{-|k|/b}, as a ball."""
     power = ball(1 / Fraction(b)).exp()
     return (power - 1) / (power + 1) * ball(-abs(k) / Fraction(b)).exp()
 
 
-def printed_laplace_moment(b: Number, degree: int) -> Any:
+def laplace_moment(b: Number, degree: int) -> Any:
     """Sum over all integers k of k^degree times the printed mass, added up term by term; ``degree`` even.
 
     Terms t(k) = k^d a^k satisfy t(k+1) <= r t(k) with r = a ((N+1)/N)^d for k >= N, so that the rest after N
@@ -53,7 +53,7 @@ def printed_laplace_moment(b: Number, degree: int) -> Any:
     """
     ratio = ball(-1 / Fraction(b)).exp()
     last = math.ceil(Fraction(b) * ctx.prec * Fraction(7, 10)) + 4 * degree + 4
-    mass = printed_laplace_mass(b, 0)
+    mass = laplace_mass(b, 0)
     total = mass if degree == 0 else arb(0)
     for k in range(1, last + 1):
         mass = mass * ratio

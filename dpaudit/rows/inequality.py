@@ -113,7 +113,7 @@ def inequality(
     source: str,
     *,
     over: Grid | None = None,
-    kind: str = "structure",
+    kind: str = "",
     role: Role = "printed",
     expect: str = "verified",
     measure: Measure = "left / right",
@@ -122,9 +122,9 @@ def inequality(
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns (left, right) for a point's parameters, by name.
 
-    ``fixed`` are parameters that are the same at every point of this row. The docstring says the title, the
-    text and the notes (``words``); it may name fixed parameters, and ``case``, the words in which rows of one
-    function differ, as ``{name}``. Returns the function as it was.
+    ``kind`` is the group's unless named; ``fixed`` are parameters that are the same at every point of this
+    row. The docstring says the title, the text and the notes (``words``); it may name fixed parameters, and
+    ``case``, the words in which rows of one function differ, as ``{name}``. Returns the function as it was.
     """
 
     def decorate(function: Function) -> Function:
@@ -146,7 +146,7 @@ def steps(
     id: str,
     source: str,
     *,
-    kind: str = "structure",
+    kind: str = "",
     role: Role = "printed",
     expect: str = "verified",
     measure: Measure = "left / right",
@@ -211,7 +211,7 @@ def add_steps(
         Row(
             id=id,
             title=words.title,
-            kind=kind,
+            kind=kind or rows.kind,
             claim=claim,
             evaluate=evaluate,
             expect=expect,

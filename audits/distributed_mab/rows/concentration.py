@@ -17,7 +17,7 @@ from dpaudit.suite import Group
 
 __all__ = ["rows"]
 
-rows = Group("Concentration: Lemmas 6 to 9")
+rows = Group("Concentration: Lemmas 6 to 9", kind="tail")
 
 
 # Lemma 6
@@ -46,7 +46,7 @@ def _discrete_gaussian(variance: Fraction, p: Fraction) -> Sides:
     return beyond(DiscreteGaussian(sigma2=variance), ball(variance).sqrt() * _gaussian_radius(p)), p
 
 
-@steps(rows, "CZ23-L6", "Lemma 6", kind="tail")
+@steps(rows, "CZ23-L6", "Lemma 6")
 def sub_gaussian() -> list[Step]:
     """σ²-sub-Gaussian: |X| <= σ sqrt(2 log(2/p)) with probability 1 - p or more
 
@@ -103,7 +103,7 @@ def _radius(law: str, p: Fraction) -> Sides:
     return tail((2 * proxy * level).sqrt() + 2 * h * level), p
 
 
-@steps(rows, "CZ23-L7", "Lemma 7", kind="tail")
+@steps(rows, "CZ23-L7", "Lemma 7")
 def sub_exponential() -> list[Step]:
     """(σ², h)-sub-exponential: two-regime tail, and |X| <= sqrt(2) σ sqrt(log(2/p)) + 2h log(2/p)
 
@@ -119,7 +119,6 @@ def sub_exponential() -> list[Step]:
     rows,
     "CZ23-L8",
     "Lemma 8",
-    kind="tail",
     over=over(mean="0 1/1000 1/10 1/2 9/10 1", n=(1, 2, 5, 30, 200, full(2000)), p=LEVELS),
 )
 def hoeffding(mean: Fraction, n: int, p: Fraction) -> Sides:
@@ -165,7 +164,7 @@ def _two_families(scale: Fraction, variance: Fraction, p: Fraction) -> Sides:
     return sum_beyond(*laws, v, reach=int(s * 45) + 20), p
 
 
-@steps(rows, "CZ23-L9", "Lemma 9", kind="tail")
+@steps(rows, "CZ23-L9", "Lemma 9")
 def sums() -> list[Step]:
     """Sums of independent (σ_i², h_i)-sub-exponential variables: v >= max{sqrt(2Σσ_i² L), 2h* L}
 

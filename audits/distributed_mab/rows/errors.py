@@ -5,21 +5,23 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
+from typing import Any
 
 from audits.distributed_mab.assumption_1 import BATCHES, Batch, worst_ratio
-from audits.distributed_mab.noise_laws import ENOUGH, LEVELS
+from audits.distributed_mab.noise_laws import LEVELS
 from dpaudit.claims import ErrorRate
 from dpaudit.exact_functions import log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Binomial, PolyaDifference, WrappedMod
 from dpaudit.laws.exact_tails import above, beyond
-from dpaudit.rows import Measured, Sides, Step, full, inequality, measured, over, step, steps
+from dpaudit.rows import Grid, Measured, Sides, Step, full, inequality, measured, over, step, steps
 from dpaudit.suite import Group, Run
 from mechanisms.parameter_sheet import local_laplace_sheet, polya_sheet, rounded_up_root
 
 __all__ = ["rows"]
 
-rows = Group("Errors of one run: eqs. 5 to 7, Theorem 6's margin, Assumption 1")
+rows = Group("Errors of one run: eqs. 5 to 7, Theorem 6's margin, Assumption 1", kind="tail")
 
 
 # Equation (5): rounding
@@ -28,57 +30,47 @@ ROUNDED = over(n=(1, 2, 7, 64, full(1024)), part="1/100 1/10 1/2 9/10", p=LEVELS
 
 
 @inequality(
-    rows,
-    "CZ23-TII/sharper",
-    "eq. (5), with the range of one rounding error, an interval of length 1",
-    kind="tail",
-    role="sharper",
-    over=ROUNDED,
-    factor=Fraction(1, 2),
+    rows, "CZ23-TII/sharper", "eq. (5), sharpened", role="sharper", over=ROUNDED, factor=Fraction(1, 2)
 )
-@inequality(rows, "CZ23-TII", "eq. (5)", kind="tail", role="step", over=ROUNDED, factor=Fraction(2))
+@inequality(rows, "CZ23-TII", "eq. (5)", role="step", over=ROUNDED, factor=Fraction(2))
 def rounding(n: int, part: Fraction, p: Fraction, factor: Fraction) -> Sides:
     """Rounding: P(|(1/g) Σ x̂_i - Σ x_i| > sqrt({factor} (n/g²) log(2/p))) <= p
 
     The rounding error of n equal rewards, of which x_i g has the fractional part ``part``, is a centred
-    binomial variable, whatever g: its exact tail beyond the printed radius.
+    binomial variable, whatever g: its exact tail beyond the radius.
 
-    Note: g cancels: the event is about Σ x̂_i - g Σ x_i alone
+    Note: g cancels: the event is about Σ x̂_i - g Σ x_i alone; one rounding error has a range of length 1,
+    hence 1/2
     """
     radius = (ball(factor * n) * log_of_two_over(p)).sqrt()
     tails = (above(Binomial(trials=n, p=q), ball(n * q) + radius) for q in (part, 1 - part))
     return sum(tails, arb(0)), p
 
 
+TERM_II = "Term (ii) in the proofs of Theorems 1, 2 and 4"
 RATE = {"n": (1, 2, 16, 1000), "budget": "1/100 1/2 1 40"}
 
 
 @inequality(
     rows,
     "CZ23-TII/rate/near-one",
-    "Term (ii) in the proofs of Theorems 1, 2 and 4",
-    kind="tail",
+    TERM_II,
     role="what-if",
     expect="refuted",
     over=over(**RATE, p="999999/1000000"),
+    case="p near 1",
 )
 @inequality(
-    rows,
-    "CZ23-TII/rate",
-    "Term (ii) in the proofs of Theorems 1, 2 and 4",
-    kind="tail",
-    role="step",
-    over=over(**RATE, p=[p for p in LEVELS if p <= Fraction(1, 2)]),
+    rows, "CZ23-TII/rate", TERM_II, role="step", over=over(**RATE, p=LEVELS[2:]), case="p <= 1/2, as p = 1/T"
 )
 def rounding_rate(n: int, budget: Fraction, p: Fraction) -> Sides:
-    """sqrt(2 (n/g²) log(2/p)) <= (2/ε) sqrt(log(1/p)) + 2^-100, g = ⌈ε sqrt n⌉: O((1/ε) sqrt(log(1/p)))
+    """The rounding error is O((1/ε) sqrt(log(1/p))) with the constant 2 for {case}
 
-    Compare the radius of eq. (5) with the rate that the paper draws from it, ε = budget (for sε, too). The
-    constant 2 is the least for p <= 1/2, which includes the paper's p = 1/T: both sides are equal at p = 1/2
-    where ε sqrt n is whole.
+    sqrt(2 (n/g²) log(2/p)) <= (2/ε) sqrt(log(1/p)) + 2^-100, g = ⌈ε sqrt n⌉: the radius of eq. (5) and the
+    rate that the paper draws from it, ε = budget (for sε, too). The two are equal at p = 1/2 where ε sqrt n
+    is whole: 2 is the least constant.
 
-    Note: log(2/p)/log(1/p) is unbounded as p tends to 1: near 1, which no theorem uses, the rate needs
-    log(2/p)
+    Note: log(2/p)/log(1/p) is unbounded as p tends to 1, which no theorem uses: there the rate needs log(2/p)
     """
     radius = (2 * n * log_of_two_over(p)).sqrt() / rounded_up_root(budget, n)
     return radius, ball(2 / budget) * (1 / ball(p)).log().sqrt() + arb(2) ** -100
@@ -108,7 +100,7 @@ def _margin_rate(n: int, epsilon: Fraction, p: Fraction) -> Sides:
     return Fraction(tau, rounded_up_root(epsilon, n)), constant / ball(epsilon) * log_of_two_over(p)
 
 
-@steps(rows, "CZ23-TI", "eqs. (6), (7)", kind="tail", role="step")
+@steps(rows, "CZ23-TI", "eqs. (6), (7)", role="step")
 def analyzer() -> list[Step]:
     """Theorem 1's analyzer is within τ/g of the encoded sum with probability 1 - p or more
 
@@ -123,93 +115,67 @@ def analyzer() -> list[Step]:
 # Theorem 6
 
 
-def _large(n: int, p: Fraction, epsilon: Fraction) -> bool:
+def _large(n: int, p: Fraction, **_: Any) -> bool:
     return n >= 2 * math.log(2 / p)
 
 
-def _small(n: int, p: Fraction, epsilon: Fraction) -> bool:
-    return not _large(n, p, epsilon)
+def _small(n: int, p: Fraction, **_: Any) -> bool:
+    return n < 2 * math.log(2 / p)
 
 
-LOCAL = over(
-    n=(2, 8, 16, 32, 56, 64, full(256)),
-    p=[Fraction(2, 2**j) for j in (1, 3, 10, 20, 40)],
-    epsilon="1/10 1/2 99/100",
-)
-LARGE = LOCAL.where(_large, "n >= 2 log(2/p)")
-
-
-def _uncovered(n: int, epsilon: Fraction, p: Fraction, c: Fraction) -> Sides:
-    sheet = local_laplace_sheet(users=n, epsilon=epsilon, tail_prob=p, laplace_sum_constant=c)
-    law = PolyaDifference(shape=n, log_ratio=epsilon / sheet.precision)
-    return beyond(law, ball(sheet.noise_margin)), p
-
-
-@step("c = 8/5", over=LARGE)
-def _enough(n: int, p: Fraction, epsilon: Fraction) -> Sides:
-    """P(|Σ_i Lap_Z(g/ε)| > τ) <= p, τ = ⌈(c g/ε) sqrt(2n log(2/p))⌉, c = 8/5"""
-    return _uncovered(n, epsilon, p, ENOUGH)
-
-
-@step("c = 2", over=LARGE)
-def _more_than_enough(n: int, p: Fraction, epsilon: Fraction) -> Sides:
-    """the same with c = 2"""
-    return _uncovered(n, epsilon, p, Fraction(2))
-
-
-@steps(rows, "CZ23-T6C", "Theorem 6, Lemma 5", kind="tail", role="step")
-def local_margin() -> list[Step]:
-    """Theorem 6's margin τ covers n Lap_Z(g/ε) with Lemma 5's constant, n >= 2 log(2/p)
-
-    Exact tails of the sum of n users' discrete Laplace noise beyond the sheet's own τ.
-
-    Note: Lemma 5 holds for any c from 1.5941 on
-    """
-    return [_enough, _more_than_enough]
+def _batches(c: str) -> Grid:
+    levels = [Fraction(2, 2**j) for j in (1, 3, 10, 20, 40)]
+    return over(n=(2, 8, 16, 32, 56, 64, full(256)), p=levels, epsilon="1/10 1/2 99/100", c=c)
 
 
 @inequality(
     rows,
     "CZ23-T6C/below",
-    "Theorem 6, in batches below its condition",
-    kind="tail",
+    "Theorem 6, below its condition",
     role="what-if",
     expect="refuted",
-    over=LOCAL.where(_small, "n < 2 log(2/p)"),
-    c=ENOUGH,
+    over=_batches("8/5").where(_small, "n < 2 log(2/p)"),
+    case="c = 8/5 in batches with n < 2 log(2/p)",
 )
 @inequality(
     rows,
     "CZ23-T6C/1",
     "Theorem 6, with a smaller constant",
-    kind="tail",
     role="sharper",
     expect="refuted",
-    over=LARGE,
-    c=Fraction(1),
+    over=_batches("1").where(_large, "n >= 2 log(2/p)"),
+    case="c = 1, n >= 2 log(2/p)",
 )
-def margin_elsewhere(n: int, p: Fraction, epsilon: Fraction, c: Fraction) -> Sides:
-    """Theorem 6's margin τ = ⌈(c g/ε) sqrt(2n log(2/p))⌉ covers n Lap_Z(g/ε) with c = {c}
+@inequality(
+    rows,
+    "CZ23-T6C",
+    "Theorem 6, Lemma 5",
+    role="step",
+    over=_batches("8/5 2").where(_large, "n >= 2 log(2/p)"),
+    case="Lemma 5's c = 8/5 or with 2, n >= 2 log(2/p)",
+)
+def local_margin(n: int, p: Fraction, epsilon: Fraction, c: Fraction) -> Sides:
+    """Theorem 6's margin τ = ⌈(c g/ε) sqrt(2n log(2/p))⌉ covers n Lap_Z(g/ε) with {case}
 
     Exact tails of the sum of n users' discrete Laplace noise beyond the sheet's own τ.
 
-    Note: an absolute constant will do, but not 1: the variance alone asks for sqrt(2)
+    Note: Lemma 5 holds for any c from 1.5941 on; 1 is too small, the variance alone asks for sqrt(2)
 
     Note: below n = 2 log(2/p) the linear term 2c log(2/p) is the larger one, and τ has the square root alone;
     the sheet uses this τ in every batch, also in the first ones
     """
-    return _uncovered(n, epsilon, p, c)
+    sheet = local_laplace_sheet(users=n, epsilon=epsilon, tail_prob=p, laplace_sum_constant=c)
+    law = PolyaDifference(shape=n, log_ratio=epsilon / sheet.precision)
+    return beyond(law, ball(sheet.noise_margin)), p
 
 
 # Assumption 1
 
-RATIO = "P(|n_a| > radius) / 2p"
 
-
-def _claimed(words: str, variant: str, n: int) -> ErrorRate:
+def _claim(words: str, variant: str = "Dist-DP-SE", *, n: int) -> ErrorRate:
     return ErrorRate(
-        text=f"{variant}, n = {n}: P(|n_a(b)| > σ sqrt(log(2/p)) + h log(2/p)) <= 2p {words}, at every batch",
-        quantity_name=RATIO,
+        text=f"{variant}, n = {n}: P(|n_a(b)| > σ sqrt(log(2/p)) + h log(2/p)) <= 2p for {words}",
+        quantity_name="P(|n_a| > radius) / 2p",
         claimed=1,
     )
 
@@ -229,20 +195,19 @@ def _worst(run: Run, variant: str, n: int, parts: list[Fraction]) -> Measured:
     )
 
 
-def _at_any_p(variant: str, n: int) -> ErrorRate:
-    return _claimed("for p = 1, 1/10, ..., 1/10000 times the p of τ", variant, n)
+USERS = (2, 4, 16, full(64))
 
 
 @measured(
     rows,
     "CZ23-A1",
     "Assumption 1, as printed",
-    claim=_at_any_p,
-    over=over(variant=("Dist-DP-SE",), n=(2, 4, 16, full(64))),
+    over=over(n=USERS),
     kind="tail",
     expect="refuted",
+    claim=partial(_claim, "p = 1, 1/10, ..., 1/10000 times the p of τ"),
 )
-def any_level(run: Run, variant: str, n: int) -> Measured:
+def any_level(run: Run, n: int) -> Measured:
     """Dist-DP-SE: Assumption 1 for any p, with Theorem 1's own σ = sqrt(2)/ε and h = 1/ε
 
     The exact law of a batch's total noise n_a(b), rounding, noise and undetected wraps included, against the
@@ -251,14 +216,10 @@ def any_level(run: Run, variant: str, n: int) -> Measured:
     Refuted: below the p that τ was built for, a wrap (an error of about n + 2τ/g) is likelier than 2p:
     repaired by letting τ depend on p
     """
-    return _worst(run, variant, n, [Fraction(1, 10**j) for j in range(5)])
+    return _worst(run, "Dist-DP-SE", n, [Fraction(1, 10**j) for j in range(5)])
 
 
-def _at_the_union(variant: str, n: int) -> ErrorRate:
-    return _claimed("at the p of τ over K b²", variant, n)
-
-
-def _from_four(variant: str, n: int) -> str:
+def _from_four(n: int) -> str:
     return "refuted" if n >= 4 else "verified"
 
 
@@ -266,28 +227,24 @@ def _from_four(variant: str, n: int) -> str:
     rows,
     "CZ23-A1/union",
     "Assumption 1 in the proof of Lemma 2",
-    claim=_at_the_union,
-    over=over(variant=("Dist-DP-SE",), n=(2, 4, 16, full(64))),
+    over=over(n=USERS),
     kind="tail",
+    claim=partial(_claim, "the p of τ over K b², K = 10, n = 2^b"),
     role="step",
     expect=_from_four,
 )
-def union_bound(run: Run, variant: str, n: int) -> Measured:
+def union_bound(run: Run, n: int) -> Measured:
     """Dist-DP-SE: Assumption 1 at p/(K b²), K = 10, n = 2^b, as Lemma 2's union bound uses it
 
-    The exact law of a batch's total noise against the two-term radius, at the level that Lemma 2 needs where
-    the theorems build τ with p = 1/T, the experiments with p = 1/10.
+    The exact law of a batch's total noise against the two-term radius at the level that Lemma 2 needs; the
+    theorems build τ with p = 1/T, the experiments with p = 1/10.
 
     Refuted: repaired by building τ with p/(K b²), at a cost of log(K b²) under the logarithm
     """
-    return _worst(run, variant, n, [Fraction(1, 10 * (n.bit_length() - 1) ** 2)])
+    return _worst(run, "Dist-DP-SE", n, [Fraction(1, 10 * (n.bit_length() - 1) ** 2)])
 
 
 STATED = ("Dist-DP-SE", "Dist-RDP-SE, s = 1", "Dist-RDP-SE, s = 10", "Dist-CDP-SE, s = 1", "LDP-SE")
-
-
-def _at_tau(variant: str, n: int) -> ErrorRate:
-    return _claimed("for p = 1, 2, 10 times the p of τ", variant, n)
 
 
 def _has_batches(variant: str, n: int) -> bool:
@@ -297,16 +254,15 @@ def _has_batches(variant: str, n: int) -> bool:
 @measured(
     rows,
     "CZ23-A1/repaired",
-    "Assumption 1 for Theorems 1, 2, 3, 4, 5 and, where n >= 2 log(2/p), 6",
-    claim=_at_tau,
-    over=over(variant=STATED, n=(2, 4, 16, full(64))).where(_has_batches, "LDP-SE from n = 4 on"),
+    "Assumption 1 for Theorems 1 to 5 and, where n >= 2 log(2/p), 6",
     kind="tail",
+    claim=partial(_claim, "p = 1, 2, 10 times the p of τ"),
     role="repaired",
+    over=over(variant=STATED, n=USERS).where(_has_batches, "LDP-SE from n = 4 on"),
 )
 def level_of_tau(run: Run, variant: str, n: int) -> Measured:
     """Every variant: Assumption 1 at the p that τ was built for, and above
 
-    The exact law of a batch's total noise n_a(b), rounding, noise and undetected wraps included, against the
-    two-term radius with the variant's own σ and h.
+    The exact law of a batch's total noise against the two-term radius with the variant's own σ and h.
     """
     return _worst(run, variant, n, [Fraction(k) for k in (1, 2, 10)])

@@ -22,7 +22,7 @@ from dpaudit.suite import Group, Run
 
 __all__ = ["rows", "skellam_radius"]
 
-rows = Group("Tails of the noise: Proposition 1 and Lemma 5")
+rows = Group("Tails of the noise: Proposition 1 and Lemma 5", kind="tail")
 
 
 # Proposition 1
@@ -72,7 +72,6 @@ def skellam_pair(run: Run, proxy: Fraction, scale: Fraction) -> list[Evidence]:
     rows,
     "CZ23-P1/derivation/repaired",
     "Proposition 1 with Lemma 7",
-    kind="tail",
     role="repaired",
     square=Fraction(1, 2),
     case="1/sqrt(2), as the proof shows",
@@ -81,7 +80,6 @@ def skellam_pair(run: Run, proxy: Fraction, scale: Fraction) -> list[Evidence]:
     rows,
     "CZ23-P1/derivation",
     "Proposition 1 with Lemma 7",
-    kind="tail",
     role="step",
     expect="refuted",
     square=Fraction(2),
@@ -116,7 +114,6 @@ TAILS = over(variance=("1/400 1/20 1/2 1 4 100", full("10000 250000")), p=LEVELS
     rows,
     "CZ23-P1/sharper",
     "Proposition 1, sharpened",
-    kind="tail",
     role="sharper",
     over=TAILS,
     radius=_smaller_radius,
@@ -126,7 +123,6 @@ TAILS = over(variance=("1/400 1/20 1/2 1 4 100", full("10000 250000")), p=LEVELS
     rows,
     "CZ23-P1",
     "Proposition 1",
-    kind="tail",
     over=TAILS,
     radius=skellam_radius,
     case="2σ sqrt(log(2/p)) + sqrt(2) log(2/p)",
@@ -197,7 +193,7 @@ def _cumulant(epsilon: Fraction, part: Fraction) -> Sides:
     return DiscreteLaplace(scale=1 / epsilon).log_mgf_ball(part * epsilon / ENOUGH), part**2 / 2
 
 
-@steps(rows, "CZ23-L5/all", "Lemma 5", kind="tail")
+@steps(rows, "CZ23-L5/all", "Lemma 5")
 def every_epsilon() -> list[Step]:
     """Lemma 5's moment condition with c = 8/5 holds for every ε
 
@@ -216,7 +212,6 @@ def _tight(epsilon: Fraction, n: int, j: int) -> bool:
     rows,
     "CZ23-L5/tail/smaller",
     "Lemma 5",
-    kind="tail",
     role="sharper",
     expect="refuted",
     over=over(epsilon="1/10", n=256, j=(170, 185, 200)),
@@ -226,7 +221,6 @@ def _tight(epsilon: Fraction, n: int, j: int) -> bool:
     rows,
     "CZ23-L5/tail",
     "Lemma 5",
-    kind="tail",
     c=ENOUGH,
     over=over(epsilon=("1/10 1 4", full("1/50")), n=(1, 2, 8, 64, full(256)), j=range(1, 372)).where(
         _tight, "j = 1, 10, 40 or about 0.4, 0.8, 1, 1.2, 2 times n/(2 log 2)"
