@@ -17,7 +17,6 @@ from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Skellam
 
 __all__ = [
-    "ENOUGH",
     "LEVELS",
     "convolved_polya",
     "gamma_poisson",
@@ -34,9 +33,6 @@ Number = int | Fraction
 LEVELS = tuple(
     Fraction(p) for p in ("1", "999/1000", "1/2", "1/10", "1/1000", "1/1000000", "1/1000000000000")
 )
-#: Lemma 5's absolute constant: the smallest for the moment generating function is 1/sqrt(1 - e^{-1/2}) =
-#: 1.59421.
-ENOUGH = Fraction(8, 5)
 
 
 def laplace_mass(b: Number, k: int) -> Any:

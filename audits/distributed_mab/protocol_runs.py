@@ -20,8 +20,9 @@ from dpaudit.laws import WrappedMod
 from dpaudit.laws.base import Law
 from dpaudit.proofs.build import Proof, compose_parallel, discrete_laplace_mechanism, post_processing
 from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import PrivacyAudit, digest_of, privacy_outcome
+from dpaudit.replays.privacy import digest_of, privacy_outcome
 from dpaudit.suite import Outcome, Row, Run, Suite
 from dpaudit.views import SERVER, Principal, View
 

@@ -9,7 +9,6 @@ from audits.distributed_mab import (
     elimination_steps,
     encoding,
     experiments,
-    mutants,
     protocol_privacy,
     regret_rates,
     returning_users,
@@ -21,6 +20,7 @@ from audits.distributed_mab.rows import (
     aggregate_privacy,
     concentration,
     errors,
+    mutants,
     noise,
     protocols,
     regret_orderings,
@@ -48,4 +48,4 @@ elimination_steps.add_rows(suite)
 regret_rates.add_rows(suite)
 suite.include(regret_orderings.rows)
 experiments.add_rows(suite)
-mutants.add_rows(suite)
+suite.include(mutants.rows)

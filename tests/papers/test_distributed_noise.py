@@ -14,7 +14,6 @@ import pytest
 from scipy import special, stats
 
 from audits.distributed_mab import (
-    assumption_1,
     noise_laws,
     noise_privacy,
     renyi_privacy,
@@ -42,6 +41,7 @@ from dpaudit.statistics import fit_log_wealth
 from dpaudit.suite import Row, Run, Suite
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.divergence import divergence_witness
+from mechanisms.decoding_error import Rewards, error_probability
 from mechanisms.gaussian_sum_divergence import (
     divergence_excess,
     largest_log_ratio,
@@ -146,23 +146,16 @@ def test_the_error_law_of_a_batch_matches_the_protocol() -> None:
     says."""
     rng = np.random.default_rng(11)
     n, runs = 8, 20_000
-    for rewards, mean in (("constant", Fraction(2, 5)), ("coins", Fraction(1, 10))):
-        batch = assumption_1.Batch(
-            variant="Dist-DP-SE",
-            n=n,
-            epsilon=Fraction(1),
-            level=Fraction(1, 2),
-            mean=mean,
-            rewards=rewards,
-        )
-        sheet = batch.sheet
+    cases: tuple[tuple[Rewards, Fraction], ...] = (("constant", Fraction(2, 5)), ("coins", Fraction(1, 10)))
+    for rewards, mean in cases:
+        sheet = polya_sheet(users=n, epsilon=1, tail_prob="1/2")
         x = np.full((runs, n), float(mean)) if rewards == "constant" else rng.random((runs, n)) < float(mean)
         encoded = np.floor(x * sheet.precision + rng.random((runs, n))).astype(np.int64)
         noise = sheet.share.sample(rng, (runs, n))
         seen = (encoded + noise).sum(axis=1) % sheet.modulus
         error = np.abs(np.asarray(decoded_sum(seen, sheet)) - x.sum(axis=1))
         for threshold in (0.9, 2.1, 5.2):
-            exact = batch.error_probability(threshold)
+            exact = error_probability(sheet, threshold, mean=mean, rewards=rewards)
             count = int(np.sum(error > threshold))
             assert stats.binomtest(count, runs, exact).pvalue > FALSE_FAILURE_RATE
 

@@ -15,7 +15,6 @@ from scipy import stats
 from algorithms.mab.batched_elimination import Elimination
 from algorithms.mab.distributed_elimination import NAMES, variant
 from algorithms.mab.distributed_regret import noisy_sums
-from audits.distributed_mab import assumption_1
 from audits.distributed_mab.elimination_decisions import (
     best_arms_lost,
     corners_of_event,
@@ -34,7 +33,7 @@ from audits.distributed_mab.elimination_regret import C, expected_ratio, rate, r
 from audits.distributed_mab.elimination_steps import assumption_failure
 from dpaudit.errors import InvalidParameterError
 from dpaudit.laws import DiscreteLaplace, PolyaDifference, Skellam, WrappedMod
-from mechanisms.decoding_error import Rewards
+from mechanisms.decoding_error import Rewards, error_probability
 from mechanisms.modular_sum import decoded_sum
 from tests.rates import FALSE_FAILURE_RATE
 
@@ -49,17 +48,8 @@ def race(name: str = "dist_dp_se", **changes: Any) -> Race:
 
 def exact(chosen: Race, batch: int, mean: Fraction, rewards: Rewards) -> float:
     """P(|μ̂ - μ| > β(b)) from the law on all residues, the route of the rows on Assumption 1."""
-    called = {"dist_dp_se": "Dist-DP-SE", "dist_rdp_se": "Dist-RDP-SE, s = 1", "ldp_se": "LDP-SE"}
-    called["dist_cdp_se"] = "Dist-CDP-SE, s = 1"
-    cell = assumption_1.Batch(
-        variant=called[chosen.name],
-        n=2**batch,
-        epsilon=chosen.epsilon,
-        level=chosen.failure_prob,
-        mean=mean,
-        rewards=rewards,
-    )
-    return cell.error_probability(2**batch * float(chosen.radius(batch)))
+    sheet = variant(chosen.name, epsilon=chosen.epsilon, failure_prob=chosen.failure_prob).sheet(2**batch)
+    return error_probability(sheet, 2**batch * float(chosen.radius(batch)), mean=mean, rewards=rewards)
 
 
 # P[E]

@@ -25,7 +25,7 @@ from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.protocol_runs import protocol_audit, reward_pairs
 from dpaudit.claims import PureDP
 from dpaudit.proofs.sites import Site
-from dpaudit.replays.privacy import PrivacyAudit
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.rows import listed, privacy
 from dpaudit.suite import Group
 from dpaudit.views import PUBLIC, SERVER, View

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from audits.distributed_mab.noise_laws import ENOUGH, LEVELS
+from audits.distributed_mab.noise_laws import LEVELS
 from dpaudit.claims import SubExponential
 from dpaudit.evidence import Evidence
 from dpaudit.exact_functions import larger, log_of_two_over
@@ -19,8 +19,10 @@ from dpaudit.laws.exact_tails import beyond
 from dpaudit.proofs.decide import decide_proxy, noise_sum
 from dpaudit.rows import Sides, Step, evidence, full, inequality, listed, over, step, steps
 from dpaudit.suite import Group, Run
+from mechanisms.parameter_sheet import LAPLACE_SUM_CONSTANT as C
 
 __all__ = ["rows", "skellam_radius"]
+
 
 rows = Group("Tails of the noise: Proposition 1 and Lemma 5", kind="tail")
 
@@ -159,7 +161,7 @@ def _laplace(c: Fraction) -> SubExponential:
     expect="refuted",
     c=TOO_SMALL,
 )
-@evidence(rows, "CZ23-L5", "Lemma 5", claim=_laplace(ENOUGH), c=ENOUGH)
+@evidence(rows, "CZ23-L5", "Lemma 5", claim=_laplace(C), c=C)
 def laplace_pair(run: Run, c: Fraction) -> list[Evidence]:
     """A sum of n = 16 Lap_Z(1/ε), ε = 1/1000, is (nc²/ε², c/ε)-sub-exponential with c = {c}
 
@@ -178,19 +180,19 @@ PARTS = over(epsilon="1/1000 1/10 1 4 20", part="1/1000 1/4 1/2 4/5 1")
 @step(over=PARTS)
 def _reduction(epsilon: Fraction, part: Fraction) -> Sides:
     """(cosh λ - 1)/(cosh ε - 1) <= (λ/ε)² for |λ| < ε; λ = part ε/c"""
-    return (ball(part * epsilon / ENOUGH).cosh() - 1) / (ball(epsilon).cosh() - 1), (part / ENOUGH) ** 2
+    return (ball(part * epsilon / C).cosh() - 1) / (ball(epsilon).cosh() - 1), (part / C) ** 2
 
 
 @step()
 def _end_point() -> Sides:
     """-log(1 - 1/c²) <= 1/2, c = 8/5"""
-    return -(1 - 1 / ball(ENOUGH**2)).log(), Fraction(1, 2)
+    return -(1 - 1 / ball(C**2)).log(), Fraction(1, 2)
 
 
 @step(over=PARTS)
 def _cumulant(epsilon: Fraction, part: Fraction) -> Sides:
     """log E e^{λX} <= c²λ²/(2ε²) for |λ| <= ε/c; λ = part ε/c"""
-    return DiscreteLaplace(scale=1 / epsilon).log_mgf_ball(part * epsilon / ENOUGH), part**2 / 2
+    return DiscreteLaplace(scale=1 / epsilon).log_mgf_ball(part * epsilon / C), part**2 / 2
 
 
 @steps(rows, "CZ23-L5/all", "Lemma 5")
@@ -221,7 +223,7 @@ def _tight(epsilon: Fraction, n: int, j: int) -> bool:
     rows,
     "CZ23-L5/tail",
     "Lemma 5",
-    c=ENOUGH,
+    c=C,
     over=over(epsilon=("1/10 1 4", full("1/50")), n=(1, 2, 8, 64, full(256)), j=range(1, 372)).where(
         _tight, "j = 1, 10, 40 or about 0.4, 0.8, 1, 1.2, 2 times n/(2 log 2)"
     ),
