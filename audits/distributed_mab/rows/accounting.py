@@ -9,13 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from audits.distributed_mab.renyi_privacy import theorem_2_final
-from dpaudit.conversions import (
-    best_order,
-    converted,
-    gaussian_delta,
-    response_delta,
-    step_budget,
-)
+from dpaudit.conversions import best_order, converted, gaussian_delta, response_delta, step_budget
 from dpaudit.exact_functions import ceil_log2, ln
 from dpaudit.kernel.ball import ball, upper_short
 from dpaudit.kernel.t1.divergence import lattice_delta
@@ -210,9 +204,8 @@ def recombination() -> list[Step]:
 @step("privacy", over=over(s=NEXT, **CURVE))
 def _more_private(s: int, epsilon: Fraction, order: int) -> Sides:
     """ε(α)(s') <= ε(α)(s), s' the next factor"""
-    return theorem_2_final(order, epsilon, Fraction(NEXT[s])) / theorem_2_final(
-        order, epsilon, Fraction(s)
-    ), 1
+    here, there = (theorem_2_final(order, epsilon, Fraction(factor)) for factor in (s, NEXT[s]))
+    return there / here, 1
 
 
 @step("limit", over=over(s=SCALES, **CURVE))

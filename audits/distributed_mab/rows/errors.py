@@ -11,6 +11,7 @@ from typing import Any
 from algorithms.mab.distributed_elimination import Variant, variant
 from audits.distributed_mab.noise_laws import LEVELS
 from dpaudit.claims import ErrorRate
+from dpaudit.errors import UndecidedError
 from dpaudit.exact_functions import log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Binomial, PolyaDifference, WrappedMod
@@ -65,11 +66,10 @@ RATE = {"n": (1, 2, 16, 1000), "budget": "1/100 1/2 1 40"}
     rows, "CZ23-TII/rate", TERM_II, role="step", over=over(**RATE, p=LEVELS[2:]), case="p <= 1/2, as p = 1/T"
 )
 def rounding_rate(n: int, budget: Fraction, p: Fraction) -> Sides:
-    """The rounding error is O((1/ε) sqrt(log(1/p))) with the constant 2 for {case}
+    """The rounding error's rate: sqrt(2 (n/g²) log(2/p)) <= (2/ε) sqrt(log(1/p)) + 2^-100 for {case}
 
-    sqrt(2 (n/g²) log(2/p)) <= (2/ε) sqrt(log(1/p)) + 2^-100, g = ⌈ε sqrt n⌉: the radius of eq. (5) and the
-    rate that the paper draws from it, ε = budget (for sε, too). The two are equal at p = 1/2 where ε sqrt n
-    is whole: 2 is the least constant.
+    The radius of eq. (5), g = ⌈ε sqrt n⌉, and the rate O((1/ε) sqrt(log(1/p))) that the paper draws from it,
+    ε = budget (for sε, too). The two are equal at p = 1/2 where ε sqrt n is whole: 2 is the least constant.
 
     Note: log(2/p)/log(1/p) is unbounded as p tends to 1, which no theorem uses: there the rate needs log(2/p)
     """
@@ -187,7 +187,6 @@ BATCHES = over(
     mean="0 1/100 1/2 99/100 1",
     rewards=("constant", "coins"),
 )
-
 CONDITIONS = "Theorems 4 and 6 at ε < 1 alone, Theorem 6 where n >= 2 log(2/level)"
 #: Floats: the error probabilities are right to better than this, thresholds to better than its square.
 ROUNDING = 1e-9
@@ -226,10 +225,15 @@ def _worst(run: Run, called: str, n: int, parts: list[Fraction]) -> Measured:
             count, high = count + 1, max(high, most)
             if least > low:
                 low, where = least, f"{in_words(point)}, p = {float(p):.3g}"
-    method = "exact law of the decoded sum (convolution in floats, wraps included)"
-    notes = [f"largest ratio {low:.4g} at {where}"]
+    if not count:
+        raise UndecidedError(f"{called}: a batch must meet the theorem's conditions, got none of {n} users.")
     return Measured(
-        low=low, high=high, samples=count, method=method, scope=f"{BATCHES.scope}; {CONDITIONS}", notes=notes
+        low=low,
+        high=high,
+        samples=count,
+        method="exact law of the decoded sum (convolution in floats, wraps included)",
+        scope=f"{BATCHES.scope}; {CONDITIONS}",
+        notes=[f"largest ratio {low:.4g} at {where}"],
     )
 
 
