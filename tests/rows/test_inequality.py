@@ -85,6 +85,24 @@ def test_decorators_stack_on_one_function() -> None:
     assert [judged(row)[0] for row in rows.rows] == ["refuted", "verified"]
 
 
+def test_a_group_names_the_kind_of_its_inequalities() -> None:
+    """A row is of its group's kind, "structure" without one, unless it names its own."""
+    tails, plain = Group(kind="tail"), Group()
+
+    @inequality(plain, "C", "")
+    @inequality(tails, "B", "", kind="utility")
+    @inequality(tails, "A", "")
+    def half() -> Sides:
+        """1 <= 2"""
+        return 1, 2
+
+    assert [(row.id, row.kind) for row in (*tails.rows, *plain.rows)] == [
+        ("A", "tail"),
+        ("B", "utility"),
+        ("C", "structure"),
+    ]
+
+
 def test_the_worst_step_decides_and_is_named() -> None:
     """One false step among true ones refutes the row."""
     rows = Group()
