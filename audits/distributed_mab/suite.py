@@ -5,31 +5,28 @@ claims a file.
 """
 
 from audits.distributed_mab import (
-    accounting,
-    analyzer_tails,
-    assumption_1,
     communication,
     elimination_steps,
     encoding,
     experiments,
-    mechanism_facts,
-    noise_facts,
     protocol_privacy,
     returning_users,
-    scaling,
     shuffle_privacy,
-    tails,
 )
 from audits.distributed_mab.rows import (
+    accounting,
     aggregate_divergences,
     aggregate_privacy,
     concentration,
+    errors,
     lower_bounds,
     mutants,
+    noise,
     protocols,
     regret_corners,
     regret_orderings,
     regret_rates,
+    tails,
 )
 from dpaudit.suite import Suite
 
@@ -41,16 +38,9 @@ suite = Suite(
     reference="Chowdhury, Zhou, ICLR 2023, arXiv 2206.05772",
 )
 
-noise_facts.add_rows(suite)
-mechanism_facts.add_rows(suite)
-tails.add_rows(suite)
-suite.include(concentration.rows)
-analyzer_tails.add_rows(suite)
-assumption_1.add_rows(suite)
-suite.include(aggregate_privacy.rows, aggregate_divergences.rows)
-accounting.add_rows(suite)
+suite.include(noise.rows, tails.rows, concentration.rows, errors.rows)
+suite.include(aggregate_privacy.rows, aggregate_divergences.rows, accounting.rows)
 returning_users.add_rows(suite)
-scaling.add_rows(suite)
 suite.include(protocols.rows)
 protocol_privacy.add_rows(suite)
 shuffle_privacy.add_rows(suite)

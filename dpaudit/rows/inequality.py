@@ -113,20 +113,22 @@ def inequality(
     source: str,
     *,
     over: Grid | None = None,
-    kind: str = "structure",
+    kind: str = "",
     role: Role = "printed",
     expect: str = "verified",
     measure: Measure = "left / right",
+    case: str = "",
     **fixed: Any,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns (left, right) for a point's parameters, by name.
 
-    ``fixed`` are parameters that are the same at every point of this row. The docstring says the title, the
-    text and the notes (``words``). Returns the function as it was.
+    ``kind`` is the group's unless named; ``fixed`` are parameters that are the same at every point of this
+    row. The docstring says the title, the text and the notes (``words``); it may name fixed parameters, and
+    ``case``, the words in which rows of one function differ, as ``{name}``. Returns the function as it was.
     """
 
     def decorate(function: Function) -> Function:
-        words = words_of(function, fixed, id=id)
+        words = words_of(function, {"case": case, **fixed}, id=id)
 
         def sides(**point: Any) -> Sides:
             both: Sides = function(**point, **fixed)
@@ -144,10 +146,11 @@ def steps(
     id: str,
     source: str,
     *,
-    kind: str = "structure",
+    kind: str = "",
     role: Role = "printed",
     expect: str = "verified",
     measure: Measure = "left / right",
+    case: str = "",
     **fixed: Any,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns its inequalities, a list of ``Step``.
@@ -156,7 +159,7 @@ def steps(
     """
 
     def decorate(function: Function) -> Function:
-        words = words_of(function, fixed, id=id)
+        words = words_of(function, {"case": case, **fixed}, id=id)
         parts: list[Step] = function(**fixed)
         add_steps(rows, id, source, parts, words=words, kind=kind, role=role, expect=expect, measure=measure)
         return function
@@ -208,7 +211,7 @@ def add_steps(
         Row(
             id=id,
             title=words.title,
-            kind=kind,
+            kind=kind or rows.kind,
             claim=claim,
             evaluate=evaluate,
             expect=expect,

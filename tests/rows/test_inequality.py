@@ -68,20 +68,39 @@ def test_a_false_one_is_refuted_at_a_named_point() -> None:
 
 
 def test_decorators_stack_on_one_function() -> None:
-    """Printed and repaired from the same function, each with its own parameter, title and expectation."""
+    """Printed and repaired from the same function, each with its own parameter, words, title and
+    expectation."""
     rows = Group()
 
-    @inequality(rows, "P/repaired", "", h=Fraction(1, 2), role="repaired")
-    @inequality(rows, "P", "", h=Fraction(2), expect="refuted")
+    @inequality(rows, "P/repaired", "", h=Fraction(1, 2), role="repaired", case="as the proof shows")
+    @inequality(rows, "P", "", h=Fraction(2), expect="refuted", case="as printed")
     def radius(h: Fraction) -> Sides:
-        """The radius with h² = {h}"""
+        """The radius with h² = {h}, {case}"""
         return 4 * h, 2
 
     assert [(row.id, row.title, row.role) for row in rows.rows] == [
-        ("P", "The radius with h² = 2", "printed"),
-        ("P/repaired", "The radius with h² = 1/2", "repaired"),
+        ("P", "The radius with h² = 2, as printed", "printed"),
+        ("P/repaired", "The radius with h² = 1/2, as the proof shows", "repaired"),
     ]
     assert [judged(row)[0] for row in rows.rows] == ["refuted", "verified"]
+
+
+def test_a_group_names_the_kind_of_its_inequalities() -> None:
+    """A row is of its group's kind, "structure" without one, unless it names its own."""
+    tails, plain = Group(kind="tail"), Group()
+
+    @inequality(plain, "C", "")
+    @inequality(tails, "B", "", kind="utility")
+    @inequality(tails, "A", "")
+    def half() -> Sides:
+        """1 <= 2"""
+        return 1, 2
+
+    assert [(row.id, row.kind) for row in (*tails.rows, *plain.rows)] == [
+        ("A", "tail"),
+        ("B", "utility"),
+        ("C", "structure"),
+    ]
 
 
 def test_the_worst_step_decides_and_is_named() -> None:
