@@ -6,9 +6,10 @@ and the parts of a row share its error level among themselves.
 
 from dpaudit.rows.evidence import Measured, evidence, measured
 from dpaudit.rows.grid import Grid, Point, full, in_words, listed, only_quick, over
-from dpaudit.rows.inequality import Sides, Step, inequality, step, steps, worst_of
+from dpaudit.rows.inequality import Chain, Sides, Step, inequality, step, steps, worst_of
 
 __all__ = [
+    "Chain",
     "Grid",
     "Measured",
     "Point",
