@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from dpaudit.coins import Returned, Sampler, record, replay
     from dpaudit.errors import DpauditError
     from dpaudit.evidence import Certificate, Estimate, Witness
-    from dpaudit.replays.accounting import SiteClass
+    from dpaudit.proofs.sites import Site
     from dpaudit.replays.histories import Neighbours
-    from dpaudit.replays.privacy import PrivacyAudit, add_privacy_rows
-    from dpaudit.suite import Outcome, Run, Suite
+    from dpaudit.replays.privacy import PrivacyAudit
+    from dpaudit.suite import Cell, Group, Outcome, Run, Suite
     from dpaudit.verdicts import judge
     from dpaudit.views import PUBLIC, SERVER, View, user
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "dpaudit.replays.accounting": ["SiteClass"],
+    "dpaudit.proofs.sites": ["Site"],
     "dpaudit.blackbox.check": ["AS_RUN", "CheckResult", "check"],
     "dpaudit.blackbox.neighbours": ["corners"],
     "dpaudit.replays.histories": ["Neighbours"],
-    "dpaudit.replays.privacy": ["PrivacyAudit", "add_privacy_rows"],
+    "dpaudit.replays.privacy": ["PrivacyAudit"],
     "dpaudit.claims": [
         "Adjacency",
         "ApproxDP",
@@ -54,7 +54,7 @@ _HOMES = {
     "dpaudit.coins": ["Returned", "Sampler", "record", "replay"],
     "dpaudit.errors": ["DpauditError"],
     "dpaudit.evidence": ["Certificate", "Estimate", "Witness"],
-    "dpaudit.suite": ["Outcome", "Run", "Suite"],
+    "dpaudit.suite": ["Cell", "Group", "Outcome", "Run", "Suite"],
     "dpaudit.verdicts": ["judge"],
     "dpaudit.views": ["PUBLIC", "SERVER", "View", "user"],
 }
@@ -66,11 +66,13 @@ __all__ = [
     "SERVER",
     "Adjacency",
     "ApproxDP",
+    "Cell",
     "Certificate",
     "CheckResult",
     "DpauditError",
     "Estimate",
     "GaussianDP",
+    "Group",
     "Neighbours",
     "Outcome",
     "PrivacyAudit",
@@ -79,14 +81,13 @@ __all__ = [
     "Returned",
     "Run",
     "Sampler",
-    "SiteClass",
+    "Site",
     "Suite",
     "TailBound",
     "Unit",
     "View",
     "Witness",
     "ZeroConcentratedDP",
-    "add_privacy_rows",
     "check",
     "corners",
     "judge",

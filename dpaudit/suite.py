@@ -12,21 +12,31 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from dpaudit.claims import Claim, PrivacyClaim
+from dpaudit.claims import Claim, Controls, PrivacyClaim
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Certificate, Evidence
 
 if TYPE_CHECKING:  # suites without certificates must not load the kernel
     from dpaudit.proofs.calibrate import Question
 
-__all__ = ["KINDS", "Cell", "Group", "Outcome", "Profile", "Role", "Row", "Run", "Suite"]
+__all__ = ["KINDS", "ROLES", "Cell", "Group", "Outcome", "Profile", "Role", "Row", "Run", "Suite"]
 
 Profile = Literal["quick", "full", "paper"]
 KINDS = ("privacy", "tail", "regret", "lower-bound", "utility", "structure")
+
+#: What a row's claim is to the paper: what it states, under its own conditions; a printed step of a proof; a
+#: repair; something tighter than stated; a setting outside the stated conditions; a control of this harness.
+Role = Literal["printed", "step", "repaired", "sharper", "what-if", "control"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+EXPECTATIONS = ("verified", "refuted", "inconclusive")
+
+#: Characters of a cell's name.
+MAX_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -55,12 +65,14 @@ class Run:
         return full if self.profile == "full" or paper is None else paper
 
 
-Role = Literal["printed", "step", "repaired", "sharper", "what-if", "control"]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One setting, or one part, of a row: a claim of its own with its evidence."""
+    """One setting, or one part, of a row: a claim of its own with its evidence.
+
+    ``name`` is what the row's table prints and is used once in the row; ``samples`` are counted from the
+    evidence where they are 0. With ``deciding=False`` the cell stands under the row and does not enter its
+    verdict. How cells decide a row: ``dpaudit.row_verdicts``.
+    """
 
     name: str
     claim: Claim
@@ -71,14 +83,34 @@ class Cell:
     samples: int = 0
     deciding: bool = True
 
+    def __post_init__(self) -> None:
+        name = self.name
+        plain = isinstance(name, str) and name.isprintable() and name == " ".join(name.split())
+        if not plain or not 0 < len(name) <= MAX_NAME:
+            raise InvalidParameterError(
+                f"a cell's name must be 1 to {MAX_NAME} printable characters without spaces to spare, got "
+                f"{str(name)[:60]!r}; rename the cell."
+            )
+        if not isinstance(self.claim, Claim) or isinstance(self.claim, Controls):
+            raise InvalidParameterError(
+                f"the cell {name!r} must have a claim about its own setting, got "
+                f"{type(self.claim).__name__}; pass PureDP(...) or another."
+            )
+        if self.expect not in EXPECTATIONS:
+            raise InvalidParameterError(
+                f"the cell {name!r} must expect one of {EXPECTATIONS}, got {self.expect!r}; correct it."
+            )
+
 
 @dataclass(frozen=True)
 class Outcome:
     """What a row function found. ``plots`` are plain-data series that the report draws; ``obstacles`` are
-    reasons why a certificate does not verify the claim of this program.
+    reasons why a certificate does not verify the claim of this program; ``cells`` are the settings that the
+    row's claim was looked at in, each with a verdict of its own.
 
-    ``evidence`` holds every estimate that was made, not the best ones: they share the row's error level, so
-    each of k is stated at confidence ``1 - run.alpha / k`` (``dpaudit.verdicts.only_describing``).
+    ``evidence`` holds every estimate that was made, not the best ones: they share the row's error level with
+    those of the cells, so each of k is stated at confidence ``1 - run.alpha / k``
+    (``dpaudit.verdicts.only_describing``).
     """
 
     evidence: Sequence[Evidence]
@@ -98,7 +130,7 @@ class Row:
 
     ``expect`` is the verdict that the suite's author expects (``verified``, ``refuted``, ``inconclusive``),
     ``weight`` the row's share of the run's error level, ``fingerprint`` (for programs) a function of a seed
-    whose value must not depend on the process.
+    whose value must not depend on the process, ``role`` what the claim is to the paper.
     """
 
     id: str
@@ -114,6 +146,15 @@ class Row:
     role: Role = "printed"
 
     def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise InvalidParameterError(
+                f"{self.id}: role must be one of {ROLES}, got {self.role!r}; correct the row."
+            )
+        if isinstance(self.claim, Controls) and self.role != "control":
+            raise InvalidParameterError(
+                f"{self.id}: a claim about controls must have the role 'control', got {self.role!r}; "
+                "give it that role, or claim what the paper states."
+            )
         if self.kind not in KINDS:
             raise InvalidParameterError(
                 f"{self.id}: kind must be one of {KINDS}, got {self.kind!r}; correct the row."
@@ -123,9 +164,9 @@ class Row:
                 f"{self.id}: a privacy claim, and no other, must have the kind 'privacy', got {self.kind!r} "
                 f"for {self.claim.type!r}; choose 'structure' for a statement about privacy that is none."
             )
-        if self.expect not in ("verified", "refuted", "inconclusive"):
+        if self.expect not in EXPECTATIONS:
             raise InvalidParameterError(
-                f"{self.id}: expect must be verified, refuted or inconclusive, got {self.expect!r}."
+                f"{self.id}: expect must be one of {EXPECTATIONS}, got {self.expect!r}; correct the row."
             )
 
 
@@ -139,8 +180,15 @@ def _soberly(row: Row) -> RowFunction:
         if not isinstance(outcome, Outcome):
             return outcome  # refused where it is judged
         notes = list(outcome.notes)
-        certified = any(isinstance(item, Certificate) for item in outcome.evidence)
-        if row.kind == "privacy" and certified and row.fingerprint is None and not outcome.samples:
+        parts: list[Outcome | Cell] = [outcome]
+        parts += [cell for cell in outcome.cells if isinstance(cell, Cell)]
+        certified = any(isinstance(item, Certificate) for part in parts for item in part.evidence)
+        if (
+            row.kind == "privacy"
+            and certified
+            and row.fingerprint is None
+            and not any(part.samples for part in parts)
+        ):
             notes.append("no program is run here: the certificate speaks about a mechanism")
         return replace(outcome, notes=notes)
 

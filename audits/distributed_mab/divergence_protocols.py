@@ -14,8 +14,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from algorithms.batched_elimination import Elimination
-from algorithms.distributed_elimination import Variant, program, variant
+from algorithms.mab.batched_elimination import Elimination
+from algorithms.mab.distributed_elimination import Variant, program, variant
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE, concentrated_bound
 from audits.distributed_mab.followed_runs import Steering, Survey, survey
 from audits.distributed_mab.gaussian_sums import xi

@@ -17,8 +17,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.distributed_regret import simulate_variant
-from algorithms.reward_models import bernoulli_arms
+from algorithms.mab.distributed_regret import simulate_variant
+from algorithms.mab.reward_models import bernoulli_arms
 from audits.distributed_mab.elimination_event import ROUNDING, Margin, Race, failure_bound
 from dpaudit.claims import ErrorRate, RegretRate
 from dpaudit.evidence import Estimate

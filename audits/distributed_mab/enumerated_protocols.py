@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.distributed_elimination import Variant, program, variant
+from algorithms.mab.distributed_elimination import Variant, program, variant
 from audits.distributed_mab.noise_privacy import DOMAIN, add_privacy_row
 from audits.distributed_mab.protocol_runs import in_parallel, laplace_batches
 from audits.inequalities import Inequality, Point, add_steps

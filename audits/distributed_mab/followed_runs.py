@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from algorithms.distributed_elimination import Variant
+from algorithms.mab.distributed_elimination import Variant
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.transcript import frozen_copy, run_program, same_value
 from dpaudit.errors import NotTractableError

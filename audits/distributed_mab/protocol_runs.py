@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.batched_elimination import batch_length
-from algorithms.distributed_elimination import Variant
+from algorithms.mab.batched_elimination import batch_length
+from algorithms.mab.distributed_elimination import Variant
 from audits.public_refusals import GAME, PROTOCOL, TURNOUT
 from dpaudit.coins import Choice
 from dpaudit.exact import ExactLike

@@ -19,7 +19,6 @@ from audits.distributed_mab import (
     regret_corners,
     regret_growth,
     regret_lower_bound,
-    regret_orderings,
 )
 from audits.distributed_mab.regret_bounds import Setting, worst_ratio
 from audits.distributed_mab.regret_shapes import SHAPES, shape_value
@@ -38,7 +37,6 @@ def add_rows(suite: Suite) -> None:
         _rate_row(suite, rate)
     regret_growth.add_rows(suite)
     regret_corners.add_rows(suite)
-    regret_orderings.add_rows(suite)
     regret_approximate.add_rows(suite)
     regret_lower_bound.add_rows(suite)
 

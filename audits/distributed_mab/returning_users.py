@@ -10,9 +10,10 @@ from typing import Any
 from audits.distributed_mab.accounting import gaussian_delta, step_budget
 from audits.distributed_mab.gaussian_sums import xi
 from audits.distributed_mab.noise_privacy import add_privacy_row
-from audits.inequalities import Inequality, Number, Point, add_steps, ln
+from audits.inequalities import Inequality, Number, Point, add_steps
 from dpaudit.claims import PureDP, ZeroConcentratedDP
 from dpaudit.evidence import Witness
+from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, lower_short, precision, upper_short
 from dpaudit.laws import DiscreteLaplace
 from dpaudit.proofs.build import (

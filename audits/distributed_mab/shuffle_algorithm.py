@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.distributed_elimination import Variant, program, variant
+from algorithms.mab.distributed_elimination import Variant, program, variant
 from audits.distributed_mab.relaxed_witness import ADMISSIBLE, leaky_event, mixture_witness, program_event
 from dpaudit.claims import PureDP
 from dpaudit.coins import Choice, Coins, Program, Replay, fingerprint, force, record, replay

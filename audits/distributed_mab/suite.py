@@ -25,7 +25,7 @@ from audits.distributed_mab import (
     shuffle_privacy,
     tails,
 )
-from audits.distributed_mab.rows import concentration
+from audits.distributed_mab.rows import concentration, regret_orderings
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -54,5 +54,6 @@ encoding.add_rows(suite)
 communication.add_rows(suite)
 elimination_steps.add_rows(suite)
 regret_rates.add_rows(suite)
+suite.include(regret_orderings.rows)
 experiments.add_rows(suite)
 mutants.add_rows(suite)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms import ftnl
+from algorithms.online import ftnl
 from algorithms.play import full_information_program
 from audits.private_online_learning.family_law import (
     epoch_lengths,
@@ -304,7 +304,7 @@ def _shown_not_private(suite: Suite) -> None:
         claim=PureDP(epsilon=1000, domain="a vector of K rewards in [0, 1], one per round"),
         program=full_information_program(ftnl.follow_the_leader()),
         neighbours=pairs,
-        classes=[],
+        sites=[],
     )
 
     def evaluate(run: Run) -> Outcome:

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from audits.inequalities import Inequality, Point, add_steps, log2
+from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.claims import RegretBound
 from dpaudit.evidence import Estimate
+from dpaudit.exact_functions import log2
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.plots import curves, series
 from dpaudit.suite import Outcome, Row, Run, Suite

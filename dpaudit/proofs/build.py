@@ -1,6 +1,6 @@
 """Building certificates: one constructor for each rule, and ``certify`` to make a certificate of a claim.
 
-    proof = accounted([SiteClass("array sum", touches=1, mechanism=laplace_mechanism(sensitivity=1,
+    proof = accounted([Site("array sum", mechanism=laplace_mechanism(sensitivity=1,
     scale="2"))], declared="...") certificate = proof.certify(PureDP(epsilon="0.5"))
 
 A ``Proof`` is a rule application as a frozen value. Constructors take exact numbers (integers, ``Fraction``,
@@ -17,12 +17,12 @@ from typing import Any, Literal
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact, exact_str
 from dpaudit.proofs.proof import Proof, accepted, certify
+from dpaudit.proofs.sites import Site
 
 __all__ = [
     "BoundedSum",
     "LossGrid",
     "Proof",
-    "SiteClass",
     "above_threshold",
     "accounted",
     "billboard",
@@ -60,15 +60,6 @@ class BoundedSum:
 
 
 Sensitivity = ExactLike | BoundedSum
-
-
-@dataclass(frozen=True, kw_only=True)
-class SiteClass:
-    """Releases of one kind in a program: how many of them one record can touch, and the mechanism of each."""
-
-    site: str
-    touches: int
-    mechanism: Proof
 
 
 def _text(value: ExactLike, name: str) -> str:
@@ -404,10 +395,19 @@ def relaxed_release(statistic: Proof, *, security: ExactLike, release: str) -> P
     return accepted("relaxed", {"release": release, "security": _text(security, "security")}, [statistic])
 
 
-def accounted(classes: Sequence[SiteClass], *, declared: str, grid: LossGrid | None = None) -> Proof:
+def accounted(sites: Sequence[Site], *, declared: str, grid: LossGrid | None = None) -> Proof:
     """A whole program from its declared accounting: ``declared`` says in words why one record touches no
-    more than the classes list.
+    more than the sites list.
+
+    All of them add up: raises ``InvalidParameterError`` for a site without a mechanism, and for one of a
+    group, of which a record touches one only.
     """
-    sites, touches = [c.site for c in classes], [str(c.touches) for c in classes]
-    parameters = _with_grid({"declared": declared, "sites": sites, "touches": touches}, grid)
-    return accepted("accounted", parameters, [c.mechanism for c in classes])
+    mechanisms = [site.mechanism for site in sites if site.mechanism is not None]
+    if len(mechanisms) < len(sites) or any(site.group for site in sites):
+        raise InvalidParameterError(
+            f"accounted sites must have a mechanism and no group, got {[site.pattern for site in sites]}; "
+            "name the mechanisms, or compose them yourself."
+        )
+    names, touches = [site.pattern for site in sites], [str(site.touches) for site in sites]
+    parameters = _with_grid({"declared": declared, "sites": names, "touches": touches}, grid)
+    return accepted("accounted", parameters, mechanisms)

@@ -1,14 +1,13 @@
 """Observed accounting: which sites one changed record touched, and what each touch can cost at the worst
 outcome.
 
-A proof declares *site classes*: which releases a record can enter, how often, at what price. A replay shows
-what it did enter. The two are held against each other: an undeclared move, a touch too many or a price above
-the declared one breaks the accounting, whether or not the decisions hide it.
+A proof declares *sites* (``dpaudit.proofs.sites``): which releases a record can enter, how often, at what
+price. A replay shows what it did enter. The two are held against each other: an undeclared move, a touch too
+many or a price above the declared one breaks the accounting, whether or not the decisions hide it.
 """
 
 from __future__ import annotations
 
-import fnmatch
 import functools
 import json
 from collections.abc import Sequence
@@ -20,63 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins.replayer import Replay, SiteLoss
-from dpaudit.errors import InvalidParameterError, NotTractableError
-from dpaudit.exact import ExactLike, dyadic, exact
+from dpaudit.errors import NotTractableError
+from dpaudit.exact import dyadic, exact
 from dpaudit.kernel.ball import upper_exact
 from dpaudit.laws import DiscreteLaplace, Laplace, Shifted, WrappedMod
 from dpaudit.laws.base import Law, law_from_json
+from dpaudit.proofs.sites import Site, total_of
 from dpaudit.replays.residues import wrapped_loss
 
-__all__ = ["Observed", "SiteClass", "declared_total", "observe_accounting", "worst_loss"]
+__all__ = ["Observed", "observe_accounting", "worst_loss"]
 
 #: A mean of data, such as a tenth, is no dyadic number: the margin that refutations have too.
 ROUNDING = 1 + Fraction(1, 10**9)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SiteClass:
-    """What a proof declares of one kind of release: one record touches at most ``touches`` of these sites,
-    and pays at most ``total`` for them.
-
-    ``pattern`` is a shell-style pattern on site names. ``total`` is in the unit of epsilon. A record touches
-    one class of each ``group`` only (the tree of one size or of another); classes without a group add up.
-    """
-
-    pattern: str
-    touches: int
-    total: ExactLike
-    group: str = ""
-
-    def __post_init__(self) -> None:
-        if self.touches < 1:
-            raise InvalidParameterError(
-                f"touches must be 1 or more, got {self.touches}; leave the class out if it is never touched."
-            )
-        object.__setattr__(self, "total", exact(self.total, name="total"))
-
-    def matches(self, site: str) -> bool:
-        return fnmatch.fnmatchcase(site, self.pattern)
-
-    def describe(self) -> str:
-        return (
-            f"{self.pattern}: at most {self.touches} release{'s' if self.touches > 1 else ''}, "
-            f"{self.total} in total"
-        )
-
-
-def declared_total(classes: Sequence[SiteClass]) -> Fraction:
-    """What one record pays at most by declaration: the dearest class of each group, and every class without a
-    group."""
-    total = sum((exact(item.total) for item in classes if not item.group), Fraction(0))
-    groups = {item.group for item in classes if item.group}
-    return total + sum(
-        (max(exact(item.total) for item in classes if item.group == name) for name in groups), Fraction(0)
-    )
-
-
 @dataclass(frozen=True)
 class Observed:
-    """What one replay touched: per declared class the number of sites and the worst-case price;
+    """What one replay touched: per declared site the number of sites and the worst-case price;
     ``undeclared`` sites that moved."""
 
     touches: dict[str, int]
@@ -84,35 +43,35 @@ class Observed:
     undeclared: tuple[str, ...]
     total: Fraction
 
-    def violations(self, classes: Sequence[SiteClass]) -> list[str]:
+    def violations(self, sites: Sequence[Site]) -> list[str]:
         """Every way in which the observation exceeds the declaration, in words."""
-        found = [f"site {name!r} moved and is in no declared class" for name in self.undeclared]
-        for item in classes:
+        found = [f"site {name!r} moved and is no declared site" for name in self.undeclared]
+        for item in sites:
             touched, price = self.touches[item.pattern], self.prices[item.pattern]
             if touched > item.touches:
                 found.append(f"{item.pattern}: touched {touched} times, declared {item.touches}")
-            if price > exact(item.total) * ROUNDING:
+            if price > item.price * ROUNDING:
                 found.append(
                     f"{item.pattern}: one record can cost {float(price):.6g}, declared "
-                    f"{float(exact(item.total)):.6g}"
+                    f"{float(item.price):.6g}"
                 )
-        total = declared_total(classes)
+        total = total_of(sites)
         if self.total > total * ROUNDING:
             found.append(f"one record can cost {float(self.total):.6g} in all, declared {float(total):.6g}")
         return found
 
 
-def observe_accounting(replay: Replay, classes: Sequence[SiteClass]) -> Observed:
-    """Sort the moved sites of a replay into the declared classes and price each at its worst outcome; a
+def observe_accounting(replay: Replay, sites: Sequence[Site]) -> Observed:
+    """Sort the moved sites of a replay into the declared sites and price each at its worst outcome; a
     channel counts once, at the joint loss of its answers."""
-    touches = {item.pattern: 0 for item in classes}
-    prices = {item.pattern: Fraction(0) for item in classes}
+    touches = {item.pattern: 0 for item in sites}
+    prices = {item.pattern: Fraction(0) for item in sites}
     undeclared: list[str] = []
     total = Fraction(0)
     for moved in (loss for loss in replay.losses if loss.moved):
         price = _price(moved)
         total += price
-        owner = next((item for item in classes if item.matches(moved.record.site)), None)
+        owner = next((item for item in sites if item.matches(moved.record.site)), None)
         if owner is None:
             undeclared.append(moved.record.site)
         else:
@@ -123,7 +82,7 @@ def observe_accounting(replay: Replay, classes: Sequence[SiteClass]) -> Observed
             site = replay.recording.sites[session.indices[0]].site
             price = _finite_price(session.loss(replay.reached))
             total += price
-            owner = next((item for item in classes if item.matches(site)), None)
+            owner = next((item for item in sites if item.matches(site)), None)
             if owner is None:
                 undeclared.append(site)
             else:

@@ -21,7 +21,8 @@ from dpaudit.coins.transcript import same_shown
 from dpaudit.errors import MechanismError
 from dpaudit.evidence import Witness
 from dpaudit.proofs.proof import Proof
-from dpaudit.replays.accounting import SiteClass, observe_accounting
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.accounting import observe_accounting
 from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.misfits import above_pure_bound, misfits, pure_bound
 from dpaudit.replays.witnessing import inside_supports, leak_witness, loss_witness
@@ -36,11 +37,11 @@ REPEATS = 12
 @dataclass(frozen=True, kw_only=True)
 class Subject:
     """What the replays are held against: a program (as it runs, watched or not), a claim, the declared
-    classes and the proof."""
+    sites and the proof."""
 
     program: Program
     claim: PrivacyClaim
-    classes: Sequence[SiteClass]
+    sites: Sequence[Site]
     proof: Proof | None
 
     @cached_property
@@ -87,10 +88,10 @@ class Findings:
         subject, recording = self.subject, result.recording
         self.replays += 1
         self._note_end(pair, how, recording)
-        observed = observe_accounting(result, subject.classes)
+        observed = observe_accounting(result, subject.sites)
         self.attained = max(self.attained, observed.total)
         self.touched |= {pattern for pattern, count in observed.touches.items() if count and recording.forced}
-        broken = observed.violations(subject.classes)
+        broken = observed.violations(subject.sites)
         if subject.proof is not None:
             pure = isinstance(subject.claim, PureDP)
             broken += misfits(result, subject.proof, subject.claim.adjacency, pure=pure)

@@ -54,7 +54,7 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     unchecked = [require_neighbours(pair, claim.adjacency, claim.unit, audit.domain) for pair in pairs]
     first = _print(audit, pairs[0].left, run)
     watch = Watch(audit.program)
-    subject = Subject(program=watch.program, claim=claim, classes=audit.classes, proof=audit.proof)
+    subject = Subject(program=watch.program, claim=claim, sites=audit.sites, proof=audit.whole)
     findings, aside = Findings(subject), Findings(subject)
     found = _searched_pair(audit, run)
     if found is not None:

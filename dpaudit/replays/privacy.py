@@ -1,12 +1,12 @@
-"""The audit of one program against one privacy claim: two rows, the claim in its view and the proof's own
-accounting.
+"""The audit of one program against one privacy claim: the claim in its view, and under it the proof's own
+accounting, from one set of replays.
 
 For every pair of neighbours, in both directions, and every history (sampled, forced by name, at quantiles of
 every site) the program is recorded on one input and replayed on the other. From the replays come: the largest
 exact loss in the claim's view and in the finest view, each with its witness; leaks; and the observed
 accounting. The certificate comes from the suite and speaks about a mechanism: that the program is this
 mechanism is one of its assumptions, so that ``verified / accounted`` is the most that a program gets. It is
-granted only if every moved site is a mechanism of the certificate, every declared site class was touched on a
+granted only if every moved site is a mechanism of the certificate, every declared site was touched on a
 forced history, every line and branch of the program was entered, nothing undeclared moved, no leak was seen,
 the declared total was attained, and a black-box check finds nothing (DESIGN, section 2).
 """
@@ -17,6 +17,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,26 +29,20 @@ from dpaudit.errors import BrokenHarnessError
 from dpaudit.evidence import Certificate, Evidence, Witness
 from dpaudit.plots import histogram_of_losses
 from dpaudit.proofs.build import Proof, accounted, certify
-from dpaudit.proofs.build import SiteClass as ProofClass
-from dpaudit.replays.accounting import SiteClass, declared_total
+from dpaudit.proofs.sites import Site, total_of
 from dpaudit.replays.domains import Domain
 from dpaudit.replays.findings import Findings
 from dpaudit.replays.gathering import gather
 from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.second_look import second_look
-from dpaudit.suite import Outcome, Row, Run, Suite
+from dpaudit.suite import Cell, Outcome, Run
 from dpaudit.verdicts import RELATIVE_MARGIN, VerdictKind, judge
 from dpaudit.views import EVERYTHING
 
-__all__ = [
-    "Findings",
-    "PrivacyAudit",
-    "accounting_outcome",
-    "add_privacy_rows",
-    "digest_of",
-    "gather",
-    "privacy_outcome",
-]
+__all__ = ["ACCOUNTING", "PrivacyAudit", "digest_of", "privacy_outcome"]
+
+#: The name of the cell on the proof's accounting.
+ACCOUNTING = "accounting"
 
 #: The declared total must be attained to within this share by some tested pair (DESIGN, section 2, iii).
 ATTAINED = Fraction(99, 100)
@@ -57,21 +52,23 @@ ATTAINED = Fraction(99, 100)
 class PrivacyAudit:
     """A program, its claim, and what is needed to look for trouble.
 
-    ``neighbours(run)`` returns the pairs; ``classes`` is the accounting that the proof declares,
-    ``histories`` names the forced histories (site, occurrence, law -> outcome or None), ``proof`` is what the
-    certificates are made from, or ``None`` where there is none. ``searched`` = (records, width) lets
-    Hypothesis look for worse pairs among arrays of at most that many records. ``more(run)`` may add evidence
-    of its own, such as an event with both probabilities bounded. ``unentered`` maps the name of a function to
-    the reason why lines and branches of it, and of functions inside it, need not be entered by any history;
-    ``"name (raise)"`` speaks of those that only lead to an error, ``"name (branch)"`` of other conditions
-    that come out one way only; the row prints it. ``domain`` says what one number of a record can be: pairs
-    are then its corners and random ones too, besides those of ``neighbours``.
+    ``neighbours(run)`` returns the pairs; ``sites`` is the accounting that the proof declares, ``because``
+    says in words why one record touches no more; ``histories`` names the forced histories (site, occurrence,
+    law -> outcome or None), ``proof`` is what the certificates are made from: where it is ``None`` and every
+    site has a mechanism, their sum; where some have none there is no certificate. ``searched`` = (records,
+    width) lets Hypothesis look for worse pairs among arrays of at most that many records. ``more(run)`` may
+    add evidence of its own, such as an event with both probabilities bounded. ``unentered`` maps the name of
+    a function to the reason why lines and branches of it, and of functions inside it, need not be entered by
+    any history; ``"name (raise)"`` speaks of those that only lead to an error, ``"name (branch)"`` of other
+    conditions that come out one way only; the row prints it. ``domain`` says what one number of a record can
+    be: pairs are then its corners and random ones too, besides those of ``neighbours``.
     """
 
     claim: PrivacyClaim
     program: Program
     neighbours: Callable[[Run], Sequence[Neighbours]]
-    classes: Sequence[SiteClass]
+    sites: Sequence[Site]
+    because: str = ""
     histories: Mapping[str, Choice] = field(default_factory=dict)
     proof: Proof | None = None
     more: Callable[[Run], Sequence[Evidence]] | None = None
@@ -80,17 +77,31 @@ class PrivacyAudit:
     unentered: Mapping[str, str] = field(default_factory=dict)
     domain: Domain | None = None
 
+    def __post_init__(self) -> None:
+        sites = [site.priced(self.claim) for site in self.sites]
+        object.__setattr__(self, "sites", sites)
+
+    @cached_property
+    def whole(self) -> Proof | None:
+        """What the certificates are made from: the proof, or else the sum of the sites' mechanisms."""
+        if self.proof is not None or not self.sites:
+            return self.proof
+        if any(site.mechanism is None or site.group for site in self.sites):
+            return None
+        words = self.because or "; ".join(site.describe() for site in self.sites)
+        return accounted(self.sites, declared=words)
+
     @property
     def declared(self) -> Fraction:
         """The declared total price of one record."""
-        return declared_total(self.classes)
+        return total_of(self.sites)
 
     @property
     def accounting(self) -> Accounting:
         """The claim that the proof's accounting makes."""
         return Accounting(
             epsilon=self.declared,
-            declared="; ".join(item.describe() for item in self.classes),
+            declared="; ".join(site.describe() for site in self.sites),
             adjacency=self.claim.adjacency,
             unit=self.claim.unit,
             turnout=self.claim.turnout,
@@ -100,7 +111,7 @@ class PrivacyAudit:
 def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[Evidence]:
     """The certificate, with what ties the program to it: an assumption, which replays test and never
     prove."""
-    if audit.proof is None:
+    if audit.whole is None:
         return []
     seen = f"{findings.histories} histories on {findings.pairs} pairs"
     words = f"the program is this mechanism, as far as {seen} show"
@@ -110,15 +121,15 @@ def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[
         words += f"; {findings.places} were moved, numbers went from {findings.numbers}"
     if audit.claim.unit is Unit.USER:
         words += "; each pair is taken to change what one user contributes"
-    whole = accounted([ProofClass(site="*", touches=1, mechanism=audit.proof)], declared=words)
+    whole = accounted([Site("*", mechanism=audit.whole, total=audit.declared)], declared=words)
     return [certify(claim, whole)]
 
 
 def _obstacles(audit: PrivacyAudit, findings: Findings) -> list[str]:
     """What stands between a certificate and a verdict."""
-    missing = [item.pattern for item in audit.classes if item.pattern not in findings.touched]
-    found = [] if audit.classes else ["no site class is declared: nothing says what one record can touch"]
-    found += [f"no forced history touched the declared site class {pattern!r}" for pattern in missing]
+    missing = [site.pattern for site in audit.sites if site.pattern not in findings.touched]
+    found = [] if audit.sites else ["no site is declared: nothing says what one record can touch"]
+    found += [f"no forced history touched the declared site {pattern!r}" for pattern in missing]
     found += list(findings.violations.values())
     found += [f"leak: {leak}" for leak in findings.leaks.values()]
     found += findings.obstacles
@@ -149,11 +160,17 @@ def _notes(audit: PrivacyAudit, findings: Findings) -> list[str]:
     ]
 
 
-def privacy_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
-    """Evidence on the claim itself, in its own view."""
+def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> Outcome:
+    """Evidence on the claim in its own view; with ``accounting`` (its expected verdict) a cell on the proof's
+    accounting stands under it, from the same replays.
+
+    There everything that anybody sees counts, whether or not the decisions hide it.
+    """
     findings = gather(audit, run)
+    obstacles = _obstacles(audit, findings)
+    cells = [_accounting_cell(audit, findings, obstacles, expect=accounting)] if accounting else []
     evidence = _certificate(audit, audit.claim, findings)
-    obstacles = _obstacles(audit, findings) + _too_tight(audit, evidence)
+    obstacles = obstacles + _too_tight(audit, evidence)
     notes = _notes(audit, findings)
     if audit.claim.view in findings.best:
         evidence += _against(audit.claim, findings.best[audit.claim.view][1])
@@ -166,18 +183,27 @@ def privacy_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
     elif verdict is VerdictKind.VERIFIED:
         notes.append(second_look(audit.program, audit.claim, audit.neighbours(run), seed=run.seed))
     plots = [_loss_plot(audit, findings)] if findings.losses else []
-    return Outcome(evidence, notes, obstacles, plots, findings.replays)
+    return Outcome(evidence, notes, obstacles, plots, findings.replays, cells=cells)
 
 
-def accounting_outcome(audit: PrivacyAudit, run: Run) -> Outcome:
-    """Evidence on the proof's accounting: everything that anybody sees counts, whether or not the decisions
-    hide it."""
-    findings = gather(audit, run)
+def _accounting_cell(
+    audit: PrivacyAudit, findings: Findings, obstacles: Sequence[str], *, expect: str
+) -> Cell:
+    """The proof's own accounting: what all releases together cost at their worst outcomes."""
     evidence = _certificate(audit, audit.accounting, findings)
-    obstacles, notes = _obstacles(audit, findings), _notes(audit, findings)
+    notes: list[str] = []
     if EVERYTHING in findings.best:
         evidence.append(findings.best[EVERYTHING][1])
-    return Outcome(_reconciled(evidence, obstacles, notes), notes, obstacles, (), findings.replays)
+    return Cell(
+        name=ACCOUNTING,
+        claim=audit.accounting,
+        evidence=_reconciled(evidence, obstacles, notes),
+        expect=expect,
+        notes=notes,
+        obstacles=obstacles,
+        samples=findings.replays,
+        deciding=False,
+    )
 
 
 def _against(claim: PrivacyClaim, witness: Witness) -> list[Evidence]:
@@ -234,57 +260,3 @@ def digest_of(audit: PrivacyAudit, seed: int, *, row_id: str) -> str:
             )
             digest.update(fingerprint(recording).encode())
     return digest.hexdigest()
-
-
-def add_privacy_rows(
-    suite: Suite,
-    id: str,
-    audit: PrivacyAudit,
-    *,
-    title: str,
-    expect: str,
-    expect_accounting: str,
-    source: str = "",
-) -> None:
-    """Add ``id`` (the claim in its view) and ``id/accounting`` (the proof's accounting) to ``suite``."""
-
-    def digest(seed: int) -> str:
-        return digest_of(audit, seed, row_id=id)
-
-    def in_view(run: Run) -> Outcome:
-        """Record the program on one of two neighbours and replay it on the other, sampled and along forced
-        histories, and keep the transcript with the largest exact loss in the claim's view as the lower bound;
-        the certificate is the upper bound."""
-        return privacy_outcome(audit, run)
-
-    def accounted_for(run: Run) -> Outcome:
-        """Do the same with everything shown, noisy values included, and hold the releases that moved, and
-        what each can cost at its worst outcome, against what the proof declares."""
-        return accounting_outcome(audit, run)
-
-    suite.add(
-        Row(
-            id=id,
-            title=title,
-            kind="privacy",
-            claim=audit.claim,
-            evaluate=in_view,
-            expect=expect,
-            view=str(audit.claim.view),
-            source=source,
-            fingerprint=digest,
-        )
-    )
-    suite.add(
-        Row(
-            id=f"{id}/accounting",
-            title=f"{title}: the proof's accounting",
-            kind="structure",
-            claim=audit.accounting,
-            evaluate=accounted_for,
-            expect=expect_accounting,
-            view=str(EVERYTHING),
-            source=source,
-            fingerprint=digest,
-        )
-    )

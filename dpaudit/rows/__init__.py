@@ -5,24 +5,36 @@ and the parts of a row share its error level among themselves.
 """
 
 from dpaudit.rows.evidence import Measured, evidence, measured
+from dpaudit.rows.expected import expected
+from dpaudit.rows.expression import Expression, Leaf, average, constant, largest, leaf, smallest
 from dpaudit.rows.grid import Grid, Point, full, in_words, listed, only_quick, over
 from dpaudit.rows.inequality import Chain, Sides, Step, inequality, step, steps, worst_of
+from dpaudit.rows.privacy import privacy
 
 __all__ = [
     "Chain",
+    "Expression",
     "Grid",
+    "Leaf",
     "Measured",
     "Point",
     "Sides",
     "Step",
+    "average",
+    "constant",
     "evidence",
+    "expected",
     "full",
     "in_words",
     "inequality",
+    "largest",
+    "leaf",
     "listed",
     "measured",
     "only_quick",
     "over",
+    "privacy",
+    "smallest",
     "step",
     "steps",
     "worst_of",

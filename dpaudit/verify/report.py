@@ -1,9 +1,9 @@
 """Verifying a report from the file alone: every certificate, every witness, every verdict.
 
-For each result the claim is read back, the kernel re-derives every certificate, every witness is re-computed
-from its laws and values, and the verdict is judged anew from the evidence. A bound, parameter, rule, value or
-claim that was changed makes a finding fail, with the reason. Estimates are not re-run: they are statistics of
-a program that the file does not hold.
+For each result and each of its cells the claim is read back, the kernel re-derives every certificate, every
+witness is re-computed from its laws and values, and the verdict is judged anew from the evidence. A bound,
+parameter, rule, value or claim that was changed makes a finding fail, with the reason. Estimates are not
+re-run: they are statistics of a program that the file does not hold.
 
 The file is untrusted. Nothing that it names is imported or executed, and whatever goes wrong with one piece
 becomes a finding about that piece.
@@ -14,17 +14,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import Claim, PrivacyClaim, claim_from_json
+from dpaudit.claims import Claim, Controls, PrivacyClaim, claim_from_json
 from dpaudit.errors import BrokenReportError, DpauditError
 from dpaudit.evidence import Certificate, Evidence, Witness, evidence_from_json
 from dpaudit.kernel import check as kernel
 from dpaudit.kernel.kernel_t0 import shown
+from dpaudit.reports.document import known_fields
 from dpaudit.reports.strict import require_ascii_numbers
-from dpaudit.runner.finding import confidence_of
-from dpaudit.verdicts import Judgement, Strength, VerdictKind, judge
+from dpaudit.row_verdicts import Judged, as_expected, judge_row, quantity_of
+from dpaudit.suite import Cell
+from dpaudit.verdicts import Strength, VerdictKind
 from dpaudit.verify.bounded import BoundedChecker
 from dpaudit.verify.consistency import inconsistencies
 from dpaudit.verify.estimates import require_possible
@@ -79,23 +82,64 @@ def verify_report(
 
 
 def verify_result(result: Any) -> list[Finding]:
-    """Check one result: its claim, its certificates and witnesses, and its verdict."""
+    """Check one result: its claim, its certificates and witnesses, those of its cells, and every verdict."""
     name = id_of(result)
     try:
         require_ascii_numbers(result)
-        claim = claim_from_json(result["claim"])
+        claim = _claim(result)
         evidence = [evidence_from_json(item) for item in result["evidence"]]
-        _require_same_words(result, claim)
+        cells = [_cell(data) for data in result.get("cells", [])]
+        _require_role(result, claim)
     except Exception as error:  # whatever an edited file provokes is a finding, not a crash
         return [Finding(name, False, "claim and evidence", _reason(error))]
     findings = [_checked(name, item, claim) for item in evidence]
-    return [*findings, _verdict(name, result, claim, evidence)]
+    for cell in cells:
+        findings += [_of_cell(cell, _checked(name, item, cell.claim)) for item in cell.evidence]
+    return [*findings, *_verdicts(name, result, claim, evidence, cells)]
+
+
+def _claim(data: dict[str, Any]) -> Claim:
+    """The claim of a result or of a cell, which is the one that a reader is shown."""
+    claim = claim_from_json(data["claim"])
+    _require_same_words(data, claim)
+    return claim
+
+
+def _cell(data: dict[str, Any]) -> Cell:
+    unknown = data.keys() - known_fields("cell")
+    if unknown:
+        raise BrokenReportError(
+            f"a cell must have the fields that dpaudit writes, got {sorted(map(str, unknown))[0][:60]!a} "
+            "besides; the file was edited."
+        )
+    if not isinstance(data["deciding"], bool):
+        raise BrokenReportError(f"a cell must be deciding or not, got {data['deciding']!r:.40}.")
+    return Cell(
+        name=data["name"],
+        claim=_claim(data),
+        evidence=[evidence_from_json(item) for item in data["evidence"]],
+        expect=data["expect"],
+        obstacles=data["obstacles"],
+        deciding=data["deciding"],
+    )
+
+
+def _of_cell(cell: Cell, finding: Finding) -> Finding:
+    return replace(finding, what=f"cell {cell.name}: {finding.what}")
+
+
+def _require_role(result: dict[str, Any], claim: Claim) -> None:
+    if isinstance(claim, Controls) and result.get("role") != "control":
+        raise BrokenReportError(
+            f"a claim about controls must have the role 'control', got {result.get('role')!r}; the file was "
+            "edited."
+        )
 
 
 def _require_same_words(result: dict[str, Any], claim: Claim) -> None:
     """What a reader is shown of the claim must be the claim that is checked."""
     wanted: dict[str, Any] = {"claim": claim.to_json()}
-    wanted["quantity"] = getattr(claim, "quantity_name", "") or claim.quantity
+    wanted["quantity"] = quantity_of(claim)
     if isinstance(claim, PrivacyClaim):
         wanted["view"] = str(claim.view)
     if result.get("kind", "") == "privacy" and not isinstance(claim, PrivacyClaim):
@@ -131,23 +175,37 @@ def _checked(name: str, item: Evidence, claim: Claim) -> Finding:
     return Finding(name, True, what, estimate_in_words(item), taken=True)
 
 
-def _verdict(name: str, result: dict[str, Any], claim: Claim, evidence: list[Evidence]) -> Finding:
-    """The verdict and the numbers beside it must be what the judge makes of the evidence."""
+def _verdicts(
+    name: str, result: dict[str, Any], claim: Claim, evidence: list[Evidence], cells: list[Cell]
+) -> list[Finding]:
+    """The verdicts and the numbers beside them must be what the judge makes of the evidence."""
     try:
-        alpha = result.get("alpha")
-        judgement = judge(claim, evidence, obstacles=result.get("obstacles", []), alpha=alpha)
-        problems = list(_disagreements(result, judgement, evidence))
+        judged = judge_row(
+            claim, evidence, cells, obstacles=result.get("obstacles", []), alpha=result.get("alpha")
+        )
+    except Exception as error:  # see above
+        return [Finding(name, False, "verdict", _reason(error))]
+    pairs = zip(cells, result.get("cells", []), judged.cells, strict=True)
+    inside = [_of_cell(cell, _verdict(name, data, found)) for cell, data, found in pairs]
+    return [*inside, _verdict(name, result, judged.whole)]
+
+
+def _verdict(name: str, part: dict[str, Any], judged: Judged) -> Finding:
+    """The verdict of a result or of a cell."""
+    try:
+        problems = list(_disagreements(part, judged))
     except Exception as error:  # see above
         return Finding(name, False, "verdict", _reason(error))
     if problems:
         return Finding(name, False, "verdict", "; ".join(problems))
-    rests = "estimates, as they stand" if result["strength"] in _ON_ESTIMATES else "the evidence"
-    said = "nothing is claimed" if result["verdict"] == "crashed" else f"it follows from {rests}"
-    return Finding(name, True, "verdict", f"{result['verdict']} ({result['strength']}): {said}")
+    rests = "estimates, as they stand" if part["strength"] in _ON_ESTIMATES else "the evidence"
+    said = "nothing is claimed" if part["verdict"] == "crashed" else f"it follows from {rests}"
+    return Finding(name, True, "verdict", f"{part['verdict']} ({part['strength']}): {said}")
 
 
-def _disagreements(result: dict[str, Any], judgement: Judgement, evidence: list[Evidence]) -> Iterator[str]:
-    if result["verdict"] == VerdictKind.CRASHED.value and not result["evidence"]:
+def _disagreements(result: dict[str, Any], judged: Judged) -> Iterator[str]:
+    judgement = judged.judgement
+    if result["verdict"] == VerdictKind.CRASHED.value and not (result["evidence"] or result.get("cells")):
         # The row crashed before it had evidence: nothing may be claimed.
         for field in ("lower", "upper", "lower_exact", "upper_exact", "slack", "confidence"):
             if result.get(field) is not None:
@@ -167,9 +225,8 @@ def _disagreements(result: dict[str, Any], judgement: Judgement, evidence: list[
             yield f"{field}_exact must be that of the evidence, got {str(written)[:60]!r}"
     if not _agrees(result["slack"], None if judgement.slack is None else Fraction(judgement.slack)):
         yield f"the slack must be {judgement.slack!r} on this evidence, got {result['slack']!r}"
-    confidence = confidence_of(judgement, evidence, result.get("alpha"))
-    if "confidence" in result and result["confidence"] != confidence:
-        yield f"the confidence must be {confidence}, got {result['confidence']!r}"
+    if "confidence" in result and result["confidence"] != judged.confidence:
+        yield f"the confidence must be {judged.confidence}, got {result['confidence']!r}"
     if "reasons" in result and result["reasons"] != list(judgement.reasons):
         yield f"the reasons must be those of the judgement, {list(judgement.reasons)}"
     if result.get("traceback") is not None:
@@ -178,7 +235,7 @@ def _disagreements(result: dict[str, Any], judgement: Judgement, evidence: list[
 
 
 def _expected(result: dict[str, Any]) -> Iterator[str]:
-    if "as_expected" in result and result["as_expected"] != (result["verdict"] == result["expect"]):
+    if "as_expected" in result and result["as_expected"] is not as_expected(result):
         yield f"as_expected must hold {result['verdict']!r} against {result['expect']!r}, and it does not"
 
 

@@ -35,7 +35,7 @@ ONE = PureDP(epsilon=1, domain="0 or 1")
 def proof(noise, claim, *declared):
     from dpaudit.proofs import build
     if declared:
-        touched = build.SiteClass(site="sum", touches=1, mechanism=noise)
+        touched = Site("sum", mechanism=noise)
         noise = build.accounted([touched], declared=declared[0])
     return noise.certify(claim)
 

@@ -60,7 +60,7 @@ def certificate(bound, *declared):
     from dpaudit.proofs import build
     noise = build.laplace_mechanism(sensitivity=bound, scale=1)
     if declared:
-        touched = build.SiteClass(site="sum", touches=1, mechanism=noise)
+        touched = Site("sum", mechanism=noise)
         noise = build.accounted([touched], declared=declared[0])
     return noise.certify(PureDP(epsilon=1))
 

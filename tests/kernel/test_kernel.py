@@ -33,7 +33,8 @@ from dpaudit.evidence import evidence_from_json
 from dpaudit.kernel import check as kernel
 from dpaudit.kernel.kernel_t0 import MAX_DEPTH
 from dpaudit.proofs import build
-from dpaudit.proofs.build import BoundedSum, SiteClass
+from dpaudit.proofs.build import BoundedSum
+from dpaudit.proofs.sites import Site
 from dpaudit.views import SERVER, View
 
 PURE = PureDP(epsilon=1)
@@ -242,8 +243,8 @@ def test_accounting_carries_its_assumption() -> None:
     """A declared accounting is 'accounted', states what it declares, and sums touches times cost."""
     noisy_max = build.report_noisy_max(sensitivity=1, scale=4, range="general")
     classes = [
-        SiteClass(site="sum", touches=2, mechanism=laplace(1, 4)),
-        SiteClass(site="argmax", touches=1, mechanism=noisy_max),
+        Site("sum", touches=2, mechanism=laplace(1, 4)),
+        Site("argmax", mechanism=noisy_max),
     ]
     proof = build.accounted(classes, declared="each record enters two sums and one choice")
     certificate = proof.certify(Accounting(epsilon=1, declared="as above"))
@@ -355,7 +356,7 @@ def test_constructors_refuse_bad_parameters() -> None:
     with pytest.raises(InvalidParameterError, match="exactly one"):
         build.gaussian_mechanism(sensitivity=1, sensitivity_squared=1, scale=1)
     with pytest.raises(CertificateError, match=r"short texts|must be a text"):
-        build.accounted([SiteClass(site="", touches=1, mechanism=laplace())], declared="x")
+        build.accounted([Site("", mechanism=laplace())], declared="x")
 
 
 def test_certificates_survive_json() -> None:

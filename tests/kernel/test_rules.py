@@ -17,7 +17,8 @@ from dpaudit.claims import Adjacency, ApproxDP, GaussianDP, PureDP, RenyiDP, Uni
 from dpaudit.errors import CertificateError
 from dpaudit.kernel import check as kernel
 from dpaudit.proofs import build
-from dpaudit.proofs.build import LossGrid, SiteClass
+from dpaudit.proofs.build import LossGrid
+from dpaudit.proofs.sites import Site
 from dpaudit.views import PUBLIC, View, user
 
 PURE = PureDP(epsilon=1)
@@ -232,9 +233,7 @@ def test_accounting_with_loss_laws_is_tighter() -> None:
     touch, and the bound passes the kernel.
     """
     claim = ApproxDP(epsilon=1, delta=1)
-    step = SiteClass(
-        site="sum", touches=40, mechanism=build.laplace_mechanism(sensitivity=1, scale=20, dimension=1)
-    )
+    step = Site("sum", touches=40, mechanism=build.laplace_mechanism(sensitivity=1, scale=20, dimension=1))
     loose = build.accounted([step], declared="d").certify(claim)
     tight = build.accounted([step], declared="d", grid=LossGrid()).certify(claim)
     assert 0 < tight.bound < loose.bound

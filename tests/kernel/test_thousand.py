@@ -30,7 +30,8 @@ from dpaudit.claims import (
 from dpaudit.errors import CertificateError
 from dpaudit.kernel import check as kernel
 from dpaudit.proofs import build
-from dpaudit.proofs.build import Proof, SiteClass
+from dpaudit.proofs.build import Proof
+from dpaudit.proofs.sites import Site
 from dpaudit.views import SERVER, View
 
 Rng = np.random.Generator
@@ -78,7 +79,7 @@ def tree(rng: Rng, depth: int) -> Proof:
         return build.compose_sequential(parts, times=counts)
     if kind == 1:
         classes = [
-            SiteClass(site=f"class {i}", touches=n, mechanism=p)
+            Site(f"class {i}", touches=n, mechanism=p)
             for i, (p, n) in enumerate(zip(parts, counts, strict=True))
         ]
         return build.accounted(classes, declared="each record enters once")

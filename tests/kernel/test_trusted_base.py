@@ -24,6 +24,7 @@ from dpaudit.claims import (
 from dpaudit.kernel import kernel_t0
 from dpaudit.kernel.check import examine, known_rules
 from dpaudit.proofs import build
+from dpaudit.proofs.sites import Site
 from dpaudit.verify.trusted import trusted_lines
 
 KERNEL = Path(kernel_t0.__file__).parent
@@ -100,9 +101,7 @@ LAPLACE = build.laplace_mechanism(sensitivity=1, scale=2)
 
 def test_t0_alone_rederives_rational_certificates_and_names_the_others(tmp_path: Path) -> None:
     """Each certificate is re-derived, or sent to the tier that the whole kernel needs for it."""
-    accounted = build.accounted(
-        [build.SiteClass(site="sum", touches=2, mechanism=LAPLACE)], declared="two sums a record"
-    )
+    accounted = build.accounted([Site("sum", touches=2, mechanism=LAPLACE)], declared="two sums a record")
     skellam = build.integer_noise("skellam", sensitivity=1, variance=9)
     rows: list[tuple[str, Claim, build.Proof]] = [
         ("pure", PURE, build.compose_parallel([LAPLACE, build.tree_mechanism(LAPLACE, leaves=8)])),

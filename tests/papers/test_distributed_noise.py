@@ -28,7 +28,6 @@ from audits.distributed_mab import (
     tails,
 )
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE
-from audits.distributed_mab.exact_tails import above, beyond, sum_beyond
 from audits.distributed_mab.gaussian_sums import (
     divergence_excess,
     largest_log_ratio,
@@ -40,6 +39,7 @@ from audits.inequalities import Inequality, worst_of
 from dpaudit.claims import PureDP, ZeroConcentratedDP
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.laws import DiscreteLaplace, Polya, Skellam, WrappedMod
+from dpaudit.laws.exact_tails import above, beyond, sum_beyond
 from dpaudit.runner.finding import finding_of
 from dpaudit.statistics import fit_log_wealth
 from dpaudit.suite import Row, Run, Suite

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algorithms.batched_elimination import confidence_radius
-from algorithms.distributed_elimination import program, variant
+from algorithms.mab.batched_elimination import confidence_radius
+from algorithms.mab.distributed_elimination import program, variant
 from audits.distributed_mab import (
     central_decisions,
     divergence_protocols,

@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import nbinom
 
-from algorithms.distributed_elimination import program, variant
+from algorithms.mab.distributed_elimination import program, variant
 from audits.distributed_mab.assumption_1 import Batch, error_probability
 from audits.distributed_mab.carry_sum import carry_loss
 from audits.distributed_mab.relaxed_premise import distances

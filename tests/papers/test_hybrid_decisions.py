@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from algorithms import hybrid_ucb
 from algorithms.environment import PotentialOutcomes
+from algorithms.mab import hybrid_ucb
 from algorithms.play import play
 from audits.private_online_learning.hybrid_decisions import (
     DECISIONS,

@@ -23,8 +23,8 @@ from dpaudit.coins import Choice, Coins, Recorder, force
 from dpaudit.errors import MechanismError
 from dpaudit.laws import Laplace
 from dpaudit.proofs.build import laplace_mechanism
+from dpaudit.proofs.sites import Site
 from dpaudit.replays import gathering
-from dpaudit.replays.accounting import SiteClass
 from dpaudit.replays.entered import Watch, excuse_for
 from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.privacy import PrivacyAudit, privacy_outcome
@@ -67,7 +67,7 @@ def outcome(program: Callable[[Coins, Any], Any], **options: Any) -> tuple[Verdi
         claim=PureDP(epsilon=1),
         program=program,
         neighbours=lambda run: PAIRS,
-        classes=[SiteClass(pattern="sum", touches=1, total=1)],
+        sites=[Site("sum", total=1)],
         proof=laplace_mechanism(sensitivity=1, scale=1),
         **options,
     )

@@ -15,7 +15,7 @@ from dpaudit.evidence import Certificate
 from dpaudit.kernel.check import check
 from dpaudit.laws import DiscreteLaplace, Laplace
 from dpaudit.proofs.build import laplace_mechanism
-from dpaudit.replays.accounting import SiteClass
+from dpaudit.proofs.sites import Site
 from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.privacy import PrivacyAudit, digest_of, privacy_outcome
 from dpaudit.suite import Run
@@ -36,7 +36,7 @@ def audit_of(program: Callable[[Coins, Any], Any], *, touches: int = 1) -> Priva
         claim=PureDP(epsilon=1),
         program=program,
         neighbours=lambda run: PAIRS,
-        classes=[SiteClass(pattern="sum", touches=touches, total=1)],
+        sites=[Site("sum", touches=touches, total=1)],
         proof=laplace_mechanism(sensitivity=1, scale=1),
     )
 
@@ -165,7 +165,7 @@ def test_an_audit_without_pairs_is_refused() -> None:
         claim=PureDP(epsilon=1),
         program=lambda coins, data: 0,
         neighbours=lambda run: [],
-        classes=[],
+        sites=[],
         proof=laplace_mechanism(sensitivity=1, scale=1),
     )
     with pytest.raises(InvalidParameterError, match="at least one pair"):
@@ -178,7 +178,7 @@ def test_an_audit_that_declares_nothing_is_open() -> None:
         claim=PureDP(epsilon=1),
         program=lambda coins, data: 0,
         neighbours=lambda run: PAIRS,
-        classes=[],
+        sites=[],
         proof=laplace_mechanism(sensitivity=1, scale=1),
     )
     outcome = privacy_outcome(audit, RUN)

@@ -28,6 +28,7 @@ from dpaudit.laws import (
     WrappedMod,
 )
 from dpaudit.proofs import build
+from dpaudit.proofs.sites import Site
 from dpaudit.replays.leaf_rules import match, match_session
 from dpaudit.replays.leaves import leaves_of
 from dpaudit.replays.misfits import above_pure_bound, misfits, pure_bound
@@ -247,6 +248,6 @@ def test_two_sites_at_half_the_price_are_one_for_a_pure_claim_only() -> None:
 
 def test_declared_sites_go_by_name() -> None:
     """An accounting names the sites of each class: another name is none of them."""
-    proof = build.accounted([build.SiteClass(site="a*", touches=1, mechanism=LAPLACE)], declared="one")
+    proof = build.accounted([Site("a*", mechanism=LAPLACE)], declared="one")
     assert objections(proof, {"a1": 2}) == []
     assert "about no such site" in objections(proof, {"b": 2})[0]

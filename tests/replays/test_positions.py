@@ -13,7 +13,7 @@ from dpaudit.claims import Adjacency, PureDP
 from dpaudit.coins import Coins
 from dpaudit.laws import Laplace
 from dpaudit.proofs.build import compose_parallel, laplace_mechanism
-from dpaudit.replays.accounting import SiteClass
+from dpaudit.proofs.sites import Site
 from dpaudit.replays.domains import Interval
 from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.positions import MOST, everywhere, range_in_words
@@ -28,7 +28,7 @@ CLAIM, ONE = PureDP(epsilon=1), laplace_mechanism(sensitivity=1, scale=1)
 def verdict(program: Any, *, seed: int = 0, row: str = "row", **options: Any) -> VerdictKind:
     wanted: dict[str, Any] = {
         "neighbours": lambda run: corners(records=8),
-        "classes": [SiteClass(pattern="sum", touches=1, total=1)],
+        "sites": [Site("sum", total=1)],
         "proof": ONE,
     }
     audit = PrivacyAudit(claim=CLAIM, program=program, **(wanted | options))

@@ -3,6 +3,7 @@ way."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,30 +13,30 @@ from dpaudit.claims import PureDP
 from dpaudit.coins import Returned
 from dpaudit.evidence import Witness
 from dpaudit.laws import Categorical, Laplace
-from dpaudit.proofs.build import SiteClass as ProofClass
 from dpaudit.proofs.build import accounted, laplace_mechanism
-from dpaudit.replays.accounting import SiteClass, worst_loss
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.accounting import worst_loss
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import PrivacyAudit, accounting_outcome, privacy_outcome
+from dpaudit.replays.privacy import PrivacyAudit, privacy_outcome
 from dpaudit.suite import Run
 from dpaudit.verdicts import Strength, VerdictKind, judge
 from dpaudit.views import PUBLIC, SERVER, View
 from dpaudit.witnesses.recompute import recompute
 
 PAIRS = [Neighbours("first record 0 to 1", np.array([0.0, 0.5]), np.array([1.0, 0.5]))]
-CLASS = SiteClass(pattern="sum", touches=1, total=1)
+CLASS = Site("sum", total=1)
 PROOF = accounted(
-    [ProofClass(site="sum", touches=1, mechanism=laplace_mechanism(sensitivity=1, scale=1))],
+    [Site("sum", mechanism=laplace_mechanism(sensitivity=1, scale=1))],
     declared="one sum",
 )
 
 
-def audit_of(program, *, classes=(CLASS,), proof=PROOF, view=SERVER, **options):
+def audit_of(program, *, sites=(CLASS,), proof=PROOF, view=SERVER, **options):
     return PrivacyAudit(
         claim=PureDP(epsilon=1, view=View.of(view)),
         program=program,
         neighbours=lambda run: PAIRS,
-        classes=classes,
+        sites=sites,
         proof=proof,
         **options,
     )
@@ -43,8 +44,11 @@ def audit_of(program, *, classes=(CLASS,), proof=PROOF, view=SERVER, **options):
 
 def decide(audit, *, accounting=False, seed=0):
     run = Run(profile="quick", alpha=0.01, seed=seed, row_id="row")
-    outcome = accounting_outcome(audit, run) if accounting else privacy_outcome(audit, run)
+    outcome = privacy_outcome(audit, run, accounting="verified")
+    (cell,) = outcome.cells
     claim = audit.accounting if accounting else audit.claim
+    if accounting:
+        outcome = replace(outcome, evidence=cell.evidence, obstacles=cell.obstacles)
     for item in outcome.evidence:
         if isinstance(item, Witness):
             recompute(item, claim)  # raises if the witness claims more than its laws and values give
@@ -114,8 +118,8 @@ def test_an_undeclared_release_blocks_the_accounting():
 
 def test_a_declared_class_that_no_forced_history_touched_is_inconclusive():
     """What was never visited is not verified."""
-    classes = (CLASS, SiteClass(pattern="never", touches=1, total=1))
-    judgement = decide(audit_of(noisy_sum(1), classes=classes))
+    sites = (CLASS, Site("never", total=1))
+    judgement = decide(audit_of(noisy_sum(1), sites=sites))
     assert judgement.verdict is VerdictKind.INCONCLUSIVE
     assert any("'never'" in reason for reason in judgement.reasons)
 

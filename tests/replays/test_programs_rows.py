@@ -17,8 +17,8 @@ from dpaudit.kernel.t2.rules import T2
 from dpaudit.laws import Gaussian, Laplace
 from dpaudit.proofs import build
 from dpaudit.proofs.proof import Proof
+from dpaudit.proofs.sites import Site
 from dpaudit.replays import privacy
-from dpaudit.replays.accounting import SiteClass
 from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.privacy import PrivacyAudit, privacy_outcome
 from dpaudit.replays.second_look import second_look
@@ -92,7 +92,7 @@ def zcdp(sigma: int, **options: Any) -> tuple[Claim, Outcome]:
         claim=claim,
         program=options.get("program") or sum_with(Gaussian(sigma=sigma)),
         neighbours=lambda run: BOTH,
-        classes=[SiteClass(pattern="sum", touches=1, total=1)],
+        sites=[Site("sum", total=1)],
         proof=build.gaussian_mechanism(sensitivity=1, scale=2),
     )
     return claim, privacy_outcome(audit, RUN)
@@ -116,7 +116,7 @@ def test_an_approximate_claim_is_not_refuted_by_one_transcript() -> None:
         claim=claim,
         program=sum_with(Gaussian(sigma=4)),
         neighbours=lambda run: BOTH,
-        classes=[SiteClass(pattern="sum", touches=1, total=1)],
+        sites=[Site("sum", total=1)],
         proof=build.gaussian_mechanism(sensitivity=1, scale=4),
     )
     found = privacy_outcome(audit, RUN)

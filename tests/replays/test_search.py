@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from algorithms import ftnl
+from algorithms.online import ftnl
 from dpaudit.errors import InvalidParameterError
 from dpaudit.replays.histories import worst_history
 from dpaudit.replays.search import corners, neighbouring_arrays, search_pairs

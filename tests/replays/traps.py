@@ -43,8 +43,7 @@ from dpaudit.proofs.build import (
     randomised_response,
     report_noisy_max,
 )
-from dpaudit.proofs.build import SiteClass as ProofClass
-from dpaudit.replays.accounting import SiteClass
+from dpaudit.proofs.sites import Site
 from dpaudit.replays.domains import Interval, Values
 from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.privacy import PrivacyAudit
@@ -56,7 +55,7 @@ NOISE = Laplace(scale=1)
 INTEGER_NOISE = DiscreteLaplace(scale=1)
 PROOF = laplace_mechanism(sensitivity=1, scale=1)
 INTEGER_PROOF = discrete_laplace_mechanism(sensitivity=1, scale=1)
-ONE_SUM = (SiteClass(pattern="sum", touches=1, total=1),)
+ONE_SUM = (Site("sum", total=1),)
 
 
 def pair(left: Sequence[float], right: Sequence[float], name: str = "one record") -> Neighbours:
@@ -73,7 +72,7 @@ class Case:
 
     program: Callable[[Coins, Any], Any]
     pairs: Sequence[Neighbours] = BOTH
-    classes: Sequence[SiteClass] = ONE_SUM
+    sites: Sequence[Site] = ONE_SUM
     proof: Proof = PROOF
     view: View = field(default_factory=lambda: View.of(PUBLIC))
     adjacency: Adjacency = Adjacency.REPLACE_ONE
@@ -85,7 +84,7 @@ class Case:
             claim=self.claim or PureDP(epsilon=1, view=self.view, adjacency=self.adjacency),
             program=self.program,
             neighbours=lambda run: self.pairs,
-            classes=self.classes,
+            sites=self.sites,
             proof=self.proof,
             domain=self.domain,
         )
@@ -135,7 +134,7 @@ def gumbel_noise(coins: Coins, data: Any) -> float:
     return float(coins.release(float(data.sum()), Gumbel(scale=3), site="sum"))
 
 
-@add(BROKEN, classes=ONE_SUM, proof=INTEGER_PROOF)
+@add(BROKEN, sites=ONE_SUM, proof=INTEGER_PROOF)
 def skellam_noise_for_discrete_laplace(coins: Coins, data: Any) -> int:
     return int(coins.release(int(data.sum()), Skellam(variance=1000), site="sum"))
 
@@ -151,7 +150,7 @@ def scale_by_a_rare_record(coins: Coins, data: Any) -> float:
     return float(coins.release(total, Laplace(scale="1001/1000" if total > 1 else 1), site="sum"))
 
 
-@add(BROKEN, classes=ONE_SUM, proof=post_processing(INTEGER_PROOF, function="modulo m"), view=View.of(SERVER))
+@add(BROKEN, sites=ONE_SUM, proof=post_processing(INTEGER_PROOF, function="modulo m"), view=View.of(SERVER))
 def modulus_by_the_record(coins: Coins, data: Any) -> None:
     laws = [INTEGER_NOISE.shift(int(data.sum()) % 5)]
     coins.aggregate(laws, SumMod(7 if data[0] > 0 else 5), site="sum")
@@ -397,10 +396,10 @@ CHEAP_TWICE_OR_DEAR = compose_parallel(
     ],
     by="position",
 )
-CHEAP_AND_DEAR = (SiteClass(pattern="*", touches=2, total="11/10"),)
+CHEAP_AND_DEAR = (Site("*", touches=2, total="11/10"),)
 
 
-@add(BROKEN, classes=CHEAP_AND_DEAR, proof=CHEAP_TWICE_OR_DEAR, claim=ApproxDP(epsilon=1, delta="1/1000000"))
+@add(BROKEN, sites=CHEAP_AND_DEAR, proof=CHEAP_TWICE_OR_DEAR, claim=ApproxDP(epsilon=1, delta="1/1000000"))
 def leaves_of_two_branches(coins: Coins, data: Any) -> tuple[float, float]:
     total = float(data.sum())
     cheap = coins.release(total, Laplace(scale=10), site="cheap")
@@ -409,21 +408,21 @@ def leaves_of_two_branches(coins: Coins, data: Any) -> tuple[float, float]:
 
 @add(
     BROKEN,
-    classes=(SiteClass(pattern="sum", touches=2, total=2),),
-    proof=accounted([ProofClass(site="sum", touches=1, mechanism=PROOF)], declared="one sum"),
+    sites=(Site("sum", touches=2, total=2),),
+    proof=accounted([Site("sum", mechanism=PROOF)], declared="one sum"),
 )
 def two_sums_where_the_proof_has_one(coins: Coins, data: Any) -> tuple[float, float]:
     return noisy_sum(coins, data), noisy_sum(coins, data)
 
 
-@add(BROKEN, proof=accounted([ProofClass(site="other", touches=1, mechanism=PROOF)], declared="another"))
+@add(BROKEN, proof=accounted([Site("other", mechanism=PROOF)], declared="another"))
 def a_site_that_the_proof_does_not_name(coins: Coins, data: Any) -> float:
     return noisy_sum(coins, data)
 
 
 @add(
     BROKEN,
-    classes=(SiteClass(pattern="*", touches=2, total=1),),
+    sites=(Site("*", touches=2, total=1),),
     proof=compose_parallel([laplace_mechanism(sensitivity=1, scale=2)] * 2, by="position"),
 )
 def two_cells_of_a_partition(coins: Coins, data: Any) -> None:
@@ -575,7 +574,7 @@ def a_mean_of_ten(coins: Coins, data: Any) -> float:
     pairs=(pair([0.1, 0.3], [0.3, 0.3]),),
     domain=Values("0.1", "0.3", 0.2),
     proof=laplace_mechanism(sensitivity="0.2", scale="0.2"),
-    classes=(SiteClass(pattern="sum", touches=1, total=1),),
+    sites=(Site("sum", total=1),),
 )
 def decimals_of_the_domain(coins: Coins, data: Any) -> float:
     return float(coins.release(float(data.sum()), Laplace(scale="0.2"), site="sum"))
@@ -608,7 +607,7 @@ def a_vector(coins: Coins, data: Any) -> Any:
 
 @add(
     RIGHT,
-    classes=(SiteClass(pattern="s*", touches=2, total=1),),
+    sites=(Site("s*", touches=2, total=1),),
     proof=compose_sequential([laplace_mechanism(sensitivity=1, scale=2)], times=[2]),
 )
 def two_sums_at_half_the_price(coins: Coins, data: Any) -> tuple[float, float]:
@@ -619,7 +618,7 @@ def two_sums_at_half_the_price(coins: Coins, data: Any) -> tuple[float, float]:
 @add(
     RIGHT,
     proof=compose_parallel([PROOF], by="position"),
-    classes=(SiteClass(pattern="cell-*", touches=1, total=1),),
+    sites=(Site("cell-*", total=1),),
 )
 def cells_by_position(coins: Coins, data: Any) -> list[float]:
     return [float(coins.release(float(x), NOISE, site=f"cell-{i}")) for i, x in enumerate(data)]
@@ -627,7 +626,7 @@ def cells_by_position(coins: Coins, data: Any) -> list[float]:
 
 @add(
     RIGHT,
-    proof=accounted([ProofClass(site="su?", touches=1, mechanism=PROOF)], declared="one sum is released"),
+    proof=accounted([Site("su?", mechanism=PROOF)], declared="one sum is released"),
 )
 def a_declared_sum(coins: Coins, data: Any) -> float:
     return noisy_sum(coins, data)
@@ -639,7 +638,7 @@ def a_secure_sum(coins: Coins, data: Any) -> None:
     coins.aggregate([share.shift(int(x)) for x in data], SumMod(1000), site="sum")
 
 
-@add(RIGHT, proof=randomised_response(epsilon=1), classes=(SiteClass(pattern="bit-*", touches=1, total=1),))
+@add(RIGHT, proof=randomised_response(epsilon=1), sites=(Site("bit-*", total=1),))
 def randomised_bits(coins: Coins, data: Any) -> list[int]:
     return [
         int(coins.observe(RandomisedResponse(symbols=2, truth=int(x), epsilon=1), site=f"bit-{i}"))
@@ -654,7 +653,7 @@ SVT = AboveThreshold(
 
 @add(
     RIGHT,
-    classes=(SiteClass(pattern="svt", touches=1, total=1),),
+    sites=(Site("svt", total=1),),
     proof=above_threshold(sensitivity=1, threshold_scale=2, query_scale=4),
 )
 def sparse_vector_by_a_channel(coins: Coins, data: Any) -> list[bool]:

@@ -11,6 +11,7 @@ import pytest
 
 from dpaudit.claims import Accounting, ErrorRate, PureDP
 from dpaudit.proofs import build
+from dpaudit.proofs.sites import Site
 from dpaudit.reports.html import render_html
 from dpaudit.verify.report import verify_report
 from dpaudit.verify.statement import CANNOT_KNOW, certificate_in_words, setting_in_words
@@ -28,7 +29,7 @@ def reasons(results: list[dict[str, Any]]) -> list[str]:
 def test_each_line_says_what_was_confirmed() -> None:
     """The mechanism and the assumptions of a certificate, the transcript of a witness."""
     noise = build.laplace_mechanism(sensitivity=1, scale=2)
-    touched = build.SiteClass(site="sum", touches=1, mechanism=noise)
+    touched = Site("sum", mechanism=noise)
     declared = build.accounted([touched], declared="one sum").certify(CLAIM)
     said = reasons([*report()["results"], row("sums", CLAIM, [declared], expect="verified")])
     assert said[0] == (

@@ -7,11 +7,11 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from audits.distributed_mab.exact_tails import above, beyond, log_of_two_over, sum_beyond
 from audits.distributed_mab.tails import ENOUGH, LEVELS
-from audits.inequalities import larger
+from dpaudit.exact_functions import larger, log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Binomial, DiscreteGaussian, DiscreteLaplace, PolyaDifference, Skellam
+from dpaudit.laws.exact_tails import above, beyond, sum_beyond
 from dpaudit.rows import Sides, Step, full, inequality, over, step, steps
 from dpaudit.suite import Group
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from dpaudit.claims import Adjacency, Unit
 from dpaudit.proofs import build
-from dpaudit.proofs.build import LossGrid, Proof, SiteClass
+from dpaudit.proofs.build import LossGrid, Proof
+from dpaudit.proofs.sites import Site
 from tests.kernel.enumeration import oracle
 from tests.kernel.enumeration.cases import Case, generates
 from tests.kernel.enumeration.data import Data, Pair, Situation, move, pairs_in, values_of, where
@@ -391,8 +392,8 @@ def accounted(rng: np.random.Generator, situation: Situation) -> Case:
         for c in range(2)
     ]
     sites = [
-        SiteClass(
-            site=f"class {c}",
+        Site(
+            f"class {c}",
             touches=touches[c],
             mechanism=build.discrete_laplace_mechanism(sensitivity=moved[c], scale=scales[c]),
         )

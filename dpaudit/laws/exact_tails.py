@@ -1,20 +1,14 @@
-"""Levels p, irrational thresholds and exact tails P(|X| > t) in balls, shared by the rows."""
+"""Exact tails P(X > t) and P(|X| > t) of laws on the integers at irrational thresholds, in balls."""
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from dpaudit.errors import UndecidedError
-from dpaudit.kernel.ball import arb, ball
-from dpaudit.laws import LatticeLaw
+from dpaudit.kernel.ball import arb
+from dpaudit.laws.lattice import LatticeLaw
 
-__all__ = ["above", "beyond", "log_of_two_over", "sum_beyond"]
-
-
-def log_of_two_over(p: int | Fraction) -> Any:
-    """log(2/p), natural, as a ball; ``p`` > 0 exact."""
-    return (2 / ball(p)).log()
+__all__ = ["above", "beyond", "sum_beyond"]
 
 
 def above(law: LatticeLaw, threshold: Any) -> Any:

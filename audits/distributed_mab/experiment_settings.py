@@ -19,12 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.distributed_elimination import variant
-from algorithms.distributed_regret import simulate_baseline, simulate_variant
-from algorithms.regret import RegretRuns, Seed
-from algorithms.reward_models import ClippedGaussians, RewardLevels, RewardModel
+from algorithms.mab.distributed_elimination import variant
+from algorithms.mab.distributed_regret import simulate_baseline, simulate_variant
+from algorithms.mab.reward_models import ClippedGaussians, RewardLevels, RewardModel
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike
+from dpaudit.regret import RegretRuns, Seed, root_of
 
 __all__ = [
     "COMPETITORS",
@@ -141,7 +141,7 @@ def figure_table(
     chosen = FIGURES[figure]
     model = instances(chosen.environment, runs=runs)
     rounds = HORIZONS[chosen.environment] if horizon is None else horizon
-    root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    root = root_of(seed)
     cells = [(competitor, epsilon) for competitor in chosen.competitors for epsilon in chosen.epsilons]
     return {
         (competitor.label, epsilon): simulated(competitor, epsilon, model, horizon=rounds, seed=own)

@@ -4,9 +4,9 @@ Hu, Huang and Mehta (arXiv 2102.07929), Algorithm 1. Arm j fills arrays of 1, 2,
 each full array gives one noisy sum (eq. (3)); the arm with the largest index (eq. (4)) is pulled. Every
 observation enters one release, which is the proof of epsilon-DP (Theorem 2).
 
-The run is event driven: all pulls up to the next refresh or overtake are one request (``algorithms.race``),
-so that a run costs what its decisions cost, whatever the horizon. Appendix A's tuples (``Tuples``) and the
-literal arrays (``Arrays``) are two memories of one algorithm.
+The run is event driven: all pulls up to the next refresh or overtake are one request (``race``), so that a
+run costs what its decisions cost, whatever the horizon. Appendix A's tuples (``Tuples``) and the literal
+arrays (``Arrays``) are two memories of one algorithm.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.environment import Batch
+from algorithms.mab.race import leader, rounds_in_lead
 from algorithms.play import Pulls, Strategy, bandit_program
-from algorithms.race import leader, rounds_in_lead
 from dpaudit.coins.base import Coins, Program
 from dpaudit.exact import ExactLike, positive
 from mechanisms.array_sum import ArraySum, NoisySum

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from algorithms import clipped_sums
 from algorithms.environment import Clock
+from algorithms.mab import clipped_sums
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, probability
 

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from algorithms import batched_elimination
-from algorithms.batched_elimination import NoiseTail
+from algorithms.mab import batched_elimination
+from algorithms.mab.batched_elimination import NoiseTail
 from algorithms.play import Strategy, bandit_program
 from dpaudit.coins.base import Program
 from dpaudit.errors import InvalidParameterError

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.successive_elimination import epoch_length, radius
+from algorithms.mab.successive_elimination import epoch_length, radius
 from dpaudit.errors import InvalidParameterError
 
 __all__ = ["elimination_cap", "hybrid_excess", "hybrid_pull_bound", "lazy_excess", "lazy_pull_bound"]

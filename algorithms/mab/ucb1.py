@@ -13,7 +13,7 @@ __all__ = ["program", "strategy"]
 
 
 def strategy() -> Strategy:
-    """UCB1 without randomness of its own. ``algorithms.per_round`` simulates many runs at once."""
+    """UCB1 without randomness of its own. ``algorithms.mab.index_policies`` simulates many runs at once."""
     return _run
 
 

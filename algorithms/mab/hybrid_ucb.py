@@ -3,7 +3,7 @@
 Hu, Huang and Mehta (arXiv 2102.07929), Algorithm 4 and eqs. (32)-(35), logarithms base 2. Each arm has a
 hybrid counter (``mechanisms.hybrid_counter``), whose variants are this algorithm's: ``printed`` (costs up to
 1.5 epsilon), ``repaired`` and ``promoted`` (cost epsilon). Not event driven: the mean changes with every
-pull. ``algorithms.per_round`` simulates many runs at once, with the same law.
+pull. ``algorithms.mab.index_policies`` simulates many runs at once, with the same law.
 """
 
 from __future__ import annotations

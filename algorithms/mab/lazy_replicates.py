@@ -1,7 +1,7 @@
-"""Anytime-Lazy-UCB, many runs as one array: the race of ``algorithms.race`` for all runs at once.
+"""Anytime-Lazy-UCB, many runs as one array: the race of ``algorithms.mab.race`` for all runs at once.
 
 A run needs 60 to 150 events up to a horizon of 10^12, most of them in Python in the reference
-(``algorithms.lazy_ucb``). Here every step moves each run to its own next event: the end of its leader's
+(``algorithms.mab.lazy_ucb``). Here every step moves each run to its own next event: the end of its leader's
 array, or the round before a rival overtakes. Exact in law, not draw by draw: an array's sum is one Binomial
 draw when the array is full, and rounds within 2 of an overtake are played one by one.
 """
@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.regret import RegretRuns, Seed, checkpoint_grid
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, positive
+from dpaudit.regret import RegretRuns, Seed, checked_grid, root_of
 
 __all__ = ["lazy_runs", "lazy_runs_many"]
 
@@ -37,7 +37,7 @@ def lazy_runs(
     seed: Seed,
     checkpoints: Sequence[int] | None = None,
 ) -> RegretRuns:
-    """``simulate("lazy_ucb", ...)`` in law, faster; the same arguments."""
+    """``simulate`` of Anytime-Lazy-UCB in law, faster; the same arguments."""
     return lazy_runs_many(
         [means], epsilons=[epsilon], horizon=horizon, runs=runs, seed=seed, checkpoints=checkpoints
     )[0]
@@ -64,16 +64,12 @@ def lazy_runs_many(
         )
     if not 1 <= horizon <= LONGEST:
         raise InvalidParameterError(f"horizon must be from 1 to 10^15, got {horizon}; shorten it.")
-    grid = checkpoint_grid(horizon) if checkpoints is None else np.array(checkpoints, dtype=np.int64)
-    if not len(grid) or grid[0] < 1 or np.any(np.diff(grid) <= 0) or grid[-1] != horizon:
-        raise InvalidParameterError(
-            f"checkpoints must increase from at least 1 and end at the horizon {horizon}, got {checkpoints}."
-        )
+    grid = checked_grid(horizon, checkpoints)
     means = np.repeat(np.asarray(instances, dtype=np.float64), runs, axis=0)
     if not np.all((means >= 0) & (means <= 1)):
         raise InvalidParameterError(f"means must be in [0, 1], got {instances}; they are Bernoulli means.")
     budgets = np.repeat([float(positive(epsilon, name="epsilon")) for epsilon in epsilons], runs)
-    root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    root = root_of(seed)
     curves = _Race(means, budgets, horizon, *map(np.random.default_rng, root.spawn(2))).curves(grid)
     return [RegretRuns("lazy_ucb", grid, curves[i * runs : (i + 1) * runs]) for i in range(len(instances))]
 

@@ -13,14 +13,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.batched_elimination import Elimination
-from algorithms.distributed_elimination import Variant
-from algorithms.regret import RegretRuns, Seed, checkpoint_grid
-from algorithms.reward_models import RewardModel
-from algorithms.successive_elimination import epoch_length, radius
+from algorithms.mab.batched_elimination import Elimination
+from algorithms.mab.distributed_elimination import Variant
+from algorithms.mab.reward_models import RewardModel
+from algorithms.mab.successive_elimination import epoch_length, radius
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, positive, probability
 from dpaudit.laws import DiscreteGaussian
+from dpaudit.regret import RegretRuns, Seed, checkpoint_grid, root_of
 from mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
 from mechanisms.modular_sum import decoded_sum
 from mechanisms.parameter_sheet import Sheet
@@ -62,7 +62,7 @@ def simulate_variant(
     """
     if horizon < 1:
         raise InvalidParameterError(f"horizon must be 1 or more, got {horizon}; pass the number of rounds.")
-    root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    root = root_of(seed)
     rewards, noise = map(np.random.default_rng, root.spawn(2))
     runs, n_arms = model.means.shape
     state = Elimination((runs, n_arms), failure_prob=variant.failure_prob, tail=variant.tail, growth=growth)
@@ -122,7 +122,7 @@ def simulate_baseline(
     """
     if horizon < 1:
         raise InvalidParameterError(f"horizon must be 1 or more, got {horizon}; pass the number of rounds.")
-    root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    root = root_of(seed)
     rewards, noise = map(np.random.default_rng, root.spawn(2))
     budget = float(positive(epsilon, name="epsilon"))
     settings = {
