@@ -4,6 +4,7 @@ The grid writes the scope, the docstring holds title, text and notes, the claim 
 and the parts of a row share its error level among themselves.
 """
 
+from dpaudit.rows.controls import Control, broken, controls, program_control
 from dpaudit.rows.evidence import Measured, evidence, measured
 from dpaudit.rows.expected import expected
 from dpaudit.rows.expression import Expression, Leaf, average, constant, largest, leaf, smallest
@@ -13,6 +14,7 @@ from dpaudit.rows.privacy import privacy
 
 __all__ = [
     "Chain",
+    "Control",
     "Expression",
     "Grid",
     "Leaf",
@@ -21,7 +23,9 @@ __all__ = [
     "Sides",
     "Step",
     "average",
+    "broken",
     "constant",
+    "controls",
     "evidence",
     "expected",
     "full",
@@ -34,6 +38,7 @@ __all__ = [
     "only_quick",
     "over",
     "privacy",
+    "program_control",
     "smallest",
     "step",
     "steps",

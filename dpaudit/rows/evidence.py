@@ -89,7 +89,7 @@ class Measured:
             confidence=1.0 if self.exact else 1 - run.alpha,
             samples=self.samples,
             method=self.method,
-            scope=self.scope or scope,
+            scope=self.scope or scope or "what the claim names",
             seed=None if self.exact else run.seed,
             covers_claim=self.covers and self.high is not None,
             details=self.details,
