@@ -6,22 +6,27 @@ audit refutes. One group of claims a file.
 """
 
 from audits.private_online_learning import (
-    anytime,
     experiments,
     lower_bound,
     lower_bound_learners,
     lower_bound_selectors,
     lower_bound_steps,
-    noise_needed,
     privacy,
     regret_bandit,
     regret_full_information,
     regret_hybrid,
     regret_optimality,
-    selection,
-    structure,
 )
-from audits.private_online_learning.rows import lemma_11, lemma_12, lemma_13, theorem_7
+from audits.private_online_learning.rows import (
+    lemma_11,
+    lemma_12,
+    lemma_13,
+    noise_needed,
+    report_noisy_max,
+    space_and_horizon,
+    structure,
+    theorem_7,
+)
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -33,8 +38,7 @@ suite = Suite(
 )
 
 privacy.add_rows(suite)
-selection.add_rows(suite)
-structure.add_rows(suite)
+suite.include(report_noisy_max.rows, structure.rows)
 suite.include(lemma_11.rows, lemma_12.rows, lemma_13.rows, theorem_7.rows)
 lower_bound.add_rows(suite)
 lower_bound_steps.add_rows(suite)
@@ -43,7 +47,7 @@ lower_bound_learners.add_rows(suite)
 regret_bandit.add_rows(suite)
 regret_hybrid.add_rows(suite)
 regret_optimality.add_rows(suite)
-anytime.add_rows(suite)
+suite.include(space_and_horizon.rows)
 regret_full_information.add_rows(suite)
 experiments.add_rows(suite)
-noise_needed.add_questions(suite)
+suite.include(noise_needed.rows)

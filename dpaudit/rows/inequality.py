@@ -10,7 +10,8 @@ point. The ends are rigorous: balls, rounded outward.
         \"\"\"The mean of n variables in [0, 1] is within its radius with probability 1 - p or more\"\"\"
         return beyond(n, p), p
 
-A function may return several inequalities at the same point, each under its printed form (``Chain``).
+A function may return several inequalities at the same point, each under its printed form (``Chain``); a
+``Constant`` among them is computed and stated, and claimed nowhere.
 Decorators stack: the same function with other fixed parameters is a row of its own (printed, repaired).
 """
 
@@ -29,15 +30,36 @@ from dpaudit.rows.grid import Grid, Point, in_words, listed
 from dpaudit.rows.words import Words, words_of
 from dpaudit.suite import Group, Outcome, Role, Row, Run
 
-__all__ = ["Chain", "Measure", "Sides", "Step", "Worst", "inequality", "step", "steps", "worst_of"]
+__all__ = [
+    "Chain",
+    "Constant",
+    "Measure",
+    "Sides",
+    "Step",
+    "Worst",
+    "inequality",
+    "step",
+    "steps",
+    "worst_of",
+]
 
 BITS = 160
 
 Measure = Literal["left / right", "left - right"]
 #: Both sides of an inequality: exact numbers or balls.
 Sides = tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A ratio that a row states at its largest and does not claim: what an O(.) hides, on the grid."""
+
+    left: Any
+    right: Any
+
+
 #: Several inequalities at the same point: the printed form of each, with its sides.
-Chain = Mapping[str, Sides]
+Chain = Mapping[str, Sides | Constant]
 Both = Callable[..., Sides | Chain]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -64,15 +86,16 @@ class Worst:
     high: float
     point: Point
     count: int
+    claimed: bool = True
 
 
 def worst_of(item: Step, run: Run, *, measure: Measure = "left / right") -> Worst:
-    """Compute a step at all its points; of a chain, its worst inequality.
+    """Compute a step at all its points; of a chain, its worst inequality that is claimed.
 
     Raises ``UndecidedError`` where a side is not finite, a ratio's right side not certainly positive, or the
     grid has no point.
     """
-    each = _worst_of_each(item, run, measure)
+    each = [found for found in _worst_of_each(item, run, measure) if found.claimed]
     worst = max(each, key=lambda found: found.low)
     return replace(worst, high=max(found.high for found in each), count=sum(found.count for found in each))
 
@@ -83,15 +106,17 @@ def _worst_of_each(item: Step, run: Run, measure: Measure) -> list[Worst]:
     with precision(BITS):
         for point in item.over.at(run):
             for name, text, sides in _named(item, point):
-                value = _measured(name, sides, point, measure)
-                start = Worst(name, text, float("-inf"), float("-inf"), {}, 0)
+                value, claimed = _measured(name, sides, point, measure), not isinstance(sides, Constant)
+                start = Worst(name, text, float("-inf"), float("-inf"), {}, 0, claimed)
                 worst[name] = _updated(worst.get(name, start), value, point)
-    if not worst:
-        raise UndecidedError(f"{item.name}: a grid must have a point, got none; mend the grid.")
+    if not any(found.claimed for found in worst.values()):
+        raise UndecidedError(
+            f"{item.name}: a grid must have a point with an inequality, got none; mend the grid."
+        )
     return list(worst.values())
 
 
-def _named(item: Step, point: Point) -> Iterator[tuple[str, str, Sides]]:
+def _named(item: Step, point: Point) -> Iterator[tuple[str, str, Sides | Constant]]:
     found = item.sides(**point)
     if isinstance(found, Mapping):
         yield from ((printed, printed, sides) for printed, sides in found.items())
@@ -106,9 +131,10 @@ def _updated(worst: Worst, value: Any, point: Point) -> Worst:
     return replace(worst, high=high, count=worst.count + 1)
 
 
-def _measured(name: str, sides: Sides, point: Point, measure: Measure) -> Any:
-    left, right = (side if isinstance(side, arb) else ball(side) for side in sides)
-    ratio = measure == "left / right"
+def _measured(name: str, sides: Sides | Constant, point: Point, measure: Measure) -> Any:
+    ratio = isinstance(sides, Constant) or measure == "left / right"
+    both = (sides.left, sides.right) if isinstance(sides, Constant) else sides
+    left, right = (side if isinstance(side, arb) else ball(side) for side in both)
     if ratio and not right > 0:
         raise UndecidedError(
             f"{name}: the right side must be positive, got {right} at {in_words(point)}; mend the grid."
@@ -208,11 +234,12 @@ def add_steps(
 
     def evaluate(run: Run) -> Outcome:
         worst = [found for part in parts for found in _worst_of_each(part, run, measure)]
+        claimed = [item for item in worst if item.claimed]
         count = sum(item.count for item in worst)
         estimate = Estimate(
             quantity=measure,
-            lower=max(item.low for item in worst),
-            upper=max(item.high for item in worst),
+            lower=max(item.low for item in claimed),
+            upper=max(item.high for item in claimed),
             confidence=1.0,
             samples=count,
             method="ball arithmetic at every point of the grid",
@@ -221,8 +248,8 @@ def add_steps(
             details={item.name: in_words(item.point) for item in worst},
         )
         picture = _table(words.title, worst, measure)
-        failing = _failing(worst, measure)
-        return Outcome([estimate], [*failing, *words.notes], plots=[picture], samples=count)
+        notes = [*_failing(claimed, measure), *_stated(worst), *words.notes]
+        return Outcome([estimate], notes, plots=[picture], samples=count)
 
     evaluate.__doc__ = words.about
     text = "; ".join(part.text for part in parts)
@@ -263,6 +290,15 @@ def _failing(worst: Sequence[Worst], measure: Measure) -> list[str]:
         f"{item.name} fails: {measure} = {item.low:.6g}{_at(item.point)}"
         for item in worst
         if item.low > limit
+    ]
+
+
+def _stated(worst: Sequence[Worst]) -> list[str]:
+    """The constants, with the parameters at which they are largest."""
+    return [
+        f"on this grid {item.text} is at most {item.high:.6g}, and that much{_at(item.point)}"
+        for item in worst
+        if not item.claimed
     ]
 
 

@@ -13,7 +13,6 @@ import pytest
 from scipy import integrate, stats
 
 from algorithms.simulation import simulate
-from audits.private_online_learning import noisy_sums
 from audits.private_online_learning.rows import lemma_11, lemma_12, lemma_13, theorem_7
 from audits.private_online_learning.variants import VARIANTS
 from dpaudit.coins import record
@@ -21,6 +20,7 @@ from dpaudit.coins.base import Coins
 from dpaudit.errors import UndecidedError
 from dpaudit.exact_functions import ceil_log2, larger, log2
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
+from dpaudit.laws import noisy_sums
 from dpaudit.rows import Sides, inequality, over
 from dpaudit.suite import Group, Row, Run
 from dpaudit.verdicts import Judgement, judge

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from audits.private_online_learning.noisy_sums import binomial_laplace_tail, largest_of
 from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate
 from dpaudit.exact_functions import ceil_log2, ln
 from dpaudit.kernel.ball import ball
+from dpaudit.laws.noisy_sums import ROUNDING, binomial_laplace_tail
 from dpaudit.rows import Chain, Measured, Sides, Step, evidence, full, inequality, measured, over, step, steps
+from dpaudit.rows.tables import largest_of
 from dpaudit.suite import Group, Run
 
 __all__ = ["INSTANCES", "LEVELS", "double_sum", "rows", "threshold"]
@@ -175,6 +176,7 @@ def noisy_means(run: Run) -> Measured:
     return largest_of(
         found,
         columns=["n", "mean", "ε", "t", "t³ · P"],
+        rounding=ROUNDING,
         method="exact sums over the Binomial law",
         scope=f"n = 2^r: {MEANS.scope}; t in {ROUNDS.tolist()}",
     )

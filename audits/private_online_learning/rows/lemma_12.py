@@ -12,23 +12,9 @@ from functools import cache
 from typing import Any
 
 from audits.private_online_learning.rows.lemma_11 import INSTANCES, LEVELS
-from dpaudit.claims import Ordering
 from dpaudit.exact_functions import ceil_log2, larger, ln, log2
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.rows import (
-    Chain,
-    Measured,
-    Sides,
-    Step,
-    in_words,
-    inequality,
-    listed,
-    measured,
-    over,
-    step,
-    steps,
-    worst_of,
-)
+from dpaudit.rows import Chain, Constant, Sides, inequality, listed, over
 from dpaudit.suite import Group, Run
 
 __all__ = ["critical_level", "laplace_sum_tail", "rows", "split_sides"]
@@ -87,10 +73,7 @@ def laplace_sum_tail(n: int, x: Any) -> Any:
     "Fact 2, eq. (7) (Chan, Shi and Song 2011, Corollary 2.9)",
     kind="tail",
     role="step",
-    over=over(
-        n=(1, 2, 3, 4, 8, 16, 22, 64),
-        delta="999/1000 1/2 1/10 1/1000 1/10000000000 1/1000000000000000000000000",
-    ),
+    over=over(n=(1, 2, 3, 4, 8, 16, 22, 64), delta="999/1000 1/2 1/10 1/1000 1e-10 1e-24"),
 )
 def fact_2(n: int, delta: Fraction) -> Sides:
     """P(|Z_1 + … + Z_n| > χ√(8 ln(2/δ))) ≤ δ for χ > b max{√n, √ln(2/δ)}, Z_i Laplace(b)
@@ -244,25 +227,17 @@ def radius(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> Chain
     maximum, 256 log T/Δ², and the large ε makes the second term small.
     """
     s, root_3, root_2 = critical_level(T, gap, epsilon) + levels_above, ball(3).sqrt(), ball(2).sqrt()
-    (first, first_short), (second, second_short) = (
-        [term(T, s, epsilon, length) for length in (2**s - 1, 2 ** (s - 1))]
-        for term in (_first_term, _second_term)
+    whole, short, cube = 2**s - 1, 2 ** (s - 1), 3 * log2(T)
+    second, at_short = (
+        6 * ball(8).sqrt() * log2(T) * s / (ball(epsilon) * length) for length in (whole, short)
     )
     return {
-        "(45): √(3 log T/ω(s−1)) < √(3 log T/2^(s−1))": (first, first_short),
-        "(45): √(3 log T/ω(s−1)) < √3Δ/16": (first, root_3 * ball(gap) / 16),
-        "(47): 6√8 log T·s/(ε ω(s−1)) < 6√8 log T·s/(ε 2^(s−1))": (second, second_short),
+        "(45): √(3 log T/ω(s−1)) < √(3 log T/2^(s−1))": ((cube / whole).sqrt(), (cube / short).sqrt()),
+        "(45): √(3 log T/ω(s−1)) < √3Δ/16": ((cube / whole).sqrt(), root_3 * ball(gap) / 16),
+        "(47): 6√8 log T·s/(ε ω(s−1)) < 6√8 log T·s/(ε 2^(s−1))": (second, at_short),
         "(47): 6√8 log T·s/(ε ω(s−1)) < 3√2Δ/16": (second, 3 * root_2 * ball(gap) / 16),
         "√3Δ/16 + 3√2Δ/16 < Δ/2": ((root_3 + 3 * root_2) / 16, Fraction(1, 2)),
     }
-
-
-def _first_term(T: int, s: int, epsilon: Fraction, length: int) -> Any:
-    return (3 * log2(T) / length).sqrt()
-
-
-def _second_term(T: int, s: int, epsilon: Fraction, length: int) -> Any:
-    return 6 * ball(8).sqrt() * log2(T) * s / (ball(epsilon) * length)
 
 
 def _defined(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> bool:
@@ -314,76 +289,38 @@ def decreasing(T: int, gap: Fraction, epsilon: Fraction, levels_above: int, wher
     }
 
 
-@step("(48)", over=over(s=range(9, 65)))
-def _failures(s: int) -> Sides:
-    """ω(s) Σ_{t≥ω(s−1)} Σ_{h<t} 6/t⁴ ≤ 1"""
-    before, length = 2**s - 1, 2 ** (s + 1) - 1
-    # t - 1 choices of h, 5/t⁴ + 1/t⁴ each; the sum of 1/t³ from ω on is at most 1/ω³ + 1/(2ω²).
-    return length * 6 * (Fraction(1, before**3) + Fraction(1, 2 * before**2)), 1
-
-
-@step(over=over(s=range(1, 65)))
-def _ratio_of_lengths(s: int) -> Sides:
-    """ω(s)/ω(s−1) ≤ 4"""
-    return Fraction(2 ** (s + 1) - 1, 2**s - 1), 4
-
-
-@steps(rows, "HHM-L12", "Lemma 12; App. E, (48), O(1) with constant 1")
-def lemma() -> list[Step]:
+@inequality(rows, "HHM-L12", "Lemma 12; App. E, (48), O(1) with constant 1", over=over(s=range(1, 65)))
+def lemma(s: int) -> Chain:
     """P{θ_j = s} ω_j(s) ≤ 1 for every s ≥ d_j + 1, by the proof's own sum
 
     Add up the failure probabilities, 5/t⁴ for arm j and 1/t⁴ for the best arm, over all t >= ω(s-1) and h <
     t, in exact rationals. d_j is at least 8 for every T >= 2, since 256 log T/Δ² >= 256: levels start at s =
     9. The sum falls in s.
     """
-    return [_failures, _ratio_of_lengths]
+    before, length = 2**s - 1, 2 ** (s + 1) - 1
+    found: dict[str, Sides] = {"ω(s)/ω(s−1) ≤ 4": (Fraction(length, before), 4)}
+    if s >= 9:
+        # t - 1 choices of h, 5/t⁴ + 1/t⁴ each; the sum of 1/t³ from ω on is at most 1/ω³ + 1/(2ω²).
+        cubes = Fraction(1, before**3) + Fraction(1, 2 * before**2)
+        found["(48), s ≥ 9: ω(s) Σ_{t≥ω(s−1)} Σ_{h<t} 6/t⁴ ≤ 1"] = (length * 6 * cubes, 1)
+    return found
 
-
-# The length of the levels up to d_j, against the rate
 
 #: Where x log x = 1 = log T/Δ², x = log T/(εΔ), the factor 256 inside the logarithm weighs most: x near 1.56.
 LENGTHS = INSTANCES + listed("T gap epsilon", (2, 1, "641/1000"))
 
 
-@step("ceiling", over=LENGTHS)
-def _length(T: int, gap: Fraction, epsilon: Fraction) -> Sides:
-    """ω_j(d_j) ≤ 4 max{256 log T/Δ², A log A}"""
-    return 2 ** (critical_level(T, gap, epsilon) + 1) - 1, 4 * _largest(T, gap, epsilon)
-
-
-@step("constant", over=LENGTHS)
-def _against_rate(T: int, gap: Fraction, epsilon: Fraction) -> Sides:
-    """4 max{256 log T/Δ², A log A} over max{log T/Δ², (log T/(εΔ)) log(log T/(εΔ))}"""
-    x = log2(T) / ball(epsilon * gap)
-    return 4 * _largest(T, gap, epsilon), larger(log2(T) / ball(gap * gap), x * log2(x))
-
-
-@measured(
-    rows,
-    "HHM-L12/length",
-    "App. E, line below the definition of d_j; (38)",
-    role="step",
-    claim=Ordering(
-        text=f"{_length.text}; at every point of the grid {LENGTHS.scope}",
-        quantity_name="left / right",
-        claimed=1,
-    ),
-)
-def length(run: Run) -> Measured:
+@inequality(rows, "HHM-L12/length", "App. E, below the definition of d_j; (38)", role="step", over=LENGTHS)
+def length_of_levels(T: int, gap: Fraction, epsilon: Fraction) -> Chain:
     """The levels up to d_j hold at most 4 max{256 log T/Δ², A log A} pulls, A = 256 log T/(εΔ)
 
     The bound is then held against the rate of Theorem 5, without the factor 256 that its O(.) hides. The
     factor stands inside a logarithm too; it weighs most where log T/(εΔ) is 1.56 and T = 2.
     """
-    held, rate = worst_of(_length, run), worst_of(_against_rate, run)
-    return Measured(
-        low=held.low,
-        high=held.high,
-        samples=held.count + rate.count,
-        method="ball arithmetic at every point of the grid",
-        scope=LENGTHS.scope,
-        notes=[
-            f"on this grid the bound is at most {rate.high:.6g} times the rate, and that much at "
-            f"{in_words(rate.point)}: of little use at practical horizons"
-        ],
-    )
+    bound, x = 4 * _largest(T, gap, epsilon), log2(T) / ball(epsilon * gap)
+    return {
+        "ω_j(d_j) ≤ 4 max{256 log T/Δ², A log A}": (2 ** (critical_level(T, gap, epsilon) + 1) - 1, bound),
+        "4 max{256 log T/Δ², A log A} over the rate max{log T/Δ², (log T/(εΔ)) log(log T/(εΔ))}": Constant(
+            bound, larger(log2(T) / ball(gap * gap), x * log2(x))
+        ),
+    }

@@ -10,15 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from audits.private_online_learning.noisy_sums import (
-    bernoulli_difference,
-    laplace_difference_tail,
-    largest_of,
-    two_point_sum,
-)
 from dpaudit.claims import Ordering
 from dpaudit.kernel.ball import ball
+from dpaudit.laws.noisy_sums import ROUNDING, bernoulli_difference, laplace_difference_tail, two_point_sum
 from dpaudit.rows import Measured, Sides, Step, full, measured, over, step, steps
+from dpaudit.rows.tables import largest_of
 from dpaudit.suite import Group, Run
 
 __all__ = ["EPSILONS", "GAPS", "leader_error_ratios", "rows"]
@@ -59,6 +55,7 @@ def leader_error(run: Run, noise: int) -> Measured:
     return largest_of(
         found,
         columns=["r", "Δ", "ε", "law", "probability / bound"],
+        rounding=ROUNDING,
         method="exact convolution",
         scope=f"{EPOCHS.scope}; six laws",
         samples=6,

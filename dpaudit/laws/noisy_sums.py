@@ -6,45 +6,25 @@ more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from dpaudit.plots import table
-from dpaudit.rows import Measured
-
 __all__ = [
+    "ROUNDING",
     "bernoulli_difference",
     "binomial_laplace_tail",
     "laplace_difference_tail",
     "laplace_tail",
-    "largest_of",
     "two_point_sum",
 ]
 
 Floats = NDArray[np.float64]
 
-#: The sums of positive terms below are right to better than this.
+#: Relative error that these sums stay below.
 ROUNDING = 1e-9
-
-
-def largest_of(
-    rows: Sequence[Sequence[Any]], *, columns: Sequence[str], method: str, scope: str, samples: int = 1
-) -> Measured:
-    """The largest last entry of ``rows``, up to rounding, with the twelve largest as a table; ``samples``
-    laws stand behind each row."""
-    top = sorted(rows, key=lambda row: -row[-1])[:12]
-    return Measured(
-        low=top[0][-1] * (1 - ROUNDING),
-        high=top[0][-1] * (1 + ROUNDING),
-        samples=samples * len(rows),
-        method=method,
-        scope=scope,
-        plots=[table(title=f"Largest {columns[-1]}", columns=list(columns), rows=top)],
-    )
 
 
 def laplace_tail(x: Any) -> Floats:
