@@ -55,13 +55,7 @@ PULLS = over(pulls=range(2, 2**12))
 
 @inequality(rows, "HHM-L11/18", "App. C, (18)", role="step", over=PULLS, counted="all but the first")
 @inequality(
-    rows,
-    "HHM-L11/18/first-pull",
-    "App. C, (18), with the excepted pull",
-    role="what-if",
-    expect="refuted",
-    over=PULLS,
-    counted="all",
+    rows, "HHM-L11/18/first-pull", "App. C, (18)", role="what-if", expect="refuted", over=PULLS, counted="all"
 )
 def filled_arrays(pulls: int, counted: str) -> Sides:
     """An arm's pulls fit its arrays: O_j(T) ≤ ω_j(θ_j), with {counted} of the pulls counted

@@ -124,23 +124,10 @@ SPLIT = over(s=range(1, 23)).where(
 
 
 @inequality(
-    rows,
-    "HHM-L12/43",
-    "App. E, (43), line 2",
-    kind="tail",
-    role="step",
-    expect="refuted",
-    over=SPLIT,
-    level="s",
+    rows, "HHM-L12/43", "App. E, (43)", kind="tail", role="step", expect="refuted", over=SPLIT, level="s"
 )
 @inequality(
-    rows,
-    "HHM-L12/43/repaired",
-    "App. E, (43), line 3",
-    kind="tail",
-    role="repaired",
-    over=SPLIT,
-    level="s − 1",
+    rows, "HHM-L12/43/repaired", "App. E, (43)", kind="tail", role="repaired", over=SPLIT, level="s − 1"
 )
 def split(s: int, level: str) -> Sides:
     """P(F + B ≥ 6√8 log t·s/ε) ≤ P(F ≥ a) + P(B ≥ a) with a = 3√8 log t·({level})/(0.5ε)

@@ -94,15 +94,8 @@ def _two_terms(gap: Fraction, epsilon: Fraction, r: int, noise: int) -> tuple[An
     return mean + ball(common - n * gap * epsilon / (4 * noise)).exp(), 2
 
 
-@steps(rows, "HHM-L13/55", "App. G, (55) and the displays after it", role="step", kind="tail", noise=1)
-@steps(
-    rows,
-    "HHM-L13/55/repaired",
-    "App. G, (55) and the displays after it",
-    role="repaired",
-    kind="tail",
-    noise=2,
-)
+@steps(rows, "HHM-L13/55", "App. G, from (55) on", role="step", kind="tail", noise=1)
+@steps(rows, "HHM-L13/55/repaired", "App. G, from (55) on", role="repaired", kind="tail", noise=2)
 def inequalities(noise: int) -> list[Step]:
     """The inequalities of Lemma 13's proof, with noise Laplace({noise}/ε)
 

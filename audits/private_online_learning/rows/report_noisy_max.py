@@ -35,6 +35,7 @@ rows = Group("Report Noisy Max")
 
 EPSILON = Fraction(1)
 DOMAIN = "a vector of K rewards in [0, 1]"
+SOURCE = "Algorithm 3; Claim 3.9 of Dwork and Roth (2014)"
 CLAIM = PureDP(epsilon=EPSILON, domain=DOMAIN)
 RATIOS = over(
     epsilon="0.1 0.25 0.5 1 2 8",
@@ -68,23 +69,10 @@ def _pictures(run: Run, variant: RnmVariant) -> list[Plot]:
 
 
 @privacy(
-    rows,
-    "HHM-RNM",
-    "Algorithm 3; Claim 3.9 of Dwork and Roth (2014)",
-    role="step",
-    expect="refuted",
-    accounting="",
-    plots=_pictures,
-    variant="printed",
+    rows, "HHM-RNM", SOURCE, role="step", expect="refuted", accounting="", plots=_pictures, variant="printed"
 )
 @privacy(
-    rows,
-    "HHM-RNM/repaired",
-    "Algorithm 3; Claim 3.9 of Dwork and Roth (2014)",
-    role="repaired",
-    accounting="",
-    plots=_pictures,
-    variant="repaired",
+    rows, "HHM-RNM/repaired", SOURCE, role="repaired", accounting="", plots=_pictures, variant="repaired"
 )
 def replaced_vectors(variant: RnmVariant) -> PrivacyAudit:
     """Report Noisy Max ({variant}) is ε-DP for replaced vectors
@@ -164,9 +152,7 @@ def _delta_plot(noise: Laplace) -> Plot:
     )
 
 
-@privacy(
-    rows, "HHM-RNM/cited", "Claim 3.9 of Dwork and Roth (2014), as they state it", role="step", accounting=""
-)
+@privacy(rows, "HHM-RNM/cited", "Claim 3.9 of Dwork and Roth, as they state it", role="step", accounting="")
 def added_vector() -> PrivacyAudit:
     """Report Noisy Max with Laplace(1/ε) is ε-DP when a vector is added or removed
 
@@ -189,13 +175,7 @@ def _one_more(n_actions: int, rows: int) -> Neighbours:
     return Neighbours(f"{rows} vectors and one more that favours the others", data, more)
 
 
-@privacy(
-    rows,
-    "HHM-FRESH",
-    "Section 5: Report Noisy Max needs fresh observations every time",
-    role="what-if",
-    expect="refuted",
-)
+@privacy(rows, "HHM-FRESH", "Section 5: fresh observations every time", role="what-if", expect="refuted")
 def reused_observations() -> PrivacyAudit:
     """FTNL on all observations so far (not only the last epoch's) is ε-DP
 

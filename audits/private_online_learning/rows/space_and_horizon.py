@@ -60,8 +60,8 @@ MEMORIES = over(n_arms=(1, 2, 5), epsilon=EPSILONS, horizon=(1, 2, 3, 5, 64, 100
     "Appendix A",
     claim=SameDistribution(
         text=(
-            "with the same rewards and noise, tuples (N, S, λ) and arrays of all observations pull the same arm "
-            "in every round, and an arm keeps at most two tuples, whatever the horizon"
+            "with the same rewards and noise, tuples (N, S, λ) and arrays of all observations pull the same "
+            "arm in every round, and an arm keeps at most two tuples, whatever the horizon"
         ),
         quantity_name="rounds that differ, and numbers kept beyond two tuples an arm",
         claimed=0,
@@ -84,9 +84,8 @@ def tuples_for_arrays(run: Run) -> Measured:
         # Beside the tuple being filled the algorithm keeps the released mean and size of the last one.
         excess = sum(max(0, len(vars(kept)) - 3) for kept in tuples) + abs(len(tuples) - n_arms)
         wrong += _differences(left, right) + excess
-        largest = max(
-            largest, sum(len(values) for kept in arrays for array in kept.arrays for values in array)
-        )
+        observations = sum(len(values) for kept in arrays for array in kept.arrays for values in array)
+        largest = max(largest, observations)
     return _counted(
         wrong,
         runs=repeats * len(points),
@@ -178,7 +177,7 @@ RESTARTS = over(
     kind="regret",
     claim=Ordering(
         text=(
-            "E regret of DP-SE, restarted for phases of 2^(2^i) rounds, ≤ 8 E regret of DP-SE that knows T, at "
+            "E regret of DP-SE, restarted for phases of 2^(2^i) rounds, ≤ 8 E regret of DP-SE that knows T; "
             f"{RESTARTS.scope}"
         ),
         quantity_name="E restarted - 8 E with T known, rewards",
@@ -200,17 +199,10 @@ def restarts(run: Run) -> Measured:
     for point in points:
         means, epsilon, horizon = point["means"], point["epsilon"], point["horizon"]
         seeds = run.seed_sequence(f"{means} {epsilon} {horizon}").spawn(2)
+        options = {"epsilon": epsilon, "horizon": horizon, "runs": runs, "checkpoints": [horizon]}
         pair = RESTARTED, VARIANTS["dp_se"]
         restarted, known = (
-            simulate(
-                algorithm,
-                means,
-                seed=seed,
-                epsilon=epsilon,
-                horizon=horizon,
-                runs=runs,
-                checkpoints=[horizon],
-            )
+            simulate(algorithm, means, seed=seed, **options)
             for algorithm, seed in zip(pair, seeds, strict=True)
         )
         ours, theirs = (item.cut(means, epsilon=float(exact(epsilon)), horizon=horizon) for item in pair)
@@ -221,6 +213,11 @@ def restarts(run: Run) -> Measured:
         factor = restarted.mean / known.mean
         entries.append([str(means), epsilon, horizon, restarted.mean, known.mean, factor])
     factors = [entry[-1] for entry in entries]
+    picture = table(
+        title="Mean regret of DP-SE with and without restarts",
+        columns=["means", "ε", "T", "restarted", "T known", "factor"],
+        rows=entries,
+    )
     return Measured(
         low=max(lows),
         high=max(highs),
@@ -229,11 +226,5 @@ def restarts(run: Run) -> Measured:
         scope=f"{runs} runs each: {RESTARTS.scope}",
         exact=False,
         notes=[f"measured factors from {min(factors):.2f} to {max(factors):.2f}"],
-        plots=[
-            table(
-                title="Mean regret of DP-SE with and without restarts",
-                columns=["means", "ε", "T", "restarted", "T known", "factor"],
-                rows=entries,
-            )
-        ],
+        plots=[picture],
     )

@@ -68,6 +68,7 @@ def geometric_series() -> list[Step]:
 
 # The choice of r0
 
+CHOICE = "App. G, the displays before (57)"
 SEVERAL = over(size=(2, 3, 4, 10, 50, 51, 64, 255, 1000, 10**6), gap=GAPS, epsilon=EPSILONS)
 SINGLE = over(size=1, gap=GAPS, epsilon=EPSILONS)
 #: The smallest bracket that fails: 51 actions, with 8 ln 51/m just above a power of two.
@@ -83,15 +84,7 @@ def _chosen(size: int, gap: Fraction, epsilon: Fraction, constant: int) -> Sides
     return left, (constant * ln(size) + 128) / ball(m)
 
 
-@inequality(
-    rows,
-    "HHM-T7/r0",
-    "App. G, the displays before (57)",
-    role="step",
-    expect="refuted",
-    over=SEVERAL + UNLUCKY,
-    constant=32,
-)
+@inequality(rows, "HHM-T7/r0", CHOICE, role="step", expect="refuted", over=SEVERAL + UNLUCKY, constant=32)
 def chosen_epoch(size: int, gap: Fraction, epsilon: Fraction, constant: int) -> Sides:
     """2^(r0+1) + 128|J_k| e^(−2^(r0−1) m/8)/m ≤ ({constant} ln|J_k| + 128)/m at the chosen r0
 
@@ -105,9 +98,7 @@ def chosen_epoch(size: int, gap: Fraction, epsilon: Fraction, constant: int) -> 
     return _chosen(size, gap, epsilon, constant)
 
 
-@inequality(
-    rows, "HHM-T7/r0/repaired", "App. G, the displays before (57)", role="repaired", over=SINGLE + SEVERAL
-)
+@inequality(rows, "HHM-T7/r0/repaired", CHOICE, role="repaired", over=SINGLE + SEVERAL)
 def chosen_epoch_repaired(size: int, gap: Fraction, epsilon: Fraction) -> Chain:
     """The chosen r0 costs at most (64 ln|J_k| + 128)/m
 
@@ -137,13 +128,7 @@ def _sum(values: Iterable[Any]) -> Any:
 
 
 @inequality(
-    rows,
-    "HHM-T7/57",
-    "App. G, (57) and the display after it",
-    kind="regret",
-    role="step",
-    measure="left - right",
-    over=BRACKETS,
+    rows, "HHM-T7/57", "App. G, (57)", kind="regret", role="step", measure="left - right", over=BRACKETS
 )
 def explicit_sums(first: Fraction, brackets: int, size: int, rest: int, epsilon: Fraction) -> Chain:
     """The explicit sums at the end of Theorem 7's proof
@@ -279,32 +264,20 @@ def single_brackets() -> list[Step]:
     ]
 
 
-FIRST_GAPS = over(first="1 3/4 1/2 3/10 1/4 1/10 1/1000 1/1024")
+LAST = "App. G, last paragraph of the proof"
+FIRST = over(first="1 3/4 1/2 3/10 1/4 1/10 1/1000 1/1024")
 
 
 @inequality(
-    rows,
-    "HHM-T7/brackets",
-    "App. G, last paragraph of the proof",
-    role="step",
-    expect="refuted",
-    measure="left - right",
-    over=FIRST_GAPS,
-    bound="log(1/Δ_min)",
+    rows, "HHM-T7/brackets", LAST, role="step", expect="refuted", measure="left - right", over=FIRST, extra=0
 )
 @inequality(
-    rows,
-    "HHM-T7/brackets/repaired",
-    "App. G, last paragraph of the proof",
-    role="repaired",
-    measure="left - right",
-    over=FIRST_GAPS,
-    bound="log(1/Δ_min) + 1",
+    rows, "HHM-T7/brackets/repaired", LAST, role="repaired", measure="left - right", over=FIRST, extra=1
 )
-def bracket_count(first: Fraction, bound: str) -> Sides:
-    """⌊log(1/Δ_min)⌋ + 1 ≤ {bound}: the number of non-empty brackets
+def bracket_count(first: Fraction, extra: int) -> Sides:
+    """⌊log(1/Δ_min)⌋ + 1 ≤ log(1/Δ_min) + {extra}: the number of non-empty brackets
 
-    Count the brackets that gaps up to 1 can fill, and hold the count against {bound}. Bracket k
-    fits if 2^(k-1) Δ_min <= 1. Without the 1 the second printed form of Theorem 7 fails at Δ_min = 1.
+    Count the brackets that gaps up to 1 can fill, and hold the count against log(1/Δ_min) + {extra}. Bracket
+    k fits if 2^(k-1) Δ_min <= 1. Without the 1 the second printed form of Theorem 7 fails at Δ_min = 1.
     """
-    return (1 // first).bit_length(), log2(1 / first) + int(bound.endswith("+ 1"))
+    return (1 // first).bit_length(), log2(1 / first) + extra
