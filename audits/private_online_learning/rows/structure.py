@@ -42,15 +42,17 @@ def releases(r: int) -> Chain:
 @inequality(
     rows,
     "HHM-TREE/touches",
-    "Proof of Theorem 5: the tree is ε/2-DP with nodes of scale r/(ε/2)",
-    role="step",
+    "Section 3.2: nodes of scale r/(ε/2), for a tree that is to be ε/2-DP",
+    role="what-if",
     expect="refuted",
     over=over(r=range(1, BUILT + 1)),
 )
 def touches(r: int) -> Chain:
-    """A record of the tree on 2^r leaves lies under at most r nodes that are used, as ε/2 for the tree needs
+    """A record of the tree on 2^r leaves lies under at most r nodes that are used
 
-    Count used nodes above each leaf by formula, and again by collecting the nodes of every prefix.
+    The paper counts the nodes of a release; what ε/2 for a tree with nodes of scale r/(ε/2) needs is a count
+    of those above a record. Count used nodes above each leaf by formula, and again by collecting the nodes of
+    every prefix.
 
     Refuted: the first leaf lies under r + 1 used nodes: those that end the prefixes 1, 2, 4, ..., 2^r; the
     ratio is largest, 2, for r = 1
