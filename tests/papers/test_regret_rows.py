@@ -25,6 +25,12 @@ from algorithms.mab.pull_bounds import (
     lazy_pull_bound,
 )
 from algorithms.mab.successive_elimination import epoch_length
+from algorithms.online.leader_law import (
+    Actions,
+    exact_regret,
+    leader_probabilities,
+    selection_tail,
+)
 from algorithms.play import play
 from algorithms.simulation import simulate
 from audits.private_online_learning import (
@@ -38,12 +44,6 @@ from audits.private_online_learning import (
 )
 from audits.private_online_learning.experiment_settings import EPSILONS, SETTINGS
 from audits.private_online_learning.grids import worst_gap_regret
-from audits.private_online_learning.leader_law import (
-    Actions,
-    exact_regret,
-    leader_probabilities,
-    selection_tail,
-)
 from audits.private_online_learning.rows import space_and_horizon
 from audits.private_online_learning.variants import VARIANTS
 from benchmarks import figures
