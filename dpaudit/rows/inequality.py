@@ -234,22 +234,10 @@ def add_steps(
 
     def evaluate(run: Run) -> Outcome:
         worst = [found for part in parts for found in _worst_of_each(part, run, measure)]
-        claimed = [item for item in worst if item.claimed]
-        count = sum(item.count for item in worst)
-        estimate = Estimate(
-            quantity=measure,
-            lower=max(item.low for item in claimed),
-            upper=max(item.high for item in claimed),
-            confidence=1.0,
-            samples=count,
-            method="ball arithmetic at every point of the grid",
-            scope=scope or "no parameters",
-            covers_claim=True,
-            details={item.name: in_words(item.point) for item in worst},
-        )
+        estimate = _estimate(worst, measure, scope)
         picture = _table(words.title, worst, measure)
-        notes = [*_failing(claimed, measure), *_stated(worst), *words.notes]
-        return Outcome([estimate], notes, plots=[picture], samples=count)
+        notes = [*_failing(worst, measure), *_stated(worst), *words.notes]
+        return Outcome([estimate], notes, plots=[picture], samples=estimate.samples)
 
     evaluate.__doc__ = words.about
     text = "; ".join(part.text for part in parts)
@@ -272,6 +260,22 @@ def add_steps(
     )
 
 
+def _estimate(worst: Sequence[Worst], measure: Measure, scope: str) -> Estimate:
+    """The largest measure of all that is claimed."""
+    claimed = [item for item in worst if item.claimed]
+    return Estimate(
+        quantity=measure,
+        lower=max(item.low for item in claimed),
+        upper=max(item.high for item in claimed),
+        confidence=1.0,
+        samples=sum(item.count for item in worst),
+        method="ball arithmetic at every point of the grid",
+        scope=scope or "no parameters",
+        covers_claim=True,
+        details={item.name: in_words(item.point) for item in worst},
+    )
+
+
 def _scopes(parts: Sequence[Step]) -> list[str]:
     """Each grid once; with the steps' names where there are several."""
     grids = {
@@ -289,7 +293,7 @@ def _failing(worst: Sequence[Worst], measure: Measure) -> list[str]:
     return [
         f"{item.name} fails: {measure} = {item.low:.6g}{_at(item.point)}"
         for item in worst
-        if item.low > limit
+        if item.claimed and item.low > limit
     ]
 
 

@@ -195,23 +195,11 @@ def restarts(run: Run) -> Measured:
     phase i
     """
     runs, points = run.choose(quick=130, full=400), list(RESTARTS.at(run))
-    lows, highs, entries = [], [], []
-    for point in points:
-        means, epsilon, horizon = point["means"], point["epsilon"], point["horizon"]
-        seeds = run.seed_sequence(f"{means} {epsilon} {horizon}").spawn(2)
-        options = {"epsilon": epsilon, "horizon": horizon, "runs": runs, "checkpoints": [horizon]}
-        pair = RESTARTED, VARIANTS["dp_se"]
-        restarted, known = (
-            simulate(algorithm, means, seed=seed, **options)
-            for algorithm, seed in zip(pair, seeds, strict=True)
-        )
-        ours, theirs = (item.cut(means, epsilon=float(exact(epsilon)), horizon=horizon) for item in pair)
-        share = run.alpha / len(points)
-        low, high = difference_interval(restarted.final, ours, known.final, theirs, factor=8, alpha=share)
-        lows.append(low)
-        highs.append(high)
-        factor = restarted.mean / known.mean
-        entries.append([str(means), epsilon, horizon, restarted.mean, known.mean, factor])
+    found = [_compared(run, alpha=run.alpha / len(points), runs=runs, **point) for point in points]
+    entries = [
+        [str(point["means"]), point["epsilon"], point["horizon"], ours, known, ours / known]
+        for point, (_, ours, known) in zip(points, found, strict=True)
+    ]
     factors = [entry[-1] for entry in entries]
     picture = table(
         title="Mean regret of DP-SE with and without restarts",
@@ -219,8 +207,8 @@ def restarts(run: Run) -> Measured:
         rows=entries,
     )
     return Measured(
-        low=max(lows),
-        high=max(highs),
+        low=max(low for (low, _), _, _ in found),
+        high=max(high for (_, high), _, _ in found),
         samples=2 * runs * len(points),
         method="bets on paired differences of regrets cut at a cap, rigorous excess added",
         scope=f"{runs} runs each: {RESTARTS.scope}",
@@ -228,3 +216,18 @@ def restarts(run: Run) -> Measured:
         notes=[f"measured factors from {min(factors):.2f} to {max(factors):.2f}"],
         plots=[picture],
     )
+
+
+def _compared(
+    run: Run, *, alpha: float, runs: int, means: tuple[float, ...], epsilon: str, horizon: int
+) -> tuple[tuple[float, float], float, float]:
+    """Bounds on E restarted - 8 E known from paired runs, and both means."""
+    seeds = run.seed_sequence(f"{means} {epsilon} {horizon}").spawn(2)
+    options = {"epsilon": epsilon, "horizon": horizon, "runs": runs, "checkpoints": [horizon]}
+    pair = RESTARTED, VARIANTS["dp_se"]
+    ours, known = (
+        simulate(algorithm, means, seed=seed, **options) for algorithm, seed in zip(pair, seeds, strict=True)
+    )
+    cuts = [item.cut(means, epsilon=float(exact(epsilon)), horizon=horizon) for item in pair]
+    ends = difference_interval(ours.final, cuts[0], known.final, cuts[1], factor=8, alpha=alpha)
+    return ends, ours.mean, known.mean
