@@ -11,7 +11,6 @@ from audits.distributed_mab import (
     communication,
     concentrated_privacy,
     elimination_steps,
-    encoding,
     experiments,
     mechanism_facts,
     mutants,
@@ -25,7 +24,7 @@ from audits.distributed_mab import (
     shuffle_privacy,
     tails,
 )
-from audits.distributed_mab.rows import concentration, regret_orderings
+from audits.distributed_mab.rows import concentration, encoding, regret_orderings
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -50,7 +49,7 @@ returning_users.add_rows(suite)
 scaling.add_rows(suite)
 protocol_privacy.add_rows(suite)
 shuffle_privacy.add_rows(suite)
-encoding.add_rows(suite)
+suite.include(encoding.rows)
 communication.add_rows(suite)
 elimination_steps.add_rows(suite)
 regret_rates.add_rows(suite)
