@@ -46,17 +46,19 @@ from mechanisms.parameter_sheet import (
 )
 from mechanisms.relaxed_aggregation import CarrySum
 
-__all__ = ["NAMES", "Variant", "program", "strategy", "variant"]
+__all__ = ["CALLED", "NAMES", "Variant", "program", "strategy", "variant"]
 
-NAMES: tuple[str, ...] = (
-    "dist_dp_se",
-    "dist_rdp_se",
-    "dist_cdp_se",
-    "cdp_se",
-    "ldp_se",
-    "shuffle_dp_se/printed",
-    "shuffle_dp_se/repaired",
-)
+#: What a report calls each variant.
+CALLED: dict[str, str] = {
+    "dist_dp_se": "Dist-DP-SE",
+    "dist_rdp_se": "Dist-RDP-SE",
+    "dist_cdp_se": "Dist-CDP-SE",
+    "cdp_se": "CDP-SE",
+    "ldp_se": "LDP-SE",
+    "shuffle_dp_se/printed": "Shuffle-DP-SE as printed",
+    "shuffle_dp_se/repaired": "Shuffle-DP-SE with noise for ε'",
+}
+NAMES: tuple[str, ...] = tuple(CALLED)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,6 @@ from audits.distributed_mab import (
     accounting,
     analyzer_tails,
     assumption_1,
-    communication,
     concentrated_privacy,
     elimination_steps,
     experiments,
@@ -24,7 +23,7 @@ from audits.distributed_mab import (
     shuffle_privacy,
     tails,
 )
-from audits.distributed_mab.rows import concentration, encoding, regret_orderings
+from audits.distributed_mab.rows import communication, concentration, encoding, regret_orderings
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -50,7 +49,7 @@ scaling.add_rows(suite)
 protocol_privacy.add_rows(suite)
 shuffle_privacy.add_rows(suite)
 suite.include(encoding.rows)
-communication.add_rows(suite)
+suite.include(communication.rows)
 elimination_steps.add_rows(suite)
 regret_rates.add_rows(suite)
 suite.include(regret_orderings.rows)
