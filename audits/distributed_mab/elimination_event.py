@@ -12,7 +12,7 @@ reward's mean, and the noise has Chernoff's bound; β is shared between the two.
 Theorem 3's S may show a wrong sum with probability q. From above that adds q for every sum, whatever S; from
 below S is ``GarbledSum``, which shows the residue opposite to the true one.
 
-Floats, a few operations deep; ``ROUNDING`` covers them.
+Floats, a few operations deep; ``ROUNDING`` covers them. What Assumption 1 alone gives is in balls.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from algorithms.mab.batched_elimination import batch_length, confidence_radius
 from algorithms.mab.distributed_elimination import Variant, variant
+from dpaudit.kernel.ball import arb, ball
 from mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
 from mechanisms.parameter_sheet import Sheet
 
@@ -35,6 +36,7 @@ __all__ = [
     "Margin",
     "Race",
     "arm_failure",
+    "assumption_failure",
     "corner_failure",
     "failure_bound",
     "noise_tail",
@@ -271,3 +273,19 @@ def corner_failure(race: Race, batch: int) -> float:
 
 def _laplace(race: Race) -> bool:
     return race.name not in ("dist_cdp_se", "dist_rdp_se", "ldp_se")
+
+
+# From Assumption 1 alone
+
+
+def assumption_failure(n_arms: int, p: Fraction, *, last: int, inside: int = 2) -> Any:
+    """P[not E] up to batch ``last``, a ball, for K tied arms with constant rewards and independent noise that
+    uses Assumption 1 up: P(|n_a| > h log(inside/p)) = 2p for every p <= 1/2, with h = 10^6 and σ = 0."""
+    holds = arb(1)
+    for batch in range(1, last + 1):
+        squares = n_arms * batch**2 / p
+        sampling = (
+            2 ** (batch - 1) * ball(4 * squares).log()
+        ).sqrt() / 10**6  # its part of l(b) β(b), over h
+        holds *= (1 - 2 * inside * (-sampling).exp() / ball(2 * squares)) ** n_arms
+    return 1 - holds

@@ -9,7 +9,6 @@ from audits.distributed_mab import (
     analyzer_tails,
     assumption_1,
     concentrated_privacy,
-    elimination_steps,
     experiments,
     mechanism_facts,
     mutants,
@@ -23,7 +22,13 @@ from audits.distributed_mab import (
     shuffle_privacy,
     tails,
 )
-from audits.distributed_mab.rows import communication, concentration, encoding, regret_orderings
+from audits.distributed_mab.rows import (
+    communication,
+    concentration,
+    elimination_event,
+    encoding,
+    regret_orderings,
+)
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -50,7 +55,7 @@ protocol_privacy.add_rows(suite)
 shuffle_privacy.add_rows(suite)
 suite.include(encoding.rows)
 suite.include(communication.rows)
-elimination_steps.add_rows(suite)
+suite.include(elimination_event.rows)
 regret_rates.add_rows(suite)
 suite.include(regret_orderings.rows)
 experiments.add_rows(suite)
