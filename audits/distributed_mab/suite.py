@@ -26,6 +26,7 @@ from audits.distributed_mab.rows import (
     communication,
     concentration,
     elimination_event,
+    elimination_regret,
     elimination_steps,
     encoding,
     regret_orderings,
@@ -56,7 +57,7 @@ protocol_privacy.add_rows(suite)
 shuffle_privacy.add_rows(suite)
 suite.include(encoding.rows)
 suite.include(communication.rows)
-suite.include(elimination_event.rows, elimination_steps.rows)
+suite.include(elimination_event.rows, elimination_steps.rows, elimination_regret.rows)
 regret_rates.add_rows(suite)
 suite.include(regret_orderings.rows)
 experiments.add_rows(suite)
