@@ -8,27 +8,27 @@ from audits.distributed_mab import (
     accounting,
     analyzer_tails,
     assumption_1,
-    concentrated_privacy,
     experiments,
     mechanism_facts,
-    mutants,
     noise_facts,
-    noise_privacy,
     protocol_privacy,
     regret_rates,
-    renyi_privacy,
     returning_users,
     scaling,
     shuffle_privacy,
     tails,
 )
 from audits.distributed_mab.rows import (
+    aggregate_divergences,
+    aggregate_privacy,
     communication,
     concentration,
     elimination_event,
     elimination_regret,
     elimination_steps,
     encoding,
+    mutants,
+    protocols,
     regret_orderings,
 )
 from dpaudit.suite import Suite
@@ -47,12 +47,11 @@ tails.add_rows(suite)
 suite.include(concentration.rows)
 analyzer_tails.add_rows(suite)
 assumption_1.add_rows(suite)
-noise_privacy.add_rows(suite)
-renyi_privacy.add_rows(suite)
-concentrated_privacy.add_rows(suite)
+suite.include(aggregate_privacy.rows, aggregate_divergences.rows)
 accounting.add_rows(suite)
 returning_users.add_rows(suite)
 scaling.add_rows(suite)
+suite.include(protocols.rows)
 protocol_privacy.add_rows(suite)
 shuffle_privacy.add_rows(suite)
 suite.include(encoding.rows)
@@ -61,4 +60,4 @@ suite.include(elimination_event.rows, elimination_steps.rows, elimination_regret
 regret_rates.add_rows(suite)
 suite.include(regret_orderings.rows)
 experiments.add_rows(suite)
-mutants.add_rows(suite)
+suite.include(mutants.rows)

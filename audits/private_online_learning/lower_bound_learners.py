@@ -26,8 +26,9 @@ from audits.private_online_learning.family_law import (
 from dpaudit.claims import LowerBound, PureDP
 from dpaudit.evidence import Estimate
 from dpaudit.plots import curves, series, table
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import PrivacyAudit, privacy_outcome
+from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["CERTIFIED", "SCALES", "add_rows", "family_regret", "smallest_horizon"]

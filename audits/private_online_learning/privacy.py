@@ -25,7 +25,7 @@ from dpaudit.proofs.build import (
     tree_mechanism,
 )
 from dpaudit.proofs.sites import Site
-from dpaudit.replays.privacy import PrivacyAudit
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.suite import Run, Suite
 
 __all__ = ["add_rows"]

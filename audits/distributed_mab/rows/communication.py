@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.mab.distributed_elimination import CALLED
+from algorithms.mab.distributed_elimination import DESIGNS
 from audits.distributed_mab.communication import (
     TAIL,
     bits,
@@ -86,7 +86,7 @@ def on_the_wire(run: Run) -> Measured:
         width = bits_per_residue(sheet.modulus)
         surplus = max(surplus, abs(len(packed) - -(-n * width // 8)))
         broken += not same
-        shown.append([CALLED[name], n, sheet.modulus, 8 * len(packed) / n, width, None])
+        shown.append([DESIGNS[name].title, n, sheet.modulus, 8 * len(packed) / n, width, None])
     for n in (2, 16, 64):
         sheet = sheet_of("shuffle_dp_se/repaired", n, Fraction(1))
         carries = PolyaDifference(shape=Fraction(1, n), log_ratio=Fraction(1, 4 * n)).sample(rng, (n,))

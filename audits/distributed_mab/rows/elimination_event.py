@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.mab.distributed_elimination import CALLED
+from algorithms.mab.distributed_elimination import DESIGNS
 from audits.distributed_mab.elimination_event import (
     Margin,
     Race,
@@ -119,7 +119,7 @@ BELOW_ONE = ("dist_cdp_se", "cdp_se", "ldp_se")  # Theorems 4 to 6 ask for ε < 
 def _called(theorem: str, most: int = 0) -> str:
     name, _, relaxed = SHEETS[theorem]
     sums = "" if not name.startswith("shuffle") else ", q = p'" if relaxed else ", q = 0"
-    return f"{theorem}: {CALLED[name]}{sums}{_arms(most) if most else ''}"
+    return f"{theorem}: {DESIGNS[name].title}{sums}{_arms(most) if most else ''}"
 
 
 def _arms(most: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.mab.distributed_elimination import CALLED
+from algorithms.mab.distributed_elimination import DESIGNS
 from algorithms.mab.distributed_regret import simulate_variant
 from algorithms.mab.reward_models import bernoulli_arms
 from audits.distributed_mab.elimination_event import Race, failure_bound
@@ -140,7 +140,11 @@ def _by_horizon(found: dict[Race, float]) -> Plot:
     for name, s in VARIANTS:
         own = {race: value for race, value in found.items() if (race.name, race.scale_factor) == (name, s)}
         best = [max(value for race, value in own.items() if race.horizon == T) for T in lengths]
-        lines.append(series(name=CALLED[name] if s == 1 else f"{CALLED[name]}, s = {s}", x=lengths, y=best))
+        lines.append(
+            series(
+                name=DESIGNS[name].title if s == 1 else f"{DESIGNS[name].title}, s = {s}", x=lengths, y=best
+            )
+        )
     return curves(
         title="Bound on E Reg / rate, worst over instances, K and ε",
         series=lines,
