@@ -6,14 +6,14 @@ union bound for every reward law in [0, 1] from above, wraps included.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from algorithms.mab.distributed_elimination import DESIGNS
-from audits.distributed_mab.elimination_event import (
-    Margin,
+from algorithms.mab.elimination_event import (
     Race,
     assumption_failure,
     corner_failure,
@@ -98,32 +98,65 @@ def repaired(numerator: int, reading: str, factor: str) -> list[Step]:
 
 # From each theorem's sheet
 
-#: Variant, s, and whether S may be off with probability q = p': where not, shuffling is an exact sum.
-SHEETS: dict[str, tuple[str, int, bool]] = {
-    "T1": ("dist_dp_se", 1, False),
-    "T2": ("dist_rdp_se", 1, False),
-    "T2, s = 10": ("dist_rdp_se", 10, False),
-    "T3": ("shuffle_dp_se/printed", 1, False),
-    "T3, any S": ("shuffle_dp_se/printed", 1, True),
-    "T3R": ("shuffle_dp_se/repaired", 1, False),
-    "T3R, any S": ("shuffle_dp_se/repaired", 1, True),
-    "T4": ("dist_cdp_se", 1, False),
-    "T4, s = 10": ("dist_cdp_se", 10, False),
-    "T5": ("cdp_se", 1, False),
-    "T6": ("ldp_se", 1, False),
+#: Where S is not relaxed (q = p'), shuffling is an exact sum (q = 0).
+SHEETS: dict[str, dict[str, Any]] = {
+    "T1": {"name": "dist_dp_se"},
+    "T2": {"name": "dist_rdp_se"},
+    "T2, s = 10": {"name": "dist_rdp_se", "scale_factor": 10},
+    "T3, q = 0": {"name": "shuffle_dp_se/printed"},
+    "T3, any S": {"name": "shuffle_dp_se/printed", "relaxed": True},
+    "T3R, q = 0": {"name": "shuffle_dp_se/repaired"},
+    "T3R, any S": {"name": "shuffle_dp_se/repaired", "relaxed": True},
+    "T4": {"name": "dist_cdp_se"},
+    "T4, s = 10": {"name": "dist_cdp_se", "scale_factor": 10},
+    "T5": {"name": "cdp_se"},
+    "T6": {"name": "ldp_se"},
 }
+EXACT_SUMS = tuple(theorem for theorem in SHEETS if "any S" not in theorem)
+WIDE = ("T2", "T2, s = 10", "T3, q = 0")  # 50 arms stay within 3p, also at p = 1/10
 TENTH, HALF = Fraction(1, 10), Fraction(1, 2)
 BELOW_ONE = ("dist_cdp_se", "cdp_se", "ldp_se")  # Theorems 4 to 6 ask for ε < 1
+LONG = (2**12, 2**24, full(2**16, 2**20, 2**40))
+SHORT = (2**12, 2**24, full(2**16, 2**20))  # the experiments stop at 10^7 rounds
+
+
+def _points(theorem: str, arms: Sequence[int], horizons: Sequence[Any], **others: Sequence[Any]) -> Grid:
+    """Of the local variant fewer points: the tail of n users' noise is slow for n in the millions."""
+    name = SHEETS[theorem]["name"]
+    usual = {"epsilon": (TENTH, HALF) if name in BELOW_ONE else (TENTH, Fraction(5), full(HALF))}
+    axes = usual | {"n_arms": arms, "horizon": horizons} | others
+    if name == "ldp_se":
+        axes["epsilon"], axes["n_arms"] = (HALF, full(TENTH)), (arms[-1], full(*arms[:-1]))
+        axes["horizon"] = (2**20, full(2**12, 2**16, 2**24))
+    return over(**axes)
+
+
+def _event(run: Run, theorem: str, grid: Grid) -> Measured:
+    races = [Race(**SHEETS[theorem], **point) for point in grid.at(run)]
+    low = [0.0 if race.away else tied_failure(race) / float(3 * race.p) for race in races]
+    high = [failure_bound(race) / float(3 * race.p) for race in races]
+    worst = int(np.argmax(low))
+    race, chance = races[worst], low[worst] * 3 * float(races[worst].p)
+    notes = [] if race.away else [f"largest certain failure: P[not E] >= {chance:.4g} at {race.in_words()}"]
+    last = race.batches(race.n_arms)
+    if last and race.margin == "printed" and not race.away:
+        notes.append(f"one arm in the last batch b = {last}: {corner_failure(race, last):.4g}")
+    shown = [[race.in_words(), *pair] for race, *pair in zip(races, low, high, strict=True)]
+    title = f"P[not E] / 3p: {_called(theorem)}"
+    return Measured(
+        low=low[worst],
+        high=max(high),
+        samples=len(races),
+        method="below: product of tails for K arms tied at 0; above: all reward laws, union bound",
+        scope=grid.scope,
+        notes=notes,
+        plots=[table(title=title, columns=["race", "at least", "at most"], rows=shown)],
+    )
 
 
 def _called(theorem: str, most: int = 0) -> str:
-    name, _, relaxed = SHEETS[theorem]
-    sums = "" if not name.startswith("shuffle") else ", q = p'" if relaxed else ", q = 0"
-    return f"{theorem}: {DESIGNS[name].title}{sums}{_arms(most) if most else ''}"
-
-
-def _arms(most: int) -> str:
-    return f", K <= {most}" if most == ARMS[-1] else f", K = {most}"
+    arms = f", K <= {most}" if most == ARMS[-1] else f", K = {most}" if most else ""
+    return f"{theorem}: {DESIGNS[SHEETS[theorem]['name']].title}{arms}"
 
 
 def _claim(condition: str) -> ErrorRate:
@@ -134,72 +167,8 @@ def _claim(condition: str) -> ErrorRate:
     )
 
 
-def _points(
-    name: str, *, p: tuple[Any, ...], arms: tuple[int, ...], horizons: tuple[Any, ...], budgets: Any = ()
-) -> Grid:
-    """Of the local variant fewer points: the tail of n users' noise is slow for n in the millions."""
-    usual = (TENTH, HALF) if name in BELOW_ONE else (TENTH, Fraction(5), full(HALF))
-    local = name == "ldp_se"
-    return over(
-        epsilon=(HALF, full(TENTH)) if local else budgets or usual,
-        K=(arms[-1], full(*arms[:-1])) if local else arms,
-        T=(2**20, full(2**12, 2**16, 2**24)) if local else horizons,
-        p=p,
-    )
-
-
-def _event(
-    run: Run, theorem: str, grid: Grid, *, margin: Margin = "printed", away: Fraction = Fraction(0)
-) -> Measured:
-    name, s, relaxed = SHEETS[theorem]
-    races = [
-        Race(
-            name=name,
-            epsilon=point["epsilon"],
-            n_arms=point["K"],
-            failure_prob=Fraction(1, point["T"]) if point["p"] == "1/T" else point["p"],
-            horizon=point["T"],
-            scale_factor=s,
-            margin=margin,
-            away=away,
-            relaxed=relaxed,
-        )
-        for point in grid.at(run)
-    ]
-    low = [0.0 if away else tied_failure(race) / float(3 * race.failure_prob) for race in races]
-    high = [failure_bound(race) / float(3 * race.failure_prob) for race in races]
-    worst = int(np.argmax(low))
-    return Measured(
-        low=low[worst],
-        high=max(high),
-        samples=len(races),
-        method="below: product of tails for K arms tied at 0; above: all reward laws, union bound",
-        scope=grid.scope,
-        notes=[] if away else _at(races[worst], low[worst]),
-        plots=[
-            table(
-                title=f"P[not E] / 3p: {_called(theorem)}",
-                columns=["race", "at least", "at most"],
-                rows=[[race.in_words(), *pair] for race, *pair in zip(races, low, high, strict=True)],
-            )
-        ],
-    )
-
-
-def _at(race: Race, low: float) -> list[str]:
-    chance, last = low * 3 * float(race.failure_prob), race.batches(race.n_arms)
-    notes = [f"largest certain failure: P[not E] >= {chance:.4g} at {race.in_words()}"]
-    if race.margin == "printed" and last:
-        notes.append(f"one arm in the last batch b = {last}: {corner_failure(race, last):.4g}")
-    return notes
-
-
-LONG = (2**12, 2**24, full(2**16, 2**20, 2**40))
-SHORT = (2**12, 2**24, full(2**16, 2**20))  # the experiments stop at 10^7 rounds
-
-
 def _of_theorem(theorem: str) -> str:
-    return "verified" if theorem in ("T2", "T2, s = 10", "T3", "T6") else "refuted"
+    return "verified" if theorem in (*WIDE, "T6") else "refuted"
 
 
 @measured(
@@ -207,10 +176,10 @@ def _of_theorem(theorem: str) -> str:
     "CZ23-L2a/T3R",
     "Lemma 2 (event E) for Theorem 3, noise drawn with ε'",
     claim=_claim("Theorem 3 with noise for ε' and its printed τ, p = 1/T"),
-    over=listed("theorem", "T3R", "T3R, any S"),
+    over=listed("theorem", "T3R, q = 0", "T3R, any S"),
     kind="tail",
     role="what-if",
-    expect=_of_theorem,
+    expect="refuted",
     name=_called,
     whose="Noise drawn with ε' in Theorem 3 and its own",
 )
@@ -237,8 +206,7 @@ def theorems(run: Run, theorem: str, whose: str) -> Measured:
 
     Note: for any S, below S is the garbled sum, which is off with probability q; above q is added once a sum
     """
-    grid = _points(SHEETS[theorem][0], p=("1/T",), arms=ARMS, horizons=LONG)
-    return _event(run, theorem, grid)
+    return _event(run, theorem, _points(theorem, ARMS, LONG))
 
 
 @measured(
@@ -258,19 +226,14 @@ def by_batch(run: Run, theorem: str) -> Measured:
 
     Note: τ enters the modulus alone: privacy, noise and β(b) stay as they are
     """
-    name, _, relaxed = SHEETS[theorem]
-    horizons = (2**24, full(2**12, 2**16, 2**20, 2**40))
-    levels: tuple[Any, ...] = ("1/T",) if relaxed else ("1/T", TENTH)
-    grid = _points(name, p=levels, arms=ARMS if relaxed else (2, 50), horizons=horizons)
-    return _event(run, theorem, grid, margin="by batch")
-
-
-EXACT_SUMS = tuple(theorem for theorem, (_, _, relaxed) in SHEETS.items() if not relaxed)
-MANY = ("T2", "T2, s = 10", "T3")
+    exact = theorem in EXACT_SUMS
+    horizons, levels = (2**24, full(2**12, 2**16, 2**20, 2**40)), ("1/T", TENTH) if exact else ("1/T",)
+    arms = (2, 50) if exact else ARMS
+    return _event(run, theorem, _points(theorem, arms, horizons, failure_prob=levels, margin=("by batch",)))
 
 
 def _of_experiment(theorem: str, most: int) -> str:
-    return "verified" if theorem in MANY and most == ARMS[-1] else "refuted"
+    return "verified" if theorem in WIDE and most == ARMS[-1] else "refuted"
 
 
 @measured(
@@ -278,7 +241,7 @@ def _of_experiment(theorem: str, most: int) -> str:
     "CZ23-L2a/experiments",
     "Lemma 2 (event E) with the experiments' p",
     claim=_claim("the printed τ, p = 1/10"),
-    over=listed("theorem most", *((theorem, 50) for theorem in EXACT_SUMS), *((t, 500) for t in MANY)),
+    over=listed("theorem most", *((theorem, 50) for theorem in EXACT_SUMS), *((t, 500) for t in WIDE)),
     kind="tail",
     role="what-if",
     expect=_of_experiment,
@@ -293,7 +256,7 @@ def experiments(run: Run, theorem: str, most: int) -> Measured:
     Refuted: τ is built for one sum, E is about all arms and batches; 500 arms pass 3p where 50 do not
     """
     arms = ARMS if most == ARMS[-1] else (most,)
-    return _event(run, theorem, _points(SHEETS[theorem][0], p=(TENTH,), arms=arms, horizons=SHORT))
+    return _event(run, theorem, _points(theorem, arms, SHORT, failure_prob=(TENTH,)))
 
 
 @measured(
@@ -301,7 +264,7 @@ def experiments(run: Run, theorem: str, most: int) -> Measured:
     "CZ23-L2a/experiments/inside",
     "Lemma 2 (event E) with the experiments' p and means",
     claim=_claim("the printed τ, p = 1/10, means in [1/4, 3/4]"),
-    over=listed("theorem", *(theorem for theorem in EXACT_SUMS if theorem not in MANY)),
+    over=listed("theorem", *(theorem for theorem in EXACT_SUMS if theorem not in WIDE)),
     kind="tail",
     role="what-if",
     name=_called,
@@ -312,6 +275,5 @@ def inside(run: Run, theorem: str) -> Measured:
     The upper bounds of CZ23-L2a/experiments for the means that the experiments draw: there a wrap needs far
     more noise than τ.
     """
-    budgets = (TENTH, HALF, Fraction(1))
-    grid = _points(SHEETS[theorem][0], p=(TENTH,), arms=ARMS[:2], horizons=SHORT, budgets=budgets)
-    return _event(run, theorem, grid, away=Fraction(1, 4))
+    axes = {"epsilon": (TENTH, HALF, Fraction(1)), "failure_prob": (TENTH,), "away": (Fraction(1, 4),)}
+    return _event(run, theorem, _points(theorem, ARMS[:2], SHORT, **axes))

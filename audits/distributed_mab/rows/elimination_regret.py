@@ -1,9 +1,9 @@
-"""Regret of Algorithm 1: Lemma 1 (CZ23-L1), Lemma 2 (CZ23-L2) and Remark 4 (CZ23-R4), with named constants."""
+"""Regret of Algorithm 1: Lemmas 1 and 2 (CZ23-L1, CZ23-L2), Remark 4 (CZ23-R4), with named constants."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -13,38 +13,33 @@ from numpy.typing import NDArray
 
 from algorithms.mab.distributed_elimination import DESIGNS
 from algorithms.mab.distributed_regret import simulate_variant
+from algorithms.mab.elimination_bounds import expected_ratio, rate, ratio_on_event
+from algorithms.mab.elimination_event import Race, failure_bound
 from algorithms.mab.reward_models import bernoulli_arms
-from audits.distributed_mab.elimination_event import Race, failure_bound
-from audits.distributed_mab.elimination_regret import C, expected_ratio, rate, ratio_on_event
 from dpaudit.claims import ErrorRate, RegretRate
 from dpaudit.plots import Plot, curves, series, table
-from dpaudit.rows import Measured, Point, full, measured, only_quick, over
+from dpaudit.rows import Measured, full, measured, only_quick, over
 from dpaudit.statistics import mean_bounds
 from dpaudit.suite import Group, Run
 
-__all__ = ["rows"]
+__all__ = ["C", "rows"]
 
 rows = Group("Lemmas 1 and 2, Remark 4: regret")
 
-Floats = NDArray[np.float64]
-TENTH, HALF, FIVE = Fraction(1, 10), Fraction(1, 2), Fraction(5)
-BUDGETS, ARMS = (TENTH, FIVE, full(HALF)), (2, 50, full(10))
-HORIZONS = (2**6, 2**12, only_quick(2**40), full(2**9, *(2**j for j in range(15, 55, 3))))
+#: The steps of the proof, one after another, give 4 · 72 · 2 = 576 (N_a <= 4 l, l <= 72 L₁/Δ², L₁ <=
+#: 2 log(KT/p); CZ23-L2d/explicit). Done at once, for every gap, they give about 31 at worst.
+C = 40
 RATE = f"{C} (Σ log(KT/p)/Δ_a + Kσ sqrt(log(KT/p)) + Kh log(KT/p))"
+CONSTANTS = (("C", str(C)),)
 
-
-def _race(name: str, point: Point, *, p: Fraction | None = None, **changes: Any) -> Race:
-    """A race at a point's ε, K and T, with p = 1/T unless another is given."""
-    level = Fraction(1, point["T"]) if p is None else p
-    return Race(
-        name=name,
-        epsilon=point["epsilon"],
-        n_arms=point["K"],
-        failure_prob=level,
-        horizon=point["T"],
-        **changes,
-    )
-
+TENTH, HALF, FIVE = Fraction(1, 10), Fraction(1, 2), Fraction(5)
+HORIZONS = (2**6, 2**12, only_quick(2**40), full(2**9, *(2**j for j in range(15, 55, 3))))
+USUAL: Mapping[str, Any] = {
+    "epsilon": (TENTH, FIVE, full(HALF)),
+    "n_arms": (2, 50, full(10)),
+    "horizon": HORIZONS,
+}
+ON_E = "bound for all instances: pulls on E at every gap, and T P[not E]"
 
 #: Simulated: mean of the best arm, gaps of the others.
 INSTANCES: tuple[tuple[float, tuple[float, ...]], ...] = (
@@ -58,50 +53,38 @@ INSTANCES: tuple[tuple[float, tuple[float, ...]], ...] = (
 
 
 def _simulated_race(name: str, gaps: Sequence[float]) -> Race:
-    return _race(name, {"epsilon": HALF, "K": 1 + len(gaps), "T": 2**20})
+    return Race(name=name, epsilon=HALF, n_arms=1 + len(gaps), horizon=2**20)
 
 
-def _regrets(race: Race, top: float, gaps: Sequence[float], *, runs: int, seed: Any) -> Floats:
+def _regrets(race: Race, top: float, gaps: Sequence[float], *, runs: int, seed: Any) -> NDArray[np.float64]:
     """Regrets of independent runs of one instance."""
     model = bernoulli_arms(np.tile([top, *(top - gap for gap in gaps)], (runs, 1)))
-    found = simulate_variant(
-        race.variant, model, horizon=race.horizon, growth=race.growth, points=2, seed=seed
-    )
+    length = race.horizon
+    found = simulate_variant(race.variant, model, horizon=length, growth=race.growth, points=2, seed=seed)
     return np.asarray(found.curves[:, -1])
 
 
 # Lemma 1
 
-
-def _stated(variant: tuple[str, int], epsilon: Fraction, K: int, T: int) -> bool:
-    return epsilon < 1 or variant[0] not in ("dist_cdp_se", "cdp_se")
-
-
-#: Variants with σ and h that do not depend on the batch (LDP-SE's σ does), and their s.
-VARIANTS = (
-    ("dist_dp_se", 1),
-    ("dist_rdp_se", 1),
-    ("dist_rdp_se", 10),
-    ("shuffle_dp_se/printed", 1),
-    ("shuffle_dp_se/repaired", 1),
-    ("dist_cdp_se", 1),
-    ("cdp_se", 1),
+#: Variants with σ and h that do not depend on the batch (LDP-SE's σ does); Theorems 4 and 5 ask for ε < 1.
+RACES = (
+    over(name=("dist_dp_se", "dist_rdp_se"), **USUAL)
+    + over(name=("dist_rdp_se",), scale_factor=10, **USUAL)
+    + over(name=("shuffle_dp_se/printed", "shuffle_dp_se/repaired"), relaxed=(True,), **USUAL)
+    + over(name=("dist_cdp_se", "cdp_se"), **{**USUAL, "epsilon": (TENTH, full(HALF))})
 )
-RACES = over(variant=VARIANTS, epsilon=BUDGETS, K=ARMS, T=HORIZONS).where(
-    _stated, "ε < 1 where Theorems 4 and 5 ask for it"
-)
+
+
+def _regret_rate(words: str) -> RegretRate:
+    text = f"E Reg(T) <= {RATE}, p = 1/T, for all instances, {words}, on the grid"
+    return RegretRate(text=text, quantity_name="E Reg / rate", claimed=C, constants=CONSTANTS)
 
 
 @measured(
     rows,
     "CZ23-L1",
     "Lemma 1; Lemma 2 with p = 1/T",
-    claim=RegretRate(
-        text=f"E Reg(T) <= {RATE}, p = 1/T, for all instances (Theorem 3: and every S with q = p'), on the grid",
-        quantity_name="E Reg / rate",
-        claimed=C,
-        constants=(("C", str(C)),),
-    ),
+    claim=_regret_rate("l(b) = 2^b (Theorem 3: and every S with q = p')"),
 )
 def expected(run: Run) -> list[Measured]:
     """Lemma 1: E Reg(T) = O(Σ log T/Δ_a + Kσ √log T + Kh log T), p = 1/T, each theorem's own τ
@@ -112,18 +95,13 @@ def expected(run: Run) -> list[Measured]:
 
     Note: τ as printed covers E worse than 3p (CZ23-L2a), but by a factor O(K log T): the rate stands
     """
-    races = [
-        _race(name, point, scale_factor=s, relaxed=name.startswith("shuffle"))
-        for point in RACES.at(run)
-        for name, s in [point["variant"]]
-    ]
-    found = {race: expected_ratio(race) for race in races}
+    found = {race: expected_ratio(race) for race in (Race(**point) for point in RACES.at(run))}
     worst = max(found, key=lambda race: found[race])
     cost = max(value - ratio_on_event(race) for race, value in found.items())
     upper = Measured(
         high=found[worst],
-        samples=len(races),
-        method="bound for all instances: pulls on E at every gap, and T P[not E]",
+        samples=len(found),
+        method=ON_E,
         scope=RACES.scope,
         notes=[
             f"largest bound {found[worst]:.4g}: {worst.name}, {worst.in_words()}",
@@ -134,20 +112,18 @@ def expected(run: Run) -> list[Measured]:
     return [upper, _from_below(run)]
 
 
-def _by_horizon(found: dict[Race, float]) -> Plot:
-    lengths = sorted({race.horizon for race in found})
-    lines = []
-    for name, s in VARIANTS:
-        own = {race: value for race, value in found.items() if (race.name, race.scale_factor) == (name, s)}
-        best = [max(value for race, value in own.items() if race.horizon == T) for T in lengths]
-        lines.append(
-            series(
-                name=DESIGNS[name].title if s == 1 else f"{DESIGNS[name].title}, s = {s}", x=lengths, y=best
-            )
-        )
+def _by_horizon(found: Mapping[Race, float]) -> Plot:
+    best: dict[str, dict[int, float]] = {}
+    for race, value in found.items():
+        factor = f", s = {race.scale_factor}" if race.scale_factor > 1 else ""
+        line = best.setdefault(DESIGNS[race.name].title + factor, {})
+        line[race.horizon] = max(value, line.get(race.horizon, 0.0))
     return curves(
         title="Bound on E Reg / rate, worst over instances, K and ε",
-        series=lines,
+        series=[
+            series(name=name, x=sorted(line), y=[line[T] for T in sorted(line)])
+            for name, line in best.items()
+        ],
         x_title="rounds T",
         y_title="ratio",
         x_log=True,
@@ -158,19 +134,17 @@ def _from_below(run: Run) -> Measured:
     """The largest lower confidence bound of mean regret / rate. Any cap on the regret gives a lower bound of
     the mean; this one is fixed by the bound on E, not by the runs."""
     runs, best = run.choose(quick=100, full=1000), 0.0
-    for top, gaps in INSTANCES:
-        for name in ("dist_dp_se", "dist_rdp_se"):
-            race = _simulated_race(name, gaps)
-            seed = run.seed_sequence(f"{name}, {top}, {gaps}")
-            regret = _regrets(race, top, gaps, runs=runs, seed=seed)
-            cap = min(max(gaps) * race.horizon, ratio_on_event(race) * rate(race, gaps) / 8)
-            level = run.alpha / (len(INSTANCES) * 2)
-            low, _ = mean_bounds(np.minimum(regret, cap), low=0.0, high=cap, alpha=level)
-            best = max(best, low / rate(race, gaps))
+    cells = [(top, gaps, name) for top, gaps in INSTANCES for name in ("dist_dp_se", "dist_rdp_se")]
+    for top, gaps, name in cells:
+        race = _simulated_race(name, gaps)
+        regret = _regrets(race, top, gaps, runs=runs, seed=run.seed_sequence(f"{name}, {top}, {gaps}"))
+        cap = min(max(gaps) * race.horizon, ratio_on_event(race) * rate(race, gaps) / 8)
+        low, _ = mean_bounds(np.minimum(regret, cap), low=0.0, high=cap, alpha=run.alpha / len(cells))
+        best = max(best, low / rate(race, gaps))
     return Measured(
         low=best,
         exact=False,
-        samples=runs * len(INSTANCES) * 2,
+        samples=runs * len(cells),
         method="simulation in batches; bets on the mean of min(regret, cap)",
         scope=f"{len(INSTANCES)} instances, Dist-DP-SE and Dist-RDP-SE, ε = 1/2, T = 2^20, {runs} runs each",
     )
@@ -179,17 +153,13 @@ def _from_below(run: Run) -> Measured:
 # Lemma 2
 
 #: Arm 0 always gives 1, nine others nearly so: whoever wraps first is out.
-NEAR_ONE = _race("dist_dp_se", {"epsilon": HALF, "K": 10, "T": 2**44}, p=TENTH)
+NEAR_ONE = Race(name="dist_dp_se", epsilon=HALF, n_arms=10, failure_prob=TENTH, horizon=2**44)
 NEAR_ONE_GAPS = (2.0**-13,) * 9
 
 
 def _probable(tau: str) -> ErrorRate:
-    return ErrorRate(
-        text=f"P[Reg(T) > {RATE}] <= 3p for Dist-DP-SE with {tau}, for all instances, on the grid of p, ε, K, T",
-        quantity_name="P[Reg > C rate] / 3p",
-        claimed=1,
-        constants=(("C", str(C)),),
-    )
+    text = f"P[Reg(T) > {RATE}] <= 3p for Dist-DP-SE with {tau}, for all instances, on the grid"
+    return ErrorRate(text=text, quantity_name="P[Reg > C rate] / 3p", claimed=1, constants=CONSTANTS)
 
 
 @measured(
@@ -201,8 +171,8 @@ def _probable(tau: str) -> ErrorRate:
     expect="refuted",
 )
 def without_assumption_1(run: Run) -> Measured:
-    """Lemma 2 where Assumption 1 fails: with probability 1 - 3p, Reg(T) = O(Σ log(KT/p)/Δ_a + ...), Dist-DP-SE
-    with the printed τ, p = 1/10
+    """Lemma 2 where Assumption 1 fails, for Dist-DP-SE with the printed τ and p = 1/10: with probability 1 -
+    3p, Reg(T) = O(Σ log(KT/p)/Δ_a + ...)
 
     Arm 0 always gives 1 and nine others 1 - 2^-13 in the mean. A sum near n that passes n + τ/g is decoded to
     one near -τ/g, and a best arm that this happens to is out for good.
@@ -216,8 +186,8 @@ def without_assumption_1(run: Run) -> Measured:
 
 @measured(rows, "CZ23-L2/premise", "Lemma 2 for Theorem 1", claim=_probable("τ built for p/(K l(b))"))
 def with_assumption_1(run: Run) -> list[Measured]:
-    """Lemma 2 where its premise holds: with probability 1 - 3p, Reg(T) = O(Σ log(KT/p)/Δ_a + ...), Dist-DP-SE
-    with τ built for p/(K l(b))
+    """Lemma 2 where its premise holds, for Dist-DP-SE with τ built for p/(K l(b)): with probability 1 - 3p,
+    Reg(T) = O(Σ log(KT/p)/Δ_a + ...)
 
     From above: on E the regret is below C times the rate for every instance, and P[not E] is bounded. From
     below: the instance of CZ23-L2.
@@ -232,7 +202,7 @@ def _losing(run: Run, race: Race) -> Measured:
     bad = (regret > C * rate(race, NEAR_ONE_GAPS)).astype(float)
     low, _ = mean_bounds(bad, low=0.0, high=1.0, alpha=run.alpha)
     return Measured(
-        low=low / float(3 * race.failure_prob),
+        low=low / float(3 * race.p),
         exact=False,
         samples=runs,
         method="simulation in batches; bets on the indicator",
@@ -241,18 +211,19 @@ def _losing(run: Run, race: Race) -> Measured:
     )
 
 
-COVERED = over(epsilon=(TENTH, HALF, FIVE), K=ARMS, T=HORIZONS, p=(Fraction(1, 10), Fraction(1, 100), "1/T"))
+COVERED = over(
+    name=("dist_dp_se",),
+    failure_prob=(TENTH, Fraction(1, 100), "1/T"),
+    margin=("by batch",),
+    **{**USUAL, "epsilon": (TENTH, HALF, FIVE)},
+)
 
 
 def _covered(run: Run, first: Race) -> Measured:
     """P[not E]/3p where the regret on E is below C times the rate; infinite where it is not."""
-    races = [first]
-    for point in COVERED.at(run):
-        p = None if point["p"] == "1/T" else point["p"]
-        races.append(_race("dist_dp_se", point, p=p, margin="by batch"))
+    races = [first, *(Race(**point) for point in COVERED.at(run))]
     found = [
-        failure_bound(race) / float(3 * race.failure_prob) if ratio_on_event(race) <= C else math.inf
-        for race in races
+        failure_bound(race) / float(3 * race.p) if ratio_on_event(race) <= C else math.inf for race in races
     ]
     return Measured(
         high=max(found),
@@ -265,59 +236,36 @@ def _covered(run: Run, first: Race) -> Measured:
 # Remark 4
 
 GROWTHS = (Fraction(3, 2), Fraction(2), Fraction(4))
-GROWN = over(growth=GROWTHS, epsilon=(TENTH, FIVE), K=(2, 50), T=HORIZONS)
+GROWN = over(growth=GROWTHS, name=("dist_dp_se",), **{**USUAL, "epsilon": (TENTH, FIVE), "n_arms": (2, 50)})
 
 
-@measured(
-    rows,
-    "CZ23-R4",
-    "Remark 4",
-    claim=RegretRate(
-        text=f"E Reg(T) <= {C} (Σ log(KT/p)/Δ_a + ...), p = 1/T, for all instances, l(b) = ⌈η^b⌉, on the grid",
-        quantity_name="E Reg / rate",
-        claimed=C,
-        constants=(("C", str(C)),),
-    ),
-)
+@measured(rows, "CZ23-R4", "Remark 4", claim=_regret_rate("l(b) = ⌈η^b⌉, η = 3/2, 2, 4"))
 def growth(run: Run) -> Measured:
     """Remark 4: l(b) = η^b keeps the order of the regret, η = 3/2, 2, 4
 
     The bound of CZ23-L1 for three growths, on Dist-DP-SE; beside it simulated regrets, relative to η = 2.
     """
-    found: dict[Fraction, float] = {}
-    for point in GROWN.at(run):
-        race = _race("dist_dp_se", point, growth=point["growth"])
-        found[race.growth] = max(found.get(race.growth, 0.0), expected_ratio(race))
-    relative = _relative(run)
-    spread = [value for row in relative for value in row[1:]]
+    races = [Race(**point) for point in GROWN.at(run)]
+    found = {eta: max(expected_ratio(race) for race in races if race.growth == eta) for eta in GROWTHS}
+    runs, relative = run.choose(quick=100, full=1000), []
+    for top, gaps in INSTANCES:
+        means = {}
+        for eta in GROWTHS:
+            race = replace(_simulated_race("dist_dp_se", gaps), growth=eta)
+            seed = run.seed_sequence(f"{eta}, {top}, {gaps}")
+            means[eta] = float(_regrets(race, top, gaps, runs=runs, seed=seed).mean())
+        relative.append([f"best {top:g}, gaps {gaps}", *(means[eta] / means[Fraction(2)] for eta in GROWTHS)])
     return Measured(
         high=max(found.values()),
-        samples=sum(1 for _ in GROWN.at(run)),
-        method="bound for all instances: pulls on E at every gap, and T P[not E]",
+        samples=len(races),
+        method=ON_E,
         scope=GROWN.scope,
-        notes=[
-            *(f"η = {growth}: bound / rate at most {value:.4g}" for growth, value in found.items()),
-            f"simulated means lie between {min(spread):.3g} and {max(spread):.3g} times those of η = 2",
-        ],
+        notes=[f"η = {eta}: bound / rate at most {value:.4g}" for eta, value in found.items()],
         plots=[
             table(
                 title="Mean simulated regret by growth, relative to η = 2",
-                columns=["instance", *(f"η = {growth}" for growth in GROWTHS)],
+                columns=["instance", *(f"η = {eta}" for eta in GROWTHS)],
                 rows=relative,
             )
         ],
     )
-
-
-def _relative(run: Run) -> list[list[Any]]:
-    runs, shown = run.choose(quick=100, full=1000), []
-    for top, gaps in INSTANCES:
-        means = {}
-        for growth in GROWTHS:
-            race = replace(_simulated_race("dist_dp_se", gaps), growth=growth)
-            seed = run.seed_sequence(f"{growth}, {top}, {gaps}")
-            means[growth] = _regrets(race, top, gaps, runs=runs, seed=seed).mean()
-        shown.append(
-            [f"best {top:g}, gaps {gaps}", *(means[growth] / means[Fraction(2)] for growth in GROWTHS)]
-        )
-    return shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
-from audits.distributed_mab.elimination_decisions import best_arms_lost, pull_ratio, surviving_gaps
+from algorithms.mab.elimination_corners import best_arms_lost, pull_ratio, surviving_gaps
 from dpaudit.claims import Ordering
 from dpaudit.kernel.ball import ball
 from dpaudit.rows import Chain, Measured, Sides, full, inequality, measured, over

@@ -1,9 +1,10 @@
-"""Lemmas 1 and 2 as finite claims: regret of Algorithm 1 against their rate, with the constant named.
+"""Regret of elimination in batches against its rate, for every instance at once.
 
-The rate is Σ_{Δ_a>0} log(KT/p)/Δ_a + Kσ sqrt(log(KT/p)) + Kh log(KT/p). On the event E an arm goes out at
-the end of the first batch with 4β(b) < Δ_a, where β(b) is largest with all K arms active; that bounds its
-pulls for every instance at once. Off E the regret is at most T Δ_max, which costs T P[not E] in expectation.
-Pulls change only where Δ passes some 4β(b): the supremum over all gaps is a maximum over these.
+The rate is that of Lemmas 1 and 2 of Chowdhury and Zhou: Σ_{Δ_a>0} log(KT/p)/Δ_a + Kσ sqrt(log(KT/p)) +
+Kh log(KT/p). On the event E an arm goes out at the end of the first batch with 4β(b) < Δ_a, where β(b) is
+largest with all K arms active; that bounds its pulls for every instance at once. Off E the regret is at most
+T Δ_max, which costs T P[not E] in expectation. Pulls change only where Δ passes some 4β(b): the supremum over
+all gaps is a maximum over these.
 """
 
 from __future__ import annotations
@@ -11,13 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from audits.distributed_mab.elimination_event import ROUNDING, Race, failure_bound
+from algorithms.mab.elimination_event import ROUNDING, Race, failure_bound
 
-__all__ = ["C", "expected_ratio", "rate", "ratio_on_event"]
-
-#: The steps of the proof, one after another, give 4 · 72 · 2 = 576 (N_a <= 4 l, l <= 72 L₁/Δ², L₁ <=
-#: 2 log(KT/p); CZ23-L2d/explicit). Done at once, for every gap, they give about 31 at worst.
-C = 40
+__all__ = ["expected_ratio", "rate", "ratio_on_event"]
 
 
 def rate(race: Race, gaps: Sequence[float]) -> float:
@@ -28,7 +25,7 @@ def rate(race: Race, gaps: Sequence[float]) -> float:
 
 def _parts(race: Race) -> tuple[float, float]:
     """log(KT/p), and σ sqrt(log(KT/p)) + h log(KT/p)."""
-    spread = math.log(race.n_arms * race.horizon / float(race.failure_prob))
+    spread = math.log(race.n_arms * race.horizon / float(race.p))
     tail = race.variant.tail(race.length(1))
     return spread, tail.sigma * math.sqrt(spread) + tail.h * spread
 

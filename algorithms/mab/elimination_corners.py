@@ -1,4 +1,4 @@
-"""Who survives a batch on Lemma 2's event E, and for how many pulls, without any probability.
+"""Who survives a batch on the event E of elimination in batches, and for how many pulls.
 
 On E every decoded mean is within β(b) of its mean. The algorithm's own decision rule is driven with decoded
 means at the corners of E, which is tested in exact arithmetic on the very floats.
