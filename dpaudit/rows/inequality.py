@@ -15,7 +15,7 @@ Decorators stack: the same function with other fixed parameters is a row of its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -57,6 +57,20 @@ class Worst:
     high: float
     point: Point
     count: int
+
+    def estimate(self, measure: Measure, *, scope: str, details: Mapping[str, Any] | None = None) -> Estimate:
+        """The same as evidence on ``measure``."""
+        return Estimate(
+            quantity=measure,
+            lower=self.low,
+            upper=self.high,
+            confidence=1.0,
+            samples=self.count,
+            method="ball arithmetic at every point of the grid",
+            scope=scope or "no parameters",
+            covers_claim=True,
+            details=dict(details or {"at": in_words(self.point)}),
+        )
 
 
 def worst_of(item: Step, run: Run, *, measure: Measure = "left / right") -> Worst:
@@ -182,17 +196,9 @@ def add_steps(
     def evaluate(run: Run) -> Outcome:
         worst = [worst_of(part, run, measure=measure) for part in parts]
         count = sum(item.count for item in worst)
-        estimate = Estimate(
-            quantity=measure,
-            lower=max(item.low for item in worst),
-            upper=max(item.high for item in worst),
-            confidence=1.0,
-            samples=count,
-            method="ball arithmetic at every point of the grid",
-            scope=scope or "no parameters",
-            covers_claim=True,
-            details={part.name: in_words(item.point) for part, item in zip(parts, worst, strict=True)},
-        )
+        largest = Worst(max(item.low for item in worst), max(item.high for item in worst), {}, count)
+        points = {part.name: in_words(item.point) for part, item in zip(parts, worst, strict=True)}
+        estimate = largest.estimate(measure, scope=scope, details=points)
         picture = _table(words.title, parts, worst, measure)
         failing = _failing(parts, worst, measure)
         return Outcome([estimate], [*failing, *words.notes], plots=[picture], samples=count)
