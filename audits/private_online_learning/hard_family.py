@@ -14,7 +14,6 @@ from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
@@ -77,11 +76,37 @@ def smallest_private_error(
         )
     states = list(combinations_with_replacement(product((0, 1), repeat=n_actions), n))
     laws = [instance(j, n_actions=n_actions, gap=gap, base=base) for j in range(n_actions)]
-    weights = np.array([[_probability(state, law) for law in laws] for state in states])
-    program = _Constraints(len(states), n_actions)
-    program.limit_errors(weights)
-    program.limit_ratios(_neighbours(states), math.exp(epsilon))
-    return program.minimise()
+    k, size, answers = n_actions, len(states) * n_actions, np.arange(n_actions)
+    weights = np.array([[_probability(state, law) for state in states] for law in laws])
+    pairs = np.array(list(set(_neighbours(states))))
+    one, other = ((pairs[:, [side]] * k + answers).ravel() for side in (0, 1))
+    ratios = k + np.arange(one.size)  # rows of P(answer | state) <= exp(epsilon) P(answer | neighbour)
+    right = answers[:, None] + k * np.arange(len(states))  # of the answers that instance j makes right
+    limits = coo_array(
+        (
+            np.concatenate(
+                [-weights.ravel(), -np.ones(k), np.repeat([1.0, -math.exp(epsilon)], one.size)],
+            ),
+            (
+                np.concatenate([np.repeat(answers, len(states)), answers, ratios, ratios]),
+                np.concatenate([right.ravel(), np.full(k, size), one, other]),
+            ),
+        ),
+        shape=(k + one.size, size + 1),
+    )
+    entries = np.arange(size)
+    whole = coo_array((np.ones(size), (entries // k, entries)), shape=(len(states), size + 1))
+    result: Any = linprog(  # type: ignore[call-overload]  # its stubs know dense matrices only
+        np.arange(size + 1) == size,
+        A_ub=limits.tocsr(),
+        b_ub=np.repeat([-1.0, 0.0], [k, one.size]),
+        A_eq=whole.tocsr(),
+        b_eq=np.ones(len(states)),
+        bounds=(0, 1),
+    )
+    if not result.success:
+        raise ArithmeticError(f"a feasible linear program must be solved, got {result.message!r}.")
+    return float(result.fun)
 
 
 def _probability(state: tuple[Outcome, ...], law: Law) -> float:
@@ -102,55 +127,3 @@ def _neighbours(states: list[tuple[Outcome, ...]]) -> Iterator[tuple[int, int]]:
                 j = index[tuple(sorted((*state[:k], other, *state[k + 1 :])))]
                 if j != i:
                     yield i, j
-
-
-class _Constraints:
-    """A linear program over a table (states, answers) and the worst error, its last unknown."""
-
-    def __init__(self, n_states: int, n_answers: int) -> None:
-        self._n_states, self._n_answers = n_states, n_answers
-        self._rows: list[int] = []
-        self._columns: list[int] = []
-        self._values: list[float] = []
-        self._limits: list[float] = []
-
-    def _add(self, terms: list[tuple[int, float]], limit: float) -> None:
-        self._rows += [len(self._limits)] * len(terms)
-        self._columns += [column for column, _ in terms]
-        self._values += [value for _, value in terms]
-        self._limits.append(limit)
-
-    def limit_errors(self, weights: NDArray[np.float64]) -> None:
-        """1 - P(right answer under instance j) <= worst, for every j."""
-        worst = self._n_states * self._n_answers
-        for j in range(self._n_answers):
-            right = [(i * self._n_answers + j, -float(weights[i, j])) for i in range(self._n_states)]
-            self._add([*right, (worst, -1.0)], -1.0)
-
-    def limit_ratios(self, pairs: Iterator[tuple[int, int]], factor: float) -> None:
-        """P(answer | state) <= factor P(answer | neighbour)."""
-        k = self._n_answers
-        for i, j in set(pairs):
-            for answer in range(k):
-                self._add([(i * k + answer, 1.0), (j * k + answer, -factor)], 0.0)
-
-    def minimise(self) -> float:
-        size = self._n_states * self._n_answers + 1
-        upper = coo_array((self._values, (self._rows, self._columns)), shape=(len(self._limits), size))
-        entries = np.arange(size - 1)
-        ones = coo_array(
-            (np.ones(size - 1), (entries // self._n_answers, entries)), shape=(self._n_states, size)
-        )
-        cost = np.zeros(size)
-        cost[-1] = 1.0
-        result: Any = linprog(  # type: ignore[call-overload]  # its stubs know dense matrices only
-            cost,
-            A_ub=upper.tocsr(),
-            b_ub=self._limits,
-            A_eq=ones.tocsr(),
-            b_eq=np.ones(self._n_states),
-            bounds=(0, 1),
-        )
-        if not result.success:
-            raise ArithmeticError(f"a feasible linear program must be solved, got {result.message!r}.")
-        return float(result.fun)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from audits.private_online_learning.privacy import claim
+from audits.private_online_learning.neighbours import CLAIM
 from dpaudit.proofs.build import (
     accounted,
     compose_parallel,
@@ -60,7 +60,7 @@ def ask(
         Question(
             id=id,
             title=title,
-            claim=claim(),
+            claim=CLAIM,
             parameter=parameter,
             printed=printed,
             mechanism=mechanism,

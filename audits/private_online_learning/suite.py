@@ -11,12 +11,7 @@ from audits.private_online_learning import (
     hybrid_noise,
     hybrid_steps,
     lemma_13,
-    lower_bound,
-    lower_bound_learners,
-    lower_bound_selectors,
-    lower_bound_steps,
     noise_needed,
-    privacy,
     proof_steps,
     regret_bandit,
     regret_full_information,
@@ -27,6 +22,7 @@ from audits.private_online_learning import (
     theorem_7,
     theorem_7_forms,
 )
+from audits.private_online_learning.rows import lower_bound, lower_bound_learners, privacy
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -37,7 +33,7 @@ suite = Suite(
     reference="Hu, Huang, Mehta, arXiv 2102.07929v2",
 )
 
-privacy.add_rows(suite)
+suite.include(privacy.rows)
 selection.add_rows(suite)
 structure.add_rows(suite)
 proof_steps.add_rows(suite)
@@ -46,10 +42,7 @@ hybrid_steps.add_rows(suite)
 lemma_13.add_rows(suite)
 theorem_7.add_rows(suite)
 theorem_7_forms.add_rows(suite)
-lower_bound.add_rows(suite)
-lower_bound_steps.add_rows(suite)
-lower_bound_selectors.add_rows(suite)
-lower_bound_learners.add_rows(suite)
+suite.include(lower_bound.rows, lower_bound_learners.rows)
 regret_bandit.add_rows(suite)
 regret_hybrid.add_rows(suite)
 regret_optimality.add_rows(suite)
