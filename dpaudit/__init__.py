@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from dpaudit.errors import DpauditError
     from dpaudit.evidence import Certificate, Estimate, Witness
     from dpaudit.proofs.sites import Site
+    from dpaudit.replays.audit import PrivacyAudit
     from dpaudit.replays.histories import Neighbours
-    from dpaudit.replays.privacy import PrivacyAudit
     from dpaudit.suite import Cell, Group, Outcome, Run, Suite
     from dpaudit.verdicts import judge
     from dpaudit.views import PUBLIC, SERVER, View, user
@@ -40,7 +40,7 @@ _HOMES = {
     "dpaudit.blackbox.check": ["AS_RUN", "CheckResult", "check"],
     "dpaudit.blackbox.neighbours": ["corners"],
     "dpaudit.replays.histories": ["Neighbours"],
-    "dpaudit.replays.privacy": ["PrivacyAudit"],
+    "dpaudit.replays.audit": ["PrivacyAudit"],
     "dpaudit.claims": [
         "Adjacency",
         "ApproxDP",

@@ -6,25 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from algorithms.mab.distributed_elimination import DESIGNS
 from audits.distributed_mab.experiment_settings import FIGURES, Competitor
 from dpaudit import plots
 from dpaudit.exact import ExactLike
 from dpaudit.regret import RegretRuns
 
-__all__ = ["NAMES", "Table", "figure_summary", "final_figure", "label", "regret_table", "time_figure"]
+__all__ = ["Table", "figure_summary", "final_figure", "label", "regret_table", "time_figure"]
 
 #: (``Competitor.label``, epsilon) -> regret of every instance, as ``figure_table`` returns it.
 Table = Mapping[tuple[str, ExactLike], RegretRuns]
 
-#: What the paper's figures call the variants.
-NAMES: Mapping[str, str] = {
-    "dp_se": "DP-SE",
-    "dist_dp_se": "Dist-DP-SE",
-    "dist_rdp_se": "Dist-RDP-SE",
-    "dist_cdp_se": "Dist-CDP-SE",
-    "cdp_se": "CDP-SE",
-    "ldp_se": "LDP-SE",
-}
 #: Where curves over time begin: the first rounds play the arms in turn and tell nothing.
 FIRST_ROUND = 100
 #: What they call the instances.
@@ -38,7 +30,8 @@ ENVIRONMENTS: Mapping[str, str] = {
 def label(competitor: Competitor) -> str:
     """A curve's name in the legend."""
     scale = "" if competitor.scale_factor == 1 else f" (s = {competitor.scale_factor})"
-    return NAMES[competitor.name] + scale
+    called = "DP-SE" if competitor.name == "dp_se" else DESIGNS[competitor.name].title
+    return called + scale
 
 
 def _labels(figure: int) -> dict[str, str]:

@@ -21,7 +21,7 @@ from audits.distributed_mab import (
     regret_lower_bound,
 )
 from audits.distributed_mab.regret_bounds import Setting, worst_ratio
-from audits.distributed_mab.regret_shapes import SHAPES, shape_value
+from audits.distributed_mab.regret_shapes import shape, shape_value
 from audits.distributed_mab.simulated_regret import interval
 from dpaudit.claims import RegretRate
 from dpaudit.evidence import Estimate
@@ -174,7 +174,7 @@ def grid_of(rate: Rate, *, quick: bool) -> Grid:
 
 def rigorous_side(run: Run, rate: Rate) -> tuple[Estimate, Sequence[Any]]:
     """The largest bound on regret / rate over the grid, all instances at each point; and it for each T."""
-    shape, grid = SHAPES[rate.name], grid_of(rate, quick=run.profile == "quick")
+    grid = grid_of(rate, quick=run.profile == "quick")
     rows: list[tuple[str, float, str]] = []
     for exponent in grid.exponents:
         found = []

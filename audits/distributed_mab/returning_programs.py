@@ -33,8 +33,8 @@ from dpaudit.coins.base import Coins, Program
 from dpaudit.kernel.ball import precision
 from dpaudit.proofs.build import accounted, compose_parallel
 from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import PrivacyAudit
 from dpaudit.suite import Outcome, Run, Suite
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.divergence import divergence_witness

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.mab.distributed_regret import simulate_baseline, simulate_variant
-from algorithms.mab.regret_cuts import elimination_cut
+from algorithms.mab.pull_bounds import elimination_cut
 from algorithms.mab.reward_models import RewardLevels, bernoulli_arms
 from audits.distributed_mab.regret_bounds import Setting, cut_of
 from dpaudit.regret import Interval, Seed, average, mean_interval, root_of

@@ -9,23 +9,26 @@ from audits.distributed_mab import (
     analyzer_tails,
     assumption_1,
     communication,
-    concentrated_privacy,
     elimination_steps,
     encoding,
     experiments,
     mechanism_facts,
-    mutants,
     noise_facts,
-    noise_privacy,
     protocol_privacy,
     regret_rates,
-    renyi_privacy,
     returning_users,
     scaling,
     shuffle_privacy,
     tails,
 )
-from audits.distributed_mab.rows import concentration, regret_orderings
+from audits.distributed_mab.rows import (
+    aggregate_divergences,
+    aggregate_privacy,
+    concentration,
+    mutants,
+    protocols,
+    regret_orderings,
+)
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -42,12 +45,11 @@ tails.add_rows(suite)
 suite.include(concentration.rows)
 analyzer_tails.add_rows(suite)
 assumption_1.add_rows(suite)
-noise_privacy.add_rows(suite)
-renyi_privacy.add_rows(suite)
-concentrated_privacy.add_rows(suite)
+suite.include(aggregate_privacy.rows, aggregate_divergences.rows)
 accounting.add_rows(suite)
 returning_users.add_rows(suite)
 scaling.add_rows(suite)
+suite.include(protocols.rows)
 protocol_privacy.add_rows(suite)
 shuffle_privacy.add_rows(suite)
 encoding.add_rows(suite)
@@ -56,4 +58,4 @@ elimination_steps.add_rows(suite)
 regret_rates.add_rows(suite)
 suite.include(regret_orderings.rows)
 experiments.add_rows(suite)
-mutants.add_rows(suite)
+suite.include(mutants.rows)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy import signal, stats
 
 from dpaudit.errors import InvalidParameterError
+from dpaudit.laws.chernoff import best_bound
 
 __all__ = ["Actions", "ExactRegret", "exact_regret", "leader_probabilities", "selection_tail"]
 
@@ -216,7 +217,7 @@ def selection_tail(gap: float, *, rounds: float, scale: float) -> float:
     Binomials and two Laplace(``scale``)."""
     rates = np.minimum(2 * gap, 1 / scale) * np.linspace(0.02, 0.998, 64)
     logs = rates**2 * rounds / 4 - rates * rounds * gap - 2 * np.log1p(-((rates * scale) ** 2))
-    return float(np.exp(min(0.0, logs.min())))
+    return float(best_bound(logs))
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,9 @@ from dpaudit.plots import Plot, delta_curve, table
 from dpaudit.proofs.build import BoundedSum
 from dpaudit.proofs.build import report_noisy_max as certified_noisy_max
 from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import PrivacyAudit, digest_of, privacy_outcome
+from dpaudit.replays.privacy import digest_of, privacy_outcome
 from dpaudit.suite import Outcome, Row, Run, Suite
 from mechanisms.report_noisy_max import report_noisy_max, rnm_noise
 

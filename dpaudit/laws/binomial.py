@@ -15,6 +15,7 @@ from scipy import special
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, probability
 from dpaudit.kernel.ball import ball, enclose
+from dpaudit.kernel.t2 import noise, special_laws
 from dpaudit.laws.base import LogConcavity, Support, register
 from dpaudit.laws.exact_sampling import choose
 from dpaudit.laws.lattice import LatticeLaw
@@ -77,7 +78,7 @@ class _Successes(LatticeLaw):
         n, p = self._n, self._p
         if n == 1:
             return ball(p if k else 1 - p)
-        return arb.bin_uiui(n, k) * ball(p) ** k * ball(1 - p) ** (n - k)
+        return special_laws.Binomial(n, p).mass(k)
 
     def _below(self, k: Floats) -> Floats:
         return self._tail(k, upper=False)
@@ -130,7 +131,7 @@ class _Successes(LatticeLaw):
         )
 
     def log_mgf_ball(self, t: Any) -> Any:
-        return self._n * (ball(self._p) * tilt(t).expm1()).log1p()
+        return noise.Binomial(self._n, self._p).cumulant(tilt(t))
 
     def mean(self) -> float:
         return float(self._n * self._p)

@@ -20,6 +20,7 @@ from scipy import special
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike
 from dpaudit.kernel.ball import ball
+from dpaudit.kernel.t2 import noise
 from dpaudit.laws.base import BaseMeasure, LogConcavity, Support, register
 from dpaudit.laws.scalar import Floats, ScalarLaw, positive_parameter, reaches, tilt
 
@@ -84,7 +85,7 @@ class Laplace(_Density):
     def log_mgf_ball(self, t: Any) -> Any:
         if reaches(t, 1 / self.scale, both=True):
             return arb.pos_inf()
-        return -(1 - (tilt(t) * ball(self.scale)) ** 2).log()
+        return noise.Laplace(self.scale).cumulant(tilt(t))
 
     def mean(self) -> float:
         return 0.0
@@ -154,7 +155,7 @@ class Gaussian(_Density):
         return self._cdf_ball(-x)
 
     def log_mgf_ball(self, t: Any) -> Any:
-        return ball(self.sigma2) * tilt(t) ** 2 / 2
+        return noise.Gaussian(self.sigma2).cumulant(tilt(t))
 
     def mean(self) -> float:
         return 0.0
@@ -209,7 +210,7 @@ class Exponential(_Density):
     def log_mgf_ball(self, t: Any) -> Any:
         if reaches(t, 1 / self.scale):
             return arb.pos_inf()
-        return -(1 - tilt(t) * ball(self.scale)).log()
+        return noise.Exponential(self.scale).cumulant(tilt(t))
 
     def mean(self) -> float:
         return float(self.scale)

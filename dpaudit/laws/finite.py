@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, dyadic
 from dpaudit.kernel.ball import ball
+from dpaudit.kernel.t2 import noise
 from dpaudit.laws.base import LogConcavity, Support, register
 from dpaudit.laws.binomial import log_of_fraction
 from dpaudit.laws.exact_sampling import choose
@@ -152,10 +153,8 @@ class Categorical(LatticeLaw):
         return ball(Fraction(sum(self.weights[max(k + 1, 0) :]), self.total))
 
     def log_mgf_ball(self, t: Any) -> Any:
-        point = tilt(t)
-        return sum(
-            (ball(self.probability_of(j)) * (point * j).exp() for j in range(len(self.weights))), arb(0)
-        ).log()
+        values = tuple(Fraction(j) for j in range(len(self.weights)))
+        return noise.Finite(values, tuple(map(Fraction, self.weights))).cumulant(tilt(t))
 
     def mean(self) -> float:
         return float(self._exact_mean)

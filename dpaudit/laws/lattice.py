@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import ExactLike
 from dpaudit.kernel.ball import ball, precision, upper
+from dpaudit.kernel.t2 import noise
 from dpaudit.laws.base import BaseMeasure, LogConcavity, Support, register
 from dpaudit.laws.exact_sampling import discrete_laplace
 from dpaudit.laws.scalar import Floats, ScalarLaw, positive_parameter, reaches, tilt
@@ -265,12 +266,9 @@ class DiscreteLaplace(LatticeLaw):
         return ball(-k / self.scale).exp() / (1 + ball(-1 / self.scale).exp())
 
     def log_mgf_ball(self, t: Any) -> Any:
-        # (1-a)^2 / ((1 - a e^t)(1 - a e^-t)) with a = exp(-1/scale), and finite only between the poles
         if reaches(t, 1 / self.scale, both=True):
             return arb.pos_inf()
-        ratio, point = ball(-1 / self.scale), tilt(t)
-        right, left = -(ratio + point).expm1(), -(ratio - point).expm1()
-        return 2 * (-ratio.expm1()).log() - right.log() - left.log()
+        return noise.DiscreteLaplace(self.scale).cumulant(tilt(t))
 
     def mean(self) -> float:
         return 0.0

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import decode_value, dyadic, encode_value, exact, exact_str
 from dpaudit.kernel.ball import ball
-from dpaudit.laws.base import BaseMeasure, Law, LogConcavity, Support, law_from_json, register
+from dpaudit.laws.base import BaseMeasure, Law, LogConcavity, Support, law_from_json, register, shift_by
 from dpaudit.laws.copies import joint_atoms, one_whole, trailing
 from dpaudit.laws.scalar import Floats, outcomes, tilt
 
@@ -346,3 +346,6 @@ def _exact_sum(first: Offset, second: Offset) -> Offset | None:
     a, b = a.astype(np.float64), b.astype(np.float64)
     total = a + b
     return total if np.isfinite(total).all() and not np.any(_sum_error(a, b, total)) else None
+
+
+shift_by(Shifted.of)

@@ -1,14 +1,16 @@
 """Regret: runs at a grid of rounds, cuts with their price, and intervals of expected regret."""
 
-from dpaudit.regret.cuts import (
+from dpaudit.regret.intervals import (
     Cut,
+    Interval,
+    average,
     combination_interval,
     difference_interval,
     gaps_of,
     mean_interval,
+    octave,
     trivial_cut,
 )
-from dpaudit.regret.intervals import Interval, average, octave
 from dpaudit.regret.runs import RegretRuns, Seed, checked_grid, checkpoint_grid, regret_curve, root_of
 
 __all__ = [

@@ -27,7 +27,7 @@ from dpaudit.rows.words import words_of
 from dpaudit.suite import Cell, Group, Outcome, Row, Run
 
 if TYPE_CHECKING:  # a suite without programs must not load the replays
-    from dpaudit.replays.privacy import PrivacyAudit
+    from dpaudit.replays.audit import PrivacyAudit
 
 __all__ = ["Control", "broken", "controls", "false_inequality", "program_control"]
 

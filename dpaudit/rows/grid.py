@@ -142,8 +142,8 @@ def over(**axes: Any) -> Grid:
     """The product of named axes.
 
     An axis is a string of exact numbers (``"0 1/10 1"``), one number, or a sequence of values, among which
-    ``full(...)`` and ``only_quick(...)`` mark those of one profile. Raises ``InvalidParameterError`` for an
-    axis without values.
+    strings that are exact numbers are read as such, and ``full(...)`` and ``only_quick(...)`` mark the values
+    of one profile. Raises ``InvalidParameterError`` for an axis without values.
     """
     return Grid(axes=tuple(_axis(name, values) for name, values in axes.items()))
 
@@ -176,7 +176,7 @@ def _axis(name: str, values: Any) -> _Axis:
         if isinstance(value, _Marked):
             (quick if value.quick else more).extend(value.values)
         else:
-            always.append(_exactly(value) if isinstance(values, str) else value)
+            always.append(_exactly(value))
     if not (always or (quick and more)):
         raise InvalidParameterError(
             f"an axis must have a value in every profile, got none for {name!r}; name one, or leave it out."

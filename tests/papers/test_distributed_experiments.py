@@ -16,7 +16,7 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from algorithms.mab import clipped_sums, successive_elimination
-from algorithms.mab.distributed_elimination import variant
+from algorithms.mab.distributed_elimination import DESIGNS, variant
 from algorithms.mab.distributed_regret import noisy_sums, simulate_baseline
 from algorithms.mab.reward_models import (
     ClippedGaussians,
@@ -29,7 +29,6 @@ from algorithms.play import play
 from audits.distributed_mab.experiment_cuts import (
     Tails,
     _most_regret,
-    _noise_log_mgf,
     _reward_log_mgf,
     cut_of,
     leave_bounds,
@@ -167,12 +166,12 @@ def test_the_baseline_in_step_has_the_law_of_its_strategy() -> None:
 # The price of a cap.
 
 
-@pytest.mark.parametrize("name", ["dist_dp_se", "ldp_se", "dist_rdp_se", "dist_cdp_se"])
+@pytest.mark.parametrize("name", DESIGNS)
 def test_noise_cumulants_bound_those_of_the_law(name: str) -> None:
     """log E e^{rate noise / g} from the probabilities: equal but for discrete Gaussians (an upper bound)."""
     sheet = variant(name, epsilon="1/2", failure_prob="0.1", scale_factor=2).sheet(16)
-    rates = np.array([0.02, 0.1, 0.3])
-    ours = _noise_log_mgf(name, rates, sheet, 0.5)
+    rates = np.array([0.02, 0.1, 0.24])
+    ours = DESIGNS[name].cumulant(rates / sheet.precision, sheet, Fraction(1, 2))
     parts = sheet.users if name in ("ldp_se", "dist_cdp_se") else 1
     law = sheet.total_noise() if parts == 1 else sheet.share
     k = np.arange(-4000, 4001)

@@ -17,8 +17,6 @@ from audits.distributed_mab import (
     accounting,
     analyzer_tails,
     assumption_1,
-    concentrated_privacy,
-    concentration,
     mechanism_facts,
     noise_facts,
     noise_privacy,
@@ -34,7 +32,8 @@ from audits.distributed_mab.gaussian_sums import (
     one_gaussian,
     xi,
 )
-from audits.distributed_mab.noise_privacy import _worst_shift
+from audits.distributed_mab.noise_privacy import worst_shift
+from audits.distributed_mab.rows import aggregate_divergences, aggregate_privacy, concentration
 from audits.inequalities import Inequality, worst_of
 from dpaudit.claims import PureDP, ZeroConcentratedDP
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
@@ -53,16 +52,13 @@ MODULES: tuple[Any, ...] = (
     accounting,
     analyzer_tails,
     assumption_1,
-    concentrated_privacy,
-    concentration,
     mechanism_facts,
     noise_facts,
-    noise_privacy,
-    renyi_privacy,
     returning_users,
     scaling,
     tails,
 )
+GROUPS = (concentration.rows, aggregate_privacy.rows, aggregate_divergences.rows)
 
 
 def rows() -> list[Row]:
@@ -70,6 +66,7 @@ def rows() -> list[Row]:
     suite = Suite(paper="distributed_mab", title="noise")
     for module in MODULES:
         module.add_rows(suite)
+    suite.include(*GROUPS)
     return suite.rows
 
 
@@ -312,4 +309,4 @@ def test_every_shift_up_to_g_is_compared() -> None:
     law = np.exp(WrappedMod(noise, modulus=6).logp(np.arange(6)))
     by_shift = [np.abs(np.log(law / np.roll(law, shift))).max() for shift in range(1, 5)]
     assert int(np.argmax(by_shift)) == 2
-    assert float(_worst_shift(sheet, noise, Fraction(1)).mid()) == pytest.approx(max(by_shift), rel=1e-12)
+    assert float(worst_shift(sheet, noise, Fraction(1)).mid()) == pytest.approx(max(by_shift), rel=1e-12)

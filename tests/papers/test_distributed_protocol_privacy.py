@@ -22,8 +22,13 @@ from audits.distributed_mab import (
     returning_programs,
 )
 from audits.distributed_mab.followed_runs import Followed, survey
-from audits.distributed_mab.protocol_privacy import protocol_audit
-from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, batch_lengths, reward_pairs, steered
+from audits.distributed_mab.protocol_runs import (
+    PUBLIC_CHOICES,
+    batch_lengths,
+    protocol_audit,
+    reward_pairs,
+    steered,
+)
 from dpaudit.claims import PureDP
 from dpaudit.coins import force, record, replay
 from dpaudit.coins.base import Coins

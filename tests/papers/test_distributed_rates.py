@@ -31,8 +31,9 @@ from audits.distributed_mab.regret_bounds import (
 )
 from audits.distributed_mab.regret_corners import decoded_law, exits, regret_between
 from audits.distributed_mab.regret_lower_bound import cheapest_coupling, dearest_change
-from audits.distributed_mab.regret_shapes import SHAPES, shape_value
+from audits.distributed_mab.regret_shapes import shape, shape_value
 from audits.distributed_mab.renyi_privacy import theorem_2_final
+from audits.distributed_mab.rows import regret_orderings
 from audits.distributed_mab.simulated_regret import final_regrets, mean_interval_over
 from dpaudit.claims import Statement
 from dpaudit.evidence import Estimate
@@ -50,6 +51,7 @@ from tests.rates import FALSE_FAILURE_RATE
 ALPHA = 0.05 / 200
 SUITE = Suite(paper="rates", title="regret rows")
 regret_rates.add_rows(SUITE)
+SUITE.include(regret_orderings.rows)
 ROWS = {row.id: row for row in SUITE.rows}
 
 
@@ -167,7 +169,7 @@ def test_the_event_allows_for_a_relaxed_secure_function() -> None:
 def test_no_gap_on_a_fine_grid_exceeds_the_supremum() -> None:
     """``worst_ratio`` evaluates few gaps; two thousand others, and mixed instances, stay below it."""
     for setting in (setting_of("dist_dp_se"), setting_of("ldp_se", "1/10", n_arms=4, horizon=2**16)):
-        sampling, noise = SHAPES[setting.name](setting)
+        sampling, noise = shape(setting)
         noise *= setting.n_arms
 
         def per_arm(gap: Any, suboptimal: Any, a: float = sampling, b: float = noise) -> Any:
@@ -419,7 +421,7 @@ def test_quick_rows_look_at_all_that_their_claims_name() -> None:
     """Every ε and instance of CZ23-OPT, every n and Δ of the coupling, in the quick profile."""
     run = Run(profile="quick", alpha=ALPHA, seed=0, row_id="x")
     cells = ROWS["CZ23-OPT"].evaluate(run).plots[0]["rows"]
-    assert {row[2] for row in cells} == {"1/1000", "1/10", "1", "20"}
+    assert {row[1] for row in cells} == {"1/1000", "1/10", "1", "20"}
     assert len(cells) == 16
     (coupling,) = ROWS["CZ23-LB/coupling"].evaluate(run).evidence
     assert isinstance(coupling, Estimate)

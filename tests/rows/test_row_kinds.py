@@ -18,8 +18,8 @@ from dpaudit.laws import Laplace
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.regret.intervals import Interval
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import PrivacyAudit
 from dpaudit.rows import (
     Control,
     Expression,

@@ -20,7 +20,7 @@ from dpaudit.proofs.build import (
     tree_mechanism,
 )
 from dpaudit.proofs.sites import Site
-from dpaudit.replays.privacy import PrivacyAudit
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.rows import Measured, evidence, full, over, privacy
 from dpaudit.rows.mutants import without
 from dpaudit.suite import Group, Run

@@ -3,7 +3,7 @@
 A ``Part`` is one law; ``Noise`` is a sum of parts, each a number of times, plus a shift. K(t) = log E exp(tX)
 adds over independent parts. Each part writes K once, in operations that balls and power series share: at a
 ball it gives an enclosure of K, at the series t + e with a ball t an enclosure of K(t) + K'(t) e + ..., for
-every t in the ball at once, hence of derivatives over an interval.
+every t in the ball at once, hence of derivatives over an interval. The laws of the package call it, too.
 
 What is known of a part besides, each with its reason:
 
@@ -91,7 +91,7 @@ class Laplace(Part):
     growing = True
 
     def cumulant(self, t: Any) -> Any:
-        return -(1 - ball(self.scale**2) * t * t).log()
+        return -(1 - (t * ball(self.scale)) ** 2).log()
 
     @property
     def pole(self) -> Fraction:  # type: ignore[override]
@@ -110,7 +110,7 @@ class Gaussian(Part):
     growing = True
 
     def cumulant(self, t: Any) -> Any:
-        return ball(self.variance / 2) * t * t
+        return ball(self.variance) * t**2 / 2
 
     @property
     def quadratic(self) -> Fraction:
@@ -130,7 +130,7 @@ class Exponential(Part):
     two_sided = False
 
     def cumulant(self, t: Any) -> Any:
-        return -(1 - ball(self.scale) * t).log()
+        return -(1 - t * ball(self.scale)).log()
 
     @property
     def pole(self) -> Fraction:  # type: ignore[override]
@@ -186,8 +186,8 @@ class Binomial(Part):
     probability: Fraction
 
     def cumulant(self, t: Any) -> Any:
-        p = ball(self.probability)
-        return self.trials * (1 - p + p * t.exp()).log()
+        rise = ball(self.probability) * _expm1(t)
+        return self.trials * (rise.log1p() if isinstance(rise, arb) else (1 + rise).log())
 
     @property
     def mean(self) -> Fraction:
@@ -287,7 +287,11 @@ class DiscreteGaussian(Part):
 
 
 def _sinh(t: Any) -> Any:
-    return (t.exp() - (-t).exp()) / 2
+    return t.sinh() if isinstance(t, arb) else (t.exp() - (-t).exp()) / 2
+
+
+def _expm1(t: Any) -> Any:
+    return t.expm1() if isinstance(t, arb) else t.exp() - 1
 
 
 def _blur(t: Any, size: Any) -> Any:
