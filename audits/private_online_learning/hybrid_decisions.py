@@ -36,21 +36,17 @@ full tree's sum its root. Logarithms are base 2. The initial pulls are rounds 1 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import linprog
-
-from dpaudit.errors import InvalidParameterError, NotTractableError
+from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Witness
 from dpaudit.exact import ExactLike, exact_str, positive
 from dpaudit.views import PUBLIC, View
-from dpaudit.witnesses.window_event import event_rows, window_event_loss
+from dpaudit.witnesses.window_event import window_event_loss
+from dpaudit.witnesses.window_search import with_proof
 from mechanisms.hybrid_counter import HybridVariant
 
 __all__ = [
@@ -69,11 +65,6 @@ ARM_ONE = (1, 10, 160, 162, 164, 166, 168)
 HORIZON = 169
 CHANGED_PULL = 2
 DECISIONS = tuple(1 if t in ARM_ONE else 2 for t in range(1, HORIZON + 1))
-
-#: Choices of the proof search: any others that the checker accepts prove the same.
-HALF_WIDTH = Fraction(3, 10)
-TRANSPORT = (Fraction(40), Fraction(17, 4))
-MARGIN, EXPONENT, GRID = 1 / 256, 0.9, 2**16
 
 
 def released_noises(arm: int, pulls: int, variant: HybridVariant = "printed") -> list[str]:
@@ -177,15 +168,10 @@ def decision_witness(epsilon: ExactLike, *, variant: HybridVariant = "printed") 
 def decision_event(*, variant: HybridVariant = "printed") -> dict[str, Any]:
     """The instance, E and the numbers of the proof, for ``window_event_loss``; the same for every epsilon."""
     body = _instance(variant)
-    search = _Search(body)
-    centre = search.centre()
-    body["box"] = {"half_width": exact_str(HALF_WIDTH), "centre": search.named(centre)}
-    cost = float((np.abs(centre[:, 1]) / search.scales).sum())
-    charge = Fraction(0)
-    for name in sorted(body["shift"], key=lambda name: not name.endswith("Z1")):
-        charge += 1 / scale_of(name, variant)
-        body["tails"].append(search.tail(name, slope=-cost - 2 * float(charge) - 0.25, variant=variant))
-    return body
+    # Lower Z1 and raise what covers pull 4: each sum with Z1 in it has exactly one of these in it too.
+    raised = tuple(name for name in body["scales"] if name.startswith("1/Y") and 4 in block_of(name))
+    first = {"1/Z1": raised if variant == "printed" else ()}
+    return with_proof(body, {**dict.fromkeys(["1/Z1", *body["shift"]], ()), **first})
 
 
 def _instance(variant: HybridVariant) -> dict[str, Any]:
@@ -209,7 +195,6 @@ def _instance(variant: HybridVariant) -> dict[str, Any]:
             {"order": 1, "factor": "3", "count": 1, "level": 0, "log": 1},
         ],
         "shift": dict.fromkeys(shifted, "1"),
-        "tails": [],
     }
 
 
@@ -217,82 +202,3 @@ def _runs() -> list[list[int]]:
     """``DECISIONS`` as runs [arm, rounds]."""
     ends = [t for t in range(1, HORIZON) if DECISIONS[t] != DECISIONS[t - 1]]
     return [[DECISIONS[start], end - start] for start, end in pairwise([0, *ends, HORIZON])]
-
-
-@dataclass
-class _Search:
-    """Finds the numbers of the proof by linear programming in floats; the checker trusts none of them.
-
-    A row of ``matrix`` and ``offsets`` (columns: constant, slope in u) is a comparison of E.
-    """
-
-    body: dict[str, Any]
-
-    def __post_init__(self) -> None:
-        rows = event_rows(self.body)
-        self.keys, self.names = list(rows), list(self.body["scales"])
-        self.scales = np.array([float(Fraction(value)) for value in self.body["scales"].values()])
-        self.matrix = np.array(
-            [[float(row.coefficients.get(name, 0)) for name in self.names] for row in rows.values()]
-        )
-        self.offsets = np.array(
-            [[float(end.mid()) for end in (row.constant, row.slope)] for row in rows.values()]
-        )
-
-    def centre(self) -> NDArray[np.float64]:
-        """The likeliest centre of a box inside E: column 0 leaves room for the box, column 1 for rounding."""
-        room = np.abs(self.matrix) @ (float(HALF_WIDTH) * self.scales)
-        return np.column_stack(
-            [self._likeliest(self.offsets[:, 0] - room), self._likeliest(self.offsets[:, 1])]
-        )
-
-    def _likeliest(self, offsets: NDArray[np.float64]) -> NDArray[np.float64]:
-        rates, both = np.tile(1 / self.scales, 2), np.hstack([-self.matrix, self.matrix])
-        found = _solved(linprog(rates, A_ub=both, b_ub=offsets - MARGIN))
-        plus, minus = np.split(found, 2)
-        return np.asarray(np.round((plus - minus) * GRID) / GRID)
-
-    def tail(self, name: str, *, slope: float, variant: HybridVariant) -> dict[str, Any]:
-        """Steps 4 and 5 of the checker for the event that the shifted noise ``name`` is positive."""
-        wrong = (name, 1, 0.0)
-        if not (name.endswith("Z1") and variant == "printed"):
-            return {"noise": name, "chernoff": self._multipliers([wrong], slope)}
-        # Lower Z1 and raise what covers pull 4: each sum with Z1 in it has exactly one of these in it too.
-        others = [other for other in self.names if other.startswith("1/Y") and 4 in block_of(other)]
-        escapes = {other: self._multipliers([wrong, (other, 1, 1.0)], slope) for other in others}
-        move = {name: "-1", **dict.fromkeys(others, "1")}
-        return {
-            "noise": name,
-            "transport": {"move": move, "length": [exact_str(s) for s in TRANSPORT], "escapes": escapes},
-        }
-
-    def _multipliers(self, extra: list[tuple[str, int, float]], slope: float) -> dict[str, Any]:
-        """Multipliers of the rows and of ``sign * m + factor * (s0 + u*s1) >= 0`` that keep to ``slope``."""
-        rows = np.zeros((len(extra), len(self.names)))
-        for row, (name, sign, _) in zip(rows, extra, strict=True):
-            row[self.names.index(name)] = sign
-        lengths = np.outer([factor for *_, factor in extra], [float(s) for s in TRANSPORT])
-        offsets = np.vstack([self.offsets, lengths])
-        theta = np.vstack([self.matrix, rows]).T
-        limits = np.concatenate([np.tile(EXPONENT / self.scales, 2), [slope]])
-        found = _solved(linprog(offsets[:, 0], A_ub=np.vstack([theta, -theta, offsets[:, 1]]), b_ub=limits))
-        exact_values = [exact_str(Fraction(int(y * GRID), GRID)) for y in found]
-        split = len(self.keys)
-        kept = {key: y for key, y in zip(self.keys, exact_values[:split], strict=True) if y != "0"}
-        return {"rows": kept, "extra": exact_values[split:]}
-
-    def named(self, centre: NDArray[np.float64]) -> dict[str, list[str]]:
-        """The centre as exact numbers by name, without the zeros."""
-        return {
-            name: [exact_str(Fraction(float(x))) for x in values]
-            for name, values in zip(self.names, centre, strict=True)
-            if values.any()
-        }
-
-
-def _solved(result: Any) -> NDArray[np.float64]:
-    if result.status != 0:
-        raise NotTractableError(
-            f"the linear program must have a solution, got {result.message!r}; change the event."
-        )
-    return np.asarray(result.x, dtype=float)
