@@ -10,7 +10,8 @@ integrand is smooth between integers: no simulation.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,6 @@ ROUNDING = 1e-8
 SCALES: dict[str, Callable[[int, float], float]] = {
     "repaired FTNL": lambda k, epsilon: 2 / epsilon,
     "naive FTNL": lambda k, epsilon: k / epsilon,
-    "printed FTNL": lambda k, epsilon: 1 / epsilon,
     "Follow the Leader": lambda k, epsilon: 0.0,
 }
 CERTIFIED = ("repaired FTNL", "naive FTNL")
@@ -66,11 +66,12 @@ def fano_bound(*, n_actions: int, n: int, gap: float, epsilon: float) -> float:
 def family_regret(learner: str, *, n_actions: int, gap: float, epsilon: float, horizon: int) -> float:
     """The largest pseudo-regret of ``learner`` over the K instances."""
     scale = SCALES[learner](n_actions, epsilon)
-    errors = [
-        _leader_error(n=length, n_actions=n_actions, gap=gap, scale=scale)
-        for length in epoch_lengths(horizon)[:-1]
-    ]
-    return _epoch_regret(errors, gap=gap, horizon=horizon)
+    lengths = epoch_lengths(horizon)
+    wrong = sum(
+        length * _leader_error(n=before, n_actions=n_actions, gap=gap, scale=scale)
+        for before, length in pairwise(lengths)
+    )
+    return gap * (float(lengths[0]) + wrong)
 
 
 def majority_error(learner: str, *, n_actions: int, gap: float, epsilon: float, epochs: int) -> float:
@@ -161,11 +162,3 @@ def epoch_lengths(horizon: int) -> list[int]:
     lengths = [2**s for s in range((horizon + 1).bit_length() - 1)]
     rest = horizon - sum(lengths)
     return [*lengths, rest] if rest else lengths
-
-
-def _epoch_regret(errors: Sequence[float], *, gap: float, horizon: int) -> float:
-    """Where all gaps are equal: ``errors[s]`` is P(a wrong leader after epoch s); epoch 0 plays a wrong
-    one."""
-    lengths = epoch_lengths(horizon)
-    rest = sum(length * error for length, error in zip(lengths[1:], errors, strict=True))
-    return gap * (float(lengths[0]) + rest)
