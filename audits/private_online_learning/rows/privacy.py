@@ -55,7 +55,7 @@ def anytime_lazy_ucb() -> PrivacyAudit:
 
 @privacy(rows, "HHM-T2/first-pull", "Algorithm 1, first line", role="what-if", expect="refuted")
 def un_noised_first_pull() -> PrivacyAudit:
-    """Anytime-Lazy-UCB is ε-DP if the mean of an arm's first pull has no noise
+    """Anytime-Lazy-UCB with no noise in the mean of an arm's first pull is ε-DP
 
     Note: the pseudo-code does not repeat the noise; eq. (3) defines that mean with it (HHM-T2)
     """
