@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from algorithms.simulation import simulate
-from audits.private_online_learning import family_law, hard_family, point_mass
+from audits.private_online_learning import family_law, hard_family
 from audits.private_online_learning.rows import lower_bound, lower_bound_learners
 from audits.private_online_learning.suite import suite as paper_suite
 from audits.private_online_learning.variants import VARIANTS
@@ -77,7 +77,7 @@ def test_the_learner_at_the_end_of_the_range_is_as_good_as_its_bound() -> None:
     """Simulated regret of repaired FTNL on point masses stays below the closed form."""
     log_actions, epsilon = 4, Fraction(8)
     with precision(128):
-        bound = upper(point_mass.point_mass_bound(log_actions=log_actions, epsilon=epsilon))
+        bound = upper(hard_family.point_mass_bound(log_actions=log_actions, epsilon=epsilon))
     means = [0.0] * (2**log_actions - 1) + [1.0]
     runs = simulate(VARIANTS["ftnl/repaired"], means, epsilon=epsilon, horizon=2**7 - 1, runs=4000, seed=1)
     assert runs.mean <= bound
@@ -93,27 +93,27 @@ def test_the_closed_form_dominates_a_plain_sum() -> None:
             x = 2**s * epsilon / 2
             plain += 2 ** (s + 1) * (2**log_actions - 1) * (2 + x) * math.exp(-x) / 4
         with precision(128):
-            found = point_mass.point_mass_bound(log_actions=log_actions, epsilon=Fraction(epsilon))
+            found = hard_family.point_mass_bound(log_actions=log_actions, epsilon=Fraction(epsilon))
             assert lower(found) <= plain * (1 + 1e-12)
             assert plain * (1 - 1e-12) <= upper(found) <= plain * (1 + 1e-6)
 
 
 def test_a_learner_that_is_not_certified_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: with Laplace(1/epsilon) the kernel certifies 2 epsilon only, and it is refused."""
-    honest = point_mass.report_noisy_max
-    assert "certified" in point_mass.certified_leader(Fraction(3))
+    honest = hard_family.report_noisy_max
+    assert "certified" in hard_family.certified_leader(Fraction(3))
 
     def too_little(*, sensitivity: int, scale: Fraction, range: str) -> Any:
         return honest(sensitivity=sensitivity, scale=scale / 2, range=range)
 
-    monkeypatch.setattr(point_mass, "report_noisy_max", too_little)
+    monkeypatch.setattr(hard_family, "report_noisy_max", too_little)
     with pytest.raises(CertificateError, match="must be certified"):
-        point_mass.certified_leader(Fraction(3))
+        hard_family.certified_leader(Fraction(3))
 
 
 def test_no_constant_saves_the_statement() -> None:
     """For smaller constants the number of actions needed grows as 1/c, and exists each time."""
-    found = [point_mass.smallest_log_actions(Fraction(1, c))[0] for c in (1, 10, 100)]
+    found = [hard_family.smallest_log_actions(Fraction(1, c))[0] for c in (1, 10, 100)]
     assert found == sorted(found)
     assert all(c <= q <= 1.2 * c + 2 for c, q in zip((1, 10, 100), found, strict=True))
 

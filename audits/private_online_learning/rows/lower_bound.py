@@ -11,9 +11,9 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
+from audits.private_online_learning import hard_family
 from audits.private_online_learning.family_law import ROUNDING, family_regret, smallest_horizon
 from audits.private_online_learning.hard_family import instance, total_variation, witness_gap
-from audits.private_online_learning.point_mass import certified_leader, point_mass_bound, smallest_log_actions
 from dpaudit.claims import LowerBound
 from dpaudit.evidence import Evidence
 from dpaudit.exact_functions import larger, ln
@@ -80,18 +80,19 @@ def end_of_the_range(run: Run) -> Measured:
     """
     constants = [Fraction(1, c) for c in (1, 10, 100, *run.choose(quick=(), full=(1000, 10_000)))]
     with precision(160):
-        ratio = point_mass_bound(log_actions=LOG_ACTIONS, epsilon=BUDGET) / ball(CONSTANT * LOG_ACTIONS)
-        thresholds = [(c, *smallest_log_actions(c)) for c in constants]
+        regret = hard_family.point_mass_bound(log_actions=LOG_ACTIONS, epsilon=BUDGET)
+        ratio = regret / ball(CONSTANT * LOG_ACTIONS)
+        thresholds = [(c, *hard_family.smallest_log_actions(c)) for c in constants]
     picture = table(
         title="Where a certified-private learner is below c max{log K/Δ_min, log K/ε} at Δ_min = 1",
         columns=["c", "log K from", "ε = 6 log K", "regret at most", "c log K"],
-        rows=[[str(c), n, 6 * n, round(regret, 6), float(c) * n] for c, n, regret in thresholds],
+        rows=[[str(c), n, 6 * n, round(most, 6), float(c) * n] for c, n, most in thresholds],
     )
     return Measured(
         high=upper(ratio),
         method="closed form in balls, union bound over the rivals",
         scope="repaired FTNL; one action pays 1, all others 0; every horizon",
-        notes=[certified_leader(BUDGET)],
+        notes=[hard_family.certified_leader(BUDGET)],
         plots=[picture],
     )
 
