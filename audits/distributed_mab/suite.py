@@ -10,7 +10,6 @@ from audits.distributed_mab import (
     encoding,
     experiments,
     protocol_privacy,
-    regret_rates,
     returning_users,
     shuffle_privacy,
 )
@@ -20,10 +19,13 @@ from audits.distributed_mab.rows import (
     aggregate_privacy,
     concentration,
     errors,
+    lower_bounds,
     mutants,
     noise,
     protocols,
+    regret_corners,
     regret_orderings,
+    regret_rates,
     tails,
 )
 from dpaudit.suite import Suite
@@ -45,7 +47,6 @@ shuffle_privacy.add_rows(suite)
 encoding.add_rows(suite)
 communication.add_rows(suite)
 elimination_steps.add_rows(suite)
-regret_rates.add_rows(suite)
-suite.include(regret_orderings.rows)
+suite.include(regret_rates.rows, regret_corners.rows, regret_orderings.rows, lower_bounds.rows)
 experiments.add_rows(suite)
 suite.include(mutants.rows)
