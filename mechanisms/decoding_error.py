@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.kernel.ball import precision
 from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, bulk
-from dpaudit.laws import Binomial, DiscreteGaussian, DiscreteLaplace
+from dpaudit.laws import Binomial, DiscreteGaussian, LatticeLaw
 from mechanisms.parameter_sheet import Sheet
 
 __all__ = ["Rewards", "error_probability"]
@@ -39,7 +39,7 @@ def _residues(sheet: Sheet) -> Floats:
     return residues
 
 
-def _reach(law: DiscreteLaplace | Any) -> int:
+def _reach(law: LatticeLaw) -> int:
     """Some k with P(|X| > k) below 1e-30, by doubling."""
     reach = 64
     while float(law.sf(reach)) > 1e-30:
