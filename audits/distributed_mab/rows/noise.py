@@ -33,7 +33,7 @@ EQUAL = arb(2) ** -100
 
 # Definition 4
 
-SCALES = ("1/10 1/2 1 7 100", full(1000))
+SCALES = ("1/10 1/2 1 7 100", full("1000"))
 
 
 @step("moments", over=over(b=SCALES, degree=(0, 2)))
