@@ -66,7 +66,7 @@ def _near_or_far(n: int, b: Fraction, k: int) -> bool:
     return k <= 3 or k == int(4 * b) + 4
 
 
-MASSES = over(n=(1, 2, 7, 64), b=("1/10 1 10", full(50)), k=(0, 1, 3, 4, 8, 44, 204))
+MASSES = over(n=(1, 2, 7, 64), b=("1/10 1 10", full("50")), k=(0, 1, 3, 4, 8, 44, 204))
 
 
 @inequality(rows, "CZ23-F1", "Fact 1", over=MASSES.where(_near_or_far, "beyond 3 only k = ⌊4b⌋ + 4"))
@@ -137,7 +137,7 @@ def mixture(run: Run, r: Fraction, b: int, reading: str) -> Measured:
 # Definition 5
 
 
-@step("mass", over=over(variance=("1/20 1 30", full(400)), k=(0, 1, 6, 50)))
+@step("mass", over=over(variance=("1/20 1 30", full("400")), k=(0, 1, 6, 50)))
 def _skellam_mass(variance: Fraction, k: int) -> Sides:
     """|P(N1 - N2 = k) / (e^{-σ²} I_k(σ²)) - 1| <= 1e-30"""
     printed = Skellam(variance=variance).logp_ball(k).exp()
