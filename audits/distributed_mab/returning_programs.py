@@ -19,7 +19,6 @@ from algorithms.play import Decisions
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE, concentrated_bound
 from audits.distributed_mab.divergence_protocols import HISTORIES, gaussian_batches, obstacles
 from audits.distributed_mab.followed_runs import survey
-from audits.distributed_mab.gaussian_sums import xi
 from audits.distributed_mab.protocol_runs import (
     PUBLIC_CHOICES,
     add_view_row,
@@ -38,6 +37,7 @@ from dpaudit.replays.histories import Neighbours
 from dpaudit.suite import Outcome, Run, Suite
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.divergence import divergence_witness
+from mechanisms.gaussian_sum_divergence import xi
 
 __all__ = ["BATCHES", "SCHEDULE", "add_rows", "batches_of", "returning_program"]
 

@@ -30,8 +30,9 @@ def one_gaussian(variance: Fraction, *, count: int, shift: int) -> Fraction:
 
 
 def xi(square: Fraction, terms: int) -> Any:
-    """ξ = 10 Σ_{k=1}^{terms} exp(-2π² square k/(k+1)), a ball: Lemma 4 has square = σ² and n - 1 terms,
-    Theorem 4 s² and T/2 - 1 terms. Beyond 4096 terms the rest is enclosed by its first and its last term."""
+    """ξ = 10 Σ_{k=1}^{terms} exp(-2π² square k/(k+1)), a ball: what Chowdhury and Zhou (ICLR 2023) allow the
+    sum of discrete Gaussians more than one. Lemma 4 has square = σ² and n - 1 terms, Theorem 4 s² and T/2 - 1
+    terms. Beyond 4096 terms the rest is enclosed by its first and its last term."""
     rate = -2 * arb.pi() ** 2 * ball(square)
     near = min(terms, 4096)
     total = sum(((rate * ball(Fraction(k, k + 1))).exp() for k in range(1, near + 1)), arb(0))

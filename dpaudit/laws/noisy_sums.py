@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 __all__ = [
+    "ROUNDING",
     "bernoulli_difference",
     "binomial_laplace_tail",
     "laplace_difference_tail",
@@ -21,6 +22,9 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+
+#: Relative error that these sums stay below.
+ROUNDING = 1e-9
 
 
 def laplace_tail(x: Any) -> Floats:
