@@ -5,10 +5,6 @@ claims a file.
 """
 
 from audits.distributed_mab import (
-    communication,
-    elimination_steps,
-    encoding,
-    experiments,
     protocol_privacy,
     returning_users,
     shuffle_privacy,
@@ -17,8 +13,14 @@ from audits.distributed_mab.rows import (
     accounting,
     aggregate_divergences,
     aggregate_privacy,
+    communication,
     concentration,
+    elimination_event,
+    elimination_regret,
+    elimination_steps,
+    encoding,
     errors,
+    experiments,
     lower_bounds,
     mutants,
     noise,
@@ -44,9 +46,9 @@ returning_users.add_rows(suite)
 suite.include(protocols.rows)
 protocol_privacy.add_rows(suite)
 shuffle_privacy.add_rows(suite)
-encoding.add_rows(suite)
-communication.add_rows(suite)
-elimination_steps.add_rows(suite)
+suite.include(encoding.rows)
+suite.include(communication.rows)
+suite.include(elimination_event.rows, elimination_steps.rows, elimination_regret.rows)
 suite.include(regret_rates.rows, regret_corners.rows, regret_orderings.rows, lower_bounds.rows)
-experiments.add_rows(suite)
+suite.include(experiments.rows)
 suite.include(mutants.rows)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dpaudit.claims import Claim, Controls, Ordering
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Evidence
-from dpaudit.rows.inequality import Step, estimate_of, worst_of
+from dpaudit.rows.inequality import Step, worst_of
 from dpaudit.rows.mutants import Mutation
 from dpaudit.rows.words import words_of
 from dpaudit.suite import Cell, Group, Outcome, Row, Run
@@ -108,7 +108,7 @@ def false_inequality(item: Step, *, about: str = "") -> Control:
     claim = Ordering(text=item.text, quantity_name="left / right", claimed=1)
 
     def evaluate(run: Run) -> list[Evidence]:
-        return [estimate_of([worst_of(item, run)], "left / right", scope=item.over.scope)]
+        return [worst_of(item, run).estimate("left / right", scope=item.over.scope)]
 
     return Control(claim=claim, evaluate=evaluate, about=about)
 

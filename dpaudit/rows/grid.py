@@ -22,7 +22,8 @@ Point = Mapping[str, Any]
 #: A longer axis is printed by its first three and its last value.
 PRINTED = 12
 
-GREEK = {
+#: How parameters are printed: Greek letters, and the usual letters of bandit problems.
+SYMBOLS = {
     "alpha": "α",
     "beta": "β",
     "gamma": "γ",
@@ -36,12 +37,16 @@ GREEK = {
     "rho": "ρ",
     "sigma": "σ",
     "tau": "τ",
+    "failure_prob": "p",
+    "horizon": "T",
+    "n_arms": "K",
+    "scale_factor": "s",
 }
 
 
 def symbol(name: str) -> str:
-    """How a parameter is printed: Greek letters as letters, other names with spaces."""
-    return GREEK.get(name, name.replace("_", " ").strip())
+    """How a parameter is printed: a letter for some, other names with spaces."""
+    return SYMBOLS.get(name, name.replace("_", " ").strip())
 
 
 def in_words(point: Point) -> str:

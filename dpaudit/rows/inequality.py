@@ -28,7 +28,7 @@ from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.plots import table
 from dpaudit.rows.grid import Grid, Point, in_words, listed
 from dpaudit.rows.words import Words, words_of
-from dpaudit.suite import Group, Outcome, Role, Row, Run
+from dpaudit.suite import Cell, Group, Outcome, Role, Row, Run
 
 __all__ = [
     "Chain",
@@ -37,7 +37,6 @@ __all__ = [
     "Sides",
     "Step",
     "Worst",
-    "estimate_of",
     "inequality",
     "step",
     "steps",
@@ -68,12 +67,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 @dataclass(frozen=True, kw_only=True)
 class Step:
     """One inequality: ``sides`` takes a point's parameters by name and returns (left, right), or several of
-    them as a ``Chain``, whose printed forms stand in the place of ``name`` and ``text``."""
+    them as a ``Chain``, whose printed forms stand in the place of ``name`` and ``text``. ``expect`` is its
+    verdict where it is a cell."""
 
     name: str
     text: str
     sides: Both
     over: Grid
+    expect: str = "verified"
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,20 @@ class Worst:
     point: Point
     count: int
     claimed: bool = True
+
+    def estimate(self, measure: Measure, *, scope: str, details: Mapping[str, Any] | None = None) -> Estimate:
+        """The same as evidence on ``measure``."""
+        return Estimate(
+            quantity=measure,
+            lower=self.low,
+            upper=self.high,
+            confidence=1.0,
+            samples=self.count,
+            method="ball arithmetic at every point of the grid",
+            scope=scope or "no parameters",
+            covers_claim=True,
+            details=dict(details or {"at": in_words(self.point)}),
+        )
 
 
 def worst_of(item: Step, run: Run, *, measure: Measure = "left / right") -> Worst:
@@ -148,14 +163,15 @@ def _measured(name: str, sides: Sides | Constant, point: Point, measure: Measure
     return value
 
 
-def step(name: str = "", *, over: Grid | None = None) -> Callable[[Both], Step]:
+def step(name: str = "", *, over: Grid | None = None, expect: str = "verified") -> Callable[[Both], Step]:
     """Decorator: one inequality of a row of several (``steps``). Its docstring is the printed inequality; its
-    name is the function's unless ``name`` says another; without a grid it is computed once."""
+    name is the function's unless ``name`` says another; without a grid it is computed once. ``expect`` is for
+    rows whose steps are cells."""
 
     def decorate(function: Both) -> Step:
         called = name or function.__name__.strip("_").replace("_", " ")
         words = words_of(function, {}, id=called)
-        return Step(name=called, text=words.title, sides=function, over=over or listed("", ()))
+        return Step(name=called, text=words.title, sides=function, over=over or listed("", ()), expect=expect)
 
     return decorate
 
@@ -205,17 +221,30 @@ def steps(
     expect: str = "verified",
     measure: Measure = "left / right",
     case: str = "",
+    cells: bool = False,
     **fixed: Any,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns its inequalities, a list of ``Step``.
 
-    It is called once, with the ``fixed`` parameters, when the suite is built: nothing is computed then.
+    It is called once, with the ``fixed`` parameters, when the suite is built: nothing is computed then. With
+    ``cells`` each of them is a cell of the row, with a verdict of its own: the same claim in other settings.
     """
 
     def decorate(function: Function) -> Function:
         words = words_of(function, {"case": case, **fixed}, id=id)
         parts: list[Step] = function(**fixed)
-        add_steps(rows, id, source, parts, words=words, kind=kind, role=role, expect=expect, measure=measure)
+        add_steps(
+            rows,
+            id,
+            source,
+            parts,
+            words=words,
+            kind=kind,
+            role=role,
+            expect=expect,
+            measure=measure,
+            cells=cells,
+        )
         return function
 
     return decorate
@@ -232,30 +261,28 @@ def add_steps(
     role: Role,
     expect: str,
     measure: Measure,
+    cells: bool = False,
 ) -> None:
-    """Add one row for several inequalities; the worst of them counts."""
+    """Add one row for several inequalities; the worst of them counts, or each is a cell."""
     scope = " | ".join(_scopes(parts))
 
     def evaluate(run: Run) -> Outcome:
+        if cells:
+            each = [_cell(part, run, measure) for part in parts]
+            return Outcome([], words.notes, cells=each, samples=sum(cell.samples for cell in each))
         worst = [found for part in parts for found in _worst_of_each(part, run, measure)]
-        estimate = estimate_of(worst, measure, scope=scope)
+        estimate = _estimate(worst, measure, scope)
         picture = _table(words.title, worst, measure)
         notes = [*_failing(worst, measure), *_stated(worst), *words.notes]
         return Outcome([estimate], notes, plots=[picture], samples=estimate.samples)
 
     evaluate.__doc__ = words.about
-    text = "; ".join(part.text for part in parts)
-    claim = Ordering(
-        text=f"{text}; at every point of the grid {scope}" if scope else text,
-        quantity_name=measure,
-        claimed=1 if measure == "left / right" else 0,
-    )
     rows.add(
         Row(
             id=id,
             title=words.title,
             kind=kind or rows.kind,
-            claim=claim,
+            claim=_claim(parts, measure, scope),
             evaluate=evaluate,
             expect=expect,
             source=source,
@@ -264,19 +291,36 @@ def add_steps(
     )
 
 
-def estimate_of(worst: Sequence[Worst], measure: Measure, *, scope: str) -> Estimate:
+def _claim(parts: Sequence[Step], measure: Measure, scope: str) -> Ordering:
+    text = "; ".join(part.text for part in parts)
+    return Ordering(
+        text=f"{text}; at every point of the grid {scope}" if scope else text,
+        quantity_name=measure,
+        claimed=1 if measure == "left / right" else 0,
+    )
+
+
+def _estimate(worst: Sequence[Worst], measure: Measure, scope: str) -> Estimate:
     """The largest measure of all that is claimed."""
     claimed = [item for item in worst if item.claimed]
-    return Estimate(
-        quantity=measure,
-        lower=max(item.low for item in claimed),
-        upper=max(item.high for item in claimed),
-        confidence=1.0,
-        samples=sum(item.count for item in worst),
-        method="ball arithmetic at every point of the grid",
-        scope=scope or "no parameters",
-        covers_claim=True,
-        details={item.name: in_words(item.point) for item in worst},
+    ends = max(item.low for item in claimed), max(item.high for item in claimed)
+    whole = replace(claimed[0], low=ends[0], high=ends[1], count=sum(item.count for item in worst))
+    points = {item.name: in_words(item.point) for item in worst}
+    return whole.estimate(measure, scope=scope, details=points)
+
+
+def _cell(part: Step, run: Run, measure: Measure) -> Cell:
+    """One step with a verdict of its own."""
+    worst = _worst_of_each(part, run, measure)
+    scope = part.over.scope
+    estimate = _estimate(worst, measure, scope)
+    return Cell(
+        name=part.name,
+        claim=_claim([part], measure, scope),
+        evidence=[estimate],
+        expect=part.expect,
+        notes=[*_failing(worst, measure), *_stated(worst)],
+        samples=estimate.samples,
     )
 
 

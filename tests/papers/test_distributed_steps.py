@@ -15,22 +15,18 @@ from scipy import stats
 from algorithms.mab.batched_elimination import Elimination
 from algorithms.mab.distributed_elimination import NAMES, variant
 from algorithms.mab.distributed_regret import noisy_sums
-from audits.distributed_mab.elimination_decisions import (
-    best_arms_lost,
-    corners_of_event,
-    pull_ratio,
-    surviving_gaps,
-)
-from audits.distributed_mab.elimination_event import (
+from algorithms.mab.elimination_bounds import expected_ratio, rate, ratio_on_event
+from algorithms.mab.elimination_corners import best_arms_lost, corners_of_event, pull_ratio, surviving_gaps
+from algorithms.mab.elimination_event import (
     Race,
     arm_failure,
+    assumption_failure,
     corner_failure,
     failure_bound,
     noise_tail,
     tied_failure,
 )
-from audits.distributed_mab.elimination_regret import C, expected_ratio, rate, ratio_on_event
-from audits.distributed_mab.elimination_steps import assumption_failure
+from audits.distributed_mab.rows.elimination_regret import C
 from dpaudit.errors import InvalidParameterError
 from dpaudit.laws import DiscreteLaplace, PolyaDifference, Skellam, WrappedMod
 from mechanisms.decoding_error import Rewards, error_probability
@@ -272,7 +268,7 @@ def test_pulls_of_a_forced_elimination_are_sums_of_batches(growth: Fraction) -> 
 def adversary(chosen: Race, gap: float) -> float:
     """Regret on E of arm 1 when decoded means always favour it: the decision rule itself, batch by batch."""
     arms = np.array([1.0] * (chosen.n_arms - 1) + [1 - gap])
-    state = Elimination((chosen.n_arms,), failure_prob=chosen.failure_prob, tail=chosen.variant.tail)
+    state = Elimination((chosen.n_arms,), failure_prob=chosen.p, tail=chosen.variant.tail)
     pulls, played = 0, 0
     while played < chosen.horizon and state.active[-1]:
         length = state.length

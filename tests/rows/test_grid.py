@@ -61,7 +61,7 @@ def test_long_axes_are_printed_short_and_counted() -> None:
 
 def test_greek_names_are_printed_as_letters() -> None:
     """Parameters are printed as papers print them."""
-    assert over(epsilon="1/2", n_arms=2).scope == "ε = 1/2; n arms = 2"
+    assert over(epsilon="1/2", n_arms=2, batch_size=8).scope == "ε = 1/2; K = 2; batch size = 8"
 
 
 @pytest.mark.parametrize("values", [(), "", (full(1),), (only_quick(1),)])

@@ -10,6 +10,7 @@ import pytest
 from dpaudit.errors import InvalidParameterError, UndecidedError
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import arb, ball
+from dpaudit.row_verdicts import judge_row
 from dpaudit.rows import Chain, Constant, Sides, Step, full, inequality, over, step, steps
 from dpaudit.suite import Group, Row, Run
 from dpaudit.verdicts import judge
@@ -237,3 +238,34 @@ def test_a_constant_is_stated_and_not_claimed() -> None:
 
     with pytest.raises(UndecidedError, match="with an inequality"):
         rows.rows[1].evaluate(QUICK)
+
+
+def test_steps_as_cells_have_verdicts_of_their_own() -> None:
+    """One step fails and one holds: each cell says so, with its own grid, and the row is refuted."""
+    rows = Group()
+
+    @step("below one", over=over(x="1/4 1/2"))
+    def small(x: Fraction) -> Sides:
+        """x² <= x/2"""
+        return x * x, x / 2
+
+    @step("from one on", over=over(x="1 3"), expect="refuted")
+    def large(x: Fraction) -> Sides:
+        """x² <= x/2, again"""
+        return x * x, x / 2
+
+    @steps(rows, "C", "cells", cells=True, expect="refuted")
+    def both() -> list[Step]:
+        """Squares are at most halves"""
+        return [small, large]
+
+    outcome = rows.rows[0].evaluate(QUICK)
+    assert [cell.name for cell in outcome.cells] == ["below one", "from one on"]
+    assert [cell.claim.in_words() for cell in outcome.cells] == [
+        "x² <= x/2; at every point of the grid x = 1/4, 1/2",
+        "x² <= x/2, again; at every point of the grid x = 1, 3",
+    ]
+    whole = judge_row(rows.rows[0].claim, outcome.evidence, outcome.cells, obstacles=(), alpha=0.05)
+    assert whole.whole.judgement.verdict == "refuted"
+    assert [cell.judgement.verdict.value for cell in whole.cells] == ["verified", "refuted"]
+    assert [float(cell.judgement.lower or 0) for cell in whole.cells] == [1.0, 6.0]

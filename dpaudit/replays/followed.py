@@ -1,20 +1,19 @@
-"""Runs along a given history, and what one changed reward moves in them: the accounting of Theorems 2 and 4.
+"""Runs of a program with secure sums along given aggregates, and what one changed record moves in them.
 
-A sum of discrete Gaussians has no closed form here, so the law of an aggregate is not at hand and its replay
-has no loss. What the proofs of both theorems use is simpler: a user enters one aggregate, its encodings' sum
-moves by at most g, and the shares are the theorem's, one for each user of the batch. ``Followed`` hands every
-aggregate an outcome chosen from public numbers and keeps the users' laws; ``survey`` holds the runs of two
-neighbours against each other. Any residue is possible, so every history that is followed can happen.
+Where the law of an aggregate has no closed form (a sum of discrete Gaussians), its replay has no loss. What a
+proof by composition uses is simpler: a user enters one aggregate, its encodings' sum moves by at most g, and
+the shares are the mechanism's, one for each user of the batch. ``Followed`` hands every aggregate an outcome
+chosen from public numbers and keeps the users' laws; ``survey`` holds the runs of two neighbours against each
+other. Any residue is possible, so every history that is followed can happen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
-from algorithms.mab.distributed_elimination import Variant
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.transcript import frozen_copy, run_program, same_value
 from dpaudit.errors import NotTractableError
@@ -22,12 +21,26 @@ from dpaudit.laws import Law, Shifted, SumMod
 from dpaudit.replays.entered import Watch, excuse_for
 from dpaudit.replays.histories import Neighbours
 from dpaudit.views import PUBLIC, SERVER
-from mechanisms.parameter_sheet import Sheet
 
-__all__ = ["Aggregate", "Followed", "Survey", "survey"]
+__all__ = ["Aggregate", "Followed", "Sheet", "Steering", "Survey", "survey"]
+
+
+class Sheet(Protocol):
+    """What is public of one batch: its users, the precision g of their encodings, the modulus, and the noise
+    share of each user."""
+
+    @property
+    def users(self) -> int: ...
+    @property
+    def precision(self) -> int: ...
+    @property
+    def modulus(self) -> int: ...
+    @property
+    def share(self) -> Law: ...
+
 
 #: The residue of aggregate number k, given its sheet.
-Steering = Callable[[int, Sheet], int]
+Steering = Callable[[int, Any], int]
 
 
 @dataclass(frozen=True)
@@ -37,13 +50,6 @@ class Aggregate:
     sheet: Sheet
     noise: tuple[Law, ...]
     total: Fraction
-
-
-#: The coins of this file are no part of the program: what they refuse, and laws that no program here has.
-OF_THESE_COINS = {
-    "Followed.aggregate": "the coins of the audit, not the program: refusals, and laws without an encoding",
-    "_offset": "the coins of the audit, not the program: refusals, and laws without an encoding",
-}
 
 
 class Followed(Coins):
@@ -92,7 +98,7 @@ def _offset(law: Law, site: str) -> Fraction:
 @dataclass(frozen=True)
 class Survey:
     """``moved`` is the largest Σ |shift of Σ x̂|/g of one record over the aggregates that it enters;
-    ``faults`` is every way in which a run is not the theorem's, in words; ``runs`` counts pairs of runs."""
+    ``faults`` is every way in which a run is not the mechanism's, in words; ``runs`` counts pairs of runs."""
 
     moved: Fraction
     faults: tuple[str, ...]
@@ -101,18 +107,18 @@ class Survey:
 
 def survey(
     program: Program,
-    chosen: Variant,
-    lengths: Sequence[int],
+    batches: Iterable[Sheet],
     pairs: Sequence[Neighbours],
     steerings: Mapping[str, Steering],
     *,
     unentered: Mapping[str, str],
 ) -> Survey:
-    """Follow ``program`` on both neighbours of every pair along every history.
+    """Follow ``program``, whose batches have these sheets, on both neighbours of every pair along every
+    history.
 
     A line of the program that no run entered is a fault, unless its function is in ``unentered``.
     """
-    sheets = {chosen.sheet(users).modulus: chosen.sheet(users) for users in lengths}
+    sheets = {sheet.modulus: sheet for sheet in batches}
     watch = Watch(program)
     moved, faults, runs = Fraction(0), [], 0
     for pair in pairs:
@@ -122,9 +128,8 @@ def survey(
             found, why = _compare(left, right)
             moved = max(moved, found)
             faults += [f"{text} ({pair.name}; {name})" for text in why]
-    excused = {**unentered, **OF_THESE_COINS}
     faults += [
-        f"no run entered {line}" for line, owner in watch.missing() if excuse_for(owner, excused) is None
+        f"no run entered {line}" for line, owner in watch.missing() if excuse_for(owner, unentered) is None
     ]
     return Survey(moved, tuple(faults), runs)
 

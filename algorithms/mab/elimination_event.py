@@ -1,4 +1,4 @@
-"""The event E of Lemma 2: every active arm's decoded mean is within β(b) of its mean, in every batch.
+"""The event E of elimination in batches: every active arm's decoded mean is within β(b) of its mean.
 
 The probability that E fails is bounded from both sides. From below: K arms that all give 0, or all 1. While E
 holds none of them goes out, so that the batches are independent, and one arm fails where its noise passes τ:
@@ -12,7 +12,7 @@ reward's mean, and the noise has Chernoff's bound; β is shared between the two.
 Theorem 3's S may show a wrong sum with probability q. From above that adds q for every sum, whatever S; from
 below S is ``GarbledSum``, which shows the residue opposite to the true one.
 
-Floats, a few operations deep; ``ROUNDING`` covers them.
+Floats, a few operations deep; ``ROUNDING`` covers them. What Assumption 1 alone gives is in balls.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.mab.batched_elimination import batch_length, confidence_radius
-from algorithms.mab.distributed_elimination import Variant, variant
+from algorithms.mab.distributed_elimination import DESIGNS, Design, Variant, variant
+from dpaudit.kernel.ball import arb, ball
 from mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
 from mechanisms.parameter_sheet import Sheet
 
@@ -35,6 +36,7 @@ __all__ = [
     "Margin",
     "Race",
     "arm_failure",
+    "assumption_failure",
     "corner_failure",
     "failure_bound",
     "noise_tail",
@@ -64,8 +66,8 @@ class Race:
     name: str
     epsilon: Fraction
     n_arms: int
-    failure_prob: Fraction
     horizon: int
+    failure_prob: Fraction | Literal["1/T"] = "1/T"
     scale_factor: int = 1
     growth: Fraction = Fraction(2)
     margin: Margin = "printed"
@@ -73,16 +75,23 @@ class Race:
     relaxed: bool = False
 
     def in_words(self) -> str:
-        return (
-            f"K = {self.n_arms}, T = {self.horizon}, p = {float(self.failure_prob):.3g}, ε = {self.epsilon}"
-        )
+        return f"K = {self.n_arms}, T = {self.horizon}, p = {float(self.p):.3g}, ε = {self.epsilon}"
+
+    @property
+    def p(self) -> Fraction:
+        """The failure probability as a number."""
+        return Fraction(1, self.horizon) if self.failure_prob == "1/T" else self.failure_prob
+
+    @property
+    def design(self) -> Design:
+        return DESIGNS[self.name]
 
     @property
     def variant(self) -> Variant:
         return _variant(
             self.name,
             self.epsilon,
-            self.failure_prob,
+            self.p,
             self.scale_factor,
             self.n_arms if self.margin == "by batch" else None,
         )
@@ -105,8 +114,8 @@ class Race:
         """β(b) with ``n_active`` arms, a number or an array (default: all K)."""
         length = self.length(batch)
         active = self.n_arms if n_active is None else n_active
-        p = float(self.failure_prob)
-        return confidence_radius(batch, active, length, failure_prob=p, tail=self.variant.tail(length))
+        tail = self.variant.tail(length)
+        return confidence_radius(batch, active, length, failure_prob=float(self.p), tail=tail)
 
 
 @lru_cache(maxsize=1024)
@@ -162,18 +171,14 @@ def _wrap_bound(race: Race, sheet: Sheet) -> float:
 def _chernoff(race: Race, sheet: Sheet, k: Floats) -> Floats:
     """A bound on P(N >= k), k >= 1, for a batch's total noise N: the discrete Laplace tail itself, Chernoff's
     bound at its best exponent for the other laws."""
-    if race.name == "dist_cdp_se":  # each share is sub-Gaussian with its own parameter (Fact 2)
+    if race.design.noise == "gaussian":  # each share is sub-Gaussian with its own parameter (Fact 2)
         return np.asarray(np.exp(-(k**2) / (2 * (sheet.precision / float(race.epsilon)) ** 2)))
-    if race.name == "dist_rdp_se":
+    if race.design.noise == "skellam":
         return _skellam_bound((sheet.precision / float(race.epsilon)) ** 2, k)
-    rate = float(_rate(race) / sheet.precision)
-    if race.name == "ldp_se":
+    rate = race.design.pole(sheet, race.epsilon)
+    if race.design.noise == "laplace of each user":
         return _laplace_sum_bound(rate, sheet.users, k)
     return np.asarray(np.exp(-rate * (k - 1)) / (math.exp(rate) + 1))
-
-
-def _rate(race: Race) -> Fraction:
-    return race.epsilon / 2 if race.name == "shuffle_dp_se/repaired" else race.epsilon
 
 
 def _skellam_bound(variance: float, k: Floats) -> Floats:
@@ -195,10 +200,10 @@ def _laplace_sum_bound(rate: float, terms: int, k: Floats) -> Floats:
 
 def noise_tail(race: Race, sheet: Sheet, k: int) -> tuple[float, float]:
     """P(N >= k), k >= 1, for the total noise N of one batch of ``sheet``: a lower and an upper bound."""
-    if race.name in ("dist_rdp_se", "ldp_se"):
+    if race.design.noise in ("skellam", "laplace of each user"):
         return _log_concave_tail(sheet, k)
     upper = float(_chernoff(race, sheet, np.asarray(float(k))))
-    if race.name == "dist_cdp_se":
+    if race.design.noise == "gaussian":
         low, high = _gaussian_sum_tail(race.epsilon, sheet, k)
         return low, min(upper, high)
     return upper, upper
@@ -260,7 +265,7 @@ def corner_failure(race: Race, batch: int) -> float:
     wraps = noise_tail(race, sheet, tau + 1)[0] - beyond(
         sheet.modulus - far
     )  # decoded to far + 1, ..., ng + τ
-    large = beyond(far + 1) - beyond(most + tau + 1) if _laplace(race) else 0.0
+    large = beyond(far + 1) - beyond(most + tau + 1) if race.design.noise == "laplace" else 0.0
     right, q, half = max(0.0, wraps) + large, race.secagg_error(sheet), sheet.modulus // 2
     if not q:
         return right
@@ -269,5 +274,17 @@ def corner_failure(race: Race, batch: int) -> float:
     return (1 - q) * right + q * max(0.0, garbled)
 
 
-def _laplace(race: Race) -> bool:
-    return race.name not in ("dist_cdp_se", "dist_rdp_se", "ldp_se")
+# From Assumption 1 alone
+
+
+def assumption_failure(n_arms: int, p: Fraction, *, last: int, inside: int = 2) -> Any:
+    """P[not E] up to batch ``last``, a ball, for K tied arms with constant rewards and independent noise that
+    uses Assumption 1 up: P(|n_a| > h log(inside/p)) = 2p for every p <= 1/2, with h = 10^6 and σ = 0."""
+    holds = arb(1)
+    for batch in range(1, last + 1):
+        squares = n_arms * batch**2 / p
+        sampling = (
+            2 ** (batch - 1) * ball(4 * squares).log()
+        ).sqrt() / 10**6  # its part of l(b) β(b), over h
+        holds *= (1 - 2 * inside * (-sampling).exp() / ball(2 * squares)) ** n_arms
+    return 1 - holds
