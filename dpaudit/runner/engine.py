@@ -3,7 +3,7 @@ workers.
 
 Before a suite's rows, two fresh processes with other hash seeds and other global seeds compute the
 fingerprints of its programs. A row's result is complete when its own worker and both of them agree; a
-difference crashes the row (DESIGN, rule 2).
+difference crashes the row (docs/design.md, rule 2).
 """
 
 from __future__ import annotations
