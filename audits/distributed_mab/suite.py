@@ -15,7 +15,6 @@ from audits.distributed_mab import (
     mechanism_facts,
     noise_facts,
     protocol_privacy,
-    regret_rates,
     returning_users,
     scaling,
     shuffle_privacy,
@@ -25,9 +24,12 @@ from audits.distributed_mab.rows import (
     aggregate_divergences,
     aggregate_privacy,
     concentration,
+    lower_bounds,
     mutants,
     protocols,
+    regret_corners,
     regret_orderings,
+    regret_rates,
 )
 from dpaudit.suite import Suite
 
@@ -55,7 +57,6 @@ shuffle_privacy.add_rows(suite)
 encoding.add_rows(suite)
 communication.add_rows(suite)
 elimination_steps.add_rows(suite)
-regret_rates.add_rows(suite)
-suite.include(regret_orderings.rows)
+suite.include(regret_rates.rows, regret_corners.rows, regret_orderings.rows, lower_bounds.rows)
 experiments.add_rows(suite)
 suite.include(mutants.rows)
