@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from audits.distributed_mab.accounting import converted
 from audits.distributed_mab.renyi_privacy import theorem_2_final
+from dpaudit.conversions import converted
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import ball, upper
 

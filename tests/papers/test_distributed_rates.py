@@ -16,7 +16,6 @@ from algorithms.mab.batched_elimination import Elimination
 from algorithms.mab.distributed_elimination import NAMES
 from algorithms.mab.distributed_regret import noisy_sums, simulate_baseline
 from algorithms.mab.reward_models import bernoulli_arms
-from audits.distributed_mab.accounting import converted
 from audits.distributed_mab.regret_approximate import best_order, renyi_budget
 from audits.distributed_mab.regret_bounds import (
     Setting,
@@ -35,6 +34,7 @@ from audits.distributed_mab.renyi_privacy import theorem_2_final
 from audits.distributed_mab.rows import lower_bounds, regret_corners, regret_orderings, regret_rates
 from audits.distributed_mab.simulated_regret import final_regrets, in_units_of_noise
 from dpaudit.claims import Statement
+from dpaudit.conversions import converted
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import ball
 from dpaudit.laws import DiscreteGaussian
