@@ -12,7 +12,7 @@ from dpaudit import plots
 from dpaudit.exact import ExactLike
 from dpaudit.regret import RegretRuns
 
-__all__ = ["Table", "figure_summary", "final_figure", "label", "regret_table", "time_figure"]
+__all__ = ["Table", "final_figure", "label", "regret_table", "time_figure"]
 
 #: (``Competitor.label``, epsilon) -> regret of every instance, as ``figure_table`` returns it.
 Table = Mapping[tuple[str, ExactLike], RegretRuns]
@@ -47,27 +47,6 @@ def _per_round(result: RegretRuns) -> tuple[float, float]:
     horizon = int(result.checkpoints[-1])
     error = result.standard_error if len(result.final) > 1 else 0.0
     return 1e5 * result.mean / horizon, 1e5 * error / horizon
-
-
-def figure_summary(figure: int, found: Table) -> list[dict[str, str | int | float]]:
-    """One record a cell: mean and standard error of Reg(T)/T over the instances, and their number."""
-    names = _labels(figure)
-    records: list[dict[str, str | int | float]] = []
-    for (key, epsilon), result in found.items():
-        mean, error = _per_round(result)
-        records.append(
-            {
-                "figure": figure,
-                "instances": FIGURES[figure].environment,
-                "algorithm": names[key],
-                "epsilon": str(epsilon),
-                "horizon": int(result.checkpoints[-1]),
-                "runs": len(result.final),
-                "mean_1e5": round(mean, 3),
-                "standard_error_1e5": round(error, 3),
-            }
-        )
-    return records
 
 
 def regret_table(figure: int, found: Table) -> plots.Plot:

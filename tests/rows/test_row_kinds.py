@@ -15,6 +15,8 @@ from dpaudit.coins import Coins
 from dpaudit.errors import InvalidParameterError, UndecidedError
 from dpaudit.evidence import Evidence
 from dpaudit.laws import Laplace
+from dpaudit.plots import Plot
+from dpaudit.plots import table as plot_of_rows
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.regret.intervals import Interval
@@ -23,18 +25,22 @@ from dpaudit.replays.histories import Neighbours
 from dpaudit.rows import (
     Control,
     Expression,
+    Grid,
     Measured,
+    Sides,
     average,
     broken,
     controls,
     evidence,
     expected,
+    false_inequality,
     largest,
     leaf,
     listed,
     over,
     privacy,
     program_control,
+    step,
 )
 from dpaudit.rows.mutants import scaled, without
 from dpaudit.runner.finding import finding_of
@@ -256,6 +262,27 @@ def test_settings_are_cells() -> None:
     assert found(rows.rows[0])["verdict"] == "verified"
 
 
+@pytest.mark.parametrize("grid", [None, over(epsilon="1 2")])
+def test_pictures_of_one_s_own_stand_beside_the_replays(grid: Grid | None) -> None:
+    """Each point of the grid draws its own, after what the replays draw."""
+    rows = Group()
+
+    def drawn(run: Run, epsilon: Fraction) -> list[Plot]:
+        return [plot_of_rows(title=f"at {epsilon}", columns=["ε"], rows=[[float(epsilon)]])]
+
+    fixed = {} if grid else {"epsilon": Fraction(3)}
+
+    @privacy(rows, "P", "here", over=grid, plots=drawn, **fixed)
+    def sum_at(epsilon: Fraction) -> PrivacyAudit:
+        """A noisy sum is ε-DP"""
+        return audit_at(epsilon, 1 / epsilon)
+
+    titles = [plot["title"] for plot in rows.rows[0].evaluate(RUN).plots]
+    wanted = ["at 1", "at 2"] if grid else ["at 3"]
+    assert titles[-len(wanted) :] == wanted
+    assert len(titles) == 2 * len(wanted)
+
+
 # Controls
 
 
@@ -295,3 +322,22 @@ def test_evidence_of_a_cell_is_checked_against_its_own_claim() -> None:
         return {"weak": Control(claim=PureDP(epsilon=1), evaluate=certified, expect="inconclusive")}
 
     assert found(rows.rows[0])["verdict"] == "verified"
+
+
+def test_an_inequality_known_to_be_false_must_fail_somewhere() -> None:
+    """2 <= k fails at k = 1 with the ratio 2; over larger k alone nothing is refuted."""
+    for values, verdict in (((1, 2), "verified"), ((2, 3), "inconclusive")):
+        rows = Group()
+
+        @step(over=over(k=values))
+        def at_least_two(k: int) -> Sides:
+            """2 <= k"""
+            return 2, k
+
+        @controls(rows, "M", "here")
+        def wrong(item: Any = at_least_two) -> Mapping[str, Control]:
+            """2 is not the smallest"""
+            return {"two": false_inequality(item)}
+
+        result = found(rows.rows[0])
+        assert (result["verdict"], result["cells"][0]["upper"]) == (verdict, 2 / min(values))
