@@ -1,4 +1,4 @@
-"""Concentrated DP of one batch's aggregate: the printed bounds of Lemma 4 and Theorem 4, exact divergences."""
+"""Concentrated DP of one batch's aggregate: Lemma 4 and Theorem 4 as printed, exact divergences."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ from fractions import Fraction
 from typing import Any
 
 from audits.distributed_mab.concentrated_privacy import concentrated_bound
-from audits.distributed_mab.gaussian_sums import xi
 from audits.distributed_mab.mutant_protocols import (
     EPSILON,
     FAILURE_PROB,
@@ -24,6 +23,7 @@ from dpaudit.evidence import Witness
 from dpaudit.kernel.ball import arb, precision
 from dpaudit.replays.histories import Neighbours
 from dpaudit.views import SERVER, View
+from mechanisms.gaussian_sum_divergence import xi
 
 __all__ = ["claim_of", "divergence_witness_of", "sum_distance", "target_of"]
 

@@ -12,7 +12,7 @@ __all__ = ["add_rows"]
 
 
 def add_rows(suite: Suite) -> None:
-    """The rows on lost messages, fractions and masked messages, Rényi and concentrated DP, returning users."""
+    """Lost messages, fractions and masked messages, Rényi and concentrated DP, returning users."""
     lost_messages.add_rows(suite)
     enumerated_protocols.add_rows(suite)
     divergence_protocols.add_rows(suite)

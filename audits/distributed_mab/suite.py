@@ -5,29 +5,30 @@ claims a file.
 """
 
 from audits.distributed_mab import (
-    accounting,
-    analyzer_tails,
-    assumption_1,
-    communication,
-    elimination_steps,
-    encoding,
     experiments,
-    mechanism_facts,
-    noise_facts,
     protocol_privacy,
-    regret_rates,
     returning_users,
-    scaling,
     shuffle_privacy,
-    tails,
 )
 from audits.distributed_mab.rows import (
+    accounting,
     aggregate_divergences,
     aggregate_privacy,
+    communication,
     concentration,
+    elimination_event,
+    elimination_regret,
+    elimination_steps,
+    encoding,
+    errors,
+    lower_bounds,
     mutants,
+    noise,
     protocols,
+    regret_corners,
     regret_orderings,
+    regret_rates,
+    tails,
 )
 from dpaudit.suite import Suite
 
@@ -39,23 +40,15 @@ suite = Suite(
     reference="Chowdhury, Zhou, ICLR 2023, arXiv 2206.05772",
 )
 
-noise_facts.add_rows(suite)
-mechanism_facts.add_rows(suite)
-tails.add_rows(suite)
-suite.include(concentration.rows)
-analyzer_tails.add_rows(suite)
-assumption_1.add_rows(suite)
-suite.include(aggregate_privacy.rows, aggregate_divergences.rows)
-accounting.add_rows(suite)
+suite.include(noise.rows, tails.rows, concentration.rows, errors.rows)
+suite.include(aggregate_privacy.rows, aggregate_divergences.rows, accounting.rows)
 returning_users.add_rows(suite)
-scaling.add_rows(suite)
 suite.include(protocols.rows)
 protocol_privacy.add_rows(suite)
 shuffle_privacy.add_rows(suite)
-encoding.add_rows(suite)
-communication.add_rows(suite)
-elimination_steps.add_rows(suite)
-regret_rates.add_rows(suite)
-suite.include(regret_orderings.rows)
+suite.include(encoding.rows)
+suite.include(communication.rows)
+suite.include(elimination_event.rows, elimination_steps.rows, elimination_regret.rows)
+suite.include(regret_rates.rows, regret_corners.rows, regret_orderings.rows, lower_bounds.rows)
 experiments.add_rows(suite)
 suite.include(mutants.rows)

@@ -9,10 +9,12 @@ from dpaudit.rows.evidence import Measured, evidence, measured
 from dpaudit.rows.expected import expected
 from dpaudit.rows.expression import Expression, Leaf, average, constant, largest, leaf, smallest
 from dpaudit.rows.grid import Grid, Point, full, in_words, listed, only_quick, over
-from dpaudit.rows.inequality import Sides, Step, inequality, step, steps, worst_of
+from dpaudit.rows.inequality import Chain, Constant, Sides, Step, inequality, step, steps, worst_of
 from dpaudit.rows.privacy import privacy
 
 __all__ = [
+    "Chain",
+    "Constant",
     "Control",
     "Expression",
     "Grid",

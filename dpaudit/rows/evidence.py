@@ -114,6 +114,7 @@ def evidence(
     expect: str | Callable[..., str] = "verified",
     view: str = "",
     fingerprint: Callable[[int], str] | None = None,
+    case: str = "",
     **fixed: Any,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function ``(run, **point)`` returns evidence: a list of it, a
@@ -122,11 +123,12 @@ def evidence(
     ``claim`` is the claim, or with a grid a function of the point. With ``over`` each point is a cell with
     its own claim, named by its parameters unless ``name(**point)`` says another, expected to come out as
     ``expect`` (which may be a function of the point, too); the row claims all of them and shows the first
-    one's. The docstring says the title, the text and the notes (``words``).
+    one's. The docstring says the title, the text and the notes (``words``); ``case`` fills ``{case}`` in it,
+    where decorators stack.
     """
 
     def decorate(function: Function) -> Function:
-        words = words_of(function, fixed, id=id)
+        words = words_of(function, {"case": case, **fixed}, id=id)
         first: Point = {} if over is None else _first(over, id)
         shown = _at(claim, first)
         wanted = _expected(over, expect, first)

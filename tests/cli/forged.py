@@ -37,6 +37,7 @@ CONTROLS = Controls(text="each broken program is refuted")
 def proof(noise, claim, *declared):
     from dpaudit.proofs import build
     if declared:
+        from dpaudit.proofs.sites import Site
         touched = Site("sum", mechanism=noise)
         noise = build.accounted([touched], declared=declared[0])
     return noise.certify(claim)

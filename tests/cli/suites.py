@@ -60,6 +60,7 @@ def certificate(bound, *declared):
     from dpaudit.proofs import build
     noise = build.laplace_mechanism(sensitivity=bound, scale=1)
     if declared:
+        from dpaudit.proofs.sites import Site
         touched = Site("sum", mechanism=noise)
         noise = build.accounted([touched], declared=declared[0])
     return noise.certify(PureDP(epsilon=1))

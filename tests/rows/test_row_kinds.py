@@ -15,6 +15,8 @@ from dpaudit.coins import Coins
 from dpaudit.errors import InvalidParameterError, UndecidedError
 from dpaudit.evidence import Evidence
 from dpaudit.laws import Laplace
+from dpaudit.plots import Plot
+from dpaudit.plots import table as plot_of_rows
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.regret.intervals import Interval
@@ -23,6 +25,7 @@ from dpaudit.replays.histories import Neighbours
 from dpaudit.rows import (
     Control,
     Expression,
+    Grid,
     Measured,
     average,
     broken,
@@ -254,6 +257,27 @@ def test_settings_are_cells() -> None:
         ("ε = 2: accounting", 2.0, False),
     ]
     assert found(rows.rows[0])["verdict"] == "verified"
+
+
+@pytest.mark.parametrize("grid", [None, over(epsilon="1 2")])
+def test_pictures_of_one_s_own_stand_beside_the_replays(grid: Grid | None) -> None:
+    """Each point of the grid draws its own, after what the replays draw."""
+    rows = Group()
+
+    def drawn(run: Run, epsilon: Fraction) -> list[Plot]:
+        return [plot_of_rows(title=f"at {epsilon}", columns=["ε"], rows=[[float(epsilon)]])]
+
+    fixed = {} if grid else {"epsilon": Fraction(3)}
+
+    @privacy(rows, "P", "here", over=grid, plots=drawn, **fixed)
+    def sum_at(epsilon: Fraction) -> PrivacyAudit:
+        """A noisy sum is ε-DP"""
+        return audit_at(epsilon, 1 / epsilon)
+
+    titles = [plot["title"] for plot in rows.rows[0].evaluate(RUN).plots]
+    wanted = ["at 1", "at 2"] if grid else ["at 3"]
+    assert titles[-len(wanted) :] == wanted
+    assert len(titles) == 2 * len(wanted)
 
 
 # Controls

@@ -12,7 +12,6 @@ from audits.distributed_mab.concentrated_privacy import (
     gaussian_batches,
     sum_witness,
 )
-from audits.distributed_mab.gaussian_sums import divergence_excess, largest_log_ratio, one_gaussian, xi
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.renyi_privacy import (
     lemma_3,
@@ -30,6 +29,7 @@ from dpaudit.proofs.build import discrete_gaussian_sum, integer_noise
 from dpaudit.rows import Sides, Step, evidence, full, inequality, listed, only_quick, over, step, steps
 from dpaudit.suite import Group, Run
 from dpaudit.views import SERVER, View
+from mechanisms.gaussian_sum_divergence import divergence_excess, largest_log_ratio, one_gaussian, xi
 from mechanisms.parameter_sheet import discrete_gaussian_sheet, rounded_up_root, skellam_sheet
 
 __all__ = ["rows"]

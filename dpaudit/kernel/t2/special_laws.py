@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from flint import arb, ctx
 
@@ -24,20 +23,20 @@ __all__ = ["Binomial", "Skellam"]
 class Skellam(recurrences.Skellam):
     """The same law as in T1, of any variance v: p(k) = e^-v I_|k|(v)."""
 
-    def mass(self, k: int) -> Any:
+    def mass(self, k: int) -> arb:
         order = arb(abs(k))
         return enclose(
             lambda: ball(self.variance).bessel_i(order, scaled=True), bits=ctx.prec - 8, start=ctx.prec + 16
         )
 
-    def masses(self, low: int, high: int) -> list[Any]:
+    def masses(self, low: int, high: int) -> list[arb]:
         far = max(abs(low), abs(high))
         near = 0 if low <= 0 <= high else min(abs(low), abs(high))
         check_run(near, far)
         table = self._half(near, far)
         return [table[abs(k) - near] for k in range(low, high + 1)]
 
-    def _half(self, near: int, far: int) -> list[Any]:
+    def _half(self, near: int, far: int) -> list[arb]:
         """p(near), ..., p(far) from the two farthest, by I_{n-1} = I_{n+1} + (2n/v) I_n: only positive
         terms.
         """
@@ -51,13 +50,13 @@ class Skellam(recurrences.Skellam):
 class Binomial(recurrences.Binomial):
     """The same law as in T1, of any variance: single masses from the binomial coefficient."""
 
-    def mass(self, k: int) -> Any:
+    def mass(self, k: int) -> arb:
         if not self._inside(k):
             return arb(0)
         n, p = self.trials, self.probability
         return arb.bin_uiui(n, k) * ball(p) ** k * ball(1 - p) ** (n - k)
 
-    def masses(self, low: int, high: int) -> list[Any]:
+    def masses(self, low: int, high: int) -> list[arb]:
         """From the end nearer to the mode outward, by the ratio of neighbours: each step one exact factor."""
         check_run(low, high)
         odds = ball(self.probability / (1 - self.probability))
