@@ -10,6 +10,7 @@ from dpaudit.regret.intervals import (
     gaps_of,
     mean_interval,
     octave,
+    proportion_interval,
     trivial_cut,
 )
 from dpaudit.regret.runs import RegretRuns, Seed, checked_grid, checkpoint_grid, regret_curve, root_of
@@ -30,6 +31,7 @@ __all__ = [
     "log_slope",
     "mean_interval",
     "octave",
+    "proportion_interval",
     "regret_curve",
     "regret_frame",
     "root_of",
