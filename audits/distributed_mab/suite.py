@@ -5,7 +5,6 @@ claims a file.
 """
 
 from audits.distributed_mab import (
-    experiments,
     protocol_privacy,
     returning_users,
     shuffle_privacy,
@@ -21,6 +20,7 @@ from audits.distributed_mab.rows import (
     elimination_steps,
     encoding,
     errors,
+    experiments,
     lower_bounds,
     mutants,
     noise,
@@ -50,5 +50,5 @@ suite.include(encoding.rows)
 suite.include(communication.rows)
 suite.include(elimination_event.rows, elimination_steps.rows, elimination_regret.rows)
 suite.include(regret_rates.rows, regret_corners.rows, regret_orderings.rows, lower_bounds.rows)
-experiments.add_rows(suite)
+suite.include(experiments.rows)
 suite.include(mutants.rows)

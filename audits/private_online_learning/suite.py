@@ -7,11 +7,6 @@ audit refutes. One group of claims a file.
 
 from audits.private_online_learning import (
     experiments,
-    lower_bound,
-    lower_bound_learners,
-    lower_bound_selectors,
-    lower_bound_steps,
-    privacy,
     regret_bandit,
     regret_full_information,
     regret_hybrid,
@@ -21,7 +16,10 @@ from audits.private_online_learning.rows import (
     lemma_11,
     lemma_12,
     lemma_13,
+    lower_bound,
+    lower_bound_learners,
     noise_needed,
+    privacy,
     report_noisy_max,
     space_and_horizon,
     structure,
@@ -37,13 +35,9 @@ suite = Suite(
     reference="Hu, Huang, Mehta, arXiv 2102.07929v2",
 )
 
-privacy.add_rows(suite)
-suite.include(report_noisy_max.rows, structure.rows)
+suite.include(privacy.rows, report_noisy_max.rows, structure.rows)
 suite.include(lemma_11.rows, lemma_12.rows, lemma_13.rows, theorem_7.rows)
-lower_bound.add_rows(suite)
-lower_bound_steps.add_rows(suite)
-lower_bound_selectors.add_rows(suite)
-lower_bound_learners.add_rows(suite)
+suite.include(lower_bound.rows, lower_bound_learners.rows)
 regret_bandit.add_rows(suite)
 regret_hybrid.add_rows(suite)
 regret_optimality.add_rows(suite)

@@ -4,7 +4,7 @@ The grid writes the scope, the docstring holds title, text and notes, the claim 
 and the parts of a row share its error level among themselves.
 """
 
-from dpaudit.rows.controls import Control, broken, controls, program_control
+from dpaudit.rows.controls import Control, broken, controls, false_inequality, program_control
 from dpaudit.rows.evidence import Measured, evidence, measured
 from dpaudit.rows.expected import expected
 from dpaudit.rows.expression import Expression, Leaf, average, constant, largest, leaf, smallest
@@ -29,6 +29,7 @@ __all__ = [
     "controls",
     "evidence",
     "expected",
+    "false_inequality",
     "full",
     "in_words",
     "inequality",

@@ -18,9 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dpaudit.claims import Claim, Controls
+from dpaudit.claims import Claim, Controls, Ordering
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Evidence
+from dpaudit.rows.inequality import Step, worst_of
 from dpaudit.rows.mutants import Mutation
 from dpaudit.rows.words import words_of
 from dpaudit.suite import Cell, Group, Outcome, Row, Run
@@ -28,7 +29,7 @@ from dpaudit.suite import Cell, Group, Outcome, Row, Run
 if TYPE_CHECKING:  # a suite without programs must not load the replays
     from dpaudit.replays.audit import PrivacyAudit
 
-__all__ = ["Control", "broken", "controls", "program_control"]
+__all__ = ["Control", "broken", "controls", "false_inequality", "program_control"]
 
 Evaluate = Callable[[Run], "Outcome | Sequence[Evidence]"]
 
@@ -100,6 +101,16 @@ def _cell(name: str, item: Control, run: Run) -> Cell:
         obstacles=outcome.obstacles,
         samples=outcome.samples,
     )
+
+
+def false_inequality(item: Step, *, about: str = "") -> Control:
+    """An inequality (a ratio of both sides) that is known to be false somewhere on its grid."""
+    claim = Ordering(text=item.text, quantity_name="left / right", claimed=1)
+
+    def evaluate(run: Run) -> list[Evidence]:
+        return [worst_of(item, run).estimate("left / right", scope=item.over.scope)]
+
+    return Control(claim=claim, evaluate=evaluate, about=about)
 
 
 def program_control(audit: PrivacyAudit, *, expect: str = "refuted", about: str = "") -> Control:

@@ -90,6 +90,20 @@ class Worst:
     count: int
     claimed: bool = True
 
+    def estimate(self, measure: Measure, *, scope: str, details: Mapping[str, Any] | None = None) -> Estimate:
+        """The same as evidence on ``measure``."""
+        return Estimate(
+            quantity=measure,
+            lower=self.low,
+            upper=self.high,
+            confidence=1.0,
+            samples=self.count,
+            method="ball arithmetic at every point of the grid",
+            scope=scope or "no parameters",
+            covers_claim=True,
+            details=dict(details or {"at": in_words(self.point)}),
+        )
+
 
 def worst_of(item: Step, run: Run, *, measure: Measure = "left / right") -> Worst:
     """Compute a step at all its points; of a chain, its worst inequality that is claimed.
@@ -289,17 +303,10 @@ def _claim(parts: Sequence[Step], measure: Measure, scope: str) -> Ordering:
 def _estimate(worst: Sequence[Worst], measure: Measure, scope: str) -> Estimate:
     """The largest measure of all that is claimed."""
     claimed = [item for item in worst if item.claimed]
-    return Estimate(
-        quantity=measure,
-        lower=max(item.low for item in claimed),
-        upper=max(item.high for item in claimed),
-        confidence=1.0,
-        samples=sum(item.count for item in worst),
-        method="ball arithmetic at every point of the grid",
-        scope=scope or "no parameters",
-        covers_claim=True,
-        details={item.name: in_words(item.point) for item in worst},
-    )
+    ends = max(item.low for item in claimed), max(item.high for item in claimed)
+    whole = replace(claimed[0], low=ends[0], high=ends[1], count=sum(item.count for item in worst))
+    points = {item.name: in_words(item.point) for item in worst}
+    return whole.estimate(measure, scope=scope, details=points)
 
 
 def _cell(part: Step, run: Run, measure: Measure) -> Cell:

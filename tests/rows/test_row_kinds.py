@@ -27,17 +27,20 @@ from dpaudit.rows import (
     Expression,
     Grid,
     Measured,
+    Sides,
     average,
     broken,
     controls,
     evidence,
     expected,
+    false_inequality,
     largest,
     leaf,
     listed,
     over,
     privacy,
     program_control,
+    step,
 )
 from dpaudit.rows.mutants import scaled, without
 from dpaudit.runner.finding import finding_of
@@ -319,3 +322,22 @@ def test_evidence_of_a_cell_is_checked_against_its_own_claim() -> None:
         return {"weak": Control(claim=PureDP(epsilon=1), evaluate=certified, expect="inconclusive")}
 
     assert found(rows.rows[0])["verdict"] == "verified"
+
+
+def test_an_inequality_known_to_be_false_must_fail_somewhere() -> None:
+    """2 <= k fails at k = 1 with the ratio 2; over larger k alone nothing is refuted."""
+    for values, verdict in (((1, 2), "verified"), ((2, 3), "inconclusive")):
+        rows = Group()
+
+        @step(over=over(k=values))
+        def at_least_two(k: int) -> Sides:
+            """2 <= k"""
+            return 2, k
+
+        @controls(rows, "M", "here")
+        def wrong(item: Any = at_least_two) -> Mapping[str, Control]:
+            """2 is not the smallest"""
+            return {"two": false_inequality(item)}
+
+        result = found(rows.rows[0])
+        assert (result["verdict"], result["cells"][0]["upper"]) == (verdict, 2 / min(values))
