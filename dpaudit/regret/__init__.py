@@ -13,6 +13,7 @@ from dpaudit.regret.intervals import (
     proportion_interval,
     trivial_cut,
 )
+from dpaudit.regret.pictures import at_horizon, over_time, plus_minus
 from dpaudit.regret.runs import RegretRuns, Seed, checked_grid, checkpoint_grid, regret_curve, root_of
 from dpaudit.regret.slopes import Slope, log_slope
 
@@ -22,6 +23,7 @@ __all__ = [
     "RegretRuns",
     "Seed",
     "Slope",
+    "at_horizon",
     "average",
     "checked_grid",
     "checkpoint_grid",
@@ -31,6 +33,8 @@ __all__ = [
     "log_slope",
     "mean_interval",
     "octave",
+    "over_time",
+    "plus_minus",
     "proportion_interval",
     "regret_curve",
     "regret_frame",
