@@ -21,14 +21,13 @@ __all__ = [
     "Bound",
     "Cell",
     "Premise",
-    "Regret",
+    "brackets",
     "cells",
     "compare",
     "explicit_bound",
     "ftnl_regret",
     "instances",
     "log_k",
-    "private_brackets",
 ]
 
 Cell = tuple[str, Actions, Fraction]
@@ -89,21 +88,15 @@ def ftnl_regret(actions: Actions, epsilon: Fraction, *, noise: int = 1) -> Exact
     return exact_regret(actions, scale=noise / epsilon)
 
 
-def _bracket_sum(actions: Actions, epsilon: Fraction, *, each: Callable[[int, float], float]) -> float:
-    """Sum over the non-empty brackets of ``each(|J_k|, lower end of the bracket)``."""
-    return sum(each(size, 2.0 ** (k - 1) * actions.min_gap) for k, size in actions.brackets().items())
+def brackets(actions: Actions) -> list[tuple[int, float]]:
+    """The non-empty brackets: |J_k| and the lower end."""
+    return [(size, 2.0 ** (k - 1) * actions.min_gap) for k, size in actions.brackets().items()]
 
 
 def explicit_bound(actions: Actions, epsilon: Fraction) -> float:
     """The sum before (57): 256 (1 + ln|J_k|) / min{D_k, epsilon} over the non-empty brackets."""
     e = float(epsilon)
-    return _bracket_sum(actions, epsilon, each=lambda size, gap: 256 * (1 + math.log(size)) / min(gap, e))
-
-
-def private_brackets(actions: Actions, epsilon: Fraction, *, each: Callable[[int], float]) -> float:
-    """The sum over brackets above epsilon of ``each(|J_k|)`` / epsilon."""
-    e = float(epsilon)
-    return _bracket_sum(actions, epsilon, each=lambda size, gap: each(size) / e if gap > e else 0.0)
+    return sum(256 * (1 + math.log(size)) / min(gap, e) for size, gap in brackets(actions))
 
 
 def log_k(actions: Actions) -> float:

@@ -31,7 +31,7 @@ from audits.private_online_learning.bandit_regret import (
 from audits.private_online_learning.variants import VARIANTS
 from dpaudit.claims import Ordering, RegretBound
 from dpaudit.plots import Plot, table
-from dpaudit.regret import Interval, mean_interval
+from dpaudit.regret import Interval
 from dpaudit.rows import Expression, Measured, expected, largest, leaf, listed, measured, over
 from dpaudit.suite import Group, Run
 
@@ -269,9 +269,8 @@ def pulls_of_an_arm(name: str, means: Sequence[float], epsilon: Fraction) -> Exp
         result = simulate(
             VARIANTS[name], means, epsilon=epsilon, horizon=horizon, runs=_pull_runs(run), seed=seed
         )
-        cut = VARIANTS[name].cut(means, epsilon=float(epsilon), horizon=horizon)
         unit = gap * (len(means) - 1) * math.log(horizon) / (100 * float(epsilon) * gap)
-        return mean_interval(result.final, cut, alpha=alpha) / unit
+        return Simulated(name, tuple(means), epsilon, result).interval(-1, alpha=alpha) / unit
 
     return leaf(f"pulls {name} {means} {epsilon}", bounding, runs=_pull_runs)
 

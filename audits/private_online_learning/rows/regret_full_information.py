@@ -10,16 +10,19 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from algorithms.online.leader_law import Actions, ExactRegret, exact_regret
-from audits.private_online_learning import ftnl_instances as ftnl
 from audits.private_online_learning.bandit_regret import rate
 from audits.private_online_learning.ftnl_instances import (
+    METHOD,
     Bound,
     Cell,
     Premise,
-    Regret,
+    brackets,
+    cells,
     compare,
+    explicit_bound,
     ftnl_regret,
     log_k,
 )
@@ -54,43 +57,29 @@ SUM = "proof of Theorem 7, the sum before eq. (57)"
 
 
 @measured(
-    rows,
-    "HHM-T7/repaired",
-    SUM,
-    claim=_explicit(2),
-    role="repaired",
-    case="FTNL with the noise that ε-DP needs",
-    noise=2,
+    rows, "HHM-T7/repaired", SUM, claim=_explicit(2), role="repaired", case="the noise of ε-DP", noise=2
 )
-@measured(rows, "HHM-T7", SUM, claim=_explicit(1), role="step", case="FTNL as printed", noise=1)
+@measured(rows, "HHM-T7", SUM, claim=_explicit(1), role="step", case="the printed noise", noise=1)
 def explicit_sum(run: Run, noise: int) -> Measured:
-    """{case}: regret at most Σ_k 256 (1 + ln|J_k|) / min{Δ_(k), ε}
+    """FTNL with {case}: regret at most Σ_k 256 (1 + ln|J_k|) / min{Δ_(k), ε}
 
     Compute the exact expected regret on every instance and epsilon of the grid, at all horizons. An adversary
     numbers the actions: epoch 0 plays a worst one.
     """
-
-    def regret(actions: Actions, epsilon: Fraction) -> ExactRegret:
-        return ftnl_regret(actions, epsilon, noise=noise)
-
-    return compare(ftnl.cells(run), regret, ftnl.explicit_bound)
+    return compare(cells(run), partial(ftnl_regret, noise=noise), explicit_bound)
 
 
 # Rates without a constant
 
 
 def _first_form(actions: Actions, epsilon: Fraction) -> float:
-    private = ftnl.private_brackets(actions, epsilon, each=_one_plus_log)
-    return log_k(actions) / actions.min_gap + private
-
-
-def _one_plus_log(size: int) -> float:
-    return 1 + math.log2(size)
+    private = [size for size, gap in brackets(actions) if gap > epsilon]
+    return log_k(actions) / actions.min_gap + sum((1 + math.log2(size)) / float(epsilon) for size in private)
 
 
 def _second_form(actions: Actions, epsilon: Fraction) -> float:
-    brackets = 1 + math.log2(1 / actions.min_gap)
-    return log_k(actions) * (1 / actions.min_gap + brackets / float(epsilon))
+    count = 1 + math.log2(1 / actions.min_gap)
+    return log_k(actions) * (1 / actions.min_gap + count / float(epsilon))
 
 
 def _all_below(actions: Actions, epsilon: Fraction) -> bool:
@@ -121,75 +110,58 @@ def _naive_rate(actions: Actions, epsilon: Fraction) -> float:
     return log_k(actions) * max(1 / actions.min_gap, actions.n_actions / float(epsilon))
 
 
-EVERYWHERE = f", {EVERY_HORIZON}"
+#: A rate on the grid of instances.
+on_instances = partial(rate, rows, where=f", {EVERY_HORIZON}")
 
 
-@rate(
-    rows,
-    "HHM-NAIVE-R",
-    "Section 5",
-    "Naive FTNL, K ≤ 30, ε ≥ 1/64",
-    "log K max{1/Δ_min, K/ε}",
-    EVERYWHERE,
-    bound=_naive_rate,
-    keep=_few,
-    regret=_naive_regret,
-    more="The paper's 'straightforward analysis' is not printed; through (57) it would lose a factor "
-    "log(1/gap_min), the regret itself does not.",
-)
-@rate(
-    rows,
-    "HHM-C8ii",
-    "Corollary 8",
-    "FTNL, all gaps in [Δ_min, 2Δ_min]",
-    "log K/min{Δ_min, ε}",
-    EVERYWHERE,
-    bound=_one_scale,
-    keep=_within_two,
-    more="Gaps equal to 2 gap_min are among them: they lie in J_2, not in J_1 as the printed proof says; the "
-    "claim does not mind.",
-)
-@rate(
-    rows,
-    "HHM-C8i",
-    "Corollary 8",
-    "FTNL, all gaps at most ε",
-    "log K/Δ_min",
-    EVERYWHERE,
-    bound=_not_private,
-    keep=_all_below,
-    more="Gaps equal to epsilon are among them.",
-)
-@rate(
-    rows,
+@on_instances(
     "HHM-T7/second-form/repaired",
     "repair of Theorem 7, second bound (HHM-T7/second-form)",
     "FTNL, second form with every bracket counted",
     "log K/Δ_min + log K (1 + log(1/Δ_min))/ε",
-    EVERYWHERE,
     role="repaired",
     bound=_second_form,
-    more="The instances where the printed form is 0 in 1/epsilon are among them.",
 )
-@rate(
-    rows,
+@on_instances(
     "HHM-T7/first-form/repaired",
     "repair of Theorem 7, first bound (HHM-T7/first-form)",
     "FTNL, first form with every bracket counted",
     "log K/Δ_min + Σ_(Δ_(k)>ε) (1 + log|J_k|)/ε",
-    EVERYWHERE,
     role="repaired",
     bound=_first_form,
-    more="The instances where the printed form is 0 in 1/epsilon are among them.",
 )
-def rate_of_ftnl(
-    run: Run, bound: Bound, more: str, keep: Premise | None = None, regret: Regret = ftnl_regret
-) -> Measured:
+def repaired_form(run: Run, bound: Bound) -> Measured:
     """{case}
 
-    Compute the exact regret on all instances of the grid that meet the premise. {more}
+    Compute the exact regret on the grid, among it the instances where the printed form is 0 in 1/epsilon.
     """
-    return compare(ftnl.cells(run, keep=keep), regret, bound)
+    return compare(cells(run), ftnl_regret, bound)
+
+
+C8II = ("HHM-C8ii", "Corollary 8", "FTNL, all gaps in [Δ_min, 2Δ_min]", "log K/min{Δ_min, ε}")
+C8I = ("HHM-C8i", "Corollary 8", "FTNL, all gaps at most ε", "log K/Δ_min")
+
+
+@on_instances(*C8II, bound=_one_scale, keep=_within_two)
+@on_instances(*C8I, bound=_not_private, keep=_all_below)
+def corollary_8(run: Run, bound: Bound, keep: Premise) -> Measured:
+    """{case}
+
+    Compute the exact regret on the instances that meet the premise, among them gaps equal to epsilon and to
+    2 gap_min. (A gap of exactly 2 gap_min lies in J_2, not in J_1 as the printed proof of (ii) says; the
+    claim does not mind.)
+    """
+    return compare(cells(run, keep=keep), ftnl_regret, bound)
+
+
+@on_instances("HHM-NAIVE-R", "Section 5", "Naive FTNL, K ≤ 30, ε ≥ 1/64", "log K max{1/Δ_min, K/ε}")
+def naive(run: Run) -> Measured:
+    """{case}
+
+    Compute the exact regret with Laplace(K/epsilon) on every sum. The paper's "straightforward analysis" is
+    not printed; through (57) it would lose a factor log(1/gap_min), the regret itself does not.
+    """
+    return compare(cells(run, keep=_few), _naive_regret, _naive_rate)
 
 
 @rate(
@@ -206,7 +178,7 @@ def corollary_9(run: Run) -> Measured:
     Compute the exact regret at every epoch's end for gaps at all scales; between two ends regret and rate
     both grow: the largest ratio over T in an epoch is at most regret at its end / rate at its start.
     """
-    chosen = ftnl.cells(run) + _all_scales(run)
+    chosen = cells(run) + _all_scales(run)
     lows: list[float] = []
     highs: list[tuple[float, str]] = []
     for name, actions, epsilon in chosen:
@@ -223,7 +195,7 @@ def corollary_9(run: Run) -> Measured:
         low=max(lows) * (1 - 1e-9),
         high=worst,
         samples=len(chosen),
-        method=ftnl.METHOD,
+        method=METHOD,
         scope=f"{len(chosen)} pairs of an instance and ε, every horizon; largest: {place}",
         notes=[f"on these pairs the ratio is at most {worst:.4g} ({place})"],
     )
