@@ -157,10 +157,10 @@ def _measured(name: str, sides: Sides | Constant, point: Point, measure: Measure
         raise UndecidedError(
             f"{name}: the right side must be positive, got {right} at {in_words(point)}; mend the grid."
         )
-    # Two exact sides are compared exactly: where they are equal, no rounding comes between them.
-    exact = not isinstance(left, arb)
-    compared = (Fraction(left) / Fraction(right) if exact else left / right) if ratio else left - right
-    value = ball(compared) if exact else compared
+    if isinstance(left, arb):
+        value = left / right if ratio else left - right
+    else:  # two exact sides are compared exactly: where they are equal, no rounding comes between them
+        value = ball(Fraction(left) / Fraction(right) if ratio else left - right)
     if not value.is_finite():
         raise UndecidedError(
             f"{name}: both sides must be finite, got {value} at {in_words(point)}; mend the grid."
