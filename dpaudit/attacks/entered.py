@@ -72,9 +72,16 @@ class Watch:
 
     def program(self, coins: Coins, data: Any) -> Any:
         """The program, watched. Another tracer, such as a debugger's, is set aside."""
+        return self._traced(self._count if isinstance(coins, Replayer) else self._enter, coins, data)
+
+    def counted(self, coins: Coins, data: Any) -> Any:
+        """The program, held to the limit and not watched: what it enters here does not count as entered."""
+        return self._traced(self._count_all, coins, data)
+
+    def _traced(self, tracer: Callable[[FrameType, str, Any], Any], coins: Coins, data: Any) -> Any:
         self.steps = 0
         self.path = set()
-        with _tracing(self._count if isinstance(coins, Replayer) else self._enter):
+        with _tracing(tracer):
             result = self._program(coins, data)
             return tuple(result) if isinstance(result, Generator) else result
 
@@ -137,7 +144,11 @@ class Watch:
 
     def _count(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Only counts, and only in functions that may loop for ever."""
-        if not has_open_loop(frame.f_code) or not self._is_own(frame.f_code.co_filename):
+        return self._count_all(frame, event, argument) if has_open_loop(frame.f_code) else None
+
+    def _count_all(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """Only counts."""
+        if not self._is_own(frame.f_code.co_filename):
             return None
 
         def counting(frame: FrameType, event: str, argument: Any) -> Any:

@@ -23,6 +23,7 @@ import numpy as np
 
 from dpaudit.attacks.accounting import SiteClass, declared_total
 from dpaudit.attacks.domains import Domain
+from dpaudit.attacks.entered import Watch
 from dpaudit.attacks.findings import Findings
 from dpaudit.attacks.gathering import gather
 from dpaudit.attacks.histories import Neighbours
@@ -227,11 +228,11 @@ def digest_of(audit: PrivacyAudit, seed: int, *, row_id: str) -> str:
     """A digest of the program on all inputs of the quick profile, which must be the same in any process."""
     run = Run(profile="quick", alpha=0.05, seed=seed, row_id=row_id)
     digest = hashlib.sha256()
+    program = Watch(audit.program).counted
     for pair in audit.neighbours(run):
         for data in (pair.left, pair.right):
-            recording = record(
-                audit.program, data, rng=np.random.default_rng(seed), keep_errors=True, limits=Limits()
-            )
+            rng = np.random.default_rng(seed)
+            recording = record(program, data, rng=rng, keep_errors=True, limits=Limits())
             digest.update(fingerprint(recording).encode())
     return digest.hexdigest()
 
