@@ -15,8 +15,8 @@ from typing import Any, Literal
 from dpaudit.claims import Ordering
 from dpaudit.errors import UndecidedError
 from dpaudit.evidence import Estimate
-from dpaudit.kernel.ball import arb, ball, lower, precision, upper
-from dpaudit.reports.plots import table
+from dpaudit.kernel.ball import lower, precision, upper
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = [
@@ -25,11 +25,7 @@ __all__ = [
     "Point",
     "Worst",
     "add_steps",
-    "ceil_log2",
     "in_words",
-    "larger",
-    "ln",
-    "log2",
     "worst_of",
 ]
 
@@ -165,38 +161,3 @@ def _table(
 def in_words(point: Point) -> str:
     """``T = 1024, ε = 1/2``."""
     return ", ".join(f"{name} = {value}" for name, value in point.items())
-
-
-def ln(value: Number) -> Any:
-    """Natural logarithm of an exact positive number, as a ball."""
-    return ball(value).log()
-
-
-def log2(value: Any) -> Any:
-    """Base-2 logarithm of a positive exact number or ball; exact for a power of two."""
-    number = ball(value) if isinstance(value, int | Fraction) else value
-    if number.is_exact() and number > 0:
-        mantissa, exponent = number.man_exp()
-        if int(mantissa) == 1:
-            return arb(int(exponent))
-    return number.log() / arb.const_log2()
-
-
-def larger(first: Any, second: Any) -> Any:
-    """The larger of two balls: an enclosure of the maximum if they overlap."""
-    if first > second:
-        return first
-    return second if second > first else first.union(second)
-
-
-def ceil_log2(value: Any) -> int:
-    """The smallest integer k with ``value <= 2**k``; ``UndecidedError`` for a ball across a power of two."""
-    logarithm = log2(value)
-    if logarithm.is_exact():
-        return int(logarithm.ceil().unique_fmpz())
-    found = logarithm.ceil().unique_fmpz()
-    if found is None:
-        raise UndecidedError(
-            f"a ceiling needs a ball between two integers, got {logarithm}; raise the precision."
-        )
-    return int(found)

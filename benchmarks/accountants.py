@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.certificates.merged import laplace_lower, lattice_lower
 from dpaudit.kernel.ball import arb, ball, enclose, lower_exact, upper_exact
 from dpaudit.kernel.t1.certpld import Grid, LossLaw, power
 from dpaudit.kernel.t1.divergence import lattice_delta, positive_part
@@ -32,6 +31,7 @@ from dpaudit.kernel.t1.integer_noise import lattice_pair
 from dpaudit.kernel.t1.pairs import laplace_pair, response_pair
 from dpaudit.kernel.t2.gaussian import gaussian_delta, gaussian_pair
 from dpaudit.kernel.t2.special_laws import Skellam
+from dpaudit.proofs.merged import laplace_lower, lattice_lower
 
 __all__ = ["CASES", "Case", "main", "smallest_epsilon", "truth"]
 

@@ -14,9 +14,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from algorithms.distributed_elimination import variant
-from algorithms.distributed_experiments import FAILURE_PROB, FIGURES, HORIZONS, figure_table, instances
-from algorithms.distributed_regret import simulate_variant
+from algorithms.mab.distributed_elimination import variant
+from algorithms.mab.distributed_regret import simulate_variant
+from audits.distributed_mab.experiment_settings import (
+    FAILURE_PROB,
+    FIGURES,
+    HORIZONS,
+    figure_table,
+    instances,
+)
 from benchmarks import plain_distributed
 
 __all__ = ["main", "plain_seconds", "simulated_seconds"]

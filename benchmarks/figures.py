@@ -2,7 +2,7 @@
 
 Writes into the folder ``OUT``:
 
-* ``figures.json``: the data of every figure (``kind: curves``, see ``dpaudit.reports.plots``),
+* ``figures.json``: the data of every figure (``kind: curves``, see ``dpaudit.plots``),
 * ``figures.html``: all figures on one page that needs nothing else,
 * ``figure-1.svg``, ``figure-9a.svg``, ...: one picture each, with its legend,
 * for ``distributed_mab`` also ``numbers.md``, ``numbers.csv`` and ``numbers.json``: the regret of every curve
@@ -35,22 +35,22 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from algorithms import distributed_experiments
-from algorithms.distributed_experiments import figure_table
-from algorithms.experiments import EPSILONS, HORIZON, RUNS
 from audits.distributed_mab import experiment_figures as distributed_figures
+from audits.distributed_mab import experiment_settings
+from audits.distributed_mab.experiment_settings import figure_table
 from audits.private_online_learning.experiment_figures import (
-    ALGORITHMS,
     CELLS,
+    COMPARED,
     Cell,
     Table,
     final_figure,
     time_figure,
 )
+from audits.private_online_learning.experiment_settings import EPSILONS, HORIZON, RUNS
 from audits.private_online_learning.experiments import experiment
 from dpaudit.errors import InvalidParameterError
+from dpaudit.plots import Plot
 from dpaudit.reports.chart import draw_plot
-from dpaudit.reports.plots import Plot
 from dpaudit.reports.svg import element, join
 from dpaudit.suite import Run
 
@@ -101,7 +101,7 @@ def regenerate(
             horizon=horizon if name in ("lazy_ucb", "dp_se") else rounds,
             runs=runs,
         )
-        for name in ALGORITHMS
+        for name in COMPARED
     }
     figures = {}
     for name in names:
@@ -120,7 +120,7 @@ DISTRIBUTED_FIGURES: Mapping[str, tuple[int, str | None]] = {
     "1d": (5, "1"),
     **{
         f"{figure}{letter}": (figure, None if epsilon is None else str(epsilon))
-        for figure, shown in sorted(distributed_experiments.FIGURES.items())
+        for figure, shown in sorted(experiment_settings.FIGURES.items())
         for letter, epsilon in zip(["", "a", "b", "c"], [None, *shown.epsilons], strict=True)
     },
 }

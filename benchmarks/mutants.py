@@ -48,7 +48,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "statistics": (("dpaudit/statistics",), ("tests/statistics",)),
     "coins": (("dpaudit/coins",), ("tests/coins",)),
     "laws": (("dpaudit/laws",), ("tests/laws",)),
-    "kernel": (("dpaudit/kernel",), ("tests/certificates",)),
+    "kernel": (("dpaudit/kernel",), ("tests/kernel",)),
 }
 
 _COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {

@@ -1,4 +1,4 @@
-"""Rebuild ``algorithms/data/diamonds.json``: ``python -m benchmarks.rebuild_diamonds [--check]``.
+"""Rebuild ``audits/distributed_mab/data/diamonds.json``: ``python -m benchmarks.rebuild_diamonds [--check]``.
 
 The paper's learning-to-rank experiment clusters the rows of a data set that cannot be passed on (K-means, K =
 50; clusters are arms, graded relevance is the reward). This is the same construction on the ``diamonds``
@@ -22,7 +22,7 @@ import numpy as np
 
 __all__ = ["main", "merged_labels", "reward_counts"]
 
-PATH = Path(__file__).parents[1] / "algorithms" / "data" / "diamonds.json"
+PATH = Path(__file__).parents[1] / "audits" / "distributed_mab" / "data" / "diamonds.json"
 FEATURES = ("carat", "depth", "table", "price", "x", "y", "z")
 CLUSTERS, SMALLEST, SEED = 50, 100, 0
 

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algorithms.experiments import HORIZON, RUNS, SETTINGS
-from algorithms.regret import simulate_many
+from algorithms.simulation import simulate_many
+from audits.private_online_learning.experiment_settings import HORIZON, RUNS, SETTINGS
+from audits.private_online_learning.variants import VARIANTS
 from benchmarks import plain_loops
 
 __all__ = ["Result", "main", "measure"]
@@ -81,7 +82,7 @@ def measure(algorithm: str, *, horizon: int, runs: int, instances: int, plain_ro
     cells = [MEANS] * instances
     fast = _seconds(
         lambda: simulate_many(
-            algorithm, cells, epsilons=[EPSILON] * instances, horizon=horizon, runs=runs, seed=1
+            VARIANTS[algorithm], cells, epsilons=[EPSILON] * instances, horizon=horizon, runs=runs, seed=1
         )
     )
     return Result(algorithm, horizon, runs * instances, fast, rounds, plain)

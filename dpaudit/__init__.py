@@ -11,11 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpaudit.attacks.accounting import SiteClass
-    from dpaudit.attacks.blackbox import AS_RUN, CheckResult, check
-    from dpaudit.attacks.blackbox_neighbours import corners
-    from dpaudit.attacks.histories import Neighbours
-    from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
+    from dpaudit.blackbox.check import AS_RUN, CheckResult, check
+    from dpaudit.blackbox.neighbours import corners
     from dpaudit.claims import (
         Adjacency,
         ApproxDP,
@@ -29,18 +26,21 @@ if TYPE_CHECKING:
     from dpaudit.coins import Returned, Sampler, record, replay
     from dpaudit.errors import DpauditError
     from dpaudit.evidence import Certificate, Estimate, Witness
-    from dpaudit.suite import Outcome, Run, Suite
+    from dpaudit.proofs.sites import Site
+    from dpaudit.replays.histories import Neighbours
+    from dpaudit.replays.privacy import PrivacyAudit
+    from dpaudit.suite import Cell, Group, Outcome, Run, Suite
     from dpaudit.verdicts import judge
     from dpaudit.views import PUBLIC, SERVER, View, user
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "dpaudit.attacks.accounting": ["SiteClass"],
-    "dpaudit.attacks.blackbox": ["AS_RUN", "CheckResult", "check"],
-    "dpaudit.attacks.blackbox_neighbours": ["corners"],
-    "dpaudit.attacks.histories": ["Neighbours"],
-    "dpaudit.attacks.privacy": ["PrivacyAudit", "add_privacy_rows"],
+    "dpaudit.proofs.sites": ["Site"],
+    "dpaudit.blackbox.check": ["AS_RUN", "CheckResult", "check"],
+    "dpaudit.blackbox.neighbours": ["corners"],
+    "dpaudit.replays.histories": ["Neighbours"],
+    "dpaudit.replays.privacy": ["PrivacyAudit"],
     "dpaudit.claims": [
         "Adjacency",
         "ApproxDP",
@@ -54,7 +54,7 @@ _HOMES = {
     "dpaudit.coins": ["Returned", "Sampler", "record", "replay"],
     "dpaudit.errors": ["DpauditError"],
     "dpaudit.evidence": ["Certificate", "Estimate", "Witness"],
-    "dpaudit.suite": ["Outcome", "Run", "Suite"],
+    "dpaudit.suite": ["Cell", "Group", "Outcome", "Run", "Suite"],
     "dpaudit.verdicts": ["judge"],
     "dpaudit.views": ["PUBLIC", "SERVER", "View", "user"],
 }
@@ -66,11 +66,13 @@ __all__ = [
     "SERVER",
     "Adjacency",
     "ApproxDP",
+    "Cell",
     "Certificate",
     "CheckResult",
     "DpauditError",
     "Estimate",
     "GaussianDP",
+    "Group",
     "Neighbours",
     "Outcome",
     "PrivacyAudit",
@@ -79,14 +81,13 @@ __all__ = [
     "Returned",
     "Run",
     "Sampler",
-    "SiteClass",
+    "Site",
     "Suite",
     "TailBound",
     "Unit",
     "View",
     "Witness",
     "ZeroConcentratedDP",
-    "add_privacy_rows",
     "check",
     "corners",
     "judge",

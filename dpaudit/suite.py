@@ -2,7 +2,7 @@
 evidence.
 
 A suite file defines one module-level ``suite = Suite(...)``. Rows are added by the decorator ``suite.row`` or
-by helpers that build rows from a program and its neighbours (``dpaudit.attacks.privacy``). A row function
+by helpers that build rows from a program and its neighbours (``dpaudit.replays.privacy``). A row function
 receives a ``Run`` and returns an ``Outcome``; the verdict is the harness's.
 """
 
@@ -12,21 +12,31 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from dpaudit.claims import Claim, PrivacyClaim
+from dpaudit.claims import Claim, Controls, PrivacyClaim
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Certificate, Evidence
 
 if TYPE_CHECKING:  # suites without certificates must not load the kernel
-    from dpaudit.certificates.calibrate import Question
+    from dpaudit.proofs.calibrate import Question
 
-__all__ = ["KINDS", "Outcome", "Profile", "Row", "Run", "Suite"]
+__all__ = ["KINDS", "ROLES", "Cell", "Group", "Outcome", "Profile", "Role", "Row", "Run", "Suite"]
 
 Profile = Literal["quick", "full", "paper"]
 KINDS = ("privacy", "tail", "regret", "lower-bound", "utility", "structure")
+
+#: What a row's claim is to the paper: what it states, under its own conditions; a printed step of a proof; a
+#: repair; something tighter than stated; a setting outside the stated conditions; a control of this harness.
+Role = Literal["printed", "step", "repaired", "sharper", "what-if", "control"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+EXPECTATIONS = ("verified", "refuted", "inconclusive")
+
+#: Characters of a cell's name.
+MAX_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -55,13 +65,52 @@ class Run:
         return full if self.profile == "full" or paper is None else paper
 
 
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One setting, or one part, of a row: a claim of its own with its evidence.
+
+    ``name`` is what the row's table prints and is used once in the row; ``samples`` are counted from the
+    evidence where they are 0. With ``deciding=False`` the cell stands under the row and does not enter its
+    verdict. How cells decide a row: ``dpaudit.row_verdicts``.
+    """
+
+    name: str
+    claim: Claim
+    evidence: Sequence[Evidence]
+    expect: str = "verified"
+    notes: Sequence[str] = ()
+    obstacles: Sequence[str] = ()
+    samples: int = 0
+    deciding: bool = True
+
+    def __post_init__(self) -> None:
+        name = self.name
+        plain = isinstance(name, str) and name.isprintable() and name == " ".join(name.split())
+        if not plain or not 0 < len(name) <= MAX_NAME:
+            raise InvalidParameterError(
+                f"a cell's name must be 1 to {MAX_NAME} printable characters without spaces to spare, got "
+                f"{str(name)[:60]!r}; rename the cell."
+            )
+        if not isinstance(self.claim, Claim) or isinstance(self.claim, Controls):
+            raise InvalidParameterError(
+                f"the cell {name!r} must have a claim about its own setting, got "
+                f"{type(self.claim).__name__}; pass PureDP(...) or another."
+            )
+        if self.expect not in EXPECTATIONS:
+            raise InvalidParameterError(
+                f"the cell {name!r} must expect one of {EXPECTATIONS}, got {self.expect!r}; correct it."
+            )
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a row function found. ``plots`` are plain-data series that the report draws; ``obstacles`` are
-    reasons why a certificate does not verify the claim of this program.
+    reasons why a certificate does not verify the claim of this program; ``cells`` are the settings that the
+    row's claim was looked at in, each with a verdict of its own.
 
-    ``evidence`` holds every estimate that was made, not the best ones: they share the row's error level, so
-    each of k is stated at confidence ``1 - run.alpha / k`` (``dpaudit.verdicts.only_describing``).
+    ``evidence`` holds every estimate that was made, not the best ones: they share the row's error level with
+    those of the cells, so each of k is stated at confidence ``1 - run.alpha / k``
+    (``dpaudit.verdicts.only_describing``).
     """
 
     evidence: Sequence[Evidence]
@@ -69,6 +118,7 @@ class Outcome:
     obstacles: Sequence[str] = ()
     plots: Sequence[dict[str, Any]] = ()
     samples: int = 0
+    cells: Sequence[Cell] = ()
 
 
 RowFunction = Callable[[Run], Outcome]
@@ -80,7 +130,7 @@ class Row:
 
     ``expect`` is the verdict that the suite's author expects (``verified``, ``refuted``, ``inconclusive``),
     ``weight`` the row's share of the run's error level, ``fingerprint`` (for programs) a function of a seed
-    whose value must not depend on the process.
+    whose value must not depend on the process, ``role`` what the claim is to the paper.
     """
 
     id: str
@@ -93,8 +143,18 @@ class Row:
     weight: float = 1.0
     fingerprint: Callable[[int], str] | None = None
     source: str = ""
+    role: Role = "printed"
 
     def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise InvalidParameterError(
+                f"{self.id}: role must be one of {ROLES}, got {self.role!r}; correct the row."
+            )
+        if isinstance(self.claim, Controls) and self.role != "control":
+            raise InvalidParameterError(
+                f"{self.id}: a claim about controls must have the role 'control', got {self.role!r}; "
+                "give it that role, or claim what the paper states."
+            )
         if self.kind not in KINDS:
             raise InvalidParameterError(
                 f"{self.id}: kind must be one of {KINDS}, got {self.kind!r}; correct the row."
@@ -104,9 +164,9 @@ class Row:
                 f"{self.id}: a privacy claim, and no other, must have the kind 'privacy', got {self.kind!r} "
                 f"for {self.claim.type!r}; choose 'structure' for a statement about privacy that is none."
             )
-        if self.expect not in ("verified", "refuted", "inconclusive"):
+        if self.expect not in EXPECTATIONS:
             raise InvalidParameterError(
-                f"{self.id}: expect must be verified, refuted or inconclusive, got {self.expect!r}."
+                f"{self.id}: expect must be one of {EXPECTATIONS}, got {self.expect!r}; correct the row."
             )
 
 
@@ -120,8 +180,15 @@ def _soberly(row: Row) -> RowFunction:
         if not isinstance(outcome, Outcome):
             return outcome  # refused where it is judged
         notes = list(outcome.notes)
-        certified = any(isinstance(item, Certificate) for item in outcome.evidence)
-        if row.kind == "privacy" and certified and row.fingerprint is None and not outcome.samples:
+        parts: list[Outcome | Cell] = [outcome]
+        parts += [cell for cell in outcome.cells if isinstance(cell, Cell)]
+        certified = any(isinstance(item, Certificate) for part in parts for item in part.evidence)
+        if (
+            row.kind == "privacy"
+            and certified
+            and row.fingerprint is None
+            and not any(part.samples for part in parts)
+        ):
             notes.append("no program is run here: the certificate speaks about a mechanism")
         return replace(outcome, notes=notes)
 
@@ -129,24 +196,22 @@ def _soberly(row: Row) -> RowFunction:
 
 
 @dataclass
-class Suite:
-    """The claims of one paper, or of one repository, and the ``questions`` about its mechanisms' noise."""
+class Group:
+    """Rows that belong together, such as a lemma's or a page's; a suite is made of groups.
 
-    paper: str
-    title: str
-    reference: str = ""
+    ``title`` heads the group; ``questions`` are about mechanisms' noise, ``unchecked`` the claims that no
+    computation can check.
+    """
+
+    title: str = ""
     rows: list[Row] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     unchecked: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, row: Row) -> Row:
         """Add a row; its id must be new."""
-        if any(row.id == other.id for other in self.rows):
-            raise InvalidParameterError(
-                f"a row's id must be unique in its suite, got {row.id!r} twice; add a suffix."
-            )
         row = replace(row, evaluate=_soberly(row))
-        self.rows.append(row)
+        self._take(row)
         return row
 
     def row(
@@ -171,3 +236,27 @@ class Suite:
     def not_checkable(self, id: str, *, reason: str) -> None:
         """List a claim that no computation can check, with the reason."""
         self.unchecked.append((id, reason))
+
+    def include(self, *groups: Group) -> None:
+        """Add everything that ``groups`` hold, in order."""
+        for group in groups:
+            for row in group.rows:
+                self._take(row)
+            for question in group.questions:
+                self.calibrate(question)
+            self.unchecked.extend(group.unchecked)
+
+    def _take(self, row: Row) -> None:
+        if any(row.id == other.id for other in self.rows):
+            raise InvalidParameterError(
+                f"a row's id must be unique in its suite, got {row.id!r} twice; add a suffix."
+            )
+        self.rows.append(row)
+
+
+@dataclass(kw_only=True)
+class Suite(Group):
+    """The claims of one paper, or of one repository."""
+
+    paper: str
+    reference: str = ""

@@ -14,7 +14,16 @@ from dpaudit.claims import Accounting, ApproxDP, Claim, PrivacyClaim
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness
 
-__all__ = ["MAX_FLOAT", "Judgement", "Strength", "VerdictKind", "judge", "only_describing"]
+__all__ = [
+    "MAX_FLOAT",
+    "Judgement",
+    "SharedLevel",
+    "Strength",
+    "VerdictKind",
+    "judge",
+    "judge_at",
+    "only_describing",
+]
 
 #: Refute only above these margins (DESIGN, rule 6); between claim and margin a row is inconclusive.
 RELATIVE_MARGIN = Fraction(1, 10**9)
@@ -58,6 +67,24 @@ class Judgement:
     broken: bool = False
 
 
+class SharedLevel:
+    """The error level ``alpha`` that all estimates of a row share, those of its cells among them."""
+
+    def __init__(self, alpha: float | None, evidence: Sequence[Evidence]) -> None:
+        """``evidence`` is all that the row has; ``alpha=None``: every estimate counts."""
+        self._alpha = alpha
+        self._evidence = list(evidence)  # held, so that no other object can get an identity of theirs
+        self._weak = {id(item): item for item in only_describing(self._evidence, alpha)}
+
+    def counts(self, item: Evidence) -> bool:
+        """Whether ``item``, one of the row's, enters a verdict; otherwise it only describes."""
+        return id(item) not in self._weak
+
+    def words(self) -> str:
+        """Why some of the estimates only describe."""
+        return _shared_level(self._evidence, [*self._weak.values()], self._alpha or 0.0)
+
+
 def judge(
     claim: Claim, evidence: Sequence[Evidence], *, obstacles: Sequence[str] = (), alpha: float | None = None
 ) -> Judgement:
@@ -78,9 +105,15 @@ def judge(
     Raises ``InvalidParameterError`` for evidence on a privacy or an accounting claim that bounds another
     quantity than the claim.
     """
+    return judge_at(SharedLevel(alpha, evidence), claim, evidence, obstacles=obstacles)
+
+
+def judge_at(
+    level: SharedLevel, claim: Claim, evidence: Sequence[Evidence], *, obstacles: Sequence[str] = ()
+) -> Judgement:
+    """``judge``, where ``evidence`` is a part of what shares the error level."""
     _require_quantity(claim, evidence)
-    weak = only_describing(evidence, alpha)
-    counted = [item for item in evidence if not any(item is other for other in weak)]
+    counted = [item for item in evidence if level.counts(item)]
     notes: list[str] = []
     standing: list[Evidence] = []
     for item in counted:
@@ -93,8 +126,8 @@ def judge(
             notes.append(_set_aside(item, clash, obstacles))
             if isinstance(item, Estimate):
                 standing.append(replace(item, upper=None))
-    if weak:
-        notes.append(_shared_level(evidence, weak, alpha or 0.0))
+    if len(counted) < len(evidence):
+        notes.append(level.words())
     judgement = _decide(claim, standing, obstacles)
     return replace(judgement, reasons=(*judgement.reasons, *notes))
 

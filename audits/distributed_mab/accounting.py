@@ -8,7 +8,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from audits.inequalities import Inequality, Number, Point, add_steps, ln
+from audits.inequalities import Inequality, Number, Point, add_steps
+from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, upper_short
 from dpaudit.kernel.t1.divergence import lattice_delta
 from dpaudit.kernel.t1.skellam_renyi import skellam_renyi

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from audits.distributed_mab.exact_tails import above, beyond, log_of_two_over
 from audits.distributed_mab.tails import ENOUGH, LEVELS
 from audits.inequalities import Inequality, Point, add_steps
+from dpaudit.exact_functions import log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Binomial, PolyaDifference, WrappedMod
+from dpaudit.laws.exact_tails import above, beyond
 from dpaudit.suite import Run, Suite
 from mechanisms.parameter_sheet import (
     local_laplace_sheet,

@@ -24,7 +24,7 @@ from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import precision
 from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, bulk
 from dpaudit.laws import Binomial, DiscreteGaussian, DiscreteLaplace
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 from mechanisms.parameter_sheet import (
     Sheet,

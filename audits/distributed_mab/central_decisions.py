@@ -18,21 +18,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms import batched_elimination
-from algorithms.batched_elimination import Elimination
-from algorithms.distributed_elimination import Variant, variant
+from algorithms.mab import batched_elimination
+from algorithms.mab.batched_elimination import Elimination
+from algorithms.mab.distributed_elimination import Variant, variant
 from algorithms.play import bandit_program
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.protocol_runs import reward_pairs
-from dpaudit.attacks.accounting import SiteClass
-from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
-from dpaudit.certificates.mixtures import Draw, End, Event, mixture_body
-from dpaudit.certificates.witnesses import recompute
+from audits.program_rows import add_privacy_rows
 from dpaudit.claims import PureDP
 from dpaudit.coins.base import Coins, Program
 from dpaudit.evidence import Witness
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.privacy import PrivacyAudit
 from dpaudit.suite import Suite
 from dpaudit.views import SERVER, View
+from dpaudit.witnesses.mixture import Draw, End, Event, mixture_body
+from dpaudit.witnesses.recompute import recompute
 from mechanisms.fixed_point import encode
 from mechanisms.modular_sum import decoded_sum
 from mechanisms.parameter_sheet import Sheet
@@ -146,7 +147,7 @@ def add_rows(suite: Suite) -> None:
         neighbours=lambda run: reward_pairs(
             horizon=HORIZON, rounds=(0,), backgrounds={"all rewards 0": (0.0, 0.0)}
         ),
-        classes=[SiteClass(pattern="aggregate", touches=1, total=EPSILON)],
+        sites=[Site("aggregate", total=EPSILON)],
         samples=1,
     )
     add_privacy_rows(

@@ -16,13 +16,14 @@ import numpy as np
 
 from audits.distributed_mab import message_rates
 from audits.distributed_mab.message_rates import NAMES, SHEETS, TAIL
-from audits.inequalities import Inequality, Point, add_steps, log2
+from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.claims import MessageSize
 from dpaudit.coins import Coins, Sampler, record
 from dpaudit.evidence import Estimate
+from dpaudit.exact_functions import log2
 from dpaudit.kernel.ball import ball
 from dpaudit.laws import Law, PolyaDifference
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 from mechanisms.batch_protocol import BatchProtocol
 from mechanisms.fixed_point import encode

@@ -13,13 +13,13 @@ from audits.distributed_mab.gaussian_sums import (
 )
 from audits.distributed_mab.noise_privacy import DOMAIN, add_privacy_row
 from audits.inequalities import Inequality, Point, add_steps
-from dpaudit.certificates.build import compose_parallel, discrete_gaussian_sum
-from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import ZeroConcentratedDP
 from dpaudit.evidence import Witness
 from dpaudit.kernel.ball import ball, precision, upper_short
+from dpaudit.proofs.build import compose_parallel, discrete_gaussian_sum
 from dpaudit.suite import Run, Suite
 from dpaudit.views import SERVER, View
+from dpaudit.witnesses.divergence import divergence_witness
 from mechanisms.parameter_sheet import discrete_gaussian_sheet, rounded_up_root
 
 __all__ = ["NEAR_ONE", "add_rows", "concentrated_bound"]

@@ -14,21 +14,21 @@ from functools import lru_cache
 
 import numpy as np
 
-from algorithms.batched_elimination import Elimination
-from algorithms.distributed_elimination import Variant, program, variant
+from algorithms.mab.batched_elimination import Elimination
+from algorithms.mab.distributed_elimination import Variant, program, variant
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE, concentrated_bound
 from audits.distributed_mab.followed_runs import Steering, Survey, survey
 from audits.distributed_mab.gaussian_sums import xi
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, batch_lengths, in_parallel, reward_pairs
 from audits.distributed_mab.renyi_privacy import theorem_2_final
-from dpaudit.certificates.build import Proof, discrete_gaussian_sum, integer_noise
-from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import Ordering, RenyiDP, ZeroConcentratedDP
 from dpaudit.evidence import Estimate, Evidence
 from dpaudit.kernel.ball import precision
+from dpaudit.proofs.build import Proof, discrete_gaussian_sum, integer_noise
 from dpaudit.suite import Outcome, Row, Run, Suite
 from dpaudit.views import SERVER, View
+from dpaudit.witnesses.divergence import divergence_witness
 from mechanisms.parameter_sheet import Sheet
 
 __all__ = [

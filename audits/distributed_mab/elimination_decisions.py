@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.batched_elimination import (
+from algorithms.mab.batched_elimination import (
     Elimination,
     NoiseTail,
     batch_length,

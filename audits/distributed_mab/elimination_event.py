@@ -26,8 +26,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.batched_elimination import batch_length, confidence_radius
-from algorithms.distributed_elimination import Variant, variant
+from algorithms.mab.batched_elimination import batch_length, confidence_radius
+from algorithms.mab.distributed_elimination import Variant, variant
 from mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
 from mechanisms.parameter_sheet import Sheet
 

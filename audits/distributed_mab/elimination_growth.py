@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from algorithms.distributed_regret import simulate_variant
-from algorithms.reward_models import bernoulli_arms
+from algorithms.mab.distributed_regret import simulate_variant
+from algorithms.mab.reward_models import bernoulli_arms
 from audits.distributed_mab.elimination_event import Race
 from audits.distributed_mab.elimination_regret import INSTANCES, C, expected_ratio, horizons, instance
 from dpaudit.claims import RegretRate
 from dpaudit.evidence import Estimate
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows"]

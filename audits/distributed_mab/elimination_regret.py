@@ -17,12 +17,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.distributed_regret import simulate_variant
-from algorithms.reward_models import bernoulli_arms
+from algorithms.mab.distributed_regret import simulate_variant
+from algorithms.mab.reward_models import bernoulli_arms
 from audits.distributed_mab.elimination_event import ROUNDING, Margin, Race, failure_bound
 from dpaudit.claims import ErrorRate, RegretRate
 from dpaudit.evidence import Estimate
-from dpaudit.reports.plots import Plot, curves, series
+from dpaudit.plots import Plot, curves, series
 from dpaudit.statistics import mean_bounds
 from dpaudit.suite import Outcome, Run, Suite
 

@@ -25,7 +25,7 @@ from audits.inequalities import Inequality, add_steps
 from dpaudit.claims import ErrorRate
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["VARIANTS", "add_rows", "assumption_failure"]

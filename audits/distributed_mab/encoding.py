@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audits.inequalities import Inequality, Point, add_steps
-from dpaudit.certificates.tails import bounded_noise, decide_proxy
 from dpaudit.claims import Ordering, SameDistribution, SubGaussian
 from dpaudit.coins import Coins, enumerate_view
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import arb, ball, precision, upper
 from dpaudit.laws import Binomial
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
+from dpaudit.proofs.decide import bounded_noise, decide_proxy
 from dpaudit.suite import Outcome, Row, Run, Suite
 from dpaudit.views import PUBLIC, View
 from mechanisms.fixed_point import encode, encoding_law, split_reward

@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.distributed_elimination import Variant, program, variant
+from algorithms.mab.distributed_elimination import Variant, program, variant
 from audits.distributed_mab.noise_privacy import DOMAIN, add_privacy_row
 from audits.distributed_mab.protocol_runs import in_parallel, laplace_batches
 from audits.inequalities import Inequality, Point, add_steps
-from dpaudit.certificates.build import post_processing
 from dpaudit.claims import PureDP
 from dpaudit.coins import enumerate_view, max_log_ratio
 from dpaudit.coins.base import Program
 from dpaudit.evidence import Estimate
 from dpaudit.exact import decode_value
 from dpaudit.kernel.ball import arb, ball, lower, precision
+from dpaudit.proofs.build import post_processing
 from dpaudit.suite import Run, Suite
 from dpaudit.views import SERVER, View
 from mechanisms.modular_sum import Aggregator, secure_sum

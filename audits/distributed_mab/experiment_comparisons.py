@@ -7,12 +7,18 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 
-from algorithms.distributed_experiments import COMPETITORS, FIGURES, HORIZONS, Competitor, figure_table
 from audits.distributed_mab.experiment_figures import Table, final_figure, regret_table, time_figure
 from audits.distributed_mab.experiment_runs import Cell, Combination, decided
+from audits.distributed_mab.experiment_settings import (
+    COMPETITORS,
+    FIGURES,
+    HORIZONS,
+    Competitor,
+    figure_table,
+)
+from dpaudit import plots
 from dpaudit.claims import Ordering
 from dpaudit.exact import exact
-from dpaudit.reports import plots
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = [

@@ -25,14 +25,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.batched_elimination import batch_length, confidence_radius
-from algorithms.distributed_elimination import variant
-from algorithms.distributed_experiments import Competitor
-from algorithms.reward_models import ClippedGaussians, RewardLevels, RewardModel
-from algorithms.successive_elimination import epoch_length, radius
-from audits.private_online_learning.cut_regret import Cut
+from algorithms.mab.batched_elimination import batch_length, confidence_radius
+from algorithms.mab.distributed_elimination import variant
+from algorithms.mab.reward_models import ClippedGaussians, RewardLevels, RewardModel
+from algorithms.mab.successive_elimination import epoch_length, radius
+from audits.distributed_mab.experiment_settings import Competitor
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, positive, probability
+from dpaudit.regret import Cut
 from mechanisms.parameter_sheet import Sheet
 
 __all__ = ["Tails", "cut_of", "leave_bounds", "stay_bounds", "tails_of"]

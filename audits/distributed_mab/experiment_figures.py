@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from algorithms.distributed_experiments import FIGURES, Competitor
-from algorithms.regret import RegretRuns
+from audits.distributed_mab.experiment_settings import FIGURES, Competitor
+from dpaudit import plots
 from dpaudit.exact import ExactLike
-from dpaudit.reports import plots
+from dpaudit.regret import RegretRuns
 
 __all__ = ["NAMES", "Table", "figure_summary", "final_figure", "label", "regret_table", "time_figure"]
 

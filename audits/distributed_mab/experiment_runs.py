@@ -14,16 +14,15 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.distributed_experiments import FAILURE_PROB, Competitor, instances, simulated
-from algorithms.reward_models import RewardLevels, RewardModel, bernoulli_arms
+from algorithms.mab.reward_models import RewardLevels, RewardModel, bernoulli_arms
 from audits.distributed_mab.experiment_cuts import cut_of
 from audits.distributed_mab.experiment_figures import label
-from audits.private_online_learning.cut_regret import Cut
+from audits.distributed_mab.experiment_settings import FAILURE_PROB, Competitor, instances, simulated
 from dpaudit.evidence import Estimate
-from dpaudit.statistics import mean_bounds
+from dpaudit.regret import Cut, combination_interval
 from dpaudit.suite import Run
 
-__all__ = ["Cell", "Combination", "combination_bounds", "corner_arms", "cut", "decided", "regrets"]
+__all__ = ["Cell", "Combination", "corner_arms", "cut", "decided", "regrets"]
 
 Floats = NDArray[np.float64]
 
@@ -94,21 +93,7 @@ def cut(cell: Cell) -> Cut:
         failure_prob=cell.failure_prob,
         horizon=cell.horizon,
     )
-    scale = 1 / cell.horizon
-    return Cut(found.cap * scale, found.excess * scale, tuple(floor * scale for floor in found.floors))
-
-
-def combination_bounds(terms: Sequence[tuple[float, Floats, Cut]], *, alpha: float) -> tuple[float, float]:
-    """Bounds on Σ coefficient * E regret from paired runs, together at level ``alpha``.
-
-    E R lies between E min(R, cap) and E min(R, cap) + excess. The bets are on Σ coefficient * min(R, cap).
-    """
-    paired = sum((factor * np.minimum(values, c.cap) for factor, values, c in terms), start=np.zeros(1))
-    low = sum(min(factor, 0.0) * c.cap for factor, _, c in terms)
-    high = sum(max(factor, 0.0) * c.cap for factor, _, c in terms)
-    lower, upper = mean_bounds(np.clip(paired, low, high), low=low, high=high, alpha=alpha)
-    lower += sum(min(factor, 0.0) * c.excess for factor, _, c in terms)
-    return lower, upper + sum(max(factor, 0.0) * c.excess for factor, _, c in terms)
+    return found * (1 / cell.horizon)
 
 
 def decided(run: Run, combinations: Sequence[Combination], *, runs: int) -> tuple[Estimate, list[str]]:
@@ -117,7 +102,7 @@ def decided(run: Run, combinations: Sequence[Combination], *, runs: int) -> tupl
     level = run.alpha / len(combinations)
     for combination in combinations:
         values = [(factor, regrets(run, cell, runs=runs), cut(cell)) for factor, cell in combination]
-        bounds.append(combination_bounds(values, alpha=level))
+        bounds.append(combination_interval(values, alpha=level))
         notes.append(
             "; ".join(
                 _measured(cell, found) for (_, cell), (_, found, _) in zip(combination, values, strict=True)

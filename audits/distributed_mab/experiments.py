@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from algorithms.distributed_elimination import variant
-from algorithms.distributed_experiments import COMPETITORS, EPSILONS, FAILURE_PROB, FIGURES, Competitor
+from algorithms.mab.distributed_elimination import variant
 from audits.distributed_mab.experiment_comparisons import (
     VISIBLE,
     add_comparison,
@@ -25,6 +24,13 @@ from audits.distributed_mab.experiment_comparisons import (
     ordering,
 )
 from audits.distributed_mab.experiment_runs import Cell, Combination
+from audits.distributed_mab.experiment_settings import (
+    COMPETITORS,
+    EPSILONS,
+    FAILURE_PROB,
+    FIGURES,
+    Competitor,
+)
 from dpaudit.claims import SameDistribution
 from dpaudit.evidence import Estimate
 from dpaudit.exact import exact

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from algorithms.distributed_elimination import Variant
-from dpaudit.attacks.entered import Watch, excuse_for
-from dpaudit.attacks.histories import Neighbours
+from algorithms.mab.distributed_elimination import Variant
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.transcript import frozen_copy, run_program, same_value
 from dpaudit.errors import NotTractableError
 from dpaudit.laws import Law, Shifted, SumMod
+from dpaudit.replays.entered import Watch, excuse_for
+from dpaudit.replays.histories import Neighbours
 from dpaudit.views import PUBLIC, SERVER
 from mechanisms.parameter_sheet import Sheet
 

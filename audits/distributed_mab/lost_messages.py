@@ -14,7 +14,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from algorithms.distributed_elimination import Variant, program, variant
+from algorithms.mab.distributed_elimination import Variant, program, variant
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.protocol_runs import (
     PUBLIC_CHOICES,
@@ -24,15 +24,15 @@ from audits.distributed_mab.protocol_runs import (
     laplace_batches,
     reward_pairs,
 )
-from dpaudit.attacks.accounting import SiteClass
-from dpaudit.attacks.histories import Neighbours
-from dpaudit.attacks.privacy import PrivacyAudit
-from dpaudit.certificates.build import Proof, polya_noise, post_processing
 from dpaudit.claims import Ordering, PureDP
 from dpaudit.coins import record, replay
 from dpaudit.coins.base import Program
 from dpaudit.evidence import Estimate
 from dpaudit.laws import PolyaDifference
+from dpaudit.proofs.build import Proof, polya_noise, post_processing
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.privacy import PrivacyAudit
 from dpaudit.suite import Outcome, Run, Suite
 from dpaudit.views import SERVER, View
 from mechanisms.parameter_sheet import Sheet
@@ -122,7 +122,7 @@ def _audit(
         claim=PureDP(epsilon=EPSILON, view=View.of(SERVER), domain=DOMAIN, turnout=words),
         program=program(chosen, grid=1, turnout=turnout),
         neighbours=lambda run: pairs,
-        classes=[SiteClass(pattern=site, touches=1, total=EPSILON)],
+        sites=[Site(site, total=EPSILON)],
         proof=in_parallel(parts),
         samples=1,
         unentered={

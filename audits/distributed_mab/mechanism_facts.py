@@ -6,12 +6,13 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from audits.distributed_mab.exact_tails import beyond, log_of_two_over
 from audits.inequalities import Inequality, Number, add_steps
-from dpaudit.certificates.build import discrete_gaussian_sum, discrete_laplace_mechanism
 from dpaudit.claims import PureDP, ZeroConcentratedDP
+from dpaudit.exact_functions import log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import DiscreteGaussian, DiscreteLaplace
+from dpaudit.laws.exact_tails import beyond
+from dpaudit.proofs.build import discrete_gaussian_sum, discrete_laplace_mechanism
 from dpaudit.suite import Outcome, Run, Suite
 from dpaudit.views import SERVER, View
 

@@ -10,8 +10,8 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
 
-from audits.distributed_mab.exact_tails import log_of_two_over
-from audits.inequalities import Inequality, Point, add_steps, larger, log2
+from audits.inequalities import Inequality, Point, add_steps
+from dpaudit.exact_functions import larger, log2, log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.suite import Run, Suite
 from mechanisms.parameter_sheet import (

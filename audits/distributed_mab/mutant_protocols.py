@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from algorithms import batched_elimination
-from algorithms.batched_elimination import Protocols
-from algorithms.distributed_elimination import Variant, variant
+from algorithms.mab import batched_elimination
+from algorithms.mab.batched_elimination import Protocols
+from algorithms.mab.distributed_elimination import Variant, variant
 from algorithms.play import bandit_program
 from dpaudit.coins import Coins, Program
 from dpaudit.laws import (

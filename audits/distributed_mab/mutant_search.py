@@ -17,13 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.batched_elimination import batch_length, confidence_radius
-from algorithms.distributed_elimination import Variant
+from algorithms.mab.batched_elimination import batch_length, confidence_radius
+from algorithms.mab.distributed_elimination import Variant
 from audits.distributed_mab.mutant_protocols import EPSILON
-from dpaudit.attacks.accounting import SiteClass, observe_accounting
-from dpaudit.attacks.histories import Neighbours, both_directions, worst_history
-from dpaudit.attacks.witnessing import leak_witness, loss_witness
-from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import PrivacyClaim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.coins import Program, Replay, Sampler, enumerate_view, record, replay
 from dpaudit.coins.base import To
@@ -32,7 +28,12 @@ from dpaudit.evidence import Witness
 from dpaudit.exact import exact
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import DiscreteGaussian, Law, Shifted, Skellam, SumMod
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.accounting import observe_accounting
+from dpaudit.replays.histories import Neighbours, both_directions, worst_history
+from dpaudit.replays.witnessing import leak_witness, loss_witness
 from dpaudit.views import PUBLIC, SERVER, View
+from dpaudit.witnesses.divergence import divergence_witness
 from mechanisms.fixed_point import split_reward
 from mechanisms.parameter_sheet import Sheet
 
@@ -175,7 +176,7 @@ def _note(found: Found, target: Target, result: Replay, words: str) -> None:
     if not target.pure:
         return
     if not found.accounting:
-        classes = [SiteClass(pattern=target.site, touches=target.releases, total=EPSILON)]
+        classes = [Site(target.site, touches=target.releases, total=EPSILON)]
         broken = observe_accounting(result, classes).violations(classes)
         found.accounting = f"{broken[0]} ({words})" if broken else ""
     loss = abs(float(result.loss(target.view, end=result.witness_end(target.view))))

@@ -41,11 +41,11 @@ from audits.distributed_mab.mutant_search import (
 )
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.renyi_privacy import theorem_2_final
-from dpaudit.attacks.histories import Neighbours
 from dpaudit.claims import Ordering, PrivacyClaim, PureDP, RenyiDP, SameDistribution, ZeroConcentratedDP
 from dpaudit.coins import fingerprint, record
 from dpaudit.evidence import Estimate, Witness
 from dpaudit.kernel.ball import arb, lower, precision, upper
+from dpaudit.replays.histories import Neighbours
 from dpaudit.suite import Outcome, Row, Run, Suite
 from dpaudit.views import SERVER, View
 

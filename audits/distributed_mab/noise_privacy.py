@@ -16,20 +16,20 @@ from typing import Any
 import numpy as np
 
 from audits.inequalities import Inequality, Point, add_steps
-from dpaudit.certificates.build import (
+from dpaudit.claims import PureDP
+from dpaudit.evidence import Evidence, Witness
+from dpaudit.kernel.ball import arb, ball, lower_short, precision
+from dpaudit.laws import DiscreteLaplace, WrappedMod
+from dpaudit.proofs.build import (
     Proof,
     compose_parallel,
     discrete_laplace_mechanism,
     polya_noise,
     post_processing,
 )
-from dpaudit.certificates.witnesses import WitnessSite, transcript_body
-from dpaudit.claims import PureDP
-from dpaudit.evidence import Evidence, Witness
-from dpaudit.kernel.ball import arb, ball, lower_short, precision
-from dpaudit.laws import DiscreteLaplace, WrappedMod
 from dpaudit.suite import Outcome, Row, Run, Suite
 from dpaudit.views import PUBLIC, SERVER, View
+from dpaudit.witnesses.transcript import WitnessSite, transcript_body
 from mechanisms.parameter_sheet import Sheet, local_laplace_sheet, polya_sheet
 
 __all__ = ["DOMAIN", "add_rows", "dropout_witness", "largest_log_ratio"]

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from algorithms.distributed_elimination import program, variant
+from algorithms.mab.distributed_elimination import program, variant
 from audits.distributed_mab import (
     central_decisions,
     divergence_protocols,
@@ -36,12 +36,13 @@ from audits.distributed_mab.protocol_runs import (
     reward_pairs,
     steered,
 )
-from dpaudit.attacks.accounting import SiteClass
-from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
-from dpaudit.certificates.build import post_processing
+from audits.program_rows import add_privacy_rows
 from dpaudit.claims import PureDP
 from dpaudit.evidence import Evidence
 from dpaudit.exact import ExactLike
+from dpaudit.proofs.build import post_processing
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.privacy import PrivacyAudit
 from dpaudit.suite import Run, Suite
 from dpaudit.views import PUBLIC, SERVER, Principal, View
 
@@ -89,7 +90,7 @@ def protocol_audit(
             rounds=(*rounds, *run.choose(quick=(), full=more_rounds)),
             backgrounds=backgrounds,
         ),
-        classes=[SiteClass(pattern=site, touches=1, total=budget)],
+        sites=[Site(site, total=budget)],
         histories={name: steered(chosen, lengths, up) for name, up in ways.items()},
         proof=post_processing(
             in_parallel(laplace_batches(chosen, lengths, epsilon=budget)),

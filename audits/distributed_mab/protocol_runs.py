@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.batched_elimination import batch_length
-from algorithms.distributed_elimination import Variant
+from algorithms.mab.batched_elimination import batch_length
+from algorithms.mab.distributed_elimination import Variant
 from audits.public_refusals import GAME, PROTOCOL, TURNOUT
-from dpaudit.attacks.histories import Neighbours
-from dpaudit.attacks.privacy import PrivacyAudit, digest_of, privacy_outcome
-from dpaudit.certificates.build import Proof, compose_parallel, discrete_laplace_mechanism
 from dpaudit.coins import Choice
 from dpaudit.exact import ExactLike
 from dpaudit.laws import WrappedMod
 from dpaudit.laws.base import Law
+from dpaudit.proofs.build import Proof, compose_parallel, discrete_laplace_mechanism
+from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.privacy import PrivacyAudit, digest_of, privacy_outcome
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = [

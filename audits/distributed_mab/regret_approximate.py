@@ -20,12 +20,13 @@ from audits.distributed_mab.accounting import converted
 from audits.distributed_mab.regret_growth import inverse_budget, noise_octave
 from audits.distributed_mab.renyi_privacy import theorem_2_final
 from audits.distributed_mab.simulated_regret import mean_interval_over
-from audits.inequalities import Inequality, Point, add_steps, ln
+from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.claims import Ordering
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate
+from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import ball, upper
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["add_rows", "best_order", "renyi_budget"]

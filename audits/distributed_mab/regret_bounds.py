@@ -26,9 +26,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.batched_elimination import confidence_radius
-from algorithms.distributed_elimination import Variant, variant
-from audits.private_online_learning.cut_regret import Cut
+from algorithms.mab.batched_elimination import confidence_radius
+from algorithms.mab.distributed_elimination import Variant, variant
+from dpaudit.regret import Cut
 from mechanisms.parameter_sheet import Sheet
 
 __all__ = [

@@ -17,16 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.batched_elimination import confidence_radius
+from algorithms.mab.batched_elimination import confidence_radius
 from audits.distributed_mab.regret_bounds import Setting, cut_of
 from audits.distributed_mab.regret_shapes import shape_value
 from audits.distributed_mab.simulated_regret import interval
-from audits.inequalities import Inequality, Point, add_steps, ln
+from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.claims import RegretRate
 from dpaudit.evidence import Estimate
+from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Binomial
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Run, Suite
 from mechanisms.parameter_sheet import Sheet, local_laplace_sheet
 

@@ -11,10 +11,11 @@ from fractions import Fraction
 
 from audits.distributed_mab.regret_bounds import Setting
 from audits.distributed_mab.regret_shapes import shape_value
-from audits.distributed_mab.simulated_regret import Interval, mean_interval_over, octave
+from audits.distributed_mab.simulated_regret import mean_interval_over
 from dpaudit.claims import Ordering, RegretRate
 from dpaudit.evidence import Estimate
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
+from dpaudit.regret import Interval, octave
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["add_rows", "inverse_budget", "noise_octave", "sampling_octave"]
@@ -107,8 +108,9 @@ def _growth(suite: Suite, id_: str, *, name: str, label: str, source: str, scale
         for axis, before, after in axes:
             first = mean_interval_over(run, before, runs=runs, alpha=level)
             second = mean_interval_over(run, after, runs=runs, alpha=level)
-            low, high = max(low, second.low / first.high), max(high, second.high / first.low)
-            rows.append([axis, first.mean, second.mean, second.low / first.high, second.high / first.low])
+            grown = second / first
+            low, high = max(low, grown.low), max(high, grown.high)
+            rows.append([axis, first.mean, second.mean, grown.low, grown.high])
         estimate = Estimate(
             quantity="ratio after / ratio before",
             lower=low,
@@ -195,13 +197,14 @@ def _separation(suite: Suite) -> None:
                 )
                 for exponent in (16, 60)
             )
-            grown.append(Interval(late.low / early.high, late.high / early.low, late.mean / early.mean))
+            grown.append(late / early)
             rows.append([name, scale, early.mean, late.mean, grown[-1].low, grown[-1].high])
         pure, renyi = grown
+        separation = renyi / pure
         estimate = Estimate(
             quantity="growth of Dist-RDP-SE / growth of Dist-DP-SE",
-            lower=renyi.low / pure.high,
-            upper=renyi.high / pure.low,
+            lower=separation.low,
+            upper=separation.high,
             confidence=1 - run.alpha,
             samples=4 * runs * POINTS,
             method="batch simulation; bets on the mean of min(regret, cap), rigorous excess added",

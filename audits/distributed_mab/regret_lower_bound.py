@@ -15,11 +15,12 @@ from typing import Any
 
 from audits.distributed_mab.regret_bounds import Setting
 from audits.distributed_mab.simulated_regret import final_regrets, interval
-from audits.inequalities import Inequality, Point, add_steps, ln
+from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.claims import LowerBound, Ordering
 from dpaudit.evidence import Estimate
+from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import ball
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.statistics import mean_bounds
 from dpaudit.suite import Outcome, Run, Suite
 

@@ -19,14 +19,13 @@ from audits.distributed_mab import (
     regret_corners,
     regret_growth,
     regret_lower_bound,
-    regret_orderings,
 )
 from audits.distributed_mab.regret_bounds import Setting, worst_ratio
 from audits.distributed_mab.regret_shapes import SHAPES, shape_value
 from audits.distributed_mab.simulated_regret import interval
 from dpaudit.claims import RegretRate
 from dpaudit.evidence import Estimate
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["INSTANCES", "RATES", "Grid", "Rate", "add_rows", "grid_of", "rigorous_side", "simulated_cells"]
@@ -38,7 +37,6 @@ def add_rows(suite: Suite) -> None:
         _rate_row(suite, rate)
     regret_growth.add_rows(suite)
     regret_corners.add_rows(suite)
-    regret_orderings.add_rows(suite)
     regret_approximate.add_rows(suite)
     regret_lower_bound.add_rows(suite)
 

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.certificates.mixtures import Draw, End, Event, See, Tree, mixture_body, mixture_bound
 from dpaudit.claims import PureDP
 from dpaudit.coins import sum_out
 from dpaudit.coins.base import Program
@@ -25,6 +24,7 @@ from dpaudit.exact import encode_value
 from dpaudit.kernel.ball import arb, precision
 from dpaudit.laws import Bernoulli, WrappedMod
 from dpaudit.views import SERVER, Audience, View
+from dpaudit.witnesses.mixture import Draw, End, Event, See, Tree, mixture_body, mixture_bound
 from mechanisms.local_noise import total_noise
 from mechanisms.modular_sum import clipped
 from mechanisms.parameter_sheet import Sheet

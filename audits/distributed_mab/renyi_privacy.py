@@ -9,14 +9,14 @@ from typing import Any
 
 from audits.distributed_mab.noise_privacy import DOMAIN, add_privacy_row
 from audits.inequalities import Inequality, Point, add_steps
-from dpaudit.certificates.build import Proof, compose_parallel, integer_noise
-from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import RenyiDP
 from dpaudit.evidence import Witness
 from dpaudit.kernel.ball import ball
 from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
+from dpaudit.proofs.build import Proof, compose_parallel, integer_noise
 from dpaudit.suite import Run, Suite
 from dpaudit.views import SERVER, View
+from dpaudit.witnesses.divergence import divergence_witness
 from mechanisms.parameter_sheet import rounded_up_root, skellam_sheet
 
 __all__ = ["add_rows", "lemma_3", "theorem_2_batch", "theorem_2_final"]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.distributed_elimination import program, variant
+from algorithms.mab.distributed_elimination import program, variant
 from algorithms.play import Decisions
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE, concentrated_bound
 from audits.distributed_mab.divergence_protocols import HISTORIES, gaussian_batches, obstacles
@@ -27,17 +27,17 @@ from audits.distributed_mab.protocol_runs import (
     laplace_batches,
     steered,
 )
-from dpaudit.attacks.accounting import SiteClass
-from dpaudit.attacks.histories import Neighbours
-from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
-from dpaudit.certificates.build import SiteClass as ProofClass
-from dpaudit.certificates.build import accounted, compose_parallel
-from dpaudit.certificates.divergence_witness import divergence_witness
+from audits.program_rows import add_privacy_rows
 from dpaudit.claims import PureDP, Unit, ZeroConcentratedDP
 from dpaudit.coins.base import Coins, Program
 from dpaudit.kernel.ball import precision
+from dpaudit.proofs.build import accounted, compose_parallel
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.privacy import PrivacyAudit
 from dpaudit.suite import Outcome, Run, Suite
 from dpaudit.views import SERVER, View
+from dpaudit.witnesses.divergence import divergence_witness
 
 __all__ = ["BATCHES", "SCHEDULE", "add_rows", "batches_of", "returning_program"]
 
@@ -100,10 +100,10 @@ def _audit(total: Fraction, touches: int) -> PrivacyAudit:
         ),
         program=returning_program(program(chosen, growth=GROWTH, grid=1)),
         neighbours=lambda run: _pairs(),
-        classes=[SiteClass(pattern="aggregate", touches=touches, total=total)],
+        sites=[Site("aggregate", touches=touches, total=total)],
         histories={name: steered(chosen, lengths, up) for name, up in ways.items()},
         proof=accounted(
-            [ProofClass(site="aggregate", touches=BATCHES, mechanism=batch)],
+            [Site("aggregate", touches=BATCHES, mechanism=batch)],
             declared=ASSUMPTION_2,
         ),
         samples=1,
@@ -173,8 +173,8 @@ def _concentrated(suite: Suite) -> None:
         )
         proof = accounted(
             [
-                ProofClass(
-                    site="aggregate",
+                Site(
+                    "aggregate",
                     touches=BATCHES,
                     mechanism=compose_parallel(gaussian_batches(chosen, lengths)),
                 )

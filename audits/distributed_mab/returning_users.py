@@ -10,19 +10,20 @@ from typing import Any
 from audits.distributed_mab.accounting import gaussian_delta, step_budget
 from audits.distributed_mab.gaussian_sums import xi
 from audits.distributed_mab.noise_privacy import add_privacy_row
-from audits.inequalities import Inequality, Number, Point, add_steps, ln
-from dpaudit.certificates.build import (
+from audits.inequalities import Inequality, Number, Point, add_steps
+from dpaudit.claims import PureDP, ZeroConcentratedDP
+from dpaudit.evidence import Witness
+from dpaudit.exact_functions import ln
+from dpaudit.kernel.ball import arb, ball, lower_short, precision, upper_short
+from dpaudit.laws import DiscreteLaplace
+from dpaudit.proofs.build import (
     compose_sequential,
     discrete_gaussian_sum,
     discrete_laplace_mechanism,
 )
-from dpaudit.certificates.witnesses import WitnessSite, transcript_body
-from dpaudit.claims import PureDP, ZeroConcentratedDP
-from dpaudit.evidence import Witness
-from dpaudit.kernel.ball import arb, ball, lower_short, precision, upper_short
-from dpaudit.laws import DiscreteLaplace
 from dpaudit.suite import Run, Suite
 from dpaudit.views import SERVER, View
+from dpaudit.witnesses.transcript import WitnessSite, transcript_body
 
 __all__ = ["add_rows"]
 

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 from audits.distributed_mab.gaussian_sums import xi
 from audits.distributed_mab.renyi_privacy import theorem_2_final
-from audits.inequalities import Inequality, Point, add_steps, ceil_log2
+from audits.inequalities import Inequality, Point, add_steps
+from dpaudit.exact_functions import ceil_log2
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.suite import Run, Suite
 from mechanisms.parameter_sheet import skellam_sheet

@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.distributed_elimination import Variant, program, variant
+from algorithms.mab.distributed_elimination import Variant, program, variant
 from audits.distributed_mab.relaxed_witness import ADMISSIBLE, leaky_event, mixture_witness, program_event
-from dpaudit.attacks.histories import Neighbours, both_directions
-from dpaudit.certificates.build import (
+from dpaudit.claims import PureDP
+from dpaudit.coins import Choice, Coins, Program, Replay, fingerprint, force, record, replay
+from dpaudit.coins.enumerator import visible_values
+from dpaudit.evidence import Witness
+from dpaudit.laws import Law
+from dpaudit.proofs.build import (
     Proof,
     compose_parallel,
     discrete_laplace_mechanism,
     post_processing,
     relaxed_release,
 )
-from dpaudit.claims import PureDP
-from dpaudit.coins import Choice, Coins, Program, Replay, fingerprint, force, record, replay
-from dpaudit.coins.enumerator import visible_values
-from dpaudit.evidence import Witness
-from dpaudit.laws import Law
+from dpaudit.replays.histories import Neighbours, both_directions
 from dpaudit.suite import Outcome, Row, Run, Suite
 from dpaudit.views import SERVER, View
 from mechanisms.modular_sum import Aggregator, secure_sum

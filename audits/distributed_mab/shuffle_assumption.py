@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpaudit.claims import ErrorRate
 from dpaudit.evidence import Estimate
 from dpaudit.laws import Binomial, WrappedMod
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 from mechanisms.modular_sum import decoded_sum
 from mechanisms.parameter_sheet import Sheet, ShuffleVariant, shuffle_sheet

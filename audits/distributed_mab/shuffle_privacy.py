@@ -21,17 +21,17 @@ from audits.distributed_mab.carry_sum import carry_loss
 from audits.distributed_mab.noise_privacy import BATCHES, HORIZON, add_privacy_row, largest_log_ratio
 from audits.distributed_mab.relaxed_witness import ADMISSIBLE, leaky_event, mixture_witness, program_event
 from audits.inequalities import Inequality, Point, add_steps
-from dpaudit.certificates.build import (
+from dpaudit.claims import PureDP
+from dpaudit.evidence import Evidence, Witness
+from dpaudit.kernel.ball import ball
+from dpaudit.laws import WrappedMod
+from dpaudit.proofs.build import (
     Proof,
     compose_parallel,
     discrete_laplace_mechanism,
     post_processing,
     relaxed_release,
 )
-from dpaudit.claims import PureDP
-from dpaudit.evidence import Evidence, Witness
-from dpaudit.kernel.ball import ball
-from dpaudit.laws import WrappedMod
 from dpaudit.suite import Run, Suite
 from dpaudit.views import SERVER, View
 from mechanisms.batch_protocol import BatchProtocol

@@ -7,43 +7,30 @@ a batch favours the arms that come first, and no verdict may hang on labels.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.distributed_regret import simulate_baseline, simulate_variant
-from algorithms.regret import Seed
-from algorithms.reward_models import RewardLevels, bernoulli_arms
+from algorithms.mab.distributed_regret import simulate_baseline, simulate_variant
+from algorithms.mab.regret_cuts import elimination_cut
+from algorithms.mab.reward_models import RewardLevels, bernoulli_arms
 from audits.distributed_mab.regret_bounds import Setting, cut_of
-from audits.private_online_learning.cut_regret import cut_of as baseline_cut
-from audits.private_online_learning.cut_regret import mean_interval
+from dpaudit.regret import Interval, Seed, average, mean_interval, root_of
+from dpaudit.rows import Expression, leaf
 from dpaudit.suite import Run
 
 __all__ = [
-    "Interval",
     "baseline_interval",
+    "baseline_regret",
     "final_regrets",
     "interval",
     "mean_interval_over",
-    "octave",
+    "mean_regret",
     "shuffled_arms",
 ]
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Bounds on an expected regret, and the sample's mean."""
-
-    low: float
-    high: float
-    mean: float
-
-    def __truediv__(self, scale: float) -> Interval:
-        return Interval(self.low / scale, self.high / scale, self.mean / scale)
 
 
 def shuffled_arms(means: Sequence[float], *, runs: int, rng: np.random.Generator) -> RewardLevels:
@@ -53,8 +40,7 @@ def shuffled_arms(means: Sequence[float], *, runs: int, rng: np.random.Generator
 
 def final_regrets(setting: Setting, means: Sequence[float], *, runs: int, seed: Seed) -> Floats:
     """Regret at the horizon of independent runs, shape (runs,)."""
-    root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-    order, play = root.spawn(2)
+    order, play = root_of(seed).spawn(2)
     arms = shuffled_arms(means, runs=runs, rng=np.random.default_rng(order))
     return simulate_variant(setting.variant, arms, horizon=setting.horizon, seed=play, points=2).final
 
@@ -62,7 +48,7 @@ def final_regrets(setting: Setting, means: Sequence[float], *, runs: int, seed: 
 def interval(run: Run, setting: Setting, means: Sequence[float], *, runs: int, alpha: float) -> Interval:
     """E Reg(T) from ``runs`` simulated runs, both ends together at level ``alpha``."""
     regrets = final_regrets(setting, means, runs=runs, seed=run.seed_sequence(f"{setting} {means}"))
-    return Interval(*mean_interval(regrets, cut_of(setting, means), alpha=alpha), float(regrets.mean()))
+    return mean_interval(regrets, cut_of(setting, means), alpha=alpha)
 
 
 def baseline_interval(
@@ -79,26 +65,38 @@ def baseline_interval(
         seed=play,
         points=2,
     ).final
-    cut = baseline_cut("dp_se", means, epsilon=float(setting.epsilon), horizon=setting.horizon)
-    return Interval(*mean_interval(regrets, cut, alpha=alpha), float(regrets.mean()))
+    cut = elimination_cut(means, epsilon=float(setting.epsilon), horizon=setting.horizon)
+    return mean_interval(regrets, cut, alpha=alpha)
 
 
-def octave(value: Fraction, *, points: int) -> list[Fraction]:
-    """``points`` values from ``value`` down to half of it, which is left out.
+def runs_of(run: Run) -> int:
+    """How many runs a comparison simulates."""
+    return int(run.choose(quick=400, full=2000))
 
-    Batches double, so that regret is a saw-tooth in log(1/ε) and log(1/Δ) with a period of one octave; a mean
-    over an octave has almost no teeth.
-    """
-    return [value * Fraction(points, points + i) for i in range(points)]
+
+def mean_regret(setting: Setting, means: Sequence[float], *, label: str = "") -> Expression:
+    """E Reg(T), simulated."""
+
+    def bounding(run: Run, alpha: float) -> Interval:
+        return interval(run, setting, means, runs=runs_of(run), alpha=alpha)
+
+    return leaf(f"{setting} {means}", bounding, label=label, runs=runs_of)
+
+
+def baseline_regret(setting: Setting, means: Sequence[float], *, label: str = "") -> Expression:
+    """E Reg(T) of DP-SE at the same ε and horizon, simulated."""
+
+    def bounding(run: Run, alpha: float) -> Interval:
+        return baseline_interval(run, setting, means, runs=runs_of(run), alpha=alpha)
+
+    return leaf(f"dp_se {setting} {means}", bounding, label=label, runs=runs_of)
 
 
 def mean_interval_over(
     run: Run, cells: Sequence[tuple[Setting, Sequence[float], float]], *, runs: int, alpha: float
 ) -> Interval:
     """The mean of E Reg / unit over cells (setting, means, unit), both ends together at level ``alpha``."""
-    found = [
-        interval(run, setting, means, runs=runs, alpha=alpha / len(cells)) / unit
-        for setting, means, unit in cells
-    ]
-    low, high, mean = np.mean([(one.low, one.high, one.mean) for one in found], axis=0).tolist()
-    return Interval(low, high, mean)
+    level = alpha / len(cells)
+    return average(
+        [interval(run, setting, means, runs=runs, alpha=level) / unit for setting, means, unit in cells]
+    )

@@ -10,7 +10,6 @@ from audits.distributed_mab import (
     assumption_1,
     communication,
     concentrated_privacy,
-    concentration,
     elimination_steps,
     encoding,
     experiments,
@@ -26,6 +25,7 @@ from audits.distributed_mab import (
     shuffle_privacy,
     tails,
 )
+from audits.distributed_mab.rows import concentration, regret_orderings
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -39,7 +39,7 @@ suite = Suite(
 noise_facts.add_rows(suite)
 mechanism_facts.add_rows(suite)
 tails.add_rows(suite)
-concentration.add_rows(suite)
+suite.include(concentration.rows)
 analyzer_tails.add_rows(suite)
 assumption_1.add_rows(suite)
 noise_privacy.add_rows(suite)
@@ -54,5 +54,6 @@ encoding.add_rows(suite)
 communication.add_rows(suite)
 elimination_steps.add_rows(suite)
 regret_rates.add_rows(suite)
+suite.include(regret_orderings.rows)
 experiments.add_rows(suite)
 mutants.add_rows(suite)

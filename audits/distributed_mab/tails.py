@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from audits.distributed_mab.exact_tails import beyond, log_of_two_over
-from audits.inequalities import Inequality, Number, Point, add_steps, larger
-from dpaudit.certificates.tails import decide_proxy, noise_sum
+from audits.inequalities import Inequality, Number, Point, add_steps
 from dpaudit.claims import SubExponential
+from dpaudit.exact_functions import larger, log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import (
     DiscreteLaplace,
@@ -21,6 +20,8 @@ from dpaudit.laws import (
     PolyaDifference,
     Skellam,
 )
+from dpaudit.laws.exact_tails import beyond
+from dpaudit.proofs.decide import decide_proxy, noise_sum
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["ENOUGH", "LEVELS", "add_rows", "laplace_sum_radius", "skellam_radius"]

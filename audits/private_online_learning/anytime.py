@@ -12,18 +12,19 @@ from fractions import Fraction
 
 import numpy as np
 
-from algorithms import lazy_ucb, successive_elimination
+from algorithms.mab import lazy_ucb, successive_elimination
+from algorithms.mab.pull_bounds import elimination_cap
 from algorithms.play import Decisions, Pulls, Strategy
-from algorithms.regret import Algorithm, simulate
-from audits.private_online_learning.cut_regret import Cut, cut_of, difference_interval
+from algorithms.simulation import Algorithm, simulate
 from audits.private_online_learning.grids import as_float
-from audits.private_online_learning.pull_bounds import elimination_cap
+from audits.private_online_learning.variants import VARIANTS
+from dpaudit import plots
 from dpaudit.claims import Ordering, SameDistribution
 from dpaudit.coins import Coins, Sampler
 from dpaudit.coins.base import Program
 from dpaudit.evidence import Estimate
 from dpaudit.exact import ExactLike
-from dpaudit.reports import plots
+from dpaudit.regret import Cut, difference_interval, gaps_of
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows", "restarted_elimination"]
@@ -196,13 +197,16 @@ def restarted_elimination(*, epsilon: ExactLike) -> Strategy:
 
 
 RESTARTED = Algorithm(
-    "dp_se/restarted", "runs", "bandit", lambda epsilon, horizon: restarted_elimination(epsilon=epsilon)
+    "dp_se/restarted",
+    title="DP-SE with restarts",
+    engine="runs",
+    strategy=lambda epsilon, horizon: restarted_elimination(epsilon=epsilon),
 )
 
 
 def _restarted_cut(means: tuple[float, ...], epsilon: float, horizon: int) -> Cut:
     """The caps of all phases added up; each phase misses its cap with probability 1 / its rounds."""
-    gaps = [max(means) - mean for mean in means if mean < max(means)]
+    gaps = gaps_of(means)
     cap, excess, played, phase = 0.0, 0.0, 0, 4
     while played < horizon:
         rounds = min(phase, horizon - played)
@@ -254,12 +258,12 @@ def _restarts(suite: Suite) -> None:
             ours, theirs = seed.spawn(2)
             options = {"epsilon": epsilon, "horizon": horizon, "runs": runs, "checkpoints": [horizon]}
             restarted = simulate(RESTARTED, means, seed=ours, **options)
-            known = simulate("dp_se", means, seed=theirs, **options)
+            known = simulate(VARIANTS["dp_se"], means, seed=theirs, **options)
             low, high = difference_interval(
                 restarted.final,
                 _restarted_cut(means, value, horizon),
                 known.final,
-                cut_of("dp_se", means, epsilon=value, horizon=horizon),
+                VARIANTS["dp_se"].cut(means, epsilon=value, horizon=horizon),
                 factor=8,
                 alpha=run.alpha / len(cells),
             )

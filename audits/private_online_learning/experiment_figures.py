@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from algorithms.experiments import EPSILONS, RUNS, SETTINGS
-from algorithms.regret import RegretRuns
+from audits.private_online_learning.experiment_settings import EPSILONS, RUNS, SETTINGS
 from audits.private_online_learning.grids import as_float
-from dpaudit.reports import plots
+from audits.private_online_learning.variants import VARIANTS
+from dpaudit import plots
+from dpaudit.regret import RegretRuns
 
-__all__ = ["ALGORITHMS", "CELLS", "Cell", "Table", "final_figure", "regret_table", "time_figure"]
+__all__ = ["CELLS", "COMPARED", "Cell", "Table", "final_figure", "regret_table", "time_figure"]
 
 #: A setting and an epsilon.
 Cell = tuple[int, str]
 Table = dict[Cell, RegretRuns]
 
-#: What the figures call the algorithms. UCB1 is not private: a baseline of this audit.
-ALGORITHMS = {
-    "lazy_ucb": "Anytime-Lazy-UCB",
-    "dp_se": "DP-SE",
-    "hybrid_ucb/printed": "Hybrid-UCB",
-    "ucb1": "UCB1",
-}
+#: The algorithms of the figures, by their names in ``VARIANTS``.
+COMPARED = ("lazy_ucb", "dp_se", "hybrid_ucb/printed", "ucb1")
 CELLS: tuple[Cell, ...] = tuple((setting, epsilon) for setting in SETTINGS for epsilon in EPSILONS)
 
 
@@ -31,7 +27,7 @@ def regret_table(found: dict[str, Table]) -> plots.Plot:
     rows = []
     for setting in SETTINGS:
         for name, table in found.items():
-            row: list[str | int] = [setting, ALGORITHMS[name]]
+            row: list[str | int] = [setting, VARIANTS[name].title]
             for epsilon in EPSILONS:
                 final = table[setting, epsilon].final[:RUNS]
                 error = final.std(ddof=1) / np.sqrt(len(final)) if len(final) > 1 else float("nan")
@@ -56,7 +52,7 @@ def time_figure(found: dict[str, Table], cell: Cell) -> plots.Plot:
         error = spread / np.sqrt(len(result.curves))
         series.append(
             plots.series(
-                name=ALGORITHMS[name],
+                name=VARIANTS[name].title,
                 x=result.checkpoints.tolist(),
                 y=mean.tolist(),
                 low=(mean - error).tolist(),
@@ -85,7 +81,7 @@ def final_figure(found: dict[str, Table], setting: int) -> plots.Plot:
         error = [0.0 if len(r.final) < 2 else r.standard_error for r in results]
         series.append(
             plots.series(
-                name=ALGORITHMS[name] + shorter,
+                name=VARIANTS[name].title + shorter,
                 x=[as_float(epsilon) for epsilon in EPSILONS],
                 y=[r.mean for r in results],
                 low=[r.mean - e for r, e in zip(results, error, strict=True)],

@@ -15,23 +15,24 @@ from itertools import pairwise
 
 import numpy as np
 
-from algorithms.experiments import EPSILONS, HORIZON, RUNS, SETTINGS
-from algorithms.lazy_replicates import lazy_runs_many
-from algorithms.regret import RegretRuns, simulate_many
-from audits.private_online_learning.cut_regret import cut_of, difference_interval
+from algorithms.mab.lazy_replicates import lazy_runs_many
+from algorithms.simulation import simulate_many
 from audits.private_online_learning.experiment_figures import (
-    ALGORITHMS,
     CELLS,
+    COMPARED,
     Cell,
     Table,
     final_figure,
     regret_table,
     time_figure,
 )
+from audits.private_online_learning.experiment_settings import EPSILONS, HORIZON, RUNS, SETTINGS
 from audits.private_online_learning.grids import as_float
+from audits.private_online_learning.variants import VARIANTS
+from dpaudit import plots
 from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate
-from dpaudit.reports import plots
+from dpaudit.regret import RegretRuns, difference_interval
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows", "experiment"]
@@ -49,7 +50,7 @@ def add_rows(suite: Suite) -> None:
 
 
 def experiment(run: Run, algorithm: str, cells: Sequence[Cell], *, horizon: int, runs: int) -> Table:
-    """``runs`` regret runs of an algorithm of ``ALGORITHMS`` in every cell.
+    """``runs`` regret runs of an algorithm of ``VARIANTS`` in every cell.
 
     The seed depends on the run, the algorithm and its size, not on the row that asks, and rows of one process
     share results.
@@ -66,7 +67,7 @@ def _experiment(run: Run, algorithm: str, cells: tuple[Cell, ...], horizon: int,
         results = lazy_runs_many(instances, epsilons=epsilons, horizon=horizon, runs=runs, seed=seed)
     else:
         results = simulate_many(
-            algorithm, instances, epsilons=epsilons, horizon=horizon, runs=runs, seed=seed
+            VARIANTS[algorithm], instances, epsilons=epsilons, horizon=horizon, runs=runs, seed=seed
         )
     return dict(zip(cells, results, strict=True))
 
@@ -78,11 +79,8 @@ def _at_most(
     lows, highs, means = [], [], []
     for left_name, left_cell, left, right_name, right_cell, right in pairs:
         cuts = [
-            cut_of(
-                name,
-                SETTINGS[cell[0]],
-                epsilon=as_float(cell[1]),
-                horizon=int(result.checkpoints[-1]),
+            VARIANTS[name].cut(
+                SETTINGS[cell[0]], epsilon=as_float(cell[1]), horizon=int(result.checkpoints[-1])
             )
             for name, cell, result in ((left_name, left_cell, left), (right_name, right_cell, right))
         ]
@@ -94,7 +92,7 @@ def _at_most(
         highs.append(high)
         means.append(left.mean / right.mean)
     worst = int(np.argmax(highs))
-    name, cell = ALGORITHMS[pairs[worst][0]], pairs[worst][1]
+    name, cell = VARIANTS[pairs[worst][0]].title, pairs[worst][1]
     estimate = Estimate(
         quantity="E left - factor * E right",
         lower=max(lows),
@@ -260,7 +258,7 @@ def _all_algorithms(run: Run) -> list[plots.Plot]:
     horizon = run.choose(quick=2**11, full=2**16, paper=HORIZON)
     found = {
         name: experiment(run, name, CELLS, horizon=horizon, runs=run.choose(quick=5, full=RUNS))
-        for name in ALGORITHMS
+        for name in COMPARED
     }
     pictures = [final_figure(found, setting) for setting in SETTINGS]
     return [regret_table(found), *pictures, time_figure(found, (2, "0.5")), time_figure(found, (2, "64"))]

@@ -13,8 +13,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from audits.private_online_learning.leader_law import Actions, ExactRegret, exact_regret
+from dpaudit import plots
 from dpaudit.evidence import Estimate
-from dpaudit.reports import plots
 from dpaudit.suite import Run
 
 __all__ = [

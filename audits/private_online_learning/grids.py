@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from audits.private_online_learning.pull_bounds import hybrid_pull_bound, lazy_pull_bound
+from algorithms.mab.pull_bounds import hybrid_pull_bound, lazy_pull_bound
 from dpaudit.evidence import Estimate
 from dpaudit.exact import exact
 from dpaudit.suite import Run
@@ -20,7 +20,6 @@ from dpaudit.suite import Run
 __all__ = [
     "GRID",
     "as_float",
-    "gaps_of",
     "grid",
     "hybrid_pulls",
     "hybrid_rate",
@@ -69,11 +68,6 @@ def minimax_rate(n_arms: int, epsilon: float, horizon: int) -> float:
 def as_float(text: str) -> float:
     """The float nearest to an exact string such as "1/4"."""
     return float(exact(text))
-
-
-def gaps_of(means: Sequence[float]) -> list[float]:
-    """The positive gaps."""
-    return [max(means) - mean for mean in means if mean < max(means)]
 
 
 @cache

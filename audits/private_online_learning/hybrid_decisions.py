@@ -24,7 +24,7 @@ each of the three must be lower by 1, each at the price epsilon/2: P(E|D') is ab
 P(E|D). Arm 2 cannot bring E about instead: its index is an average over 8 and later over 150 pulls, and
 costs as many times more to move.
 
-``dpaudit.certificates.window_event`` turns this into inequalities in six steps and checks each in ball
+``dpaudit.witnesses.window_event`` turns this into inequalities in six steps and checks each in ball
 arithmetic for all epsilon at once: the loss is at least 1.499999997 * epsilon. P(E|D) is tiny; exp(-635 -
 12.5 epsilon) is certified. Such an event refutes pure differential privacy and says nothing about (epsilon,
 delta).
@@ -59,11 +59,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from dpaudit.certificates.window_event import window_event_loss
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.evidence import Witness
 from dpaudit.exact import ExactLike, exact_str, positive
 from dpaudit.views import PUBLIC, View
+from dpaudit.witnesses.window_event import window_event_loss
 from mechanisms.hybrid_counter import HybridVariant
 
 __all__ = [

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from audits.inequalities import Inequality, Point, add_steps, larger, ln, log2
+from audits.inequalities import Inequality, Point, add_steps
 from audits.private_online_learning.hybrid_steps import critical_level
+from dpaudit.exact_functions import larger, ln, log2
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.suite import Run, Suite
 

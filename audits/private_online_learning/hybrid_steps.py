@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from audits.inequalities import Inequality, Point, add_steps, ceil_log2, larger, log2
+from audits.inequalities import Inequality, Point, add_steps
 from audits.private_online_learning.proof_steps import SCOPE, instances
+from dpaudit.exact_functions import ceil_log2, larger, log2
 from dpaudit.kernel.ball import ball
 from dpaudit.suite import Run, Suite
 

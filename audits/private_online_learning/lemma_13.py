@@ -20,7 +20,7 @@ from audits.private_online_learning.noisy_sums import (
 from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import ball
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["EPSILONS", "GAPS", "add_rows", "leader_error_ratios"]

@@ -10,12 +10,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.certificates.build import certify, compose_parallel, report_noisy_max
 from dpaudit.claims import LowerBound, PureDP
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
+from dpaudit.proofs.build import certify, compose_parallel, report_noisy_max
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows", "point_mass_bound"]

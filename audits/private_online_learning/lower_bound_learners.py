@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms import ftnl
+from algorithms.online import ftnl
 from algorithms.play import full_information_program
 from audits.private_online_learning.family_law import (
     epoch_lengths,
@@ -23,11 +23,11 @@ from audits.private_online_learning.family_law import (
     follow_the_leader_error,
     noisy_max_error,
 )
-from dpaudit.attacks.histories import Neighbours
-from dpaudit.attacks.privacy import PrivacyAudit, privacy_outcome
 from dpaudit.claims import LowerBound, PureDP
 from dpaudit.evidence import Estimate
-from dpaudit.reports.plots import curves, series, table
+from dpaudit.plots import curves, series, table
+from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.privacy import PrivacyAudit, privacy_outcome
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["CERTIFIED", "SCALES", "add_rows", "family_regret", "smallest_horizon"]
@@ -304,7 +304,7 @@ def _shown_not_private(suite: Suite) -> None:
         claim=PureDP(epsilon=1000, domain="a vector of K rewards in [0, 1], one per round"),
         program=full_information_program(ftnl.follow_the_leader()),
         neighbours=pairs,
-        classes=[],
+        sites=[],
     )
 
     def evaluate(run: Run) -> Outcome:

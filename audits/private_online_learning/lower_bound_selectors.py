@@ -12,7 +12,7 @@ from audits.private_online_learning.hard_family import smallest_private_error
 from audits.private_online_learning.lower_bound_learners import CERTIFIED, SCALES
 from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows", "fano_bound"]

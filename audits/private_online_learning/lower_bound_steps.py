@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from audits.inequalities import Inequality, Point, add_steps, ln
+from audits.inequalities import Inequality, Point, add_steps
 from audits.private_online_learning.hard_family import instance, total_variation, witness_gap
 from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate
+from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.suite import Outcome, Run, Suite
 

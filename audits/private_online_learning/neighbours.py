@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.attacks.histories import Neighbours
+from dpaudit.replays.histories import Neighbours
 
 __all__ = ["bandit_pairs", "vector_pairs"]
 

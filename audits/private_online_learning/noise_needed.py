@@ -11,16 +11,16 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from audits.private_online_learning.privacy import claim
-from dpaudit.certificates.build import (
-    SiteClass,
+from dpaudit.proofs.build import (
     accounted,
     compose_parallel,
     laplace_mechanism,
     report_noisy_max,
     tree_mechanism,
 )
-from dpaudit.certificates.calibrate import Question
-from dpaudit.certificates.proof import Proof
+from dpaudit.proofs.calibrate import Question
+from dpaudit.proofs.proof import Proof
+from dpaudit.proofs.sites import Site
 from dpaudit.suite import Suite
 
 __all__ = ["add_questions"]
@@ -69,15 +69,15 @@ def ask(
 
 
 def _array(scale: Fraction) -> Proof:
-    site = SiteClass(site="array", touches=1, mechanism=laplace_mechanism(sensitivity=1, scale=scale))
+    site = Site("array", mechanism=laplace_mechanism(sensitivity=1, scale=scale))
     return accounted([site], declared="every observation enters one array, released once")
 
 
 def _hybrid(scale: Fraction, r: int) -> Proof:
     """One array at epsilon/2, and r + 1 nodes: those that end the prefixes 1, 2, 4, ..., 2^r."""
-    array = SiteClass(site="array", touches=1, mechanism=laplace_mechanism(sensitivity=1, scale=2))
+    array = Site("array", mechanism=laplace_mechanism(sensitivity=1, scale=2))
     tree = tree_mechanism(laplace_mechanism(sensitivity=1, scale=scale), leaves=2**r)
-    nodes = SiteClass(site="tree", touches=1, mechanism=tree)
+    nodes = Site("tree", mechanism=tree)
     return accounted([array, nodes], declared="an observation enters one array and the tree of that array")
 
 

@@ -7,24 +7,25 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from algorithms import ftnl, hybrid_ucb, lazy_ucb, successive_elimination
+from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
+from algorithms.online import ftnl
 from audits.private_online_learning.hybrid_decisions import decision_witness
 from audits.private_online_learning.neighbours import bandit_pairs, vector_pairs
+from audits.program_rows import add_privacy_rows
 from audits.public_refusals import FULL_INFORMATION, GAME, TREE
-from dpaudit.attacks.accounting import SiteClass
-from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows
-from dpaudit.certificates.build import SiteClass as ProofClass
-from dpaudit.certificates.build import (
+from dpaudit.claims import PureDP
+from dpaudit.coins import Choice
+from dpaudit.evidence import Evidence
+from dpaudit.laws.base import Law
+from dpaudit.proofs.build import (
     accounted,
     compose_parallel,
     laplace_mechanism,
     report_noisy_max,
     tree_mechanism,
 )
-from dpaudit.claims import PureDP
-from dpaudit.coins import Choice
-from dpaudit.evidence import Evidence
-from dpaudit.laws.base import Law
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.privacy import PrivacyAudit
 from dpaudit.suite import Run, Suite
 
 __all__ = ["add_rows"]
@@ -70,10 +71,10 @@ def _lazy_ucb(suite: Suite) -> None:
         claim=claim(),
         program=lazy_ucb.program(epsilon=EPSILON),
         neighbours=lambda run: bandit_pairs(horizon=40, rounds=(0, 1, 2, 7, 33)),
-        classes=[SiteClass(pattern="array", touches=1, total=EPSILON)],
+        sites=[Site("array", total=EPSILON)],
         histories=BANDIT_HISTORIES,
         proof=accounted(
-            [ProofClass(site="array", touches=1, mechanism=array)],
+            [Site("array", mechanism=array)],
             declared=(
                 "every observation is inserted into one array, whose sum is released once when it is full, "
                 "with Laplace(1/epsilon) noise"
@@ -98,22 +99,20 @@ def _lazy_ucb(suite: Suite) -> None:
     )
 
 
-def _hybrid_classes() -> list[SiteClass]:
+def _hybrid_classes() -> list[Site]:
     # The proof of Theorem 5: Algorithm 1 with 0.5 epsilon plus tree-based aggregation with 0.5 epsilon, "at
     # most log(lambda) = r" nodes.
-    trees = [SiteClass(pattern=f"node-{r}", touches=r, total=EPSILON / 2, group="tree") for r in range(1, 5)]
-    return [SiteClass(pattern="array", touches=1, total=EPSILON / 2), *trees]
+    trees = [Site(f"node-{r}", touches=r, total=EPSILON / 2, group="tree") for r in range(1, 5)]
+    return [Site("array", total=EPSILON / 2), *trees]
 
 
-def _repaired_classes() -> list[SiteClass]:
-    trees = [
-        SiteClass(pattern=f"node-{r}", touches=r + 1, total=EPSILON / 2, group="tree") for r in range(1, 5)
-    ]
-    return [SiteClass(pattern="array", touches=1, total=EPSILON / 2), *trees]
+def _repaired_classes() -> list[Site]:
+    trees = [Site(f"node-{r}", touches=r + 1, total=EPSILON / 2, group="tree") for r in range(1, 5)]
+    return [Site("array", total=EPSILON / 2), *trees]
 
 
 def _hybrid_ucb(suite: Suite) -> None:
-    array = ProofClass(site="array", touches=1, mechanism=laplace_mechanism(sensitivity=1, scale=2 / EPSILON))
+    array = Site("array", mechanism=laplace_mechanism(sensitivity=1, scale=2 / EPSILON))
     what = (
         "an observation enters one array and the tree of that array; in the tree on 2^r leaves the first "
         "leaf lies under r + 1 nodes that are used"
@@ -132,10 +131,10 @@ def _hybrid_ucb(suite: Suite) -> None:
             program=hybrid_ucb.program(epsilon=EPSILON, variant=variant),  # type: ignore[arg-type]
             # Round 28 is in the tree of 2^4 leaves.
             neighbours=lambda run: bandit_pairs(horizon=34, rounds=(0, 2, 4, 8, 28)),
-            classes=classes,
+            sites=classes,
             histories=BANDIT_HISTORIES,
             proof=accounted(
-                [array, ProofClass(site="node-*", touches=1, mechanism=tree)],
+                [array, Site("node-*", mechanism=tree)],
                 declared=f"{what}; the dearest tree is that of r = 1",
             ),
             more=_decision_event if variant == "printed" else None,
@@ -175,7 +174,7 @@ def _ftnl(suite: Suite) -> None:
                 *vector_pairs(n_actions=2, epochs=10),
                 *vector_pairs(n_actions=5, epochs=10),
             ],
-            classes=[SiteClass(pattern="leader", touches=1, total=EPSILON)],
+            sites=[Site("leader", total=EPSILON)],
             searched=(7, 2),
             unentered={**GAME, **FULL_INFORMATION},
             # Epoch s is rounds 2^s to 2^(s+1) - 1, whatever the data: a partition by position, one Report
@@ -201,7 +200,7 @@ def _naive_ftnl(suite: Suite) -> None:
         claim=claim(),
         program=ftnl.naive_program(epsilon=EPSILON),
         neighbours=lambda run: vector_pairs(n_actions=n_actions, epochs=6),
-        classes=[SiteClass(pattern="sums", touches=1, total=EPSILON)],
+        sites=[Site("sums", total=EPSILON)],
         proof=compose_parallel([sums], by="position"),
         unentered={**GAME, **FULL_INFORMATION},
     )
@@ -222,13 +221,9 @@ def _successive_elimination(suite: Suite) -> None:
         program=successive_elimination.program(epsilon=EPSILON, failure_probability="1/2"),
         neighbours=lambda run: bandit_pairs(horizon=3000, rounds=(0, 500, 1200)),
         unentered=GAME,
-        classes=[SiteClass(pattern="array", touches=1, total=EPSILON)],
+        sites=[Site("array", total=EPSILON)],
         proof=accounted(
-            [
-                ProofClass(
-                    site="array", touches=1, mechanism=laplace_mechanism(sensitivity=1, scale=1 / EPSILON)
-                )
-            ],
+            [Site("array", mechanism=laplace_mechanism(sensitivity=1, scale=1 / EPSILON))],
             declared=(
                 "every epoch starts from scratch: a pull enters one sum, released once with "
                 "Laplace(1/epsilon) noise"

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from audits.inequalities import Inequality, Point, add_steps, ceil_log2, ln
+from audits.inequalities import Inequality, Point, add_steps
 from audits.private_online_learning.noisy_sums import binomial_laplace_tail
 from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate
+from dpaudit.exact_functions import ceil_log2, ln
 from dpaudit.kernel.ball import ball
-from dpaudit.reports.plots import table
+from dpaudit.plots import table
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["EPSILONS", "GAPS", "HORIZONS", "SCOPE", "add_rows", "critical_level", "instances"]

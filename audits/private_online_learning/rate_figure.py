@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.experiments import SETTINGS
-from algorithms.lazy_replicates import lazy_runs
-from algorithms.regret import simulate
-from audits.private_online_learning.cut_regret import cut_of, mean_interval
-from audits.private_online_learning.grids import gaps_of, lazy_rate
-from dpaudit.reports import plots
+from algorithms.mab.lazy_replicates import lazy_runs
+from algorithms.simulation import Algorithm, simulate
+from audits.private_online_learning.experiment_settings import SETTINGS
+from audits.private_online_learning.grids import lazy_rate
+from audits.private_online_learning.variants import VARIANTS
+from dpaudit import plots
+from dpaudit.regret import gaps_of, mean_interval
 from dpaudit.suite import Run
 
 __all__ = ["against_rate"]
@@ -34,17 +35,17 @@ def against_rate(run: Run, *, constant: int) -> plots.Plot:
         seed=run.seed_sequence("plot"),
         checkpoints=horizons,
     )
-    series = [_with_band(run, "Anytime-Lazy-UCB", "lazy_ucb", horizons, list(lazy.curves.T))]
+    series = [_with_band(run, "Anytime-Lazy-UCB", VARIANTS["lazy_ucb"], horizons, list(lazy.curves.T))]
     elimination = [
         simulate(
-            "dp_se", means, epsilon="1/2", horizon=t, runs=40, seed=run.seed_sequence(f"dp-se {t}")
+            VARIANTS["dp_se"], means, epsilon="1/2", horizon=t, runs=40, seed=run.seed_sequence(f"dp-se {t}")
         ).final
         for t in horizons
     ]
-    series.append(_with_band(run, "DP-SE, one horizon a point", "dp_se", horizons, elimination))
+    series.append(_with_band(run, "DP-SE, one horizon a point", VARIANTS["dp_se"], horizons, elimination))
     for name, label in (("hybrid_ucb/printed", "Hybrid-UCB"), ("ucb1", "UCB1 (not private)")):
         result = simulate(
-            name,
+            VARIANTS[name],
             means,
             epsilon="1/2",
             horizon=rounds[-1],
@@ -52,7 +53,7 @@ def against_rate(run: Run, *, constant: int) -> plots.Plot:
             seed=run.seed_sequence(name),
             checkpoints=rounds,
         )
-        series.append(_with_band(run, label, name, rounds, list(result.curves.T)))
+        series.append(_with_band(run, label, VARIANTS[name], rounds, list(result.curves.T)))
     for c in (constant, 4):
         rate = [c * sum(lazy_rate(g, 0.5, t) for g in gaps_of(means)) for t in horizons]
         series.append(plots.series(name=f"Theorem 3 with c = {c}", x=horizons, y=rate, dashed=True))
@@ -68,16 +69,16 @@ def against_rate(run: Run, *, constant: int) -> plots.Plot:
 
 
 def _with_band(
-    run: Run, label: str, algorithm: str, horizons: Sequence[int], regrets: Sequence[Floats]
+    run: Run, label: str, algorithm: Algorithm, horizons: Sequence[int], regrets: Sequence[Floats]
 ) -> dict[str, Any]:
     bounds = [
-        mean_interval(values, cut_of(algorithm, SETTINGS[2], epsilon=0.5, horizon=t), alpha=run.alpha)
+        mean_interval(values, algorithm.cut(SETTINGS[2], epsilon=0.5, horizon=t), alpha=run.alpha)
         for t, values in zip(horizons, regrets, strict=True)
     ]
     return plots.series(
         name=label,
         x=horizons,
         y=[float(values.mean()) for values in regrets],
-        low=[low for low, _ in bounds],
-        high=[high for _, high in bounds],
+        low=[one.low for one in bounds],
+        high=[one.high for one in bounds],
     )

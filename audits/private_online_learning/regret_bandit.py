@@ -2,7 +2,7 @@
 
 An O(.) is restated with its hidden constant named. The upper side is rigorous at every point of a grid of
 (gap, epsilon, T), and for all instances with such a gap (``pull_bounds``); the lower side is simulated, to
-T = 10^12, and bounded by bets (``cut_regret``). Logarithms are to base 2 as in the paper, ln is natural.
+T = 10^12, and bounded by bets. Logarithms are to base 2 as in the paper, ln is natural.
 """
 
 from __future__ import annotations
@@ -13,12 +13,9 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from algorithms.lazy_replicates import lazy_runs
-from algorithms.regret import RegretRuns
-from audits.private_online_learning.cut_regret import cut_of, mean_interval
+from algorithms.mab.lazy_replicates import lazy_runs
 from audits.private_online_learning.grids import (
     as_float,
-    gaps_of,
     grid,
     lazy_pulls,
     lazy_rate,
@@ -27,9 +24,11 @@ from audits.private_online_learning.grids import (
     worst_gap_regret,
 )
 from audits.private_online_learning.rate_figure import against_rate
+from audits.private_online_learning.variants import VARIANTS
+from dpaudit import plots
 from dpaudit.claims import RegretBound, RegretRate
 from dpaudit.evidence import Estimate
-from dpaudit.reports import plots
+from dpaudit.regret import RegretRuns, gaps_of, mean_interval
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["C_T4", "INSTANCES", "add_rows"]
@@ -80,8 +79,8 @@ def _simulated(run: Run, rate: Callable[[Sequence[float], float, int], float]) -
         result = _lazy_simulated(means, epsilon, runs, run.seed)
         value = float(as_float(epsilon))
         for i, horizon in enumerate(CHECKPOINTS):
-            cut = cut_of("lazy_ucb", means, epsilon=value, horizon=horizon)
-            lower, _ = mean_interval(result.curves[:, i], cut, alpha=level)
+            cut = VARIANTS["lazy_ucb"].cut(means, epsilon=value, horizon=horizon)
+            lower = mean_interval(result.curves[:, i], cut, alpha=level).low
             best = max(best, lower / rate(means, value, horizon))
             proved = sum(g * lazy_pulls(g, value, horizon) for g in gaps_of(means))
             share = max(share, float(result.curves[:, i].mean()) / proved)
@@ -203,30 +202,22 @@ def _growth(suite: Suite) -> None:
             result = lazy_runs(
                 means, epsilon=epsilon, horizon=LATE[-1], runs=runs, seed=seed, checkpoints=horizons
             )
-            bounds = np.array(
-                [
-                    np.array(
-                        mean_interval(
-                            result.curves[:, i],
-                            cut_of("lazy_ucb", means, epsilon=value, horizon=t),
-                            alpha=level,
-                        )
-                    )
-                    / lazy_rate(gap, value, t)
-                    for i, t in enumerate(horizons)
-                ]
-            )
+            bounds = []
+            for i, t in enumerate(horizons):
+                cut = VARIANTS["lazy_ucb"].cut(means, epsilon=value, horizon=t)
+                one = mean_interval(result.curves[:, i], cut, alpha=level) / lazy_rate(gap, value, t)
+                bounds.append(one)
             early, late = bounds[: len(EARLY)], bounds[len(EARLY) :]
-            worst_low = max(worst_low, late[:, 0].max() / early[:, 1].max())
-            worst_high = max(worst_high, late[:, 1].max() / early[:, 0].max())
+            worst_low = max(worst_low, max(b.low for b in late) / max(b.high for b in early))
+            worst_high = max(worst_high, max(b.high for b in late) / max(b.low for b in early))
             shown = result.curves.mean(axis=0) / [lazy_rate(gap, value, t) for t in horizons]
             series.append(
                 plots.series(
                     name=f"Δ = {gap:g}, ε = {epsilon}",
                     x=horizons,
                     y=shown.tolist(),
-                    low=bounds[:, 0].tolist(),
-                    high=bounds[:, 1].tolist(),
+                    low=[one.low for one in bounds],
+                    high=[one.high for one in bounds],
                 )
             )
         estimate = Estimate(
@@ -320,8 +311,8 @@ def _simulated_worst_gap(run: Run) -> tuple[Estimate, plots.Plot]:
                 means, epsilon=epsilon, horizon=horizons[-1], runs=runs, seed=seed, checkpoints=horizons
             )
             for i, t in enumerate(horizons):
-                cut = cut_of("lazy_ucb", means, epsilon=value, horizon=t)
-                lower, _ = mean_interval(result.curves[:, i], cut, alpha=level)
+                cut = VARIANTS["lazy_ucb"].cut(means, epsilon=value, horizon=t)
+                lower = mean_interval(result.curves[:, i], cut, alpha=level).low
                 best = max(best, lower / minimax_rate(k, value, t))
             worst = np.maximum(worst, result.curves.mean(axis=0))
         rates = [minimax_rate(k, value, t) for t in horizons]

@@ -22,9 +22,9 @@ from audits.private_online_learning.ftnl_instances import (
     private_brackets,
 )
 from audits.private_online_learning.leader_law import Actions, exact_regret
+from dpaudit import plots
 from dpaudit.claims import RegretBound, RegretRate
 from dpaudit.evidence import Estimate
-from dpaudit.reports import plots
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows"]

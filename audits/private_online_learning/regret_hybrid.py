@@ -10,21 +10,21 @@ from __future__ import annotations
 import itertools
 import math
 
-from algorithms.regret import simulate_many
-from audits.private_online_learning.cut_regret import cut_of, mean_interval
+from algorithms.simulation import simulate_many
 from audits.private_online_learning.grids import (
     GRID,
     as_float,
-    gaps_of,
     grid,
     hybrid_pulls,
     hybrid_rate,
     lazy_rate,
     on_grid,
 )
+from audits.private_online_learning.variants import VARIANTS
+from dpaudit import plots
 from dpaudit.claims import Ordering, RegretBound, RegretRate
 from dpaudit.evidence import Estimate
-from dpaudit.reports import plots
+from dpaudit.regret import gaps_of, mean_interval
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows"]
@@ -136,7 +136,7 @@ def _simulated_hybrid(run: Run) -> tuple[Estimate, plots.Plot]:
     best, series = 0.0, []
     for variant in ("printed", "repaired"):
         results = simulate_many(
-            f"hybrid_ucb/{variant}",
+            VARIANTS[f"hybrid_ucb/{variant}"],
             [means for means, _ in cells],
             epsilons=[epsilon for _, epsilon in cells],
             horizon=horizon,
@@ -150,9 +150,9 @@ def _simulated_hybrid(run: Run) -> tuple[Estimate, plots.Plot]:
             value = as_float(epsilon)
             rates = [sum(hybrid_rate(g, value, t) for g in gaps_of(means)) for t in checkpoints]
             for i, t in enumerate(checkpoints):
-                cut = cut_of(f"hybrid_ucb/{variant}", means, epsilon=value, horizon=t)
+                cut = VARIANTS[f"hybrid_ucb/{variant}"].cut(means, epsilon=value, horizon=t)
                 level = run.alpha / (10 * len(checkpoints))
-                best = max(best, mean_interval(result.curves[:, i], cut, alpha=level)[0] / rates[i])
+                best = max(best, mean_interval(result.curves[:, i], cut, alpha=level).low / rates[i])
             ratio = (result.curves.mean(axis=0) / rates).tolist()
             series.append(
                 plots.series(name=f"{variant}, means {means}, ε = {epsilon}", x=checkpoints, y=ratio)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 import math
 
-from algorithms.regret import simulate
-from audits.private_online_learning.cut_regret import cut_of, mean_interval
+from algorithms.mab.pull_bounds import elimination_cap
+from algorithms.simulation import simulate
 from audits.private_online_learning.grids import (
     GRID,
     as_float,
@@ -20,11 +20,12 @@ from audits.private_online_learning.grids import (
     minimax_rate,
     worst_gap_regret,
 )
-from audits.private_online_learning.pull_bounds import elimination_cap
 from audits.private_online_learning.regret_bandit import C_T4
+from audits.private_online_learning.variants import VARIANTS
+from dpaudit import plots
 from dpaudit.claims import LowerBound, Ordering, RegretRate
 from dpaudit.evidence import Estimate
-from dpaudit.reports import plots
+from dpaudit.regret import mean_interval
 from dpaudit.suite import Outcome, Run, Suite
 
 __all__ = ["add_rows"]
@@ -168,14 +169,16 @@ def _pulls_against_lower_bound(suite: Suite) -> None:
         level = run.alpha / (len(names) * len(instances) * len(epsilons))
         for name in names:
             for (means, gap), epsilon in itertools.product(instances, epsilons):
-                horizon, value = horizons[name], as_float(epsilon)
+                algorithm, horizon, value = VARIANTS[name], horizons[name], as_float(epsilon)
                 seed = run.seed_sequence(f"{name} {means} {epsilon}")
-                result = simulate(name, means, epsilon=epsilon, horizon=horizon, runs=runs, seed=seed)
-                cut = cut_of(name, means, epsilon=value, horizon=horizon)
+                result = simulate(
+                    VARIANTS[name], means, epsilon=epsilon, horizon=horizon, runs=runs, seed=seed
+                )
+                cut = algorithm.cut(means, epsilon=value, horizon=horizon)
                 bounds = mean_interval(result.final, cut, alpha=level)
                 unit = gap * (len(means) - 1) * math.log(horizon) / (100 * value * gap)
-                lowest, highest = min(lowest, bounds[0] / unit), min(highest, bounds[1] / unit)
-                rows.append([name, str(means), epsilon, horizon, result.mean / unit, bounds[0] / unit])
+                lowest, highest = min(lowest, bounds.low / unit), min(highest, bounds.high / unit)
+                rows.append([name, str(means), epsilon, horizon, result.mean / unit, bounds.low / unit])
         estimate = Estimate(
             quantity="pulls / lower bound",
             lower=lowest,

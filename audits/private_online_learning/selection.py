@@ -14,18 +14,19 @@ from typing import Any
 import numpy as np
 
 from algorithms.environment import RewardVectors
-from algorithms.ftnl import epochs
+from algorithms.online.ftnl import epochs
 from algorithms.play import play
 from audits.private_online_learning.neighbours import vector_pairs
-from dpaudit.attacks.accounting import SiteClass
-from dpaudit.attacks.histories import Neighbours
-from dpaudit.attacks.privacy import PrivacyAudit, add_privacy_rows, digest_of, privacy_outcome
-from dpaudit.certificates.build import BoundedSum
-from dpaudit.certificates.build import report_noisy_max as certified_noisy_max
+from audits.program_rows import add_privacy_rows
 from dpaudit.claims import Adjacency, PureDP
 from dpaudit.coins import Coins
 from dpaudit.laws import Laplace, NoisyArgmax
-from dpaudit.reports.plots import Plot, delta_curve, table
+from dpaudit.plots import Plot, delta_curve, table
+from dpaudit.proofs.build import BoundedSum
+from dpaudit.proofs.build import report_noisy_max as certified_noisy_max
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.privacy import PrivacyAudit, digest_of, privacy_outcome
 from dpaudit.suite import Outcome, Row, Run, Suite
 from mechanisms.report_noisy_max import report_noisy_max, rnm_noise
 
@@ -72,7 +73,7 @@ def _noisy_max(suite: Suite, id_: str, variant: Any, *, expect: str) -> None:
         neighbours=lambda run: [
             pair for k in (2, 3, 5) for rows in (2, 256) for pair in _corner_pairs(k, rows)
         ],
-        classes=[SiteClass(pattern="leader", touches=1, total=EPSILON)],
+        sites=[Site("leader", total=EPSILON)],
         proof=certified_noisy_max(sensitivity=1, scale=noise.scale, range="general"),
     )
 
@@ -182,7 +183,7 @@ def _monotone(suite: Suite) -> None:
         claim=PureDP(epsilon=EPSILON, domain=DOMAIN, adjacency=Adjacency.ADD_REMOVE),
         program=lambda coins, data: _leader(coins, data, noise),
         neighbours=pairs,
-        classes=[SiteClass(pattern="leader", touches=1, total=EPSILON)],
+        sites=[Site("leader", total=EPSILON)],
         proof=certified_noisy_max(sensitivity=BoundedSum(0, 1), scale=noise.scale, range="monotone"),
     )
     suite.add(
@@ -221,7 +222,7 @@ def _reuse(suite: Suite) -> None:
         claim=PureDP(epsilon=EPSILON, domain=DOMAIN),
         program=reusing,
         neighbours=pairs,
-        classes=[SiteClass(pattern="leader", touches=1, total=EPSILON)],
+        sites=[Site("leader", total=EPSILON)],
         # No proof: the paper itself says that this does not hold. Epochs that share observations add up.
         proof=None,
     )

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from algorithms import ftnl, hybrid_ucb, lazy_ucb, successive_elimination
+from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
+from algorithms.online import ftnl
 from dpaudit.claims import Model, Ordering, PureDP, SameDistribution
 from dpaudit.coins import Recording, record
 from dpaudit.evidence import Estimate

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from audits.inequalities import Inequality, Point, add_steps, ceil_log2, ln
+from audits.inequalities import Inequality, Point, add_steps
 from audits.private_online_learning.lemma_13 import EPSILONS, GAPS
+from dpaudit.exact_functions import ceil_log2, ln
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.suite import Run, Suite
 

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from audits.inequalities import Inequality, Point, add_steps, log2
+from audits.inequalities import Inequality, Point, add_steps
 from dpaudit.claims import RegretBound
 from dpaudit.evidence import Estimate
+from dpaudit.exact_functions import log2
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
-from dpaudit.reports.plots import curves, series
+from dpaudit.plots import curves, series
 from dpaudit.suite import Outcome, Row, Run, Suite
 
 __all__ = ["add_rows", "point_mass_regret"]

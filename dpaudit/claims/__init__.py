@@ -16,6 +16,7 @@ from dpaudit.claims.privacy import (
     ZeroConcentratedDP,
 )
 from dpaudit.claims.statements import (
+    Controls,
     ErrorRate,
     LowerBound,
     MessageSize,
@@ -35,6 +36,7 @@ __all__ = [
     "Adversary",
     "ApproxDP",
     "Claim",
+    "Controls",
     "ErrorRate",
     "GaussianDP",
     "LowerBound",

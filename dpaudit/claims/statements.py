@@ -7,9 +7,11 @@ from fractions import Fraction
 from typing import ClassVar
 
 from dpaudit.claims.base import Claim
+from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact, positive, probability
 
 __all__ = [
+    "Controls",
     "ErrorRate",
     "LowerBound",
     "MessageSize",
@@ -171,3 +173,20 @@ class SameDistribution(Statement):
 
     type: ClassVar[str] = "same-distribution"
     quantity: ClassVar[str] = "distance"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Controls(Statement):
+    """Each of these broken programs is refuted, each correct one is not: a claim about this harness."""
+
+    type: ClassVar[str] = "controls"
+    quantity: ClassVar[str] = "cells not as expected"
+    claimed: ExactLike | None = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.claimed != 0:
+            raise InvalidParameterError(
+                f"a claim about controls must claim 0 cells that are not as expected, got {self.claimed}; "
+                "leave it out."
+            )

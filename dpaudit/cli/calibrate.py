@@ -19,15 +19,15 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from dpaudit.certificates import build
-from dpaudit.certificates.build import LossGrid
-from dpaudit.certificates.calibrate import smallest_parameter
-from dpaudit.certificates.families import MECHANISMS, Mechanism, Shape
-from dpaudit.certificates.proof import Proof
 from dpaudit.claims import ApproxDP, Claim, PureDP
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.exact import exact, positive
+from dpaudit.proofs import build
+from dpaudit.proofs.build import LossGrid
+from dpaudit.proofs.calibrate import smallest_parameter
+from dpaudit.proofs.families import MECHANISMS, Mechanism, Shape
+from dpaudit.proofs.proof import Proof
 from dpaudit.reports.terminal import one_line
 from dpaudit.runner.plan import BrokenSuite, calibrate_suites
 from dpaudit.runner.process import Pool

@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dpaudit.certificates.statement import assumed_in_words
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
 from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.document import read_report
@@ -22,6 +21,7 @@ from dpaudit.reports.notation import clean
 from dpaudit.reports.terminal import bounds_in_words, one_line, result_line
 from dpaudit.runner.plan import BrokenSuite, LoadedSuite, load_suites
 from dpaudit.runner.process import Pool
+from dpaudit.verify.statement import assumed_in_words
 
 __all__ = ["explain_command", "list_command"]
 

@@ -14,15 +14,15 @@ from rich.console import Console
 from rich.text import Text
 
 import dpaudit
-from dpaudit.certificates.findings import Finding
-from dpaudit.certificates.statement import CANNOT_KNOW
-from dpaudit.certificates.trusted import trusted_lines
 from dpaudit.cli.console import make_console
 from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.document import read_report, write_text
 from dpaudit.reports.junit import junit_xml
 from dpaudit.reports.markdown import markdown_table, refresh
 from dpaudit.reports.terminal import one_line, report_table, summary
+from dpaudit.verify.findings import Finding
+from dpaudit.verify.statement import CANNOT_KNOW
+from dpaudit.verify.trusted import trusted_lines
 
 __all__ = ["report_command", "verify_command"]
 
@@ -85,7 +85,7 @@ def verify_command(file: Path, suites: tuple[str, ...], jobs: int | None, second
 
     Exit code 0: all confirmed. 1: something was not confirmed. 2: the file or a suite cannot be read.
     """
-    from dpaudit.certificates.verify import verify_report
+    from dpaudit.verify.report import verify_report
 
     if not math.isfinite(seconds):
         raise InvalidParameterError(

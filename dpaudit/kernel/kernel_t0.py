@@ -532,14 +532,16 @@ def main(arguments: Sequence[str]) -> int:
         need(Path(arguments[0]).is_file(), "it must be a regular file")
         with open(arguments[0], encoding="utf-8") as file:
             rows = json.loads(file.read(1 << 26), object_pairs_hook=no_twins)["results"]
-        pairs = [(r, e) for r in rows for e in r["evidence"] if e["evidence"] == "certificate"]
+        parts = [(str(row["id"]), row) for row in rows]
+        parts += [(f"{name}, cell {c['name']}", c) for name, row in parts for c in row.get("cells", [])]
+        items = [(*part, e) for part in parts for e in part[1]["evidence"] if e["evidence"] == "certificate"]
     except (IndexError, OSError, ValueError, KeyError, TypeError, RecursionError, CertificateError) as error:
         sys.stderr.write(f"usage: python kernel_t0.py report.json; it cannot be read: {error!r}\n")
         return 2
     counts = {"T0": 0, "T1": 0, "T2": 0, "refused": 0}
-    for row, item in pairs:
+    for name, part, item in items:
         try:
-            outcome, rests = "T0", "; ".join(check(item, row["claim"]).assumptions) or "nothing"
+            outcome, rests = "T0", "; ".join(check(item, part["claim"]).assumptions) or "nothing"
             text = f"{item['quantity']} <= {item['bound']}, assuming {rests}"
         except BeyondTierError as error:
             outcome, text = error.tier, str(error)
@@ -553,7 +555,7 @@ def main(arguments: Sequence[str]) -> int:
         ) as error:
             outcome, text = "refused", f"{type(error).__name__}: {error}"
         counts[outcome] += 1
-        line = json.dumps(f"{row.get('id')}: {text}")[1:-1]  # as escapes: what would move a cursor, say
+        line = json.dumps(f"{name}: {text}")[1:-1]  # as escapes: what would move a cursor, say
         sys.stdout.write(f"{outcome:<8}{line}\n")
     sys.stdout.write("{T0} re-derived, {T1} need T1, {T2} need T2, {refused} refused\n".format(**counts))
     return 1 if counts["refused"] else 0

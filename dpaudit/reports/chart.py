@@ -14,9 +14,9 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from dpaudit.errors import InvalidParameterError
+from dpaudit.plots import Plot, read_plot
 from dpaudit.reports.axis import Scale
 from dpaudit.reports.notation import MISSING, describe, show
-from dpaudit.reports.plots import Plot, read_plot
 from dpaudit.reports.svg import element, join
 from dpaudit.reports.trace import Point, band_path, line_path, markers_path
 

@@ -47,7 +47,7 @@ __all__ = [
     "write_text",
 ]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def to_text(report: dict[str, Any]) -> str:
@@ -99,10 +99,11 @@ def read_report(path: Path) -> dict[str, Any]:
             f"a report must be a JSON object, got a {type(report).__name__} in {path}; run the audit again."
         )
     version = report.get("schema_version")
-    if version != SCHEMA_VERSION or isinstance(version, bool):
+    if type(version) is not int or version != SCHEMA_VERSION:
+        older = " (an older dpaudit wrote it, without roles and cells)" if version == 1 else ""
         raise BrokenReportError(
-            f"a report must have schema_version {SCHEMA_VERSION}, got {_short(version)} in {path}; "
-            "run the audit again with this dpaudit."
+            f"a report must have schema_version {SCHEMA_VERSION}, got {_short(version)}{older} in {path}; "
+            "run the audit again with this dpaudit, or read it with the one that wrote it."
         )
     _check(report, _validator(""), where=str(path))
     require_ascii_numbers(report)

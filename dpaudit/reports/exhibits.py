@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.certificates.witnesses import WitnessSession, WitnessSite
 from dpaudit.reports.notation import as_number, describe, show, show_bound, symbol, words
+from dpaudit.witnesses.transcript import WitnessSession, WitnessSite
 
 __all__ = ["Exhibit", "SiteLine", "TreeNode", "exhibit"]
 

@@ -20,11 +20,11 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from dpaudit.certificates.statement import CANNOT_KNOW
 from dpaudit.errors import BrokenReportError
 from dpaudit.reports.exhibits import Fact
 from dpaudit.reports.notation import clean, describe, natural_key, words
 from dpaudit.reports.rows import STRENGTHS, VERDICTS, RowView, attention, read_text, row_view
+from dpaudit.verify.statement import CANNOT_KNOW
 
 __all__ = ["render_html"]
 

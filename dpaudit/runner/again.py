@@ -18,7 +18,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import dpaudit
-from dpaudit.certificates.findings import Finding, first_difference
 from dpaudit.errors import BrokenReportError
 from dpaudit.runner.engine import execute
 from dpaudit.runner.plan import Plan, PlannedRow, Settings, plan_run, reproduce_command
@@ -26,6 +25,7 @@ from dpaudit.runner.process import Pool
 from dpaudit.runner.select import selector
 from dpaudit.runner.stamps import library_versions, platform_name, python_version, tool_hash
 from dpaudit.runner.targets import AUDITS, PAPERS
+from dpaudit.verify.findings import Finding, first_difference
 
 __all__ = ["FREE", "compare_with_report"]
 

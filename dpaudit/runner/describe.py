@@ -10,6 +10,7 @@ from typing import Any
 
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidParameterError
+from dpaudit.row_verdicts import quantity_of
 from dpaudit.runner.finding import rounded_down
 from dpaudit.suite import Row, Suite
 from dpaudit.views import View
@@ -81,10 +82,11 @@ def _describe_row(row: Row) -> dict[str, Any]:
         "kind": row.kind,
         "view": str(row.view) or (str(view) if isinstance(view, View) else ""),
         "claim": row.claim.to_json(),
-        "quantity": getattr(row.claim, "quantity_name", "") or row.claim.quantity,
+        "quantity": quantity_of(row.claim),
         "claimed": rounded_down(row.claim.bound),
         "expect": row.expect,
         "source": str(row.source),
+        "role": row.role,
         "weight": weight,
         "has_fingerprint": row.fingerprint is not None,
         "does": _documentation(row),

@@ -18,6 +18,7 @@ from typing import Any
 
 from dpaudit.errors import BrokenReportError
 from dpaudit.reports.document import check_result
+from dpaudit.row_verdicts import as_expected
 from dpaudit.runner.plan import LoadedSuite, PlannedRow, Settings
 from dpaudit.runner.process import Pool, WorkerDiedError, WorkerHungError
 
@@ -25,6 +26,9 @@ __all__ = ["execute", "is_accepted"]
 
 #: Hash seeds and global seeds of the two fresh processes; the ordinary workers have 0.
 FRESH_SEEDS = (1, 2)
+
+#: What a row says of itself, as the report repeats it.
+_ABOUT = ("id", "title", "kind", "role", "view", "claim", "expect", "source", "quantity", "claimed")
 
 Answer = dict[str, Any]
 
@@ -188,7 +192,7 @@ def _crash(reason: str, trace: str | None) -> dict[str, Any]:
     empty: dict[str, Any] = dict.fromkeys(
         ("lower", "upper", "lower_exact", "upper_exact", "slack", "confidence")
     )
-    lists: dict[str, Any] = {name: [] for name in ("evidence", "notes", "plots", "obstacles")}
+    lists: dict[str, Any] = {name: [] for name in ("evidence", "notes", "plots", "obstacles", "cells")}
     return {
         "verdict": "crashed",
         "strength": "none",
@@ -202,10 +206,7 @@ def _crash(reason: str, trace: str | None) -> dict[str, Any]:
 
 def _merge(row: PlannedRow, finding: dict[str, Any], answer: Answer, settings: Settings) -> dict[str, Any]:
     """The result as the report holds it: what the row says of itself, and what was found."""
-    about = {
-        name: row.description[name]
-        for name in ("id", "title", "kind", "view", "claim", "expect", "source", "quantity", "claimed")
-    }
+    about = {name: row.description[name] for name in _ABOUT}
     return {
         **about,
         "paper": row.suite.description["paper"],
@@ -213,15 +214,16 @@ def _merge(row: PlannedRow, finding: dict[str, Any], answer: Answer, settings: S
         **finding,
         "alpha": row.alpha,
         "seconds": round(float(answer.get("seconds", 0.0)), 3),
-        "as_expected": finding["verdict"] == about["expect"],
+        "as_expected": as_expected(finding | about),
         "accepted": is_accepted(finding | about, require=settings.require),
         "reproduce": row.reproduce,
     }
 
 
 def is_accepted(result: Mapping[str, Any], *, require: str | None) -> bool:
-    """Whether a result is as expected and, for a verified privacy row, as strong as ``--require`` asks."""
-    if result["verdict"] != result["expect"]:
+    """Whether a result and its cells are as expected and, for a verified privacy row, as strong as
+    ``--require`` asks."""
+    if not as_expected(result):
         return False
     if require is None or result["kind"] != "privacy" or result["verdict"] != "verified":
         return True

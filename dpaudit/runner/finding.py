@@ -9,43 +9,58 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dpaudit.certificates.estimates import require_possible
 from dpaudit.claims import Claim
 from dpaudit.errors import CertificateError, MechanismError
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness, evidence_from_json
 from dpaudit.kernel.ball import ball, lower, precision, upper
-from dpaudit.suite import Outcome
-from dpaudit.verdicts import Judgement, Strength, judge, only_describing
+from dpaudit.row_verdicts import Judged, judge_row, quantity_of
+from dpaudit.suite import Cell, Outcome
+from dpaudit.verify.estimates import require_possible
 
-__all__ = ["confidence_of", "finding_of", "rounded_down", "rounded_up"]
+__all__ = ["finding_of", "rounded_down", "rounded_up"]
 
 ROUNDING_BITS = 256
 
 
 def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]:
-    """Judge an outcome at the row's error level ``alpha``; the report's fields from verdict to reasons.
+    """Judge an outcome at the row's error level ``alpha``; the report's fields from verdict to cells.
 
     Raises ``MechanismError`` where the row function returned something else than an ``Outcome`` of evidence
     and plain data, or evidence that does not hold: every certificate is checked by the kernel and every
-    witness re-computed, against this claim, before it is judged.
+    witness re-computed, against this claim or that of its cell, before it is judged.
     """
     if not isinstance(outcome, Outcome):
         raise MechanismError(
             f"a row function must return an Outcome, got {type(outcome).__name__}; "
             "return Outcome(evidence=[...])."
         )
-    written = [_written(item) for item in _items(outcome.evidence, "evidence")]
-    evidence = [evidence_from_json(item) for item in written]
-    for item in evidence:
-        _require_valid(item, claim)
+    written, evidence = _evidence(outcome.evidence, claim, whose="the row's")
     obstacles = _texts(outcome.obstacles, "obstacles")
-    judgement = judge(claim, evidence, obstacles=obstacles, alpha=alpha)
-    estimates = [item for item in evidence if isinstance(item, Estimate)]
+    cells = [_read(cell) for cell in _items(outcome.cells, "cells")]
+    judged = judge_row(claim, evidence, [cell for _, cell in cells], obstacles=obstacles, alpha=alpha)
+    inside = [_cell(cell, written, found) for (written, cell), found in zip(cells, judged.cells, strict=True)]
+    samples = _samples(outcome.samples, evidence)
+    return {
+        **_verdict(judged.whole),
+        "samples": samples if outcome.samples else samples + sum(cell["samples"] for cell in inside),
+        "evidence": written,
+        "notes": _texts(outcome.notes, "notes"),
+        "plots": [_plain(plot, where="a plot", gaps=True) for plot in _items(outcome.plots, "plots")],
+        "obstacles": obstacles,
+        "reasons": list(judged.whole.judgement.reasons),
+        "cells": inside,
+        "traceback": None,
+    }
+
+
+def _verdict(judged: Judged) -> dict[str, Any]:
+    judgement = judged.judgement
     return {
         "verdict": judgement.verdict.value,
         "strength": judgement.strength.value,
@@ -54,18 +69,48 @@ def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]
         "lower_exact": None if judgement.lower is None else str(judgement.lower),
         "upper_exact": None if judgement.upper is None else str(judgement.upper),
         "slack": judgement.slack,
-        "confidence": confidence_of(judgement, evidence, alpha),
-        "samples": _samples(outcome, estimates),
-        "evidence": written,
-        "notes": _texts(outcome.notes, "notes"),
-        "plots": [_plain(plot, where="a plot", gaps=True) for plot in _items(outcome.plots, "plots")],
-        "obstacles": obstacles,
-        "reasons": list(judgement.reasons),
-        "traceback": None,
+        "confidence": judged.confidence,
     }
 
 
-def _require_valid(item: Evidence, claim: Claim) -> None:
+def _read(cell: object) -> tuple[list[dict[str, Any]], Cell]:
+    """A cell's evidence as the report writes it, and the cell with that evidence read back."""
+    if not isinstance(cell, Cell):
+        raise MechanismError(
+            f"an Outcome's cells must be Cells, got {type(cell).__name__}; return Cell(name=..., ...)."
+        )
+    written, evidence = _evidence(cell.evidence, cell.claim, whose=f"the cell {cell.name}'s")
+    obstacles = _texts(cell.obstacles, "obstacles")
+    return written, replace(cell, evidence=evidence, obstacles=obstacles)
+
+
+def _cell(cell: Cell, written: list[dict[str, Any]], judged: Judged) -> dict[str, Any]:
+    return {
+        "name": cell.name,
+        "claim": cell.claim.to_json(),
+        "quantity": quantity_of(cell.claim),
+        "claimed": rounded_down(cell.claim.bound),
+        "expect": cell.expect,
+        **_verdict(judged),
+        "samples": _samples(cell.samples, cell.evidence),
+        "evidence": written,
+        "notes": _texts(cell.notes, "notes"),
+        "obstacles": list(cell.obstacles),
+        "reasons": list(judged.judgement.reasons),
+        "deciding": bool(cell.deciding),
+    }
+
+
+def _evidence(items: object, claim: Claim, *, whose: str) -> tuple[list[dict[str, Any]], list[Evidence]]:
+    """Evidence as the report writes it, and read back from there; all of it holds for ``claim``."""
+    written = [_written(item) for item in _items(items, "evidence")]
+    evidence = [evidence_from_json(item) for item in written]
+    for item in evidence:
+        _require_valid(item, claim, whose=whose)
+    return written, evidence
+
+
+def _require_valid(item: Evidence, claim: Claim, *, whose: str) -> None:
     """Evidence counts only if it would pass ``dpaudit verify``, for this very claim."""
     if isinstance(item, Estimate):
         try:
@@ -74,8 +119,8 @@ def _require_valid(item: Evidence, claim: Claim) -> None:
             raise MechanismError(f"an estimate must be possible, and it is not: {error}") from error
         return
     # Imported here: rows without such evidence start without the kernel and the laws.
-    from dpaudit.certificates.witnesses import recompute
     from dpaudit.kernel import check as kernel
+    from dpaudit.witnesses.recompute import recompute
 
     try:
         if isinstance(item, Certificate):
@@ -84,7 +129,7 @@ def _require_valid(item: Evidence, claim: Claim) -> None:
             recompute(item, claim)
     except Exception as error:
         kind = type(item).__name__.lower()
-        raise MechanismError(f"a {kind} must hold for the row's claim, and it does not: {error}") from error
+        raise MechanismError(f"a {kind} must hold for {whose} claim, and it does not: {error}") from error
 
 
 def rounded_down(number: Fraction | None) -> float | None:
@@ -178,19 +223,5 @@ def _plain(value: Any, *, where: str, gaps: bool) -> Any:
     )
 
 
-def confidence_of(judgement: Judgement, evidence: Sequence[Evidence], alpha: float | None) -> float | None:
-    """1 where the verdict rests on certificates or witnesses; otherwise what the estimates that count hold
-    with together (all of them, where none counts).
-    """
-    if not evidence:
-        return None
-    if judgement.strength in (Strength.PROVED, Strength.ACCOUNTED, Strength.WITNESS):
-        return 1.0
-    estimates = [item for item in evidence if isinstance(item, Estimate)]
-    weak = only_describing(evidence, alpha)
-    counted = [item for item in estimates if not any(item is other for other in weak)] or estimates
-    return float(max(1 - sum(1 - Fraction(item.confidence) for item in counted), Fraction(0)))
-
-
-def _samples(outcome: Outcome, estimates: Sequence[Estimate]) -> int:
-    return int(outcome.samples) or sum(int(item.samples) for item in estimates)
+def _samples(stated: int, evidence: Sequence[Evidence]) -> int:
+    return int(stated) or sum(int(item.samples) for item in evidence if isinstance(item, Estimate))

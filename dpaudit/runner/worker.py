@@ -139,7 +139,7 @@ class _Worker:
 
     def _calibrate(self) -> Answer:
         """The answers to the suite's questions about noise."""
-        from dpaudit.certificates.calibrate import answer  # loads the kernel, which few commands need
+        from dpaudit.proofs.calibrate import answer  # loads the kernel, which few commands need
 
         try:
             return {"answers": [answer(question).to_json() for question in self._loaded().questions]}

@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from dpaudit.certificates.findings import Finding
-from dpaudit.certificates.verify import verify_report
 from dpaudit.claims import claim_from_json
 from dpaudit.cli.run import read_command
 from dpaudit.errors import DpauditError
@@ -24,6 +22,8 @@ from dpaudit.runner.finding import finding_of
 from dpaudit.runner.plan import Plan, PlannedRow, Settings
 from dpaudit.runner.process import Pool
 from dpaudit.suite import Outcome
+from dpaudit.verify.findings import Finding
+from dpaudit.verify.report import verify_report
 from tests.cli.suites import by_id
 
 __all__ = ["ROWS", "again", "confirmed", "leaves", "put", "remade", "remember_runs"]
@@ -33,14 +33,14 @@ suite.not_checkable("later", reason="a conjecture about all algorithms")
 ONE = PureDP(epsilon=1, domain="0 or 1")
 
 def proof(noise, claim, *declared):
-    from dpaudit.certificates import build
+    from dpaudit.proofs import build
     if declared:
-        touched = build.SiteClass(site="sum", touches=1, mechanism=noise)
+        touched = Site("sum", mechanism=noise)
         noise = build.accounted([touched], declared=declared[0])
     return noise.certify(claim)
 
 def laplace(scale):
-    from dpaudit.certificates import build
+    from dpaudit.proofs import build
     return build.laplace_mechanism(sensitivity=1, scale=scale)
 
 @suite.row("proved", title="Laplace noise of scale 1", kind="privacy", claim=ONE, source="Theorem 1")

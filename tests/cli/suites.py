@@ -42,7 +42,7 @@ def exactly(lower, upper, *, confidence=1.0, **more):
 
 def witness(bound):
     """A loss of 2, stated as ``bound``; a leak for ``None``."""
-    from dpaudit.certificates.witnesses import WitnessSite, leak_body, transcript_body
+    from dpaudit.witnesses.transcript import WitnessSite, leak_body, transcript_body
     from dpaudit.laws import Laplace
     view, to = View.of(PUBLIC), frozenset([PUBLIC])
     moved = [Laplace(scale=1).shift(offset) for offset in (2.0, 0.0)]
@@ -57,10 +57,10 @@ def witness(bound):
 
 def certificate(bound, *declared):
     """Laplace noise that costs ``bound``, by itself or in a program that declares what it touches."""
-    from dpaudit.certificates import build
+    from dpaudit.proofs import build
     noise = build.laplace_mechanism(sensitivity=bound, scale=1)
     if declared:
-        touched = build.SiteClass(site="sum", touches=1, mechanism=noise)
+        touched = Site("sum", mechanism=noise)
         noise = build.accounted([touched], declared=declared[0])
     return noise.certify(PureDP(epsilon=1))
 

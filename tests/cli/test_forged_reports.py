@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.certificates.statement import CANNOT_KNOW
 from dpaudit.runner.process import Pool
+from dpaudit.verify.statement import CANNOT_KNOW
 from tests.cli.forged import ROWS, again, confirmed, remember_runs
 from tests.cli.forged_evidence import EVIDENCE
 from tests.cli.forged_rows import REPORTS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from algorithms import hybrid_ucb, lazy_ucb, successive_elimination
 from algorithms.environment import Batch
+from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
 from algorithms.play import Strategy
 from dpaudit.coins import Coins, Program
 from dpaudit.laws import Laplace

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from algorithms import ftnl
+from algorithms.online import ftnl
 from algorithms.play import Pulls, Strategy
 from dpaudit.coins import Coins, Program
 from dpaudit.laws import Laplace

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algorithms import ftnl, hybrid_ucb, lazy_ucb, successive_elimination, ucb1
 from algorithms.environment import PotentialOutcomes, RewardVectors
-from algorithms.per_round import HybridPolicy, Policy, Ucb1Policy, pulls_at
+from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination, ucb1
+from algorithms.mab.index_policies import HybridPolicy, Ucb1Policy
+from algorithms.mab.race import leader
+from algorithms.online import ftnl
 from algorithms.play import Decisions, Strategy, play
-from algorithms.race import leader
+from algorithms.rounds import Policy, pulls_at
 from benchmarks import plain_loops
 from dpaudit.coins import Sampler
 from mechanisms.array_sum import ArraySum

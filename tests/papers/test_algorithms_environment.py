@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms import ftnl, hybrid_ucb, lazy_ucb, successive_elimination
 from algorithms.environment import BernoulliArms, BernoulliVectors, PotentialOutcomes, RewardVectors
+from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
+from algorithms.online import ftnl
 from algorithms.play import Strategy, play
 from dpaudit.coins import Coins, Recorder, Sampler
 from dpaudit.errors import InvalidParameterError, MechanismError

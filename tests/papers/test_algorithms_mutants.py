@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algorithms import ftnl, hybrid_ucb, lazy_ucb, successive_elimination
-from dpaudit.attacks.accounting import SiteClass, observe_accounting
-from dpaudit.attacks.histories import Neighbours, both_directions
+from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
+from algorithms.online import ftnl
 from dpaudit.coins import Choice, Program, force, record, replay
 from dpaudit.laws.base import Law
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.accounting import observe_accounting
+from dpaudit.replays.histories import Neighbours, both_directions
 from dpaudit.views import PUBLIC, View
 from tests.papers.mutant import EPSILON
 from tests.papers.mutants import MUTANTS
@@ -29,15 +31,15 @@ CORRECT: dict[str, Program] = {
     "dp_se": successive_elimination.program(epsilon=EPSILON, failure_probability="1/2"),
 }
 HALF = Fraction(EPSILON, 2)
-DECLARED: dict[str, Sequence[SiteClass]] = {
-    "lazy_ucb": [SiteClass(pattern="array", touches=1, total=EPSILON)],
+DECLARED: dict[str, Sequence[Site]] = {
+    "lazy_ucb": [Site("array", total=EPSILON)],
     "hybrid_ucb": [
-        SiteClass(pattern="array", touches=1, total=HALF),
-        *(SiteClass(pattern=f"node-{r}", touches=r + 1, total=HALF, group="tree") for r in range(1, 5)),
+        Site("array", total=HALF),
+        *(Site(f"node-{r}", touches=r + 1, total=HALF, group="tree") for r in range(1, 5)),
     ],
-    "ftnl": [SiteClass(pattern="leader", touches=1, total=EPSILON)],
-    "naive_ftnl": [SiteClass(pattern="sums", touches=1, total=EPSILON)],
-    "dp_se": [SiteClass(pattern="array", touches=1, total=EPSILON)],
+    "ftnl": [Site("leader", total=EPSILON)],
+    "naive_ftnl": [Site("sums", total=EPSILON)],
+    "dp_se": [Site("array", total=EPSILON)],
 }
 
 

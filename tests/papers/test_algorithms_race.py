@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from algorithms.environment import BernoulliArms
-from algorithms.lazy_ucb import strategy
+from algorithms.mab.lazy_ucb import strategy
+from algorithms.mab.race import index, leader, rounds_in_lead
 from algorithms.play import play
-from algorithms.race import index, leader, rounds_in_lead
 from dpaudit.coins import Sampler
 
 

@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms.experiments import EPSILONS, HORIZON, SETTINGS, regret_table
-from algorithms.regret import ALGORITHMS, checkpoint_grid, regret_curve, simulate, simulate_many
+from algorithms.simulation import simulate, simulate_many
+from audits.private_online_learning.experiment_settings import EPSILONS, HORIZON, SETTINGS
+from audits.private_online_learning.variants import VARIANTS
 from benchmarks import plain_loops
 from benchmarks import regret as benchmark
 from dpaudit.errors import InvalidParameterError
+from dpaudit.regret import checkpoint_grid, regret_curve
 from tests.rates import FALSE_FAILURE_RATE
 
 SIGMAS = float(stats.norm.isf(FALSE_FAILURE_RATE / 2))
@@ -39,9 +41,16 @@ def assert_same_mean(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) ->
 @pytest.mark.parametrize(("algorithm", "setting"), REFERENCE)
 def test_the_paper_s_experiments_reproduce_the_reference_numbers(algorithm: str, setting: int) -> None:
     """All seven epsilons at the paper's horizon: 60 runs against the prototype's mean of 15."""
-    table = regret_table([algorithm], settings=[setting], runs=60, seed=7)
-    for epsilon, reference in zip(EPSILONS, REFERENCE[algorithm, setting], strict=True):
-        runs = table[algorithm, setting, epsilon].final
+    results = simulate_many(
+        VARIANTS[algorithm],
+        [SETTINGS[setting]] * len(EPSILONS),
+        epsilons=EPSILONS,
+        horizon=HORIZON,
+        runs=60,
+        seed=np.random.SeedSequence(7).spawn(1)[0],
+    )
+    for result, reference in zip(results, REFERENCE[algorithm, setting], strict=True):
+        runs = result.final
         # A prototype's mean of 15 has the standard error that our runs' spread gives it; DP-SE's regret is a
         # sum of whole
         # epochs, so that a cell without spread has one value, printed rounded.
@@ -52,7 +61,9 @@ def test_the_paper_s_experiments_reproduce_the_reference_numbers(algorithm: str,
 def test_the_event_driven_law_at_a_short_horizon() -> None:
     """T = 20 000: the prototype's 662.0 ± 4.4 (setting 1, epsilon 8), 1483 ± 12 (setting 2, epsilon 1/2)."""
     for setting, epsilon, mean, error in ((1, "8", 662.0, 4.4), (2, "1/2", 1483.0, 12.0)):
-        runs = simulate("lazy_ucb", SETTINGS[setting], epsilon=epsilon, horizon=20_000, runs=200, seed=8)
+        runs = simulate(
+            VARIANTS["lazy_ucb"], SETTINGS[setting], epsilon=epsilon, horizon=20_000, runs=200, seed=8
+        )
         assert abs(runs.mean - mean) <= SIGMAS * math.hypot(error, runs.standard_error)
 
 
@@ -108,7 +119,7 @@ def test_simulators_agree_in_law_with_the_plain_loop(
 ) -> None:
     """Same mean regret as the per-round loop, on three arms with the best one last."""
     means = (0.3, 0.5, 0.8)
-    fast = simulate(name, means, epsilon=epsilon, horizon=horizon, runs=400, seed=9).final
+    fast = simulate(VARIANTS[name], means, epsilon=epsilon, horizon=horizon, runs=400, seed=9).final
     value = float(Fraction(epsilon))
     plain = np.array([_plain_regret(name, means, value, horizon, seed) for seed in range(plain_runs)])
     assert_same_mean(fast, plain)
@@ -118,8 +129,8 @@ def test_simulators_agree_in_law_with_the_plain_loop(
 def test_the_round_by_round_engine_has_the_reference_s_law(variant: str) -> None:
     """Hybrid-UCB in arrays against the reference played run by run, at epsilon 64 where the noise decides."""
     name, means = f"hybrid_ucb/{variant}", (0.7, 0.5)
-    fast = simulate(name, means, epsilon=64, horizon=120, runs=3000, seed=10).final
-    reference = replace(ALGORITHMS[name], engine="runs")
+    fast = simulate(VARIANTS[name], means, epsilon=64, horizon=120, runs=3000, seed=10).final
+    reference = replace(VARIANTS[name], engine="runs")
     slow = simulate(reference, means, epsilon=64, horizon=120, runs=80, seed=11).final
     assert_same_mean(fast, slow)
 
@@ -136,22 +147,28 @@ def test_curves_are_sums_of_gaps() -> None:
 
 def test_a_curve_ends_where_its_pulls_do() -> None:
     """Curves never fall, and a checkpoint's regret is that of a horizon cut there."""
-    runs = simulate("lazy_ucb", SETTINGS[2], epsilon=1, horizon=10_000, runs=5, seed=12)
+    runs = simulate(VARIANTS["lazy_ucb"], SETTINGS[2], epsilon=1, horizon=10_000, runs=5, seed=12)
     assert np.all(np.diff(runs.curves, axis=1) >= -1e-9)
     assert runs.checkpoints[0] == 1
     assert runs.checkpoints[-1] == 10_000
-    shorter = simulate("lazy_ucb", SETTINGS[2], epsilon=1, horizon=100, runs=5, seed=12)
+    shorter = simulate(VARIANTS["lazy_ucb"], SETTINGS[2], epsilon=1, horizon=100, runs=5, seed=12)
     whole = simulate(
-        "lazy_ucb", SETTINGS[2], epsilon=1, horizon=10_000, runs=5, seed=12, checkpoints=[100, 10_000]
+        VARIANTS["lazy_ucb"],
+        SETTINGS[2],
+        epsilon=1,
+        horizon=10_000,
+        runs=5,
+        seed=12,
+        checkpoints=[100, 10_000],
     )
     np.testing.assert_allclose(whole.curves[:, 0], shorter.final)
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", VARIANTS)
 def test_equal_seeds_give_equal_results(name: str) -> None:
     """The whole result depends on the seed, and changes with it."""
     args = {"epsilon": 8, "horizon": 300, "runs": 4}
-    first, again, other = (simulate(name, (0.6, 0.4, 0.3), seed=seed, **args) for seed in (1, 1, 2))  # type: ignore[arg-type]
+    first, again, other = (simulate(VARIANTS[name], (0.6, 0.4, 0.3), seed=seed, **args) for seed in (1, 1, 2))  # type: ignore[arg-type]
     np.testing.assert_array_equal(first.curves, again.curves)
     if name != "dp_se":  # whose first epoch is longer than this horizon
         assert not np.array_equal(first.curves, other.curves)
@@ -161,19 +178,21 @@ def test_a_table_of_instances_is_each_of_them() -> None:
     """Round-by-round engines take all instances at once; each keeps its own means and epsilon."""
     instances, epsilons = [(0.9, 0.1), (0.6, 0.5)], ["1000000", "1/10"]
     easy, hard = simulate_many(
-        "hybrid_ucb/printed", instances, epsilons=epsilons, horizon=600, runs=50, seed=3
+        VARIANTS["hybrid_ucb/printed"], instances, epsilons=epsilons, horizon=600, runs=50, seed=3
     )
     for result, means, epsilon in ((easy, instances[0], epsilons[0]), (hard, instances[1], epsilons[1])):
-        alone = simulate("hybrid_ucb/printed", means, epsilon=epsilon, horizon=600, runs=200, seed=4)
+        alone = simulate(
+            VARIANTS["hybrid_ucb/printed"], means, epsilon=epsilon, horizon=600, runs=200, seed=4
+        )
         assert_same_mean(result.final, alone.final)
 
 
 def test_lazy_algorithms_reach_a_million_million_rounds() -> None:
     """T = 10^12: the regret grows by the ratio of the logarithms, within a factor of 2."""
-    short = simulate("lazy_ucb", SETTINGS[2], epsilon=1, horizon=10**6, runs=40, seed=5)
-    long = simulate("lazy_ucb", SETTINGS[2], epsilon=1, horizon=10**12, runs=40, seed=5)
+    short = simulate(VARIANTS["lazy_ucb"], SETTINGS[2], epsilon=1, horizon=10**6, runs=40, seed=5)
+    long = simulate(VARIANTS["lazy_ucb"], SETTINGS[2], epsilon=1, horizon=10**12, runs=40, seed=5)
     assert 1 < long.mean / short.mean < 4
-    elimination = simulate("dp_se", SETTINGS[2], epsilon=1, horizon=10**12, runs=40, seed=5)
+    elimination = simulate(VARIANTS["dp_se"], SETTINGS[2], epsilon=1, horizon=10**12, runs=40, seed=5)
     assert elimination.checkpoints[-1] == 10**12
 
 
@@ -197,7 +216,6 @@ def test_wrong_arguments_are_refused() -> None:
     """Unknown names, NaN for epsilon, and grids that do not end at the horizon raise with what to do."""
     base: dict[str, Any] = {"epsilon": 1, "horizon": 100, "runs": 2, "seed": 1}
     for change, match in [
-        ({"algorithm": "ucb"}, "algorithm must be one of"),
         ({"epsilon": float("nan")}, "finite"),
         ({"epsilon": 0}, "greater than 0"),
         ({"runs": 0}, "runs"),
@@ -205,9 +223,9 @@ def test_wrong_arguments_are_refused() -> None:
         ({"checkpoints": [50]}, "end at the horizon"),
         ({"horizon": 0}, "horizon"),
     ]:
-        arguments = {"algorithm": "lazy_ucb", "means": (0.5, 0.4), **base, **change}
+        arguments = {"algorithm": VARIANTS["lazy_ucb"], "means": (0.5, 0.4), **base, **change}
         with pytest.raises(InvalidParameterError, match=match):
             simulate(**arguments)
     assert checkpoint_grid(1).tolist() == [1]
     with pytest.raises(InvalidParameterError, match="equally many arms"):
-        simulate_many("ucb1", [(0.5, 0.4), (0.5,)], epsilons=[1, 1], horizon=10, runs=1, seed=1)
+        simulate_many(VARIANTS["ucb1"], [(0.5, 0.4), (0.5,)], epsilons=[1, 1], horizon=10, runs=1, seed=1)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algorithms.batched_elimination import Elimination, NoiseTail, batch_length, confidence_radius
-from algorithms.distributed_elimination import NAMES, Variant, program, strategy, variant
 from algorithms.environment import PotentialOutcomes
+from algorithms.mab.batched_elimination import Elimination, NoiseTail, batch_length, confidence_radius
+from algorithms.mab.distributed_elimination import NAMES, Variant, program, strategy, variant
 from algorithms.play import Decisions, play
 from benchmarks import plain_distributed
 from benchmarks.plain_distributed import Run

@@ -15,25 +15,17 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from algorithms import clipped_sums, successive_elimination
-from algorithms.distributed_elimination import variant
-from algorithms.distributed_experiments import (
-    COMPETITORS,
-    FIGURES,
-    Competitor,
-    figure_table,
-    instances,
-    simulated,
-)
-from algorithms.distributed_regret import noisy_sums, simulate_baseline
-from algorithms.play import play
-from algorithms.reward_models import (
+from algorithms.mab import clipped_sums, successive_elimination
+from algorithms.mab.distributed_elimination import variant
+from algorithms.mab.distributed_regret import noisy_sums, simulate_baseline
+from algorithms.mab.reward_models import (
     ClippedGaussians,
     RewardLevels,
     RewardModel,
     SimulatedArms,
     bernoulli_arms,
 )
+from algorithms.play import play
 from audits.distributed_mab.experiment_cuts import (
     Tails,
     _most_regret,
@@ -45,13 +37,21 @@ from audits.distributed_mab.experiment_cuts import (
     tails_of,
 )
 from audits.distributed_mab.experiment_figures import figure_summary, label, regret_table
-from audits.distributed_mab.experiment_runs import Cell, combination_bounds, corner_arms, regrets
-from audits.private_online_learning.cut_regret import Cut
+from audits.distributed_mab.experiment_runs import Cell, corner_arms, regrets
+from audits.distributed_mab.experiment_settings import (
+    COMPETITORS,
+    FIGURES,
+    Competitor,
+    figure_table,
+    instances,
+    simulated,
+)
 from benchmarks import figures
 from dpaudit.coins import Sampler
 from dpaudit.errors import InvalidParameterError
 from dpaudit.laws import Categorical
-from dpaudit.reports.plots import read_plot
+from dpaudit.plots import read_plot
+from dpaudit.regret import Cut, combination_interval
 from dpaudit.statistics import fit_log_wealth, uniform_log_wealth
 from dpaudit.suite import Run
 from tests.rates import FALSE_FAILURE_RATE
@@ -298,12 +298,12 @@ def test_combination_bounds_hold_and_add_the_excess() -> None:
     rng = np.random.default_rng(13)
     a, b = rng.random(4000), rng.random(4000) / 2
     whole = [(1.0, a, Cut(1.0, 0.0, ())), (-2.0, b, Cut(0.5, 0.0, ()))]
-    low, high = combination_bounds(whole, alpha=FALSE_FAILURE_RATE)
+    low, high = combination_interval(whole, alpha=FALSE_FAILURE_RATE)
     assert low < 0.5 - 2 * 0.25 < high
     assert high - low < 0.2
     cut = [(1.0, a, Cut(0.9, 0.1, ())), (-2.0, b, Cut(0.5, 0.03, ()))]
-    lower, upper = combination_bounds(cut, alpha=FALSE_FAILURE_RATE)
-    bare = combination_bounds([(c, v, Cut(k.cap, 0.0, ())) for c, v, k in cut], alpha=FALSE_FAILURE_RATE)
+    lower, upper = combination_interval(cut, alpha=FALSE_FAILURE_RATE)
+    bare = combination_interval([(c, v, Cut(k.cap, 0.0, ())) for c, v, k in cut], alpha=FALSE_FAILURE_RATE)
     assert lower == pytest.approx(bare[0] - 2 * 0.03)
     assert upper == pytest.approx(bare[1] + 0.1)
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms.batched_elimination import Elimination
-from algorithms.distributed_elimination import NAMES, Variant, program, variant
+from algorithms.mab.batched_elimination import Elimination
+from algorithms.mab.distributed_elimination import NAMES, Variant, program, variant
 from audits.distributed_mab import mutants
 from audits.distributed_mab.mutant_protocols import (
     EPSILON,
@@ -34,17 +34,18 @@ from audits.distributed_mab.mutant_search import (
     search,
 )
 from audits.distributed_mab.mutants import claim_of, divergence_witness_of, sum_distance, target_of
-from dpaudit.attacks.accounting import SiteClass, observe_accounting
-from dpaudit.attacks.histories import Neighbours, both_directions
-from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import PureDP
 from dpaudit.coins import Choice, Program, Recording, Replay, Sampler, force, record, replay
 from dpaudit.kernel.ball import arb, lower, upper
 from dpaudit.laws import Binomial, Categorical, SumMod
 from dpaudit.laws.base import Law
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.accounting import observe_accounting
+from dpaudit.replays.histories import Neighbours, both_directions
 from dpaudit.statistics import fit_log_wealth
 from dpaudit.suite import Suite
 from dpaudit.views import SERVER, View
+from dpaudit.witnesses.recompute import recompute
 from mechanisms.batch_protocol import BatchProtocol
 from mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
 from mechanisms.modular_sum import secure_sum
@@ -84,7 +85,7 @@ def ways(result: Replay, *, site: str = "aggregate") -> Iterator[str]:
     """What one replay shows to be wrong."""
     if result.leaks:
         yield "leak"
-    declared = [SiteClass(pattern=site, touches=1, total=EPSILON)]
+    declared = [Site(site, total=EPSILON)]
     if observe_accounting(result, declared).violations(declared):
         yield "accounting"
     loss = float(result.loss(THE_SERVER, end=result.witness_end(THE_SERVER)))

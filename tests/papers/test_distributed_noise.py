@@ -28,7 +28,6 @@ from audits.distributed_mab import (
     tails,
 )
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE
-from audits.distributed_mab.exact_tails import above, beyond, sum_beyond
 from audits.distributed_mab.gaussian_sums import (
     divergence_excess,
     largest_log_ratio,
@@ -37,14 +36,15 @@ from audits.distributed_mab.gaussian_sums import (
 )
 from audits.distributed_mab.noise_privacy import _worst_shift
 from audits.inequalities import Inequality, worst_of
-from dpaudit.certificates.divergence_witness import divergence_witness
 from dpaudit.claims import PureDP, ZeroConcentratedDP
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.laws import DiscreteLaplace, Polya, Skellam, WrappedMod
+from dpaudit.laws.exact_tails import above, beyond, sum_beyond
 from dpaudit.runner.finding import finding_of
 from dpaudit.statistics import fit_log_wealth
 from dpaudit.suite import Row, Run, Suite
 from dpaudit.views import SERVER, View
+from dpaudit.witnesses.divergence import divergence_witness
 from mechanisms.modular_sum import decoded_sum
 from mechanisms.parameter_sheet import polya_sheet
 from tests.rates import FALSE_FAILURE_RATE

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algorithms.batched_elimination import confidence_radius
-from algorithms.distributed_elimination import program, variant
+from algorithms.mab.batched_elimination import confidence_radius
+from algorithms.mab.distributed_elimination import program, variant
 from audits.distributed_mab import (
     central_decisions,
     divergence_protocols,
@@ -24,10 +24,6 @@ from audits.distributed_mab import (
 from audits.distributed_mab.followed_runs import Followed, survey
 from audits.distributed_mab.protocol_privacy import protocol_audit
 from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, batch_lengths, reward_pairs, steered
-from dpaudit.attacks.accounting import worst_loss
-from dpaudit.attacks.privacy import privacy_outcome
-from dpaudit.attacks.residues import extreme_residues, wrapped_loss
-from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import PureDP
 from dpaudit.coins import force, record, replay
 from dpaudit.coins.base import Coins
@@ -43,9 +39,13 @@ from dpaudit.laws import (
     SumMod,
     WrappedMod,
 )
+from dpaudit.replays.accounting import worst_loss
+from dpaudit.replays.privacy import privacy_outcome
+from dpaudit.replays.residues import extreme_residues, wrapped_loss
 from dpaudit.suite import Run
 from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.views import PUBLIC, SERVER, View
+from dpaudit.witnesses.recompute import recompute
 from mechanisms.modular_sum import clipped, decoded_sum
 from mechanisms.parameter_sheet import Sheet
 from mechanisms.secure_aggregation import masked_sum

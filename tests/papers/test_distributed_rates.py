@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from algorithms.batched_elimination import Elimination
-from algorithms.distributed_elimination import NAMES
-from algorithms.distributed_regret import noisy_sums, simulate_baseline
-from algorithms.reward_models import bernoulli_arms
+from algorithms.mab.batched_elimination import Elimination
+from algorithms.mab.distributed_elimination import NAMES
+from algorithms.mab.distributed_regret import noisy_sums, simulate_baseline
+from algorithms.mab.reward_models import bernoulli_arms
 from audits.distributed_mab import regret_rates
 from audits.distributed_mab.accounting import converted
 from audits.distributed_mab.regret_approximate import best_order, renyi_budget
@@ -33,11 +33,12 @@ from audits.distributed_mab.regret_corners import decoded_law, exits, regret_bet
 from audits.distributed_mab.regret_lower_bound import cheapest_coupling, dearest_change
 from audits.distributed_mab.regret_shapes import SHAPES, shape_value
 from audits.distributed_mab.renyi_privacy import theorem_2_final
-from audits.distributed_mab.simulated_regret import final_regrets, mean_interval_over, octave
+from audits.distributed_mab.simulated_regret import final_regrets, mean_interval_over
 from dpaudit.claims import Statement
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import ball
 from dpaudit.laws import DiscreteGaussian
+from dpaudit.regret import octave
 from dpaudit.runner.finding import finding_of
 from dpaudit.statistics import mean_bounds
 from dpaudit.suite import Run, Suite

@@ -11,23 +11,23 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from algorithms.batched_elimination import NoiseTail
-from algorithms.distributed_elimination import NAMES, Variant, strategy, variant
-from algorithms.distributed_experiments import (
-    COMPETITORS,
-    FIGURES,
-    diamond_arms,
-    figure_table,
-    instances,
-)
-from algorithms.distributed_regret import noisy_sums, simulate_baseline, simulate_variant
-from algorithms.play import play
-from algorithms.reward_models import (
+from algorithms.mab.batched_elimination import NoiseTail
+from algorithms.mab.distributed_elimination import NAMES, Variant, strategy, variant
+from algorithms.mab.distributed_regret import noisy_sums, simulate_baseline, simulate_variant
+from algorithms.mab.reward_models import (
     ClippedGaussians,
     RewardLevels,
     RewardModel,
     SimulatedArms,
     bernoulli_arms,
+)
+from algorithms.play import play
+from audits.distributed_mab.experiment_settings import (
+    COMPETITORS,
+    FIGURES,
+    diamond_arms,
+    figure_table,
+    instances,
 )
 from benchmarks import distributed
 from benchmarks.rebuild_diamonds import merged_labels, reward_counts

@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import nbinom
 
-from algorithms.distributed_elimination import program, variant
+from algorithms.mab.distributed_elimination import program, variant
 from audits.distributed_mab.assumption_1 import Batch, error_probability
 from audits.distributed_mab.carry_sum import carry_loss
 from audits.distributed_mab.relaxed_premise import distances
@@ -24,17 +24,17 @@ from audits.distributed_mab.relaxed_witness import leaky_event, leaky_loss, mixt
 from audits.distributed_mab.shuffle_algorithm import algorithm_witness, objections
 from audits.distributed_mab.shuffle_assumption import ShuffleBatch, failure_bounds
 from audits.distributed_mab.shuffle_privacy import batches_proof, carry_witness, chain_total, leaky_witness
-from dpaudit.attacks.histories import Neighbours
-from dpaudit.certificates.build import gaussian_mechanism, randomised_response, relaxed_release
-from dpaudit.certificates.witnesses import recompute
 from dpaudit.claims import PureDP
 from dpaudit.coins import Coins, enumerate_view
 from dpaudit.errors import CertificateError, NotTractableError
 from dpaudit.kernel.ball import arb, ball, precision
 from dpaudit.kernel.check import check
 from dpaudit.laws import Bernoulli, Law, PointMass, PolyaDifference, WrappedMod
+from dpaudit.proofs.build import gaussian_mechanism, randomised_response, relaxed_release
+from dpaudit.replays.histories import Neighbours
 from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.views import SERVER, View
+from dpaudit.witnesses.recompute import recompute
 from mechanisms.batch_protocol import BatchProtocol
 from mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
 from mechanisms.parameter_sheet import Sheet, polya_sheet, shuffle_sheet

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms.batched_elimination import Elimination
-from algorithms.distributed_elimination import NAMES, variant
-from algorithms.distributed_regret import noisy_sums
+from algorithms.mab.batched_elimination import Elimination
+from algorithms.mab.distributed_elimination import NAMES, variant
+from algorithms.mab.distributed_regret import noisy_sums
 from audits.distributed_mab import assumption_1
 from audits.distributed_mab.elimination_decisions import (
     best_arms_lost,

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from algorithms import hybrid_ucb
 from algorithms.environment import PotentialOutcomes
+from algorithms.mab import hybrid_ucb
 from algorithms.play import play
 from audits.private_online_learning.hybrid_decisions import (
     DECISIONS,
@@ -28,11 +28,11 @@ from audits.private_online_learning.hybrid_decisions import (
     largest_charge,
     reward_vectors,
 )
-from dpaudit.certificates.window_event import event_rows, window_event_bound
 from dpaudit.claims import PureDP
 from dpaudit.coins.sampler import Sampler
 from dpaudit.evidence import evidence_from_json
 from dpaudit.verdicts import VerdictKind, judge
+from dpaudit.witnesses.window_event import event_rows, window_event_bound
 from mechanisms.hybrid_counter import HybridCounter, HybridNoise
 from tests.rates import FALSE_FAILURE_RATE
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms.regret import simulate
+from algorithms.simulation import simulate
 from audits.private_online_learning import (
     family_law,
     hard_family,
@@ -20,6 +20,7 @@ from audits.private_online_learning import (
     lower_bound_steps,
 )
 from audits.private_online_learning.suite import suite as paper_suite
+from audits.private_online_learning.variants import VARIANTS
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import lower, precision, upper
 from dpaudit.laws import Laplace, NoisyArgmax
@@ -80,7 +81,7 @@ def test_the_learner_at_the_end_of_the_range_is_as_good_as_its_bound() -> None:
     with precision(128):
         bound = upper(lower_bound.point_mass_bound(log_actions=log_actions, epsilon=epsilon))
     means = [0.0] * (2**log_actions - 1) + [1.0]
-    runs = simulate("ftnl/repaired", means, epsilon=epsilon, horizon=2**7 - 1, runs=4000, seed=1)
+    runs = simulate(VARIANTS["ftnl/repaired"], means, epsilon=epsilon, horizon=2**7 - 1, runs=4000, seed=1)
     assert runs.mean <= bound
     assert runs.mean > 1  # the first epoch is lost on this instance
     assert bound < 2
@@ -242,7 +243,9 @@ def test_the_regret_on_the_family_agrees_with_the_algorithms_themselves(learner:
     ]
     k, gap, horizon = 4, 0.25, 100
     exact = lower_bound_learners.family_regret(learner, n_actions=k, gap=gap, epsilon=0.5, horizon=horizon)
-    runs = simulate(name, [0.5] * (k - 1) + [0.5 + gap], epsilon="1/2", horizon=horizon, runs=4000, seed=9)
+    runs = simulate(
+        VARIANTS[name], [0.5] * (k - 1) + [0.5 + gap], epsilon="1/2", horizon=horizon, runs=4000, seed=9
+    )
     assert abs(runs.mean - exact) < 6 * runs.standard_error
 
 

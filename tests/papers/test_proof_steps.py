@@ -12,15 +12,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from algorithms.regret import simulate
-from audits.inequalities import (
-    Inequality,
-    add_steps,
-    ceil_log2,
-    larger,
-    log2,
-    worst_of,
-)
+from algorithms.simulation import simulate
+from audits.inequalities import Inequality, add_steps, worst_of
 from audits.private_online_learning import (
     hybrid_noise,
     hybrid_steps,
@@ -30,9 +23,11 @@ from audits.private_online_learning import (
     theorem_7,
     theorem_7_forms,
 )
+from audits.private_online_learning.variants import VARIANTS
 from dpaudit.coins import record
 from dpaudit.coins.base import Coins
 from dpaudit.errors import UndecidedError
+from dpaudit.exact_functions import ceil_log2, larger, log2
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.suite import Row, Run, Suite
 from dpaudit.verdicts import Judgement, judge
@@ -357,7 +352,7 @@ def test_the_chosen_epoch_fails_from_51_actions_on() -> None:
 def test_the_regret_on_point_masses_agrees_with_a_simulation() -> None:
     """The closed form of the regret on two constant actions is the mean regret of the algorithm itself."""
     exact = float(theorem_7_forms.point_mass_regret(eps=Fraction(1, 4), gap=Fraction(1), epochs=9).mid())
-    runs = simulate("ftnl/printed", [1.0, 0.0], epsilon="1/4", horizon=2**9 - 1, runs=4000, seed=3)
+    runs = simulate(VARIANTS["ftnl/printed"], [1.0, 0.0], epsilon="1/4", horizon=2**9 - 1, runs=4000, seed=3)
     assert abs(runs.mean - exact) < 6 * runs.standard_error
 
 

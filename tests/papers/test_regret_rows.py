@@ -15,11 +15,17 @@ import pytest
 from scipy import stats
 
 from algorithms.environment import BernoulliArms
-from algorithms.experiments import EPSILONS, SETTINGS
-from algorithms.lazy_replicates import lazy_runs, lazy_runs_many
+from algorithms.mab.lazy_replicates import lazy_runs, lazy_runs_many
+from algorithms.mab.pull_bounds import (
+    elimination_cap,
+    hybrid_excess,
+    hybrid_pull_bound,
+    lazy_excess,
+    lazy_pull_bound,
+)
+from algorithms.mab.successive_elimination import epoch_length
 from algorithms.play import play
-from algorithms.regret import simulate
-from algorithms.successive_elimination import epoch_length
+from algorithms.simulation import simulate
 from audits.private_online_learning import (
     anytime,
     experiment_figures,
@@ -30,7 +36,7 @@ from audits.private_online_learning import (
     regret_hybrid,
     regret_optimality,
 )
-from audits.private_online_learning.cut_regret import Cut, cut_of, difference_interval, mean_interval
+from audits.private_online_learning.experiment_settings import EPSILONS, SETTINGS
 from audits.private_online_learning.grids import worst_gap_regret
 from audits.private_online_learning.leader_law import (
     Actions,
@@ -38,18 +44,13 @@ from audits.private_online_learning.leader_law import (
     leader_probabilities,
     selection_tail,
 )
-from audits.private_online_learning.pull_bounds import (
-    elimination_cap,
-    hybrid_excess,
-    hybrid_pull_bound,
-    lazy_excess,
-    lazy_pull_bound,
-)
+from audits.private_online_learning.variants import VARIANTS
 from benchmarks import figures
 from dpaudit.claims import Statement
 from dpaudit.coins import Sampler
 from dpaudit.errors import InvalidParameterError
-from dpaudit.reports.plots import read_plot
+from dpaudit.plots import read_plot
+from dpaudit.regret import Cut, difference_interval, mean_interval
 from dpaudit.runner.finding import finding_of
 from dpaudit.suite import Row, Run, Suite
 from tests.rates import FALSE_FAILURE_RATE
@@ -122,7 +123,7 @@ def test_wrong_orderings_are_refuted() -> None:
     cell = (3, "1")
     lazy = experiments.experiment(run, "lazy_ucb", [cell], horizon=2**22, runs=200)[cell]
     elimination = experiments.experiment(run, "dp_se", [cell], horizon=2**22, runs=200)[cell]
-    cuts = [cut_of(name, SETTINGS[3], epsilon=1.0, horizon=2**22) for name in ("dp_se", "lazy_ucb")]
+    cuts = [VARIANTS[name].cut(SETTINGS[3], epsilon=1.0, horizon=2**22) for name in ("dp_se", "lazy_ucb")]
     low, high = difference_interval(elimination.final, cuts[0], lazy.final, cuts[1], factor=2.0, alpha=ALPHA)
     assert 0 < low < elimination.mean - 2 * lazy.mean < high
 
@@ -141,7 +142,7 @@ def test_runs_as_one_array_have_the_reference_s_law(
     means: tuple[float, ...], epsilon: str, horizon: int
 ) -> None:
     """Two-sample Kolmogorov-Smirnov at eight checkpoints against the event-driven reference."""
-    slow = simulate("lazy_ucb", means, epsilon=epsilon, horizon=horizon, runs=250, seed=2)
+    slow = simulate(VARIANTS["lazy_ucb"], means, epsilon=epsilon, horizon=horizon, runs=250, seed=2)
     fast = lazy_runs(means, epsilon=epsilon, horizon=horizon, runs=3000, seed=1)
     for i in np.linspace(0, slow.curves.shape[1] - 1, 8).astype(int):
         left, right = slow.curves[:, i].round(6), fast.curves[:, i].round(6)
@@ -191,7 +192,7 @@ def test_pulls_beyond_a_cap_stay_below_the_bound(gap: float, epsilon: str, horiz
 def test_hybrid_pulls_stay_below_the_bound(variant: Any) -> None:
     """Hybrid-UCB round by round at epsilon 64: measured pulls beyond every cap below the bound."""
     means, gap, horizon = (1.0, 0.0), 1.0, 2**12
-    result = simulate(f"hybrid_ucb/{variant}", means, epsilon=64, horizon=horizon, runs=200, seed=5)
+    result = simulate(VARIANTS[f"hybrid_ucb/{variant}"], means, epsilon=64, horizon=horizon, runs=200, seed=5)
     caps, excess = hybrid_excess(gap=gap, epsilon=64.0, horizon=horizon, variant=variant)
     for cap, bound in zip(caps, excess, strict=True):
         assert np.maximum(result.final - cap, 0).mean() <= bound
@@ -202,8 +203,8 @@ def test_hybrid_pulls_stay_below_the_bound(variant: Any) -> None:
 def test_elimination_stays_below_its_cap() -> None:
     """DP-SE: with failure probability 1/T no run of 300 pulls an arm more often than the cap."""
     means, horizon = (0.8, 0.55, 0.3), 10**6
-    runs = simulate("dp_se", means, epsilon="1/2", horizon=horizon, runs=300, seed=6)
-    cut = cut_of("dp_se", means, epsilon=0.5, horizon=horizon)
+    runs = simulate(VARIANTS["dp_se"], means, epsilon="1/2", horizon=horizon, runs=300, seed=6)
+    cut = VARIANTS["dp_se"].cut(means, epsilon=0.5, horizon=horizon)
     assert runs.final.max() <= cut.cap < 0.5 * horizon
     assert elimination_cap(
         0.25, n_arms=3, epsilon=0.5, failure_probability=1e-6, horizon=horizon
@@ -275,7 +276,7 @@ def test_exact_regret_agrees_with_simulation(actions: Actions, epsilon: str, nam
     exact = exact_regret(actions, scale=scale)
     means = [m for m, count in zip(actions.means, actions.counts, strict=True) for _ in range(count)]
     epochs = min(len(exact.by_epoch), 20)
-    result = simulate(name, means[::-1], epsilon=epsilon, horizon=2**epochs - 1, runs=8000, seed=7)
+    result = simulate(VARIANTS[name], means[::-1], epsilon=epsilon, horizon=2**epochs - 1, runs=8000, seed=7)
     assert abs(result.mean - exact.by_epoch[epochs - 1]) <= SIGMAS * result.standard_error
     if epsilon != "64":  # where noise plays no part
         other = exact_regret(actions, scale=2 * scale).by_epoch
@@ -322,14 +323,14 @@ def test_intervals_cover_and_shrink() -> None:
     misses = 0
     for _ in range(80):
         left, right = rng.exponential(1.0, 200), rng.exponential(1.5, 200)
-        low, high = mean_interval(left, cut, alpha=0.05)
+        one = mean_interval(left, cut, alpha=0.05)
         below, above = difference_interval(left, cut, right, cut, factor=2.0, alpha=0.05)
-        misses += not low <= 1.0 <= high
+        misses += not one.low <= 1.0 <= one.high
         misses += not below <= 1.0 - 2 * 1.5 <= above
     assert misses <= stats.binom.isf(FALSE_FAILURE_RATE, 160, 0.05)
     wide = mean_interval(rng.exponential(1.0, 50), cut, alpha=0.05)
     narrow = mean_interval(rng.exponential(1.0, 5000), cut, alpha=0.05)
-    assert narrow[1] - narrow[0] < 0.5 * (wide[1] - wide[0])
+    assert narrow.high - narrow.low < 0.5 * (wide.high - wide.low)
 
 
 def test_restarted_elimination_plays_whole_phases() -> None:
@@ -354,7 +355,7 @@ def test_figures_are_regenerated_by_one_command(tmp_path: Path) -> None:
     for name, plot in data.items():
         read_plot(plot)
         names = [line["name"].split(",")[0] for line in plot["series"]]
-        assert names == list(experiment_figures.ALGORITHMS.values())
+        assert names == [VARIANTS[name].title for name in experiment_figures.COMPARED]
         root = ElementTree.fromstring((out / f"figure-{name}.svg").read_text(encoding="utf-8"))
         assert root.tag.endswith("svg")
         assert f"Figure {name}." in page

@@ -14,6 +14,7 @@ from unittest import mock
 
 import numpy as np
 
+from dpaudit import plots
 from dpaudit.claims import (
     Accounting,
     ApproxDP,
@@ -28,7 +29,6 @@ from dpaudit.claims import (
     TailBound,
 )
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness
-from dpaudit.reports import plots
 from dpaudit.runner.finding import finding_of
 from dpaudit.suite import Outcome
 from dpaudit.verdicts import MAX_FLOAT

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from dpaudit.certificates.mixtures import Draw, End, Event, See, mixture_body
 from dpaudit.evidence import Witness
 from dpaudit.exact import encode_value
 from dpaudit.laws.continuous import Laplace
 from dpaudit.reports.exhibits import MAX_NODES, MAX_SITES, TreeNode, exhibit
 from dpaudit.reports.html import render_html
 from dpaudit.views import PUBLIC, View
+from dpaudit.witnesses.mixture import Draw, End, Event, See, mixture_body
 from tests.reports.dom import parse
 from tests.reports.sample import leaf, site, transcript
 

@@ -14,8 +14,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from dpaudit import plots
 from dpaudit.errors import BrokenReportError
-from dpaudit.reports import plots
 from dpaudit.reports.document import to_text
 from dpaudit.reports.html import render_html
 from dpaudit.reports.rows import attention

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpaudit import plots
 from dpaudit.errors import InvalidParameterError
-from dpaudit.reports import plots
 from dpaudit.reports.axis import Scale, wants_log
 from dpaudit.reports.chart import draw_plot
 from dpaudit.reports.trace import TOLERANCE, band_path, line_path, markers_path, simplify

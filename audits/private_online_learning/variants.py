@@ -1,0 +1,81 @@
+"""The paper's algorithms in one table: what each is called, how it is simulated, where its regret is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Literal
+
+from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination, ucb1
+from algorithms.mab.index_policies import HybridPolicy, Ucb1Policy
+from algorithms.mab.regret_cuts import elimination_cut, hybrid_cut, lazy_cut
+from algorithms.online import ftnl
+from algorithms.play import Strategy
+from algorithms.simulation import Algorithm
+from dpaudit.exact import ExactLike, exact
+
+__all__ = ["VARIANTS"]
+
+
+def _elimination(epsilon: ExactLike, horizon: int) -> Strategy:
+    return successive_elimination.strategy(epsilon=epsilon, failure_probability=1 / exact(horizon))
+
+
+def _hybrid(variant: Literal["printed", "repaired", "promoted"]) -> Algorithm:
+    made = Algorithm(
+        f"hybrid_ucb/{variant}",
+        title="Hybrid-UCB" if variant == "printed" else f"Hybrid-UCB, {variant}",
+        engine="rounds",
+        strategy=lambda epsilon, horizon: hybrid_ucb.strategy(epsilon=epsilon, variant=variant),
+        policy=lambda shape, epsilons, horizon: HybridPolicy(
+            shape, epsilons=epsilons, horizon=horizon, variant=variant
+        ),
+    )
+    return made if variant == "promoted" else replace(made, cut=partial(hybrid_cut, variant=variant))
+
+
+def _ftnl(variant: Literal["printed", "repaired"]) -> Algorithm:
+    return Algorithm(
+        f"ftnl/{variant}",
+        title="FTNL" if variant == "printed" else f"FTNL, {variant}",
+        engine="replicates",
+        strategy=lambda epsilon, horizon: ftnl.strategy(epsilon=epsilon, variant=variant),
+    )
+
+
+#: By name. UCB1 and Follow-The-Leader are not private: baselines of this audit.
+VARIANTS: Mapping[str, Algorithm] = {
+    algorithm.name: algorithm
+    for algorithm in (
+        Algorithm(
+            "lazy_ucb",
+            title="Anytime-Lazy-UCB",
+            engine="runs",
+            strategy=lambda epsilon, horizon: lazy_ucb.strategy(epsilon=epsilon),
+            cut=lazy_cut,
+        ),
+        Algorithm("dp_se", title="DP-SE", engine="runs", strategy=_elimination, cut=elimination_cut),
+        *(_hybrid(variant) for variant in ("printed", "repaired", "promoted")),
+        Algorithm(
+            "ucb1",
+            title="UCB1",
+            engine="rounds",
+            strategy=lambda epsilon, horizon: ucb1.strategy(),
+            policy=lambda shape, epsilons, horizon: Ucb1Policy(shape),
+        ),
+        *(_ftnl(variant) for variant in ("printed", "repaired")),
+        Algorithm(
+            "naive_ftnl",
+            title="FTNL with K times the noise",
+            engine="replicates",
+            strategy=lambda epsilon, horizon: ftnl.naive(epsilon=epsilon),
+        ),
+        Algorithm(
+            "ftl",
+            title="Follow-The-Leader",
+            engine="replicates",
+            strategy=lambda epsilon, horizon: ftnl.follow_the_leader(),
+        ),
+    )
+}

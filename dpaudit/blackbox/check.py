@@ -1,0 +1,285 @@
+"""The black-box check: run a mechanism on pairs of neighbours and try to refute its claim.
+
+    result = check(mechanism, PureDP(epsilon="1"), neighbours=[(0.0, 1.0)])
+    print(result)
+
+The mechanism is any callable ``(data, rng) -> output`` (or ``(data, rng, size) -> array`` with
+``batch=True``). The attack learns events from past outputs and bets on them with fresh ones; it may stop at
+any time, needs no sample splitting, and refutes a true claim with probability at most ``alpha`` over all
+pairs, both directions and all stopping times. It can refute or stay inconclusive, never verify: no number
+of samples can. What it assumes: calls are independent given the input, and all randomness is fresh in each
+call. Where the outputs betray a memory, nothing is concluded from them.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.blackbox.clock import Clock
+from dpaudit.blackbox.neighbours import PairsOfInputs, doubts, read_neighbours
+from dpaudit.blackbox.notes import (
+    fresh_copies,
+    memory,
+    note_on_bits,
+    notes_before,
+    notes_on_outputs,
+    power,
+    power_notes,
+    telling_event,
+)
+from dpaudit.blackbox.result import CheckResult
+from dpaudit.blackbox.runs import OutOfTimeError, UnfitForWorkersError
+from dpaudit.blackbox.search import Search, Target
+from dpaudit.claims import ApproxDP, Model, PrivacyClaim, PureDP
+from dpaudit.errors import InvalidParameterError, MechanismError
+from dpaudit.evidence import Estimate
+from dpaudit.exact import exact
+from dpaudit.replays.histories import Neighbours
+from dpaudit.statistics.blocks import Workers
+from dpaudit.verdicts import VerdictKind, judge
+
+__all__ = ["AS_RUN", "CheckResult", "check"]
+
+#: The model of a claim about the float program as it runs: ``PureDP(epsilon=1, model=AS_RUN)``.
+AS_RUN = Model.AS_RUN
+
+#: What is tested is the claim a little loosened, so that a rejection refutes with the judge's margins.
+EPSILON_MARGIN = 1e-8
+DELTA_MARGIN = 2e-12
+MAX_EPSILON = 40.0
+
+Floats = NDArray[np.float64]
+
+
+def check(
+    mechanism: Callable[..., Any],
+    claim: PrivacyClaim,
+    *,
+    neighbours: PairsOfInputs,
+    alpha: float = 0.05,
+    seed: int = 0,
+    max_samples: int = 100_000,
+    batch: bool = False,
+    jobs: int = 1,
+    timeout: float | None = 60.0,
+    seconds: float | None = None,
+    stop_early: bool = True,
+) -> CheckResult:
+    """Try to refute ``claim`` by running ``mechanism`` on each pair of ``neighbours``, in both directions.
+
+    ``mechanism``: ``(data, rng) -> output``, or with ``batch`` ``(data, rng, size) -> array`` of ``size``
+    outputs along axis 0. Outputs are numbers, text, None, or containers and arrays of these; an
+    exception is an outcome too. Randomness comes from ``rng``. Calls must be independent: each draws anew
+    and remembers nothing; where outputs show the contrary, the result says so and bounds nothing.
+    ``claim``: ``PureDP`` or ``ApproxDP``. With ``model=AS_RUN`` the bit patterns of floats count as well.
+    ``neighbours``: pairs of inputs, ``corners(...)``, or a Hypothesis strategy for pairs.
+    ``max_samples``: runs in all. ``jobs``: joblib workers; the result does not depend on it, and a mechanism
+    that draws from elsewhere than ``rng``, or keeps something between calls, runs in one process.
+    ``timeout``: seconds for one call (one batch), enforced by a timer where the mechanism runs in a main
+    thread (joblib workers do); code that never returns to Python cannot be interrupted. ``seconds``: for all
+    runs; then, and after Ctrl-C, the result is what is known so far. ``stop_early``: stop as soon as the
+    claim is refuted; otherwise spend all runs on a better lower bound. A slow check shows its progress where
+    standard error is a terminal.
+
+    Raises ``InvalidParameterError`` for a claim or neighbours that cannot be checked, ``MechanismError``
+    where a call hangs, an output cannot be read, an input was changed, or every call raises.
+    """
+    epsilon, delta = _numbers_of(claim)
+    _check_options(alpha, max_samples)
+    clock = Clock(seconds, goal=max_samples, alpha=alpha)
+    pairs = read_neighbours(neighbours, seed=seed)
+    target = Target(mechanism, batch, timeout, seed, epsilon, delta, claim.model is Model.AS_RUN)
+    plan = _Plan(claim, target, pairs, clock, alpha=alpha, max_samples=max_samples, stop_early=stop_early)
+    with fresh_copies(target, (pairs[0].left, pairs[0].right)) as copies:  # before any call here
+        notes = notes_before(target, pairs[0].left)
+        found = plan.run(jobs)
+        reason = memory(found.search, copies)
+    search = found.search
+    estimate = _estimate(search, claim, pairs, found.lower, alpha=alpha, independent=not reason)
+    judgement = judge(
+        claim, [estimate], obstacles=[f"the calls were not independent: {reason}"] if reason else []
+    )
+    notes += found.notes + notes_on_outputs(search)
+    if judgement.verdict is VerdictKind.INCONCLUSIVE and not reason:
+        notes += note_on_bits(search) + power_notes(search, estimate.details["power"])
+        notes.append("samples never verify a privacy claim: that needs a certificate")
+    if judgement.verdict is VerdictKind.REFUTED:
+        notes += doubts(pairs[search.best], claim.adjacency)
+    return CheckResult(claim, estimate, judgement, "" if reason else telling_event(search), tuple(notes))
+
+
+class _Found:
+    """What the runs gave: the search, the largest rejected value, and notes on how they were run."""
+
+    def __init__(self, search: Search, lower: float, notes: list[str]) -> None:
+        self.search, self.lower, self.notes = search, lower, notes
+
+
+class _Plan:
+    """What to run, and when to stop."""
+
+    def __init__(
+        self,
+        claim: PrivacyClaim,
+        target: Target,
+        pairs: list[Neighbours],
+        clock: Clock,
+        *,
+        alpha: float,
+        max_samples: int,
+        stop_early: bool,
+    ) -> None:
+        self._target, self._clock = target, clock
+        self._pairs = [(pair.left, pair.right) for pair in pairs]
+        self._epsilons, self._deltas, self._values = _grid(claim, target.epsilon, target.delta)
+        self._alpha, self._max_samples, self._stop_early = alpha, max_samples, stop_early
+
+    def run(self, jobs: int) -> _Found:
+        """Run on ``jobs`` workers; in one process where the mechanism is not fit for several."""
+        if jobs == 1:
+            return self._run(1)
+        try:
+            return self._run(jobs)
+        except UnfitForWorkersError as error:
+            found = self._run(1)
+            found.notes.append(f"the mechanism ran in one process: {error}")
+            return found
+
+    def _run(self, jobs: int) -> _Found:
+        """Run blocks until the claim is refuted, the runs are spent, or the time is over."""
+        target = replace(self._target, spread=jobs != 1)
+        notes: list[str] = []
+        with Workers(jobs) as workers:
+            search = Search(target, self._pairs, workers, self._clock)
+            try:
+                self._play(search)
+            except OutOfTimeError:
+                notes.append(f"the time was over after {search.samples:,} runs")
+            except KeyboardInterrupt:
+                notes.append(f"interrupted after {search.samples:,} runs")
+            finally:
+                self._clock.clear()
+        rejected = search.lower_bound(self._epsilons, self._deltas, alpha=self._alpha)
+        return _Found(search, float(self._values[rejected - 1]) if rejected else 0.0, notes)
+
+    def _play(self, search: Search) -> None:
+        before = _pickled(self._pairs)
+        claimed = _claimed_place(self._epsilons, self._deltas, search)
+        while search.step(self._max_samples - search.samples):
+            if (
+                before is not None
+                and search.samples < 64 * len(self._pairs)
+                and _pickled(self._pairs) != before
+            ):
+                raise MechanismError(
+                    "a mechanism must leave its input as it is, it changed one; copy the data inside it "
+                    "first."
+                )
+            # Where the claim itself is rejected the bound also needs every smaller grid value; they nearly
+            # always went before.
+            rejected = self._stop_early and search.log_wealth >= math.log(1 / self._alpha)
+            if rejected and search.lower_bound(self._epsilons, self._deltas, alpha=self._alpha) > claimed:
+                return
+            if self._clock.over:
+                raise OutOfTimeError("the time for this check is over")
+
+
+def _claimed_place(epsilons: Floats, deltas: Floats, search: Search) -> int:
+    target = search.target
+    return int(np.flatnonzero((epsilons == target.epsilon) & (deltas == target.delta))[0])
+
+
+def _pickled(pairs: list[tuple[Any, Any]]) -> bytes | None:
+    try:
+        return pickle.dumps(pairs)
+    except Exception:  # whatever a user's data does when pickled, it only costs this check
+        return None
+
+
+def _numbers_of(claim: PrivacyClaim) -> tuple[float, float]:
+    """The epsilon and delta to test, just above the claimed ones."""
+    if isinstance(claim, PureDP):
+        epsilon, delta = float(exact(claim.epsilon)) * (1 + EPSILON_MARGIN), 0.0
+    elif isinstance(claim, ApproxDP):
+        epsilon, claimed = float(exact(claim.epsilon)), float(exact(claim.delta))
+        delta = max(claimed * (1 + EPSILON_MARGIN), claimed + DELTA_MARGIN)
+    else:
+        raise InvalidParameterError(
+            f"a black-box check needs a PureDP or ApproxDP claim, got {type(claim).__name__}; convert it to "
+            "(epsilon, delta)."
+        )
+    if epsilon > MAX_EPSILON:
+        raise InvalidParameterError(
+            f"epsilon must be at most {MAX_EPSILON:g} here, got {epsilon:g}; no sample could refute it."
+        )
+    if delta >= 1:
+        raise InvalidParameterError("delta must be below 1, got 1; such a claim says nothing.")
+    return epsilon, delta
+
+
+def _grid(claim: PrivacyClaim, epsilon: float, delta: float) -> tuple[Floats, Floats, Floats]:
+    """The claims for the lower bound: epsilons, deltas, and the bounded quantity, all non-decreasing; the
+    tested claim is among them.
+    """
+    below = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98])
+    if isinstance(claim, PureDP):
+        above = np.concatenate([1.03 ** np.arange(1, 14), 1.5 * 1.05 ** np.arange(100)])
+        epsilons = np.concatenate(
+            [epsilon * below, [epsilon], epsilon * above[epsilon * above < MAX_EPSILON]]
+        )
+        return epsilons, np.zeros(len(epsilons)), epsilons
+    above = delta * 1.15 ** np.arange(1, 250)
+    deltas = np.concatenate([delta * below, [delta], above[above < 1.0]])
+    return np.full(len(deltas), epsilon), deltas, deltas
+
+
+def _check_options(alpha: float, max_samples: int) -> None:
+    if not 0 < alpha < 1:
+        raise InvalidParameterError(
+            f"alpha must be in (0, 1), got {alpha}; pass an error level such as 0.05."
+        )
+    if max_samples < 100:
+        raise InvalidParameterError(
+            f"max_samples must be 100 or more, got {max_samples}; fewer runs cannot refute anything."
+        )
+
+
+def _estimate(
+    search: Search,
+    claim: PrivacyClaim,
+    pairs: list[Neighbours],
+    lower: float,
+    *,
+    alpha: float,
+    independent: bool,
+) -> Estimate:
+    """The bound with all that it depends on; none, at no confidence, where calls were not independent."""
+    best, target = search.best, search.target
+    count = len(search.candidates)
+    return Estimate(
+        quantity=claim.quantity,
+        lower=lower if independent else None,
+        upper=None,
+        confidence=1 - alpha if independent else 0.0,
+        samples=search.samples,
+        method="betting on learned cells, both directions, anytime-valid",
+        scope=f"pair {best} spoke most against it, of {count} tried: {pairs[best].name}"
+        if count > 1
+        else "one pair of neighbours",
+        seed=target.seed,
+        details={
+            "epsilon_tested": target.epsilon,
+            "delta_tested": target.delta,
+            "log_wealth": search.log_wealth,
+            "pair": best,
+            "pairs_of_runs": [candidate.attack.pairs for candidate in search.candidates],
+            "power": power(search, alpha),
+        },
+    )

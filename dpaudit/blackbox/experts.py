@@ -1,0 +1,167 @@
+"""Experts of the black-box attack: a feature with a rule that cuts its range into cells, learned from the
+past.
+
+``even`` cells hold equal shares of the past and see shifts and scales; ``tails`` get finer towards both
+ends; ``split`` has one cut near each end, placed where the past gave most evidence against the claim: one
+cell to learn instead of many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from dpaudit.blackbox.features import (
+    Feature,
+    Floats,
+    OutputKind,
+    OutputRank,
+    OutputScore,
+    Past,
+    quantile_cuts,
+    scalar_features,
+    vector_features,
+)
+from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes
+
+__all__ = ["CELLS", "Cut", "Experts"]
+
+#: Cells of every expert; the last one is for outputs that lack the feature.
+CELLS = 34
+EVEN_CELLS = 16
+TAIL_DEPTH = 12
+MIN_TAIL_COUNT = 8
+SPLIT_LEVELS = 32
+RULES = ("split", "even", "tails")
+#: Shares of one feature's capital: the split has least to learn.
+RULE_SHARES = {"split": 0.5, "even": 0.25, "tails": 0.25}
+#: The share of the bettor who copies the richest expert.
+FOLLOW = 0.3
+
+
+@dataclass
+class Cut:
+    """Cells of one feature by one rule; frozen between two calls of ``fit``."""
+
+    rule: str
+    weight: float
+    edges: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def fit(self, first: Floats, second: Floats, *, epsilon: float) -> None:
+        """Place the cuts by the past values on both inputs (NaN left out)."""
+        if self.rule == "split":
+            self.edges = _split(first, second, epsilon)
+        else:
+            self.edges = _quantile_edges(np.concatenate([first, second]), self.rule)
+
+    def cells(self, values: Floats) -> NDArray[np.int64]:
+        """The cell of each value, in 0..CELLS-1."""
+        cells: NDArray[np.int64] = np.searchsorted(self.edges, values, side="right")
+        cells[np.isnan(values)] = CELLS - 1
+        return cells
+
+    def ends(self, cell: int) -> tuple[float | None, float | None]:
+        """The ends of a cell: values from the first on, below the second."""
+        low = float(self.edges[cell - 1]) if cell > 0 else None
+        return low, float(self.edges[cell]) if cell < len(self.edges) else None
+
+
+def _quantile_edges(pooled: Floats, rule: str) -> Floats:
+    """Between few distinct values one cell each, otherwise quantiles."""
+    if not len(pooled):
+        return np.zeros(0)
+    if len(np.unique(pooled[:: max(1, len(pooled) // 1024)])) < CELLS - 1:
+        distinct = np.unique(pooled)
+        if len(distinct) < CELLS - 1:
+            return distinct[1:]
+    levels = np.arange(1, EVEN_CELLS) / EVEN_CELLS
+    if rule == "tails":
+        deepest = int(np.clip(np.log2(len(pooled) / MIN_TAIL_COUNT), 1, TAIL_DEPTH))
+        tail = 2.0 ** -np.arange(1, deepest + 1)
+        levels = np.union1d(tail, 1.0 - tail)
+    return quantile_cuts(pooled, levels)
+
+
+def _split(first: Floats, second: Floats, epsilon: float) -> Floats:
+    pooled = np.sort(np.concatenate([first, second]))
+    if not len(pooled):
+        return np.zeros(0)
+    tail = 2.0 ** -np.arange(1, 2 + int(np.log2(len(pooled))))
+    levels = np.union1d(np.arange(1, SPLIT_LEVELS) / SPLIT_LEVELS, np.union1d(tail, 1 - tail))
+    cuts = np.unique(pooled[np.minimum((levels * len(pooled)).astype(int), len(pooled) - 1)])
+    below = [np.searchsorted(np.sort(side), cuts) for side in (first, second)]
+    above = [len(side) - count for side, count in zip((first, second), below, strict=True)]
+    low = cuts[np.argmax(_evidence(below[0], below[1], epsilon))]
+    high = cuts[np.argmax(np.where(cuts >= low, _evidence(above[0], above[1], epsilon), -np.inf))]
+    return np.unique([low, high])
+
+
+def _evidence(first: NDArray[np.int64], second: NDArray[np.int64], epsilon: float) -> Floats:
+    """Count times divergence of one input's share from what the claim allows, for the input that the event
+    favours.
+    """
+    total = first + second + 1.0
+    q, other = (np.maximum(first, second) + 0.5) / total, (np.minimum(first, second) + 0.5) / total
+    p, rest = special.expit(epsilon), special.expit(-epsilon)
+    gain: Floats = np.sign(rest - other) * total * (q * np.log(q / p) + other * np.log(other / rest))
+    return gain
+
+
+class Experts:
+    """All experts on one pair of inputs, made for outputs such as those of the first block.
+
+    ``epsilon``: the claim's, where the splits look for evidence. ``bits``: look at bit patterns too (claims
+    about the program as it runs).
+    """
+
+    def __init__(self, first: Past, *, epsilon: float, bits: bool, reader: OutcomeEncoder) -> None:
+        self._epsilon = epsilon
+        plain = (
+            scalar_features(reader, bits=bits)
+            if first[0].values.shape[1] == 1
+            else vector_features(first, reader, bits=bits)
+        )
+        self._features: list[tuple[Feature, list[Cut]]] = [
+            (OutputRank(reader, limit=CELLS - 2), [Cut("even", 4.0)]),
+            (OutputScore(reader), [Cut("split", 4.0)]),
+            (OutputKind(reader), [Cut("even", 0.5)]),
+        ]
+        for feature, share in plain:
+            self._features.append((feature, [Cut(rule, 3.0 * share * RULE_SHARES[rule]) for rule in RULES]))
+        total = sum(cut.weight for _, cuts in self._features for cut in cuts)
+        self.follow = FOLLOW
+        self.weights = [(1 - FOLLOW) * cut.weight / total for _, cuts in self._features for cut in cuts]
+
+    def fit(self, past: Past) -> NDArray[np.int64]:
+        """Learn features and cells from all past outcomes; return their counts, shape (2, E, C)."""
+        cells: tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]] = ([], [])
+        for feature, cuts in self._features:
+            first, second = feature.learn(past)
+            proper = first[~np.isnan(first)], second[~np.isnan(second)]
+            for cut in cuts:
+                cut.fit(*proper, epsilon=self._epsilon)
+                cells[0].append(cut.cells(first))
+                cells[1].append(cut.cells(second))
+        return np.stack([_counts(side) for side in cells])
+
+    def counts(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        """How many of the outcomes fall into each cell of each expert, shape (E, C)."""
+        cells = []
+        for feature, cuts in self._features:
+            values = feature.values(outcomes)
+            cells += [cut.cells(values) for cut in cuts]
+        return _counts(cells)
+
+    def describe(self, expert: int, cell: int) -> str:
+        """A cell of an expert in words."""
+        pairs = [(feature, cut) for feature, cuts in self._features for cut in cuts]
+        feature, cut = pairs[expert]
+        return feature.missing() if cell == CELLS - 1 else feature.describe(*cut.ends(cell))
+
+
+def _counts(cells: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    stacked = np.stack(cells) + CELLS * np.arange(len(cells))[:, None]
+    return np.bincount(stacked.ravel(), minlength=CELLS * len(cells)).reshape(len(cells), CELLS)

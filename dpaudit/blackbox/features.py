@@ -1,0 +1,365 @@
+"""What a black-box attack looks at: numbers computed from each output, fixed in advance or learned from the
+past.
+
+Learned features are scores: how much more often outputs like this one came from the first input. A score
+for a past run uses tables of the *other* half of the past, so that past scores are as honest as future
+ones; the stakes are derived from them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.blackbox.outcomes import LABEL_BASE, OutcomeEncoder, Outcomes, number_range
+
+__all__ = [
+    "Column",
+    "CoordinateScore",
+    "Feature",
+    "FixedFeature",
+    "OutputKind",
+    "OutputRank",
+    "OutputScore",
+    "Past",
+    "first_differences",
+    "lowest_bit",
+    "quantile_cuts",
+    "scalar_features",
+    "vector_features",
+]
+
+MAX_COORDINATES = 16
+MAX_SCORED = 256
+MAX_KEYS = 512
+SCORE_CELLS = 16
+
+Floats = NDArray[np.float64]
+#: All past outcomes, on the first and on the second input.
+Past = tuple[Outcomes, Outcomes]
+
+
+class Feature(ABC):
+    """A number for each output (NaN where it has none). ``learn`` may fit it, to the past only."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def learn(self, past: Past) -> tuple[Floats, Floats]:
+        """Fit the feature; return its values for the past outputs on both inputs."""
+        return self.values(past[0]), self.values(past[1])
+
+    @abstractmethod
+    def values(self, outcomes: Outcomes) -> Floats:
+        """The feature of each output, shape (n,)."""
+
+    def describe(self, low: float | None, high: float | None) -> str:
+        """The event ``low <= feature < high`` in words; ``None`` for no bound."""
+        return number_range(self.name, low, high)
+
+    def missing(self) -> str:
+        """The event that an output lacks the feature, in words."""
+        return f"there is no {self.name}"
+
+
+class FixedFeature(Feature):
+    """A function of the output that is known in advance."""
+
+    def __init__(self, name: str, function: Callable[[Outcomes], Floats]) -> None:
+        super().__init__(name)
+        self._function = function
+
+    def values(self, outcomes: Outcomes) -> Floats:
+        with np.errstate(invalid="ignore", over="ignore"):
+            return self._function(outcomes)
+
+
+class Column(Feature):
+    """One number (or label) of the output, named as the user reaches it."""
+
+    def __init__(self, reader: OutcomeEncoder, place: int) -> None:
+        super().__init__("")
+        self._reader, self._place = reader, place
+
+    def values(self, outcomes: Outcomes) -> Floats:
+        return outcomes.values[:, self._place]
+
+    def describe(self, low: float | None, high: float | None) -> str:
+        return self._reader.range_in_words(self._place, low, high)
+
+    def missing(self) -> str:
+        return f"{self._reader.column_name(self._place)} is missing or NaN"
+
+
+class OutputRank(Feature):
+    """Which of the most frequent outputs this is, as a whole; their number for all others."""
+
+    def __init__(self, reader: OutcomeEncoder, *, limit: int) -> None:
+        super().__init__("output")
+        self._reader = reader
+        self._limit = limit
+        self._frequent: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
+        self._examples: list[str] = []
+
+    def learn(self, past: Past) -> tuple[Floats, Floats]:
+        keys, where, counts = np.unique(
+            np.concatenate([past[0].keys, past[1].keys]), return_index=True, return_counts=True
+        )
+        chosen = np.argsort(-counts, kind="stable")[: self._limit]
+        chosen = np.sort(chosen[counts[chosen] >= 2])
+        self._frequent = keys[chosen]
+        values = np.concatenate([past[0].values, past[1].values])
+        symbols = np.concatenate([past[0].symbols, past[1].symbols])
+        first = where[chosen]
+        self._examples = [
+            self._reader.describe(values[place], int(symbols[place]), int(key))
+            for place, key in zip(first, self._frequent, strict=True)
+        ]
+        return self.values(past[0]), self.values(past[1])
+
+    @property
+    def count(self) -> int:
+        """Number of frequent outputs."""
+        return len(self._frequent)
+
+    def ranks(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        """The place of each output among the frequent ones, by key."""
+        if not self.count:
+            return np.zeros(len(outcomes.keys), dtype=np.int64)
+        place = np.minimum(np.searchsorted(self._frequent, outcomes.keys), self.count - 1)
+        return np.where(self._frequent[place] == outcomes.keys, place, self.count)
+
+    def values(self, outcomes: Outcomes) -> Floats:
+        return self.ranks(outcomes).astype(float)
+
+    def describe(self, low: float | None, high: float | None) -> str:
+        cells = range(0 if low is None else int(low), self.count + 1 if high is None else int(high))
+        rest = "the output is none of the frequent ones"
+        return " or ".join(self._examples[k] if k < self.count else rest for k in cells)
+
+
+class OutputKind(Feature):
+    """Whether the output is of the usual shape, and if not in which way (an exception, None, NaN, another
+    shape).
+    """
+
+    def __init__(self, reader: OutcomeEncoder) -> None:
+        super().__init__("kind of output")
+        self._reader = reader
+
+    def values(self, outcomes: Outcomes) -> Floats:
+        return outcomes.symbols.astype(float)
+
+    def describe(self, low: float | None, high: float | None) -> str:
+        return " or ".join(self._reader.kinds(0.0 if low is None else low, np.inf if high is None else high))
+
+
+class OutputScore(Feature):
+    """log(count on the first input / count on the second) of each frequent output as a whole."""
+
+    def __init__(self, reader: OutcomeEncoder) -> None:
+        super().__init__("")
+        self._rank = OutputRank(reader, limit=MAX_KEYS)
+        self._table: Floats = np.zeros(1)
+
+    def learn(self, past: Past) -> tuple[Floats, Floats]:
+        self._rank.learn(past)
+        ranks = (self._rank.ranks(past[0])[:, None], self._rank.ranks(past[1])[:, None])
+        sizes = [self._rank.count + 1]
+        self._table = _tables(ranks, sizes)[0]
+        return _cross_scores(ranks, sizes)
+
+    def values(self, outcomes: Outcomes) -> Floats:
+        return self._table[self._rank.ranks(outcomes)]
+
+    def describe(self, low: float | None, high: float | None) -> str:
+        """By the ratio of how often an output came before: from the first input to from the second."""
+        ends = ["" if low is None else f"{np.exp(low):.3g} or more"]
+        ends.append("" if high is None else f"below {np.exp(high):.3g}")
+        ratio = " and ".join(end for end in ends if end)
+        if high is not None and high <= 0:
+            said = "outputs more likely on the second input"
+        elif low is not None and low >= 0:
+            said = "outputs more likely on the first input"
+        else:
+            said = "outputs by how likely they are on the first input against the second"
+        return f"{said} (ratio {ratio})" if ratio else "any output"
+
+
+class CoordinateScore(Feature):
+    """Sum over coordinates of log(count on the first input / count on the second) of the coordinate's cell.
+
+    For coordinates that are independent given the input this is the likelihood ratio itself, up to the
+    width of the cells. ``columns`` turns the rows of numbers into the coordinates: themselves, or their
+    differences.
+    """
+
+    def __init__(self, name: str, columns: Callable[[Floats], Floats]) -> None:
+        super().__init__(name)
+        self._columns = columns
+        self._cuts: list[Floats] = []
+        self._tables: list[Floats] = []
+
+    def learn(self, past: Past) -> tuple[Floats, Floats]:
+        parts = [self._columns(side.values)[:, :MAX_SCORED] for side in past]
+        self._cuts = [_quantile_cuts(column) for column in np.concatenate(parts).T]
+        placed = (self._place(parts[0]), self._place(parts[1]))
+        sizes = [SCORE_CELLS + 1] * len(self._cuts)
+        self._tables = _tables(placed, sizes)
+        return _cross_scores(placed, sizes)
+
+    def values(self, outcomes: Outcomes) -> Floats:
+        return _score(self._place(self._columns(outcomes.values)[:, :MAX_SCORED]), self._tables)
+
+    def _place(self, part: Floats) -> NDArray[np.int64]:
+        placed = np.empty(part.shape, dtype=np.int64)
+        for k, cuts in enumerate(self._cuts):
+            placed[:, k] = np.searchsorted(cuts, part[:, k], side="right")
+        placed[np.isnan(part)] = SCORE_CELLS
+        return placed
+
+
+def _tables(placed: Any, sizes: list[int]) -> list[Floats]:
+    tables = []
+    for k, size in enumerate(sizes):
+        first, second = (np.bincount(side[:, k], minlength=size) + 0.5 for side in placed)
+        tables.append(np.log(first / second))
+    return tables
+
+
+def _cross_scores(placed: Any, sizes: list[int]) -> tuple[Floats, Floats]:
+    """Scores of the past, each half under the tables of the other half."""
+    scores = (np.empty(len(placed[0])), np.empty(len(placed[1])))
+    for half in (0, 1):
+        tables = _tables([side[1 - half :: 2] for side in placed], sizes)
+        for score, side in zip(scores, placed, strict=True):
+            score[half::2] = _score(side[half::2], tables)
+    return scores
+
+
+def _score(placed: NDArray[np.int64], tables: list[Floats]) -> Floats:
+    total = np.zeros(len(placed))
+    for k, table in enumerate(tables):
+        total += table[placed[:, k]]
+    return total
+
+
+def _quantile_cuts(column: Floats) -> Floats:
+    column = column[~np.isnan(column)]
+    distinct = np.unique(column)
+    if len(distinct) <= SCORE_CELLS:
+        return distinct[1:]
+    return quantile_cuts(column, np.arange(1, SCORE_CELLS) / SCORE_CELLS)
+
+
+def quantile_cuts(values: Floats, levels: Floats) -> Floats:
+    """Distinct quantiles of finite or infinite values, each one of them; interpolation would subtract
+    infinities.
+    """
+    ordered = np.sort(values)
+    return np.unique(ordered[np.ceil(levels * (len(ordered) - 1)).astype(int)])
+
+
+def first_differences(values: Floats) -> Floats:
+    """The first coordinate, then each coordinate minus the one before it; shape (n, d)."""
+    with np.errstate(invalid="ignore"):
+        return np.diff(values, axis=1, prepend=0.0)
+
+
+def scalar_features(reader: OutcomeEncoder, *, bits: bool) -> list[tuple[Feature, float]]:
+    """Features of one number with their shares; ``bits``: also of its binary expansion."""
+    features: list[tuple[Feature, float]] = [
+        (Column(reader, 0), 4.0),
+        (FixedFeature("fractional part of the number", lambda out: _fraction(out.values[:, 0])), 0.5),
+    ]
+    if bits:
+        lowest = FixedFeature(
+            "exponent of the lowest bit of the number", lambda out: lowest_bit(out.values[:, 0])
+        )
+        features.append((lowest, 8.0))
+    return features
+
+
+def vector_features(first: Past, reader: OutcomeEncoder, *, bits: bool) -> list[tuple[Feature, float]]:
+    """Features of several numbers with their shares; ``first``: the first block, which tells which
+    coordinates move.
+    """
+    features: list[tuple[Feature, float]] = [(Column(reader, k), 0.5) for k in _moving(first)]
+    numeric = [k for k in range(first[0].values.shape[1]) if not _holds_labels(first, k)]
+    for name, function in _SUMMARIES.items() if len(numeric) > 1 else ():
+        features.append((FixedFeature(name, _whole_rows(function, numeric)), 0.7))
+    features.append(
+        (CoordinateScore("likelihood ratio of the numbers one by one", lambda values: values), 3.0)
+    )
+    features.append(
+        (CoordinateScore("likelihood ratio of the steps between the numbers", first_differences), 3.0)
+    )
+    if bits:
+        features.append((CoordinateScore("likelihood ratio of the lowest bits", lowest_bit), 2.0))
+    return features
+
+
+_SUMMARIES: dict[str, Callable[[Floats], Any]] = {
+    "sum of the numbers": lambda rows: rows.sum(axis=1),
+    "largest number": lambda rows: rows.max(axis=1),
+    "smallest number": lambda rows: rows.min(axis=1),
+    "place of the largest number": lambda rows: rows.argmax(axis=1),
+    "place of the smallest number": lambda rows: rows.argmin(axis=1),
+    "spread of the numbers": lambda rows: np.ptp(rows, axis=1),
+    "largest step between numbers": lambda rows: np.diff(rows, axis=1).max(axis=1),
+    "smallest step between numbers": lambda rows: np.diff(rows, axis=1).min(axis=1),
+    "sum of the absolute numbers": lambda rows: np.abs(rows).sum(axis=1),
+}
+
+
+def _holds_labels(first: Past, k: int) -> bool:
+    return any(bool(np.any(side.values[:, k] <= LABEL_BASE)) for side in first)
+
+
+def _whole_rows(function: Callable[[Floats], Any], numeric: list[int]) -> Callable[[Outcomes], Floats]:
+    """The function of the ``numeric`` columns of each row, NaN for rows that lack a number there."""
+
+    def feature(out: Outcomes) -> Floats:
+        rows = out.values if len(numeric) == out.values.shape[1] else out.values[:, numeric]
+        missing = np.asarray((np.isnan(rows) | (rows <= LABEL_BASE)).any(axis=1))
+        if not missing.any():
+            return np.asarray(function(rows), dtype=float)
+        result = np.full(len(missing), np.nan)
+        if not missing.all():
+            result[~missing] = function(rows[~missing])
+        return result
+
+    return feature
+
+
+def _moving(first: Past) -> list[int]:
+    """The coordinates to look at one by one: all, or those whose ranks moved most in the first block."""
+    width = first[0].values.shape[1]
+    if width <= MAX_COORDINATES:
+        return list(range(width))
+    pooled = np.concatenate([first[0].values, first[1].values])
+    ranks = np.argsort(np.argsort(pooled, axis=0, kind="stable"), axis=0, kind="stable")
+    count = len(first[0].values)
+    moved = np.abs(ranks[:count].mean(axis=0) - ranks[count:].mean(axis=0))
+    return sorted(np.argsort(-moved, kind="stable")[:MAX_COORDINATES].tolist())
+
+
+def _fraction(values: Floats) -> Floats:
+    return np.where(np.isfinite(values), values - np.floor(values), np.nan)
+
+
+def lowest_bit(values: Floats) -> Floats:
+    """log2 of the largest power of two that divides each float; 1100 for 0, NaN where there is none.
+
+    A sum of two floats is a multiple of the coarser grid of the two, so small outputs of a naive sampler
+    betray what was added (Mironov 2012).
+    """
+    finite = np.isfinite(values)
+    mantissa, exponent = np.frexp(np.where(finite, values, 0.0))
+    whole = np.abs(mantissa * 2.0**53).astype(np.int64)
+    trailing = np.log2(np.maximum(whole & -whole, 1).astype(float))
+    return np.where(finite, np.where(whole == 0, 1100.0, exponent - 53 + trailing), np.nan)

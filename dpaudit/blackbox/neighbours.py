@@ -1,0 +1,204 @@
+"""Pairs of inputs for a check: corners of a domain, one's own pairs, or what a Hypothesis strategy draws."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import seed as seeded
+from hypothesis.strategies import SearchStrategy
+
+from dpaudit.claims import Adjacency
+from dpaudit.claims.base import one_of
+from dpaudit.errors import InvalidParameterError
+from dpaudit.replays.histories import Neighbours
+
+__all__ = ["PairsOfInputs", "corners", "doubts", "read_neighbours"]
+
+#: What ``check`` takes as neighbours.
+PairsOfInputs = Iterable[tuple[Any, Any] | Neighbours] | SearchStrategy[Any]
+#: Pairs drawn from a strategy: each one shares the error level, so that more of them cost power.
+DRAWN = 20
+#: Characters of an input that are shown in a name.
+SHOWN = 60
+
+
+def corners(
+    records: Sequence[Any],
+    size: int,
+    adjacency: Adjacency | str = Adjacency.REPLACE_ONE,
+    *,
+    null: Any = None,
+    make: Callable[[list[Any]], Any] = list,
+) -> list[Neighbours]:
+    """The usual suspects among neighbouring data sets of ``size`` records.
+
+    ``records``: the extreme values that one record can take, such as ``[0, 1]``. All records equal to one of
+    them, or alternating between them; the first or the last one replaced by another value, left out
+    (``add-remove``), or set to ``null`` (``zero-out``). ``make`` turns a list of records into the mechanism's
+    input, for example ``np.array``.
+
+    Raises ``InvalidParameterError`` for no record, a size below 1, or another adjacency.
+    """
+    adjacency = one_of(Adjacency, adjacency, name="adjacency")
+    values = list(records)
+    if size < 1 or not values:
+        raise InvalidParameterError(
+            f"corners need a size of 1 or more and at least one value of a record, got {size} and "
+            f"{len(values)} values; enlarge them."
+        )
+    backgrounds = [[value] * size for value in values]
+    if len(values) > 1 and size > 1:
+        backgrounds.append([values[k % len(values)] for k in range(size)])
+    found: dict[str, Neighbours] = {}
+    for background in backgrounds:
+        for position in sorted({0, size - 1}):
+            for left, right in _changed(background, position, values, adjacency, null):
+                name = f"{_shown(left)} and {_shown(right)}"
+                if repr((left, right)) not in found and repr((right, left)) not in found and left != right:
+                    found[repr((left, right))] = Neighbours(name, make(left), make(right))
+    if not found:
+        raise InvalidParameterError(
+            f"corners need values of a record that differ, got {values!r} for {adjacency.value}; name the "
+            "extreme values of one record."
+        )
+    return list(found.values())
+
+
+def _changed(
+    background: list[Any], position: int, values: list[Any], adjacency: Adjacency, null: Any
+) -> list[tuple[list[Any], list[Any]]]:
+    before, after = background[:position], background[position + 1 :]
+    if adjacency is Adjacency.REPLACE_ONE:
+        return [([*before, one, *after], [*before, two, *after]) for one, two in combinations(values, 2)]
+    rest = before + after if adjacency is Adjacency.ADD_REMOVE else [*before, null, *after]
+    return [([*before, value, *after], rest) for value in values]
+
+
+def _shown(data: Any) -> str:
+    text = repr(data)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ..."
+
+
+def read_neighbours(neighbours: PairsOfInputs, *, seed: int) -> list[Neighbours]:
+    """The pairs of inputs, as copies with names; a strategy is asked for ``DRAWN`` of them, by ``seed``.
+
+    Raises ``InvalidParameterError`` for an entry that is no pair, for equal inputs and for NaN in them.
+    """
+    drawn = isinstance(neighbours, SearchStrategy)
+    entries = _draw(neighbours, seed) if isinstance(neighbours, SearchStrategy) else list(neighbours)
+    pairs = [_pair(entry, index) for index, entry in enumerate(entries)]
+    if drawn:
+        pairs = _distinct(pairs)
+    if not pairs:
+        raise InvalidParameterError(
+            "neighbours must hold at least one pair of inputs, got none that differ; draw others."
+            if drawn
+            else "neighbours must hold at least one pair of inputs, got none; pass [(data, neighbour)]."
+        )
+    for index, pair in enumerate(pairs):
+        if _holds_nan(pair.left) or _holds_nan(pair.right):
+            raise InvalidParameterError(
+                f"data must not hold NaN, pair {index} does; remove or impute it first."
+            )
+        if _same(pair.left, pair.right):
+            raise InvalidParameterError(
+                f"neighbours must differ, pair {index} holds equal inputs; change one record."
+            )
+    return [Neighbours(pair.name, copy.deepcopy(pair.left), copy.deepcopy(pair.right)) for pair in pairs]
+
+
+def _draw(strategy: SearchStrategy[Any], seed: int) -> list[Any]:
+    """What the strategy gives first; the same for the same seed, whatever earlier runs have left behind."""
+    found: list[Any] = []
+
+    @seeded(seed)
+    @settings(
+        max_examples=DRAWN,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def collect(pair: Any) -> None:
+        found.append(pair)
+
+    collect()
+    return found
+
+
+def _distinct(pairs: list[Neighbours]) -> list[Neighbours]:
+    """Without equal inputs, and each pair once: a strategy repeats itself."""
+    kept: dict[str, Neighbours] = {}
+    for pair in pairs:
+        if not _same(pair.left, pair.right):
+            kept.setdefault(repr((pair.left, pair.right)), pair)
+    return list(kept.values())
+
+
+def _pair(entry: Any, index: int) -> Neighbours:
+    if isinstance(entry, Neighbours):
+        return entry
+    if isinstance(entry, tuple | list) and len(entry) == 2:
+        return Neighbours(f"{_shown(entry[0])} and {_shown(entry[1])}", entry[0], entry[1])
+    raise InvalidParameterError(
+        f"neighbours must be pairs of inputs, entry {index} is {type(entry).__name__}; pass [(data, "
+        "neighbour), ...]."
+    )
+
+
+def doubts(pair: Neighbours, adjacency: Adjacency) -> list[str]:
+    """Why two lists of records may not be neighbours, in words; none where they are, or are no lists."""
+    left, right = _records(pair.left), _records(pair.right)
+    if left is None or right is None:
+        return []
+    if adjacency is Adjacency.ADD_REMOVE:
+        longer, shorter = sorted((left, right), key=len, reverse=True)
+        same = [_same(one, two) for one, two in zip(longer, shorter, strict=False)]
+        place = same.index(False) if False in same else len(shorter)
+        rest = zip(longer[place + 1 :], shorter[place:], strict=False)
+        one_more = len(longer) == len(shorter) + 1 and all(_same(one, two) for one, two in rest)
+        wrong = "" if one_more else "differ by more than one record that is added or removed"
+    elif len(left) != len(right):
+        wrong = "have other lengths"
+    else:
+        changed = sum(not _same(one, two) for one, two in zip(left, right, strict=True))
+        wrong = f"differ in {changed} entries" if changed > 1 else ""
+    if not wrong:
+        return []
+    return [
+        f"these inputs {wrong}: if an entry is a record, they may not be neighbours by {adjacency.value}, "
+        "and this refutes nothing"
+    ]
+
+
+def _records(data: Any) -> list[Any] | None:
+    if isinstance(data, np.ndarray):
+        return list(data) if data.ndim else None
+    return list(data) if isinstance(data, list | tuple) else None
+
+
+def _holds_nan(data: Any) -> bool:
+    if isinstance(data, np.ndarray):
+        return bool(data.dtype.kind in "fc" and np.isnan(data).any())
+    if isinstance(data, dict):
+        return any(_holds_nan(value) for value in data.values())
+    if isinstance(data, list | tuple):
+        return any(_holds_nan(value) for value in data)
+    return isinstance(data, float | np.floating) and math.isnan(data)
+
+
+def _same(first: Any, second: Any) -> bool:
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        one, two = np.asarray(first), np.asarray(second)
+        return one.shape == two.shape and bool(np.all(one == two))
+    try:
+        return bool(first == second)
+    except Exception:  # inputs that cannot be compared are taken to differ
+        return False

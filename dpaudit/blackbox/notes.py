@@ -1,0 +1,223 @@
+"""What a check says beside its verdict: what the run could have seen, and what it could not."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dpaudit.blackbox.features import Past
+from dpaudit.blackbox.fresh import FreshCopies
+from dpaudit.blackbox.independence import sign_of_memory
+from dpaudit.blackbox.outcomes import OutcomeEncoder
+from dpaudit.blackbox.power import Schedule, exclusive_probability, visible_epsilon
+from dpaudit.blackbox.runs import Chunk, can_limit_time
+from dpaudit.blackbox.search import Search, Target
+
+__all__ = [
+    "fresh_copies",
+    "memory",
+    "note_on_bits",
+    "notes_before",
+    "notes_on_outputs",
+    "power",
+    "power_notes",
+    "telling_event",
+]
+
+REPLAYED_CALLS = 4
+POWER_PROBABILITIES = (0.5, 0.1, 0.01)
+#: Outputs that are the same for so many calls are taken to be all that this input gives.
+CONSTANT_CALLS = 24
+#: From this share of runs that raised on, or of texts that never came again, the run has seen too little.
+MOSTLY = 0.5
+
+#: Fresh copies cost a fork and two calls each.
+MAX_COPIES = 200
+FRESH_KEY, REPLAY_KEY = 2**31 + 1, 2**31
+
+
+def fresh_copies(target: Target, pair: tuple[Any, Any]) -> FreshCopies:
+    """Copies of the mechanism as it is now, to be asked for its output on the first input. All but the first
+    copy call on the other input before, so that a generator that the mechanism holds has moved on.
+    """
+
+    def answer(number: int) -> str:
+        for data in (pair[1], pair[0]) if number else (pair[0],):
+            seed = np.random.SeedSequence(target.seed, spawn_key=(FRESH_KEY, number))
+            output = Chunk(target.mechanism, data, 1, seed, target.batch, target.timeout)()
+        return OutcomeEncoder().fingerprint(output)
+
+    # Randomised response at the claimed epsilon would give so many equal answers once in a thousand times.
+    count = math.ceil(7 * (1 + math.exp(min(target.epsilon, 10.0))))
+    return FreshCopies(answer, min(count, MAX_COPIES))
+
+
+def notes_before(target: Target, data: Any) -> list[str]:
+    """Call the mechanism twice with the same generator, and see whether calls can be limited in time."""
+    notes = []
+    if target.timeout is not None and not can_limit_time():
+        notes.append(
+            "calls were not limited in time: timers work only in a main thread, on systems that have them"
+        )
+    seed = np.random.SeedSequence(target.seed, spawn_key=(REPLAY_KEY,))
+    chunk = Chunk(target.mechanism, data, REPLAYED_CALLS, seed, target.batch, target.timeout)
+    keys = [OutcomeEncoder().encode(chunk()).keys for _ in range(2)]
+    if not np.array_equal(keys[0], keys[1]):
+        notes.append(
+            "the same generator gave other outputs: the mechanism draws from elsewhere or keeps something "
+            "between calls, so this run cannot be repeated"
+        )
+    return notes
+
+
+def memory(search: Search, copies: FreshCopies) -> str:
+    """Why the calls were not independent, in words; empty where nothing speaks against it."""
+    candidate = search.candidates[search.best]
+    if not candidate.attack.pairs:
+        return ""
+    if all(candidate.constant):
+        # A mechanism that remembers does so on all inputs, also on the one that the copies are asked about.
+        enough = candidate.attack.pairs >= CONSTANT_CALLS and search.candidates[0].constant[0]
+        return _remembers(copies.answers()) if enough else ""
+    sign = sign_of_memory(candidate.attack.past, reader=candidate.encoder, seed=search.target.seed)
+    return f"{sign}; hand over a mechanism that keeps nothing from call to call" if sign else ""
+
+
+def _remembers(answers: list[str] | None) -> str:
+    """What the outputs of fresh copies say about a mechanism whose outputs on an input are all the same."""
+    if answers is None:
+        return (
+            "all outputs on an input were the same, and no fresh copy of the mechanism could be made to "
+            "see whether it adds no noise or remembers its first answer; call it in two fresh processes"
+        )
+    if len(set(answers)) == 1:
+        return ""  # a function of the data: nothing is drawn, so nothing depends on earlier calls
+    return (
+        "the output on an input was the same for every generator, in a fresh copy of the mechanism "
+        "another one: it remembers its answers; hand over the function without its cache"
+    )
+
+
+def notes_on_outputs(search: Search) -> list[str]:
+    """What share raised, outputs that are all the same, and what the features could not look into."""
+    notes = []
+    for side, name in enumerate(("first", "second")):
+        raised = sum(candidate.raised[side] for candidate in search.candidates)
+        runs = sum(candidate.attack.pairs for candidate in search.candidates)
+        if raised:
+            found = [item.first_failure[side] for item in search.candidates]
+            example = next(failure for failure in found if failure)
+            share = f"{100 * raised / runs:.3g} %"
+            notes.append(f"{share} of the runs on the {name} inputs raised (such as {example})")
+    played = [candidate for candidate in search.candidates if candidate.attack.pairs]
+    if played and all(all(item.constant) and item.only_key[0] == item.only_key[1] for item in played):
+        notes.append(
+            "on both inputs every output looked the same to this check; does the mechanism look at its data?"
+        )
+    if played and all(np.isnan(side.values).all() for item in played for side in item.attack.past):
+        notes.append("no output held a number or text, only None, NaN or nothing; does the mechanism return?")
+    return notes
+
+
+def _has_fractions(past: Past) -> bool:
+    values = past[0].values[:64]
+    finite = values[np.isfinite(values)]
+    return bool(np.any(finite != np.floor(finite)))
+
+
+def note_on_bits(search: Search) -> list[str]:
+    """That a claim over the reals leaves the bit patterns of floats out, and how to look at them."""
+    played = [candidate for candidate in search.candidates if candidate.attack.pairs]
+    if search.target.bits or not any(_has_fractions(item.attack.past) for item in played):
+        return []
+    return [
+        "the low-order bits of floats were ignored; a claim with model=dpaudit.AS_RUN counts them as well"
+    ]
+
+
+def _hardly_looked(search: Search) -> str:
+    """Why the run says little however long it was, in words; empty where it does not."""
+    runs = 2 * sum(candidate.attack.pairs for candidate in search.candidates)
+    raised = sum(sum(candidate.raised) for candidate in search.candidates)
+    if runs and raised >= MOSTLY * runs:
+        return "most runs raised, so that this run says little about the mechanism"
+    strange = max(candidate.encoder.strange for candidate in search.candidates)
+    if strange:
+        return (
+            f"{100 * strange:.3g} % of the outputs hold text that came only once, into which nothing here "
+            "can look; return its numbers, or a label that comes again"
+        )
+    return ""
+
+
+def power_notes(search: Search, found: dict[str, Any]) -> list[str]:
+    """What an inconclusive run would have seen, from ``power``."""
+    hardly = _hardly_looked(search)
+    if hardly:
+        return [hardly]
+    seen = [
+        f"{entry['epsilon']:.4g} (probability {entry['probability']:g})"
+        for entry in found["events"]
+        if entry["epsilon"]
+    ]
+    notes = [
+        "smallest violation that this run would have seen, about half the time, in the outputs as this "
+        "check reads them (docs/check.md says what it leaves out): epsilon " + ", ".join(seen)
+        if seen
+        else "this run was too short to see any violation"
+    ]
+    if found["exclusive"]:
+        notes.append(
+            f"or an event of probability {found['exclusive']:.3g} that only one of the inputs can produce"
+        )
+    return notes
+
+
+def power(search: Search, alpha: float) -> dict[str, Any]:
+    """The power statement of the pair that got fewest runs: a violation on any pair of the list would have
+    been seen as well.
+    """
+    attack = min((candidate.attack for candidate in search.candidates), key=lambda item: item.pairs)
+    sizes = [block.pairs for block in attack.blocks]
+    if attack.experts is None or not sizes:
+        return {"events": [], "exclusive": None}
+    schedule = Schedule(
+        epsilon=search.target.epsilon,
+        delta=search.target.delta,
+        first=attack.pairs - sum(sizes),
+        sizes=sizes,
+        share=float(np.median(attack.experts.weights)),
+        follow=attack.experts.follow,
+        candidates=len(search.candidates),
+        alpha=alpha,
+    )
+    events = [
+        {"probability": p, "epsilon": visible_epsilon(schedule, probability=p)} for p in POWER_PROBABILITIES
+    ]
+    return {"events": events, "exclusive": exclusive_probability(schedule)}
+
+
+def telling_event(search: Search) -> str:
+    """The cell of the richest expert of the richest pair with most evidence against the claim, in words
+    with its counts.
+    """
+    target = search.target
+    candidate = search.candidates[search.best]
+    attack, betting = candidate.attack, candidate.betting
+    if attack.experts is None or betting is None or candidate.log_wealth <= 0:
+        return ""
+    expert = int(np.argmax(betting.experts[0]))
+    first, second = attack.known[:, expert].astype(float)
+    wins, losses = np.maximum(first, second), np.minimum(first, second)
+    excess = wins - math.exp(target.epsilon) * losses - target.delta * attack.pairs
+    cell = int(np.argmax(excess / np.sqrt(wins + losses + 1.0)))
+    if excess[cell] <= 0:
+        return ""
+    ratio = f"{wins[cell] / losses[cell]:.3g} times as often" if losses[cell] else "on one input only"
+    return (
+        f"{attack.experts.describe(expert, cell)}: {first[cell]:.0f} of {attack.pairs} runs on the first "
+        f"input, {second[cell]:.0f} of {attack.pairs} on the second ({ratio}; the claim allows "
+        f"{math.exp(target.epsilon):.3g} times)"
+    )

@@ -1,0 +1,372 @@
+"""Outcomes of a black box as numbers: whatever a mechanism returns, or does instead of returning, the
+adversary sees it.
+
+Each run becomes a row of floats, a *symbol* and a *key*. The row holds the numbers in the output, in order
+(labels such as strings have numbers of their own, far from all others). The symbol is 0 for an output of
+the usual shape without NaN; an exception, ``None``, NaN or another shape each has its own. The key tells
+whether two outputs are equal as a whole, of exceptions also whether their messages are. Text is read as its
+numbers and a pattern, which is a part of the shape; an object as its attributes.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.blackbox.text import as_text, attributes, column_names, is_whole, numbers_in, plain
+from dpaudit.errors import MechanismError
+from dpaudit.statistics.blocks import Failure
+
+__all__ = ["LABEL_BASE", "OutcomeEncoder", "Outcomes", "in_words", "number_range"]
+
+#: Labels become numbers below this one, so that no ordinary number is taken for a label.
+LABEL_BASE = -(2.0**900)
+MAX_WIDTH = 4096
+#: Numbers of an output, and labels, that are shown.
+SHOWN = 12
+SHOWN_LABELS = 5
+#: From this many texts or shapes on, for this share of the runs, the outputs are taken to hide what they say.
+FEW_TEXTS = 64
+FEW_SHARE = 0.2
+_FLAT = re.compile(r"(list of|tuple of|array of shape) \(?(\d+),?\)?")
+_PATTERN = re.compile(r"text like '(.*)'", re.DOTALL)
+_PLAIN = (float, int, bool, np.float64)
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """n runs: ``values`` (n, d) with NaN where there is no number, ``symbols`` (n,) and ``keys`` (n,)."""
+
+    values: NDArray[np.float64]
+    symbols: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+
+    def __getitem__(self, part: slice) -> Outcomes:
+        """Some of the runs."""
+        return Outcomes(self.values[part], self.symbols[part], self.keys[part])
+
+
+class OutcomeEncoder:
+    """Turns outputs into ``Outcomes``; remembers labels, symbols and the usual shape from one block to the
+    next.
+    """
+
+    def __init__(self) -> None:
+        self._labels: dict[object, float] = {}
+        self._codes: dict[str, int] = {}
+        self._usual: str | None = None
+        self._width = 0
+        self._runs = 0
+        self._names: list[str] = []
+        self._with_numbers = np.zeros(0, dtype=bool)
+        self._salt = 0
+        #: What was raised, with its message, by key.
+        self._raised: dict[int, str] = {}
+
+    @property
+    def width(self) -> int:
+        """Numbers in an output of the usual shape; 0 before the first block."""
+        return self._width
+
+    @property
+    def strange(self) -> float:
+        """How many texts or shapes there were for each run, at most 1; 0 where they are few."""
+        different = max(len(self._labels), len(self._codes))
+        share = min(1.0, different / max(self._runs, 1))
+        return share if different > FEW_TEXTS and share > FEW_SHARE else 0.0
+
+    def encode(self, outputs: Sequence[Any] | NDArray[Any]) -> Outcomes:
+        """Encode one block of outputs: a list of single outputs, or an array with one output per entry of
+        axis 0.
+
+        Raises ``MechanismError`` for an output that is not made of numbers, text and what holds these.
+        """
+        rows, shapes, salts = self._flatten_all(outputs)
+        if self._usual is None:
+            self._usual = _most_usual(shapes)
+            self._width = min(MAX_WIDTH, max(1, *(len(row) for row in rows)))
+            self._names = self._names_of(outputs, shapes)
+            self._with_numbers = np.zeros(self._width, dtype=bool)
+        values = np.full((len(rows), self._width), np.nan)
+        if isinstance(rows, np.ndarray) and rows.shape[1] == self._width:
+            values = np.array(rows, dtype=float)
+        else:
+            for index, row in enumerate(rows):
+                values[index, : len(row)] = row[: self._width]
+                if len(row) > self._width:
+                    beyond = np.asarray(row[self._width :], dtype=float).tobytes()
+                    salts[index] = zlib.crc32(beyond, int(salts[index]))
+        values += 0.0  # -0.0 and 0.0 are one number
+        self._runs += len(values)
+        self._with_numbers |= np.any(values > LABEL_BASE, axis=0)
+        lengths = None if isinstance(rows, np.ndarray) else [len(row) for row in rows]
+        symbols = self._symbols(values, shapes, lengths)
+        outcomes = Outcomes(values, symbols, _hash_rows(values, symbols.astype(np.uint64) ^ salts))
+        for index, item in enumerate(outputs if isinstance(outputs, Sequence) else ()):
+            if isinstance(item, Failure):
+                self._raised.setdefault(int(outcomes.keys[index]), in_words(item))
+        return outcomes
+
+    def fingerprint(self, outputs: Sequence[Any] | NDArray[Any]) -> str:
+        """Text that is equal for equal outputs, also if made in another process; for a new encoder."""
+        outcomes = self.encode(outputs)
+        labels, shapes = [repr(label) for label in self._labels], [self._usual, *self._codes]
+        return repr((outcomes.values.tolist(), outcomes.keys.tolist(), labels, shapes))
+
+    def _names_of(self, outputs: Sequence[Any] | NDArray[Any], shapes: list[str] | str) -> list[str]:
+        """How to reach each number in outputs of the usual shape."""
+        return column_names(outputs[0 if isinstance(shapes, str) else shapes.index(self._usual or "")])
+
+    def column_name(self, k: int) -> str:
+        """How the user reaches number ``k`` of an output, true of all outputs so far."""
+        shapes = [
+            name for name in self._codes if name not in ("None", "NaN") and not name.startswith("raised ")
+        ]
+        if not shapes and k < len(self._names):
+            return self._names[k]
+        if all(_FLAT.fullmatch(name) for name in [*shapes, self._usual or ""]):
+            return f"output[{k}]"
+        return f"number {k + 1} of the output"
+
+    def kinds(self, low: float, high: float) -> list[str]:
+        """The symbols from ``low`` on and below ``high``, in words."""
+        names = {0: self._usual or ""} | {code: name for name, code in self._codes.items()}
+        return [_kind_in_words(name) for code, name in sorted(names.items()) if low <= code < high]
+
+    def describe(self, row: NDArray[np.float64], symbol: int, key: int | None = None) -> str:
+        """One output as a sentence: its numbers and labels, or what is odd about it. ``key``: its key, which
+        tells the message of an exception.
+        """
+        if key in self._raised:
+            return f"the call raised {self._raised[key]}"
+        names = {code: name for name, code in self._codes.items()}
+        shape = names.get(symbol, self._usual or "")
+        length = len(row) - int(np.argmax(~np.isnan(row[::-1]))) if not np.isnan(row).all() else 0
+        if not length:
+            return _kind_in_words(shape)
+        labels = {code: label for label, code in self._labels.items()}
+        shown = [
+            repr(labels[value]) if value in labels else f"{value:.10g}" for value in row[: min(length, SHOWN)]
+        ]
+        pattern = _PATTERN.fullmatch(shape)
+        if pattern and pattern[1].count("#") == len(shown):
+            pieces = zip(pattern[1].split("#"), [*shown, ""], strict=True)
+            return f"the output is {''.join(part for piece in pieces for part in piece)!r}"
+        flat = _FLAT.fullmatch(shape)
+        # A full row of another shape than the usual may be the beginning of a longer output.
+        cut = int(flat[2]) > len(shown) if flat else symbol and length == self._width
+        if length > SHOWN or cut:
+            shown.append("...")
+        if shape in ("number", "text"):
+            return f"the output is {shown[0]}"
+        inside = ", ".join(shown)
+        brackets = {"list of": "[]", "tuple of": "()"}.get(flat[1], "") if flat else ""
+        if brackets:
+            return f"the output is {brackets[0]}{inside}{brackets[1]}"
+        if symbol:
+            return f"{_kind_in_words(shape)} holding {inside}"
+        return ", ".join(f"{name} is {value}" for name, value in zip(self._names, shown, strict=False))
+
+    def range_in_words(self, k: int, low: float | None, high: float | None) -> str:
+        """The event that number ``k`` of the output is ``low`` or more and below ``high``; labels by name."""
+        bottom, top = -np.inf if low is None else low, np.inf if high is None else high
+        labels = [repr(label) for label, code in self._labels.items() if bottom <= code < top]
+        name = self.column_name(k)
+        said = []
+        if labels:
+            rest = f" or one of {len(labels) - SHOWN_LABELS} others" if len(labels) > SHOWN_LABELS else ""
+            said.append(f"{name} is " + " or ".join(labels[:SHOWN_LABELS]) + rest)
+        if top > LABEL_BASE and self._with_numbers[k]:
+            numeric_low = low if bottom > LABEL_BASE else None
+            said.append(
+                number_range(name, numeric_low, high)
+                if high is not None or numeric_low is not None
+                else f"{name} is a number"
+            )
+        return " or ".join(said)
+
+    def _flatten_all(
+        self, outputs: Sequence[Any] | NDArray[Any]
+    ) -> tuple[Any, list[str] | str, NDArray[np.uint64]]:
+        """Rows of numbers, the shape of each output (one for all where they are equal), and a hash of the
+        texts in it.
+        """
+        salts = np.zeros(len(outputs), dtype=np.uint64)
+        if isinstance(outputs, np.ndarray) and outputs.dtype.kind in "biuf" and not np.ma.isMA(outputs):
+            shape = _array_shape(outputs.shape[1:])
+            return outputs.reshape(len(outputs), -1).astype(float), shape, salts
+        if not isinstance(outputs, np.ndarray) and all(type(item) in _PLAIN for item in outputs):
+            return np.array([_number(item) for item in outputs])[:, None], "number", salts
+        flat = []
+        for index, item in enumerate(outputs):
+            self._salt = 0
+            try:
+                flat.append(self._flatten(item))
+            except RecursionError:
+                raise MechanismError(
+                    f"an output must not hold itself, got such a {type(item).__name__}; convert it before "
+                    "it is returned."
+                ) from None
+            salts[index] = self._salt
+        return [row for row, _ in flat], [shape for _, shape in flat], salts
+
+    def _symbols(
+        self, values: NDArray[np.float64], shapes: list[str] | str, lengths: list[int] | None
+    ) -> NDArray[np.int64]:
+        """Codes of what is odd about each output: NaN where a number should be, or another shape; 0 for
+        nothing.
+        """
+        broken: NDArray[np.bool_] = np.isnan(values)
+        if lengths is not None:
+            broken &= np.arange(values.shape[1]) < np.asarray(lengths)[:, None]
+        has_nan = broken.any(axis=1)
+        symbols = np.zeros(len(values), dtype=np.int64)
+        if not isinstance(shapes, str):
+            for index, shape in enumerate(shapes):
+                symbols[index] = self._code("" if shape == self._usual else shape)
+        elif shapes != self._usual:
+            symbols[:] = self._code(shapes)
+        symbols[has_nan] = self._code("NaN") if has_nan.any() else 0
+        return symbols
+
+    def _code(self, name: str) -> int:
+        return self._codes.setdefault(name, len(self._codes) + 1) if name else 0
+
+    def _flatten(self, output: Any) -> tuple[list[float], str]:
+        """The numbers in one output, in order, and its shape in words."""
+        if isinstance(output, Failure):
+            self._salt = zlib.crc32(output.reason.encode(errors="replace"))
+            return [], f"raised {output.symbol}"
+        if output is None:
+            return [], "None"
+        return self._flatten_part(output)
+
+    def _flatten_part(self, output: Any) -> tuple[list[float], str]:
+        output = plain(output)
+        if is_whole(output):
+            return [self._atom(output)], "number"
+        text = as_text(output)
+        if text is not None:
+            return self._flatten_text(output, text)
+        if isinstance(output, bytes):
+            return [self._label(output)], "text"
+        if isinstance(output, np.ma.MaskedArray):
+            inside = [np.ma.getdata(output), np.ma.getmaskarray(output)]
+            return self._flatten_parts(inside, "masked array")
+        if isinstance(output, np.ndarray):
+            if output.dtype.kind in "biuf":
+                return output.ravel().astype(float).tolist(), _array_shape(output.shape)
+            return self._flatten_parts(list(output.ravel()), _array_shape(output.shape))
+        if isinstance(output, Sequence):
+            kind = "tuple" if isinstance(output, tuple) else type(output).__name__
+            return self._flatten_parts(list(output), f"{kind} of {len(output)}")
+        if isinstance(output, Mapping):
+            keys = sorted(output, key=repr)
+            return self._flatten_parts([output[key] for key in keys], f"mapping of {keys!r}")
+        if isinstance(output, set | frozenset):
+            return self._flatten_parts(sorted(output, key=repr), f"set of {len(output)}")
+        if isinstance(output, complex):
+            return [output.real, output.imag], "complex number"
+        if hasattr(output, "__array__"):
+            return self._flatten_part(np.asarray(output))
+        held = attributes(output)
+        return self._flatten_parts(list(held.values()), f"{type(output).__name__} of {list(held)!r}")
+
+    def _flatten_text(self, output: Any, text: str) -> tuple[list[float], str]:
+        numbers, pattern = numbers_in(text)
+        if not numbers:
+            return [self._label(output)], "text"
+        self._salt = zlib.crc32(text.encode(), self._salt)  # the pattern forgets how a number is written
+        return numbers, f"text like {pattern!r}"
+
+    def _flatten_parts(self, parts: list[Any], shape: str) -> tuple[list[float], str]:
+        row: list[float] = []
+        inner: list[str] = []
+        for part in parts:
+            numbers, name = self._flatten_part(part)
+            row += numbers
+            inner.append(name)
+        if all(name in ("number", "text") for name in inner):
+            return row, _short(shape)
+        return row, _short(f"{shape} [{', '.join(inner)}]")
+
+    def _atom(self, part: Any) -> float:
+        numeric = isinstance(part, bool | int | float | Fraction | Decimal) and not isinstance(part, Enum)
+        return _number(part) if numeric else self._label(part)
+
+    def _label(self, part: Any) -> float:
+        return self._labels.setdefault(part, LABEL_BASE * (1.0 + len(self._labels) / 2**20))
+
+
+def _array_shape(shape: tuple[int, ...]) -> str:
+    """The shape of a single number is a number's, whatever holds it."""
+    return f"array of shape {shape}" if shape else "number"
+
+
+def _short(shape: str) -> str:
+    return shape if len(shape) <= 200 else f"{shape[:190]}... {zlib.crc32(shape.encode()):08x}"
+
+
+def in_words(failure: Failure) -> str:
+    """The type of an exception, and its message where it has one."""
+    return f"{failure.symbol}: {failure.reason}" if failure.reason else failure.symbol
+
+
+def _kind_in_words(shape: str) -> str:
+    if shape.startswith("raised "):
+        return f"the call {shape}"
+    if shape == "NaN":
+        return "the output holds NaN"
+    if shape in ("None", "text") or shape.startswith("text like"):
+        return f"the output is {shape}"
+    return f"the output is {'an' if shape.startswith('array') else 'a'} {shape}"
+
+
+def number_range(name: str, low: float | None, high: float | None) -> str:
+    """``low <= name < high`` in words; ``None`` for no bound."""
+    if low is None:
+        return f"{name} is anything" if high is None else f"{name} < {high:.6g}"
+    return f"{name} >= {low:.6g}" if high is None else f"{low:.6g} <= {name} < {high:.6g}"
+
+
+def _number(part: bool | int | float | Fraction | Decimal) -> float:
+    try:
+        return float(part)
+    except OverflowError:  # a huge integer: beyond all floats is where it belongs
+        return np.inf if part > 0 else -np.inf
+
+
+def _most_usual(shapes: list[str] | str) -> str:
+    if isinstance(shapes, str):
+        return shapes
+    proper = [shape for shape in shapes if shape != "None" and not shape.startswith("raised ")]
+    return Counter(proper or shapes).most_common(1)[0][0]
+
+
+def _hash_rows(values: NDArray[np.float64], salt: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A 64-bit hash of each row: splitmix64, column by column. Two equal rows have equal hashes; a
+    collision costs power only.
+    """
+    bits = np.where(np.isnan(values), np.nan, values).view(np.uint64)
+    result = _mix(salt)
+    for column in bits.T:
+        result = _mix(result ^ column)
+    return result
+
+
+def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    x = x + np.uint64(0x9E3779B97F4A7C15)  # unsigned arrays wrap around silently
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: NDArray[np.uint64] = x ^ (x >> np.uint64(31))
+    return mixed

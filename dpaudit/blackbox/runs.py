@@ -1,0 +1,214 @@
+"""Running a black box: each call with its own limit, each chunk of calls with its own generator.
+
+A chunk is a fixed number of calls on one input. Its generator is spawned from the check's seed by (pair,
+block, input, chunk), so that the outputs do not depend on the number of workers. An exception is an outcome
+(``Failure``); a call that exceeds the wall-clock limit stops the check with ``MechanismError``, because an
+outcome must not depend on the machine's load.
+
+Workers receive the mechanism by pickling, and with it the state of any generator that it holds: each task
+would draw the same numbers. So a few tasks are also run here, and workers are given up where they disagree.
+"""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib.externals.loky.process_executor import BrokenProcessPool
+
+from dpaudit.blackbox.outcomes import OutcomeEncoder
+from dpaudit.errors import DpauditError, MechanismError
+from dpaudit.statistics.blocks import Failure, Workers
+
+__all__ = ["Chunk", "OutOfTimeError", "UnfitForWorkersError", "can_limit_time", "chunks_of", "run_compared"]
+
+#: Calls that share one generator: small enough to keep several workers busy, large enough to make its cost
+#: vanish.
+CALLS_PER_CHUNK = 16
+CALLS_PER_BATCH = 2**16
+
+
+#: A chunk of more calls is not repeated here only to compare it.
+MAX_COMPARED = 4096
+
+
+class OutOfTimeError(DpauditError):
+    """The time for the whole check was over between two calls; the block is dropped."""
+
+
+class UnfitForWorkersError(DpauditError):
+    """The mechanism must run in one process; the text says why."""
+
+
+class _TimeLimit(BaseException):
+    """Raised inside a call by the timer. Not an ``Exception``: a mechanism that catches all of these must
+    not catch this.
+    """
+
+
+def can_limit_time() -> bool:
+    """Whether a call can be interrupted here: only in the main thread, and only where the system has
+    interval timers.
+    """
+    return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+
+
+@contextmanager
+def _time_limit(seconds: float | None) -> Iterator[Callable[[bool], None]]:
+    """Give a function that starts (True) or stops (False) the timer. A timer that was running before is
+    restored at the end.
+    """
+    if seconds is None or not can_limit_time():
+        yield lambda running: None
+        return
+
+    def interrupt(signum: int, frame: object) -> None:
+        raise _TimeLimit
+
+    def switch(running: bool) -> None:
+        # It fires again every second, in case a bare `except` swallows the first interruption.
+        signal.setitimer(signal.ITIMER_REAL, seconds if running else 0.0, 1.0 if running else 0.0)
+
+    remaining = signal.setitimer(signal.ITIMER_REAL, 0.0)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        yield switch
+    finally:
+        switch(False)
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *remaining)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some calls of a mechanism on one input; calling it returns the outputs, as a list or (``batch``) as
+    an array.
+    """
+
+    mechanism: Callable[..., Any]
+    data: Any
+    calls: int
+    seed: np.random.SeedSequence
+    batch: bool
+    timeout: float | None
+    deadline: float | None = None
+
+    def __call__(self) -> Any:
+        rng = np.random.default_rng(self.seed)
+        with _time_limit(self.timeout) as timer:
+            if self.batch:
+                return self._checked_batch(self._one(timer, self.data, rng, self.calls))
+            return [self._one(timer, self.data, rng) for _ in range(self.calls)]
+
+    def _one(self, timer: Callable[[bool], None], *arguments: Any) -> Any:
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            raise OutOfTimeError("the time for this check is over")
+        try:
+            timer(True)
+            return self.mechanism(*arguments)
+        except _TimeLimit:
+            raise MechanismError(
+                f"a call must return within {self.timeout:g} s, this one did not; "
+                f"pass a larger timeout, or fix the loop that does not end."
+            ) from None
+        except (Exception, SystemExit) as error:
+            return Failure.of(error)
+        finally:
+            timer(False)
+
+    def _checked_batch(self, outputs: Any) -> Any:
+        if isinstance(outputs, Failure):
+            raise MechanismError(
+                f"a batched mechanism must return an array, it raised {outputs.symbol}: {outputs.reason}; "
+                f"pass batch=False to count exceptions call by call."
+            )
+        array = outputs if isinstance(outputs, np.ndarray) else np.asarray(outputs)
+        if array.ndim == 0 or len(array) != self.calls:
+            raise MechanismError(
+                f"a batched mechanism must return {self.calls} outputs along axis 0, got shape "
+                f"{array.shape}; "
+                f"use its third argument as the size."
+            )
+        return array
+
+
+def chunks_of(
+    mechanism: Callable[..., Any],
+    data: Any,
+    calls: int,
+    *,
+    seed: int,
+    key: tuple[int, ...],
+    batch: bool,
+    timeout: float | None,
+    deadline: float | None,
+) -> list[Chunk]:
+    """Split ``calls`` calls on ``data`` into chunks, with generators spawned from ``seed`` by ``key`` and
+    the chunk's number.
+    """
+    size = CALLS_PER_BATCH if batch else CALLS_PER_CHUNK
+    starts = range(0, calls, size)
+    return [
+        Chunk(
+            mechanism,
+            data,
+            min(size, calls - start),
+            np.random.SeedSequence(seed, spawn_key=(*key, number)),
+            batch,
+            timeout,
+            deadline,
+        )
+        for number, start in enumerate(starts)
+    ]
+
+
+def run_compared(workers: Workers, tasks: Sequence[Chunk], compared: Sequence[int]) -> list[Any]:
+    """The outputs of the tasks, run by workers; the tasks at the places ``compared`` are run here as well.
+
+    They run here first, so that a generator that the mechanism holds has moved on when it is sent. Raises
+    ``UnfitForWorkersError`` where a worker's outputs are others than those here, or where the mechanism or
+    its data cannot be sent; ``MechanismError`` where a worker ended.
+    """
+    here = {place: tasks[place]() for place in compared if tasks[place].calls <= MAX_COMPARED}
+    try:
+        results = workers.run(tasks)
+    except BrokenProcessPool as error:
+        if "un-serialize" in str(error):
+            raise UnfitForWorkersError(_not_sent(error.__cause__ or error)) from None
+        raise MechanismError(
+            f"a mechanism must return or raise, a worker that ran it ended: {_first_line(error)}; pass "
+            "jobs=1 to see where."
+        ) from error
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        if "pickle" not in str(error):
+            raise
+        raise UnfitForWorkersError(_not_sent(error.__cause__ or error)) from None
+    if any(not _equal(output, results[place]) for place, output in here.items()):
+        raise UnfitForWorkersError(
+            "it draws from elsewhere than the given rng or keeps something between calls, and what it holds "
+            "would start anew in each worker; draw from rng and keep nothing to use more"
+        )
+    return results
+
+
+def _not_sent(error: BaseException) -> str:
+    return (
+        f"it or its data cannot be sent to workers ({type(error).__name__}: {_first_line(error)}); make what "
+        "it holds fit for pickle, or define it at the top of a module"
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [""])[0][:200]
+
+
+def _equal(first: Any, second: Any) -> bool:
+    encoder = OutcomeEncoder()
+    return bool(np.array_equal(encoder.encode(first).keys, encoder.encode(second).keys))

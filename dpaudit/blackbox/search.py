@@ -1,0 +1,242 @@
+"""The search over pairs of neighbours: which pair to run next, and what all of them together have proved.
+
+Every pair has its own wealth, and the verdict's wealth is their average with weights fixed in advance.
+Which pair plays next may depend on the past in any way: a pair that does not play keeps its wealth. So the
+runs go where they pay: half to the pair that is
+expected to refute soonest, half to the others in turn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.blackbox.clock import Clock
+from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes, in_words
+from dpaudit.blackbox.pair import PairAttack
+from dpaudit.blackbox.runs import chunks_of, run_compared
+from dpaudit.errors import MechanismError
+from dpaudit.statistics.blocks import Failure, Workers
+from dpaudit.statistics.capital import log_average
+from dpaudit.statistics.cells import CellBetting, CellBlock, log_gains
+
+__all__ = ["Search", "Target"]
+
+#: A pair that fails in all of its first calls is a broken mechanism, not an outcome.
+FAILURES_THAT_BREAK = 64
+#: Runs on all other pairs together, as a share of those on the leading pair.
+EXPLORED = 0.5
+#: Log-wealth that a pair is expected to need.
+WEALTH_AIM = 6.0
+#: Grid values that are replayed at once when the lower bound is computed.
+GRID_CHUNK = 12
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Target:
+    """The mechanism, how to call it, and the claim's numbers (just above the claimed ones: what is tested
+    is what refutes).
+    """
+
+    mechanism: Callable[..., Any]
+    batch: bool
+    timeout: float | None
+    seed: int
+    epsilon: float
+    delta: float
+    bits: bool
+    #: Whether workers other than this process run the calls.
+    spread: bool = False
+
+
+class _Candidate:
+    """One pair of inputs with its attack and its bettor against the claim."""
+
+    def __init__(self, target: Target, index: int, data: tuple[Any, Any]) -> None:
+        self.encoder = OutcomeEncoder()
+        self.attack = PairAttack(epsilon=target.epsilon, bits=target.bits, reader=self.encoder)
+        self.log_wealth = 0.0
+        self.wait = math.inf
+        self.betting: CellBetting | None = None
+        self._target = target
+        self._index = index
+        self._data = data
+        self._round = 0
+        #: Runs that raised, on the first and on the second input, and what they raised first.
+        self.raised = [0, 0]
+        self.first_failure = ["", ""]
+        #: Keys of all outputs so far where there is only one, on the first and on the second input.
+        self.only_key: list[int | None] = [None, None]
+        self.constant = [True, True]
+
+    def step(self, pairs: int, workers: Workers, clock: Clock, samples: int) -> None:
+        """Draw one block of pairs of runs and play it."""
+        first, second = self._draw(pairs, workers, clock, samples)
+        block = self.attack.play(first, second)
+        if self.betting is None:
+            self.betting = self.attack.betting(
+                np.array([self._target.epsilon]), np.array([self._target.delta])
+            )
+        if block is not None:
+            self.log_wealth = float(self.betting.update(block)[0])
+        self.wait = self._expected_wait()
+
+    def _expected_wait(self) -> float:
+        """Pairs of runs until this pair alone would refute, if the stakes it holds now earned what they
+        would have earned before.
+        """
+        target, known = self._target, self.attack.known
+        gains = log_gains(CellBlock(known, known), np.array([target.epsilon]), np.array([target.delta]))
+        rate = float(gains.max()) / self.attack.pairs
+        return max(WEALTH_AIM - self.log_wealth, 0.0) / rate if rate > 0 else math.inf
+
+    def _draw(self, pairs: int, workers: Workers, clock: Clock, samples: int) -> tuple[Outcomes, Outcomes]:
+        target = self._target
+        tasks = [
+            chunks_of(
+                target.mechanism,
+                data,
+                pairs,
+                seed=target.seed,
+                key=(self._index, self._round, side),
+                batch=target.batch,
+                timeout=target.timeout,
+                deadline=clock.deadline,
+            )
+            for side, data in enumerate(self._data)
+        ]
+        both_tasks = [*tasks[0], *tasks[1]]
+        if target.spread:
+            results = run_compared(workers, both_tasks, compared=(0, len(tasks[0])))
+        else:
+            watched = clock.watch(both_tasks, samples=samples, log_wealth=self.log_wealth)
+            results = workers.run(watched)
+        self._round += 1
+        parts = (results[: len(tasks[0])], results[len(tasks[0]) :])
+        raw = [
+            np.concatenate(part) if target.batch else [item for chunk in part for item in chunk]
+            for part in parts
+        ]
+        both = np.concatenate(raw) if target.batch else [*raw[0], *raw[1]]
+        outcomes = self.encoder.encode(both)
+        self._count_failures(raw)
+        self._watch_constant(outcomes, pairs)
+        self._refuse_failures(len(outcomes.keys))
+        return outcomes[:pairs], outcomes[pairs:]
+
+    def _count_failures(self, raw: list[Any]) -> None:
+        for side, outputs in enumerate(raw):
+            failures = (
+                [item for item in outputs if isinstance(item, Failure)] if isinstance(outputs, list) else []
+            )
+            self.raised[side] += len(failures)
+            if failures and not self.first_failure[side]:
+                self.first_failure[side] = in_words(failures[0])
+
+    def _refuse_failures(self, calls: int) -> None:
+        """Raise ``MechanismError`` where every call on both inputs has raised for a while; ``calls``: in the
+        block that was just drawn.
+        """
+        calls += 2 * self.attack.pairs
+        if calls >= FAILURES_THAT_BREAK and sum(self.raised) == calls:
+            sides = zip(self.first_failure, ("first", "second"), strict=True)
+            said = [f"on the {side} input {failure}" for failure, side in sides]
+            raise MechanismError(
+                f"a mechanism must return something, all of the first {calls} calls on pair {self._index} "
+                f"raised, {' and '.join(said)}; call it once on each input by hand."
+            )
+
+    def _watch_constant(self, outcomes: Outcomes, pairs: int) -> None:
+        for side, keys in enumerate((outcomes.keys[:pairs], outcomes.keys[pairs:])):
+            if self.only_key[side] is None:
+                self.only_key[side] = int(keys[0])
+            self.constant[side] = self.constant[side] and bool(
+                np.all(keys == np.uint64(self.only_key[side] or 0))
+            )
+
+
+class Search:
+    """Runs blocks on the pairs of neighbours, in an order that depends on the past, until it is told to
+    stop.
+    """
+
+    def __init__(
+        self, target: Target, neighbours: list[tuple[Any, Any]], workers: Workers, clock: Clock
+    ) -> None:
+        self.target = target
+        self._workers = workers
+        self._clock = clock
+        self.candidates = [_Candidate(target, index, data) for index, data in enumerate(neighbours)]
+        self.samples = 0
+        self._order: list[int] = []
+
+    def step(self, budget: int) -> bool:
+        """Run one block of at most ``budget`` runs; False where the budget is too small for one pair of
+        runs.
+        """
+        index = self._next()
+        candidate = self.candidates[index]
+        pairs = min(candidate.attack.next_block(), budget // 2)
+        if pairs < 1:
+            return False
+        candidate.step(pairs, self._workers, self._clock, self.samples)
+        self.samples += 2 * pairs
+        self._order.append(index)
+        return True
+
+    def _next(self) -> int:
+        played = np.array([candidate.attack.pairs for candidate in self.candidates])
+        fewest = int(np.argmin(played))
+        waits = np.array([candidate.wait for candidate in self.candidates])
+        leader = int(np.argmin(waits))
+        if self.candidates[fewest].betting is None or not np.isfinite(waits[leader]):
+            return fewest
+        if len(played) == 1 or played.sum() - played[leader] >= EXPLORED * played[leader]:
+            return leader
+        return int(np.argmin(np.where(np.arange(len(played)) == leader, np.iinfo(np.int64).max, played)))
+
+    @property
+    def best(self) -> int:
+        """The richest pair."""
+        return int(np.argmax([candidate.log_wealth for candidate in self.candidates]))
+
+    @property
+    def log_wealth(self) -> float:
+        """Log of the average wealth of all pairs against the claim."""
+        wealth = np.array([candidate.log_wealth for candidate in self.candidates])
+        return float(log_average(wealth, np.full(len(wealth), 1.0 / len(wealth))))
+
+    def lower_bound(self, epsilons: Floats, deltas: Floats, *, alpha: float) -> int:
+        """How many of the claims, from the first on, are all rejected: each is replayed on the same blocks
+        with its own bets.
+
+        ``epsilons`` and ``deltas``: shape (J,), both non-decreasing. Stops at the first claim that stands.
+        """
+        for start in range(0, len(epsilons), GRID_CHUNK):
+            part = slice(start, start + GRID_CHUNK)
+            standing = np.flatnonzero(self._peak(epsilons[part], deltas[part]) < math.log(1 / alpha))
+            if len(standing):
+                return start + int(standing[0])
+        return len(epsilons)
+
+    def _peak(self, epsilons: Floats, deltas: Floats) -> Floats:
+        """The largest average log-wealth at any block end so far, against each claim."""
+        bettors = {k: self.candidates[k].attack.betting(epsilons, deltas) for k in sorted(set(self._order))}
+        blocks = [iter(candidate.attack.blocks) for candidate in self.candidates]
+        wealth = np.zeros((len(self.candidates), len(epsilons)))
+        weights = np.full(len(wealth), 1.0 / len(wealth))
+        peak = np.zeros(len(epsilons))
+        seen: set[int] = set()
+        for index in self._order:
+            if index in seen:
+                wealth[index] = bettors[index].update(next(blocks[index]))
+                peak = np.maximum(peak, log_average(wealth, weights))
+            seen.add(index)  # the first block of a pair was for learning only
+        return peak

@@ -1,0 +1,413 @@
+"""Building certificates: one constructor for each rule, and ``certify`` to make a certificate of a claim.
+
+    proof = accounted([Site("array sum", mechanism=laplace_mechanism(sensitivity=1,
+    scale="2"))], declared="...") certificate = proof.certify(PureDP(epsilon="0.5"))
+
+A ``Proof`` is a rule application as a frozen value. Constructors take exact numbers (integers, ``Fraction``,
+``Decimal``, strings) and end by asking the kernel whether it accepts what they built; so does ``certify``,
+with the bound that it states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dpaudit.errors import InvalidParameterError
+from dpaudit.exact import ExactLike, exact, exact_str
+from dpaudit.proofs.proof import Proof, accepted, certify
+from dpaudit.proofs.sites import Site
+
+__all__ = [
+    "BoundedSum",
+    "LossGrid",
+    "Proof",
+    "above_threshold",
+    "accounted",
+    "billboard",
+    "certify",
+    "compose_parallel",
+    "compose_sequential",
+    "discrete_gaussian_sum",
+    "discrete_laplace_mechanism",
+    "finite_mechanism",
+    "gaussian_mechanism",
+    "group_privacy",
+    "integer_noise",
+    "laplace_mechanism",
+    "polya_noise",
+    "post_processing",
+    "randomised_response",
+    "relaxed_release",
+    "report_noisy_max",
+    "shuffled",
+    "shuffled_response",
+    "shuffled_table",
+    "tree_mechanism",
+    "vector_noise",
+]
+
+
+@dataclass(frozen=True)
+class BoundedSum:
+    """The query "sum of the records, each clipped to [lower, upper]": its sensitivity is derived from the
+    claim's adjacency.
+    """
+
+    lower: ExactLike
+    upper: ExactLike
+
+
+Sensitivity = ExactLike | BoundedSum
+
+
+def _text(value: ExactLike, name: str) -> str:
+    return exact_str(exact(value, name=name))
+
+
+def _sensitivity(value: Sensitivity, name: str = "sensitivity") -> Any:
+    if isinstance(value, BoundedSum):
+        ends = {
+            "lower": exact_str(exact(value.lower, name="lower")),
+            "upper": exact_str(exact(value.upper, name="upper")),
+        }
+        return {"query": "sum", **ends}
+    return exact_str(exact(value, name=name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossGrid:
+    """How a composition by loss laws is computed: ``step`` of losses, masses in units of 2^-``bits``,
+    cut-off 2^-``tail``.
+    """
+
+    step: ExactLike = "1/1000"
+    bits: int = 128
+    tail: int = 70
+
+    def to_json(self) -> dict[str, str]:
+        return {
+            "step": exact_str(exact(self.step, name="step")),
+            "bits": str(self.bits),
+            "tail": str(self.tail),
+        }
+
+
+def _with_grid(parameters: dict[str, Any], grid: LossGrid | None) -> dict[str, Any]:
+    return parameters if grid is None else {**parameters, "grid": grid.to_json()}
+
+
+def laplace_mechanism(*, sensitivity: Sensitivity, scale: ExactLike, dimension: int | None = None) -> Proof:
+    """Laplace noise of ``scale`` b on a query of l1 ``sensitivity`` D: pure epsilon D/b.
+
+    With ``dimension=1`` (a sum has it) the certificate also knows the exact delta below D/b.
+    """
+    if isinstance(sensitivity, BoundedSum):
+        dimension = 1
+    parameters = {"sensitivity": _sensitivity(sensitivity), "scale": _text(scale, "scale")}
+    return accepted(
+        "laplace", parameters if dimension is None else {**parameters, "dimension": str(dimension)}
+    )
+
+
+def discrete_laplace_mechanism(*, sensitivity: Sensitivity, scale: ExactLike) -> Proof:
+    """Discrete Laplace noise, P(k) ~ exp(-|k|/scale), on an integer query of l1 ``sensitivity`` D: pure
+    epsilon D/scale.
+    """
+    return accepted(
+        "discrete-laplace",
+        {"sensitivity": _sensitivity(sensitivity), "scale": _text(scale, "scale")},
+    )
+
+
+def gaussian_mechanism(
+    *,
+    sensitivity: Sensitivity | None = None,
+    sensitivity_squared: ExactLike | None = None,
+    scale: ExactLike | None = None,
+    variance: ExactLike | None = None,
+) -> Proof:
+    """Gaussian noise of ``scale`` (standard deviation) or ``variance`` on a query of l2 ``sensitivity``
+    (or its square): mu-GDP.
+    """
+    if (sensitivity is None) == (sensitivity_squared is None):
+        raise InvalidParameterError(
+            "exactly one of sensitivity and sensitivity_squared must be given; pass one."
+        )
+    if (scale is None) == (variance is None):
+        raise InvalidParameterError("exactly one of scale and variance must be given; pass one.")
+    spread = (
+        exact(variance, name="variance") if variance is not None else exact(scale or 0, name="scale") ** 2
+    )
+    parameters: dict[str, Any] = {"variance": exact_str(spread)}
+    if sensitivity is not None:
+        parameters["sensitivity"] = _sensitivity(sensitivity)
+    else:
+        parameters["sensitivity_squared"] = exact_str(
+            exact(sensitivity_squared or 0, name="sensitivity_squared")
+        )
+    return accepted("gaussian", parameters)
+
+
+def report_noisy_max(
+    *,
+    sensitivity: Sensitivity,
+    range: Literal["one_coordinate", "monotone", "general"],
+    noise: Literal["laplace", "gumbel", "exponential", "gaussian"] = "laplace",
+    scale: ExactLike,
+    candidates: int | None = None,
+) -> Proof:
+    """The index of the largest noisy score, with noise of ``scale`` b and scores of ``sensitivity`` D each.
+
+    Pure epsilon D/b if only one score moves or all move the same way, 2D/b in general. Gaussian noise
+    (``scale`` is its standard deviation) needs the number of ``candidates`` and gives GDP. With
+    ``candidates=2`` the other noises have their exact delta.
+    """
+    parameters = {"noise": noise, "range": range, "sensitivity": _sensitivity(sensitivity)}
+    if candidates is not None:
+        parameters["candidates"] = str(candidates)
+    if noise == "gaussian":
+        parameters["variance"] = exact_str(exact(scale, name="scale") ** 2)
+    else:
+        parameters["scale"] = _text(scale, "scale")
+    return accepted("noisy-max", parameters)
+
+
+def above_threshold(
+    *,
+    sensitivity: Sensitivity,
+    threshold_scale: ExactLike,
+    query_scale: ExactLike,
+    answers: int = 1,
+    range: Literal["general", "monotone", "one_query"] = "general",
+    noise: Literal["laplace", "exponential"] = "laplace",
+) -> Proof:
+    """The sparse vector technique, stopping after ``answers`` answers "above": D/b + 2kD/c (general), D/b +
+    kD/c (monotone), or D/c if only one query moves (``one_query``, Laplace noise).
+    """
+    return accepted(
+        "above-threshold",
+        {
+            "noise": noise,
+            "range": range,
+            "sensitivity": _sensitivity(sensitivity),
+            "threshold_scale": _text(threshold_scale, "threshold_scale"),
+            "query_scale": _text(query_scale, "query_scale"),
+            "answers": str(answers),
+        },
+    )
+
+
+def randomised_response(*, epsilon: ExactLike, symbols: int = 2) -> Proof:
+    """Randomised response over k = ``symbols`` symbols: truth with probability e^epsilon / (e^epsilon + k
+    - 1).
+    """
+    return accepted("randomised-response", {"epsilon": _text(epsilon, "epsilon"), "symbols": str(symbols)})
+
+
+def finite_mechanism(rows: Sequence[Sequence[ExactLike]]) -> Proof:
+    """A mechanism by its table: ``rows[i][y]`` is the probability of output y on input i; any two inputs
+    are neighbours.
+    """
+    return accepted("finite", {"rows": [[_text(entry, "probability") for entry in row] for row in rows]})
+
+
+def polya_noise(*, sensitivity: Sensitivity, scale: ExactLike, share: ExactLike) -> Proof:
+    """Discrete Laplace noise of ``scale`` made of Polya shares; at least ``share`` in (0, 1] is added."""
+    return accepted(
+        "polya",
+        {
+            "sensitivity": _sensitivity(sensitivity),
+            "scale": _text(scale, "scale"),
+            "share": _text(share, "share"),
+        },
+    )
+
+
+def shuffled(local: Proof, *, users: int, analysis: str = "clones-2021") -> Proof:
+    """At least ``users`` outputs of local randomisers ``local``, shuffled: the clone bound of 2021."""
+    return accepted("shuffle", {"users": str(users), "analysis": analysis}, [local])
+
+
+def shuffled_table(rows: Sequence[Sequence[ExactLike]], *, users: int, grid: LossGrid | None = None) -> Proof:
+    """At least ``users`` outputs of the randomiser with the table ``rows``, shuffled: its privacy blanket.
+
+    ``grid.step`` is the step of the blanket's values (0.01 if not given), which are of the order of
+    e^epsilon.
+    """
+    table = [[_text(entry, "probability") for entry in row] for row in rows]
+    parameters = {"rows": table, "users": str(users)}
+    return accepted("shuffled-table", _with_grid(parameters, grid or LossGrid(step="1/100")))
+
+
+def shuffled_response(*, users: int, local: ExactLike) -> Proof:
+    """Shuffled randomised response of one bit with ``local`` epsilon: exact delta at ``users`` users (1000
+    at most).
+    """
+    return accepted("shuffled-response", {"users": str(users), "local": _text(local, "local")})
+
+
+def integer_noise(
+    family: Literal["skellam", "discrete-gaussian-sum", "binomial"],
+    *,
+    sensitivity: Sensitivity,
+    variance: ExactLike | None = None,
+    count: int = 1,
+    trials: int | None = None,
+    probability: ExactLike | None = None,
+) -> Proof:
+    """Log-concave integer noise on an integer query: exact delta at every epsilon, over all shifts up to
+    ``sensitivity``.
+
+    ``skellam`` takes its ``variance``; ``discrete-gaussian-sum`` the ``variance`` parameter of each of
+    ``count`` parties; ``binomial`` its ``trials`` and ``probability``.
+    """
+    parameters: dict[str, Any] = {"family": family, "sensitivity": _sensitivity(sensitivity)}
+    if family == "binomial":
+        parameters |= {
+            "trials": str(trials),
+            "probability": exact_str(exact(probability or 0, name="probability")),
+        }
+    else:
+        parameters["variance"] = exact_str(exact(variance or 0, name="variance"))
+    if family == "discrete-gaussian-sum":
+        parameters["count"] = str(count)
+    return accepted("integer-noise", parameters)
+
+
+def discrete_gaussian_sum(*, sensitivity: Sensitivity, variance: ExactLike, count: int = 1) -> Proof:
+    """The sum of ``count`` discrete Gaussians of parameter ``variance`` each, on an integer query: zCDP.
+
+    ``integer_noise`` has the exact delta of the same noise.
+    """
+    return accepted(
+        "gaussian-sum",
+        {
+            "sensitivity": _sensitivity(sensitivity),
+            "variance": _text(variance, "variance"),
+            "count": str(count),
+        },
+    )
+
+
+def vector_noise(
+    family: Literal["skellam", "discrete-gaussian-sum", "binomial"],
+    *,
+    dimension: int,
+    l2_squared: ExactLike,
+    largest: int,
+    orders: Sequence[ExactLike],
+    times: int = 1,
+    cut: int = 200,
+    **noise: Any,
+) -> Proof:
+    """Independent noise on ``dimension`` integer coordinates whose change has sum of squares ``l2_squared``
+    and entries up to ``largest``.
+
+    ``noise`` holds the family's parameters as in ``integer_noise``; ``orders`` the Renyi orders to try,
+    ``times`` the number of releases, 2^-``cut`` the mass left out of each coordinate's sums.
+    """
+    family_parameters = dict(integer_noise(family, sensitivity=largest, **noise).parameters)
+    del family_parameters["sensitivity"]
+    return accepted(
+        "vector-noise",
+        {
+            **family_parameters,
+            "dimension": str(dimension),
+            "l2_squared": _text(l2_squared, "l2_squared"),
+            "largest": str(largest),
+            "orders": [_text(order, "order") for order in orders],
+            "times": str(times),
+            "cut": str(cut),
+        },
+    )
+
+
+def group_privacy(event: Proof, *, events: int, declared: str) -> Proof:
+    """From one event to a user with at most ``events`` of them; ``declared`` says why there are no more."""
+    return accepted("group", {"events": str(events), "declared": declared}, [event])
+
+
+def billboard(statistics: Proof, *, actions: str) -> Proof:
+    """Joint privacy: users act on public ``statistics`` and on their own data; ``actions`` says how."""
+    return accepted("billboard", {"actions": actions}, [statistics])
+
+
+def compose_sequential(
+    proofs: Sequence[Proof], *, times: Sequence[int] | None = None, grid: LossGrid | None = None
+) -> Proof:
+    """Mechanisms on the same data, mechanism i ``times[i]`` times (once if not given), adaptively chosen.
+
+    With a ``grid`` delta is bounded by certified loss distributions, which is much tighter than adding
+    parameters up.
+    """
+    counts = [1] * len(proofs) if times is None else list(times)
+    return accepted("sequential", _with_grid({"times": [str(count) for count in counts]}, grid), proofs)
+
+
+def compose_parallel(
+    proofs: Sequence[Proof],
+    *,
+    by: Literal["position", "public data", "shown outcomes"] = "position",
+    partition: str = "",
+    moves: bool = False,
+) -> Proof:
+    """Each mechanism on a cell of its own. ``moves`` says that the changed record may move to another cell:
+    then two are charged.
+
+    A partition that is not by position needs the declaration in words (``partition``); it becomes an
+    assumption.
+    """
+    parameters = {"by": by, "moves": "yes" if moves else "no"}
+    if by != "position":
+        parameters["partition"] = partition
+    return accepted("parallel", parameters, proofs)
+
+
+def tree_mechanism(
+    node: Proof,
+    *,
+    leaves: int | None = None,
+    levels: int | None = None,
+    declared: str = "",
+    grid: LossGrid | None = None,
+) -> Proof:
+    """A binary tree whose every node is one release ``node``: of ``leaves`` leaves, or with ``levels``
+    declared nodes per record.
+    """
+    if (leaves is None) == (levels is None):
+        raise InvalidParameterError("exactly one of leaves and levels must be given; pass one.")
+    if leaves is not None:
+        return accepted("tree", _with_grid({"leaves": str(leaves)}, grid), [node])
+    return accepted("tree", _with_grid({"levels": str(levels), "declared": declared}, grid), [node])
+
+
+def post_processing(proof: Proof, *, function: str) -> Proof:
+    """Whatever ``function`` (in words) computes from the outcome of ``proof`` and public data."""
+    return accepted("post-processing", {"function": function}, [proof])
+
+
+def relaxed_release(statistic: Proof, *, security: ExactLike, release: str) -> Proof:
+    """Whatever has a simulator from the outcome of ``statistic`` within factors exp(±``security``): pure
+    epsilon plus twice ``security``. ``release`` says in words what that is.
+    """
+    return accepted("relaxed", {"release": release, "security": _text(security, "security")}, [statistic])
+
+
+def accounted(sites: Sequence[Site], *, declared: str, grid: LossGrid | None = None) -> Proof:
+    """A whole program from its declared accounting: ``declared`` says in words why one record touches no
+    more than the sites list.
+
+    All of them add up: raises ``InvalidParameterError`` for a site without a mechanism, and for one of a
+    group, of which a record touches one only.
+    """
+    mechanisms = [site.mechanism for site in sites if site.mechanism is not None]
+    if len(mechanisms) < len(sites) or any(site.group for site in sites):
+        raise InvalidParameterError(
+            f"accounted sites must have a mechanism and no group, got {[site.pattern for site in sites]}; "
+            "name the mechanisms, or compose them yourself."
+        )
+    names, touches = [site.pattern for site in sites], [str(site.touches) for site in sites]
+    parameters = _with_grid({"declared": declared, "sites": names, "touches": touches}, grid)
+    return accepted("accounted", parameters, mechanisms)

@@ -1,0 +1,274 @@
+"""Which lines and branches of a program the replays entered: one that nothing entered is one that nothing
+tested.
+
+``verified / accounted`` rests on replays, so every line of the program must have run in one of them, and
+every condition must have come out both ways (DESIGN, section 2, ii). ``Watch`` records the lines of the
+functions that the program enters, in its own files, and the ways that their conditional jumps went
+(``branches``): the harness, the standard library, installed packages other than the program's own and code
+without a file of its own (``exec``) are left out. Lines that raise count like any other, under the name
+``function (raise)`` where nothing in the program catches what they raise (``raising``): the condition of a
+refusal is a branch that data may decide. Other conditions go under ``function (branch)``.
+
+A function that is defined in an entered one and never called counts, however short it is. Runs under a
+``Replayer`` are not watched: they follow the branches of the recording or are reported; but their steps in
+loops without a sure end are counted. Threads of the program are watched.
+
+A cached result hides the function that made it. The ``functools.lru_cache`` of the program's own files are
+therefore emptied before the first run; a cache of another kind is not seen.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import dpaudit
+from dpaudit.coins import Coins, Program, Replayer
+from dpaudit.coins.limits import StepLimitError
+from dpaudit.replays.branches import Condition, Jump, has_open_loop, jumps_of, raising_outcomes
+from dpaudit.replays.raising import catchers_in, raising_lines
+
+__all__ = ["Watch", "excuse_for"]
+
+_HARNESS = str(Path(dpaudit.__file__).parent) + os.sep
+_BUNDLED = _HARNESS + "_reference" + os.sep
+_INSTALLED = tuple(
+    sorted({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+)
+
+
+#: A condition with one of its outcomes, in words.
+Way = tuple[Condition, str]
+
+
+class Watch:
+    """Lines that ``program`` enters, and ways that it goes, when it is run as ``watch.program``.
+
+    ``limit`` is how many lines one run may execute: beyond, it ends by ``StepLimitError``. ``steps`` is how
+    many the last one did. With ``tracking`` the ways of each run are kept in ``path``.
+    """
+
+    def __init__(self, program: Program, *, limit: int = 5_000_000) -> None:
+        self._program = program
+        self._own = _package_folder(program)
+        self._left: dict[CodeType, set[int]] = {}
+        self._open: dict[CodeType, set[Way]] = {}
+        self._globals: dict[CodeType, dict[str, Any]] = {}
+        self.limit = limit
+        self.steps = 0
+        self.tracking = False
+        self.path: set[tuple[CodeType, Way]] = set()
+        self._empty_caches()
+
+    def program(self, coins: Coins, data: Any) -> Any:
+        """The program, watched. Another tracer, such as a debugger's, is set aside."""
+        return self._traced(self._count if isinstance(coins, Replayer) else self._enter, coins, data)
+
+    def counted(self, coins: Coins, data: Any) -> Any:
+        """The program, held to the limit and not watched: what it enters here does not count as entered."""
+        return self._traced(self._count_all, coins, data)
+
+    def _traced(self, tracer: Callable[[FrameType, str, Any], Any], coins: Coins, data: Any) -> Any:
+        self.steps = 0
+        self.path = set()
+        with _tracing(tracer):
+            result = self._program(coins, data)
+            return tuple(result) if isinstance(result, Generator) else result
+
+    @property
+    def functions(self) -> int:
+        """How many functions of the program were entered."""
+        return sum(1 for left in self._left.values() if left is not _OTHER)
+
+    def aside(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """``function``, which is not part of the program, unwatched."""
+
+        def unwatched(*arguments: Any) -> Any:
+            with _tracing(None):
+                return function(*arguments)
+
+        return unwatched
+
+    def missing(self) -> list[tuple[str, str]]:
+        """Every line that was not entered, as ``file:line``, and every condition that came out one way only,
+        with the name of its function; in order.
+
+        A function with lines that were not entered is not asked for the conditions that lead there.
+        """
+        found: dict[tuple[str, int, str], tuple[str, str]] = {}
+        whole = self._with_nested()
+        catchers = tuple(item for code, names in whole.items() for item in catchers_in(code, names))
+        for code, names in whole.items():
+            name = code.co_qualname.replace("<locals>.", "")
+            file = Path(code.co_filename).name
+            left = self._left[code] if code in self._left else _lines(code) or {code.co_firstlineno}
+            raising = raising_lines(code, names, catchers)
+            for line in left:
+                owner = f"{name} (raise)" if line in raising else name
+                found[code.co_filename, line, ""] = (f"{file}:{line}", owner)
+            refusals = raising_outcomes(code)
+            for condition, outcome in self._open.get(code, ()):
+                refusal = (condition.line, condition.columns[0], outcome) in refusals
+                if left & raising if refusal else left - raising:
+                    continue
+                where = f"{file}:{condition.line} (never {outcome})"
+                owner = f"{name} ({'raise' if refusal else 'branch'})"
+                found[code.co_filename, condition.line, f"{condition.columns}{outcome}"] = (where, owner)
+        return [found[key] for key in sorted(found)]
+
+    def _with_nested(self) -> dict[CodeType, dict[str, Any]]:
+        """The program's functions that were entered, and those defined inside of them, with their globals."""
+        found: dict[CodeType, dict[str, Any]] = {}
+        waiting = [(code, self._globals[code]) for code, left in self._left.items() if left is not _OTHER]
+        while waiting:
+            code, names = waiting.pop()
+            if code not in found:
+                found[code] = names
+                waiting += [(item, names) for item in code.co_consts if isinstance(item, CodeType)]
+        return found
+
+    def _step(self) -> None:
+        self.steps += 1
+        if self.steps > self.limit:
+            raise StepLimitError(f"more than {self.limit} lines executed")
+
+    def _count(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """Only counts, and only in functions that may loop for ever."""
+        return self._count_all(frame, event, argument) if has_open_loop(frame.f_code) else None
+
+    def _count_all(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """Only counts."""
+        if not self._is_own(frame.f_code.co_filename):
+            return None
+
+        def counting(frame: FrameType, event: str, argument: Any) -> Any:
+            self._step()
+            return counting
+
+        return counting
+
+    def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
+        code = frame.f_code
+        left = self._left.get(code)
+        if left is None:
+            left = self._left[code] = _lines(code) if self._is_own(code.co_filename) else _OTHER
+            self._globals[code] = frame.f_globals
+            if left is not _OTHER:
+                self._open[code] = {
+                    (jump.condition, outcome)
+                    for jump in jumps_of(code).values()
+                    for outcome in (jump.taken, jump.passed)
+                }
+        if left is _OTHER:
+            return None
+        ways = self._open[code]
+        if not (left or ways or self.tracking or has_open_loop(code)):
+            return None
+        return self._line_by_line(code, left, ways)
+
+    def _line_by_line(self, code: CodeType, left: set[int], ways: set[Way]) -> Any:
+        """The tracer of one call of ``code``: lines, and on those with an open condition every operation, for
+        where a jump goes shows in the operation after it."""
+        jumps = jumps_of(code)
+        tracking = self.tracking
+        asked = {jump.line for jump in jumps.values()} if tracking else {way[0].line for way in ways}
+        if not tracking:
+            asked = {
+                jump.line for jump in jumps.values() if jump.condition.line in asked or jump.line in asked
+            }
+        pending: Jump | None = None
+
+        def traced(frame: FrameType, event: str, argument: Any) -> Any:
+            nonlocal pending
+            if event == "opcode" or event == "line":
+                offset = frame.f_lasti
+                if pending is not None:
+                    way = (pending.condition, pending.taken if offset == pending.target else pending.passed)
+                    pending = None
+                    ways.discard(way)
+                    if tracking:
+                        self.path.add((code, way))
+                if event == "line":
+                    self._step()
+                    line = frame.f_lineno
+                    left.discard(line)
+                    frame.f_trace_opcodes = line in asked
+                else:
+                    pending = jumps.get(offset)
+            elif event != "return" and event != "call":
+                pending = None
+            return traced
+
+        return traced
+
+    def _empty_caches(self) -> None:
+        for item in gc.get_objects():
+            if isinstance(item, functools._lru_cache_wrapper):
+                code = getattr(item.__wrapped__, "__code__", None)
+                if code is not None and self._is_own(code.co_filename):
+                    item.cache_clear()
+
+    def _is_own(self, filename: str) -> bool:
+        if filename.startswith("<"):
+            return False  # generated code, such as a dataclass's methods
+        if filename.startswith(_BUNDLED) or (self._own is not None and filename.startswith(self._own)):
+            return True
+        return not filename.startswith((_HARNESS, *_INSTALLED))
+
+
+#: The entry of all code that is not the program's.
+_OTHER: set[int] = set()
+
+
+def _package_folder(program: Callable[..., Any]) -> str | None:
+    """The folder or file of the top-level package that the program's function is defined in."""
+    while isinstance(program, partial):
+        program = program.func
+    name = getattr(program, "__module__", None) or type(program).__module__
+    module = sys.modules.get(name.partition(".")[0])
+    source = getattr(module, "__file__", None)
+    if source is None or module is dpaudit or name.partition(".")[0] in sys.stdlib_module_names:
+        return None
+    path = Path(source)
+    return str(path.parent) + os.sep if path.name == "__init__.py" else str(path)
+
+
+def _lines(code: CodeType) -> set[int]:
+    """The lines of a function's body."""
+    return {line for _, _, line in code.co_lines() if line is not None and line != code.co_firstlineno}
+
+
+def excuse_for(function: str, unentered: Mapping[str, str]) -> str | None:
+    """The name in ``unentered`` that excuses ``function``: its own, or that of one that it is defined in.
+
+    ``"name (raise)"`` speaks of lines and conditions that only lead to an error, ``"name (branch)"`` of other
+    conditions, ``"name"`` of both and of every other line.
+    """
+    whole, bracket, kind = function.partition(" (")
+    parts = whole.split(".")
+    names = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
+    asked = [f"{name}{bracket}{kind}" for name in names]
+    return next((name for name in [*asked, *names] if name in unentered), None)
+
+
+@contextmanager
+def _tracing(tracer: Callable[[FrameType, str, Any], Any] | None) -> Iterator[None]:
+    """``tracer`` in this thread and in those that it starts; then the one before."""
+    before, before_in_threads = sys.gettrace(), threading.gettrace()
+    threading.settrace(tracer)
+    sys.settrace(tracer)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+        threading.settrace(before_in_threads)

@@ -1,0 +1,168 @@
+"""What the replays of one audit show, kept as they come: the largest losses with their witnesses, leaks, what
+one record cost, and where the program is not the mechanism of its certificate.
+
+A replay that would refute is repeated first, on its own input and on the neighbour's: a program with
+randomness of its own differs from itself, and then nothing that it shows is a finding about the data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from dpaudit.claims import PrivacyClaim, PureDP
+from dpaudit.coins import Program, Recording, Replay, replay
+from dpaudit.coins.replayer import Leak
+from dpaudit.coins.transcript import same_shown
+from dpaudit.errors import MechanismError
+from dpaudit.evidence import Witness
+from dpaudit.proofs.proof import Proof
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.accounting import observe_accounting
+from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.misfits import above_pure_bound, misfits, pure_bound
+from dpaudit.replays.witnessing import inside_supports, leak_witness, loss_witness
+from dpaudit.views import EVERYTHING, View
+
+__all__ = ["Findings", "Subject", "require_repeatable"]
+
+#: How often a replay that would refute is done again on either input.
+REPEATS = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What the replays are held against: a program (as it runs, watched or not), a claim, the declared
+    sites and the proof."""
+
+    program: Program
+    claim: PrivacyClaim
+    sites: Sequence[Site]
+    proof: Proof | None
+
+    @cached_property
+    def pure_bound(self) -> Fraction | None:
+        """What one record may cost in all by the proof, where it says that."""
+        return None if self.proof is None else pure_bound(self.proof, self.claim)
+
+
+@dataclass
+class Findings:
+    """What all replays of one audit showed."""
+
+    subject: Subject
+    best: dict[View, tuple[float, Witness]] = field(default_factory=dict)
+    touched: set[str] = field(default_factory=set)
+    violations: dict[str, str] = field(default_factory=dict)
+    leaks: dict[tuple[str, str, bool], Leak] = field(default_factory=dict)
+    obstacles: list[str] = field(default_factory=list)
+    attained: Fraction = Fraction(0)
+    losses: list[float] = field(default_factory=list)
+    replays: int = 0
+    notes: list[str] = field(default_factory=list)
+    cut: dict[str, str] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    ended: int = 0
+    pairs: int = 0
+    histories: int = 0
+    places: str = ""
+    numbers: str = ""
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a leak refutes the claim in its own view: nothing can be added to that."""
+        return self.best.get(self.subject.claim.view, (0.0, None))[0] == float("inf")
+
+    def replay(self, pair: Neighbours, how: str, recording: Recording) -> Replay:
+        """Replay a recording of ``pair.left`` on the neighbour, and keep what that shows."""
+        result = replay(self.subject.program, pair.right, recording)
+        self.note(pair, how, result)
+        return result
+
+    def note(self, pair: Neighbours, how: str, result: Replay) -> None:
+        """Keep what a replay shows."""
+        subject, recording = self.subject, result.recording
+        self.replays += 1
+        self._note_end(pair, how, recording)
+        observed = observe_accounting(result, subject.sites)
+        self.attained = max(self.attained, observed.total)
+        self.touched |= {pattern for pattern, count in observed.touches.items() if count and recording.forced}
+        broken = observed.violations(subject.sites)
+        if subject.proof is not None:
+            pure = isinstance(subject.claim, PureDP)
+            broken += misfits(result, subject.proof, subject.claim.adjacency, pure=pure)
+            broken += above_pure_bound(observed.total, subject.pure_bound)
+        for violation in broken:
+            # One entry for each kind of violation, whatever its numbers: the first one stands for all.
+            pattern = re.sub(r"[0-9.]+", "#", violation)
+            self.violations.setdefault(pattern, f"{violation} ({pair.name}, {how})")
+        for leak in result.leaks:
+            key = (leak.what, leak.site, leak.refutes)
+            if key not in self.leaks:
+                _require_the_same_leaks(subject.program, pair, result)
+                self.leaks[key] = leak
+        self.obstacles.extend(o for o in result.obstacles if o not in self.obstacles)
+        for view in (subject.claim.view, EVERYTHING):
+            self._keep_best(view, pair, how, result)
+
+    def _note_end(self, pair: Neighbours, how: str, recording: Recording) -> None:
+        if recording.cut:
+            self.cut.setdefault(recording.cut, f"{pair.name}, {how}")
+        elif recording.sites and recording.sites[-1].kind == "raise":
+            self.errors.append(": ".join(recording.sites[-1].value))
+        else:
+            self.ended += 1
+
+    def _keep_best(self, view: View, pair: Neighbours, how: str, result: Replay) -> None:
+        """Keep the transcript with the largest loss that is a witness in ``view``; a leak that refutes there
+        is an infinite one."""
+        words = f"{pair.name}; {how} history"
+        before = self.best.get(view, (0.0, None))[0]
+        leaks = result.leaks_in(view)
+        if leaks and before != float("inf") and inside_supports(result, end=leaks[0].index, view=view):
+            self.best[view] = (float("inf"), leak_witness(result, leaks[0], view=view, description=words))
+            return
+        end = result.witness_end(view)
+        loss = abs(float(result.loss(view, end=end)))
+        # Building a witness costs balls: only for a loss that beats the best one by more than rounding.
+        if loss > before * (1 + 1e-12) + 1e-15 and inside_supports(result, end=end, view=view):
+            bound = self.subject.claim.bound
+            if bound is not None and loss > bound >= before:
+                for _ in range(REPEATS):
+                    require_repeatable(self.subject.program, pair, result.recording)
+            self.best[view] = (loss, loss_witness(result, end=end, view=view, description=words))
+
+
+def require_repeatable(program: Program, pair: Neighbours, recording: Recording) -> None:
+    """Replay a recording on its own input: nothing may move. Raises ``MechanismError`` otherwise."""
+    result = replay(program, pair.left, recording)
+    moved = [item.record.site for item in result.losses if item.moved]
+    moved += [
+        recording.sites[item.indices[0]].site for item in result.sessions if item.moved and item.indices
+    ]
+    moved += [str(leak) for leak in result.leaks]
+    if moved:
+        raise _foreign(moved[0], pair)
+
+
+def _foreign(where: str, pair: Neighbours) -> MechanismError:
+    return MechanismError(
+        "randomness outside coins: a replay on the same input must agree with its recording, it differs "
+        f"at {where!r} ({pair.name}); draw through the coins alone and keep nothing between calls."
+    )
+
+
+def _require_the_same_leaks(program: Program, pair: Neighbours, result: Replay) -> None:
+    for _ in range(REPEATS):
+        require_repeatable(program, pair, result.recording)
+        again = replay(program, pair.right, result.recording)
+        if not same_shown(_shown(again), _shown(result)):
+            raise _foreign(str(result.leaks[0]), pair)
+
+
+def _shown(result: Replay) -> list[Any]:
+    return [(leak.what, leak.index, leak.recorded, leak.neighbour) for leak in result.leaks]

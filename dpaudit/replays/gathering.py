@@ -1,0 +1,255 @@
+"""All replays of one audit: which pairs, along which histories, and what stands against a verdict.
+
+Pairs are the suite's own and others that nobody picked (``domains``), in both directions. Histories are
+sampled, pushed to where the laws of what moved differ most, forced by name, far out, and at quantiles of
+every site (``quantiles``). Only the sampled ones depend on the run's seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpaudit.coins import Program, fingerprint, record
+from dpaudit.coins.limits import Limits, limited_memory
+from dpaudit.coins.transcript import count_of
+from dpaudit.errors import InvalidParameterError, MechanismError
+from dpaudit.replays.domains import more_pairs, require_neighbours, spoken_domain
+from dpaudit.replays.entered import Watch, excuse_for
+from dpaudit.replays.findings import Findings, Subject, require_repeatable
+from dpaudit.replays.histories import Neighbours, both_directions, far_out, worst_history
+from dpaudit.replays.positions import everywhere, range_in_words
+from dpaudit.replays.quantiles import quantile_histories
+from dpaudit.replays.search import neighbouring_arrays, search_pairs
+from dpaudit.suite import Run
+
+if TYPE_CHECKING:
+    from dpaudit.replays.privacy import PrivacyAudit
+
+__all__ = ["gather"]
+
+#: Forced histories draw what they do not choose from this seed, whatever the run's own is.
+FORCED = 10
+#: At most so many pairs that nobody picked: corners of the domain, and as many random ones.
+BESIDE = 8
+#: Quantile histories in all: as many as a program of few steps gets, the least, and steps to spend.
+MOST_QUANTILES, LEAST_QUANTILES, STEPS = 300, 24, 60_000
+#: Memory that a history far out may ask for, beside what the process has.
+MEGABYTES = 1024
+
+
+def gather(audit: PrivacyAudit, run: Run) -> Findings:
+    """Record and replay every pair, direction and history.
+
+    Raises ``MechanismError`` for a program that does not repeat itself on one and the same input (it draws
+    outside the coins, or keeps something between calls, and then no replay says anything) or that ends by an
+    error whatever it is given, and ``InvalidParameterError`` for pairs that are no neighbours.
+    """
+    pairs = list(audit.neighbours(run))
+    if not pairs:
+        raise InvalidParameterError("neighbours must give at least one pair, got none; return pairs.")
+    claim = audit.claim
+    unchecked = [require_neighbours(pair, claim.adjacency, claim.unit, audit.domain) for pair in pairs]
+    first = _print(Watch(audit.program), pairs[0].left, run)
+    watch = Watch(audit.program)  # after the first run, whose results a cache may hold
+    subject = Subject(program=watch.program, claim=claim, sites=audit.sites, proof=audit.whole)
+    findings, aside = Findings(subject), Findings(subject)
+    found = _searched_pair(audit, run, watch)
+    if found is not None:
+        pairs.append(found)
+        findings.notes.append(
+            f"smallest pair found by search: {found.left.tolist()} against {found.right.tolist()}"
+        )
+    findings.notes += list(dict.fromkeys(text for text in unchecked if text))
+    limits, steps = _look(findings, audit, pairs, run.rng("replays"), watch)
+    declared = audit.domain is not None
+    beside = more_pairs(
+        pairs,
+        claim.adjacency,
+        audit.domain or spoken_domain(claim.domain),
+        np.random.default_rng(FORCED),  # the same pairs for every row and seed
+        most=BESIDE,
+    )
+    rng = np.random.default_rng(FORCED)
+    for pair in both_directions(beside):
+        _glance(findings if declared else aside, audit, pair, rng, limits)
+    places = everywhere([*pairs, *beside], claim.adjacency, audit.domain)
+    for pair in places.pairs:
+        _touch(findings if declared else aside, audit, pair, rng, limits)
+    findings.places, findings.numbers = str(places), range_in_words([*pairs, *beside])
+    _at_quantiles(findings, [*pairs, *(beside if declared else ())], watch, limits, steps)
+    _conclude(findings, aside, audit, watch)
+    findings.pairs = len(pairs) + (len(beside) if declared else 0)
+    if _print(watch, pairs[0].left, run) != first:
+        raise MechanismError(
+            "state between calls: the program must do the same on the same input and coins, its last run on "
+            f"{pairs[0].name!r} differs from its first; keep nothing outside the program's own variables."
+        )
+    return findings
+
+
+def _print(watch: Watch, data: Any, run: Run) -> str:
+    rng = run.rng("same input")
+    return fingerprint(record(watch.counted, data, rng=rng, keep_errors=True, limits=Limits()))
+
+
+def _look(
+    findings: Findings,
+    audit: PrivacyAudit,
+    pairs: Sequence[Neighbours],
+    rng: np.random.Generator,
+    watch: Watch,
+) -> tuple[Limits, int]:
+    """The histories of every pair: sampled, in the tails of what moved, forced by name, far out. Returns the
+    limits of a run, which follow from the sampled ones, and the lines that the longest of these executed."""
+    program = watch.program
+    sites = values = steps = 0
+    for pair in both_directions(pairs):
+        for _ in range(audit.samples):
+            recording = record(program, pair.left, rng=rng, keep_errors=True, limits=Limits())
+            sites = max(sites, len(recording.sites))
+            values = max(values, sum(count_of(site.value) for site in recording.sites))
+            steps = max(steps, watch.steps)
+            require_repeatable(program, pair, recording)
+            findings.losses.append(float(findings.replay(pair, "sampled", recording).loss()))
+    limits = Limits(sites=10 * sites + 100, values=20 * values + 100_000)
+    watch.limit = 20 * steps + 20_000
+    for pair in both_directions(pairs):
+        if findings.refuted:
+            break
+        for name, choice in {"tails": None, **audit.histories}.items():
+            chosen = None if choice is None else watch.aside(choice)
+            _follow(findings, program, pair, f"forced ({name})", limits, choice=chosen)
+        for name, direction in (("all far up", 1), ("all far down", -1)):
+            with limited_memory(MEGABYTES):
+                far = far_out(direction)
+                _follow(findings, program, pair, f"forced ({name})", limits, choice=far, rounds=1)
+    if not findings.ended:
+        raise MechanismError(
+            f"a program must run on its data, got {findings.errors[0] if findings.errors else 'no end'} in "
+            "every history; fix it or the data."
+        )
+    return limits, steps
+
+
+def _follow(
+    findings: Findings, program: Program, pair: Neighbours, how: str, limits: Limits, **options: Any
+) -> None:
+    """One worst history, which is the same whatever the run's seed is."""
+    rng = np.random.default_rng(FORCED)
+    for result in worst_history(program, pair, rng=rng, keep_errors=True, limits=limits, **options):
+        findings.note(pair, how, result)
+
+
+def _glance(
+    findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, limits: Limits
+) -> None:
+    """A pair that nobody picked: one sampled history and the tails of what moved in it."""
+    if findings.refuted:
+        return
+    program = findings.subject.program
+    recording = record(program, pair.left, rng=rng, keep_errors=True, limits=limits)
+    require_repeatable(program, pair, recording)
+    findings.replay(pair, "sampled", recording)
+    _follow(findings, program, pair, "forced (tails)", limits, rounds=2)
+
+
+def _touch(
+    findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, limits: Limits
+) -> None:
+    """A position that no other pair moves: one sampled history, held against the accounting."""
+    if findings.refuted:
+        return
+    recording = record(findings.subject.program, pair.left, rng=rng, keep_errors=True, limits=limits)
+    findings.replay(pair, "sampled", recording)
+
+
+def _at_quantiles(
+    findings: Findings, pairs: Sequence[Neighbours], watch: Watch, limits: Limits, steps: int
+) -> None:
+    """Quantiles of every site, spread over all pairs and directions, and bisections between them. A program
+    of many ``steps`` gets fewer."""
+    whole = int(min(MOST_QUANTILES, max(LEAST_QUANTILES, STEPS / (steps + 100))))
+    directed = both_directions(pairs)
+    each = max(6, whole // len(directed))
+    chosen = directed[:: max(1, len(directed) * each // max(whole, each))]
+    for number, pair in enumerate(chosen):
+        values = each if number else max(each, whole // 3)  # one pair in detail: narrow windows
+        for item in quantile_histories(watch, pair, values=values, halvings=each, limits=limits):
+            if findings.refuted:
+                return
+            findings.replay(pair, f"forced ({item.words})", item.recording)
+
+
+def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: Watch) -> None:
+    """What stands against a verdict besides leaks and broken accounting."""
+    _note_unentered(findings, audit, watch)
+    findings.histories = findings.replays
+    for why, where in findings.cut.items():
+        findings.notes.append(f"a history was cut, its program came to {why} ({where})")
+    if findings.errors:
+        findings.notes.append(f"{len(findings.errors)} runs ended by an error, such as {findings.errors[0]}")
+    beyond = list(aside.violations.values())
+    beyond += [f"leak: {leak}" for leak in aside.leaks.values()]
+    beyond += aside.obstacles
+    findings.obstacles += [
+        f"{text}: a pair that is not in the suite's list; add it, or declare the domain"
+        for text in beyond
+        if text not in findings.obstacles
+    ]
+    findings.notes.append(
+        f"pairs from {audit.domain}: its corners and a seeded search stand beside the suite's own"
+        if audit.domain is not None
+        else f"the pairs are the suite's own, no domain is declared; {aside.replays} replays elsewhere"
+    )
+
+
+def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> None:
+    """Lines and branches that no replay entered: obstacles, unless the audit gives a reason for their
+    function."""
+    if not watch.functions:
+        findings.obstacles.append(
+            "no function of the program could be watched line by line: write it as a Python function"
+        )
+    excused: set[str] = set()
+    lines = []
+    for line, function in watch.missing():
+        name = excuse_for(function, audit.unentered)
+        if name is not None:
+            excused.add(name)
+        else:
+            lines.append(f"{line} in {function}")
+    if lines:
+        more = f" and {len(lines) - 5} more" if len(lines) > 5 else ""
+        findings.obstacles.append(
+            f"no replay entered {', '.join(lines[:5])}{more}: force a history that does"
+        )
+    reasons: dict[str, list[str]] = {}
+    for name in sorted(excused):
+        reasons.setdefault(audit.unentered[name], []).append(name)
+    findings.notes += [
+        f"not every line of {', '.join(names)} was entered: {reason}" for reason, names in reasons.items()
+    ]
+
+
+def _searched_pair(audit: PrivacyAudit, run: Run, watch: Watch) -> Neighbours | None:
+    """The smallest pair, if any, that costs more than the declared total when everything is shown."""
+    if audit.searched is None:
+        return None
+
+    def score(pair: Neighbours) -> float:
+        rng = run.rng("search")
+        replays = worst_history(watch.counted, pair, rng=rng, rounds=3, limits=Limits())
+        return max((abs(float(result.loss())) for result in replays), default=0.0)
+
+    records, width = audit.searched
+    seed = int(run.seed_sequence("search").generate_state(1)[0])
+    return search_pairs(
+        neighbouring_arrays(records=records, width=width),
+        score,
+        threshold=float(audit.declared) * (1 + 1e-6),
+        examples=run.choose(quick=400, full=2000),
+        seed=seed,
+    )

@@ -1,0 +1,160 @@
+"""Histories: drive a pair of neighbours to the outcomes where their privacy loss is largest.
+
+A sampled transcript shows a typical loss. The worst case sits in the tails and on rare branches, so the
+search forces it: run, replay on the neighbour, push the outcome of every site that moved into the direction
+where the two laws differ most, run again. The loss of the transcript that comes out is exact whatever the
+search did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpaudit.coins import Choice, Program, Replay, force, replay
+from dpaudit.coins.limits import Limits
+from dpaudit.coins.recorder import ImpossibleHistoryError
+from dpaudit.coins.replayer import SiteLoss
+from dpaudit.errors import InvalidParameterError, NotTractableError
+from dpaudit.laws import ScalarLaw, Shifted, WrappedMod
+from dpaudit.laws.base import BaseMeasure, Law
+from dpaudit.replays.residues import extreme_residues
+
+__all__ = ["Neighbours", "both_directions", "far_out", "push_to_the_tail", "worst_history"]
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Two neighbouring inputs with a name that says what changed."""
+
+    name: str
+    left: Any
+    right: Any
+
+    def swapped(self) -> Neighbours:
+        return Neighbours(f"{self.name}, swapped", self.right, self.left)
+
+
+def both_directions(pairs: Sequence[Neighbours]) -> list[Neighbours]:
+    """Each pair and its mirror image: a loss is not symmetric."""
+    return [item for pair in pairs for item in (pair, pair.swapped())]
+
+
+#: Standard deviations: beyond any threshold that a program would compare noisy values with.
+FAR = 2.0**30
+
+
+def far_out(direction: int) -> Choice:
+    """The history in which every additive noise is huge, upwards (1) or downwards (-1), where it can be:
+    branches behind a threshold on noisy values are entered, however rare they are."""
+
+    def choose(site: str, occurrence: int, law: Law) -> Any:
+        noise, offset = (law.base, law.offset) if isinstance(law, Shifted) else (law, 0.0)
+        if noise.event_ndim or not isinstance(noise, ScalarLaw):
+            return None
+        value = np.asarray(offset, dtype=float) + direction * FAR * np.sqrt(noise.variance())
+        if law.base_measure is BaseMeasure.COUNTING:
+            value = np.rint(value).astype(np.int64)
+        if not np.isfinite(law.logp(value)).all():
+            return None  # one-sided noise, say
+        return value.item() if value.ndim == 0 else value
+
+    return choose
+
+
+def worst_history(
+    program: Program,
+    pair: Neighbours,
+    *,
+    rng: np.random.Generator,
+    choice: Choice | None = None,
+    push: float = 8.0,
+    rounds: int = 6,
+    keep_errors: bool = False,
+    limits: Limits | None = None,
+) -> list[Replay]:
+    """Replays of ``pair`` along histories of growing loss: first ``choice`` alone (or sampled), then with
+    moved sites pushed into their tails.
+
+    ``push`` is the distance in standard deviations of the noise. A history that the program makes impossible
+    ends the search, with what was found so far. ``keep_errors`` and ``limits`` as in ``force``.
+    """
+    forced: dict[tuple[str, int], Any] = {}
+    found: list[Replay] = []
+    for _ in range(rounds):
+        try:
+            recording = force(
+                program, pair.left, _merge(forced, choice), rng=rng, keep_errors=keep_errors, limits=limits
+            )
+        except InvalidParameterError as error:
+            if keep_errors and not isinstance(error, ImpossibleHistoryError):
+                raise  # what the program shows is refused
+            break
+        result = replay(program, pair.right, recording)
+        found.append(result)
+        wanted = push_to_the_tail(result, push)
+        if all(key in forced for key in wanted):
+            break
+        forced.update({key: value for key, value in wanted.items() if key not in forced})
+    return found
+
+
+def _merge(forced: Mapping[tuple[str, int], Any], choice: Choice | None) -> Choice:
+    def choose(site: str, occurrence: int, law: Law) -> Any:
+        if (site, occurrence) in forced:
+            return forced[site, occurrence]
+        return None if choice is None else choice(site, occurrence, law)
+
+    return choose
+
+
+def push_to_the_tail(result: Replay, push: float) -> dict[tuple[str, int], Any]:
+    """For every moved site the outcome, keyed by site name and occurrence, at which its two laws differ about
+    as much as they can."""
+    occurrence: dict[str, int] = {}
+    position: dict[int, tuple[str, int]] = {}
+    for index, record in enumerate(result.recording.sites):
+        if record.kind in ("observe", "aggregate"):
+            position[index] = (record.site, occurrence.get(record.site, 0))
+            occurrence[record.site] = position[index][1] + 1
+    wanted: dict[tuple[str, int], Any] = {}
+    for moved in (loss for loss in result.losses if loss.moved and loss.index in position):
+        value = _extreme_outcome(moved, push)
+        if value is not None:
+            wanted[position[moved.index]] = value
+    return wanted
+
+
+def _extreme_outcome(moved: SiteLoss, push: float) -> Any:
+    law, other = moved.record.law, moved.law_neighbour
+    if isinstance(law, Shifted) and isinstance(other, Shifted) and law.base == other.base:
+        here, there = np.asarray(law.offset, dtype=float), np.asarray(other.offset, dtype=float)
+        # Beyond both centres, on the side of the recorded world: there log p - log p' is largest for
+        # log-concave noise.
+        away = push * np.sqrt(law.base.variance())
+        value = np.where(here >= there, np.maximum(here, there) + away, np.minimum(here, there) - away)
+        if law.base_measure is BaseMeasure.COUNTING:
+            value = np.rint(value).astype(np.int64)
+        return value.item() if value.ndim == 0 else value
+    if isinstance(law, WrappedMod) and isinstance(other, WrappedMod):
+        residues = extreme_residues(law, other)
+        if residues is not None:
+            return residues.item() if residues.ndim == 0 else residues
+    if law is None or law.batch_shape:
+        return None
+    return _likeliest_ratio(law, other)
+
+
+def _likeliest_ratio(law: Law, other: Law) -> Any:
+    """The atom with the largest likelihood ratio, for laws with finitely many."""
+    try:
+        outcomes = [value for value, p in law.atoms() if p > 0]
+    except NotTractableError:
+        return None
+    if not outcomes:
+        return None
+    losses = [float(np.sum(law.logp(value))) - float(np.sum(other.logp(value))) for value in outcomes]
+    return outcomes[int(np.argmax(losses))]

@@ -1,0 +1,333 @@
+"""When a site that moved is the mechanism of a leaf: one rule for each kind of mechanism.
+
+The noise must be the same on both inputs, of the leaf's family and of at least its scale, and moved by no
+more than the leaf's sensitivity. More noise of a family whose larger scales are smaller ones plus something
+independent is the leaf's outcome and something more. What no rule here can compare is an objection too:
+nothing says then that the program is the certificate's mechanism.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.claims import Adjacency
+from dpaudit.coins.replayer import SessionPair
+from dpaudit.exact import dyadic, exact
+from dpaudit.laws import (
+    AboveThreshold,
+    BinaryTree,
+    Binomial,
+    Categorical,
+    CountVector,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Exponential,
+    Gaussian,
+    Gumbel,
+    Laplace,
+    NoisyArgmax,
+    PolyaDifference,
+    RandomisedResponse,
+    Shifted,
+    ShuffledMultiset,
+    Skellam,
+    WrappedMod,
+)
+from dpaudit.laws.base import Law
+from dpaudit.replays.accounting import worst_loss
+from dpaudit.replays.leaves import Leaf, leaves_of
+
+__all__ = ["ROUNDING", "Match", "match", "match_session"]
+
+#: The share that rounding may add: a tenth is no dyadic number, and prices of finite laws are upper ends.
+ROUNDING = Fraction(1, 10**9)
+
+
+@dataclass(frozen=True)
+class Match:
+    """How a moved site fits a leaf: ``share`` of the leaf's price, in the unit in which prices add up; or
+    why it does not (``objection``)."""
+
+    share: Fraction = Fraction(1)
+    objection: str = ""
+
+
+# What moved, as numbers
+
+
+def _base(law: Law) -> Law:
+    return law.base if isinstance(law, Shifted | WrappedMod) else law
+
+
+def _offsets(law: Law) -> list[Fraction]:
+    offset = law.offset if isinstance(law, Shifted | WrappedMod) else Fraction(0)
+    return [offset] if isinstance(offset, Fraction) else [dyadic(entry) for entry in offset.ravel().tolist()]
+
+
+def _moves(law: Law, other: Law) -> list[Fraction] | None:
+    """By how much each entry of additive noise moved, modulo m the short way round; ``None`` if the two are
+    not the same noise of one shape."""
+    if type(law) is not type(other) and not {type(law), type(other)} <= {Shifted, type(_base(law))}:
+        return None
+    if _base(law) != _base(other) or law.batch_shape != other.batch_shape:
+        return None
+    gaps = [abs(a - b) for a, b in zip(_offsets(law), _offsets(other), strict=True)]
+    if isinstance(law, WrappedMod) and isinstance(other, WrappedMod):
+        if law.modulus != other.modulus:
+            return None
+        gaps = [min(gap, law.modulus - gap) for gap in gaps]
+    return gaps
+
+
+def _sensitivity(leaf: Leaf, adjacency: Adjacency) -> Fraction:
+    stated = leaf.parameters["sensitivity"]
+    if not isinstance(stated, dict):
+        return leaf.number("sensitivity")
+    lower, upper = (exact(stated[name], name=name) for name in ("lower", "upper"))
+    return upper - lower if adjacency is Adjacency.REPLACE_ONE else max(abs(lower), abs(upper))
+
+
+# One rule for each kind of leaf
+
+
+def match(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    """How a site with ``law`` on one input and ``other`` on the neighbour fits ``leaf``."""
+    rule = _RULES.get(leaf.rule)
+    if rule is None:
+        return Match(objection=f"no rule compares a site with a {leaf.rule} mechanism")
+    return rule(leaf, law, other, adjacency)
+
+
+def _no(text: str) -> Match:
+    return Match(objection=text)
+
+
+def _additive(noise: Callable[[Leaf, Law], Fraction | None], *, squared: bool = False) -> Any:
+    """The rule of additive noise: ``noise`` gives the scale (or variance) of a law over the leaf's, ``None``
+    for another family. Prices add up in |move| / scale, or ``squared``."""
+
+    def rule(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+        moves = _moves(law, other)
+        if moves is None:
+            return _no(f"its noise is not the same on both inputs, {law!r} and {other!r}")
+        ratio = noise(leaf, _base(law))
+        if ratio is None:
+            return _no(f"its noise is {_base(law)!r}")
+        if ratio < 1:
+            return _no(f"its noise {_base(law)!r} is smaller than the leaf's")
+        if squared:
+            most = (
+                leaf.number("sensitivity_squared")
+                if "sensitivity_squared" in leaf.parameters
+                else _sensitivity(leaf, adjacency) ** 2
+            )
+            moved = sum((gap**2 for gap in moves), Fraction(0))
+        else:
+            most, moved = _sensitivity(leaf, adjacency), sum(moves, Fraction(0))
+        if moved > most * (1 + ROUNDING):
+            return _no(f"it moved by {float(moved):.6g}{' squared' if squared else ''}, more than {most}")
+        return Match(share=moved / most / ratio if most else Fraction(0))
+
+    return rule
+
+
+def _laplace(leaf: Leaf, noise: Law) -> Fraction | None:
+    return exact(noise.scale) / leaf.number("scale") if isinstance(noise, Laplace) else None
+
+
+def _gaussian(leaf: Leaf, noise: Law) -> Fraction | None:
+    return noise.sigma2 / leaf.number("variance") if isinstance(noise, Gaussian) else None
+
+
+def _discrete_laplace(leaf: Leaf, noise: Law) -> Fraction | None:
+    """Of shares too: shape 1 is the law itself, more shape is more noise."""
+    if isinstance(noise, DiscreteLaplace):
+        return exact(noise.scale) / leaf.number("scale")
+    if isinstance(noise, PolyaDifference):
+        scale, share = 1 / noise.log_ratio, leaf.number("share") if "share" in leaf.parameters else 1
+        if scale == leaf.number("scale"):
+            return Fraction(1) if noise.shape >= share else Fraction(0)
+    return None
+
+
+def _discrete_gaussian(leaf: Leaf, noise: Law) -> Fraction | None:
+    if not isinstance(noise, DiscreteGaussian) or int(leaf.parameters.get("count", 1)) != 1:
+        return None
+    # More of it is not less of it plus something: only the same noise is the leaf's.
+    return Fraction(int(noise.sigma2 == leaf.number("variance")))
+
+
+def _integer(leaf: Leaf, noise: Law) -> Fraction | None:
+    family = leaf.parameters["family"]
+    if family == "skellam" and isinstance(noise, Skellam):
+        return exact(noise.parameters()["variance"]) / leaf.number("variance")
+    if family == "binomial" and isinstance(noise, Binomial) and noise.p == leaf.number("probability"):
+        return Fraction(noise.trials, int(leaf.parameters["trials"]))
+    return _discrete_gaussian(leaf, noise) if family == "discrete-gaussian-sum" else None
+
+
+def _integer_noise(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    """Of one number: the bound is for one shift."""
+    moves = _moves(law, other)
+    if moves is not None and sum(gap > 0 for gap in moves) > 1:
+        return _no("more than one of its numbers moved")
+    found: Match = _additive(_integer)(leaf, law, other, adjacency)
+    return replace(found, share=Fraction(1)) if not found.objection else found
+
+
+def _vector_noise(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    moves, ratio = _moves(law, other), _integer(leaf, _base(law))
+    if moves is None or ratio is None or ratio < 1:
+        return _no(f"its noise is {_base(law)!r} and {_base(other)!r}")
+    if len(moves) > int(leaf.parameters["dimension"]) or max(moves) > int(leaf.parameters["largest"]):
+        return _no("it has more coordinates, or one of them moved further, than the leaf says")
+    moved = sum((gap**2 for gap in moves), Fraction(0))
+    return Match() if moved <= leaf.number("l2_squared") else _no(f"it moved by {float(moved):.6g} squared")
+
+
+_SCALED: dict[str, type[Law]] = {"laplace": Laplace, "gumbel": Gumbel, "exponential": Exponential}
+
+
+def _has_noise(leaf: Leaf, law: Law | None, name: str) -> bool:
+    """Whether ``law`` is the leaf's noise, of scale ``name`` or more."""
+    family = leaf.parameters.get("noise", "laplace")
+    if family == "gaussian":
+        return isinstance(law, Gaussian) and law.sigma2 >= leaf.number("variance")
+    if law is None or type(law) is not _SCALED[family]:
+        return False
+    scale: Fraction = law.scale  # type: ignore[attr-defined]
+    return scale == leaf.number(name) or (family == "laplace" and scale > leaf.number(name))
+
+
+def _fits_range(moved: Sequence[Fraction], kind: str) -> bool:
+    if kind in ("one_coordinate", "one_query"):
+        return sum(gap != 0 for gap in moved) <= 1
+    return kind == "general" or all(gap >= 0 for gap in moved) or all(gap <= 0 for gap in moved)
+
+
+def _noisy_max(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    if not (isinstance(law, NoisyArgmax) and isinstance(other, NoisyArgmax)) or law.noise != other.noise:
+        return _no(f"its law is {law!r} and {other!r}")
+    if not _has_noise(leaf, law.noise, "scale") or law.scores.shape != other.scores.shape:
+        return _no(f"its noise is {law.noise!r}")
+    if law.batch_shape:
+        return _no("it is more than one maximum")
+    moved = [dyadic(a) - dyadic(b) for a, b in zip(law.scores.tolist(), other.scores.tolist(), strict=True)]
+    if max(map(abs, moved)) > _sensitivity(leaf, adjacency) * (1 + ROUNDING):
+        return _no(f"a score moved by {float(max(map(abs, moved))):.6g}")
+    if not _fits_range(moved, str(leaf.parameters["range"])):
+        return _no(f"its scores moved in another way than {leaf.parameters['range']}")
+    if int(leaf.parameters.get("candidates", law.count)) != law.count:
+        return _no(f"it has {law.count} candidates")
+    return Match()
+
+
+def _response(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    if not (isinstance(law, RandomisedResponse) and isinstance(other, RandomisedResponse)):
+        return _no(f"its law is {law!r} and {other!r}")
+    price = worst_loss(law, other)
+    if law.symbols != other.symbols or price is None or price > leaf.number("epsilon") * (1 + ROUNDING):
+        return _no(f"its law is {law!r} and {other!r}")
+    return Match()
+
+
+def _finite(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    rows = [tuple(exact(entry) for entry in row) for row in leaf.parameters["rows"]]
+    for one in (law, other):
+        if not isinstance(one, Categorical) or _chances(one) not in rows:
+            return _no(f"its law {one!r} is no row of the table")
+    return Match()
+
+
+def _chances(law: Categorical) -> tuple[Fraction, ...]:
+    return tuple(Fraction(weight, sum(law.weights)) for weight in law.weights)
+
+
+def _shuffled(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    """The users' laws before the shuffler: at least so many, of which one differs."""
+    if not (isinstance(law, ShuffledMultiset | CountVector) and isinstance(other, type(law))):
+        return _no(f"its law is {law!r} and {other!r}")
+    here, there = (Counter(dict(one.groups)) for one in (law, other))
+    users = sum(here.values())
+    if users != sum(there.values()) or users < int(leaf.parameters["users"]):
+        return _no(f"it shuffles {users} and {sum(there.values())} messages")
+    if sum((here - there).values()) != 1:
+        return _no(f"{sum((here - there).values())} users' laws differ")
+    local = None
+    if "local" in leaf.parameters:
+        local = Leaf("randomised-response", {"epsilon": leaf.parameters["local"]})
+    if local is None and leaf.premise is not None:
+        local = leaves_of(leaf.premise)[0][0]
+    if local is None:
+        local = Leaf("finite", {"rows": leaf.parameters["rows"]})
+    changed = next(iter(here - there))
+    everybody = [match(local, one, changed, adjacency) for one in here | there if one != changed]
+    return next((found for found in everybody if found.objection), Match())
+
+
+_RULES: dict[str, Callable[[Leaf, Law, Law, Adjacency], Match]] = {
+    "laplace": _additive(_laplace),
+    "discrete-laplace": _additive(_discrete_laplace),
+    "polya": _additive(_discrete_laplace),
+    "gaussian": _additive(_gaussian, squared=True),
+    "gaussian-sum": _additive(_discrete_gaussian, squared=False),
+    "integer-noise": _integer_noise,
+    "vector-noise": _vector_noise,
+    "noisy-max": _noisy_max,
+    "randomised-response": _response,
+    "finite": _finite,
+    "shuffle": _shuffled,
+    "shuffled-response": _shuffled,
+    "shuffled-table": _shuffled,
+}
+
+
+# Channels
+
+
+def match_session(session: SessionPair, adjacency: Adjacency, leaf: Leaf) -> Match:
+    """How a channel that moved fits ``leaf``."""
+    kernel = session.kernel
+    if kernel != session.kernel_neighbour or len(session.queries) != len(session.queries_neighbour):
+        return _no("its channel is not the same on both inputs")
+    gaps = [
+        [
+            dyadic(a) - dyadic(b)
+            for a, b in zip(np.ravel(left).tolist(), np.ravel(right).tolist(), strict=True)
+        ]
+        for left, right in zip(session.queries, session.queries_neighbour, strict=True)
+        if np.shape(left) == np.shape(right)
+    ]
+    if len(gaps) != len(session.queries):
+        return _no("its queries have other shapes on the neighbour")
+    moved = [sum(map(abs, gap), Fraction(0)) for gap in gaps]
+    if leaf.rule == "above-threshold" and isinstance(kernel, AboveThreshold):
+        return _threshold(leaf, kernel, [sum(gap, Fraction(0)) for gap in gaps], adjacency)
+    if leaf.rule == "tree" and isinstance(kernel, BinaryTree) and leaf.premise is not None:
+        if kernel.leaves > int(leaf.parameters["leaves"]) or sum(gap > 0 for gap in moved) > 1:
+            return _no("it is a larger tree, or more than one of its leaves moved")
+        node, size = leaves_of(leaf.premise)[0][0], Fraction(max(moved, default=Fraction(0)))
+        found = [match(node, law, law.shift(size), adjacency) for law in kernel.noise_by_level]
+        return next((item for item in found if item.objection), Match())
+    return _no(f"it is the channel {kernel!r}")
+
+
+def _threshold(leaf: Leaf, kernel: AboveThreshold, moved: Sequence[Fraction], adjacency: Adjacency) -> Match:
+    if not _has_noise(leaf, kernel.threshold_noise, "threshold_scale"):
+        return _no(f"the threshold's noise is {kernel.threshold_noise!r}")
+    if not _has_noise(leaf, kernel.query_noise, "query_scale"):
+        return _no(f"a query's noise is {kernel.query_noise!r}")
+    if kernel.max_positives is None or kernel.max_positives > int(leaf.parameters["answers"]):
+        return _no(f"it answers 'above' {kernel.max_positives} times")
+    if kernel.resample_threshold:
+        return _no("it draws the threshold's noise again")
+    if max(map(abs, moved), default=0) > _sensitivity(leaf, adjacency) * (1 + ROUNDING):
+        return _no(f"a query moved by {float(max(map(abs, moved))):.6g}")
+    fits = _fits_range(moved, str(leaf.parameters["range"]))
+    return Match() if fits else _no(f"its queries moved in another way than {leaf.parameters['range']}")

@@ -1,0 +1,263 @@
+"""The audit of one program against one privacy claim: the claim in its view, and under it the proof's own
+accounting, from one set of replays.
+
+For every pair of neighbours, in both directions, and every history (sampled, forced by name, at quantiles of
+every site) the program is recorded on one input and replayed on the other. From the replays come: the largest
+exact loss in the claim's view and in the finest view, each with its witness; leaks; and the observed
+accounting. The certificate comes from the suite and speaks about a mechanism: that the program is this
+mechanism is one of its assumptions, so that ``verified / accounted`` is the most that a program gets. It is
+granted only if every moved site is a mechanism of the certificate, every declared site was touched on a
+forced history, every line and branch of the program was entered, nothing undeclared moved, no leak was seen,
+the declared total was attained, and a black-box check finds nothing (DESIGN, section 2).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpaudit.claims import Accounting, ApproxDP, Claim, PrivacyClaim, PureDP, Unit
+from dpaudit.coins import Choice, Program, fingerprint, record
+from dpaudit.coins.limits import Limits
+from dpaudit.errors import BrokenHarnessError
+from dpaudit.evidence import Certificate, Evidence, Witness
+from dpaudit.plots import histogram_of_losses
+from dpaudit.proofs.build import Proof, accounted, certify
+from dpaudit.proofs.sites import Site, total_of
+from dpaudit.replays.domains import Domain
+from dpaudit.replays.entered import Watch
+from dpaudit.replays.findings import Findings
+from dpaudit.replays.gathering import gather
+from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.second_look import second_look
+from dpaudit.suite import Cell, Outcome, Run
+from dpaudit.verdicts import RELATIVE_MARGIN, VerdictKind, judge
+from dpaudit.views import EVERYTHING
+
+__all__ = ["ACCOUNTING", "PrivacyAudit", "digest_of", "privacy_outcome"]
+
+#: The name of the cell on the proof's accounting.
+ACCOUNTING = "accounting"
+
+#: The declared total must be attained to within this share by some tested pair (DESIGN, section 2, iii).
+ATTAINED = Fraction(99, 100)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyAudit:
+    """A program, its claim, and what is needed to look for trouble.
+
+    ``neighbours(run)`` returns the pairs; ``sites`` is the accounting that the proof declares, ``because``
+    says in words why one record touches no more; ``histories`` names the forced histories (site, occurrence,
+    law -> outcome or None), ``proof`` is what the certificates are made from: where it is ``None`` and every
+    site has a mechanism, their sum; where some have none there is no certificate. ``searched`` = (records,
+    width) lets Hypothesis look for worse pairs among arrays of at most that many records. ``more(run)`` may
+    add evidence of its own, such as an event with both probabilities bounded. ``unentered`` maps the name of
+    a function to the reason why lines and branches of it, and of functions inside it, need not be entered by
+    any history; ``"name (raise)"`` speaks of those that only lead to an error, ``"name (branch)"`` of other
+    conditions that come out one way only; the row prints it. ``domain`` says what one number of a record can
+    be: pairs are then its corners and random ones too, besides those of ``neighbours``.
+    """
+
+    claim: PrivacyClaim
+    program: Program
+    neighbours: Callable[[Run], Sequence[Neighbours]]
+    sites: Sequence[Site]
+    because: str = ""
+    histories: Mapping[str, Choice] = field(default_factory=dict)
+    proof: Proof | None = None
+    more: Callable[[Run], Sequence[Evidence]] | None = None
+    samples: int = 4
+    searched: tuple[int, int | None] | None = None
+    unentered: Mapping[str, str] = field(default_factory=dict)
+    domain: Domain | None = None
+
+    def __post_init__(self) -> None:
+        sites = [site.priced(self.claim) for site in self.sites]
+        object.__setattr__(self, "sites", sites)
+
+    @cached_property
+    def whole(self) -> Proof | None:
+        """What the certificates are made from: the proof, or else the sum of the sites' mechanisms."""
+        if self.proof is not None or not self.sites:
+            return self.proof
+        if any(site.mechanism is None or site.group for site in self.sites):
+            return None
+        words = self.because or "; ".join(site.describe() for site in self.sites)
+        return accounted(self.sites, declared=words)
+
+    @property
+    def declared(self) -> Fraction:
+        """The declared total price of one record."""
+        return total_of(self.sites)
+
+    @property
+    def accounting(self) -> Accounting:
+        """The claim that the proof's accounting makes."""
+        return Accounting(
+            epsilon=self.declared,
+            declared="; ".join(site.describe() for site in self.sites),
+            adjacency=self.claim.adjacency,
+            unit=self.claim.unit,
+            turnout=self.claim.turnout,
+        )
+
+
+def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[Evidence]:
+    """The certificate, with what ties the program to it: an assumption, which replays test and never
+    prove."""
+    if audit.whole is None:
+        return []
+    seen = f"{findings.histories} histories on {findings.pairs} pairs"
+    words = f"the program is this mechanism, as far as {seen} show"
+    if audit.domain is not None:
+        words += f", corners and a search in {audit.domain} among them"
+    if findings.places:
+        words += f"; {findings.places} were moved, numbers went from {findings.numbers}"
+    if audit.claim.unit is Unit.USER:
+        words += "; each pair is taken to change what one user contributes"
+    whole = accounted([Site("*", mechanism=audit.whole, total=audit.declared)], declared=words)
+    return [certify(claim, whole)]
+
+
+def _obstacles(audit: PrivacyAudit, findings: Findings) -> list[str]:
+    """What stands between a certificate and a verdict."""
+    missing = [site.pattern for site in audit.sites if site.pattern not in findings.touched]
+    found = [] if audit.sites else ["no site is declared: nothing says what one record can touch"]
+    found += [f"no forced history touched the declared site {pattern!r}" for pattern in missing]
+    found += list(findings.violations.values())
+    found += [f"leak: {leak}" for leak in findings.leaks.values()]
+    found += findings.obstacles
+    if findings.attained < ATTAINED * audit.declared:
+        share = float(findings.attained / audit.declared) if audit.declared else 0.0
+        found.append(
+            f"the declared total {float(audit.declared):g} was not attained: the search reached "
+            f"{float(findings.attained):g}, {100 * share:.3g} % of it"
+        )
+    return found
+
+
+def _too_tight(audit: PrivacyAudit, evidence: Sequence[Evidence]) -> list[str]:
+    """A certificate from an accounting must not be tighter than the accounting that the replays were held
+    against."""
+    return [
+        f"the certificate's bound {float(item.bound):g} is below the declared total {float(audit.declared):g}"
+        for item in evidence
+        if isinstance(item, Certificate) and item.quantity == "epsilon" and item.bound < audit.declared
+    ]
+
+
+def _notes(audit: PrivacyAudit, findings: Findings) -> list[str]:
+    return [
+        *findings.notes,
+        f"{findings.replays} replays; one record cost at most {float(findings.attained):.6g} in all "
+        f"releases, declared {float(audit.declared):.6g}",
+    ]
+
+
+def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> Outcome:
+    """Evidence on the claim in its own view; with ``accounting`` (its expected verdict) a cell on the proof's
+    accounting stands under it, from the same replays.
+
+    There everything that anybody sees counts, whether or not the decisions hide it.
+    """
+    findings = gather(audit, run)
+    obstacles = _obstacles(audit, findings)
+    cells = [_accounting_cell(audit, findings, obstacles, expect=accounting)] if accounting else []
+    evidence = _certificate(audit, audit.claim, findings)
+    obstacles = obstacles + _too_tight(audit, evidence)
+    notes = _notes(audit, findings)
+    if audit.claim.view in findings.best:
+        evidence += _against(audit.claim, findings.best[audit.claim.view][1])
+    if audit.more is not None:
+        evidence.extend(audit.more(run))
+    evidence = _reconciled(evidence, obstacles, notes)
+    verdict = judge(audit.claim, evidence, obstacles=obstacles, alpha=run.alpha).verdict
+    if any("lines" in why for why in findings.cut):
+        notes.append("no second look as a black box: some runs of the program have no end")
+    elif verdict is VerdictKind.VERIFIED:
+        notes.append(second_look(audit.program, audit.claim, audit.neighbours(run), seed=run.seed))
+    plots = [_loss_plot(audit, findings)] if findings.losses else []
+    return Outcome(evidence, notes, obstacles, plots, findings.replays, cells=cells)
+
+
+def _accounting_cell(
+    audit: PrivacyAudit, findings: Findings, obstacles: Sequence[str], *, expect: str
+) -> Cell:
+    """The proof's own accounting: what all releases together cost at their worst outcomes."""
+    evidence = _certificate(audit, audit.accounting, findings)
+    notes: list[str] = []
+    if EVERYTHING in findings.best:
+        evidence.append(findings.best[EVERYTHING][1])
+    return Cell(
+        name=ACCOUNTING,
+        claim=audit.accounting,
+        evidence=_reconciled(evidence, obstacles, notes),
+        expect=expect,
+        notes=notes,
+        obstacles=obstacles,
+        samples=findings.replays,
+        deciding=False,
+    )
+
+
+def _against(claim: PrivacyClaim, witness: Witness) -> list[Evidence]:
+    """What a transcript says about the claim: its loss bounds a pure epsilon; of another notion only an event
+    that one input never shows refutes, and of (epsilon, delta) not even that."""
+    if isinstance(claim, PureDP):
+        return [witness]
+    if witness.form == "leak" and not isinstance(claim, ApproxDP):
+        return [replace(witness, quantity=claim.quantity)]
+    return []
+
+
+def _reconciled(evidence: Sequence[Evidence], obstacles: Sequence[str], notes: list[str]) -> list[Evidence]:
+    """The evidence without certificates that a witness is above: they are about another mechanism, as an
+    obstacle says. Raises ``BrokenHarnessError`` where nothing says so."""
+    witnesses = [item for item in evidence if isinstance(item, Witness)]
+    if not witnesses:
+        return list(evidence)
+    infinite = any(item.bound is None for item in witnesses)
+    worst = max((item.bound for item in witnesses if item.bound is not None), default=Fraction(0))
+    kept: list[Evidence] = []
+    for item in evidence:
+        if isinstance(item, Certificate) and (infinite or worst > item.bound * (1 + RELATIVE_MARGIN)):
+            below = f"a witness at {'infinity' if infinite else f'{float(worst):.9g}'}"
+            if not obstacles:
+                raise BrokenHarnessError(
+                    f"the harness contradicts itself: {below} is above a certificate at "
+                    f"{float(item.bound):.9g}, and nothing says that the program is another mechanism."
+                )
+            notes.append(
+                f"the certificate at {float(item.bound):.9g} is about another mechanism: {obstacles[0]}"
+            )
+        else:
+            kept.append(item)
+    return kept
+
+
+def _loss_plot(audit: PrivacyAudit, findings: Findings) -> dict[str, Any]:
+    return histogram_of_losses(
+        title="Privacy loss of sampled transcripts, everything shown",
+        losses=findings.losses,
+        claimed=float(audit.declared),
+    )
+
+
+def digest_of(audit: PrivacyAudit, seed: int, *, row_id: str) -> str:
+    """A digest of the program on all inputs of the quick profile, which must be the same in any process."""
+    run = Run(profile="quick", alpha=0.05, seed=seed, row_id=row_id)
+    digest = hashlib.sha256()
+    program = Watch(audit.program).counted
+    for pair in audit.neighbours(run):
+        for data in (pair.left, pair.right):
+            rng = np.random.default_rng(seed)
+            recording = record(program, data, rng=rng, keep_errors=True, limits=Limits())
+            digest.update(fingerprint(recording).encode())
+    return digest.hexdigest()

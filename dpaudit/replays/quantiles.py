@@ -1,0 +1,271 @@
+"""Histories at the quantiles of every site, moved or not, then between those that behave differently.
+
+Sampled histories are typical ones, and the far tails say nothing of what lies between. Here one site at a
+time comes out at levels of its inverse distribution function, spread over (0, 1) and into both tails, while
+all others come out as in one fixed run; a hidden draw gets the level as its uniform, the noise inside a
+channel the level as its quantile. Where two neighbouring levels behave differently (other branches, other
+sites, another kind of value shown, an error), the levels between are bisected: a threshold is then known to
+the last digit, and whatever depends on raw data there shows in the replay; so is a narrow window between two
+thresholds, however rare it is.
+
+Nothing here is random: the same program gives the same histories for any seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpaudit.coins import Recording, force, record
+from dpaudit.coins.limits import Limits
+from dpaudit.coins.recorder import ImpossibleHistoryError
+from dpaudit.coins.transcript import count_of
+from dpaudit.errors import DpauditError, InvalidParameterError, NotTractableError
+from dpaudit.laws.base import Law
+from dpaudit.replays.entered import Watch
+from dpaudit.replays.histories import Neighbours
+
+__all__ = ["Forced", "quantile_histories"]
+
+#: The seed of the fixed run that a quantile history departs from.
+SEED = 20
+#: Levels in the tails, on either side.
+TAILS = (1e-2, 1e-3, 1e-5, 1e-8, 1e-12)
+#: Bisections of one bracket: floats have no more bits between two levels.
+HALVINGS = 44
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a history chooses: the outcome of one site (one ``entry`` of it), a hidden draw, or the noise of a
+    channel. ``site`` is ``None`` for all sites at once."""
+
+    kind: str
+    site: str | None
+    occurrence: int = 0
+    entry: int | None = None
+    base: Any = None
+
+    def __str__(self) -> str:
+        if self.site is None:
+            return "every site"
+        entry = "" if self.entry is None else f", entry {self.entry}"
+        return f"{self.site!r} number {self.occurrence + 1}{entry}"
+
+
+@dataclass(frozen=True)
+class Forced:
+    """A recording along a chosen history, and where it came from, in words."""
+
+    recording: Recording
+    words: str
+
+
+def quantile_histories(
+    watch: Watch, pair: Neighbours, *, values: int, halvings: int, limits: Limits
+) -> Iterator[Forced]:
+    """Recordings of ``pair.left``: about ``values`` at quantiles, and at most ``halvings`` between those that
+    behave differently. The program is run as ``watch.program``, whose branches tell how it behaves."""
+    base = record(watch.program, pair.left, rng=np.random.default_rng(SEED), keep_errors=True, limits=limits)
+    targets = _targets(base, most=max(2, values // 8))
+    if not targets:
+        return
+    levels = _levels(max(3, values // len(targets)))
+    brackets: list[tuple[Target, float, Hashable, float, Hashable]] = []
+    for target in targets:
+        before: tuple[float, Hashable] | None = None
+        for level in levels:
+            found = _run(watch, pair, target, level, limits)
+            if found is None:
+                continue
+            recording, behaviour = found
+            yield Forced(recording, f"{target} at quantile {level:.6g}")
+            if before is not None and before[1] != behaviour:
+                brackets.append((target, *before, level, behaviour))
+            before = (level, behaviour)
+    left = halvings
+    while brackets and left > 0:
+        target, low, at_low, high, at_high = brackets.pop(0)
+        for _ in range(HALVINGS):
+            middle = _between(low, high)
+            if left <= 0 or not low < middle < high:
+                break
+            left -= 1
+            found = _run(watch, pair, target, middle, limits)
+            if found is None:
+                break
+            recording, behaviour = found
+            yield Forced(recording, f"{target} at quantile {middle:.9g}, between two that behave differently")
+            if behaviour == at_low:
+                low = middle
+            elif behaviour == at_high:
+                high = middle
+            else:
+                brackets.append((target, middle, behaviour, high, at_high))
+                high, at_high = middle, behaviour
+
+
+def _levels(count: int) -> list[float]:
+    inner = [(i + 0.5) / count for i in range(count)]
+    tails = TAILS if count > 8 else TAILS[1::2]
+    return sorted({*inner, *tails, *(1 - tail for tail in tails)})
+
+
+def _between(low: float, high: float) -> float:
+    """The middle of two levels; in a tail, on the scale of its logarithm."""
+    if high < 1e-3 and low > 0:
+        return math.sqrt(low * high)
+    if low > 1 - 1e-3 and high < 1:
+        return 1 - math.sqrt((1 - low) * (1 - high))
+    return (low + high) / 2
+
+
+# What there is to choose
+
+
+def _targets(base: Recording, *, most: int) -> list[Target]:
+    """The sites of the fixed run, at most ``most``: one of each name first, then evenly through the run."""
+    occurrence: dict[tuple[str, str], int] = {}
+    found: list[Target] = []
+    for site in base.sites:
+        if not site.random or (site.kind == "aggregate" and site.law is None):
+            continue
+        kind = "shown" if site.kind in ("observe", "aggregate") else site.kind
+        key = (kind, site.site)
+        number = occurrence.get(key, 0)
+        occurrence[key] = number + 1
+        if kind == "channel":
+            if not number:
+                found += [Target(kind, site.site, entry=entry) for entry in range(2)]
+            continue
+        size = count_of(site.value)
+        if size > 1 and kind == "shown" and site.law is not None and not site.law.event_ndim:
+            ends = sorted({0, size - 1})
+            found += [Target(kind, site.site, number, entry, site.value) for entry in ends]
+        found.append(Target(kind, site.site, number))
+    first: dict[tuple[str, str | None, int | None], Target] = {}
+    for target in found:
+        first.setdefault((target.kind, target.site, target.entry), target)
+    heads = [*first.values()][:most]
+    rest = [target for target in found if target not in heads] if len(heads) < most else []
+    step = max(1, -(-len(rest) // max(1, most - len(heads))))
+    together = [Target("shown", None)] if len(found) > 1 else []
+    return [*heads, *rest[::step][: most - len(heads)], *together]
+
+
+def _run(
+    watch: Watch, pair: Neighbours, target: Target, level: float, limits: Limits
+) -> tuple[Recording, Hashable] | None:
+    """The recording in which ``target`` comes out at ``level``, and how the program behaved; ``None`` where
+    there is no such outcome."""
+    hidden, levels = {}, {}
+    if target.kind == "draw":
+        hidden[str(target.site), target.occurrence] = level
+    elif target.kind == "channel":
+        # the first noise (a threshold's) in the middle, or against all the others
+        levels[str(target.site)] = [0.5 if target.entry else 1 - level, *[level] * 63]
+    watch.tracking = True
+    try:
+        recording = force(
+            watch.program,
+            pair.left,
+            watch.aside(_choice(target, level)),
+            rng=np.random.default_rng(SEED),
+            radius=2.0**-44,
+            hidden=hidden,
+            levels=levels,
+            keep_errors=True,
+            limits=limits,
+        )
+    except ImpossibleHistoryError:
+        return None
+    finally:
+        watch.tracking = False
+    return recording, _behaviour(recording, watch)
+
+
+def _choice(target: Target, level: float) -> Callable[[str, int, Law], Any]:
+    def choose(site: str, occurrence: int, law: Law) -> Any:
+        if target.kind != "shown" or target.site not in (None, site):
+            return None
+        if target.site is not None and occurrence != target.occurrence:
+            return None
+        value = _outcome_at(law, level)
+        if value is None or target.entry is None:
+            return value
+        chosen = np.array(target.base)
+        if chosen.shape != np.shape(value):
+            return None
+        chosen.flat[target.entry] = np.ravel(value)[target.entry]
+        return chosen
+
+    return choose
+
+
+def _outcome_at(law: Law, level: float) -> Any:
+    """The outcome of ``law`` at a quantile, in every entry; of a law without an order the atom there."""
+    try:
+        value = np.asarray(law.ppf(np.full(law.batch_shape, level)))
+        return value.item() if value.ndim == 0 else value
+    except NotTractableError:
+        pass
+    except (InvalidParameterError, OverflowError):
+        return None  # an outcome that floats cannot hold
+    try:
+        below = 0.0
+        for value, probability in law.atoms():
+            below += float(probability)
+            if below >= level:
+                return value
+    except (DpauditError, ValueError):
+        return None
+    return None
+
+
+# How a run behaved
+
+
+def _behaviour(recording: Recording, watch: Watch) -> Hashable:
+    """The ways that the program went, the sites that it had, and what it showed as far as that is no
+    number that follows the noise."""
+    sites = tuple(
+        (
+            site.kind,
+            site.site,
+            _outline(site.value) if site.kind in ("reveal", "raise") else _extent(site.value),
+        )
+        for site in recording.sites
+    )
+    return frozenset(watch.path), sites, recording.cut
+
+
+def _extent(value: Any) -> Hashable:
+    """The shape of an array; of other outcomes, which may be ragged, how many numbers they hold."""
+    return value.shape if isinstance(value, np.ndarray) else count_of(value)
+
+
+def _outline(value: Any) -> Hashable:
+    if value is None or isinstance(value, bool | np.bool_):
+        return value
+    if isinstance(value, int | np.integer):
+        return type(value).__name__, int(value) if abs(int(value)) <= 8 else "large"
+    if isinstance(value, float | np.floating):
+        return (
+            type(value).__name__,
+            "nan" if np.isnan(value) else float(np.sign(value)),
+            bool(np.isinf(value)),
+        )
+    if isinstance(value, str):
+        return "text", "".join("0" if letter.isdigit() else letter for letter in value)
+    if isinstance(value, np.ndarray):
+        small = value.dtype.kind in "biu" and value.size <= 64
+        return value.dtype.str, value.shape, tuple(map(_outline, value.ravel().tolist())) if small else None
+    if isinstance(value, dict):
+        return tuple((key, _outline(item)) for key, item in value.items())
+    if isinstance(value, Sequence):
+        return type(value).__name__, len(value), tuple(_outline(item) for item in value[:64])
+    return type(value).__name__

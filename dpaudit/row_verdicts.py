@@ -1,0 +1,262 @@
+"""From a row's evidence and its cells to one verdict: the rules for rows that hold cells.
+
+Each cell is judged by ``judge``, for its own claim. All estimates of a row, those of its cells among them,
+share the row's error level. The row's verdict is the worst among its parts, which are its own evidence, where
+there is any, and its deciding cells: crashed, refuted, inconclusive, verified. A verified row is as strong as
+its weakest part, a refuted one as its strongest refutation.
+
+A claim in exact numbers (any but a ``Statement``) is verified only where a part is about that very claim:
+cells at other settings can refute what is printed for all of them, and do not verify it at this one.
+
+A row about controls is verified where each cell came out as its ``expect`` says, and is never refuted.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.claims import Claim, Controls, Statement
+from dpaudit.errors import InvalidParameterError
+from dpaudit.evidence import Estimate, Evidence
+from dpaudit.suite import Cell
+from dpaudit.verdicts import Judgement, SharedLevel, Strength, VerdictKind, judge_at
+
+__all__ = ["Judged", "JudgedRow", "as_expected", "judge_row", "quantity_of"]
+
+#: Worst first: a row's verdict is that of its worst part.
+WORST_FIRST = (
+    VerdictKind.CRASHED,
+    VerdictKind.REFUTED,
+    VerdictKind.INCONCLUSIVE,
+    VerdictKind.VERIFIED,
+)
+
+#: Weakest first.
+STRENGTHS = (
+    Strength.NONE,
+    Strength.ESTIMATE,
+    Strength.TESTED,
+    Strength.ACCOUNTED,
+    Strength.WITNESS,
+    Strength.PROVED,
+)
+
+RIGOROUS = (Strength.PROVED, Strength.ACCOUNTED, Strength.WITNESS)
+CERTIFIED = (Strength.PROVED, Strength.ACCOUNTED)
+
+#: Cells that one reason names.
+NAMED = 5
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A judgement, and the confidence that it holds with (``None`` without evidence)."""
+
+    judgement: Judgement
+    confidence: float | None
+
+
+@dataclass(frozen=True)
+class JudgedRow:
+    """The row's judgement and that of each cell, in their order."""
+
+    whole: Judged
+    cells: tuple[Judged, ...]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The row's own evidence (``cell`` is ``None``) or a deciding cell, judged."""
+
+    claim: Claim
+    evidence: Sequence[Evidence]
+    judgement: Judgement
+    cell: str | None = None
+
+
+def judge_row(
+    claim: Claim,
+    evidence: Sequence[Evidence],
+    cells: Sequence[Cell],
+    *,
+    obstacles: Sequence[str],
+    alpha: float | None,
+) -> JudgedRow:
+    """Decide a row of error level ``alpha`` (``None``: every estimate counts) and each of its cells.
+
+    ``obstacles`` are the row's own: they keep it from being verified by any certificate, its cells' too.
+    Raises ``InvalidParameterError`` for two cells with one name, for evidence beside the cells of a row about
+    controls, and as ``judge`` does.
+    """
+    _require_distinct(cells)
+    level = SharedLevel(alpha, [*evidence, *(item for cell in cells for item in cell.evidence)])
+    judgements = [judge_at(level, cell.claim, cell.evidence, obstacles=cell.obstacles) for cell in cells]
+    judged = tuple(
+        Judged(judgement, _confidence(judgement, cell.evidence, level))
+        for cell, judgement in zip(cells, judgements, strict=True)
+    )
+    if isinstance(claim, Controls):
+        whole = _controls(evidence, cells, judgements, obstacles)
+        counted = [item for cell in cells for item in cell.evidence]
+        return JudgedRow(Judged(whole, _confidence(whole, counted, level)), judged)
+    parts = [
+        _Part(cell.claim, cell.evidence, judgement, cell.name)
+        for cell, judgement in zip(cells, judgements, strict=True)
+        if cell.deciding
+    ]
+    if evidence or not parts:
+        own = judge_at(level, claim, evidence, obstacles=obstacles)
+        parts.insert(0, _Part(claim, evidence, own))
+    whole = _composed(claim, parts, obstacles)
+    counted = [item for part in parts for item in part.evidence]
+    return JudgedRow(Judged(whole, _confidence(whole, counted, level)), judged)
+
+
+def as_expected(result: Mapping[str, Any]) -> bool:
+    """Whether a result of the report, and each of its cells, has the verdict that is expected of it."""
+    return all(part["verdict"] == part["expect"] for part in (result, *result.get("cells", ())))
+
+
+def quantity_of(claim: Claim) -> str:
+    """What a claim's bounds are values of: a statement's own words where it has some."""
+    return getattr(claim, "quantity_name", "") or claim.quantity
+
+
+def _require_distinct(cells: Sequence[Cell]) -> None:
+    names: set[str] = set()
+    for cell in cells:
+        name = unicodedata.normalize("NFKC", cell.name)
+        if name in names:
+            raise InvalidParameterError(
+                f"a cell's name must be used once in its row, got {cell.name!r} twice; name what differs."
+            )
+        names.add(name)
+
+
+def _composed(claim: Claim, parts: Sequence[_Part], obstacles: Sequence[str]) -> Judgement:
+    """The verdict on parts that are judged."""
+    if len(parts) == 1 and parts[0].cell is None:
+        return parts[0].judgement
+    verdict = min((part.judgement.verdict for part in parts), key=WORST_FIRST.index)
+    deciding = [part for part in parts if part.judgement.verdict is verdict]
+    strengths = sorted((part.judgement.strength for part in deciding), key=STRENGTHS.index)
+    strength = strengths[0] if verdict is VerdictKind.VERIFIED else strengths[-1]
+    own = parts[0].judgement if parts[0].cell is None else None
+    shown = own or _worst(claim, deciding)
+    whole = Judgement(
+        verdict,
+        strength,
+        shown.lower if shown else None,
+        shown.upper if shown else None,
+        shown.slack if shown else None,
+        (*(own.reasons if own else ()), *_reasons(parts, verdict)),
+        broken=any(part.judgement.broken for part in parts),
+    )
+    open_because = _why_not_verified(claim, deciding, obstacles) if verdict is VerdictKind.VERIFIED else ()
+    if open_because:
+        return replace(
+            whole,
+            verdict=VerdictKind.INCONCLUSIVE,
+            strength=Strength.NONE,
+            reasons=(*open_because, *whole.reasons),
+        )
+    return whole
+
+
+def _why_not_verified(claim: Claim, parts: Sequence[_Part], obstacles: Sequence[str]) -> tuple[str, ...]:
+    """Why a row is not verified although each of its parts is."""
+    if obstacles and any(part.judgement.strength in CERTIFIED for part in parts):
+        return tuple(obstacles)
+    if not isinstance(claim, Statement) and all(part.claim != claim for part in parts):
+        return ("no deciding cell is about the row's own claim: add one with that very claim",)
+    return ()
+
+
+def _worst(claim: Claim, parts: Sequence[_Part]) -> Judgement | None:
+    """The judgement whose bounds the row shows: that of the part that is furthest on the wrong side of its
+    claimed number, or nearest to it; ``None`` where the row claims another quantity or number."""
+    verified = parts[0].judgement.verdict is VerdictKind.VERIFIED
+    measured: list[tuple[Fraction, Fraction, _Part]] = []
+    for part in parts:
+        # What refutes "at most" is a lower bound, what verifies it an upper one; of "at least" the reverse.
+        value = part.judgement.upper if verified is not part.claim.at_least else part.judgement.lower
+        if value is not None and part.claim.bound is not None:
+            sign = -1 if part.claim.at_least else 1
+            measured.append((sign * value, sign * part.claim.bound, part))
+    if not measured:
+        return None
+    if all(claimed > 0 for _, claimed, _ in measured):
+        worst = max(measured, key=lambda entry: entry[0] / entry[1])[2]
+    else:
+        worst = max(measured, key=lambda entry: entry[0] - entry[1])[2]
+    same = quantity_of(worst.claim) == quantity_of(claim) and worst.claim.bound == claim.bound
+    return worst.judgement if same else None
+
+
+def _reasons(parts: Sequence[_Part], verdict: VerdictKind) -> tuple[str, ...]:
+    """Which cells decided, and what the first of them says."""
+    cells = [part for part in parts if part.cell is not None]
+    deciding = [part for part in cells if part.judgement.verdict is verdict]
+    if not deciding:
+        return ()
+    if verdict is not VerdictKind.VERIFIED:
+        return (f"{verdict} in {_of(deciding, cells)}: {_named(deciding)}",)
+    weakest = min((part.judgement.strength for part in cells), key=STRENGTHS.index)
+    weak = [part for part in cells if part.judgement.strength is weakest]
+    if len(weak) == len(cells):
+        return (f"{weakest.value} in {_of(cells, cells)}",)
+    return (f"only {weakest.value} in {_of(weak, cells)}: {_named(weak)}",)
+
+
+def _of(some: Sequence[_Part], cells: Sequence[_Part]) -> str:
+    count = "all" if len(some) == len(cells) > 1 else f"{len(some)} of"
+    return f"{count} {len(cells)} cell{'s' * (len(cells) != 1)}"
+
+
+def _named(parts: Sequence[_Part]) -> str:
+    names = ", ".join(str(part.cell) for part in parts[:NAMED])
+    return names + (f" and {len(parts) - NAMED} more" if len(parts) > NAMED else "")
+
+
+def _controls(
+    evidence: Sequence[Evidence],
+    cells: Sequence[Cell],
+    judgements: Sequence[Judgement],
+    obstacles: Sequence[str],
+) -> Judgement:
+    """The verdict on a row about controls: verified where every cell came out as it should."""
+    if evidence:
+        raise InvalidParameterError(
+            f"a row about controls must have its evidence in cells, got {len(evidence)} pieces beside them; "
+            "make each a cell."
+        )
+    pairs = [(cell, found.verdict) for cell, found in zip(cells, judgements, strict=True)]
+    wrong = [(cell, verdict) for cell, verdict in pairs if verdict != cell.expect]
+    crashed = [cell.name for cell, verdict in pairs if verdict is VerdictKind.CRASHED]
+    count = Fraction(len(wrong))
+    if crashed:
+        because = (f"the control {crashed[0]} crashed",)
+        return Judgement(VerdictKind.CRASHED, Strength.NONE, None, count, None, because, broken=True)
+    if cells and not wrong and not obstacles:
+        return Judgement(VerdictKind.VERIFIED, Strength.TESTED, count, count, None)
+    reasons = tuple(f"{cell.name}: {verdict}, expected {cell.expect}" for cell, verdict in wrong)
+    if not cells:
+        reasons = ("there is no control: add cells",)
+    return Judgement(VerdictKind.INCONCLUSIVE, Strength.NONE, None, count, None, (*obstacles, *reasons))
+
+
+def _confidence(judgement: Judgement, evidence: Sequence[Evidence], level: SharedLevel) -> float | None:
+    """1 where the verdict rests on certificates or witnesses; otherwise what the estimates that count hold
+    with together (all of them, where none counts).
+    """
+    if not evidence:
+        return None
+    if judgement.strength in RIGOROUS:
+        return 1.0
+    estimates = [item for item in evidence if isinstance(item, Estimate)]
+    counted = [item for item in estimates if level.counts(item)] or estimates
+    return float(max(1 - sum(1 - Fraction(item.confidence) for item in counted), Fraction(0)))

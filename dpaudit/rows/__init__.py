@@ -1,0 +1,40 @@
+"""Rows as mathematics: a row of a suite is a decorated function of named parameters.
+
+The grid writes the scope, the docstring holds title, text and notes, the claim gives kind, view and quantity,
+and the parts of a row share its error level among themselves.
+"""
+
+from dpaudit.rows.evidence import Measured, evidence, measured
+from dpaudit.rows.expected import expected
+from dpaudit.rows.expression import Expression, Leaf, average, constant, largest, leaf, smallest
+from dpaudit.rows.grid import Grid, Point, full, in_words, listed, only_quick, over
+from dpaudit.rows.inequality import Sides, Step, inequality, step, steps, worst_of
+from dpaudit.rows.privacy import privacy
+
+__all__ = [
+    "Expression",
+    "Grid",
+    "Leaf",
+    "Measured",
+    "Point",
+    "Sides",
+    "Step",
+    "average",
+    "constant",
+    "evidence",
+    "expected",
+    "full",
+    "in_words",
+    "inequality",
+    "largest",
+    "leaf",
+    "listed",
+    "measured",
+    "only_quick",
+    "over",
+    "privacy",
+    "smallest",
+    "step",
+    "steps",
+    "worst_of",
+]

@@ -1,0 +1,231 @@
+"""Rows whose function gathers the evidence itself: certificates, witnesses, measured numbers; one setting, or
+a table of them.
+
+    @evidence(rows, "T6P", "Theorem 6", claim=CLAIM)
+    def local(run: Run) -> list[Evidence]:
+        \"\"\"Each user's message is (ε, 0)-DP by itself\"\"\"
+        return [proof.certify(CLAIM)]
+
+With a grid every point is a cell, with a claim of its own:
+
+    @evidence(rows, "T1P/dropout", "Theorem 1", claim=claim_at, over=listed("users present", (10, 9), (16,
+    8)),
+              role="what-if", expect="refuted")
+    def dropout(run: Run, users: int, present: int) -> list[Evidence]: ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from dpaudit.claims import (
+    Accounting,
+    Claim,
+    ErrorRate,
+    LowerBound,
+    MessageSize,
+    PrivacyClaim,
+    RegretBound,
+    RegretRate,
+    SubExponential,
+    SubGaussian,
+    TailBound,
+)
+from dpaudit.claims.statements import Statement
+from dpaudit.errors import InvalidParameterError
+from dpaudit.evidence import Estimate, Evidence
+from dpaudit.rows.grid import Grid, Point, in_words
+from dpaudit.rows.words import words_of
+from dpaudit.suite import Cell, Group, Outcome, Role, Row, Run
+
+__all__ = ["Measured", "evidence", "kind_of", "measured"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+ClaimAt = Claim | Callable[..., Claim]
+
+_KINDS: tuple[tuple[tuple[type[Claim], ...], str], ...] = (
+    ((PrivacyClaim,), "privacy"),
+    ((Accounting,), "structure"),
+    ((SubGaussian, SubExponential, TailBound), "tail"),
+    ((RegretRate, RegretBound), "regret"),
+    ((LowerBound,), "lower-bound"),
+    ((ErrorRate, MessageSize), "utility"),
+)
+
+
+def kind_of(claim: Claim) -> str:
+    """The kind of a row with this claim, where the row does not say another."""
+    return next((kind for types, kind in _KINDS if isinstance(claim, types)), "structure")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """Bounds on a row's quantity that a function computed or simulated.
+
+    ``high`` counts towards ``verified`` only where ``covers`` says that all that the claim speaks of was
+    looked at. ``exact`` bounds hold for certain; the others at the row's error level. ``scope`` is what was
+    looked at; of a row with a grid the grid says it.
+    """
+
+    low: float | None = None
+    high: float | None = None
+    samples: int = 1
+    method: str = "exact computation"
+    scope: str = ""
+    exact: bool = True
+    covers: bool = True
+    details: dict[str, Any] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    plots: Sequence[dict[str, Any]] = ()
+
+    def estimate(self, claim: Claim, run: Run, *, scope: str) -> Estimate:
+        """The same as evidence on ``claim``."""
+        return Estimate(
+            quantity=_quantity(claim),
+            lower=self.low,
+            upper=self.high,
+            confidence=1.0 if self.exact else 1 - run.alpha,
+            samples=self.samples,
+            method=self.method,
+            scope=self.scope or scope,
+            seed=None if self.exact else run.seed,
+            covers_claim=self.covers and self.high is not None,
+            details=self.details,
+        )
+
+
+def _quantity(claim: Claim) -> str:
+    named = claim.quantity_name if isinstance(claim, Statement) else ""
+    return named or claim.quantity
+
+
+def evidence(
+    rows: Group,
+    id: str,
+    source: str,
+    *,
+    claim: ClaimAt,
+    over: Grid | None = None,
+    name: Callable[..., str] | None = None,
+    kind: str = "",
+    role: Role = "printed",
+    expect: str | Callable[..., str] = "verified",
+    view: str = "",
+    fingerprint: Callable[[int], str] | None = None,
+    **fixed: Any,
+) -> Callable[[Function], Function]:
+    """Decorator: add the row ``id``, whose function ``(run, **point)`` returns evidence: a list of it, a
+    ``Measured``, a list of those, or an ``Outcome``.
+
+    ``claim`` is the claim, or with a grid a function of the point. With ``over`` each point is a cell with
+    its own claim, named by its parameters unless ``name(**point)`` says another, expected to come out as
+    ``expect`` (which may be a function of the point, too); the row claims all of them and shows the first
+    one's. The docstring says the title, the text and the notes (``words``).
+    """
+
+    def decorate(function: Function) -> Function:
+        words = words_of(function, fixed, id=id)
+        first: Point = {} if over is None else _first(over, id)
+        shown = _at(claim, first)
+        wanted = _expected(over, expect, first)
+
+        def evaluate(run: Run) -> Outcome:
+            if over is None:
+                outcome = _outcome(function(run, **fixed), shown, run, scope="")
+                return _with_notes(outcome, words.notes)
+            points = list(over.at(run))
+            share = Run(run.profile, run.alpha / len(points), run.seed, run.row_id)
+            cells: list[Cell] = []
+            plots: list[dict[str, Any]] = []
+            for point in points:
+                stated = _at(claim, point)
+                outcome = _outcome(function(share, **point, **fixed), stated, share, scope=in_words(point))
+                plots += outcome.plots
+                cells.append(
+                    Cell(
+                        name=name(**point) if name else in_words(point),
+                        claim=stated,
+                        evidence=outcome.evidence,
+                        expect=_at_point(expect, point),
+                        notes=outcome.notes,
+                        obstacles=outcome.obstacles,
+                        samples=outcome.samples,
+                    )
+                )
+            return Outcome([], words.notes, cells=cells, plots=plots)
+
+        evaluate.__doc__ = words.about
+        rows.add(
+            Row(
+                id=id,
+                title=words.title,
+                kind=kind or kind_of(shown),
+                claim=shown,
+                evaluate=evaluate,
+                expect=wanted,
+                view=view or (str(shown.view) if isinstance(shown, PrivacyClaim) else ""),
+                source=source,
+                role=role,
+                fingerprint=fingerprint,
+            )
+        )
+        return function
+
+    return decorate
+
+
+#: The same decorator, under the name that reads better where the function returns ``Measured``.
+measured = evidence
+
+
+def _first(grid: Grid, id: str) -> Point:
+    quick = Run(profile="quick", alpha=0.05, seed=0, row_id=id)
+    point = next(grid.at(quick), None)
+    if point is None:
+        raise InvalidParameterError(f"{id}: a grid must have a point, got none; name one.")
+    return point
+
+
+def _at(claim: ClaimAt, point: Point) -> Claim:
+    return claim if isinstance(claim, Claim) else claim(**point)
+
+
+def _at_point(expect: str | Callable[..., str], point: Point) -> str:
+    return expect if isinstance(expect, str) else expect(**point)
+
+
+def _expected(over: Grid | None, expect: str | Callable[..., str], first: Point) -> str:
+    """What the row comes out as if its cells do: refuted if one is, verified if all are."""
+    if over is None or isinstance(expect, str):
+        return _at_point(expect, first)
+    verdicts = {
+        _at_point(expect, point)
+        for profile in ("quick", "full")
+        for point in over.at(Run(profile=profile, alpha=0.05, seed=0, row_id=""))
+    }
+    return next(kind for kind in ("refuted", "inconclusive", "verified") if kind in verdicts)
+
+
+def _outcome(given: Any, claim: Claim, run: Run, *, scope: str) -> Outcome:
+    if isinstance(given, Outcome):
+        return given
+    items = list(given) if isinstance(given, list | tuple) else [given]
+    numbers = [item for item in items if isinstance(item, Measured)]
+    shared = Run(
+        run.profile, run.alpha / max(1, sum(not item.exact for item in numbers)), run.seed, run.row_id
+    )
+    found: list[Evidence] = [
+        item.estimate(claim, shared, scope=scope) if isinstance(item, Measured) else item for item in items
+    ]
+    return Outcome(
+        found,
+        [note for item in numbers for note in item.notes],
+        plots=[plot for item in numbers for plot in item.plots],
+        samples=sum(item.samples for item in numbers),
+    )
+
+
+def _with_notes(outcome: Outcome, notes: Sequence[str]) -> Outcome:
+    return replace(outcome, notes=[*outcome.notes, *notes])

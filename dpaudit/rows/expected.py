@@ -1,0 +1,173 @@
+"""Expected values as rows: regret, error, utility, simulated or exact, held against a number on a grid.
+
+    @expected(rows, "OPT", "after Theorem 1", at_most=5, over=over(means=[(1.0, 0.0)], epsilon="1/10 1"))
+    def baseline(means: Sequence[float], epsilon: Fraction) -> Expression:
+        \"\"\"The distributed algorithm's regret is at most 5 times that of the central one\"\"\"
+        return regret(ours, means, epsilon) / regret(theirs, means, epsilon)
+
+The function returns an ``Expression``; its leaves over all points of the grid share the row's error level,
+the worst point counts, and the table shows every point.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from dpaudit.claims import Claim, LowerBound, Ordering, RegretBound, RegretRate
+from dpaudit.errors import InvalidParameterError
+from dpaudit.evidence import Estimate
+from dpaudit.exact import ExactLike, exact, exact_str
+from dpaudit.plots import table
+from dpaudit.regret.intervals import Interval
+from dpaudit.rows.expression import Expression, Leaf
+from dpaudit.rows.grid import Grid, Point, in_words, listed, symbol
+from dpaudit.rows.words import words_of
+from dpaudit.suite import Group, Outcome, Role, Row, Run
+
+__all__ = ["CLAIMS", "evaluated", "expected"]
+
+Function = TypeVar("Function", bound=Callable[..., Expression])
+
+#: What a row on an expected value may claim.
+CLAIMS: dict[str, type[Ordering | RegretRate | RegretBound | LowerBound]] = {
+    "ordering": Ordering,
+    "rate": RegretRate,
+    "bound": RegretBound,
+    "lower-bound": LowerBound,
+}
+
+
+@dataclass(frozen=True)
+class _Cell:
+    point: Point
+    expression: Expression
+    value: Interval
+
+
+def evaluated(
+    run: Run, expressions: Sequence[Expression], *, alpha: float
+) -> tuple[list[Interval], dict[Leaf, Interval]]:
+    """The interval of each expression, all of them together at level ``alpha``, and those of the leaves."""
+    leaves = list(dict.fromkeys(item for expression in expressions for item in expression.leaves()))
+    known = {item: item.bounding(run, alpha / len(leaves)) for item in leaves}
+    return [expression.value(known) for expression in expressions], known
+
+
+def expected(
+    rows: Group,
+    id: str,
+    source: str,
+    *,
+    at_most: ExactLike | None = None,
+    at_least: ExactLike | None = None,
+    over: Grid | None = None,
+    claim: str = "ordering",
+    quantity: str = "value",
+    constants: Sequence[tuple[str, ExactLike]] = (),
+    kind: str = "",
+    role: Role = "printed",
+    expect: str = "verified",
+    method: str = "simulation; bets on the mean of min(regret, cap), rigorous excess added",
+    **fixed: Any,
+) -> Callable[[Function], Function]:
+    """Decorator: add the row ``id``, whose function returns an ``Expression`` for a point's parameters.
+
+    Exactly one of ``at_most`` and ``at_least`` is the claimed number; ``claim`` is one of ``CLAIMS``, and a
+    lower bound goes with ``at_least``. Raises ``InvalidParameterError`` otherwise.
+    """
+    if (at_most is None) == (at_least is None) or (claim == "lower-bound") != (at_least is not None):
+        raise InvalidParameterError(
+            f"{id}: a claim must have one number, at_least for a lower bound and at_most otherwise, got "
+            f"at_most={at_most}, at_least={at_least}, claim={claim!r}; name one."
+        )
+    number = max(exact(end, name="the claimed number") for end in (at_least, at_most) if end is not None)
+    grid = over or listed("", ())
+
+    def decorate(function: Function) -> Function:
+        words = words_of(function, fixed, id=id)
+
+        def evaluate(run: Run) -> Outcome:
+            points = list(grid.at(run))
+            expressions = [function(**point, **fixed) for point in points]
+            values, known = evaluated(run, expressions, alpha=run.alpha)
+            cells = [_Cell(*cell) for cell in zip(points, expressions, values, strict=True)]
+            estimate = _estimate(
+                cells, grid, run, quantity, method, least=at_most is None, leaves=list(known)
+            )
+            return Outcome([estimate], words.notes, plots=[_table(words.title, cells, known, quantity)])
+
+        evaluate.__doc__ = words.about
+        where = f"; at every point of the grid {grid.scope}" if grid.scope else ""
+        statement: Claim = CLAIMS[claim](
+            text=f"{words.title}{where}",
+            quantity_name=quantity,
+            claimed=number,
+            constants=tuple((name, exact_str(exact(value))) for name, value in constants),
+        )
+        rows.add(
+            Row(
+                id=id,
+                title=words.title,
+                kind=kind or ("lower-bound" if at_most is None else "regret"),
+                claim=statement,
+                evaluate=evaluate,
+                expect=expect,
+                source=source,
+                role=role,
+            )
+        )
+        return function
+
+    return decorate
+
+
+def _estimate(
+    cells: Sequence[_Cell],
+    grid: Grid,
+    run: Run,
+    quantity: str,
+    method: str,
+    *,
+    least: bool,
+    leaves: Sequence[Leaf],
+) -> Estimate:
+    """The worst of all cells: the largest for an upper claim, the smallest for a lower one."""
+    worst = min if least else max
+    low, high = worst(cell.value.low for cell in cells), worst(cell.value.high for cell in cells)
+    there = worst(cells, key=lambda cell: cell.value.mean)
+    return Estimate(
+        quantity=quantity,
+        lower=low,
+        upper=high if math.isfinite(high) else None,
+        confidence=1 - run.alpha if leaves else 1.0,
+        samples=sum(item.runs(run) for item in leaves if item.runs) or len(cells),
+        method=method,
+        scope=grid.scope or "no parameters",
+        seed=run.seed if leaves else None,
+        covers_claim=True,
+        details={"points": len(cells), "worst at": in_words(there.point)},
+    )
+
+
+def _table(title: str, cells: Sequence[_Cell], known: dict[Leaf, Interval], quantity: str) -> dict[str, Any]:
+    """Every point: its parameters, the means of its leaves where all points have the same, and the bounds."""
+    names = list(cells[0].point)
+    labels = [[item.label for item in dict.fromkeys(cell.expression.leaves())] for cell in cells]
+    shown = labels[0] if labels[0] and all(labels[0] == other and all(other) for other in labels) else []
+    rows: list[list[Any]] = []
+    for cell in cells:
+        leaves = [known[item].mean for item in dict.fromkeys(cell.expression.leaves())] if shown else []
+        ends = [cell.value.mean, cell.value.low, cell.value.high]
+        rows.append([*(str(cell.point[name]) for name in names), *leaves, *map(_finite, ends)])
+    return table(
+        title=title,
+        columns=[*map(symbol, names), *shown, quantity, "at least", "at most"],
+        rows=rows,
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,154 @@
+"""Privacy rows: a program, its claim, and what its proof declares; one declaration serves the certificate and
+the replays.
+
+    @privacy(rows, "DPSE", "Section 6")
+    def dp_se() -> PrivacyAudit:
+        \"\"\"DP-SE, the baseline, is ε-DP
+
+        every epoch starts from scratch: a pull enters one sum, released once
+        \"\"\"
+        return PrivacyAudit(
+            claim=CLAIM,
+            program=successive_elimination.program(epsilon=1),
+            neighbours=lambda run: bandit_pairs(horizon=3000, rounds=(0, 500)),
+            sites=[Site("array", mechanism=laplace_mechanism(sensitivity=1, scale=1))],
+        )
+
+The row's verdict is about the claim in its view; a cell under it says what the proof's own accounting comes
+to. With a grid every point is a setting of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from dpaudit.errors import InvalidParameterError
+from dpaudit.rows.grid import Grid, Point, in_words, listed
+from dpaudit.rows.words import words_of
+from dpaudit.suite import Cell, Group, Outcome, Role, Row, Run
+
+if TYPE_CHECKING:  # a suite without programs must not load the replays
+    from dpaudit.replays.privacy import PrivacyAudit
+
+__all__ = ["privacy"]
+
+Function = TypeVar("Function", bound="Callable[..., PrivacyAudit]")
+
+ABOUT = (
+    "Record the program on one of two neighbours and replay it on the other, sampled and along forced "
+    "histories; the transcript with the largest exact loss in the claim's view is the lower bound, the "
+    "certificate the upper one. The accounting holds what each changed release can cost at its worst outcome "
+    "against what the proof declares."
+)
+
+
+def privacy(
+    rows: Group,
+    id: str,
+    source: str,
+    *,
+    over: Grid | None = None,
+    name: Callable[..., str] | None = None,
+    role: Role = "printed",
+    expect: str = "verified",
+    accounting: str | None = None,
+    **fixed: object,
+) -> Callable[[Function], Function]:
+    """Decorator: add the row ``id``, whose function returns a ``PrivacyAudit`` for a point's parameters.
+
+    ``expect`` is the expected verdict on the claim, ``accounting`` that of the proof's accounting (the same
+    where it is not said, "" for none: where the view shows every release it would repeat the claim). The
+    function is called when the suite is built. The docstring says the title, and below it why one record
+    touches no more than the sites (``because``); ``Note:`` paragraphs are notes.
+    """
+
+    def decorate(function: Function) -> Function:
+        words = words_of(function, fixed, id=id)
+        settings = _settings(function, over, fixed, words.about if words.about != words.title else "", id)
+        first = next(iter(settings.values()))
+        wanted = expect if accounting is None else accounting
+
+        def evaluate(run: Run) -> Outcome:
+            if over is None:
+                outcome = _outcome(first, run, wanted)
+                return replace(outcome, notes=[*outcome.notes, *words.notes])
+            points = list(over.at(run))
+            chosen = {_name(point, name): settings[in_words(point)] for point in points}
+            share = replace(run, alpha=run.alpha / len(points))
+            return _table(
+                {key: _outcome(audit, share, wanted) for key, audit in chosen.items()}, chosen, expect
+            )
+
+        evaluate.__doc__ = f"{words.about}\n\n{ABOUT}" if words.about != words.title else ABOUT
+        rows.add(
+            Row(
+                id=id,
+                title=words.title,
+                kind="privacy",
+                claim=first.claim,
+                evaluate=evaluate,
+                expect=expect,
+                view=str(first.claim.view),
+                source=source,
+                role=role,
+                fingerprint=lambda seed: _digest(list(settings.values()), seed, id),
+            )
+        )
+        return function
+
+    return decorate
+
+
+def _settings(
+    function: Callable[..., PrivacyAudit], over: Grid | None, fixed: dict[str, object], because: str, id: str
+) -> dict[str, PrivacyAudit]:
+    """The audits of all points of all profiles, by the point in words."""
+    audits: dict[str, PrivacyAudit] = {}
+    for profile in ("quick", "full", "paper"):
+        run = Run(profile=profile, alpha=0.05, seed=0, row_id=id)
+        for point in (over or listed("", ())).at(run):
+            key = in_words(point)
+            if key not in audits:
+                audit = function(**point, **fixed)
+                audits[key] = audit if audit.because else replace(audit, because=because)
+    if not audits:
+        raise InvalidParameterError(f"{id}: a grid must have a point, got none; name one.")
+    return audits
+
+
+def _name(point: Point, name: Callable[..., str] | None) -> str:
+    return name(**point) if name else in_words(point)
+
+
+def _outcome(audit: PrivacyAudit, run: Run, accounting: str) -> Outcome:
+    from dpaudit.replays.privacy import privacy_outcome
+
+    return privacy_outcome(audit, run, accounting=accounting)
+
+
+def _digest(audits: list[PrivacyAudit], seed: int, id: str) -> str:
+    from dpaudit.replays.privacy import digest_of
+
+    return "".join(digest_of(audit, seed, row_id=id) for audit in audits)
+
+
+def _table(outcomes: dict[str, Outcome], audits: dict[str, PrivacyAudit], expect: str) -> Outcome:
+    """Every setting a cell, with its accounting as another one under it."""
+    cells: list[Cell] = []
+    for key, outcome in outcomes.items():
+        cells.append(
+            Cell(
+                name=key,
+                claim=audits[key].claim,
+                evidence=outcome.evidence,
+                expect=expect,
+                notes=outcome.notes,
+                obstacles=outcome.obstacles,
+                samples=outcome.samples,
+            )
+        )
+        cells += [replace(cell, name=f"{key}: {cell.name}") for cell in outcome.cells]
+    plots = [plot for outcome in outcomes.values() for plot in outcome.plots]
+    return Outcome([], cells=cells, plots=plots, samples=sum(cell.samples for cell in cells if cell.deciding))

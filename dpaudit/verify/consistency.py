@@ -1,0 +1,190 @@
+"""What a report says of itself, held against itself: ids, error levels, what was accepted, the suites that
+rows name, unknown fields. None of it needs the kernel or a program.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from dpaudit.errors import BrokenReportError
+from dpaudit.reports.document import known_fields
+from dpaudit.reports.strict import require_ascii_numbers, require_clear_ids
+from dpaudit.runner.commands import command_words, selected_by
+from dpaudit.runner.engine import is_accepted
+from dpaudit.verify.findings import Finding, id_of
+
+__all__ = ["inconsistencies"]
+
+
+def inconsistencies(report: Mapping[str, Any]) -> list[Finding]:
+    """A failed finding for everything in which the parts of ``report`` contradict each other. Its
+    ``results`` is a list; anything else may be missing."""
+    results = report["results"]
+    plain = [result for result in results if isinstance(result, dict)]
+    return [
+        *_rows(results),
+        *_ids(report, results),
+        *_levels(report.get("alpha"), plain),
+        *_accepted(report, plain),
+        *_suites(report, plain),
+        *_reproduce(report, plain),
+        *_command(report, plain),
+        *_times(report, plain),
+        *_whole(report),
+        *_unknown(report, plain),
+    ]
+
+
+def _failed(name: str, what: str, reason: str) -> Finding:
+    return Finding(name, False, what, f"{reason}; the file was edited.")
+
+
+def _rows(results: Sequence[Any]) -> Iterator[Finding]:
+    if not results:
+        yield Finding("report", False, "results", "a report must have a row, got none; run the audit again")
+
+
+def _ids(report: Mapping[str, Any], results: Sequence[Any]) -> Iterator[Finding]:
+    counts = Counter(id_of(result) for result in results)
+    for name in sorted(name for name, count in counts.items() if count > 1):
+        yield Finding(name, False, "id", "an id must be used once in a report, it is used again")
+    try:
+        require_clear_ids(result["id"] for result in results if isinstance(result, dict) and "id" in result)
+        require_ascii_numbers({name: value for name, value in report.items() if name != "results"})
+    except BrokenReportError as error:
+        yield Finding("report", False, "reading", str(error))
+
+
+def _levels(level: Any, results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    """The error levels of the rows must not add up to more than that of the run, of which they are shares."""
+    shares: list[Any] = [result.get("alpha") for result in results]
+    if not all(isinstance(share, int | float) for share in (level, *shares)):
+        return  # a report without levels, or one that does not fit the schema
+    total = math.fsum(shares)
+    if total > level * (1 + 1e-9):
+        yield _failed(
+            "report",
+            "error level",
+            f"the rows' error levels must add up to at most {level:g}, that of the run, they add up to "
+            f"{total:g}",
+        )
+
+
+def _accepted(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    for result in results:
+        if result.keys() >= {"accepted", "verdict", "expect", "kind", "strength"}:
+            wanted = is_accepted(result, require=report.get("require"))
+            if result["accepted"] is not wanted:
+                yield _failed(
+                    id_of(result),
+                    "accepted",
+                    f"accepted must be {wanted} where --require is {report.get('require')}",
+                )
+
+
+def _suites(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    """Rows, and claims that nothing can check, belong to suites that the report lists."""
+    if not isinstance(report.get("suites"), list):
+        return
+    papers = {suite["suite"]: suite["paper"] for suite in report["suites"]}
+    if len(papers) < len(report["suites"]):
+        yield _failed("report", "suites", "a suite must be listed once")
+    for result in results:
+        label = result.get("suite")
+        if label not in papers:
+            yield _failed(id_of(result), "row", f"its suite, {label}, is none that the report lists")
+        elif result.get("paper") != papers[label]:
+            yield _failed(id_of(result), "row", f"its paper must be that of its suite, {papers[label]!r}")
+    for item in report.get("unchecked", []):
+        if item["paper"] not in papers.values():
+            yield _failed(item["id"], "row", f"its paper, {item['paper']}, is none that the report lists")
+
+
+def _reproduce(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    """A reader may paste the command: it must be one run of dpaudit with the report's seed, nothing else."""
+    for result in results:
+        text = result.get("reproduce")
+        if text is None:
+            continue
+        options = ["--seed", str(report.get("seed")), f"--{report.get('profile')}"]
+        wanted = f"one `dpaudit run` command of this row with {shlex.join(options)}"
+        try:
+            words = command_words(text)
+            selected = selected_by(words)
+        except ValueError as error:
+            yield _failed(id_of(result), "reproduce", f"it must be {wanted}: {error}")
+            continue
+        if (
+            words[:2] != ["dpaudit", "run"]
+            or shlex.join(words) != text
+            or not set(options) <= set(words)
+            or (selected is not None and not selected[1](str(result.get("id"))))
+        ):
+            yield _failed(id_of(result), "reproduce", f"it must be {wanted}")
+
+
+def _command(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    """The command that made the report must be able to select the rows that are in it."""
+    stamps = report.get("stamps")
+    if not isinstance(stamps, Mapping) or not isinstance(stamps.get("command"), str):
+        return
+    try:
+        selected = selected_by(command_words(stamps["command"]))
+    except ValueError as error:
+        yield Finding("report", False, "command", f"it cannot be read: {error}")
+        return
+    for result in results if selected is not None else ():
+        if selected is not None and not selected[1](str(result.get("id"))):
+            yield _failed(
+                id_of(result), "row", f"the report's command selects -k {selected[0]!r}, which it is not"
+            )
+
+
+def _times(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    """Times are compared with nothing; that they are times is all that can be asked."""
+    stamps = report.get("stamps")
+    for name, value in stamps.items() if isinstance(stamps, Mapping) else ():
+        if name in ("started", "finished") and value is not None and not _is_time(value):
+            yield _failed(
+                "report", "stamps", f"{name} must be a time in UTC (ISO 8601), got {str(value)[:40]!a}"
+            )
+    for result in results:
+        seconds = result.get("seconds", 0)
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+            yield _failed(
+                id_of(result), "seconds", f"they must be a number from 0 on, got {str(seconds)[:40]!a}"
+            )
+
+
+def _is_time(value: object) -> bool:
+    try:
+        return isinstance(value, str) and datetime.fromisoformat(value).isoformat(timespec="seconds") == value
+    except ValueError:
+        return False
+
+
+def _whole(report: Mapping[str, Any]) -> Iterator[Finding]:
+    stamps = report.get("stamps")
+    finished = stamps.get("finished") is not None if isinstance(stamps, Mapping) else None
+    if "complete" in report and finished is not None and report["complete"] is not finished:
+        yield _failed("report", "complete", "a report is complete where its run was finished, and only there")
+
+
+def _unknown(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    """Fields that dpaudit does not write are checked by nothing, and a page may show them."""
+    stamps = report.get("stamps")
+    parts: list[tuple[str, str, Any]] = [("report", "", report), ("report", "stamps", stamps)]
+    parts += [("report", "suite", suite) for suite in report.get("suites", [])]
+    parts += [("report", "unchecked", item) for item in report.get("unchecked", [])]
+    parts += [(id_of(result), "result", result) for result in results]
+    for name, part, data in parts:
+        unknown = data.keys() - known_fields(part) if isinstance(data, Mapping) else ()
+        if unknown:
+            yield _failed(
+                name, "fields", f"dpaudit writes no field {sorted(map(str, unknown))[0][:60]!a} there"
+            )

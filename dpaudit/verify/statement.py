@@ -1,0 +1,118 @@
+"""What verifying confirms, in words: of each piece of evidence, and once for the whole report what it cannot
+know. The command line, the HTML report and the README take their words from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpaudit.claims import Accounting, Claim, PrivacyClaim
+from dpaudit.evidence import Certificate, Estimate, Witness
+
+__all__ = [
+    "CANNOT_KNOW",
+    "assumed_in_words",
+    "certificate_in_words",
+    "estimate_in_words",
+    "setting_in_words",
+    "witness_in_words",
+]
+
+#: The plain words at the end of every verification.
+CANNOT_KNOW = (
+    "From the file alone dpaudit verify confirms arithmetic: that each bound follows from the rule tree, or "
+    "from the laws and values, that the file shows, and each verdict from the evidence beside it. It cannot "
+    "know that these trees, laws, inputs, neighbours, texts, roles, plots and stamps are the program's, that "
+    "an estimate's runs took place, or that no row or cell is missing or set aside; dpaudit verify --suite "
+    "runs the programs again and compares."
+)
+
+#: Characters of a mechanism, of one assumption, and of one parameter or part of a setting, in a line.
+MAX_MECHANISM, MAX_ASSUMED, MAX_PART = 200, 200, 60
+
+_WITNESSES = {
+    "transcript": "loss of the recorded transcript ({sites})",
+    "leak": "a value shown on one of the recorded inputs only, after {sites}",
+    "mixture": "probabilities of the recorded events under both laws",
+    "divergence": "divergence of the recorded noise from itself, shifted",
+    "window-event": "probability of the recorded decisions",
+    "tilt": "moment generating function of the recorded noise at one point",
+    "tail-mass": "probability of the recorded event",
+}
+
+
+def certificate_in_words(item: Certificate, claim: Claim, bound: str, tier: str) -> str:
+    """One line: for which mechanism and setting, under which assumptions, ``item`` gives ``bound``, by which
+    tier. A long assumption is cut, and none is left out."""
+    setting = setting_in_words(claim)
+    about = f", {setting}" if setting else ""
+    return (
+        f"arithmetic of the certificate for mechanism {_short(_mechanism(item.tree), MAX_MECHANISM)}"
+        f"{about}, {assumed_in_words(item.assumptions)}: {item.quantity} is at most {bound} (by tier {tier})"
+    )
+
+
+def setting_in_words(claim: Claim) -> str:
+    """What ``claim`` protects and from whom; empty for one that is not about privacy."""
+    if not isinstance(claim, PrivacyClaim | Accounting):
+        return ""
+    view = [f"in the view of {_short(str(claim.view), MAX_PART)}"] if isinstance(claim, PrivacyClaim) else []
+    parts = [claim.adjacency.value, f"per {claim.unit.value}", *view]
+    return f"for {', '.join(parts)}, turnout {_short(claim.turnout, MAX_PART)}"
+
+
+def assumed_in_words(assumptions: Sequence[str]) -> str:
+    """Every assumption of a certificate, numbered where there are several."""
+    assumed = [_short(text, MAX_ASSUMED) for text in assumptions]
+    if len(assumed) > 1:
+        assumed = [f"({number}) {text}" for number, text in enumerate(assumed, start=1)]
+    return f"assuming {'; '.join(assumed) or 'nothing more'}"
+
+
+def witness_in_words(item: Witness, bound: str | None) -> str:
+    """One line: what of the witness was computed again, and what it gives (``None``: an infinite loss)."""
+    sites = item.body.get("sites")
+    count = len(sites) if isinstance(sites, list) else 0
+    said = _WITNESSES.get(item.form, item.form).format(sites=f"{count} site{'' if count == 1 else 's'}")
+    return f"{said}: {item.quantity} is " + ("infinite" if bound is None else f"at least {bound}")
+
+
+def estimate_in_words(item: Estimate) -> str:
+    """One line: that nothing of an estimate was computed again."""
+    return (
+        f"taken from the report as it stands ({item.samples} samples, confidence {item.confidence:g}); only "
+        "its form was checked"
+    )
+
+
+def _mechanism(tree: Any) -> str:
+    """The rules of a tree with their parameters, outermost first, without the node that repeats the claim."""
+    if not isinstance(tree, Mapping):
+        return "?"
+    premises = tree.get("premises")
+    inner = [_mechanism(premise) for premise in premises] if isinstance(premises, list) else []
+    if tree.get("rule") == "claim" and len(inner) == 1:
+        return inner[0]
+    parameters = tree.get("parameters")
+    given = parameters.items() if isinstance(parameters, Mapping) else ()
+    told = [f"{name} {_parameter(value)}" for name, value in given]
+    return f"{tree.get('rule')}({', '.join([*told, *inner])})"
+
+
+def _parameter(value: Any) -> str:
+    """A parameter of a rule, shortened: a number or text, a list of them, or a bounded sum."""
+    if isinstance(value, Mapping):
+        if value.keys() == {"query", "lower", "upper"}:
+            ends = f"[{_parameter(value['lower'])}, {_parameter(value['upper'])}]"
+            return f"of a {_parameter(value['query'])} of records clipped to {ends}"
+        return _short(
+            f"({', '.join(f'{name} {_parameter(item)}' for name, item in value.items())})", MAX_PART
+        )
+    if isinstance(value, list):
+        return _short(f"[{', '.join(_parameter(item) for item in value)}]", MAX_PART)
+    return _short(str(value), MAX_PART)
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."

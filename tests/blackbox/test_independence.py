@@ -1,0 +1,211 @@
+"""The black-box check refutes nothing by calls that are not independent: generators that workers repeat,
+answers that are remembered, outputs that depend on how often the mechanism was called.
+"""
+
+from __future__ import annotations
+
+import functools
+import secrets
+import threading
+
+import numpy as np
+import pytest
+
+from dpaudit.blackbox.check import check
+from dpaudit.claims import PureDP
+from dpaudit.verdicts import VerdictKind
+from tests.blackbox.own_generators import OWN_GENERATORS
+
+ONE = PureDP(epsilon=1)
+UNITS = [(0.0, 1.0)]
+
+
+@pytest.mark.parametrize("name", OWN_GENERATORS)
+def test_two_jobs_agree_with_one_on_generators_of_their_own(name: str) -> None:
+    """A correct mechanism with a generator of its own is not refuted with two workers, as it is not with
+    one, and the result says why there was one process only. Some draw from the system: alpha is the rate at
+    which this test may fail.
+    """
+    np.random.seed(1)  # noqa: NPY002 - the legacy state is what one of them draws from
+    one, two = (
+        check(OWN_GENERATORS[name](), ONE, neighbours=UNITS, jobs=jobs, max_samples=1500, alpha=1e-7)
+        for jobs in (1, 2)
+    )
+    assert one.verdict is two.verdict is VerdictKind.INCONCLUSIVE
+    assert any("one process" in note for note in two.notes)
+
+
+def test_workers_are_used_where_they_are_safe() -> None:
+    """A mechanism that draws from the given generator alone runs on two workers, without a note."""
+    result = check(lambda x, rng: x + rng.laplace(), ONE, neighbours=UNITS, jobs=2, max_samples=400)
+    assert not any("one process" in note for note in result.notes)
+
+
+def test_what_cannot_be_sent_to_workers_runs_here() -> None:
+    """A mechanism that holds a lock cannot be pickled: it is run in one process, and told how to be sent."""
+    lock = threading.Lock()
+
+    def locked(x, rng):
+        with lock:
+            return x + rng.laplace(0, 0.2)
+
+    result = check(locked, ONE, neighbours=UNITS, jobs=2)
+    assert result.verdict is VerdictKind.REFUTED
+    [note] = [note for note in result.notes if "one process" in note]
+    assert "pickle" in note
+
+
+def memoised() -> object:
+    """An answer for each pair of data and generator is kept."""
+
+    @functools.lru_cache
+    def run(x, rng):
+        return x + rng.laplace(0, 100)
+
+    return run
+
+
+def memoised_by_data() -> object:
+    """One answer for each data set is kept for good, as a query cache does."""
+    kept: dict[float, float] = {}
+
+    def run(x, rng):
+        if x not in kept:
+            kept[x] = x + rng.laplace(0, 100)
+        return kept[x]
+
+    return run
+
+
+def memoised_with_own_randomness() -> object:
+    """The same with randomness from the system."""
+
+    @functools.lru_cache
+    def answer(x):
+        return x + secrets.randbelow(1000)
+
+    return lambda x, rng: answer(x)
+
+
+def memoised_with_own_generator() -> object:
+    """The same with a seeded generator of its own: a fresh copy draws the same numbers again."""
+    generator = np.random.default_rng(3)
+
+    @functools.lru_cache
+    def answer(x):
+        return x + generator.laplace(0, 100)
+
+    return lambda x, rng: answer(x)
+
+
+def memoised_answers() -> object:
+    """A cache of randomised answers, which may be the same for both inputs by chance."""
+    kept: dict[float, bool] = {}
+    return lambda x, rng: kept.setdefault(x, (rng.random() < 0.73) == bool(x))
+
+
+def noise_from_a_table() -> object:
+    """A thousand noisy numbers are drawn once and used again and again."""
+    table = np.random.default_rng(4).laplace(0, 1, 100)
+    count = iter(range(10**9))
+    return lambda x, rng: x + table[next(count) % len(table)]
+
+
+def drifts() -> object:
+    """A mechanism whose noise has a mean that grows by a tenth with each call."""
+    count = iter(range(10**9))
+    return lambda x, rng: x + rng.laplace() + next(count) / 10
+
+
+def random_walk() -> object:
+    """Each noise is added to the one before."""
+    state = [0.0]
+
+    def run(x, rng):
+        state[0] += rng.normal()
+        return x + state[0]
+
+    return run
+
+
+def budget() -> object:
+    """Raises for good after 500 calls."""
+    left = [500]
+
+    def run(x, rng):
+        left[0] -= 1
+        if left[0] < 0:
+            raise PermissionError("budget spent")
+        return x + rng.laplace()
+
+    return run
+
+
+DEPENDENT = {
+    "lru_cache": memoised,
+    "cache by data": memoised_by_data,
+    "cache of system randomness": memoised_with_own_randomness,
+    "cache of own generator": memoised_with_own_generator,
+    "cache of answers": memoised_answers,
+    "table of noise": noise_from_a_table,
+    "drift": drifts,
+    "random walk": random_walk,
+    "budget": budget,
+}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("name", DEPENDENT)
+def test_calls_that_depend_on_each_other_are_named(name: str, jobs: int) -> None:
+    """No verdict, no bound and no confidence, but the reason and what to do."""
+    for seed in range(3):
+        result = check(DEPENDENT[name](), ONE, neighbours=UNITS, seed=seed, max_samples=4000, jobs=jobs)
+        assert result.verdict is VerdictKind.INCONCLUSIVE
+        assert result.evidence.lower is None
+        text = str(result)
+        assert "not independent" in text
+        assert "confidence" not in text
+        assert "smallest violation" not in text
+
+
+def test_the_part_that_changes_with_the_calls_is_named() -> None:
+    """A counter or a clock in the output is named, so that it can be left out."""
+    count = iter(range(10**9))
+    result = check(
+        lambda x, rng: {"call": next(count), "sum": x + rng.laplace()}, ONE, neighbours=UNITS, max_samples=500
+    )
+    assert "output['call'] changed with the number of calls" in str(result)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda x, rng: x,
+        lambda x, rng: x + np.random.default_rng(5).laplace(),
+        lambda x, rng: "high" if x else "low",
+        lambda x, rng: [x, 2 * x],
+        lambda x, rng: type("Local", (), {"__init__": lambda self: setattr(self, "total", x)})(),
+    ],
+    ids=["no noise", "the same seed in each call", "labels", "a list", "what cannot be pickled"],
+)
+def test_a_deterministic_function_of_the_data_is_refuted(mechanism) -> None:
+    """Constant outputs that a fresh copy of the mechanism repeats are no memory: the data show."""
+    result = check(mechanism, ONE, neighbours=UNITS)
+    assert result.verdict is VerdictKind.REFUTED
+
+
+def test_independent_calls_are_not_accused() -> None:
+    """Repeated outputs, rare events and long runs of one answer are no sign of memory; the calls of an
+    honest mechanism pass for 20 seeds each.
+    """
+    honest = [
+        lambda x, rng, size: (rng.random(size) < 0.001) * 1.0,
+        lambda x, rng, size: rng.geometric(0.3, size),
+        lambda x, rng, size: np.round(rng.laplace(0, 3, size)),
+        lambda x, rng, size: rng.standard_cauchy((size, 3)),
+        lambda x, rng, size: np.where(rng.random(size) < 0.3, np.nan, rng.random(size)),
+    ]
+    for mechanism in honest:
+        for seed in range(20):
+            result = check(mechanism, ONE, neighbours=UNITS, batch=True, seed=seed, max_samples=1500)
+            assert "not independent" not in str(result)

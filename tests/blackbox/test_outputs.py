@@ -1,0 +1,254 @@
+"""The black-box check takes whatever a mechanism does: odd outputs, exceptions, hangs; and refuses bad
+requests with a next move.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+
+import numpy as np
+import pytest
+
+from dpaudit.blackbox.check import check
+from dpaudit.blackbox.features import lowest_bit
+from dpaudit.blackbox.outcomes import OutcomeEncoder
+from dpaudit.claims import ApproxDP, GaussianDP, PureDP
+from dpaudit.errors import InvalidParameterError, MechanismError
+from dpaudit.evidence import evidence_from_json
+from dpaudit.statistics import Failure
+from dpaudit.verdicts import VerdictKind
+
+ONE = PureDP(epsilon=1)
+UNITS = [(0, 1)]
+
+
+def noisy(x, rng):
+    """A correct scalar mechanism."""
+    return x + rng.laplace(0, 1)
+
+
+def half_noise(x, rng):
+    """Half the noise that epsilon 1 needs."""
+    return x + rng.laplace(0, 0.5)
+
+
+def test_workers_change_nothing() -> None:
+    """One worker and two give the same evidence, to the last bit."""
+    one, two = (check(half_noise, ONE, neighbours=[(0, 1), (0, -1)], jobs=jobs, seed=3) for jobs in (1, 2))
+    assert one.evidence.to_json() == two.evidence.to_json()
+    assert str(one) == str(two)
+
+
+def test_seed_decides_everything() -> None:
+    """The same seed gives the same evidence, another seed other numbers."""
+    first, again, other = (
+        check(half_noise, ONE, neighbours=UNITS, seed=seed).evidence.to_json() for seed in (1, 1, 2)
+    )
+    assert first == again != other
+
+
+OUTPUTS = {
+    "bool": lambda x, rng: bool(rng.random() < (0.9 if x else 0.1)),
+    "int": lambda x, rng: int(x + rng.geometric(0.9)),
+    "string": lambda x, rng: "yes" if rng.random() < (0.9 if x else 0.1) else "no",
+    "tuple": lambda x, rng: ("label", x + rng.normal(0, 0.3), None),
+    "list that ends early": lambda x, rng: [1] * int(1 + x + rng.integers(2)),
+    "array": lambda x, rng: x + rng.normal(0, 0.5, (2, 2)),
+    "mapping": lambda x, rng: {"count": x + rng.normal(0, 0.3), "name": "a"},
+    "None now and then": lambda x, rng: None if rng.random() < 0.3 * x else rng.random(),
+    "NaN now and then": lambda x, rng: float("nan") if rng.random() < 0.3 * x else rng.random(),
+    "another shape now and then": lambda x, rng: rng.random(2 if rng.random() < 0.3 * x else 3),
+    "infinite now and then": lambda x, rng: np.inf if rng.random() < 0.3 * x else rng.random(),
+}
+
+
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_every_kind_of_output_is_seen(kind: str) -> None:
+    """A violation is refuted whatever the outputs are made of."""
+    assert check(OUTPUTS[kind], ONE, neighbours=UNITS, max_samples=4000).verdict is VerdictKind.REFUTED
+
+
+def test_an_exception_is_an_outcome() -> None:
+    """A mechanism that raises on one input only, one time in ten, is refuted, and the event names the
+    exception.
+    """
+
+    def fails(x, rng):
+        if x == 1 and rng.random() < 0.1:
+            raise ZeroDivisionError("no")
+        return float(rng.random() < 0.5)
+
+    result = check(fails, ONE, neighbours=UNITS)
+    assert result.verdict is VerdictKind.REFUTED
+    assert "raised ZeroDivisionError" in result.event
+
+
+def test_raising_on_one_input_always_is_an_outcome_too() -> None:
+    """Failing on every call on one neighbour, and never on the other, is a violation and not a broken
+    mechanism.
+    """
+
+    def fails(x, rng):
+        if x == 1:
+            raise ValueError("no")
+        return rng.random()
+
+    assert check(fails, ONE, neighbours=UNITS).verdict is VerdictKind.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        (lambda x, rng: 1 / 0, "raised, on the first input ZeroDivisionError"),
+        (lambda x: x, "second input TypeError"),
+        (lambda x, rng: object(), "made of numbers"),
+    ],
+)
+def test_failing_on_every_call_is_a_broken_mechanism(broken, says: str) -> None:
+    """All calls raise on both inputs: an error with the reason, not a verdict."""
+    with pytest.raises(MechanismError, match=says):
+        check(broken, ONE, neighbours=UNITS)
+
+
+def test_a_hang_stops_the_check() -> None:
+    """A call that never returns is interrupted after its limit, even where it catches every Exception."""
+
+    def hangs(x, rng):
+        while True:
+            with contextlib.suppress(Exception):  # what a hostile mechanism would do
+                time.sleep(0.01)
+
+    start = time.monotonic()
+    with pytest.raises(MechanismError, match=r"within 0\.2 s"):
+        check(hangs, ONE, neighbours=UNITS, timeout=0.2)
+    assert time.monotonic() - start < 5
+
+
+def test_changing_the_input_is_refused() -> None:
+    """A mechanism that writes into its input would see it drift from call to call."""
+
+    def writes(x, rng):
+        x += 1
+        return x.sum() + rng.laplace()
+
+    with pytest.raises(MechanismError, match="leave its input"):
+        check(writes, ONE, neighbours=[(np.zeros(3), np.ones(3))])
+
+
+def test_the_callers_data_stay_as_they_are() -> None:
+    """Even a refused mechanism has only seen copies."""
+    data = np.zeros(3)
+
+    def writes(x, rng):
+        x += 1
+        return 0.0
+
+    with pytest.raises(MechanismError):
+        check(writes, ONE, neighbours=[(data, np.ones(3))])
+    assert not data.any()
+
+
+def test_notes_tell_what_cannot_be_repeated_and_what_is_constant() -> None:
+    """Randomness from elsewhere, and outputs that never change, are noted."""
+    elsewhere = np.random.default_rng(0)
+    result = check(lambda x, rng: x + elsewhere.laplace(), ONE, neighbours=UNITS, max_samples=200)
+    assert any("draws from elsewhere" in note for note in result.notes)
+    constant = check(lambda x, rng: 5, ONE, neighbours=UNITS, max_samples=200)
+    assert any("every output looked the same" in note for note in constant.notes)
+    assert constant.verdict is VerdictKind.INCONCLUSIVE
+
+
+def test_the_report_fits_a_screen() -> None:
+    """Verdict, bound, confidence, runs, the telling event, and for an open verdict the power, in at most 24
+    lines.
+    """
+    refuted, open_ = (
+        str(check(half_noise, ONE, neighbours=UNITS)),
+        str(check(noisy, ONE, neighbours=UNITS, max_samples=2000)),
+    )
+    assert refuted.startswith("REFUTED: ε = 1")
+    assert "95 % confidence" in refuted
+    assert "the claim allows 2.72 times" in refuted
+    assert open_.startswith("INCONCLUSIVE")
+    assert "smallest violation that this run would have seen" in open_
+    assert max(len(refuted.splitlines()), len(open_.splitlines())) <= 24
+
+
+def test_evidence_survives_json() -> None:
+    """The estimate is plain data."""
+    evidence = check(half_noise, ONE, neighbours=UNITS).evidence
+    assert evidence_from_json(json.loads(json.dumps(evidence.to_json()))) == evidence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"neighbours": []}, "at least one pair"),
+        ({"neighbours": [0.0, 1.0]}, "pairs of inputs"),
+        ({"neighbours": [(1.0, 1.0)]}, "must differ"),
+        ({"neighbours": [(np.array([np.nan]), np.zeros(1))]}, "must not hold NaN"),
+        ({"neighbours": [([1.0, float("nan")], [0.0])]}, "must not hold NaN"),
+        ({"alpha": 0.0}, "alpha must be in"),
+        ({"max_samples": 10}, "100 or more"),
+        ({"jobs": 0}, "jobs must be"),
+        ({"claim": GaussianDP(mu=1)}, "PureDP or ApproxDP"),
+        ({"claim": ApproxDP(epsilon=1, delta=1)}, "delta must be below 1"),
+        ({"claim": PureDP(epsilon=100)}, "at most 40"),
+    ],
+)
+def test_requests_are_checked(arguments, says: str) -> None:
+    """A request that cannot be checked is refused before any run, with the next move."""
+    claim = arguments.pop("claim", ONE)
+    with pytest.raises(InvalidParameterError, match=says):
+        check(noisy, claim, **{"neighbours": UNITS} | arguments)
+
+
+def test_batches_are_checked() -> None:
+    """A batched mechanism must return as many outputs as asked, and may not raise."""
+    with pytest.raises(MechanismError, match="outputs along axis 0"):
+        check(lambda x, rng, size: rng.random(3), ONE, neighbours=UNITS, batch=True)
+    with pytest.raises(MechanismError, match="must return an array"):
+        check(lambda x, rng, size: 1 / 0, ONE, neighbours=UNITS, batch=True)
+
+
+def test_encoder_tells_outputs_apart() -> None:
+    """Equal outputs have equal keys, different ones different keys; signed zeros are one number, labels are
+    no numbers.
+    """
+    encoder = OutcomeEncoder()
+    outputs = [
+        1.0,
+        1.0,
+        2.0,
+        0.0,
+        -0.0,
+        "1.0",
+        None,
+        float("nan"),
+        Failure("ValueError", "x"),
+        Failure("KeyError", "x"),
+        (1.0,),
+    ]
+    keys = encoder.encode(outputs).keys.tolist()
+    assert keys[0] == keys[1]
+    assert keys[3] == keys[4]
+    assert len(set(keys)) == len(outputs) - 2
+
+
+def test_long_tails_of_odd_outputs_count() -> None:
+    """Outputs longer than usual are told apart by what is beyond the usual width."""
+    encoder = OutcomeEncoder()
+    encoder.encode([np.zeros(2)] * 3)
+    first, second = encoder.encode([np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.0, 2.0])]).keys
+    assert first != second
+
+
+def test_lowest_bit() -> None:
+    """The exponent of the last bit: of integers, halves, the smallest step at 1, zero, and of what is no
+    number.
+    """
+    values = np.array([1.0, 6.0, 0.5, 1.0 + 2.0**-52, 0.1, 0.0, np.inf, 5e-324])
+    expected = [0, 1, -1, -52, -55, 1100, np.nan, -1074]
+    assert np.array_equal(lowest_bit(values), expected, equal_nan=True)

@@ -1,0 +1,104 @@
+"""A check that is stopped says what is known so far, and a slow one says on a terminal how far it is."""
+
+from __future__ import annotations
+
+import io
+import time
+
+import pytest
+
+from dpaudit import PureDP, check
+from dpaudit.blackbox.clock import Clock
+from dpaudit.errors import InvalidParameterError
+
+ONE = PureDP(epsilon=1)
+UNITS = [(0.0, 1.0)]
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def interrupted_after(calls: int, scale: float):
+    """A mechanism during whose given call the user presses Ctrl-C."""
+    count = [0]
+
+    def run(x, rng):
+        count[0] += 1
+        if count[0] == calls:
+            raise KeyboardInterrupt
+        return x + rng.laplace(0, scale)
+
+    return run
+
+
+def test_ctrl_c_gives_what_is_known() -> None:
+    """The runs before the interruption stand, with their bound; before the first block there is none."""
+    result = check(interrupted_after(400, 0.5), ONE, neighbours=UNITS, stop_early=False)
+    assert 300 < result.samples < 400
+    assert result.evidence.lower > 0
+    assert f"interrupted after {result.samples} runs" in str(result)
+    nothing = check(interrupted_after(20, 0.5), ONE, neighbours=UNITS)
+    assert nothing.verdict == "inconclusive"
+    assert nothing.samples == 0
+    assert "too short to see any violation" in str(nothing)
+    assert "every output looked the same" not in str(nothing)
+
+
+def test_the_time_limit_holds_between_two_calls() -> None:
+    """A slow mechanism is stopped soon after the limit, not at the end of a long block."""
+
+    def slow(x, rng):
+        time.sleep(0.02)
+        return x + rng.laplace()
+
+    start = time.monotonic()
+    result = check(slow, ONE, neighbours=UNITS, seconds=1.2)
+    assert time.monotonic() - start < 4
+    assert result.verdict == "inconclusive"
+    assert 0 < result.samples < 100
+    assert f"the time was over after {result.samples} runs" in str(result)
+
+
+def test_the_time_limit_holds_with_workers() -> None:
+    """Two workers stop as one does."""
+    start = time.monotonic()
+    result = check(sleepy, ONE, neighbours=UNITS, seconds=2, jobs=2)
+    assert time.monotonic() - start < 15
+    assert "the time was over" in str(result)
+
+
+def sleepy(x, rng):
+    """A slow mechanism that workers can import."""
+    time.sleep(0.02)
+    return x + rng.laplace()
+
+
+def test_a_limit_must_be_positive() -> None:
+    """No time at all is refused."""
+    with pytest.raises(InvalidParameterError, match="seconds must be positive"):
+        check(sleepy, ONE, neighbours=UNITS, seconds=0)
+
+
+def test_progress_is_shown_on_a_terminal_only_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line, rewritten, with runs, seconds and evidence; nothing in a file, nothing for a fast check."""
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    terminal, file = Terminal(), io.StringIO()
+    for stream in (terminal, file):
+        now[0] = 0.0
+        clock = Clock(None, goal=1000, alpha=0.05, stream=stream)
+        for _ in clock.watch(range(3), samples=240, log_wealth=0.0):
+            now[0] += 0.9
+        assert stream.getvalue() == ""
+        for _ in clock.watch(range(3), samples=480, log_wealth=0.0):
+            now[0] += 0.9
+        clock.clear()
+    shown = terminal.getvalue()
+    assert file.getvalue() == ""
+    assert "480 of at most 1,000 runs, 3 s; evidence against the claim 1, 20 refutes it" in shown
+    assert shown.endswith("\r")
+    assert "\n" not in shown

@@ -1,0 +1,269 @@
+"""Rows that hold cells: how the verdicts of cells become the row's, and what shares the error level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpaudit.claims import Accounting, Claim, Controls, ErrorRate, LowerBound, PureDP
+from dpaudit.errors import InvalidParameterError, MechanismError
+from dpaudit.evidence import Certificate, Evidence
+from dpaudit.proofs import build
+from dpaudit.row_verdicts import as_expected, judge_row
+from dpaudit.runner.finding import finding_of
+from dpaudit.suite import ROLES, Cell, Outcome, Row
+from dpaudit.verdicts import Judgement
+from tests.judge.test_judge import ERROR, PURE, estimate, proof, witness
+
+ALPHA = 0.01
+CONTROLS = Controls(text="each broken program is refuted")
+GRID = "the error is at most 1"
+
+
+def error(value: float, *, level: float = 0.0) -> Evidence:
+    """The error at one setting, computed (or sampled, where it errs with ``level``)."""
+    return estimate(value, value, error=level, covers=True, quantity="error")
+
+
+def cell(name: str, *evidence: Evidence, claim: Claim = ERROR, **more: Any) -> Cell:
+    return Cell(name=name, claim=claim, evidence=evidence, **more)
+
+
+def row(
+    claim: Claim, *cells: Cell, own: Sequence[Evidence] = (), obstacles: Sequence[str] = ()
+) -> tuple[str, str, Judgement]:
+    """Verdict, strength and judgement of a row."""
+    judged = judge_row(claim, own, cells, obstacles=obstacles, alpha=ALPHA).whole.judgement
+    return judged.verdict.value, judged.strength.value, judged
+
+
+# The row's verdict
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([0.5, 0.25], ("verified", "tested")),
+        ([0.5, None], ("inconclusive", "none")),
+        ([0.5, None, 2.0], ("refuted", "tested")),
+    ],
+)
+def test_the_worst_cell_decides(values: list[float | None], expected: tuple[str, str]) -> None:
+    """Refuted before inconclusive before verified; a cell without evidence is inconclusive."""
+    cells = [
+        cell(f"n = {place}", *([] if value is None else [error(value)])) for place, value in enumerate(values)
+    ]
+    verdict, strength, judged = row(ERROR, *cells)
+    assert (verdict, strength) == expected
+    assert len(judged.reasons) == 1
+
+
+def test_a_crashed_cell_crashes_the_row() -> None:
+    """Two rigorous statements that contradict in one cell leave no verdict, whatever the others say."""
+    broken = cell("broken", witness("3/2"), proof("1/2"), claim=PURE)
+    verdict, _, judged = row(PURE, cell("refuted", witness(2), claim=PURE), broken)
+    assert (verdict, judged.broken, judged.reasons) == ("crashed", True, ("crashed in 1 of 2 cells: broken",))
+
+
+def test_a_verified_row_is_as_strong_as_its_weakest_part() -> None:
+    """One cell under an assumption makes the row accounted, and the reason names it."""
+    cells = [cell("a", proof(1), claim=PURE), cell("b", proof(1, "the program is it"), claim=PURE)]
+    assert row(PURE, *cells[:1])[:2] == ("verified", "proved")
+    verdict, strength, judged = row(PURE, *cells)
+    assert (verdict, strength) == ("verified", "accounted")
+    assert judged.reasons == ("only accounted in 1 of 2 cells: b",)
+    assert row(PURE, *cells[:1], own=[proof(1, "the program is it")])[:2] == ("verified", "accounted")
+
+
+def test_a_refuted_row_is_as_strong_as_its_strongest_refutation() -> None:
+    """A witness in one cell outweighs an estimate in another, and both cells are named."""
+    cells = [cell("a", estimate(1.5, error=0.005), claim=PURE), cell("b", witness(2), claim=PURE)]
+    verdict, strength, judged = row(PURE, *cells)
+    assert (verdict, strength) == ("refuted", "witness")
+    assert judged.reasons == ("refuted in all 2 cells: a, b",)
+
+
+def test_a_cell_that_does_not_decide_leaves_the_row_alone() -> None:
+    """The proof's accounting stands under the row; its refutation is not that of the claim."""
+    accounting = Accounting(epsilon=1, declared="one sum")
+    under = cell("accounting", witness(3), claim=accounting, deciding=False)
+    assert row(PURE, under, own=[proof(1)])[:2] == ("verified", "proved")
+    assert row(PURE, under)[:2] == ("inconclusive", "none")
+
+
+def test_own_evidence_and_cells_both_count() -> None:
+    """A row whose own evidence verifies it is refuted by a cell, and shows its own bounds."""
+    verdict, _, judged = row(ERROR, cell("n = 9", error(3.0)), own=[error(0.5)])
+    assert verdict == "refuted"
+    assert (judged.lower, judged.upper) == (Fraction(1, 2), Fraction(1, 2))
+
+
+# What a row is about
+
+
+def test_cells_at_other_settings_do_not_verify_a_claim_in_exact_numbers() -> None:
+    """1-DP is not verified by a cell that claims 5-DP; with one about 1-DP beside it, it is."""
+    weak = cell("other", proof(5), claim=PureDP(epsilon=5))
+    verdict, _, judged = row(PURE, weak)
+    assert verdict == "inconclusive"
+    assert "own claim" in judged.reasons[0]
+    assert row(PURE, weak, cell("same", proof(1), claim=PURE))[0] == "verified"
+    assert row(PURE, weak, own=[proof(1)])[0] == "verified"
+    false = cell("other", witness(6), claim=PureDP(epsilon=5))
+    assert row(PURE, false, own=[proof(1)])[0] == "refuted"
+
+
+def test_the_rows_obstacles_hold_for_the_certificates_of_its_cells() -> None:
+    """What stands between the program and a certificate is not left out by moving the certificate."""
+    verdict, _, judged = row(PURE, cell("a", proof(1), claim=PURE), obstacles=["a branch was not visited"])
+    assert verdict == "inconclusive"
+    assert judged.reasons[0] == "a branch was not visited"
+
+
+def test_a_row_shows_the_bounds_of_its_worst_cell() -> None:
+    """Of verified cells the largest upper bound, of refuted ones the largest lower bound."""
+    verified = row(ERROR, cell("a", error(0.25)), cell("b", error(0.75)), cell("c", error(0.5)))[2]
+    assert (verified.upper, verified.slack) == (Fraction(3, 4), float(Fraction(4, 3)))
+    refuted = row(ERROR, cell("a", error(1.5)), cell("b", error(1.25)), cell("c", error(0.5)))[2]
+    assert refuted.lower == Fraction(3, 2)
+
+
+def test_the_worst_cell_of_a_lower_bound_is_the_smallest() -> None:
+    """Where the claim is "at least", the refuted row shows the smallest upper bound."""
+    claim = LowerBound(text="at least 1", claimed=1)
+    values = (0.75, 0.25, 0.5)
+    cells = [cell(f"n = {value}", error(value), claim=claim) for value in values]
+    verdict, _, judged = row(claim, *cells)
+    assert (verdict, judged.upper) == ("refuted", Fraction(1, 4))
+
+
+def test_a_row_shows_no_bounds_of_another_quantity_or_number() -> None:
+    """Bounds beside a claimed number that is not theirs would mislead: there are none."""
+    other = ErrorRate(text=GRID, claimed=2)
+    named = ErrorRate(text=GRID, quantity_name="relative error", claimed=1)
+    for claim in (other, named):
+        _, _, judged = row(ERROR, cell("a", error(0.5), claim=claim))
+        assert (judged.verdict.value, judged.lower, judged.upper, judged.slack) == ("verified", *[None] * 3)
+
+
+def test_two_cells_must_not_have_one_name() -> None:
+    """Names that look the same (in compatibility characters) are one name."""
+    for names in (("n = 2", "n = 2"), ("n²", "n2")):
+        with pytest.raises(InvalidParameterError, match="once in its row"):
+            row(ERROR, *(cell(name, error(0.5)) for name in names))
+
+
+# The error level
+
+
+def test_all_estimates_of_a_row_and_its_cells_share_its_error_level() -> None:
+    """Two cells at confidence 1 - alpha err too often together: neither decides; at 1 - alpha/2 both do."""
+    for level, verdict in ((ALPHA, "inconclusive"), (ALPHA / 2, "refuted")):
+        cells = [cell(name, error(1.5, level=level)) for name in ("a", "b")]
+        judged = judge_row(ERROR, [], cells, obstacles=[], alpha=ALPHA)
+        assert judged.whole.judgement.verdict.value == verdict
+        assert {item.judgement.verdict.value for item in judged.cells} == {verdict}
+    alone = judge_row(ERROR, [], [cell("a", error(1.5, level=ALPHA))], obstacles=[], alpha=ALPHA)
+    assert alone.whole.judgement.verdict.value == "refuted"
+
+
+def test_an_estimate_that_does_not_decide_costs_all_the_same() -> None:
+    """A cell under the row spends the row's level too: it was looked at."""
+    under = cell("under", error(0.5, level=ALPHA), deciding=False)
+    assert row(ERROR, under, own=[error(1.5, level=ALPHA)])[0] == "inconclusive"
+
+
+def test_the_confidence_of_a_row_is_that_of_its_deciding_estimates_together() -> None:
+    """Three at 1 - alpha/3 hold together with 1 - alpha; where a witness decides it is 1."""
+    cells = [cell(name, error(1.5, level=ALPHA / 3)) for name in "abc"]
+    judged = judge_row(ERROR, [], cells, obstacles=[], alpha=ALPHA)
+    assert judged.whole.confidence == pytest.approx(1 - ALPHA)
+    assert judged.cells[0].confidence == pytest.approx(1 - ALPHA / 3)
+    both = [cell("a", witness(2), claim=PURE), cell("b", estimate(1.5, error=ALPHA), claim=PURE)]
+    assert judge_row(PURE, [], both, obstacles=[], alpha=ALPHA).whole.confidence == 1
+
+
+# Controls
+
+
+def test_controls_are_verified_where_each_comes_out_as_it_should() -> None:
+    """A broken program refuted and a correct one not: tested; one that is not caught: inconclusive, named."""
+    caught = cell("no noise", witness(2), claim=PURE, expect="refuted")
+    right = cell("as printed", proof(1), claim=PURE)
+    missed = cell("half the noise", proof(1), claim=PURE, expect="refuted")
+    assert row(CONTROLS, caught, right)[:2] == ("verified", "tested")
+    verdict, _, judged = row(CONTROLS, caught, right, missed)
+    assert (verdict, judged.upper) == ("inconclusive", 1)
+    assert judged.reasons == ("half the noise: verified, expected refuted",)
+
+
+def test_controls_without_cells_or_with_a_crash_show_nothing() -> None:
+    """No control is no proof that the harness works, and a crash is a crash."""
+    assert row(CONTROLS)[0] == "inconclusive"
+    broken = cell("x", witness("3/2"), proof("1/2"), claim=PURE, expect="refuted")
+    assert row(CONTROLS, broken)[0] == "crashed"
+    assert row(CONTROLS, cell("y", proof(1), claim=PURE), obstacles=["not looked at"])[0] == "inconclusive"
+    with pytest.raises(InvalidParameterError, match="in cells"):
+        row(CONTROLS, cell("y", proof(1), claim=PURE), own=[error(0)])
+
+
+def test_only_a_control_may_claim_about_controls() -> None:
+    """A row of another role with this claim would count among the paper's."""
+    for role in ROLES:
+        options: dict[str, Any] = {"id": "x", "title": "", "kind": "structure", "role": role}
+        options |= {"claim": CONTROLS, "evaluate": lambda run: Outcome([])}
+        if role == "control":
+            assert Row(**options).role == role
+            continue
+        with pytest.raises(InvalidParameterError, match="role 'control'"):
+            Row(**options)
+    with pytest.raises(InvalidParameterError, match="setting"):
+        cell("nested", claim=CONTROLS)
+    with pytest.raises(InvalidParameterError, match="0 cells"):
+        Controls(text="most are", claimed=1)
+
+
+# From a row function to the report
+
+
+def test_a_cells_evidence_must_hold_for_the_cells_claim() -> None:
+    """A certificate for another claim, or one that claims too much, is refused wherever it stands."""
+    good = build.laplace_mechanism(sensitivity=1, scale=1).certify(PURE)
+    found = finding_of(PURE, Outcome([], cells=[cell("a", good, claim=PURE)]), alpha=ALPHA)
+    assert (found["verdict"], found["strength"], found["cells"][0]["upper"]) == ("verified", "proved", 1.0)
+    less = Certificate(quantity="epsilon", bound=Fraction(1, 2), tree=good.tree)
+    for evidence, claim in ((less, PURE), (good, PureDP(epsilon=1, domain="an integer")), (witness(2), PURE)):
+        with pytest.raises(MechanismError, match="hold for the cell a's claim"):
+            finding_of(claim, Outcome([], cells=[cell("a", evidence, claim=claim)]), alpha=ALPHA)
+
+
+def test_what_is_no_cell_is_refused() -> None:
+    """Cells are Cells with plain names; a row function may return anything."""
+    for wrong in ([{"name": "a"}], [None], {"a": 1}):
+        with pytest.raises(MechanismError):
+            finding_of(ERROR, Outcome([error(0.5)], cells=wrong), alpha=ALPHA)  # type: ignore[arg-type]
+    for name in ("", " a", "a\nb", "a\u202eb", "x" * 201, 3):
+        with pytest.raises(InvalidParameterError, match="cell's name"):
+            Cell(name=name, claim=ERROR, evidence=[])  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match="expect"):
+        cell("a", expect="crashed")
+
+
+def test_samples_of_cells_are_the_rows_unless_it_says_so() -> None:
+    """A row that states no samples has those of its estimates and of its cells."""
+    cells = [cell("a", error(0.5)), cell("b", error(0.5), samples=7)]
+    assert finding_of(ERROR, Outcome([error(0.5)], cells=cells), alpha=ALPHA)["samples"] == 10 + 10 + 7
+    assert finding_of(ERROR, Outcome([], samples=3, cells=cells), alpha=ALPHA)["samples"] == 3
+
+
+def test_a_row_is_as_expected_where_its_cells_are() -> None:
+    """The row's own verdict is not enough: each cell has an expectation of its own."""
+    cells = [cell("a", error(2.0), expect="refuted"), cell("b", error(0.5))]
+    found = finding_of(ERROR, Outcome([], cells=cells), alpha=ALPHA) | {"expect": "refuted"}
+    assert as_expected(found)
+    found["cells"][1]["expect"] = "refuted"
+    assert not as_expected(found)
+    assert not as_expected(found | {"expect": "verified", "cells": []})

@@ -1,0 +1,198 @@
+"""Cases for local randomisers, alone and shuffled: every record sends one message, the null record none.
+
+Alone, the adversary sees the messages in order, so their number shows. Shuffled, he sees how often each
+message came; a view that holds a user sees that user's messages besides, and one that holds the server all in
+order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.claims import Adjacency, Unit
+from dpaudit.proofs import build
+from dpaudit.proofs.build import LossGrid
+from dpaudit.views import user
+from tests.kernel.enumeration.cases import Case, generates
+from tests.kernel.enumeration.data import Data, Pair, Situation, datasets, neighbours, pairs_in
+from tests.kernel.enumeration.oracle import Law, joint
+from tests.kernel.enumeration.queries import choose
+
+__all__ = ["ENOUGH", "ONE_EACH"]
+
+#: Assumptions of the shuffled rules.
+ENOUGH = r"at least \d+ users"
+ONE_EACH = r"each user sends|one message|one event"
+
+Table = Sequence[Sequence[Fraction]]
+
+
+def random_rows(rng: np.random.Generator, inputs: int, outputs: int, *, zeros: bool) -> list[list[Fraction]]:
+    """Random probabilities with small denominators."""
+    rows = []
+    for _ in range(inputs):
+        weights = [int(w) for w in rng.integers(0 if zeros else 1, 6, size=outputs)]
+        weights[int(rng.integers(outputs))] += 1
+        rows.append([Fraction(w, sum(weights)) for w in weights])
+    return rows
+
+
+def response_rows(epsilon: Fraction, symbols: int) -> list[list[float]]:
+    """The table of randomised response."""
+    e = math.exp(float(epsilon))
+    return [[(e if y == x else 1.0) / (e + symbols - 1) for y in range(symbols)] for x in range(symbols)]
+
+
+def _in_order(rows: Sequence[Sequence[Any]], values: Sequence[int | None]) -> Law:
+    """The law of the messages in order, one more symbol standing for "none"; numbers of messages apart."""
+    size = len(rows[0]) + 1
+    one = {x: np.array([*map(float, row), 0.0]) for x, row in enumerate(rows)}
+    silent = np.eye(size)[-1]
+    messages = joint(*(silent if value is None else one[value] for value in values))
+    blocks = [np.zeros(size**n) for n in range(5)]
+    blocks[len(values)] = messages
+    return np.concatenate(blocks)
+
+
+def _one_record(situation: Situation) -> bool:
+    return situation.adjacency is Adjacency.REPLACE_ONE and situation.unit is Unit.EVENT
+
+
+@generates("finite", holds=_one_record)
+def finite(rng: np.random.Generator, situation: Situation) -> Case:
+    """A random table for every record; sometimes with zeros."""
+    rows = random_rows(rng, len(situation.values), int(rng.integers(2, 4)), zeros=bool(rng.integers(3) == 0))
+    return Case(
+        proof=lambda: build.finite_mechanism(rows),
+        law=lambda values: _in_order(rows, values),
+        pairs=pairs_in(situation),
+    )
+
+
+@generates("randomised-response", holds=_one_record)
+def randomised_response(rng: np.random.Generator, situation: Situation) -> Case:
+    """Randomised response over two or three symbols."""
+    epsilon, symbols = choose(rng, [Fraction(1, 2), Fraction(1), Fraction(2)]), len(situation.values)
+    rows = response_rows(epsilon, symbols)
+    return Case(
+        proof=lambda: build.randomised_response(epsilon=epsilon, symbols=symbols),
+        law=lambda values: _in_order(rows, values),
+        pairs=pairs_in(situation),
+    )
+
+
+def _histogram(rows: Sequence[Sequence[float]], values: Sequence[int | None], most: int) -> Law:
+    """The law of how often each message came."""
+    outputs = len(rows[0])
+    law = np.zeros((most + 1,) * outputs)
+    law[(0,) * outputs] = 1.0
+    for value in values:
+        if value is not None:
+            law = sum(
+                float(chance) * np.roll(law, 1, axis=y) for y, chance in enumerate(rows[value])
+            )  # nothing wraps: there are at most ``most`` messages
+    return law.ravel()
+
+
+def _shuffled(
+    rng: np.random.Generator, situation: Situation, rows: Sequence[Sequence[float]], users: int, proof: Any
+) -> Case:
+    """At least ``users`` messages at full turnout; one less if the claim allows a user to be absent."""
+    absent = situation.turnout != "everybody"
+    sizes = (users - 1, users) if absent else (users, users + 1)
+    most = users + 1
+    values = tuple(range(len(rows)))
+    alphabet = (*values, None) if situation.adjacency is Adjacency.ZERO_OUT else values
+    pairs = _pairs(situation, tuple(s for s in sizes if s > 0), alphabet, values)
+    holds_user = user(1) in situation.view.principals and not situation.view.complement
+
+    def law(key: Any) -> Law:
+        if situation.view.complement:
+            return _in_order(rows, [value for _, value in key])
+        known = [value for who, value in key if holds_user and who == 1]
+        hidden = [value for who, value in key if not (holds_user and who == 1)]
+        blocks = [np.zeros((len(rows[0]) + 1) ** n * (most + 1) ** len(rows[0])) for n in range(5)]
+        blocks[len(known)] = joint(_in_block(rows, known), _histogram(rows, hidden, most))
+        return np.concatenate(blocks[: 5 if holds_user else 1])
+
+    def sends(data: Data) -> list[int]:
+        return [who for who, value in data if value is not None]
+
+    def one_each(pair: Pair) -> bool:
+        return all(len(set(sends(d))) == len(sends(d)) for d in (pair.left, pair.right))
+
+    return Case(
+        proof=proof,
+        law=law,
+        pairs=pairs,
+        reads=lambda data: data if holds_user else tuple((0, value) for _, value in data),
+        conditions={
+            ENOUGH: lambda pair: all(len(set(sends(d))) >= users for d in (pair.left, pair.right)),
+            ONE_EACH: one_each,
+        },
+    )
+
+
+def _in_block(rows: Sequence[Sequence[float]], values: Sequence[int | None]) -> Law:
+    size, start = len(rows[0]) + 1, sum((len(rows[0]) + 1) ** n for n in range(len(values)))
+    return _in_order(rows, values)[start : start + size ** len(values)]
+
+
+def _pairs(
+    situation: Situation, sizes: Sequence[int], alphabet: Sequence[int | None], values: Sequence[int]
+) -> list[Pair]:
+    """Neighbours; at full turnout both sides have at least the smallest of the sizes, and per event every
+    record has an owner of its own.
+    """
+    result = []
+    for left in datasets(alphabet, sizes):
+        if situation.unit is Unit.EVENT and len({who for who, _ in left}) < len(left):
+            continue
+        for right, owner in neighbours(left, situation, values, max(sizes)):
+            result.append(Pair(left, right, owner))
+    return result
+
+
+def _shuffles(situation: Situation) -> bool:
+    held = situation.view.complement or user(1) in situation.view.principals
+    return _one_record(situation) and not held
+
+
+def _settings(rng: np.random.Generator, situation: Situation) -> tuple[Fraction, int]:
+    epsilon = choose(rng, [Fraction(1, 2), Fraction(1), Fraction(2)])
+    return epsilon, int(rng.integers(2, 4)) if situation.unit is Unit.EVENT else 2
+
+
+@generates("shuffled-response", holds=_shuffles)
+def shuffled_response(rng: np.random.Generator, situation: Situation) -> Case:
+    """Shuffled randomised response of one bit."""
+    epsilon, users = _settings(rng, situation)
+    proof = lambda: build.shuffled_response(users=users, local=epsilon)  # noqa: E731
+    return _shuffled(rng, situation, response_rows(epsilon, 2), users, proof)
+
+
+@generates("shuffle", holds=_shuffles, close=0.8)
+def shuffle(rng: np.random.Generator, situation: Situation) -> Case:
+    """The clone bound over randomised response, or over a random table (whose premise is its own rule)."""
+    epsilon, users = _settings(rng, situation)
+    rows: Sequence[Sequence[Any]] = response_rows(epsilon, 2)
+    local: Any = lambda: build.randomised_response(epsilon=epsilon)  # noqa: E731
+    if rng.integers(2):
+        rows = table = random_rows(rng, 2, 2, zeros=False)
+        local = lambda: build.finite_mechanism(table)  # noqa: E731
+    return _shuffled(rng, situation, rows, users, lambda: build.shuffled(local(), users=users))
+
+
+@generates("shuffled-table", holds=_shuffles, close=0.8, count=6)
+def shuffled_table(rng: np.random.Generator, situation: Situation) -> Case:
+    """The privacy blanket of a random table."""
+    _, users = _settings(rng, situation)
+    rows = random_rows(rng, 2, int(rng.integers(2, 4)), zeros=False)
+    grid = LossGrid(step="1/50", bits=64, tail=30)
+    proof = lambda: build.shuffled_table(rows, users=users, grid=grid)  # noqa: E731
+    return _shuffled(rng, situation, rows, users, proof)

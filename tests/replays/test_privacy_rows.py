@@ -1,0 +1,141 @@
+"""Proves that the two rows of a privacy audit decide honestly: each program here is right, or wrong in one
+way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpaudit.claims import PureDP
+from dpaudit.coins import Returned
+from dpaudit.evidence import Witness
+from dpaudit.laws import Categorical, Laplace
+from dpaudit.proofs.build import accounted, laplace_mechanism
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.accounting import worst_loss
+from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.privacy import PrivacyAudit, privacy_outcome
+from dpaudit.suite import Run
+from dpaudit.verdicts import Strength, VerdictKind, judge
+from dpaudit.views import PUBLIC, SERVER, View
+from dpaudit.witnesses.recompute import recompute
+
+PAIRS = [Neighbours("first record 0 to 1", np.array([0.0, 0.5]), np.array([1.0, 0.5]))]
+CLASS = Site("sum", total=1)
+PROOF = accounted(
+    [Site("sum", mechanism=laplace_mechanism(sensitivity=1, scale=1))],
+    declared="one sum",
+)
+
+
+def audit_of(program, *, sites=(CLASS,), proof=PROOF, view=SERVER, **options):
+    return PrivacyAudit(
+        claim=PureDP(epsilon=1, view=View.of(view)),
+        program=program,
+        neighbours=lambda run: PAIRS,
+        sites=sites,
+        proof=proof,
+        **options,
+    )
+
+
+def decide(audit, *, accounting=False, seed=0):
+    run = Run(profile="quick", alpha=0.01, seed=seed, row_id="row")
+    outcome = privacy_outcome(audit, run, accounting="verified")
+    (cell,) = outcome.cells
+    claim = audit.accounting if accounting else audit.claim
+    if accounting:
+        outcome = replace(outcome, evidence=cell.evidence, obstacles=cell.obstacles)
+    for item in outcome.evidence:
+        if isinstance(item, Witness):
+            recompute(item, claim)  # raises if the witness claims more than its laws and values give
+    return judge(claim, outcome.evidence, obstacles=outcome.obstacles, alpha=run.alpha)
+
+
+def noisy_sum(scale, *, to=SERVER):
+    noise = Laplace(scale=scale)
+    return lambda coins, data: Returned(coins.release(float(data.sum()), noise, site="sum", to=to), to)
+
+
+def test_a_right_program_is_verified_in_both_rows():
+    """One Laplace release with the right scale: certificate at the claim, witness at the claim, accounting
+    attained."""
+    for accounting in (False, True):
+        judgement = decide(audit_of(noisy_sum(1)), accounting=accounting)
+        assert (judgement.verdict, judgement.strength) == (VerdictKind.VERIFIED, Strength.ACCOUNTED)
+        assert float(judgement.lower) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_a_right_program_is_never_refuted_over_200_seeds():
+    """No seed makes an exact loss exceed what the noise allows."""
+    audit = audit_of(noisy_sum(1), samples=1)
+    assert all(decide(audit, seed=seed).verdict is VerdictKind.VERIFIED for seed in range(200))
+
+
+@pytest.mark.parametrize("scale", ["1/2", "99/100"])
+def test_too_little_noise_is_refuted_with_a_witness_that_re_computes(scale):
+    """Half the noise, and one per cent too little: the witness shows the exact loss 1/scale."""
+    judgement = decide(audit_of(noisy_sum(scale), proof=None))
+    assert (judgement.verdict, judgement.strength) == (VerdictKind.REFUTED, Strength.WITNESS)
+    assert float(judgement.lower) == pytest.approx(float(1 / Fraction(scale)), rel=1e-12)
+
+
+def test_a_wrong_accounted_certificate_does_not_verify_a_program_that_breaks_it():
+    """The certificate says 1, the replays show 2: the accounting is refuted, and the row is never
+    verified."""
+    judgement = decide(audit_of(noisy_sum("1/2", to=PUBLIC), view=PUBLIC), accounting=True)
+    assert judgement.verdict is VerdictKind.REFUTED
+
+
+def test_a_raw_value_is_an_infinite_loss_in_the_view_that_sees_it():
+    """A raw record shown to the server refutes there; in the public view it is an obstacle, not a
+    refutation."""
+
+    def program(coins, data):
+        coins.reveal(float(data[0]), site="raw", to=SERVER)
+        return noisy_sum(1)(coins, data)
+
+    assert decide(audit_of(program)).verdict is VerdictKind.REFUTED
+    judgement = decide(audit_of(program, view=PUBLIC))
+    assert judgement.verdict is VerdictKind.INCONCLUSIVE
+    assert any("leak" in reason for reason in judgement.reasons)
+
+
+def test_an_undeclared_release_blocks_the_accounting():
+    """A second noisy copy under another name is in no declared class: refuted by its price, and named."""
+
+    def program(coins, data):
+        coins.release(float(data.sum()), Laplace(scale=1), site="copy", to=SERVER)
+        return noisy_sum(1)(coins, data)
+
+    assert decide(audit_of(program), accounting=True).verdict is VerdictKind.REFUTED
+    outcome = privacy_outcome(audit_of(program), Run(profile="quick", alpha=0.01, seed=0, row_id="row"))
+    assert any("'copy' moved" in obstacle for obstacle in outcome.obstacles)
+
+
+def test_a_declared_class_that_no_forced_history_touched_is_inconclusive():
+    """What was never visited is not verified."""
+    sites = (CLASS, Site("never", total=1))
+    judgement = decide(audit_of(noisy_sum(1), sites=sites))
+    assert judgement.verdict is VerdictKind.INCONCLUSIVE
+    assert any("'never'" in reason for reason in judgement.reasons)
+
+
+def test_a_declaration_that_is_not_attained_is_inconclusive():
+    """Twice the noise that the accounting declares: the search cannot reach the declared total, so it may be
+    blind."""
+    judgement = decide(audit_of(noisy_sum(2)))
+    assert judgement.verdict is VerdictKind.INCONCLUSIVE
+    assert any("not attained" in reason for reason in judgement.reasons)
+
+
+def test_the_price_of_a_finite_law_is_its_largest_log_ratio():
+    """worst_loss of two categorical laws encloses the largest log-ratio over the atoms, in both
+    directions."""
+    left = Categorical(probabilities=["1/2", "1/4", "1/4"])
+    right = Categorical(probabilities=["1/4", "1/2", "1/4"])
+    assert float(worst_loss(left, right)) == pytest.approx(np.log(2), rel=1e-12)
+    assert worst_loss(left, Categorical(probabilities=["1/2", "1/2"])) is None

@@ -1,0 +1,107 @@
+"""Histories at quantiles find narrow windows and moved thresholds, the same ones for every seed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit.coins import Coins, Returned
+from dpaudit.coins.limits import Limits
+from dpaudit.laws import AboveThreshold, Bernoulli, Categorical, DiscreteLaplace, Laplace
+from dpaudit.replays.entered import Watch
+from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.quantiles import quantile_histories
+from dpaudit.views import NOBODY
+
+PAIR = Neighbours("0 to 1", np.array([0.0]), np.array([1.0]))
+NOISE = Laplace(scale=1)
+
+
+def shown(program: Any, *, values: int = 60, halvings: int = 60, limits: Limits | None = None) -> list[Any]:
+    """What the program returned on every history; the reason where one was cut."""
+    watch = Watch(program)
+    found = quantile_histories(
+        watch, PAIR, values=values, halvings=halvings, limits=limits or Limits(sites=500)
+    )
+    return [item.recording.cut or item.recording.returned for item in found]
+
+
+@pytest.mark.parametrize("width", [1e-2, 1e-4, 1e-6])
+def test_a_window_between_two_quantiles_is_entered(width: float) -> None:
+    """Both of its ends are conditions, and the bisection of one meets the other."""
+
+    def program(coins: Coins, data: Any) -> bool:
+        noisy = coins.release(float(data[0]), NOISE, site="sum")
+        return bool(1.2345 < noisy < 1.2345 + width)
+
+    assert True in shown(program)
+
+
+def test_without_bisection_it_is_not() -> None:
+    """The negative control: quantiles alone are too far apart."""
+
+    def program(coins: Coins, data: Any) -> bool:
+        noisy = coins.release(float(data[0]), NOISE, site="sum")
+        return bool(1.2345 < noisy < 1.2345 + 1e-6)
+
+    assert True not in shown(program, halvings=0)
+
+
+def test_a_rare_hidden_draw_and_every_atom_come_out() -> None:
+    """A hidden coin of probability 1e-7 falls on its rare side; a law without an order shows each atom."""
+
+    def program(coins: Coins, data: Any) -> Any:
+        coin = int(coins.draw(Bernoulli(p="1/10000000"), site="coin"))
+        kind = int(coins.observe(Categorical(weights=[1, 10**6, 1]), site="kind"))
+        return coin, kind
+
+    found = set(shown(program))
+    assert {coin for coin, _ in found} == {0, 1}
+    assert {kind for _, kind in found} == {0, 1, 2}
+
+
+def test_the_answers_of_a_channel_are_steered() -> None:
+    """Answers that are nearly never given are given, and stay possible ones."""
+    kernel = AboveThreshold(threshold=40, threshold_noise=NOISE, query_noise=NOISE, max_positives=1)
+
+    def program(coins: Coins, data: Any) -> bool:
+        return bool(coins.channel(kernel, site="svt").ask(float(data[0])))
+
+    assert set(shown(program)) == {False, True}
+
+
+def test_one_entry_of_a_vector_is_moved_alone() -> None:
+    """The first entry comes out far up while the last one stays."""
+
+    def program(coins: Coins, data: Any) -> Any:
+        noisy = coins.release(np.zeros(3), NOISE, site="sums")
+        return bool(noisy[0] > 9 and abs(noisy[2]) < 4)
+
+    assert True in shown(program)
+
+
+def test_a_history_without_end_is_cut_and_named() -> None:
+    """A loop that an extreme outcome keeps going ends by the number of sites, an array by its size."""
+
+    def loops(coins: Coins, data: Any) -> int:
+        while coins.observe(NOISE, site="noise") < 3:
+            pass
+        return 0
+
+    def grows(coins: Coins, data: Any) -> Any:
+        size = abs(int(coins.observe(DiscreteLaplace(scale=10**6), site="size")))
+        return Returned(coins.release(np.zeros(min(size, 10**7)), NOISE, site="many").sum(), NOBODY)
+
+    assert "more than 500 sites" in shown(loops)
+    assert "more than 100000 numbers" in shown(grows, values=20, halvings=0, limits=Limits(values=100_000))
+
+
+def test_the_histories_depend_on_nothing_random() -> None:
+    """Twice the same."""
+
+    def program(coins: Coins, data: Any) -> Any:
+        return coins.release(np.zeros(2), NOISE, site="a").tolist(), coins.observe(NOISE, site="b")
+
+    assert shown(program) == shown(program)

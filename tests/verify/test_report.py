@@ -1,0 +1,211 @@
+"""Verifying a report: it passes as written, and every single change of a number, rule, claim, value or
+verdict is found with its reason.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpaudit.claims import ApproxDP, Claim, PureDP
+from dpaudit.errors import BrokenReportError
+from dpaudit.evidence import Evidence, Witness
+from dpaudit.kernel.kernel_t0 import context_of
+from dpaudit.laws import Laplace
+from dpaudit.proofs import build
+from dpaudit.runner.finding import finding_of
+from dpaudit.suite import Outcome
+from dpaudit.verify.bounded import BoundedChecker
+from dpaudit.verify.report import verify_report
+from dpaudit.views import PUBLIC
+from dpaudit.witnesses.transcript import WitnessSite, transcript_body
+
+CLAIM = PureDP(epsilon="1/2")
+
+
+def row(id: str, claim: Claim, evidence: list[Evidence], *, expect: str) -> dict[str, Any]:
+    """A result as the runner writes it."""
+    finding = finding_of(claim, Outcome(evidence), alpha=0.01)
+    about = {"id": id, "claim": claim.to_json(), "expect": expect, "alpha": 0.01}
+    return {**about, **finding, "as_expected": finding["verdict"] == expect}
+
+
+def witness() -> Witness:
+    noise = Laplace(scale=1)
+    site = WitnessSite(
+        site="sum", to=frozenset([PUBLIC]), law=noise.shift(1.0), law_neighbour=noise.shift(0.0), value=3.0
+    )
+    bound = Fraction(1) - Fraction(1, 10**12)
+    body = transcript_body([site], view=CLAIM.view, inputs=([0.0], [1.0]))
+    return Witness(
+        quantity="epsilon", bound=bound, form="transcript", body=body, origin="sampled", description="tail"
+    )
+
+
+def report() -> dict[str, Any]:
+    certificate = build.laplace_mechanism(sensitivity=1, scale=2).certify(CLAIM)
+    rows = [
+        row("good", CLAIM, [certificate], expect="verified"),
+        row("bad", CLAIM, [witness()], expect="refuted"),
+    ]
+    return dict(json.loads(json.dumps({"schema_version": 1, "results": rows})))
+
+
+def test_good_report_holds() -> None:
+    """A report as written by the runner holds: each certificate, witness and verdict is confirmed, with
+    progress.
+    """
+    seen: list[tuple[int, int, str]] = []
+    findings = verify_report(report(), progress=lambda done, total, name: seen.append((done, total, name)))
+    assert [(f.id, f.what) for f in findings] == [
+        ("good", "certificate"),
+        ("good", "verdict"),
+        ("bad", "witness (transcript)"),
+        ("bad", "verdict"),
+    ]
+    assert all(f.ok for f in findings), findings
+    assert seen == [(1, 2, "good"), (2, 2, "bad")]
+
+
+Edit = Callable[[dict[str, Any], dict[str, Any]], object]
+
+
+def _set(where: Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]], **values: Any) -> Edit:
+    return lambda good, bad: where(good, bad).update(values)
+
+
+EDITS: list[tuple[str, Edit]] = [
+    ("claims too much", lambda good, bad: good["evidence"][0].update(bound="1/3")),
+    (
+        "claims too much",
+        lambda good, bad: good["evidence"][0]["tree"]["premises"][0]["parameters"].update(scale="1"),
+    ),
+    ("knows", lambda good, bad: good["evidence"][0]["tree"]["premises"][0].update(rule="exec")),
+    (
+        "claims too much|integer",
+        lambda good, bad: good["evidence"][0]["tree"]["premises"][0]["parameters"].update(sensitivity="2"),
+    ),
+    ("claim shown", lambda good, bad: good["claim"].update(epsilon=0.25, epsilon_exact="1/4")),
+    ("must agree with", lambda good, bad: good["claim"].update(epsilon_exact="1/4")),
+    ("(add-remove)", lambda good, bad: good["claim"].update(adjacency="add-remove")),
+    ("claim shown", lambda good, bad: good["claim"].update(in_words="ε = 0.001")),
+    ("claim shown", lambda good, bad: good["claim"].update(remark="for user-level privacy")),
+    ("quantity shown", lambda good, bad: good.update(quantity="delta")),
+    ("view shown", lambda good, bad: good.update(view="server")),
+    ("number claimed", lambda good, bad: good.update(claimed=0.001)),
+    ("verdict must be", lambda good, bad: good.update(verdict="refuted")),
+    ("strength must be", lambda good, bad: good.update(strength="tested")),
+    ("upper bound must be", lambda good, bad: good.update(upper=0.4)),
+    ("upper_exact", lambda good, bad: good.update(upper_exact="2/5")),
+    ("lower bound must be", lambda good, bad: bad.update(lower=None)),
+    ("slack", lambda good, bad: good.update(slack=30.0)),
+    ("as_expected", lambda good, bad: bad.update(as_expected=False)),
+    ("verdict must be", lambda good, bad: bad.update(evidence=[])),
+    ("claims too much", lambda good, bad: bad["evidence"][0].update(bound="3/2")),
+    (
+        "claims too much",
+        lambda good, bad: bad["evidence"][0]["body"]["sites"][0]["law"].update(_first_number(bad)),
+    ),
+    (
+        "claims too much",
+        lambda good, bad: bad["evidence"][0]["body"]["sites"][0].update(value={"float": (0.25).hex()}),
+    ),
+    ("must be seen", lambda good, bad: bad["evidence"][0]["body"]["sites"][0].update(to=["server"])),
+    ("evidence", lambda good, bad: good["evidence"][0].update(evidence="rumour")),
+    ("must have the fields", lambda good, bad: bad["evidence"][0].update(body={})),
+    ("must have the fields", lambda good, bad: bad["evidence"][0]["body"].pop("inputs")),
+    ("id must be used once", lambda good, bad: bad.update(id="good")),
+]
+
+
+def _first_number(bad: dict[str, Any]) -> dict[str, Any]:
+    """The neighbour's law in place of the recorded one: the loss becomes 0."""
+    return dict(bad["evidence"][0]["body"]["sites"][0]["law_neighbour"])
+
+
+@pytest.mark.parametrize(("reason", "edit"), EDITS)
+def test_every_change_is_found(reason: str, edit: Edit) -> None:
+    """One change anywhere makes at least one finding fail, and the reason names it."""
+    changed = copy.deepcopy(report())
+    edit(*changed["results"])
+    reasons = " | ".join(f.reason for f in verify_report(changed, seconds_per_result=None) if not f.ok)
+    assert any(word in reasons for word in reason.split("|")), reasons
+
+
+@pytest.mark.parametrize(
+    "junk", [None, 3, "x", [], {}, {"claim": 1}, {"claim": {"type": "pure-dp"}, "evidence": []}]
+)
+def test_junk_results_are_findings(junk: Any) -> None:
+    """A result that is not one becomes a failed finding; it does not raise."""
+    findings = verify_report({"results": [junk]}, seconds_per_result=None)
+    assert findings
+    assert not findings[0].ok
+
+
+def with_noise(rule: str, parameters: dict[str, str | list[str]]) -> list[dict[str, Any]]:
+    """The two rows, the first with a delta certificate from the given rule in the place of its own."""
+    rows: list[dict[str, Any]] = copy.deepcopy(report())["results"]
+    claim = ApproxDP(epsilon="1", delta="1/2")
+    tree = {"rule": rule, "parameters": parameters, "premises": []}
+    rows[0]["claim"] = claim.to_json()
+    rows[0]["evidence"][0].update(quantity="delta", bound="1/2")
+    rows[0]["evidence"][0]["tree"].update(parameters=context_of(claim.to_json()), premises=[tree])
+    return rows
+
+
+def test_limits_turn_overruns_into_findings() -> None:
+    """A result that cannot be checked in time is a failed finding; the results after it are still checked."""
+    sizes = {
+        "dimension": "1",
+        "l2_squared": "1",
+        "largest": "180",
+        "cut": "2000",
+        "times": "1",
+        "orders": ["2", "3", "4"],
+    }
+    slow = with_noise("vector-noise", {"family": "skellam", "variance": "10000", **sizes})
+    findings = verify_report({"results": slow}, seconds_per_result=1.0)
+    assert [(f.id, f.ok, f.what) for f in findings] == [
+        ("good", False, "limits"),
+        ("bad", True, "witness (transcript)"),
+        ("bad", True, "verdict"),
+    ]
+    assert "1 seconds" in findings[0].reason
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux enforces a limit on the address space")
+def test_memory_is_limited() -> None:
+    """A certificate that asks for more memory than allowed is a failed finding; the parent lives on."""
+    large = with_noise(
+        "integer-noise", {"family": "skellam", "variance": str(16 * 10**8), "sensitivity": "40000"}
+    )
+    with BoundedChecker(seconds=60, megabytes=1) as checker:
+        findings = checker.check(large[0])
+    assert not findings[0].ok
+    assert "memory" in findings[0].reason.lower() or "died" in findings[0].reason
+
+
+@pytest.mark.parametrize("junk", [{}, {"results": {}}, {"results": None}])
+def test_report_without_results_is_broken(junk: Any) -> None:
+    """A file without a list of results is not a report."""
+    with pytest.raises(BrokenReportError):
+        verify_report(junk)
+
+
+def test_crashed_row_is_not_held_against_the_report() -> None:
+    """A row that crashed before it had evidence claims nothing."""
+    result = {
+        "id": "x",
+        "claim": CLAIM.to_json(),
+        "evidence": [],
+        "verdict": "crashed",
+        "strength": "none",
+        "expect": "verified",
+    }
+    assert [f.ok for f in verify_report({"results": [result]}, seconds_per_result=None)] == [True]
