@@ -1,8 +1,9 @@
 """The regret engine: many seeded runs of an algorithm on Bernoulli arms, at a grid of rounds.
 
 Three engines, one law: ``runs`` (a run after the other, for strategies whose requests are long),
-``replicates`` (all runs as one array, for public schedules), ``rounds`` (all runs as one array, round by
-round).
+``replicates`` (all runs as one array, for public schedules), ``rounds`` (all runs as one array, for a
+``Policy`` that decides anew in every round: a round costs the same whatever happens, and a table of
+experiments, each run with its own means and epsilon, is one call).
 """
 
 from __future__ import annotations
@@ -16,15 +17,72 @@ from numpy.typing import NDArray
 
 from algorithms.environment import BernoulliArms, BernoulliVectors
 from algorithms.play import Strategy, play
-from algorithms.rounds import GeneratorDraws, Policy, pulls_at
 from dpaudit.coins import Sampler
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact, positive
 from dpaudit.regret import Cut, RegretRuns, Seed, checked_grid, regret_curve, root_of, trivial_cut
 
-__all__ = ["Algorithm", "CutRule", "simulate", "simulate_many"]
+__all__ = [
+    "Algorithm",
+    "CutRule",
+    "Draws",
+    "GeneratorDraws",
+    "Policy",
+    "pulls_at",
+    "simulate",
+    "simulate_many",
+]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_CHUNK = 512
+
+
+class Draws(Protocol):
+    """Where a policy's randomness comes from: unit Laplace variables, and the environment's uniforms."""
+
+    def uniforms(self) -> Floats:
+        """One uniform on [0, 1) per run."""
+
+    def laplaces(self) -> Floats:
+        """One unit Laplace variable per run."""
+
+    def more_laplaces(self, count: int) -> Floats:
+        """``count`` further unit Laplace variables, for the runs that close an array."""
+
+
+class GeneratorDraws:
+    """Draws in chunks: ``rewards`` belongs to the environment, ``noise`` to the mechanism."""
+
+    def __init__(self, runs: int, *, rewards: np.random.Generator, noise: np.random.Generator) -> None:
+        self._runs, self._rewards, self._noise = runs, rewards, noise
+        self._uniforms: list[Floats] = []
+        self._laplaces: list[Floats] = []
+
+    def uniforms(self) -> Floats:
+        if not self._uniforms:
+            self._uniforms = list(self._rewards.random((_CHUNK, self._runs)))
+        return self._uniforms.pop()
+
+    def laplaces(self) -> Floats:
+        if not self._laplaces:
+            self._laplaces = list(self._noise.laplace(size=(_CHUNK, self._runs)))
+        return self._laplaces.pop()
+
+    def more_laplaces(self, count: int) -> Floats:
+        return np.asarray(self._noise.laplace(size=count))
+
+
+class Policy(Protocol):
+    """The state of all runs. Cells are flat positions, run * K + arm."""
+
+    def indices(self, t: int) -> Floats:
+        """Shape (runs, K); the buffer is the policy's own."""
+
+    def update(self, cells: Ints, rewards: Floats, draws: Draws) -> None:
+        """One pull per run."""
+
 
 #: Makes a strategy: ``factory(epsilon, horizon)``. Anytime algorithms ignore the horizon.
 StrategyFactory = Callable[[ExactLike, int], Strategy]
@@ -169,3 +227,26 @@ def _by_rounds(
     return [
         RegretRuns(algorithm.name, grid, regret[i * runs : (i + 1) * runs]) for i in range(len(instances))
     ]
+
+
+def pulls_at(checkpoints: Sequence[int], policy: Policy, means: Floats, draws: Draws) -> Ints:
+    """Play ``policy`` with Bernoulli ``means`` (runs, K); return the pulls of every arm by each checkpoint.
+
+    ``checkpoints`` increase, the last is the horizon. Each arm is pulled once first. Shape (checkpoints,
+    runs, K).
+    """
+    runs, n_arms = means.shape
+    flat_means = np.ascontiguousarray(means).ravel()
+    rows = np.arange(runs) * n_arms
+    counts = np.zeros(runs * n_arms, dtype=np.int64)
+    result = np.zeros((len(checkpoints), runs, n_arms), dtype=np.int64)
+    played = 0
+    for position, checkpoint in enumerate(checkpoints):
+        for t in range(played + 1, checkpoint + 1):
+            arm = t - 1 if t <= n_arms else policy.indices(t).argmax(axis=1)
+            cells = rows + arm
+            counts[cells] += 1
+            policy.update(cells, (draws.uniforms() < flat_means[cells]).astype(np.float64), draws)
+        played = checkpoint
+        result[position] = counts.reshape(runs, n_arms)
+    return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpaudit.replays.privacy import PrivacyAudit
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.rows import privacy
 from dpaudit.suite import Group
 

@@ -5,8 +5,9 @@ Writes into the folder ``OUT``:
 * ``figures.json``: the data of every figure (``kind: curves``, see ``dpaudit.plots``),
 * ``figures.html``: all figures on one page that needs nothing else,
 * ``figure-1.svg``, ``figure-9a.svg``, ...: one picture each, with its legend,
-* for ``distributed_mab`` also ``numbers.md``, ``numbers.csv`` and ``numbers.json``: the regret of every curve
-  with its standard error.
+* ``curves.csv``: the regret of every run at every checkpoint, one line each,
+* ``numbers.md``, ``numbers.csv`` and ``numbers.json``: the mean regret of every curve at the horizon and the
+  slope of its logarithm in log T, with standard errors.
 
 ``--paper private_online_learning`` (the default): Hu, Huang and Mehta (arXiv 2102.07929v2), Figures 1 to 12h.
 Anytime-Lazy-UCB and DP-SE play ``--horizon`` rounds (by default the paper's 2 * 2^21). Hybrid-UCB and UCB1
@@ -23,16 +24,14 @@ Choose figures by name, ``--figures 1 5 12a``.
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas
 from markupsafe import Markup
 
 from audits.distributed_mab import experiment_figures as distributed_figures
@@ -48,8 +47,10 @@ from audits.private_online_learning.experiment_figures import (
 )
 from audits.private_online_learning.experiment_settings import EPSILONS, HORIZON, RUNS
 from audits.private_online_learning.experiments import experiment
+from audits.private_online_learning.variants import VARIANTS
 from dpaudit.errors import InvalidParameterError
 from dpaudit.plots import Plot
+from dpaudit.regret import regret_frame, summary
 from dpaudit.reports.chart import draw_plot
 from dpaudit.reports.svg import element, join
 from dpaudit.suite import Run
@@ -81,10 +82,11 @@ FIGURES: Mapping[str, Cell | int] = {
 
 def regenerate(
     names: Sequence[str], *, horizon: int, rounds: int, runs: int, seed: int = 0
-) -> dict[str, Plot]:
-    """The named figures as plot data; ``rounds`` is the horizon of Hybrid-UCB and UCB1.
+) -> tuple[dict[str, Plot], pandas.DataFrame]:
+    """The named figures as plot data, and the runs behind them.
 
-    A cell is simulated with the same seeds whichever figures are asked for.
+    ``rounds`` is the horizon of Hybrid-UCB and UCB1. A cell is simulated with the same seeds whichever
+    figures are asked for.
     """
     unknown = [name for name in names if name not in FIGURES]
     if unknown or not names:
@@ -108,7 +110,12 @@ def regenerate(
         what = FIGURES[name]
         plot = final_figure(found, what) if isinstance(what, int) else time_figure(found, what)
         figures[name] = plot | {"title": f"Figure {name}. {plot['title']}"}
-    return figures
+    cells = (
+        ({"algorithm": VARIANTS[name].title, "setting": setting, "epsilon": epsilon}, result)
+        for name, table in found.items()
+        for (setting, epsilon), result in table.items()
+    )
+    return figures, regret_frame(cells)
 
 
 #: Name -> the figure that holds the data, and the epsilon of a figure over time. Names without a letter are
@@ -126,10 +133,13 @@ DISTRIBUTED_FIGURES: Mapping[str, tuple[int, str | None]] = {
 }
 
 
+_COMPETITORS = [item for shown in experiment_settings.FIGURES.values() for item in shown.competitors]
+
+
 def regenerate_distributed(
     names: Sequence[str], *, horizon: int | None, runs: int, seed: int = 0
-) -> tuple[dict[str, Plot], list[dict[str, str | int | float]]]:
-    """The named figures of the distributed paper as plot data, and the numbers behind them.
+) -> tuple[dict[str, Plot], pandas.DataFrame]:
+    """The named figures of the distributed paper as plot data, and the runs behind them.
 
     ``horizon`` replaces the paper's. A cell is simulated with the same seeds whichever figures are asked for.
     """
@@ -157,10 +167,21 @@ def regenerate_distributed(
     tables = {
         f"{figure} (table)": distributed_figures.regret_table(figure, found[figure]) for figure in wanted
     }
-    records = [
-        record for figure in wanted for record in distributed_figures.figure_summary(figure, found[figure])
-    ]
-    return tables | figures, records
+    called = {item.label: distributed_figures.label(item) for item in _COMPETITORS}
+    cells = (
+        (
+            {
+                "algorithm": called[key],
+                "figure": figure,
+                "instances": experiment_settings.FIGURES[figure].environment,
+                "epsilon": str(epsilon),
+            },
+            result,
+        )
+        for figure in wanted
+        for (key, epsilon), result in found[figure].items()
+    )
+    return tables | figures, regret_frame(cells)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -176,17 +197,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--runs", type=int)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
-    records: list[dict[str, Any]] = []
     try:
         if options.paper == "distributed_mab":
-            figures, records = regenerate_distributed(
+            figures, frame = regenerate_distributed(
                 list(DISTRIBUTED_FIGURES) if options.figures is None else options.figures,
                 horizon=options.horizon,
                 runs=20 if options.runs is None else options.runs,
                 seed=options.seed,
             )
         else:
-            figures = regenerate(
+            figures, frame = regenerate(
                 list(FIGURES) if options.figures is None else options.figures,
                 horizon=HORIZON if options.horizon is None else options.horizon,
                 rounds=options.rounds,
@@ -201,34 +221,16 @@ def main(arguments: list[str] | None = None) -> None:
     _write(options.out / "figures.html", _page(figures, _SOURCES[options.paper]))
     for name, plot in curves.items():
         _write(options.out / f"figure-{name}.svg", _picture(plot))
-    if records:
-        _write_numbers(options.out, records)
+    frame.to_csv(options.out / "curves.csv", index=False)
+    numbers = summary(frame)
+    numbers.to_csv(options.out / "numbers.csv", index=False)
+    numbers.to_json(options.out / "numbers.json", orient="records", indent=1, force_ascii=False)
+    numbers.to_markdown(options.out / "numbers.md", index=False, floatfmt=".4g")
     sys.stdout.write(f"{len(curves)} figures in {options.out}\n")
 
 
 #: Papers, and where they are to be found.
 _SOURCES = {"private_online_learning": "arXiv 2102.07929", "distributed_mab": "arXiv 2206.05772"}
-
-
-def _write_numbers(out: Path, records: Sequence[Mapping[str, Any]]) -> None:
-    """One line a cell: as JSON, as CSV and as a Markdown table."""
-    columns = list(records[0])
-    _write(out / "numbers.json", json.dumps(list(records), indent=1, ensure_ascii=False))
-    lines = io.StringIO()
-    writer = csv.DictWriter(lines, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    _write(out / "numbers.csv", lines.getvalue())
-    heads = ["figure", "instances", "algorithm", "ε", "T", "runs", "10^5 Reg(T)/T"]
-    rows = [
-        [
-            *(str(record[name]) for name in columns[:-2]),
-            f"{record['mean_1e5']:.1f} ± {record['standard_error_1e5']:.1f}",
-        ]
-        for record in records
-    ]
-    table = [heads, ["---"] * len(heads), *rows]
-    _write(out / "numbers.md", "".join(f"| {' | '.join(row)} |\n" for row in table))
 
 
 def _write(path: Path, text: str) -> None:

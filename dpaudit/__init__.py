@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from dpaudit.errors import DpauditError
     from dpaudit.evidence import Certificate, Estimate, Witness
     from dpaudit.proofs.sites import Site
+    from dpaudit.replays.audit import PrivacyAudit
     from dpaudit.replays.histories import Neighbours
-    from dpaudit.replays.privacy import PrivacyAudit
+    from dpaudit.reports.frames import Report
     from dpaudit.suite import Cell, Group, Outcome, Run, Suite
     from dpaudit.verdicts import judge
     from dpaudit.views import PUBLIC, SERVER, View, user
@@ -40,7 +41,7 @@ _HOMES = {
     "dpaudit.blackbox.check": ["AS_RUN", "CheckResult", "check"],
     "dpaudit.blackbox.neighbours": ["corners"],
     "dpaudit.replays.histories": ["Neighbours"],
-    "dpaudit.replays.privacy": ["PrivacyAudit"],
+    "dpaudit.replays.audit": ["PrivacyAudit"],
     "dpaudit.claims": [
         "Adjacency",
         "ApproxDP",
@@ -54,6 +55,7 @@ _HOMES = {
     "dpaudit.coins": ["Returned", "Sampler", "record", "replay"],
     "dpaudit.errors": ["DpauditError"],
     "dpaudit.evidence": ["Certificate", "Estimate", "Witness"],
+    "dpaudit.reports.frames": ["Report"],
     "dpaudit.suite": ["Cell", "Group", "Outcome", "Run", "Suite"],
     "dpaudit.verdicts": ["judge"],
     "dpaudit.views": ["PUBLIC", "SERVER", "View", "user"],
@@ -78,6 +80,7 @@ __all__ = [
     "PrivacyAudit",
     "PureDP",
     "RenyiDP",
+    "Report",
     "Returned",
     "Run",
     "Sampler",

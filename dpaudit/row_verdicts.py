@@ -180,20 +180,23 @@ def _worst(claim: Claim, parts: Sequence[_Part]) -> Judgement | None:
     """The judgement whose bounds the row shows: that of the part that is furthest on the wrong side of its
     claimed number, or nearest to it; ``None`` where the row claims another quantity or number."""
     verified = parts[0].judgement.verdict is VerdictKind.VERIFIED
-    measured: list[tuple[Fraction, Fraction, _Part]] = []
+    measured: list[tuple[Fraction, Fraction, bool, _Part]] = []
     for part in parts:
         # What refutes "at most" is a lower bound, what verifies it an upper one; of "at least" the reverse.
         value = part.judgement.upper if verified is not part.claim.at_least else part.judgement.lower
         if value is not None and part.claim.bound is not None:
             sign = -1 if part.claim.at_least else 1
-            measured.append((sign * value, sign * part.claim.bound, part))
+            same = quantity_of(part.claim) == quantity_of(claim) and part.claim.bound == claim.bound
+            measured.append((sign * value, sign * part.claim.bound, same, part))
     if not measured:
         return None
-    if all(claimed > 0 for _, claimed, _ in measured):
-        worst = max(measured, key=lambda entry: entry[0] / entry[1])[2]
-    else:
-        worst = max(measured, key=lambda entry: entry[0] - entry[1])[2]
-    same = quantity_of(worst.claim) == quantity_of(claim) and worst.claim.bound == claim.bound
+    ratios = all(claimed > 0 for _, claimed, _, _ in measured)
+
+    def badness(entry: tuple[Fraction, Fraction, bool, _Part]) -> tuple[Fraction, bool]:
+        value, claimed, same, _ = entry
+        return (value / claimed if ratios else value - claimed), same
+
+    _, _, same, worst = max(measured, key=badness)
     return worst.judgement if same else None
 
 

@@ -199,14 +199,15 @@ def _soberly(row: Row) -> RowFunction:
 class Group:
     """Rows that belong together, such as a lemma's or a page's; a suite is made of groups.
 
-    ``title`` heads the group; ``questions`` are about mechanisms' noise, ``unchecked`` the claims that no
-    computation can check.
+    ``title`` heads the group; ``kind`` is that of its inequalities; ``questions`` are about mechanisms'
+    noise, ``unchecked`` the claims that no computation can check.
     """
 
     title: str = ""
     rows: list[Row] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     unchecked: list[tuple[str, str]] = field(default_factory=list)
+    kind: str = field(default="structure", kw_only=True)
 
     def add(self, row: Row) -> Row:
         """Add a row; its id must be new."""

@@ -219,4 +219,4 @@ def _drawn_blocks(rng: np.random.Generator, rests: Floats, rows: Integers) -> In
     below = np.cumsum(rests, axis=1)
     line = below / np.maximum(below[:, -1:], 1e-300) + np.arange(len(rests))[:, None]
     found = np.searchsorted(line.ravel(), rows + rng.random(len(rows)), side="right")
-    return np.minimum(found - rows * rests.shape[1], rests.shape[1] - 1)
+    return np.asarray(np.minimum(found - rows * rests.shape[1], rests.shape[1] - 1))

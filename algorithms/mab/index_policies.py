@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.rounds import Draws
+from algorithms.simulation import Draws
 from dpaudit.errors import InvalidParameterError
 from mechanisms.hybrid_counter import HybridVariant, node_scale
 

@@ -14,7 +14,8 @@ generating function exp(lambda^2 n / 8) (Hoeffding's lemma), Laplace noise of sc
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import Literal
 
 import numpy as np
@@ -22,8 +23,19 @@ from numpy.typing import NDArray
 
 from algorithms.mab.successive_elimination import epoch_length, radius
 from dpaudit.errors import InvalidParameterError
+from dpaudit.laws.chernoff import best_bound
+from dpaudit.regret import Cut, gaps_of, trivial_cut
 
-__all__ = ["elimination_cap", "hybrid_excess", "hybrid_pull_bound", "lazy_excess", "lazy_pull_bound"]
+__all__ = [
+    "elimination_cap",
+    "elimination_cut",
+    "hybrid_cut",
+    "hybrid_excess",
+    "hybrid_pull_bound",
+    "lazy_cut",
+    "lazy_excess",
+    "lazy_pull_bound",
+]
 
 Floats = NDArray[np.float64]
 Variant = Literal["printed", "repaired"]
@@ -32,6 +44,8 @@ Variant = Literal["printed", "repaired"]
 ROUNDING = 1 + 1e-9
 #: Shares of the largest useful lambda that are tried.
 SHARES = np.linspace(0.02, 0.998, 64)
+#: A cap is accepted once its excess is at most this share of it.
+EXCESS_SHARE = 0.002
 #: Blocks of pull counts per factor of two, for Hybrid-UCB.
 BLOCKS = 16
 
@@ -49,7 +63,7 @@ def _lazy_tail(n: Floats, needed: Floats, epsilon: float) -> Floats:
     positive = np.maximum(needed, 1e-300)
     rates = np.minimum(4 * positive / n, epsilon)[..., None] * SHARES
     logs = rates**2 * n[..., None] / 8 - rates * positive[..., None] - np.log1p(-((rates / epsilon) ** 2))
-    return np.asarray(np.where(needed > 0, np.exp(np.minimum(logs.min(axis=-1), 0.0)), 1.0))
+    return np.asarray(np.where(needed > 0, best_bound(logs), 1.0))
 
 
 def _lazy_radius(n: Floats, t: Floats | float, epsilon: float) -> Floats:
@@ -134,7 +148,7 @@ def _hybrid_low(exponent: int, extra: int) -> float:
         levels = np.arange(1.0, i + 2)[:, None]
         rates = SHARES / (2 * (levels + extra))
         logs = _hybrid_noise_log(levels, rates, extra) - rates * 6 * math.sqrt(8) * i * levels
-        block += float(rounds * (2.0 ** levels[:, 0] * np.exp(np.minimum(logs.min(axis=1), 0))).sum())
+        block += float(rounds * (2.0 ** levels[:, 0] * best_bound(logs)).sum())
         total += block
     return (total + block) * ROUNDING  # blocks more than halve by then: all later ones are below the last
 
@@ -162,7 +176,7 @@ def hybrid_excess(
     rates = largest[:, None] * SHARES
     logs = rates**2 * end[:, None] / 8 - rates * needed[:, None]
     logs += _hybrid_noise_log(level[:, None], rates / epsilon, extra)
-    high = np.where(needed > 0, np.exp(np.minimum(logs.min(axis=1), 0.0)), 1.0)
+    high = np.where(needed > 0, best_bound(logs), 1.0)
     later = np.cumsum((high * (end - start + 1))[::-1])[::-1]
     low = np.array([_hybrid_low(math.floor(math.log2(m)), extra) for m in start])
     excess = np.minimum(later + low, horizon - start) * ROUNDING
@@ -198,3 +212,74 @@ def elimination_cap(
         if reach < gap:
             break
     return float(min(pulls, horizon))
+
+
+# Where to cut a simulated regret on arms of given means, and the price.
+
+
+def lazy_cut(means: Sequence[float], *, epsilon: float, horizon: int) -> Cut:
+    """The cut of Anytime-Lazy-UCB."""
+    return _sum_cut(_lazy_pulls, means, epsilon, horizon)
+
+
+def hybrid_cut(means: Sequence[float], *, epsilon: float, horizon: int, variant: Variant) -> Cut:
+    """The cut of Hybrid-UCB."""
+    return _sum_cut(partial(_hybrid_pulls, variant=variant), means, epsilon, horizon)
+
+
+def elimination_cut(means: Sequence[float], *, epsilon: float, horizon: int) -> Cut:
+    """The cut of DP-SE with failure probability 1/horizon.
+
+    Outside an event of that probability every arm stays below its cap; inside it the regret is at most the
+    horizon times the largest gap. Epochs grow by 4, and the last one is often not needed: hence two floors.
+    """
+    trivial, gaps = trivial_cut(means, horizon=horizon), gaps_of(means)
+    if not gaps or horizon < 2:
+        return trivial
+    caps = [_elimination(gap, len(means), epsilon, horizon) for gap in gaps]
+    cap = sum(gap * cap for gap, cap in zip(gaps, caps, strict=True))
+    (uniform,) = trivial.floors
+    return _better(Cut(cap, max(gaps), tuple(min(uniform, floor) for floor in (cap / 3, cap))), trivial)
+
+
+def _sum_cut(
+    pulls: Callable[[float, float, int], tuple[float, float]],
+    means: Sequence[float],
+    epsilon: float,
+    horizon: int,
+) -> Cut:
+    """Caps and prices of the arms, added up."""
+    trivial, gaps = trivial_cut(means, horizon=horizon), gaps_of(means)
+    if not gaps or horizon < 2:
+        return trivial
+    parts = [(gap, *pulls(gap, epsilon, horizon)) for gap in gaps]
+    cap = sum(gap * cap for gap, cap, _ in parts)
+    (uniform,) = trivial.floors
+    return _better(Cut(cap, sum(gap * excess for gap, _, excess in parts), (min(uniform, cap),)), trivial)
+
+
+def _better(cut: Cut, trivial: Cut) -> Cut:
+    return cut if cut.cap + cut.excess < trivial.cap else trivial
+
+
+@lru_cache(maxsize=1024)
+def _lazy_pulls(gap: float, epsilon: float, horizon: int) -> tuple[float, float]:
+    return _accepted(*lazy_excess(gap=gap, epsilon=epsilon, horizon=horizon))
+
+
+@lru_cache(maxsize=1024)
+def _hybrid_pulls(gap: float, epsilon: float, horizon: int, *, variant: Variant) -> tuple[float, float]:
+    return _accepted(*hybrid_excess(gap=gap, epsilon=epsilon, horizon=horizon, variant=variant))
+
+
+def _accepted(caps: Floats, excess: Floats) -> tuple[float, float]:
+    """The first cap whose excess is a small share of it, and that excess."""
+    first = int(np.argmax(excess <= EXCESS_SHARE * caps))
+    return float(caps[first]), float(excess[first])
+
+
+@lru_cache(maxsize=1024)
+def _elimination(gap: float, n_arms: int, epsilon: float, horizon: int) -> float:
+    return elimination_cap(
+        gap, n_arms=n_arms, epsilon=epsilon, failure_probability=1 / horizon, horizon=horizon
+    )

@@ -22,16 +22,10 @@ from algorithms.mab import batched_elimination
 from algorithms.mab.batched_elimination import Elimination
 from algorithms.mab.distributed_elimination import Variant, variant
 from algorithms.play import bandit_program
-from audits.distributed_mab.noise_privacy import DOMAIN
-from audits.distributed_mab.protocol_runs import reward_pairs
-from audits.program_rows import add_privacy_rows
 from dpaudit.claims import PureDP
 from dpaudit.coins.base import Coins, Program
 from dpaudit.evidence import Witness
-from dpaudit.proofs.sites import Site
-from dpaudit.replays.privacy import PrivacyAudit
-from dpaudit.suite import Suite
-from dpaudit.views import SERVER, View
+from dpaudit.views import SERVER
 from dpaudit.witnesses.mixture import Draw, End, Event, mixture_body
 from dpaudit.witnesses.recompute import recompute
 from mechanisms.fixed_point import encode
@@ -42,7 +36,6 @@ __all__ = [
     "EPSILON",
     "HORIZON",
     "LENGTH",
-    "add_rows",
     "arm_goes_out",
     "decision_tree",
     "decision_witness",
@@ -136,26 +129,4 @@ def literal_program() -> Program:
         batched_elimination.strategy(
             protocols, failure_prob=chosen.failure_prob, tail=chosen.tail, growth=LENGTH
         )
-    )
-
-
-def add_rows(suite: Suite) -> None:
-    """The row on the server's own view of the central protocol."""
-    audit = PrivacyAudit(
-        claim=PureDP(epsilon=EPSILON, view=View.of(SERVER), domain=DOMAIN),
-        program=literal_program(),
-        neighbours=lambda run: reward_pairs(
-            horizon=HORIZON, rounds=(0,), backgrounds={"all rewards 0": (0.0, 0.0)}
-        ),
-        sites=[Site("aggregate", total=EPSILON)],
-        samples=1,
-    )
-    add_privacy_rows(
-        suite,
-        "CZ23-T5P/server",
-        audit,
-        title="CDP-SE (central): (ε, 0)-DP in the view of the server that adds the noise",
-        expect="refuted",
-        expect_accounting="refuted",
-        source="Theorem 5, Algorithm 3 (the theorem trusts the server)",
     )

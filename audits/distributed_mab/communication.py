@@ -1,7 +1,7 @@
-"""CZ23-COMM: bits that one user sends, measured from real messages of real runs.
+"""Bits that one user sends: over the wire in real runs, in Theorem 3's S, and by formula.
 
-Every message is a residue modulo m = n g + 2τ + 1: ⌈log₂ m⌉ bits. What Theorem 3's S adds is measured with
-``CarrySum``. Sizes by formula and the rates: ``message_rates``.
+Every message is a residue modulo m = n g + 2τ + 1: ⌈log₂ m⌉ bits. What Theorem 3's S adds is that of
+``CarrySum``.
 """
 
 from __future__ import annotations
@@ -10,38 +10,56 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from audits.distributed_mab import message_rates
-from audits.distributed_mab.message_rates import NAMES, SHEETS, TAIL
-from audits.inequalities import Inequality, Point, add_steps
-from dpaudit.claims import MessageSize
+from algorithms.mab.distributed_elimination import variant
 from dpaudit.coins import Coins, Sampler, record
-from dpaudit.evidence import Estimate
-from dpaudit.exact_functions import log2
-from dpaudit.kernel.ball import ball
+from dpaudit.exact_functions import log2, log_of_two_over
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Law, PolyaDifference
-from dpaudit.plots import table
-from dpaudit.suite import Outcome, Row, Run, Suite
 from mechanisms.batch_protocol import BatchProtocol
 from mechanisms.fixed_point import encode
 from mechanisms.modular_sum import clipped, decoded_sum
-from mechanisms.parameter_sheet import Sheet, shuffle_sheet
-from mechanisms.wire import bits_per_residue, integer_bits, pack_residues, read_integers, unpack_residues
+from mechanisms.parameter_sheet import LAPLACE_SUM_CONSTANT, Sheet
+from mechanisms.wire import bits_per_residue, integer_bits, pack_residues, unpack_residues
 
-__all__ = ["Wired", "add_rows", "carried_bits", "sent_over_the_wire"]
+__all__ = ["TAIL", "Wired", "bits", "carried_bits", "log_size_bound", "sent_over_the_wire", "sheet_of"]
 
-
-def add_rows(suite: Suite) -> None:
-    """The rows CZ23-COMM."""
-    _measured(suite)
-    message_rates.add_rows(suite)
-    _before_shuffling(suite)
+TAIL = Fraction(1, 2**20)
 
 
-# Measured
+def sheet_of(name: str, n: int, epsilon: Fraction, *, s: int = 1, p: Fraction = TAIL) -> Sheet:
+    """The sheet of a variant (``distributed_elimination.NAMES``) for ``n`` users; most ignore ``s``."""
+    return variant(name, epsilon=epsilon, failure_prob=p, scale_factor=s).sheet(n)
+
+
+@lru_cache(maxsize=4096)
+def bits(name: str, n: int, epsilon: Fraction, *, s: int = 1, p: Fraction = TAIL) -> int:
+    """⌈log₂ m⌉ of a variant's sheet."""
+    return bits_per_residue(sheet_of(name, n, epsilon, s=s, p=p).modulus)
+
+
+def log_size_bound(name: str, n: int, epsilon: Fraction, *, s: int, p: Fraction) -> Any:
+    """(3/2) log₂ n + log₂ C + 1, with C in ε, s and L = log(2/p) alone, not in n.
+
+    g <= s ε sqrt(n) + 1 and τ <= g × margin + rest + 1 give m <= n^{3/2} ((s ε + 1)(1 + 2 margin) + 2 rest +
+    3), as n >= 1: the margin per unit of g is L/ε, or that of the variant.
+    """
+    budget, level = (epsilon / 2, p / 2) if name.startswith("shuffle") else (epsilon, p)
+    spread, rest = log_of_two_over(level), arb(0)
+    margin = spread / ball(budget)
+    if name == "dist_rdp_se":
+        margin, rest = 2 * spread.sqrt() / ball(budget), arb(2).sqrt() * spread
+    elif name == "dist_cdp_se":
+        margin = (2 * spread).sqrt() / ball(budget)
+    elif name == "ldp_se":  # its τ has a root of n besides, which n g has too
+        margin = ball(LAPLACE_SUM_CONSTANT) * (2 * spread).sqrt() / ball(budget)
+    factor = s if name in ("dist_rdp_se", "dist_cdp_se") else 1
+    constant = (ball(factor * budget) + 1) * (1 + 2 * margin) + 2 * rest + 3
+    return ball(Fraction(3, 2)) * log2(n) + log2(constant) + 1
 
 
 @dataclass
@@ -80,58 +98,6 @@ def sent_over_the_wire(
     return packed, decoded_sum(sum(received) % m, sheet) == expected
 
 
-def _measured(suite: Suite) -> None:
-    quantity = "bytes of a batch beyond ⌈n ⌈log₂ m⌉ / 8⌉"
-
-    def evaluate(run: Run) -> Outcome:
-        """Run each variant's protocol on mixed rewards, pack the users' messages, count the bytes, unpack and
-        decode them; padding of a batch's last byte is counted."""
-        rng, surplus, broken = run.rng("wire"), [0], 0
-        rows: list[list[Any]] = []
-        for name in NAMES:
-            for n in run.choose(quick=(2, 16), full=(2, 16, 64, 256)):
-                sheet = SHEETS[name](n, Fraction(1, 2), Fraction(1, 1000), 1)
-                rewards = np.linspace(0, 1, n) if name != "Dist-CDP-SE" else np.ones(n)
-                packed, same = sent_over_the_wire(sheet, rewards.tolist(), rng)
-                width = bits_per_residue(sheet.modulus)
-                surplus.append(len(packed) - -(-n * width // 8))
-                broken += not same
-                rows.append([name, n, sheet.modulus, len(packed), 8 * len(packed) / n, width])
-        worst = float(max(map(abs, surplus)) + broken)
-        estimate = Estimate.exactly(
-            worst,
-            quantity=quantity,
-            samples=len(rows),
-            method="bytes of real messages, packed, unpacked and decoded",
-            scope=f"{len(rows)} batches, ε = 1/2, p = 1/1000",
-        )
-        picture = table(
-            title="Measured message sizes",
-            columns=["variant", "n", "m", "bytes of the batch", "bits per user", "⌈log₂ m⌉"],
-            rows=rows,
-        )
-        return Outcome([estimate], [], plots=[picture], samples=len(rows))
-
-    claim = MessageSize(
-        text="a batch of n users takes ⌈n ⌈log₂ m⌉ / 8⌉ bytes, m = n g + 2τ + 1, and unpacks to the same sum",
-        quantity_name=quantity,
-        claimed=0,
-    )
-    suite.add(
-        Row(
-            id="CZ23-COMM/measured",
-            title="A user's message takes ⌈log₂ m⌉ bits, measured in all variants",
-            kind="utility",
-            claim=claim,
-            evaluate=evaluate,
-            source="Section 4, App. B",
-        )
-    )
-
-
-# Theorem 3
-
-
 def carried_bits(sheet: Sheet, secagg_epsilon: Fraction) -> float:
     """An upper bound on the mean length of y + m W in Elias' code, whatever y in Z_m is, from the exact law
     of W up to a window and a geometric bound beyond. |y + m W| is below m (|W| + 1)."""
@@ -144,96 +110,3 @@ def carried_bits(sheet: Sheet, secagg_epsilon: Fraction) -> float:
     # ``scale`` steps on average. i steps from k >= 4 scale - 1 on add 2 log2(1 + i/(k + 1)) + 2 < i + 2 bits.
     rest = float(chances[-1]) * float(scale) * (float(lengths[-1]) + 2 + float(scale))
     return (float(chances @ lengths) + rest) * (1 + 1e-9)
-
-
-def _before_shuffling(suite: Suite) -> None:
-    def points(run: Run) -> list[Point]:
-        sizes = run.choose(quick=(2, 16), full=(2, 16, 64))
-        return [{"n": n, "epsilon": Fraction(e)} for n in sizes for e in ("1/2", "1", "10")]
-
-    def sheet_at(n: int, epsilon: Fraction) -> Sheet:
-        return shuffle_sheet(users=n, epsilon=epsilon, tail_prob=TAIL)
-
-    def most(n: int, epsilon: Fraction) -> Any:
-        return 2 * bits_per_residue(sheet_at(n, epsilon).modulus) + 3 + 2 * log2(1 + 8 / epsilon)
-
-    add_steps(
-        suite,
-        "CZ23-COMM/shuffle",
-        title="Theorem 3: in CarrySum ⌈log₂ m⌉ bits before S become 2 ⌈log₂ m⌉ + 3 + 2 log₂(1 + 8/ε) at most",
-        steps=[
-            Inequality(
-                name="carried",
-                text="E length(y + m W) <= 2 ⌈log₂ m⌉ + 3 + 2 log₂(1 + 8/ε), every y in Z_m, on the grid",
-                left=lambda n, epsilon: ball(
-                    Fraction(carried_bits(sheet_at(n, Fraction(epsilon)), Fraction(epsilon) / 4))
-                ),
-                right=lambda n, epsilon: most(n, Fraction(epsilon)),
-                points=points,
-            )
-        ],
-        about=(
-            "The theorem counts bits before S. What S adds is CarrySum's here: the mean length of "
-            "the integer "
-            "that a user sends, in Elias' code, from the exact law of W."
-        ),
-        source="Theorem 3: communication before S",
-        scope="n = 2, 16 (full profile: 64), ε = 1/2, 1, 10, p = 2^-20",
-        kind="utility",
-        notes=[
-            "for all n: length <= 2 log₂(2m (|W| + 1)) + 1 and E|W| <= 8/ε, with Jensen's inequality",
-            "Cheu and Yan's bit-vector construction sends far more; the paper leaves its size to them",
-        ],
-    )
-    _carried(suite)
-
-
-def _carried(suite: Suite) -> None:
-    quantity = "messages that do not survive the wire"
-
-    def evaluate(run: Run) -> Outcome:
-        """Real messages y_i + m W_i of one batch as bits and back: their sum is Σ y_i modulo m, whatever the
-        carries are."""
-        rng, wrong = run.rng("carried"), 0
-        rows: list[list[float]] = []
-        for n in (2, 16, 64):
-            sheet = shuffle_sheet(users=n, epsilon=1, tail_prob=TAIL)
-            law = PolyaDifference(shape=Fraction(1, n), log_ratio=Fraction(1, 4 * n))
-            encoded = sheet.precision * rng.integers(0, 2, n)
-            residues = (sheet.share.sample(rng, (n,)) + encoded) % sheet.modulus
-            sent = (residues + sheet.modulus * law.sample(rng, (n,))).tolist()
-            stream = "".join(integer_bits(int(z)) for z in sent)
-            received = read_integers(stream)
-            wrong += sum(a != b for a, b in zip(sent, received, strict=True))
-            wrong += sum(received) % sheet.modulus != int(residues.sum()) % sheet.modulus
-            most = carried_bits(sheet, Fraction(1, 4))
-            rows.append([n, bits_per_residue(sheet.modulus), len(stream) / n, most])
-        estimate = Estimate.exactly(
-            wrong,
-            quantity=quantity,
-            samples=2 + 16 + 64,
-            method="bits of real messages, written and read",
-            scope="one batch each of n = 2, 16, 64 users, ε = 1",
-        )
-        picture = table(
-            title="Bits per user before and in CarrySum",
-            columns=["n", "⌈log₂ m⌉ before S", "measured in S", "bound on the mean"],
-            rows=rows,
-        )
-        return Outcome([estimate], [], plots=[picture], samples=2 + 16 + 64)
-
-    claim = MessageSize(
-        text="CarrySum's integers survive the wire and add up to Σ y_i modulo m",
-        quantity_name=quantity,
-        claimed=0,
-    )
-    suite.add(
-        Row(
-            id="CZ23-COMM/shuffle/measured",
-            title="CarrySum's messages as bits and back",
-            kind="utility",
-            claim=claim,
-            evaluate=evaluate,
-            source="Theorem 3, with CarrySum",
-        )
-    )

@@ -17,8 +17,6 @@ import numpy as np
 from algorithms.mab.batched_elimination import Elimination
 from algorithms.mab.distributed_elimination import Variant, program, variant
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE, concentrated_bound
-from audits.distributed_mab.followed_runs import Steering, Survey, survey
-from audits.distributed_mab.gaussian_sums import xi
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, batch_lengths, in_parallel, reward_pairs
 from audits.distributed_mab.renyi_privacy import theorem_2_final
@@ -26,9 +24,11 @@ from dpaudit.claims import Ordering, RenyiDP, ZeroConcentratedDP
 from dpaudit.evidence import Estimate, Evidence
 from dpaudit.kernel.ball import precision
 from dpaudit.proofs.build import Proof, discrete_gaussian_sum, integer_noise
+from dpaudit.replays.followed import Steering, Survey, survey
 from dpaudit.suite import Outcome, Row, Run, Suite
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.divergence import divergence_witness
+from mechanisms.gaussian_sum_divergence import xi
 from mechanisms.parameter_sheet import Sheet
 
 __all__ = [
@@ -67,8 +67,7 @@ def surveyed(name: str, epsilon: Fraction, horizon: int, s: int) -> Survey:
     last = max(end for end in ends if end < horizon)
     return survey(
         program(chosen, grid=1),
-        chosen,
-        lengths,
+        map(chosen.sheet, lengths),
         reward_pairs(
             horizon=horizon,
             rounds=(0, ends[0] - 1, last - 1, horizon - 1),

@@ -1,4 +1,4 @@
-"""What the rows on the experiments share: comparisons of mean regrets, and the row that decides one."""
+"""Comparisons of mean regrets per round, as the sentences on the paper's figures make them."""
 
 from __future__ import annotations
 
@@ -6,44 +6,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 from audits.distributed_mab.experiment_figures import Table, final_figure, regret_table, time_figure
 from audits.distributed_mab.experiment_runs import Cell, Combination, decided
 from audits.distributed_mab.experiment_settings import (
-    COMPETITORS,
     FIGURES,
     HORIZONS,
     Competitor,
     figure_table,
 )
 from dpaudit import plots
-from dpaudit.claims import Ordering
 from dpaudit.exact import exact
-from dpaudit.suite import Outcome, Row, Run, Suite
+from dpaudit.rows import evidence
+from dpaudit.suite import Group, Outcome, Run
 
-__all__ = [
-    "VISIBLE",
-    "add_comparison",
-    "add_gain",
-    "always",
-    "at_most",
-    "difference",
-    "falling",
-    "ordering",
-]
-
-#: Regret that counts as a visible gain: 5 % less.
-VISIBLE = "19/20"
-PURE, RENYI = COMPETITORS[1:3]
-
-
-def ordering(text: str, *, claimed: str = "0", **constants: str) -> Ordering:
-    return Ordering(
-        text=text,
-        quantity_name="largest combination of E Reg(T)/T",
-        claimed=claimed,
-        constants=tuple(constants.items()),
-    )
+__all__ = ["at_most", "compared", "comparison", "difference", "falling"]
 
 
 def _cell(figure: int, competitor: Competitor, epsilon: str, *, shorter: int = 1) -> Cell:
@@ -83,11 +61,6 @@ def falling(figure: int, left: Competitor, right: Competitor, epsilons: Sequence
     ]
 
 
-def always(combinations: Sequence[Combination]) -> Callable[[Run], Sequence[Combination]]:
-    """The same combinations in every profile."""
-    return lambda run: combinations
-
-
 @lru_cache(maxsize=8)
 def _figure(run: Run, figure: int) -> Table:
     return figure_table(figure, seed=run.seed_sequence(f"figure {figure}"))
@@ -100,64 +73,16 @@ def _pictures(run: Run, figure: int) -> list[plots.Plot]:
     return [regret_table(figure, found), *over_time, final_figure(figure, found)]
 
 
-def add_comparison(
-    suite: Suite,
-    id_: str,
-    *,
-    title: str,
-    claim: Ordering,
-    about: str,
-    combinations: Callable[[Run], Sequence[Combination]],
-    runs: tuple[int, int],
-    source: str,
-    figure: int | None = None,
-    expect: str = "verified",
-    notes: Sequence[str] = (),
-) -> None:
-    """A row that holds the largest of some combinations against the claim, in ``runs`` runs (quick, full)."""
-
-    def evaluate(run: Run) -> Outcome:
-        size: int = run.choose(quick=runs[0], full=runs[1])
-        estimate, measured = decided(run, combinations(run), runs=size)
-        shown = [] if figure is None else _pictures(run, figure)
-        return Outcome([estimate], [*measured, *notes], plots=shown)
-
-    evaluate.__doc__ = about
-    suite.add(
-        Row(id=id_, title=title, kind="utility", claim=claim, evaluate=evaluate, expect=expect, source=source)
-    )
+def compared(
+    run: Run, combinations: Sequence[Combination], *, runs: tuple[int, int], figure: int | None = None
+) -> Outcome:
+    """Bounds on the largest of some combinations of E Reg(T)/T, in ``runs`` runs (quick, full)."""
+    size: int = run.choose(quick=runs[0], full=runs[1])
+    estimate, measured = decided(run, combinations, runs=size)
+    return Outcome([estimate], measured, plots=[] if figure is None else _pictures(run, figure))
 
 
-def add_gain(
-    suite: Suite,
-    id_: str,
-    *,
-    figure: int,
-    where: str,
-    runs: tuple[int, int],
-    full: Sequence[str],
-    shown: bool = False,
-) -> None:
-    """The row that Dist-RDP-SE (s = 10) has visibly less regret than Dist-DP-SE: at the first of the epsilons
-    ``full`` in the quick profile, at all of them in the full one."""
-    first = full[0]
-    rest = "" if len(full) == 1 else f"; full: ε = {', '.join(full)}"
-    add_comparison(
-        suite,
-        id_,
-        title=f"Dist-RDP-SE (s = 10) gains visibly over Dist-DP-SE: {where}"
-        + (f", ε = {first}" if len(full) == 1 else ""),
-        claim=ordering(
-            f"E Reg(T) of Dist-RDP-SE (s = 10) ≤ {VISIBLE} E Reg(T) of Dist-DP-SE: {where}, "
-            f"ε = {first}{rest}",
-            visible=VISIBLE,
-        ),
-        about="Simulate both and bet on the paired differences.",
-        combinations=lambda run: [
-            at_most(figure, RENYI, PURE, epsilon, VISIBLE)
-            for epsilon in run.choose(quick=(first,), full=full)
-        ],
-        runs=runs,
-        source="Section 7, Figures 1 to 3 and 5",
-        figure=figure if shown else None,
-    )
+def comparison(rows: Group, id: str, source: str, **options: Any) -> Callable[[Any], Any]:
+    """Decorator: a row that claims its title, a combination of E Reg(T)/T of at most 0, or ``at_most``."""
+    chosen = {"at_most": 0, "quantity": "largest combination of E Reg(T)/T", "kind": "utility"}
+    return evidence(rows, id, source, **(chosen | options))

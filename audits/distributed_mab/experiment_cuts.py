@@ -26,14 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.mab.batched_elimination import batch_length, confidence_radius
-from algorithms.mab.distributed_elimination import variant
+from algorithms.mab.distributed_elimination import DESIGNS, variant
 from algorithms.mab.reward_models import ClippedGaussians, RewardLevels, RewardModel
 from algorithms.mab.successive_elimination import epoch_length, radius
 from audits.distributed_mab.experiment_settings import Competitor
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, positive, probability
+from dpaudit.laws.chernoff import best_bound
 from dpaudit.regret import Cut
-from mechanisms.parameter_sheet import Sheet
 
 __all__ = ["Tails", "cut_of", "leave_bounds", "stay_bounds", "tails_of"]
 
@@ -47,7 +47,6 @@ NEGLIGIBLE = 1e-9
 ROUNDING = 1 + 1e-6
 #: Shares of the largest useful rate that are tried; any rate is valid.
 _SHARES = np.concatenate([np.geomspace(3e-4, 0.8, 24), 1 - np.geomspace(0.2, 2e-3, 8)])
-_LAPLACE = ("dist_dp_se", "cdp_se", "ldp_se")
 
 
 @dataclass(frozen=True)
@@ -75,8 +74,8 @@ class Tails:
     def chernoff(self, logs: Floats, above: Floats) -> Floats:
         """P(deviation >= above), ``logs`` (..., L) being its log moment generating function; 1 for
         above <= 0."""
-        exponents = np.min(logs - self.rates * above[..., None], axis=-1)
-        return np.asarray(np.where(above > 0, np.exp(np.minimum(exponents, 0.0)), 1.0) * ROUNDING)
+        bounds = best_bound(logs - self.rates * above[..., None])
+        return np.asarray(np.where(above > 0, bounds, 1.0) * ROUNDING)
 
     @property
     def wraps(self) -> Floats:
@@ -220,6 +219,11 @@ def tails_of(
         rates, margin = e * _SHARES, math.inf
         shared = -np.log1p(-((rates / e) ** 2))
     else:
+        design = DESIGNS[competitor.name]
+        if design.relaxed:
+            raise InvalidParameterError(
+                f"a competitor must sum exactly, got {competitor.name}; add the errors of its sums here."
+            )
         chosen = variant(
             competitor.name, epsilon=budget, failure_prob=p, scale_factor=competitor.scale_factor
         )
@@ -227,28 +231,12 @@ def tails_of(
         sheet = chosen.sheet(users)
         tail = chosen.tail(users)
         reach = 2 * users * float(confidence_radius(batch, n_active, users, failure_prob=float(p), tail=tail))
-        rates = _SHARES * (e if competitor.name in _LAPLACE else 200.0)
+        rates = _SHARES * (e if design.noise.startswith("laplace") else 200.0)
         margin = sheet.noise_margin / sheet.precision
-        shared = _noise_log_mgf(competitor.name, rates, sheet, e) + users * (rates / sheet.precision) ** 2 / 8
+        steps = rates / sheet.precision
+        shared = design.cumulant(steps, sheet, budget) + users * steps**2 / 8
     up, down = (users * _reward_log_mgf(model, sign * rates) + shared for sign in (1, -1))
     return Tails(users, model.means, rates, up, down, reach, margin)
-
-
-def _noise_log_mgf(name: str, rates: Floats, sheet: Sheet, epsilon: float) -> Floats:
-    """log E exp(rate * noise / g) of all noise in one sum (symmetric); rates below ε for Laplace noise."""
-    steps = rates / sheet.precision
-    if name == "dist_rdp_se":
-        return np.asarray((sheet.precision / epsilon) ** 2 * 2 * np.sinh(steps / 2) ** 2)  # v (cosh t - 1)
-    if name == "dist_cdp_se":
-        return np.asarray((sheet.precision / epsilon) ** 2 * steps**2 / 2)
-    if name in _LAPLACE:
-        decay = epsilon / sheet.precision  # (1 - q)² / ((1 - q e^t)(1 - q e^-t)) with q = e^-decay
-        logs = np.log(-np.expm1(steps - decay)) + np.log(-np.expm1(-steps - decay))
-        one = 2 * math.log(-math.expm1(-decay)) - logs
-        return np.asarray(one * (sheet.users if name == "ldp_se" else 1))
-    raise InvalidParameterError(
-        f"name must be dist_rdp_se, dist_cdp_se or one of {_LAPLACE}, got {name!r}; add its noise here."
-    )
 
 
 def _reward_log_mgf(model: RewardModel, rates: Floats) -> Floats:

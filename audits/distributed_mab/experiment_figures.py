@@ -6,25 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from algorithms.mab.distributed_elimination import DESIGNS
 from audits.distributed_mab.experiment_settings import FIGURES, Competitor
 from dpaudit import plots
 from dpaudit.exact import ExactLike
 from dpaudit.regret import RegretRuns
 
-__all__ = ["NAMES", "Table", "figure_summary", "final_figure", "label", "regret_table", "time_figure"]
+__all__ = ["Table", "final_figure", "label", "regret_table", "time_figure"]
 
 #: (``Competitor.label``, epsilon) -> regret of every instance, as ``figure_table`` returns it.
 Table = Mapping[tuple[str, ExactLike], RegretRuns]
 
-#: What the paper's figures call the variants.
-NAMES: Mapping[str, str] = {
-    "dp_se": "DP-SE",
-    "dist_dp_se": "Dist-DP-SE",
-    "dist_rdp_se": "Dist-RDP-SE",
-    "dist_cdp_se": "Dist-CDP-SE",
-    "cdp_se": "CDP-SE",
-    "ldp_se": "LDP-SE",
-}
 #: Where curves over time begin: the first rounds play the arms in turn and tell nothing.
 FIRST_ROUND = 100
 #: What they call the instances.
@@ -38,7 +30,8 @@ ENVIRONMENTS: Mapping[str, str] = {
 def label(competitor: Competitor) -> str:
     """A curve's name in the legend."""
     scale = "" if competitor.scale_factor == 1 else f" (s = {competitor.scale_factor})"
-    return NAMES[competitor.name] + scale
+    called = "DP-SE" if competitor.name == "dp_se" else DESIGNS[competitor.name].title
+    return called + scale
 
 
 def _labels(figure: int) -> dict[str, str]:
@@ -54,27 +47,6 @@ def _per_round(result: RegretRuns) -> tuple[float, float]:
     horizon = int(result.checkpoints[-1])
     error = result.standard_error if len(result.final) > 1 else 0.0
     return 1e5 * result.mean / horizon, 1e5 * error / horizon
-
-
-def figure_summary(figure: int, found: Table) -> list[dict[str, str | int | float]]:
-    """One record a cell: mean and standard error of Reg(T)/T over the instances, and their number."""
-    names = _labels(figure)
-    records: list[dict[str, str | int | float]] = []
-    for (key, epsilon), result in found.items():
-        mean, error = _per_round(result)
-        records.append(
-            {
-                "figure": figure,
-                "instances": FIGURES[figure].environment,
-                "algorithm": names[key],
-                "epsilon": str(epsilon),
-                "horizon": int(result.checkpoints[-1]),
-                "runs": len(result.final),
-                "mean_1e5": round(mean, 3),
-                "standard_error_1e5": round(error, 3),
-            }
-        )
-    return records
 
 
 def regret_table(figure: int, found: Table) -> plots.Plot:

@@ -31,8 +31,8 @@ from dpaudit.evidence import Estimate
 from dpaudit.laws import PolyaDifference
 from dpaudit.proofs.build import Proof, polya_noise, post_processing
 from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import PrivacyAudit
 from dpaudit.suite import Outcome, Run, Suite
 from dpaudit.views import SERVER, View
 from mechanisms.parameter_sheet import Sheet

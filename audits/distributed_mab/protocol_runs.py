@@ -9,16 +9,22 @@ from typing import Any
 import numpy as np
 
 from algorithms.mab.batched_elimination import batch_length
-from algorithms.mab.distributed_elimination import Variant
+from algorithms.mab.distributed_elimination import Variant, program, variant
+from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.public_refusals import GAME, PROTOCOL, TURNOUT
+from dpaudit.claims import PureDP
 from dpaudit.coins import Choice
+from dpaudit.evidence import Evidence
 from dpaudit.exact import ExactLike
 from dpaudit.laws import WrappedMod
 from dpaudit.laws.base import Law
-from dpaudit.proofs.build import Proof, compose_parallel, discrete_laplace_mechanism
+from dpaudit.proofs.build import Proof, compose_parallel, discrete_laplace_mechanism, post_processing
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import PrivacyAudit, digest_of, privacy_outcome
+from dpaudit.replays.privacy import digest_of, privacy_outcome
 from dpaudit.suite import Outcome, Row, Run, Suite
+from dpaudit.views import SERVER, Principal, View
 
 __all__ = [
     "PARTITION",
@@ -27,6 +33,7 @@ __all__ = [
     "batch_lengths",
     "in_parallel",
     "laplace_batches",
+    "protocol_audit",
     "reward_pairs",
     "steered",
 ]
@@ -111,6 +118,48 @@ def steered(chosen: Variant, lengths: Sequence[int], up: Callable[[int], bool | 
         return messages
 
     return choose
+
+
+def protocol_audit(
+    name: str,
+    *,
+    epsilon: ExactLike,
+    horizon: int,
+    rounds: Sequence[int],
+    more_rounds: Sequence[int] = (),
+    ways: Mapping[str, Callable[[int], bool | None]],
+    backgrounds: Mapping[str, Sequence[float]],
+    growth: ExactLike = 2,
+    site: str = "aggregate",
+    seen_by: Principal = SERVER,
+    more: Callable[[Run], Sequence[Evidence]] | None = None,
+) -> PrivacyAudit:
+    """The audit of one variant (``distributed_elimination.NAMES``) with p = 1/T, as the theorems set it.
+
+    The users of ``rounds`` (and of ``more_rounds``, in the full profile) change on each of ``backgrounds``;
+    ``ways`` are the steered histories (``protocol_runs.steered``); ``site`` is what a user's reward enters.
+    """
+    budget = Fraction(epsilon)
+    chosen = variant(name, epsilon=budget, failure_prob=Fraction(1, horizon))
+    lengths = batch_lengths(horizon, growth=growth)
+    return PrivacyAudit(
+        claim=PureDP(epsilon=budget, view=View.of(seen_by), domain=DOMAIN),
+        program=program(chosen, growth=growth, grid=1),
+        neighbours=lambda run: reward_pairs(
+            horizon=horizon,
+            rounds=(*rounds, *run.choose(quick=(), full=more_rounds)),
+            backgrounds=backgrounds,
+        ),
+        sites=[Site(site, total=budget)],
+        histories={name: steered(chosen, lengths, up) for name, up in ways.items()},
+        proof=post_processing(
+            in_parallel(laplace_batches(chosen, lengths, epsilon=budget)),
+            function="reduction modulo m, analyzer, confidence bounds, elimination",
+        ),
+        samples=1,
+        more=more,
+        unentered=PUBLIC_CHOICES,
+    )
 
 
 def add_view_row(

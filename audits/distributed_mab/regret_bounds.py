@@ -27,8 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.mab.batched_elimination import confidence_radius
-from algorithms.mab.distributed_elimination import Variant, variant
-from dpaudit.regret import Cut
+from algorithms.mab.distributed_elimination import DESIGNS, Design, Variant, variant
+from dpaudit.laws.chernoff import best_bound
+from dpaudit.regret import Cut, gaps_of
 from mechanisms.parameter_sheet import Sheet
 
 __all__ = [
@@ -70,6 +71,10 @@ class Setting:
     def variant(self) -> Variant:
         return variant(self.name, epsilon=self.epsilon, failure_prob=self.p, scale_factor=self.scale_factor)
 
+    @property
+    def design(self) -> Design:
+        return DESIGNS[self.name]
+
     def sheet(self, batch: int) -> Sheet:
         return self._sheets[batch - 1]
 
@@ -89,35 +94,12 @@ def _radius(setting: Setting, batch: int, n_active: int | NDArray[np.int64]) -> 
     return confidence_radius(batch, n_active, length, failure_prob=float(setting.p), tail=tail)
 
 
-# The total noise Y of a batch, through its moment generating function.
-
-
-def _log_mgf(name: str, sheet: Sheet, epsilon: Fraction, theta: Floats) -> Floats:
-    """log E exp(θ Y) or a bound on it; finite for |θ| below ``_pole``."""
-    if name == "dist_rdp_se":
-        return np.asarray(float(sheet.precision / epsilon) ** 2 * 2 * np.sinh(theta / 2) ** 2)
-    if name == "dist_cdp_se":  # each share is sub-Gaussian with its own parameter (Fact 2)
-        return np.asarray(float(sheet.precision / epsilon) ** 2 * theta**2 / 2)
-    a = _pole(name, sheet, epsilon)
-    # (cosh a - 1)/(cosh a - cosh θ), written without cancellation: it may be taken to the power of 2^60.
-    one = -np.log1p(-((np.sinh(theta / 2) / math.sinh(a / 2)) ** 2))
-    return np.asarray(one * (sheet.users if name == "ldp_se" else 1))
-
-
-def _pole(name: str, sheet: Sheet, epsilon: Fraction) -> float:
-    """The rate of the discrete Laplace noise; infinite for Skellam and discrete Gaussian noise."""
-    if name in ("dist_rdp_se", "dist_cdp_se"):
-        return math.inf
-    rate = epsilon / 2 if name == "shuffle_dp_se/repaired" else epsilon
-    return float(rate / sheet.precision)
-
-
-def _variance(name: str, sheet: Sheet, epsilon: Fraction) -> float:
-    """Var Y, roughly: it only says where to look for a good exponent."""
-    pole = _pole(name, sheet, epsilon)
+def _variance(design: Design, sheet: Sheet, epsilon: Fraction) -> float:
+    """The variance of a batch's total noise Y, roughly: it says where to look for a good exponent."""
+    pole = design.pole(sheet, epsilon)
     if math.isinf(pole):
         return float(sheet.precision / epsilon) ** 2
-    return 2 / pole**2 * (sheet.users if name == "ldp_se" else 1)
+    return 2 / pole**2 * design.terms(sheet)
 
 
 def _exponents(pole: float, optimum: Floats) -> Floats:
@@ -127,31 +109,31 @@ def _exponents(pole: float, optimum: Floats) -> Floats:
 
 def wrap(setting: Setting, batch: int) -> float:
     """Bound on P(Y > τ), the probability that one sum's noise passes the margin on one side."""
-    sheet = setting.sheet(batch)
-    pole, beyond = _pole(setting.name, sheet, setting.epsilon), sheet.noise_margin + 1
-    if not math.isinf(pole) and setting.name != "ldp_se":
+    sheet, design = setting.sheet(batch), setting.design
+    pole, beyond = design.pole(sheet, setting.epsilon), sheet.noise_margin + 1
+    if design.noise == "laplace":
         return math.exp(-pole * beyond) / (1 + math.exp(-pole)) * ROUNDING
-    theta = _exponents(pole, np.asarray(beyond / _variance(setting.name, sheet, setting.epsilon)))
-    logs = _log_mgf(setting.name, sheet, setting.epsilon, theta) - theta * beyond
-    return math.exp(min(0.0, float(logs.min()))) * ROUNDING
+    theta = _exponents(pole, np.asarray(beyond / _variance(design, sheet, setting.epsilon)))
+    logs = design.cumulant(theta, sheet, setting.epsilon) - theta * beyond
+    return float(best_bound(logs)) * ROUNDING
 
 
 def deviation(setting: Setting, batch: int, n_active: int | NDArray[np.int64]) -> Floats:
     """Bound on P(Σ x̂/g + Y/g > n (μ + β)) with β for ``n_active`` arms: sampling, rounding and noise."""
-    n, sheet = 2**batch, setting.sheet(batch)
+    n, sheet, design = 2**batch, setting.sheet(batch), setting.design
     needed = n * _radius(setting, batch, n_active) * sheet.precision
     sampling = float(sheet.precision) ** 2 * n / 4
-    pole = _pole(setting.name, sheet, setting.epsilon)
-    theta = _exponents(pole, needed / (sampling + _variance(setting.name, sheet, setting.epsilon)))
+    pole = design.pole(sheet, setting.epsilon)
+    theta = _exponents(pole, needed / (sampling + _variance(design, sheet, setting.epsilon)))
     logs = theta**2 * sampling / 2 - theta * needed[..., None]
-    logs += _log_mgf(setting.name, sheet, setting.epsilon, theta)
-    return np.asarray(np.exp(np.minimum(logs.min(axis=-1), 0.0)) * ROUNDING)
+    logs += design.cumulant(theta, sheet, setting.epsilon)
+    return best_bound(logs) * ROUNDING
 
 
 def relaxation(setting: Setting) -> float:
     """q of Theorem 3, half of p: how far in total variation the secure function's output modulo m may be from
     the sum of the messages; 0 where it is the sum."""
-    return float(setting.p / 2) if setting.name.startswith("shuffle") else 0.0
+    return float(setting.p / 2) if setting.design.relaxed else 0.0
 
 
 @lru_cache(maxsize=1024)
@@ -197,7 +179,7 @@ def pull_cap(setting: Setting, gap: float) -> float:
 
 def cut_of(setting: Setting, means: Sequence[float]) -> Cut:
     """Where to cut simulated regrets on arms of these means, and the price of the cut."""
-    gaps = [max(means) - mean for mean in means if mean < max(means)]
+    gaps = gaps_of(means)
     if not gaps:
         return Cut(0.0, 0.0, (0.0,))
     most = max(gaps) * setting.horizon

@@ -18,8 +18,6 @@ from algorithms.mab.distributed_elimination import program, variant
 from algorithms.play import Decisions
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE, concentrated_bound
 from audits.distributed_mab.divergence_protocols import HISTORIES, gaussian_batches, obstacles
-from audits.distributed_mab.followed_runs import survey
-from audits.distributed_mab.gaussian_sums import xi
 from audits.distributed_mab.protocol_runs import (
     PUBLIC_CHOICES,
     add_view_row,
@@ -33,11 +31,13 @@ from dpaudit.coins.base import Coins, Program
 from dpaudit.kernel.ball import precision
 from dpaudit.proofs.build import accounted, compose_parallel
 from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.followed import survey
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import PrivacyAudit
 from dpaudit.suite import Outcome, Run, Suite
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.divergence import divergence_witness
+from mechanisms.gaussian_sum_divergence import xi
 
 __all__ = ["BATCHES", "SCHEDULE", "add_rows", "batches_of", "returning_program"]
 
@@ -154,8 +154,7 @@ def _concentrated(suite: Suite) -> None:
         in both of their rounds, along forced histories, and compare the users' laws in every aggregate."""
         found = survey(
             returning_program(program(chosen, growth=GROWTH, grid=1)),
-            chosen,
-            lengths,
+            map(chosen.sheet, lengths),
             _pairs(),
             HISTORIES,
             unentered=PUBLIC_CHOICES,

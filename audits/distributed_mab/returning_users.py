@@ -7,11 +7,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from audits.distributed_mab.accounting import gaussian_delta, step_budget
-from audits.distributed_mab.gaussian_sums import xi
 from audits.distributed_mab.noise_privacy import add_privacy_row
 from audits.inequalities import Inequality, Number, Point, add_steps
 from dpaudit.claims import PureDP, ZeroConcentratedDP
+from dpaudit.conversions import gaussian_delta, step_budget
 from dpaudit.evidence import Witness
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, lower_short, precision, upper_short
@@ -24,6 +23,7 @@ from dpaudit.proofs.build import (
 from dpaudit.suite import Run, Suite
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.transcript import WitnessSite, transcript_body
+from mechanisms.gaussian_sum_divergence import xi
 
 __all__ = ["add_rows"]
 

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from audits.distributed_mab import relaxed_premise, shuffle_algorithm, shuffle_assumption
-from audits.distributed_mab.carry_sum import carry_loss
 from audits.distributed_mab.noise_privacy import BATCHES, HORIZON, add_privacy_row, largest_log_ratio
 from audits.distributed_mab.relaxed_witness import ADMISSIBLE, leaky_event, mixture_witness, program_event
 from audits.inequalities import Inequality, Point, add_steps
@@ -37,7 +36,7 @@ from dpaudit.views import SERVER, View
 from mechanisms.batch_protocol import BatchProtocol
 from mechanisms.modular_sum import decoded_sum
 from mechanisms.parameter_sheet import Sheet, ShuffleVariant, shuffle_sheet
-from mechanisms.relaxed_aggregation import CarrySum, LeakyCoin
+from mechanisms.relaxed_aggregation import CarrySum, LeakyCoin, carry_loss
 
 __all__ = [
     "DOMAIN",

@@ -13,24 +13,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.mab.distributed_regret import simulate_baseline, simulate_variant
-from algorithms.mab.regret_cuts import elimination_cut
+from algorithms.mab.pull_bounds import elimination_cut
 from algorithms.mab.reward_models import RewardLevels, bernoulli_arms
 from audits.distributed_mab.regret_bounds import Setting, cut_of
-from dpaudit.regret import Interval, Seed, average, mean_interval, root_of
-from dpaudit.rows import Expression, leaf
+from audits.distributed_mab.regret_shapes import shape_value
+from dpaudit.regret import Interval, Seed, mean_interval, octave, root_of
+from dpaudit.rows import Expression, average, leaf
 from dpaudit.suite import Run
 
 __all__ = [
+    "against_rate",
     "baseline_interval",
     "baseline_regret",
     "final_regrets",
+    "in_units_of_noise",
     "interval",
-    "mean_interval_over",
     "mean_regret",
+    "noise_cells",
+    "sampling_cells",
     "shuffled_arms",
 ]
 
 Floats = NDArray[np.float64]
+
+#: Points of an octave.
+POINTS = 3
 
 
 def shuffled_arms(means: Sequence[float], *, runs: int, rng: np.random.Generator) -> RewardLevels:
@@ -74,13 +81,16 @@ def runs_of(run: Run) -> int:
     return int(run.choose(quick=400, full=2000))
 
 
-def mean_regret(setting: Setting, means: Sequence[float], *, label: str = "") -> Expression:
-    """E Reg(T), simulated."""
+def mean_regret(setting: Setting, means: Sequence[float], *, label: str = "", times: int = 1) -> Expression:
+    """E Reg(T), simulated in ``times`` as many runs as usual."""
+
+    def runs(run: Run) -> int:
+        return times * runs_of(run)
 
     def bounding(run: Run, alpha: float) -> Interval:
-        return interval(run, setting, means, runs=runs_of(run), alpha=alpha)
+        return interval(run, setting, means, runs=runs(run), alpha=alpha)
 
-    return leaf(f"{setting} {means}", bounding, label=label, runs=runs_of)
+    return leaf(f"{setting} {means} {times}", bounding, label=label, runs=runs)
 
 
 def baseline_regret(setting: Setting, means: Sequence[float], *, label: str = "") -> Expression:
@@ -92,11 +102,34 @@ def baseline_regret(setting: Setting, means: Sequence[float], *, label: str = ""
     return leaf(f"dp_se {setting} {means}", bounding, label=label, runs=runs_of)
 
 
-def mean_interval_over(
-    run: Run, cells: Sequence[tuple[Setting, Sequence[float], float]], *, runs: int, alpha: float
-) -> Interval:
-    """The mean of E Reg / unit over cells (setting, means, unit), both ends together at level ``alpha``."""
-    level = alpha / len(cells)
+def noise_cells(
+    name: str, *, scale: int = 1, epsilon: Fraction, n_arms: int, exponent: int
+) -> list[tuple[Setting, tuple[float, ...]]]:
+    """Settings and means where noise decides: one arm always pays 1, the others 0, ε over an octave below
+    ``epsilon``."""
+    means = (1.0,) + (0.0,) * (n_arms - 1)
+    return [
+        (Setting(name=name, epsilon=e, n_arms=n_arms, horizon=2**exponent, scale_factor=scale), means)
+        for e in octave(epsilon, points=POINTS)
+    ]
+
+
+def in_units_of_noise(cells: Sequence[tuple[Setting, Sequence[float]]], *, times: int = 1) -> Expression:
+    """ε E Reg(T), averaged over cells."""
     return average(
-        [interval(run, setting, means, runs=runs, alpha=level) / unit for setting, means, unit in cells]
+        [mean_regret(setting, means, times=times) / (1 / float(setting.epsilon)) for setting, means in cells]
     )
+
+
+def against_rate(cells: Sequence[tuple[Setting, Sequence[float]]]) -> Expression:
+    """E Reg(T) / rate, averaged over cells."""
+    return average([mean_regret(setting, means) / shape_value(setting, means) for setting, means in cells])
+
+
+def sampling_cells(
+    name: str, *, scale: int = 1, epsilon: Fraction, exponent: int
+) -> list[tuple[Setting, tuple[float, ...]]]:
+    """Two Bernoulli arms around 1/2 at a large ε, gaps over an octave below 1/4: sampling decides."""
+    setting = Setting(name=name, epsilon=epsilon, n_arms=2, horizon=2**exponent, scale_factor=scale)
+    gaps = octave(Fraction(1, 4), points=POINTS)
+    return [(setting, (float(1 + gap) / 2, float(1 - gap) / 2)) for gap in gaps]

@@ -5,27 +5,31 @@ claims a file.
 """
 
 from audits.distributed_mab import (
+    protocol_privacy,
+    returning_users,
+    shuffle_privacy,
+)
+from audits.distributed_mab.rows import (
     accounting,
-    analyzer_tails,
-    assumption_1,
+    aggregate_divergences,
+    aggregate_privacy,
     communication,
-    concentrated_privacy,
+    concentration,
+    elimination_event,
+    elimination_regret,
     elimination_steps,
     encoding,
+    errors,
     experiments,
-    mechanism_facts,
+    lower_bounds,
     mutants,
-    noise_facts,
-    noise_privacy,
-    protocol_privacy,
+    noise,
+    protocols,
+    regret_corners,
+    regret_orderings,
     regret_rates,
-    renyi_privacy,
-    returning_users,
-    scaling,
-    shuffle_privacy,
     tails,
 )
-from audits.distributed_mab.rows import concentration, regret_orderings
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -36,24 +40,15 @@ suite = Suite(
     reference="Chowdhury, Zhou, ICLR 2023, arXiv 2206.05772",
 )
 
-noise_facts.add_rows(suite)
-mechanism_facts.add_rows(suite)
-tails.add_rows(suite)
-suite.include(concentration.rows)
-analyzer_tails.add_rows(suite)
-assumption_1.add_rows(suite)
-noise_privacy.add_rows(suite)
-renyi_privacy.add_rows(suite)
-concentrated_privacy.add_rows(suite)
-accounting.add_rows(suite)
+suite.include(noise.rows, tails.rows, concentration.rows, errors.rows)
+suite.include(aggregate_privacy.rows, aggregate_divergences.rows, accounting.rows)
 returning_users.add_rows(suite)
-scaling.add_rows(suite)
+suite.include(protocols.rows)
 protocol_privacy.add_rows(suite)
 shuffle_privacy.add_rows(suite)
-encoding.add_rows(suite)
-communication.add_rows(suite)
-elimination_steps.add_rows(suite)
-regret_rates.add_rows(suite)
-suite.include(regret_orderings.rows)
-experiments.add_rows(suite)
-mutants.add_rows(suite)
+suite.include(encoding.rows)
+suite.include(communication.rows)
+suite.include(elimination_event.rows, elimination_steps.rows, elimination_regret.rows)
+suite.include(regret_rates.rows, regret_corners.rows, regret_orderings.rows, lower_bounds.rows)
+suite.include(experiments.rows)
+suite.include(mutants.rows)

@@ -1,14 +1,17 @@
-"""The exact law of the leader where one action has the larger mean and all others are alike: Theorem 10's
-family.
+"""Learners on Theorem 10's family, where one action has the larger mean and all others are alike: the exact
+law of the leader, and the regret it gives.
 
-An epoch's sums are Binomial, the noise is Laplace or absent. P(a wrong leader) is a sum or a one-
-dimensional integral whose integrand is smooth between integers: no simulation.
+Instance j has mean 1/2 + gap for action j and 1/2 for all others. Epochs have 1, 2, 4, ... rounds, the first
+one with action 1: by symmetry the worst instance is the one whose best action is the last. An epoch's sums
+are Binomial, the noise is Laplace or absent. P(a wrong leader) is a sum or a one-dimensional integral whose
+integrand is smooth between integers: no simulation.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,13 +21,72 @@ from scipy.stats import binom
 
 from dpaudit.errors import InvalidParameterError
 
-__all__ = ["epoch_lengths", "epoch_regret", "follow_the_leader_error", "noisy_max_error"]
+__all__ = [
+    "CERTIFIED",
+    "ROUNDING",
+    "SCALES",
+    "epoch_lengths",
+    "family_regret",
+    "fano_bound",
+    "follow_the_leader_error",
+    "majority_error",
+    "noisy_max_error",
+    "smallest_horizon",
+]
 
 Floats = NDArray[np.float64]
 
 #: Gauss-Legendre nodes in each unit interval, and the smallest noise scale that they resolve.
 NODES = 8
 SMALLEST_SCALE = 0.25
+
+#: Margin for the quadratures, far above their errors.
+ROUNDING = 1e-8
+
+#: Learner -> scale of the Laplace noise on each epoch's sums; 0 for none.
+SCALES: dict[str, Callable[[int, float], float]] = {
+    "repaired FTNL": lambda k, epsilon: 2 / epsilon,
+    "naive FTNL": lambda k, epsilon: k / epsilon,
+    "Follow the Leader": lambda k, epsilon: 0.0,
+}
+CERTIFIED = ("repaired FTNL", "naive FTNL")
+
+
+def smallest_horizon(*, n_actions: int, gap: float, epsilon: float) -> int:
+    """The smallest T that Theorem 10 admits: max{ln K/(16 gap²), ln K/(10 epsilon gap)}, rounded up."""
+    log = math.log(n_actions)
+    return max(1, math.ceil(max(log / (16 * gap**2), log / (10 * epsilon * gap))))
+
+
+def fano_bound(*, n_actions: int, n: int, gap: float, epsilon: float) -> float:
+    """Eq. (58): 0.45 min{1, (K - 1)/exp(10 epsilon n gap)}."""
+    return 0.45 * min(1.0, (n_actions - 1) * math.exp(-10 * epsilon * n * gap))
+
+
+def family_regret(learner: str, *, n_actions: int, gap: float, epsilon: float, horizon: int) -> float:
+    """The largest pseudo-regret of ``learner`` over the K instances."""
+    scale = SCALES[learner](n_actions, epsilon)
+    lengths = epoch_lengths(horizon)
+    wrong = sum(
+        length * _leader_error(n=before, n_actions=n_actions, gap=gap, scale=scale)
+        for before, length in pairwise(lengths)
+    )
+    return gap * (float(lengths[0]) + wrong)
+
+
+def majority_error(learner: str, *, n_actions: int, gap: float, epsilon: float, epochs: int) -> float:
+    """P(the last of ``epochs`` epochs plays a wrong action) on the worst instance: its rounds are more than
+    half of all, so that its action is the majority."""
+    if epochs == 1:
+        return 1.0
+    scale = SCALES[learner](n_actions, epsilon)
+    return _leader_error(n=2 ** (epochs - 2), n_actions=n_actions, gap=gap, scale=scale)
+
+
+def _leader_error(*, n: int, n_actions: int, gap: float, scale: float) -> float:
+    if scale:
+        return noisy_max_error(n=n, best=0.5 + gap, others=0.5, n_actions=n_actions, scale=scale)
+    return follow_the_leader_error(n=n, best=0.5 + gap, others=0.5, n_actions=n_actions, best_first=False)
 
 
 def follow_the_leader_error(*, n: int, best: float, others: float, n_actions: int, best_first: bool) -> float:
@@ -100,11 +162,3 @@ def epoch_lengths(horizon: int) -> list[int]:
     lengths = [2**s for s in range((horizon + 1).bit_length() - 1)]
     rest = horizon - sum(lengths)
     return [*lengths, rest] if rest else lengths
-
-
-def epoch_regret(errors: Sequence[float], *, gap: float, horizon: int, first_is_best: bool = False) -> float:
-    """Pseudo-regret where all gaps are equal: ``errors[s]`` is P(a wrong leader after epoch s), s = 0, 1,
-    ..."""
-    lengths = epoch_lengths(horizon)
-    first = 0.0 if first_is_best else float(lengths[0])
-    return gap * (first + sum(length * error for length, error in zip(lengths[1:], errors, strict=False)))

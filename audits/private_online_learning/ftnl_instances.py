@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from audits.private_online_learning.leader_law import Actions, ExactRegret, exact_regret
+from algorithms.online.leader_law import Actions, ExactRegret, exact_regret
 from dpaudit import plots
 from dpaudit.evidence import Estimate
 from dpaudit.suite import Run

@@ -1,32 +1,36 @@
-"""The instances of Theorem 10 (appendix H), in exact numbers: their distances, and the smallest error of a
-private selector.
+"""The instances of Theorem 10 (appendix H), in exact numbers: their distances, the smallest error of a
+private selector, and a certified-private learner's regret at the end of the range.
 
-Instance j is a product of K Bernoulli laws: action j has mean ``base + gap``, every other one mean
-``base``; the paper's base is 1/2.
+Instance j is a product of K Bernoulli laws: action j has mean ``base + gap``, every other one mean ``base``;
+the paper's base is 1/2. With gap 1 one action always pays 1 and all others 0.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import product
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
+from dpaudit.claims import PureDP
+from dpaudit.errors import CertificateError, InvalidParameterError
+from dpaudit.kernel.ball import arb, ball, upper
+from dpaudit.proofs.build import certify, compose_parallel, report_noisy_max
+from dpaudit.regret.selectors import smallest_selection_error
 
-from dpaudit.errors import InvalidParameterError
-
-__all__ = ["instance", "smallest_private_error", "total_variation", "witness_gap"]
+__all__ = [
+    "certified_leader",
+    "instance",
+    "point_mass_bound",
+    "smallest_log_actions",
+    "smallest_private_error",
+    "total_variation",
+    "witness_gap",
+]
 
 Outcome = tuple[int, ...]
 Law = dict[Outcome, Fraction]
 HALF = Fraction(1, 2)
-#: Beyond it exp(epsilon) is too large a coefficient for the solver.
-LARGEST_EPSILON = 16
 
 
 def instance(best: int, *, n_actions: int, gap: Fraction, base: Fraction = HALF) -> Law:
@@ -57,100 +61,54 @@ def witness_gap(first: Law, second: Law) -> Fraction:
     return sum((first[x] - second[x] for x in first if x[0] == 1 and x[1] == 0), Fraction(0))
 
 
-def smallest_private_error(
-    *, n_actions: int, n: int, gap: Fraction, epsilon: float, base: Fraction = HALF
-) -> float:
-    """The smallest worst-case error of any epsilon-DP selector from ``n`` reward vectors, by linear
-    programming.
+def smallest_private_error(*, n_actions: int, n: int, gap: Fraction, epsilon: float) -> float:
+    """The smallest worst-case error of any epsilon-DP selector of the instance from ``n`` reward vectors."""
+    laws = [instance(j, n_actions=n_actions, gap=gap) for j in range(n_actions)]
+    return smallest_selection_error(laws, n=n, epsilon=epsilon)
 
-    A selector may be averaged over the orders of its input without losing privacy or error, so that it is a
-    table: data set (a multiset of n vectors in {0, 1}^K) by answer. Unknowns: the table and the worst
-    error. Constraints: each row is a distribution, rows of neighbours (one vector replaced) are within
-    exp(epsilon) of each other in every entry, and the error under each of the K instances is at most the
-    worst one.
 
-    Raises ``InvalidParameterError`` for an epsilon that is not positive, or above 16.
+def point_mass_bound(*, log_actions: int, epsilon: Fraction) -> Any:
+    """An upper bound, as a ball, of repaired FTNL's regret at every horizon if one of K = 2^log_actions
+    actions always pays 1, the others 0.
+
+    Epoch 0 costs at most 1. After an epoch of n = 2^s rounds a rival's noisy sum overtakes with probability
+    (2 + x) exp(-x)/4, x = n epsilon/2 (two draws of Laplace(2/epsilon)), and there are K - 1 rivals: the
+    next epoch costs at most 2n times that.
     """
-    if not 0 < epsilon <= LARGEST_EPSILON:
-        raise InvalidParameterError(
-            f"epsilon must be in (0, {LARGEST_EPSILON}] for the solver, got {epsilon}; choose another."
+    rivals = ball(2**log_actions - 1)
+    total, s = arb(1), 0
+    while True:
+        x = ball(2**s * epsilon / 2)
+        term = 2 ** (s + 1) * rivals * (2 + x) * (-x).exp() / 4
+        total += term
+        # Once x >= 4 a term is below half of the one before: the rest is below the last one.
+        if x >= 4 and s >= 4:
+            return total + term * arb(0).union(arb(1))
+        s += 1
+
+
+def certified_leader(epsilon: Fraction) -> str:
+    """The kernel's own words on repaired FTNL: Report Noisy Max with Laplace(2/epsilon) once on each
+    epoch's data.
+
+    Raises ``CertificateError`` for a learner that is not certified epsilon-DP without assumptions.
+    """
+    leader = report_noisy_max(sensitivity=1, scale=2 / epsilon, range="general")
+    certificate = certify(PureDP(epsilon=epsilon), compose_parallel([leader], by="position"))
+    if certificate.bound > epsilon or certificate.assumptions:
+        raise CertificateError(
+            f"the learner must be certified {epsilon}-DP, got {certificate.bound} with "
+            f"{certificate.assumptions}; do not use it against a lower bound."
         )
-    states = list(combinations_with_replacement(product((0, 1), repeat=n_actions), n))
-    laws = [instance(j, n_actions=n_actions, gap=gap, base=base) for j in range(n_actions)]
-    weights = np.array([[_probability(state, law) for law in laws] for state in states])
-    program = _Constraints(len(states), n_actions)
-    program.limit_errors(weights)
-    program.limit_ratios(_neighbours(states), math.exp(epsilon))
-    return program.minimise()
+    return f"repaired FTNL is certified {certificate.bound}-DP for any number of actions"
 
 
-def _probability(state: tuple[Outcome, ...], law: Law) -> float:
-    """Of a multiset: the number of its orders times the probability of one."""
-    orders = math.factorial(len(state))
-    for outcome in set(state):
-        orders //= math.factorial(state.count(outcome))
-    return float(orders * math.prod((law[outcome] for outcome in state), start=Fraction(1)))
-
-
-def _neighbours(states: list[tuple[Outcome, ...]]) -> Iterator[tuple[int, int]]:
-    """Ordered pairs of multisets that differ in one vector."""
-    index = {state: i for i, state in enumerate(states)}
-    outcomes = sorted({outcome for state in states for outcome in state})
-    for state, i in index.items():
-        for k in range(len(state)):
-            for other in outcomes:
-                j = index[tuple(sorted((*state[:k], other, *state[k + 1 :])))]
-                if j != i:
-                    yield i, j
-
-
-class _Constraints:
-    """A linear program over a table (states, answers) and the worst error, its last unknown."""
-
-    def __init__(self, n_states: int, n_answers: int) -> None:
-        self._n_states, self._n_answers = n_states, n_answers
-        self._rows: list[int] = []
-        self._columns: list[int] = []
-        self._values: list[float] = []
-        self._limits: list[float] = []
-
-    def _add(self, terms: list[tuple[int, float]], limit: float) -> None:
-        self._rows += [len(self._limits)] * len(terms)
-        self._columns += [column for column, _ in terms]
-        self._values += [value for _, value in terms]
-        self._limits.append(limit)
-
-    def limit_errors(self, weights: NDArray[np.float64]) -> None:
-        """1 - P(right answer under instance j) <= worst, for every j."""
-        worst = self._n_states * self._n_answers
-        for j in range(self._n_answers):
-            right = [(i * self._n_answers + j, -float(weights[i, j])) for i in range(self._n_states)]
-            self._add([*right, (worst, -1.0)], -1.0)
-
-    def limit_ratios(self, pairs: Iterator[tuple[int, int]], factor: float) -> None:
-        """P(answer | state) <= factor P(answer | neighbour)."""
-        k = self._n_answers
-        for i, j in set(pairs):
-            for answer in range(k):
-                self._add([(i * k + answer, 1.0), (j * k + answer, -factor)], 0.0)
-
-    def minimise(self) -> float:
-        size = self._n_states * self._n_answers + 1
-        upper = coo_array((self._values, (self._rows, self._columns)), shape=(len(self._limits), size))
-        entries = np.arange(size - 1)
-        ones = coo_array(
-            (np.ones(size - 1), (entries // self._n_answers, entries)), shape=(self._n_states, size)
-        )
-        cost = np.zeros(size)
-        cost[-1] = 1.0
-        result: Any = linprog(  # type: ignore[call-overload]  # its stubs know dense matrices only
-            cost,
-            A_ub=upper.tocsr(),
-            b_ub=self._limits,
-            A_eq=ones.tocsr(),
-            b_eq=np.ones(self._n_states),
-            bounds=(0, 1),
-        )
-        if not result.success:
-            raise ArithmeticError(f"a feasible linear program must be solved, got {result.message!r}.")
-        return float(result.fun)
+def smallest_log_actions(constant: Fraction) -> tuple[int, float]:
+    """The smallest log K from which the learner's regret is below ``constant`` max{log K/Δ, log K/epsilon} at
+    Δ = 1 and epsilon = 6 log K, and that regret."""
+    log_actions = 2
+    while True:
+        regret = upper(point_mass_bound(log_actions=log_actions, epsilon=Fraction(6 * log_actions)))
+        if regret < float(constant) * log_actions:
+            return log_actions, regret
+        log_actions += 1

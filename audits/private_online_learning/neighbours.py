@@ -1,5 +1,5 @@
-"""Neighbouring inputs for the paper's adjacency: two sequences of reward vectors that differ in one vector
-(Definition 1).
+"""Definition 1 (HHM-D1): pure DP of the decision sequence, event level, one vector of rewards replaced; its
+neighbouring inputs, and histories that a program is forced along.
 
 Data are arrays (T, K) in {0, 1/2, 1}: dyadic, so that every sum is exact. Corners first: the changed vector
 in the first round, in the round that completes a block, in the last one; all coordinates up, one up, and
@@ -8,12 +8,35 @@ opposite directions in two coordinates.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.claims import PureDP
+from dpaudit.coins import Choice
+from dpaudit.laws import Law
 from dpaudit.replays.histories import Neighbours
 
-__all__ = ["bandit_pairs", "vector_pairs"]
+__all__ = ["BANDIT_HISTORIES", "CLAIM", "bandit_pairs", "vector_pairs"]
+
+CLAIM = PureDP(epsilon=1, domain="a vector of K rewards in [0, 1], one per round")
+
+#: Far beyond any index: an arm with this noisy sum leads, with its negative it is never pulled again.
+FAR = 2.0**30
+
+
+def _stay_with(arm: int) -> Choice:
+    """The history in which ``arm`` of two is pulled in every round: its initial release far up, the other's
+    far down, its later ones far up."""
+
+    def choose(site: str, occurrence: int, law: Law) -> Any:
+        return -FAR if site == "array" and occurrence == 1 - arm else FAR
+
+    return choose
+
+
+BANDIT_HISTORIES = {"arm 1 throughout": _stay_with(0), "arm 2 throughout": _stay_with(1)}
 
 
 def _replace(data: NDArray[np.float64], round_: int, vector: list[float]) -> NDArray[np.float64]:

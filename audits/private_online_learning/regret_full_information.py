@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+from algorithms.online.leader_law import Actions, exact_regret
 from audits.private_online_learning.ftnl_instances import (
     Bound,
     Cell,
@@ -21,7 +22,6 @@ from audits.private_online_learning.ftnl_instances import (
     log_k,
     private_brackets,
 )
-from audits.private_online_learning.leader_law import Actions, exact_regret
 from dpaudit import plots
 from dpaudit.claims import RegretBound, RegretRate
 from dpaudit.evidence import Estimate

@@ -6,26 +6,24 @@ audit refutes. One group of claims a file.
 """
 
 from audits.private_online_learning import (
-    anytime,
     experiments,
-    hybrid_noise,
-    hybrid_steps,
-    lemma_13,
-    lower_bound,
-    lower_bound_learners,
-    lower_bound_selectors,
-    lower_bound_steps,
-    noise_needed,
-    privacy,
-    proof_steps,
     regret_bandit,
     regret_full_information,
     regret_hybrid,
     regret_optimality,
-    selection,
+)
+from audits.private_online_learning.rows import (
+    lemma_11,
+    lemma_12,
+    lemma_13,
+    lower_bound,
+    lower_bound_learners,
+    noise_needed,
+    privacy,
+    report_noisy_max,
+    space_and_horizon,
     structure,
     theorem_7,
-    theorem_7_forms,
 )
 from dpaudit.suite import Suite
 
@@ -37,23 +35,13 @@ suite = Suite(
     reference="Hu, Huang, Mehta, arXiv 2102.07929v2",
 )
 
-privacy.add_rows(suite)
-selection.add_rows(suite)
-structure.add_rows(suite)
-proof_steps.add_rows(suite)
-hybrid_noise.add_rows(suite)
-hybrid_steps.add_rows(suite)
-lemma_13.add_rows(suite)
-theorem_7.add_rows(suite)
-theorem_7_forms.add_rows(suite)
-lower_bound.add_rows(suite)
-lower_bound_steps.add_rows(suite)
-lower_bound_selectors.add_rows(suite)
-lower_bound_learners.add_rows(suite)
+suite.include(privacy.rows, report_noisy_max.rows, structure.rows)
+suite.include(lemma_11.rows, lemma_12.rows, lemma_13.rows, theorem_7.rows)
+suite.include(lower_bound.rows, lower_bound_learners.rows)
 regret_bandit.add_rows(suite)
 regret_hybrid.add_rows(suite)
 regret_optimality.add_rows(suite)
-anytime.add_rows(suite)
+suite.include(space_and_horizon.rows)
 regret_full_information.add_rows(suite)
 experiments.add_rows(suite)
-noise_needed.add_questions(suite)
+suite.include(noise_needed.rows)

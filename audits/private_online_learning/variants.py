@@ -9,7 +9,7 @@ from typing import Literal
 
 from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination, ucb1
 from algorithms.mab.index_policies import HybridPolicy, Ucb1Policy
-from algorithms.mab.regret_cuts import elimination_cut, hybrid_cut, lazy_cut
+from algorithms.mab.pull_bounds import elimination_cut, hybrid_cut, lazy_cut
 from algorithms.online import ftnl
 from algorithms.play import Strategy
 from algorithms.simulation import Algorithm

@@ -49,7 +49,7 @@ def _loaded(paths: tuple[str, ...]) -> Iterator[list[LoadedSuite]]:
 @click.command("list")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 def list_command(paths: tuple[str, ...]) -> None:
-    """List the rows of suites: id, kind, expected verdict, title."""
+    """List the rows of suites: id, role, kind, expected verdict, title."""
     console = make_console()
     with _loaded(paths) as suites:
         for suite in suites:
@@ -57,7 +57,9 @@ def list_command(paths: tuple[str, ...]) -> None:
             console.print(Text(f"{one_line(about['paper'])}: {one_line(about['title'])}", style="bold"))
             table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
             for row in suite.rows:
-                table.add_row(*(Text(one_line(row[name])) for name in ("id", "kind", "expect", "title")))
+                table.add_row(
+                    *(Text(one_line(row[name])) for name in ("id", "role", "kind", "expect", "title"))
+                )
             console.print(table)
             for item in about["unchecked"]:
                 console.print(
@@ -104,6 +106,7 @@ def _explain(console: Console, suite: LoadedSuite, row: Mapping[str, Any]) -> No
         "source": row["source"],
         "view": row["view"],
         "kind": row["kind"],
+        "role": row["role"],
         "expected": row["expect"],
         "checked": FRESH if row["has_fingerprint"] else NOT_FRESH,
         "suite": suite.file.label,
@@ -126,7 +129,24 @@ def _explain_result(console: Console, result: Mapping[str, Any]) -> None:
     bounds = bounds_in_words(result)
     if bounds:
         console.print(Text(f"  bounds: {bounds}"))
+    for cell in result["cells"]:
+        _explain_cell(console, cell)
     console.print(Text(f"  again: {one_line(result['reproduce'])}", style="dim"))
+
+
+def _explain_cell(console: Console, cell: Mapping[str, Any]) -> None:
+    strength = "" if cell["strength"] == "none" else f" / {cell['strength']}"
+    wanted = "" if cell["verdict"] == cell["expect"] else f" (expected {cell['expect']})"
+    beside = "" if cell["deciding"] else ", under the row: it does not enter the verdict"
+    bounds = bounds_in_words(cell)
+    line = f"  cell {one_line(cell['name'])}: {cell['verdict']}{strength}{wanted}{beside}"
+    console.print(Text(line + (f"  {bounds}" if bounds else "")))
+    console.print(Text(f"    claims: {one_line(cell['claim']['in_words'])}", style="dim"))
+    for title in ("reasons", "obstacles", "notes"):
+        for text in cell[title]:
+            console.print(Text(f"    {title.removesuffix('s')}: {one_line(text)}"))
+    for item in cell["evidence"]:
+        console.print(Text(f"    {_evidence(item)}"))
 
 
 def _evidence(item: Mapping[str, Any]) -> str:

@@ -14,7 +14,6 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import Any
 
 from flint import arb, ctx, fmpq
 
@@ -26,6 +25,7 @@ __all__ = [
     "ball",
     "enclose",
     "exceeds",
+    "integer",
     "lower",
     "lower_exact",
     "lower_short",
@@ -59,13 +59,21 @@ def precision(bits: int) -> Iterator[None]:
         ctx.prec = before
 
 
-def ball(value: int | Fraction) -> Any:
+def ball(value: int | Fraction) -> arb:
     """Return an ``arb`` that contains the exact number ``value`` (radius 0 where it is representable)."""
     number = Fraction(value)
     return arb(fmpq(number.numerator, number.denominator))
 
 
-def lower_exact(value: Any) -> Fraction:
+def integer(value: arb) -> int:
+    """The integer that a ball holds. Raises ``UndecidedError`` where it holds none, or more than one."""
+    whole = value.unique_fmpz()
+    if whole is None:
+        raise UndecidedError(f"one integer must lie in the ball, got {value}; raise the precision.")
+    return int(whole)
+
+
+def lower_exact(value: arb) -> Fraction:
     """The lower end of a finite ball as an exact rational (0 below a positive end too small to write down).
 
     Raises ``UndecidedError`` for a ball that is not finite, or too large to be written down.
@@ -74,7 +82,7 @@ def lower_exact(value: Any) -> Fraction:
     return -_rounded_up(-man, exponent)
 
 
-def upper_exact(value: Any) -> Fraction:
+def upper_exact(value: arb) -> Fraction:
     """The upper end of a finite ball as an exact rational, rounded outward if it is too small to be written
     down.
 
@@ -83,7 +91,7 @@ def upper_exact(value: Any) -> Fraction:
     return _rounded_up(*_end(value, "upper"))
 
 
-def upper_short(value: Any) -> Fraction:
+def upper_short(value: arb) -> Fraction:
     """A dyadic rational with at most ``SHORT_BITS`` significant bits, not below the ball and hardly above it.
 
     Bounds in certificates are rounded so: whoever re-derives them with another version of FLINT, whose balls
@@ -98,7 +106,7 @@ def upper_short(value: Any) -> Fraction:
     return Fraction(top << surplus - power) if surplus >= power else Fraction(top, 1 << power - surplus)
 
 
-def lower_short(value: Any) -> Fraction:
+def lower_short(value: arb) -> Fraction:
     """A dyadic rational with at most ``SHORT_BITS`` significant bits, not above the ball and hardly below it.
 
     Witnesses state their bounds so: the same sum, computed again in another process, was seen to differ in
@@ -107,7 +115,7 @@ def lower_short(value: Any) -> Fraction:
     return -upper_short(-value)
 
 
-def _end(value: Any, side: str) -> tuple[int, int]:
+def _end(value: arb, side: str) -> tuple[int, int]:
     """Mantissa and exponent of one end of a ball."""
     if not value.is_finite():
         raise UndecidedError(f"an exact end needs a finite ball, got {value}; raise the precision.")
@@ -136,14 +144,14 @@ def _far_end(man: int, exponent: int) -> Fraction:
     )
 
 
-def lower(value: Any) -> float:
+def lower(value: arb) -> float:
     """The largest float not above the ball (``-inf`` for an indeterminate one)."""
     if not value.is_finite():
         return math.inf if value > 0 and not value.is_nan() else -math.inf
     return _round_down(lower_exact(value))
 
 
-def upper(value: Any) -> float:
+def upper(value: arb) -> float:
     """The smallest float not below the ball (``inf`` for an indeterminate one)."""
     if not value.is_finite():
         return -math.inf if value < 0 and not value.is_nan() else math.inf
@@ -158,7 +166,7 @@ def _round_down(number: Fraction) -> float:
     return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)
 
 
-def sign_of(compute: Callable[[], Any], *, start: int = START_PRECISION, limit: int = MAX_PRECISION) -> int:
+def sign_of(compute: Callable[[], arb], *, start: int = START_PRECISION, limit: int = MAX_PRECISION) -> int:
     """The sign (-1 or 1) of the number that ``compute`` encloses, at whatever precision decides it.
 
     ``compute`` is called again at doubled precision until the ball excludes 0. A ball that is exactly 0 has
@@ -183,12 +191,12 @@ def sign_of(compute: Callable[[], Any], *, start: int = START_PRECISION, limit: 
 
 
 def enclose(
-    compute: Callable[[], Any],
+    compute: Callable[[], arb],
     *,
     bits: int = ACCURACY,
     start: int = START_PRECISION,
     limit: int = MAX_PRECISION,
-) -> Any:
+) -> arb:
     """A ball for the number that ``compute`` encloses, with ``bits`` correct leading bits if ``limit``
     allows.
 
@@ -212,6 +220,6 @@ def enclose(
     return value
 
 
-def exceeds(left: Any, right: Any) -> bool:
+def exceeds(left: arb, right: arb) -> bool:
     """Whether ``left > right`` holds for every pair of points of the two balls."""
     return bool(left > right)

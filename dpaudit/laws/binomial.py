@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from flint import arb, ctx
@@ -15,7 +15,8 @@ from scipy import special
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, probability
 from dpaudit.kernel.ball import ball, enclose
-from dpaudit.laws.base import LogConcavity, Support, register
+from dpaudit.kernel.t2 import noise, special_laws
+from dpaudit.laws.base import Argument, LogConcavity, Support, register
 from dpaudit.laws.exact_sampling import choose
 from dpaudit.laws.lattice import LatticeLaw
 from dpaudit.laws.saddle import log_binomial_density
@@ -70,14 +71,14 @@ class _Successes(LatticeLaw):
         )
         return np.where((k == 0) | (k == n), ends, density)
 
-    def _log_pmf_ball(self, k: int) -> Any:
+    def _log_pmf_ball(self, k: int) -> arb:
         return enclose(lambda: self._pmf_ball(k).log(), bits=ctx.prec - 8, start=ctx.prec + 16)
 
-    def _pmf_ball(self, k: int) -> Any:
+    def _pmf_ball(self, k: int) -> arb:
         n, p = self._n, self._p
         if n == 1:
             return ball(p if k else 1 - p)
-        return arb.bin_uiui(n, k) * ball(p) ** k * ball(1 - p) ** (n - k)
+        return special_laws.Binomial(n, p).mass(k)
 
     def _below(self, k: Floats) -> Floats:
         return self._tail(k, upper=False)
@@ -101,13 +102,13 @@ class _Successes(LatticeLaw):
         value = np.where(k >= last, 0.0 if upper else 1.0, value)
         return np.where(k < first, 1.0 if upper else 0.0, value)
 
-    def _below_ball(self, k: int) -> Any:
+    def _below_ball(self, k: int) -> arb:
         return self._tail_ball(k, upper=False)
 
-    def _above_ball(self, k: int) -> Any:
+    def _above_ball(self, k: int) -> arb:
         return self._tail_ball(k, upper=True)
 
-    def _tail_ball(self, k: int, *, upper: bool) -> Any:
+    def _tail_ball(self, k: int, *, upper: bool) -> arb:
         """P(X > k) or P(X <= k) as an incomplete beta function of whichever of p and 1 - p makes it fast."""
         ends = self.support
         if k < (ends.lower or 0) or k >= (ends.upper or 0):
@@ -120,7 +121,7 @@ class _Successes(LatticeLaw):
         lost = int(max(depth, 0) ** 2) + 8  # the tail is about exp(-depth^2 / 2)
         return 1 - self._beta_ball(k, upper=not upper, extra=lost)
 
-    def _beta_ball(self, k: int, *, upper: bool, extra: int = 0) -> Any:
+    def _beta_ball(self, k: int, *, upper: bool, extra: int = 0) -> arb:
         n, p = self._n, self._p
         argument, a, b = (p, k + 1, n - k) if upper else (1 - p, n - k, k + 1)
         return enclose(
@@ -129,8 +130,8 @@ class _Successes(LatticeLaw):
             start=ctx.prec + extra + 64,
         )
 
-    def log_mgf_ball(self, t: Any) -> Any:
-        return self._n * (ball(self._p) * tilt(t).expm1()).log1p()
+    def log_mgf_ball(self, t: Argument) -> arb:
+        return noise.Binomial(self._n, self._p).cumulant(tilt(t))
 
     def mean(self) -> float:
         return float(self._n * self._p)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from flint import arb
 from numpy.typing import NDArray
 
 from dpaudit.errors import InvalidParameterError
@@ -60,7 +61,7 @@ class Kernel(ABC):
         """
 
     @abstractmethod
-    def log_joint_ball(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Any:
+    def log_joint_ball(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> arb:
         """An ``arb`` that contains the total log-density of the answers of one session; ``-inf`` if they are
         impossible.
         """

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from flint import arb
@@ -20,7 +20,8 @@ from scipy import special
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike
 from dpaudit.kernel.ball import ball
-from dpaudit.laws.base import BaseMeasure, LogConcavity, Support, register
+from dpaudit.kernel.t2 import noise
+from dpaudit.laws.base import Argument, BaseMeasure, LogConcavity, Support, register
 from dpaudit.laws.scalar import Floats, ScalarLaw, positive_parameter, reaches, tilt
 
 __all__ = ["Exponential", "Gaussian", "Gumbel", "Laplace"]
@@ -60,7 +61,7 @@ class Laplace(_Density):
         scale = float(self.scale)
         return -np.abs(x) / scale - math.log(2 * scale)
 
-    def _logp_ball(self, x: Fraction) -> Any:
+    def _logp_ball(self, x: Fraction) -> arb:
         return ball(-abs(x) / self.scale) - ball(2 * self.scale).log()
 
     def _cdf(self, x: Floats) -> Floats:
@@ -74,17 +75,17 @@ class Laplace(_Density):
         tail = np.log(2 * np.minimum(q, 1 - q))  # both 1 - q and the doubling are exact where they are used
         return np.asarray(np.where(q < 0.5, tail, -tail) * float(self.scale))
 
-    def _cdf_ball(self, x: Fraction) -> Any:
+    def _cdf_ball(self, x: Fraction) -> arb:
         tail = ball(-abs(x) / self.scale).exp() / 2
         return tail if x < 0 else 1 - tail
 
-    def _sf_ball(self, x: Fraction) -> Any:
+    def _sf_ball(self, x: Fraction) -> arb:
         return self._cdf_ball(-x)
 
-    def log_mgf_ball(self, t: Any) -> Any:
+    def log_mgf_ball(self, t: Argument) -> arb:
         if reaches(t, 1 / self.scale, both=True):
             return arb.pos_inf()
-        return -(1 - (tilt(t) * ball(self.scale)) ** 2).log()
+        return noise.Laplace(self.scale).cumulant(tilt(t))
 
     def mean(self) -> float:
         return 0.0
@@ -135,7 +136,7 @@ class Gaussian(_Density):
         sigma = self._sigma
         return -0.5 * (x / sigma) ** 2 - math.log(sigma * math.sqrt(2 * math.pi))
 
-    def _logp_ball(self, x: Fraction) -> Any:
+    def _logp_ball(self, x: Fraction) -> arb:
         return ball(-x * x / (2 * self.sigma2)) - (2 * arb.pi() * ball(self.sigma2)).log() / 2
 
     def _cdf(self, x: Floats) -> Floats:
@@ -147,14 +148,14 @@ class Gaussian(_Density):
     def _ppf(self, q: Floats) -> Floats:
         return np.asarray(special.ndtri(q) * self._sigma)
 
-    def _cdf_ball(self, x: Fraction) -> Any:
+    def _cdf_ball(self, x: Fraction) -> arb:
         return (ball(-x) / ball(2 * self.sigma2).sqrt()).erfc() / 2
 
-    def _sf_ball(self, x: Fraction) -> Any:
+    def _sf_ball(self, x: Fraction) -> arb:
         return self._cdf_ball(-x)
 
-    def log_mgf_ball(self, t: Any) -> Any:
-        return ball(self.sigma2) * tilt(t) ** 2 / 2
+    def log_mgf_ball(self, t: Argument) -> arb:
+        return noise.Gaussian(self.sigma2).cumulant(tilt(t))
 
     def mean(self) -> float:
         return 0.0
@@ -188,7 +189,7 @@ class Exponential(_Density):
         scale = float(self.scale)
         return np.where(x < 0, -np.inf, -x / scale - math.log(scale))
 
-    def _logp_ball(self, x: Fraction) -> Any:
+    def _logp_ball(self, x: Fraction) -> arb:
         return arb.neg_inf() if x < 0 else ball(-x / self.scale) - ball(self.scale).log()
 
     def _cdf(self, x: Floats) -> Floats:
@@ -200,16 +201,16 @@ class Exponential(_Density):
     def _ppf(self, q: Floats) -> Floats:
         return -float(self.scale) * np.log1p(-q)
 
-    def _cdf_ball(self, x: Fraction) -> Any:
+    def _cdf_ball(self, x: Fraction) -> arb:
         return -ball(-max(x, Fraction(0)) / self.scale).expm1()
 
-    def _sf_ball(self, x: Fraction) -> Any:
+    def _sf_ball(self, x: Fraction) -> arb:
         return ball(-max(x, Fraction(0)) / self.scale).exp()
 
-    def log_mgf_ball(self, t: Any) -> Any:
+    def log_mgf_ball(self, t: Argument) -> arb:
         if reaches(t, 1 / self.scale):
             return arb.pos_inf()
-        return -(1 - tilt(t) * ball(self.scale)).log()
+        return noise.Exponential(self.scale).cumulant(tilt(t))
 
     def mean(self) -> float:
         return float(self.scale)
@@ -251,7 +252,7 @@ class Gumbel(_Density):
         z = x / scale
         return -(z + np.exp(-z)) - math.log(scale)
 
-    def _logp_ball(self, x: Fraction) -> Any:
+    def _logp_ball(self, x: Fraction) -> arb:
         minus_z = ball(-x / self.scale)
         return minus_z - minus_z.exp() - ball(self.scale).log()
 
@@ -264,13 +265,13 @@ class Gumbel(_Density):
     def _ppf(self, q: Floats) -> Floats:
         return -float(self.scale) * np.log(-np.log(q))
 
-    def _cdf_ball(self, x: Fraction) -> Any:
+    def _cdf_ball(self, x: Fraction) -> arb:
         return (-ball(-x / self.scale).exp()).exp()
 
-    def _sf_ball(self, x: Fraction) -> Any:
+    def _sf_ball(self, x: Fraction) -> arb:
         return -(-ball(-x / self.scale).exp()).expm1()
 
-    def log_mgf_ball(self, t: Any) -> Any:
+    def log_mgf_ball(self, t: Argument) -> arb:
         return arb.pos_inf() if reaches(t, 1 / self.scale) else (1 - tilt(t) * ball(self.scale)).lgamma()
 
     def mean(self) -> float:

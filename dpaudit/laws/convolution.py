@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import InvalidParameterError, NotTractableError, UndecidedError
 from dpaudit.kernel.ball import MAX_PRECISION, precision
-from dpaudit.laws.base import Law, LogConcavity, Support, law_from_json, register
+from dpaudit.laws.base import Argument, Law, LogConcavity, Support, law_from_json, register
 from dpaudit.laws.lattice import LatticeLaw
 from dpaudit.laws.scalar import Floats
 
@@ -114,11 +114,11 @@ class ConvolvedIntegers(LatticeLaw):
     def _log_pmf(self, k: Floats) -> Floats:
         return np.asarray(_float_tables(self)[0][k.astype(np.int64) - self._ends[0]])
 
-    def _log_pmf_ball(self, k: int) -> Any:
+    def _log_pmf_ball(self, k: int) -> arb:
         p = self._pmf_ball(k)
         return arb.neg_inf() if p.is_zero() else p.log()
 
-    def _pmf_ball(self, k: int) -> Any:
+    def _pmf_ball(self, k: int) -> arb:
         return _table(self, max(int(ctx.prec), 53))[k - self._ends[0]]
 
     def _below(self, k: Floats) -> Floats:
@@ -132,13 +132,13 @@ class ConvolvedIntegers(LatticeLaw):
         position = (np.clip(k, low - 1, high) - (low - 1)).astype(np.int64)
         return np.asarray(_float_tables(self)[column][position])
 
-    def _below_ball(self, k: int) -> Any:
+    def _below_ball(self, k: int) -> arb:
         return sum(_table(self, max(int(ctx.prec), 53))[: max(k - self._ends[0] + 1, 0)], arb(0))
 
-    def _above_ball(self, k: int) -> Any:
+    def _above_ball(self, k: int) -> arb:
         return sum(_table(self, max(int(ctx.prec), 53))[max(k - self._ends[0] + 1, 0) :], arb(0))
 
-    def log_mgf_ball(self, t: Any) -> Any:
+    def log_mgf_ball(self, t: Argument) -> arb:
         return sum((times * law.log_mgf_ball(t) for law, times in self.groups), arb(0))
 
     def mean(self) -> float:
@@ -198,7 +198,7 @@ def _possible(law: ConvolvedIntegers) -> list[bool]:
 
 
 @lru_cache(maxsize=32)
-def _table(law: ConvolvedIntegers, bits: int) -> tuple[Any, ...]:
+def _table(law: ConvolvedIntegers, bits: int) -> tuple[arb, ...]:
     """The probabilities of all outcomes, each to about ``bits`` bits of its own size."""
     possible = _possible(law)
     working = bits + 32

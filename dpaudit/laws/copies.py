@@ -41,7 +41,7 @@ def one_whole(x: Any, batch_shape: tuple[int, ...]) -> list[Any]:
 
 def joint_atoms(
     laws: Sequence[Law], shape: tuple[int, ...], tail: float
-) -> Iterator[tuple[NDArray[Any], Any]]:
+) -> Iterator[tuple[NDArray[Any], arb]]:
     """Outcomes of independent laws, as arrays of ``shape``, with their probabilities (``arb``).
 
     The mass that each coordinate leaves out is at most tail / len(laws), so that the union bound gives
@@ -49,7 +49,7 @@ def joint_atoms(
     """
     parts = [list(law.atoms(tail=tail / max(len(laws), 1))) for law in laws]
 
-    def combine() -> Iterator[tuple[NDArray[Any], Any]]:
+    def combine() -> Iterator[tuple[NDArray[Any], arb]]:
         for choice in itertools.product(*parts):
             probability = arb(1)
             for _, factor in choice:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from flint import arb, arb_poly, ctx, fmpz_poly
@@ -149,7 +149,7 @@ class CountVector(Law):
             logs[i] = float(chance.log()) if not chance.is_zero() else -np.inf
         return np.asarray(logs[back])
 
-    def _coefficient(self, counts: tuple[int, ...]) -> Any:
+    def _coefficient(self, counts: tuple[int, ...]) -> arb:
         """P(counts) as one coefficient of Π_users Σ_j p_j x_j, with x_j = X^{b^(j-1)}, b = users + 1
         (Kronecker) and x_0 = 1.
         """
@@ -171,7 +171,7 @@ class CountVector(Law):
             f"symbols have too many terms; use fewer distinct laws, or sample."
         )
 
-    def logp_ball(self, x: Any) -> Any:
+    def logp_ball(self, x: Any) -> arb:
         counts = np.asarray(x)
         if counts.shape != (self.outcomes,):
             raise InvalidParameterError(
@@ -181,7 +181,7 @@ class CountVector(Law):
         if not possible or counts.sum() != self.users:
             return arb.neg_inf()
         target = tuple(int(c) for c in counts.tolist())
-        table: dict[tuple[int, ...], Any] = {(0,) * self.outcomes: arb(1)}
+        table: dict[tuple[int, ...], arb] = {(0,) * self.outcomes: arb(1)}
         try:
             for law, times in self.groups[:-1]:
                 table = self._convolve(table, law, times, target)
@@ -197,8 +197,8 @@ class CountVector(Law):
         return arb.neg_inf() if total.is_zero() else total.log()
 
     def _convolve(
-        self, table: dict[tuple[int, ...], Any], law: Law, times: int, target: tuple[int, ...] | None
-    ) -> dict[tuple[int, ...], Any]:
+        self, table: dict[tuple[int, ...], arb], law: Law, times: int, target: tuple[int, ...] | None
+    ) -> dict[tuple[int, ...], arb]:
         """The table with one more group, without the vectors that exceed ``target`` anywhere."""
         own = _compositions(times, self.outcomes)
         if len(own) * len(table) > _BALL_PAIRS:
@@ -209,7 +209,7 @@ class CountVector(Law):
         chances = [law.logp_ball(j).exp() for j in range(self.outcomes)]
         weights = [(tuple(row), _multinomial_ball(tuple(row), times, chances)) for row in own.tolist()]
         weights = [(row, weight) for row, weight in weights if not weight.is_zero()]
-        following: dict[tuple[int, ...], Any] = {}
+        following: dict[tuple[int, ...], arb] = {}
         for vector, weight in table.items():
             for row, own_weight in weights:
                 key = tuple(a + b for a, b in zip(vector, row, strict=True))
@@ -217,8 +217,8 @@ class CountVector(Law):
                     following[key] = following.get(key, arb(0)) + weight * own_weight
         return following
 
-    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, Any]]:
-        table: dict[tuple[int, ...], Any] = {(0,) * self.outcomes: arb(1)}
+    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
+        table: dict[tuple[int, ...], arb] = {(0,) * self.outcomes: arb(1)}
         for law, times in self.groups:
             table = self._convolve(table, law, times, None)
         return ((np.array(vector, dtype=np.int64), p) for vector, p in sorted(table.items()))
@@ -246,33 +246,35 @@ class CountVector(Law):
         )
 
 
+N = TypeVar("N", arb, int)
+
+
 @lru_cache(maxsize=4)
-def _generating(law: CountVector, bits: int) -> Any:
+def _generating(law: CountVector, bits: int) -> arb_poly:
     """Π over groups of (Σ_j p_j X^{b^(j-1)})^times in balls of ``bits`` bits (the key is part of the cache:
     the context has it too).
     """
     product = arb_poly([1])
     for part, times in law.groups:
-        product = (
-            product * arb_poly(_spread(law, [part.logp_ball(j).exp() for j in range(law.outcomes)])) ** times
-        )
+        masses = [part.logp_ball(j).exp() for j in range(law.outcomes)]
+        product = product * arb_poly(_spread(law, masses, zero=arb(0))) ** times
     return product
 
 
 @lru_cache(maxsize=4)
-def _generating_support(law: CountVector) -> Any:
+def _generating_support(law: CountVector) -> fmpz_poly:
     """The same with 1 for every possible symbol: a coefficient is 0 iff the count vector is impossible."""
     product = fmpz_poly([1])
     for part, times in law.groups:
         possible = [int(not part.logp_ball(j).exp().is_zero()) for j in range(law.outcomes)]
-        product = product * fmpz_poly(_spread(law, possible)) ** times
+        product = product * fmpz_poly(_spread(law, possible, zero=0)) ** times
     return product
 
 
-def _spread(law: CountVector, values: list[Any]) -> list[Any]:
+def _spread(law: CountVector, values: list[N], *, zero: N) -> list[N]:
     """Symbol 0 at the constant term, symbol j at exponent b^(j-1)."""
     base = law.users + 1
-    coefficients = [0] * (base ** max(law.outcomes - 2, 0) + 1)
+    coefficients = [zero] * (base ** max(law.outcomes - 2, 0) + 1)
     coefficients[0] = values[0]
     for j, value in enumerate(values[1:]):
         coefficients[base**j] = value
@@ -322,7 +324,7 @@ def _log_multinomial(counts: NDArray[np.int64], total: int, logs: Floats) -> Flo
     return np.where((counts >= 0).all(axis=-1), value, -np.inf)
 
 
-def _multinomial_ball(counts: tuple[int, ...], total: int, chances: list[Any]) -> Any:
+def _multinomial_ball(counts: tuple[int, ...], total: int, chances: list[arb]) -> arb:
     """total! Π p_j^{c_j} / c_j! in balls; 0 where a count is negative."""
     if min(counts) < 0:
         return arb(0)

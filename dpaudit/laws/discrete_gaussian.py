@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from flint import arb, ctx
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpaudit.exact import ExactLike
 from dpaudit.kernel.ball import ball, precision
-from dpaudit.laws.base import LogConcavity, register
+from dpaudit.laws.base import Argument, LogConcavity, register
 from dpaudit.laws.exact_sampling import discrete_gaussian
 from dpaudit.laws.scalar import Floats, positive_parameter, tilt
 from dpaudit.laws.tails import SymmetricLattice
@@ -22,7 +22,7 @@ from dpaudit.laws.tails import SymmetricLattice
 __all__ = ["DiscreteGaussian", "theta"]
 
 
-def theta(rate: Any, centre: Any) -> Any:
+def theta(rate: arb, centre: arb) -> arb:
     """The sum over all integers k of exp(-rate (k - centre)^2), as a ball: ``rate`` > 0 and ``centre`` are
     balls.
 
@@ -49,23 +49,23 @@ def theta(rate: Any, centre: Any) -> Any:
     return total + arb(0).union(2 * _rest(rate, last))
 
 
-def _terms(rate: Any) -> int:
+def _terms(rate: arb) -> int:
     """A number of terms after which exp(-rate k^2) is below the working precision."""
     return math.isqrt(int((ctx.prec + 16) / float(rate.mid()))) + 1
 
 
-def _rest(rate: Any, first: int) -> Any:
+def _rest(rate: arb, first: int) -> arb:
     """An upper bound of sum_{k >= first} exp(-rate k^2): ratios of terms are at most exp(-rate (2 first +
     1)).
     """
     return (-rate * first * first).exp() / (1 - (-rate * (2 * first + 1)).exp())
 
 
-def _within(bound: Any) -> Any:
+def _within(bound: arb) -> arb:
     return (-bound).union(bound)
 
 
-def _near_integer(centre: Any) -> int:
+def _near_integer(centre: arb) -> int:
     return round(Fraction(float(centre.mid())))
 
 
@@ -97,21 +97,21 @@ class DiscreteGaussian(SymmetricLattice):
     def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:
         return discrete_gaussian(rng, self.sigma2, size)
 
-    def log_normaliser_ball(self) -> Any:
+    def log_normaliser_ball(self) -> arb:
         """An ``arb`` that contains log sum_k exp(-k^2 / (2 sigma2))."""
         return theta(ball(1 / (2 * self.sigma2)), arb(0)).log()
 
     def _log_pmf(self, k: Floats) -> Floats:
         return -0.5 * (k / math.sqrt(self.sigma2)) ** 2 - _log_normaliser(self.sigma2)
 
-    def _log_pmf_ball(self, k: int) -> Any:
+    def _log_pmf_ball(self, k: int) -> arb:
         return ball(-(k * k) / (2 * self.sigma2)) - self.log_normaliser_ball()
 
-    def _pmf_run_ball(self, first: int, last: int) -> list[Any]:
+    def _pmf_run_ball(self, first: int, last: int) -> list[arb]:
         rate, constant = ball(-1 / (2 * self.sigma2)), self.log_normaliser_ball()
         return [(rate * (k * k) - constant).exp() for k in range(first, last + 1)]
 
-    def log_mgf_ball(self, t: Any) -> Any:
+    def log_mgf_ball(self, t: Argument) -> arb:
         # completing the square: t k - k^2/(2 s) = t^2 s / 2 - (k - t s)^2 / (2 s)
         point, variance = tilt(t), ball(self.sigma2)
         rate = ball(1 / (2 * self.sigma2))

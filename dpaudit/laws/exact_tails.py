@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dpaudit.errors import UndecidedError
-from dpaudit.kernel.ball import arb
+from dpaudit.kernel.ball import arb, integer
 from dpaudit.laws.lattice import LatticeLaw
 
 __all__ = ["above", "beyond", "sum_beyond"]
 
 
-def above(law: LatticeLaw, threshold: Any) -> Any:
+def above(law: LatticeLaw, threshold: arb) -> arb:
     """P(X > threshold) for a law on the integers and a ball: an enclosure of both values where the ball
     straddles an integer."""
     least, most = _wholes(threshold)
@@ -19,12 +17,12 @@ def above(law: LatticeLaw, threshold: Any) -> Any:
     return tail if least == most else tail.union(law.sf_ball(most))
 
 
-def beyond(law: LatticeLaw, threshold: Any) -> Any:
+def beyond(law: LatticeLaw, threshold: arb) -> arb:
     """P(|X| > threshold) for a symmetric law on the integers and a ball ``threshold`` >= 0."""
     return 2 * above(law, threshold)
 
 
-def sum_beyond(first: LatticeLaw, second: LatticeLaw, threshold: Any, *, reach: int) -> Any:
+def sum_beyond(first: LatticeLaw, second: LatticeLaw, threshold: arb, *, reach: int) -> arb:
     """P(|X + Y| > threshold) for independent symmetric X and Y: the values of X up to ``reach`` in size one
     by one, the rest of its mass as a ball from 0 to all of it.
     """
@@ -33,7 +31,7 @@ def sum_beyond(first: LatticeLaw, second: LatticeLaw, threshold: Any, *, reach: 
     return 2 * (tail if least == most else tail.union(_sum_above(first, second, most, reach)))
 
 
-def _sum_above(first: LatticeLaw, second: LatticeLaw, k: int, reach: int) -> Any:
+def _sum_above(first: LatticeLaw, second: LatticeLaw, k: int, reach: int) -> arb:
     total, tail = arb(0), second.sf_ball(k + reach)  # P(Y > k - j) for j = -reach, then upward in j
     for j in range(-reach, reach + 1):
         total += first.logp_ball(j).exp() * tail
@@ -41,9 +39,8 @@ def _sum_above(first: LatticeLaw, second: LatticeLaw, k: int, reach: int) -> Any
     return total + arb(0).union(2 * first.sf_ball(reach))
 
 
-def _wholes(threshold: Any) -> tuple[int, int]:
+def _wholes(threshold: arb) -> tuple[int, int]:
     """The floors of both ends of a finite ball."""
     if not threshold.is_finite():
         raise UndecidedError(f"a threshold must be finite, got {threshold}; move the parameters.")
-    least, most = threshold.lower().floor().unique_fmpz(), threshold.upper().floor().unique_fmpz()
-    return int(least), int(most)
+    return integer(threshold.lower().floor()), integer(threshold.upper().floor())

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, dyadic
 from dpaudit.kernel.ball import ball
-from dpaudit.laws.base import LogConcavity, Support, register
+from dpaudit.kernel.t2 import noise
+from dpaudit.laws.base import Argument, LogConcavity, Support, register
 from dpaudit.laws.binomial import log_of_fraction
 from dpaudit.laws.exact_sampling import choose
 from dpaudit.laws.lattice import LatticeLaw
@@ -128,11 +129,11 @@ class Categorical(LatticeLaw):
     def _log_pmf(self, k: Floats) -> Floats:
         return np.asarray(_categorical_tables(self)[0][k.astype(np.int64)])
 
-    def _log_pmf_ball(self, k: int) -> Any:
+    def _log_pmf_ball(self, k: int) -> arb:
         p = self.probability_of(k)
         return ball(p).log() if p else arb.neg_inf()
 
-    def _pmf_ball(self, k: int) -> Any:
+    def _pmf_ball(self, k: int) -> arb:
         return ball(self.probability_of(k))
 
     def _below(self, k: Floats) -> Floats:
@@ -145,17 +146,15 @@ class Categorical(LatticeLaw):
         position = np.clip(k, -1, len(self.weights) - 1).astype(np.int64) + 1
         return np.asarray(_categorical_tables(self)[column][position])
 
-    def _below_ball(self, k: int) -> Any:
+    def _below_ball(self, k: int) -> arb:
         return ball(Fraction(sum(self.weights[: max(k + 1, 0)]), self.total))
 
-    def _above_ball(self, k: int) -> Any:
+    def _above_ball(self, k: int) -> arb:
         return ball(Fraction(sum(self.weights[max(k + 1, 0) :]), self.total))
 
-    def log_mgf_ball(self, t: Any) -> Any:
-        point = tilt(t)
-        return sum(
-            (ball(self.probability_of(j)) * (point * j).exp() for j in range(len(self.weights))), arb(0)
-        ).log()
+    def log_mgf_ball(self, t: Argument) -> arb:
+        values = tuple(Fraction(j) for j in range(len(self.weights)))
+        return noise.Finite(values, tuple(map(Fraction, self.weights))).cumulant(tilt(t))
 
     def mean(self) -> float:
         return float(self._exact_mean)

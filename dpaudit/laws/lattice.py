@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import ExactLike
 from dpaudit.kernel.ball import ball, precision, upper
-from dpaudit.laws.base import BaseMeasure, LogConcavity, Support, register
+from dpaudit.kernel.t2 import noise
+from dpaudit.laws.base import Argument, BaseMeasure, LogConcavity, Support, register
 from dpaudit.laws.exact_sampling import discrete_laplace
 from dpaudit.laws.scalar import Floats, ScalarLaw, positive_parameter, reaches, tilt
 
@@ -50,7 +51,7 @@ class LatticeLaw(ScalarLaw):
     def _log_pmf(self, k: Floats) -> Floats: ...
 
     @abstractmethod
-    def _log_pmf_ball(self, k: int) -> Any: ...
+    def _log_pmf_ball(self, k: int) -> arb: ...
 
     @abstractmethod
     def _below(self, k: Floats) -> Floats: ...
@@ -59,12 +60,12 @@ class LatticeLaw(ScalarLaw):
     def _above(self, k: Floats) -> Floats: ...
 
     @abstractmethod
-    def _below_ball(self, k: int) -> Any: ...
+    def _below_ball(self, k: int) -> arb: ...
 
     @abstractmethod
-    def _above_ball(self, k: int) -> Any: ...
+    def _above_ball(self, k: int) -> arb: ...
 
-    def _pmf_ball(self, k: int) -> Any:
+    def _pmf_ball(self, k: int) -> arb:
         """P(X = k)."""
         return self._log_pmf_ball(k).exp()
 
@@ -98,7 +99,7 @@ class LatticeLaw(ScalarLaw):
                 return np.asarray(np.take(table, (k - low).astype(np.int64)))
         return self._log_pmf(k)
 
-    def _logp_ball(self, x: Fraction) -> Any:
+    def _logp_ball(self, x: Fraction) -> arb:
         ends = self.support
         if (
             x.denominator != 1
@@ -114,10 +115,10 @@ class LatticeLaw(ScalarLaw):
     def _sf(self, x: Floats) -> Floats:
         return self._above(np.floor(x))
 
-    def _cdf_ball(self, x: Fraction) -> Any:
+    def _cdf_ball(self, x: Fraction) -> arb:
         return self._below_ball(math.floor(x))
 
-    def _sf_ball(self, x: Fraction) -> Any:
+    def _sf_ball(self, x: Fraction) -> arb:
         return self._above_ball(math.floor(x))
 
     def _ppf(self, q: Floats) -> NDArray[np.int64]:
@@ -182,7 +183,7 @@ class LatticeLaw(ScalarLaw):
             low, high = np.where(right, low, middle), np.where(right, middle, high)
         return high
 
-    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, Any]]:
+    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
         ends = self.support
         if tail > 0:
             return iter(self._likeliest(tail))
@@ -193,7 +194,7 @@ class LatticeLaw(ScalarLaw):
         pairs = ((k, self._pmf_ball(k)) for k in range(int(ends.lower), int(ends.upper) + 1))
         return ((k, p) for k, p in pairs if not p.is_zero())
 
-    def _likeliest(self, tail: float) -> list[tuple[int, Any]]:
+    def _likeliest(self, tail: float) -> list[tuple[int, arb]]:
         """The likeliest outcomes, most likely first, until the balls prove that at most ``tail`` is left
         out.
         """
@@ -202,7 +203,7 @@ class LatticeLaw(ScalarLaw):
         edge = np.array(tail / 8)
         window = np.arange(float(self._lower_quantile(edge)), float(self._upper_quantile(edge)) + 1)
         order = window[np.argsort(-self._log_pmf(window), kind="stable")]
-        found: list[tuple[int, Any]] = []
+        found: list[tuple[int, arb]] = []
         with precision(max(ctx.prec, 64 - math.frexp(tail)[1] + len(window).bit_length())):
             left = arb(1)
             for k in order.tolist():
@@ -241,7 +242,7 @@ class DiscreteLaplace(LatticeLaw):
         rate = 1 / float(self.scale)
         return -np.abs(k) * rate + math.log(math.tanh(rate / 2))
 
-    def _log_pmf_ball(self, k: int) -> Any:
+    def _log_pmf_ball(self, k: int) -> arb:
         return ball(-abs(k) / self.scale) + ball(1 / (2 * self.scale)).tanh().log()
 
     def _below(self, k: Floats) -> Floats:
@@ -255,22 +256,19 @@ class DiscreteLaplace(LatticeLaw):
         rate = 1 / float(self.scale)
         return np.exp(-k * rate) / (1 + math.exp(-rate))
 
-    def _below_ball(self, k: int) -> Any:
+    def _below_ball(self, k: int) -> arb:
         return self._tail_ball(-k) if k < 0 else 1 - self._tail_ball(k + 1)
 
-    def _above_ball(self, k: int) -> Any:
+    def _above_ball(self, k: int) -> arb:
         return self._below_ball(-k - 1)
 
-    def _tail_ball(self, k: int) -> Any:
+    def _tail_ball(self, k: int) -> arb:
         return ball(-k / self.scale).exp() / (1 + ball(-1 / self.scale).exp())
 
-    def log_mgf_ball(self, t: Any) -> Any:
-        # (1-a)^2 / ((1 - a e^t)(1 - a e^-t)) with a = exp(-1/scale), and finite only between the poles
+    def log_mgf_ball(self, t: Argument) -> arb:
         if reaches(t, 1 / self.scale, both=True):
             return arb.pos_inf()
-        ratio, point = ball(-1 / self.scale), tilt(t)
-        right, left = -(ratio + point).expm1(), -(ratio - point).expm1()
-        return 2 * (-ratio.expm1()).log() - right.log() - left.log()
+        return noise.DiscreteLaplace(self.scale).cumulant(tilt(t))
 
     def mean(self) -> float:
         return 0.0

@@ -170,7 +170,7 @@ class ShuffledMultiset(Law):
             total = total + np.log(position)
         return total
 
-    def logp_ball(self, x: Any) -> Any:
+    def logp_ball(self, x: Any) -> arb:
         rows = np.asarray(x)
         if self.batch_shape or rows.shape != (self.users, *self._message_shape):
             raise InvalidParameterError(
@@ -189,10 +189,10 @@ class ShuffledMultiset(Law):
             total = total / math.prod(math.factorial(c) for c in repeats.values())
         return arb.neg_inf() if total.is_zero() else total.log()
 
-    def _permanent_ball(self, weights: list[list[Any]]) -> Any:
-        layer: dict[tuple[int, ...], Any] = {tuple(0 for _ in self.groups): arb(1)}
+    def _permanent_ball(self, weights: list[list[arb]]) -> arb:
+        layer: dict[tuple[int, ...], arb] = {tuple(0 for _ in self.groups): arb(1)}
         for j in range(self.users):
-            following: dict[tuple[int, ...], Any] = {}
+            following: dict[tuple[int, ...], arb] = {}
             for used, value in layer.items():
                 for g, (_, times) in enumerate(self.groups):
                     if used[g] < times and not weights[g][j].is_zero():
@@ -203,7 +203,7 @@ class ShuffledMultiset(Law):
             layer = following
         return next(iter(layer.values()), arb(0))
 
-    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, Any]]:
+    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
         if self.base_measure is not BaseMeasure.COUNTING or self.batch_shape:
             raise NotTractableError(
                 "only one multiset of discrete messages can be enumerated; enumerate it as a given "

@@ -73,7 +73,7 @@ class NoisyMaximum(Law):
             total = top[..., 0] + np.log(np.exp(terms - top).sum(axis=-1))
         return np.where(np.isneginf(top[..., 0]), -np.inf, total)
 
-    def logp_ball(self, x: Any) -> Any:
+    def logp_ball(self, x: Any) -> arb:
         outcome = one_outcome(x)
         if outcome is None:
             return arb.neg_inf()
@@ -95,13 +95,13 @@ class NoisyMaximum(Law):
         with np.errstate(divide="ignore"):
             return np.asarray(-np.expm1(np.log1p(-survival).sum(axis=-1)))
 
-    def cdf_ball(self, x: Any) -> Any:
+    def cdf_ball(self, x: Any) -> arb:
         outcome = one_outcome(x)
         if outcome is None:
             return arb(float(x) > 0)
         return math.prod((self.noise.cdf_ball(outcome - q) for q in self.scores), start=arb(1))
 
-    def sf_ball(self, x: Any) -> Any:
+    def sf_ball(self, x: Any) -> arb:
         return 1 - self.cdf_ball(x)
 
     @property

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import decode_value, dyadic, encode_value
 from dpaudit.kernel.ball import ball
-from dpaudit.laws.base import BaseMeasure, Law, LogConcavity, Support, register
+from dpaudit.laws.base import Argument, BaseMeasure, Law, LogConcavity, Support, register
 from dpaudit.laws.copies import one_whole, trailing
 from dpaudit.laws.scalar import Floats, levels, one_outcome, outcomes, tilt
 
@@ -94,7 +94,7 @@ class PointMass(Law):
             outcomes(array)  # refuses NaN
         return np.where(array == self._array, 0.0, -np.inf)
 
-    def logp_ball(self, x: Any) -> Any:
+    def logp_ball(self, x: Any) -> arb:
         # Python compares integers, floats and fractions by exact value, where arrays would round large
         # integers
         pairs = zip(one_whole(x, self.batch_shape), self._array.ravel().tolist(), strict=True)
@@ -121,14 +121,14 @@ class PointMass(Law):
     def ppf(self, q: Any) -> NDArray[Any]:
         return np.broadcast_to(self._array, levels(trailing(q, self.batch_shape)).shape).copy()
 
-    def cdf_ball(self, x: Any) -> Any:
+    def cdf_ball(self, x: Any) -> arb:
         value, outcome = self._number(), one_outcome(x)
         return arb(int(float(x) > 0 if outcome is None else outcome >= value))
 
-    def sf_ball(self, x: Any) -> Any:
+    def sf_ball(self, x: Any) -> arb:
         return 1 - self.cdf_ball(x)
 
-    def log_mgf_ball(self, t: Any) -> Any:
+    def log_mgf_ball(self, t: Argument) -> arb:
         return tilt(t) * ball(self._number())
 
     def mean(self) -> float:
@@ -147,7 +147,7 @@ class PointMass(Law):
     def log_concave(self) -> LogConcavity:
         return LogConcavity(True, "a single atom")
 
-    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, Any]]:
+    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
         return iter([(self.value, arb(1))])
 
     def shift(self, offset: Any) -> Law:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from flint import arb, ctx
@@ -18,7 +18,7 @@ from scipy import special
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike
 from dpaudit.kernel.ball import ball, enclose
-from dpaudit.laws.base import LogConcavity, Support, register
+from dpaudit.laws.base import Argument, LogConcavity, Support, register
 from dpaudit.laws.lattice import LatticeLaw
 from dpaudit.laws.saddle import log_binomial_density
 from dpaudit.laws.scalar import Floats, parameter, positive_parameter, reaches, tilt
@@ -80,13 +80,13 @@ class Polya(LatticeLaw):
         ratio = self._exact_ratio
         return float(ratio), float(1 - ratio)
 
-    def _ratio_ball(self) -> Any:
+    def _ratio_ball(self) -> arb:
         return ball(-self.log_ratio).exp() if self.log_ratio is not None else ball(self._exact_ratio)
 
-    def _log_ratio_ball(self) -> Any:
+    def _log_ratio_ball(self) -> arb:
         return ball(-self.log_ratio) if self.log_ratio is not None else ball(self._exact_ratio).log()
 
-    def _log_complement_ball(self) -> Any:
+    def _log_complement_ball(self) -> arb:
         if self.log_ratio is not None:
             return (-ball(-self.log_ratio).expm1()).log()
         return ball(1 - self._exact_ratio).log()
@@ -104,8 +104,8 @@ class Polya(LatticeLaw):
         )
         return np.where(k == 0, shape * math.log(rest), density + np.log(shape / total))
 
-    def _log_pmf_ball(self, k: int) -> Any:
-        def compute() -> Any:
+    def _log_pmf_ball(self, k: int) -> arb:
+        def compute() -> arb:
             shape = ball(self.shape)
             rising = (shape + k).lgamma() - shape.lgamma() - arb(k + 1).lgamma() if k else arb(0)
             return rising + shape * self._log_complement_ball() + k * self._log_ratio_ball()
@@ -133,21 +133,21 @@ class Polya(LatticeLaw):
         value = np.where(np.isposinf(k), 0.0 if upper else 1.0, value)
         return np.where(k < 0, 1.0 if upper else 0.0, value)
 
-    def _below_ball(self, k: int) -> Any:
+    def _below_ball(self, k: int) -> arb:
         if k < 0:
             return arb(0)
         return self._beta_ball(lambda: self._log_complement_ball().exp(), ball(self.shape), arb(k + 1))
 
-    def _above_ball(self, k: int) -> Any:
+    def _above_ball(self, k: int) -> arb:
         return arb(1) if k < 0 else self._beta_ball(self._ratio_ball, arb(k + 1), ball(self.shape))
 
     @staticmethod
-    def _beta_ball(argument: Callable[[], Any], a: Any, b: Any) -> Any:
+    def _beta_ball(argument: Callable[[], arb], a: arb, b: arb) -> arb:
         return enclose(
             lambda: argument().beta_lower(a, b, regularized=1), bits=ctx.prec - 8, start=ctx.prec + 16
         )
 
-    def log_mgf_ball(self, t: Any) -> Any:
+    def log_mgf_ball(self, t: Argument) -> arb:
         rest = -(self._log_ratio_ball() + tilt(t)).expm1()
         if rest <= 0 or (self.log_ratio is not None and reaches(t, self.log_ratio)):
             return arb.pos_inf()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from flint import arb, ctx
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpaudit.exact import ExactLike
 from dpaudit.kernel.ball import ball, enclose, precision
-from dpaudit.laws.base import LogConcavity, register
+from dpaudit.laws.base import Argument, LogConcavity, register
 from dpaudit.laws.polya import Polya
 from dpaudit.laws.scalar import Floats, positive_parameter, tilt
 from dpaudit.laws.tails import SymmetricLattice
@@ -68,10 +68,10 @@ class PolyaDifference(SymmetricLattice):
         logs = np.array([_log_mass(self, int(value), int(ctx.prec)) for value in values])
         return logs[back].reshape(k.shape)
 
-    def _log_pmf_ball(self, k: int) -> Any:
+    def _log_pmf_ball(self, k: int) -> arb:
         return enclose(lambda: self._log_pmf_once(abs(k)), bits=int(ctx.prec) - 8, start=int(ctx.prec) + 32)
 
-    def _log_pmf_once(self, k: int) -> Any:
+    def _log_pmf_once(self, k: int) -> arb:
         r, log_x = ball(self.shape), ball(-self.log_ratio)
         z = (2 * log_x).exp()
         series = z.hypgeom_2f1(r, r + k, arb(k + 1))
@@ -80,7 +80,7 @@ class PolyaDifference(SymmetricLattice):
         rising = (r + k).lgamma() - r.lgamma() - arb(k + 1).lgamma()
         return 2 * r * (-log_x.expm1()).log() + k * log_x + rising + series.log()
 
-    def _pmf_run_ball(self, first: int, last: int) -> list[Any]:
+    def _pmf_run_ball(self, first: int, last: int) -> list[arb]:
         # p(k+1)/p(k) for k = first..last-1, from the far end; then upward by multiplication alone.
         value = self._log_pmf_ball(first).exp()
         run = [value]
@@ -89,7 +89,7 @@ class PolyaDifference(SymmetricLattice):
             run.append(value)
         return run
 
-    def _tail_ball(self, k: int) -> Any:
+    def _tail_ball(self, k: int) -> arb:
         if self.shape >= 1:
             return super()._tail_ball(k)
         # Not log-concave. For shape <= 1 a Pólya variable has p(j+1)/p(j) = x (j + r)/(j + 1) <= x, hence so
@@ -100,7 +100,7 @@ class PolyaDifference(SymmetricLattice):
         x = ball(-self.log_ratio).exp()
         return sum(run, arb(0)) + arb(0).union(run[-1] * x / (1 - x))
 
-    def log_mgf_ball(self, t: Any) -> Any:
+    def log_mgf_ball(self, t: Argument) -> arb:
         part = Polya(shape=self.shape, log_ratio=self.log_ratio)
         return part.log_mgf_ball(tilt(t)) + part.log_mgf_ball(-tilt(t))
 
@@ -117,7 +117,7 @@ class PolyaDifference(SymmetricLattice):
         return LogConcavity(False, "not known for shape < 1, where the Polya law is not log-concave")
 
 
-def _series_2f1(r: Any, k: int, z: Any) -> Any:
+def _series_2f1(r: arb, k: int, z: arb) -> arb:
     """2F1(r, r+k; k+1; z) for 0 < z < 1 from its series of positive terms.
 
     The ratio of terms z (r+n)(r+k+n) / ((k+1+n)(n+1)) is below z for r <= 1 and falls with n for r > 1: in
@@ -139,7 +139,7 @@ def _series_2f1(r: Any, k: int, z: Any) -> Any:
 # forgets an error in ρ by a factor of about x² a step; p is the solution that falls like x^k.
 
 
-def _ratios_ball(law: PolyaDifference, first: int, last: int) -> list[Any]:
+def _ratios_ball(law: PolyaDifference, first: int, last: int) -> list[arb]:
     """Enclosures of ρ_{first+1}, ..., ρ_{last}."""
     if last <= first:
         return []

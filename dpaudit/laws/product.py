@@ -86,7 +86,7 @@ class Product(Law):
         array = trailing(q, self.batch_shape)
         return self._gather(array.shape, lambda law, where: law.ppf(array[..., where]))
 
-    def logp_ball(self, x: Any) -> Any:
+    def logp_ball(self, x: Any) -> arb:
         entries = one_whole(x, self.batch_shape)
         return sum((law.logp_ball(entry) for law, entry in zip(self.laws, entries, strict=True)), arb(0))
 
@@ -97,7 +97,7 @@ class Product(Law):
                 return LogConcavity(False, f"coordinate {position}: {law.log_concave.reason}")
         return LogConcavity(True, "in each coordinate: the laws are independent and each is log-concave")
 
-    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, Any]]:
+    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
         return joint_atoms(self.laws, self.batch_shape, tail)
 
     def to_json(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike
 from dpaudit.kernel.ball import ball, precision
-from dpaudit.laws.base import LogConcavity, Support, register
+from dpaudit.laws.base import Argument, LogConcavity, Support, register
 from dpaudit.laws.binomial import log_of_fraction
 from dpaudit.laws.exact_sampling import choose
 from dpaudit.laws.lattice import LatticeLaw
@@ -97,13 +97,13 @@ class RandomisedResponse(LatticeLaw):
             )
         return Support(lower=Fraction(0), upper=Fraction(last), integer=True)
 
-    def keep_ball(self) -> Any:
+    def keep_ball(self) -> arb:
         """An ``arb`` that contains the probability of telling the truth."""
         if self.epsilon is not None:
             return 1 / (1 + (self.symbols - 1) * ball(-self.epsilon).exp())
         return ball(self.keep or Fraction(0))
 
-    def other_ball(self) -> Any:
+    def other_ball(self) -> arb:
         """An ``arb`` that contains the probability of each single untrue symbol."""
         if self.epsilon is not None:
             return 1 / (ball(self.epsilon).exp() + self.symbols - 1)
@@ -135,11 +135,11 @@ class RandomisedResponse(LatticeLaw):
         log_keep, log_other = self._logs()
         return np.where(k == self.truth, log_keep, log_other)
 
-    def _log_pmf_ball(self, k: int) -> Any:
+    def _log_pmf_ball(self, k: int) -> arb:
         p = self._pmf_ball(k)
         return arb.neg_inf() if p.is_zero() else p.log()
 
-    def _pmf_ball(self, k: int) -> Any:
+    def _pmf_ball(self, k: int) -> arb:
         return self.keep_ball() if k == self.truth else self.other_ball()
 
     def _sum(self, others: Any, truths: Any) -> Any:
@@ -156,19 +156,19 @@ class RandomisedResponse(LatticeLaw):
         true = (k < self.truth).astype(np.float64)
         return np.where(k < 0, 1.0, self._sum(count - true, true))
 
-    def _below_ball(self, k: int) -> Any:
+    def _below_ball(self, k: int) -> arb:
         count, true = min(max(k + 1, 0), self.symbols), int(k >= self.truth)
         return (
             arb(1) if count == self.symbols else (count - true) * self.other_ball() + true * self.keep_ball()
         )
 
-    def _above_ball(self, k: int) -> Any:
+    def _above_ball(self, k: int) -> arb:
         count, true = min(max(self.symbols - 1 - k, 0), self.symbols), int(k < self.truth)
         return (
             arb(1) if count == self.symbols else (count - true) * self.other_ball() + true * self.keep_ball()
         )
 
-    def log_mgf_ball(self, t: Any) -> Any:
+    def log_mgf_ball(self, t: Argument) -> arb:
         point = tilt(t)
         return sum((self._pmf_ball(j) * (point * j).exp() for j in range(self.symbols)), arb(0)).log()
 
@@ -200,7 +200,7 @@ class RandomisedResponse(LatticeLaw):
         return LogConcavity(at_end, f"a dip at {self.truth} in a flat law on {self.symbols} symbols")
 
 
-def _floor(compute: Callable[[], Any], bits: int) -> int:
+def _floor(compute: Callable[[], arb], bits: int) -> int:
     """The integer part of an irrational number that ``compute`` encloses, at whatever precision separates it
     from integers.
     """

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, dyadic, exact, exact_str
 from dpaudit.kernel.ball import ball
-from dpaudit.laws.base import Law
+from dpaudit.laws.base import Argument, Law
 
 __all__ = [
     "Floats",
@@ -122,7 +122,7 @@ def levels(q: Any) -> Floats:
     return array
 
 
-def tilt(t: Any) -> Any:
+def tilt(t: Argument) -> arb:
     """The argument of a moment generating function as a ball: an ``arb`` as it is, or an exact number (a
     float is dyadic).
     """
@@ -131,7 +131,7 @@ def tilt(t: Any) -> Any:
     return ball(dyadic(t)) if isinstance(t, float | np.floating) else ball(parameter(t, name="t"))
 
 
-def reaches(t: Any, pole: Fraction, *, both: bool = False) -> bool:
+def reaches(t: Argument, pole: Fraction, *, both: bool = False) -> bool:
     """Whether t >= pole (or abs(t) >= pole with ``both``) for certain: exactly for a number, at every point
     of a ball.
     """
@@ -155,7 +155,7 @@ class ScalarLaw(Law):
     def _logp(self, x: Floats) -> Floats: ...
 
     @abstractmethod
-    def _logp_ball(self, x: Fraction) -> Any: ...
+    def _logp_ball(self, x: Fraction) -> arb: ...
 
     @abstractmethod
     def _cdf(self, x: Floats) -> Floats: ...
@@ -167,10 +167,10 @@ class ScalarLaw(Law):
     def _ppf(self, q: Floats) -> NDArray[Any]: ...
 
     @abstractmethod
-    def _cdf_ball(self, x: Fraction) -> Any: ...
+    def _cdf_ball(self, x: Fraction) -> arb: ...
 
     @abstractmethod
-    def _sf_ball(self, x: Fraction) -> Any: ...
+    def _sf_ball(self, x: Fraction) -> arb: ...
 
     def logp(self, x: Any) -> Floats:
         array = outcomes(x)
@@ -180,7 +180,7 @@ class ScalarLaw(Law):
                 return np.asarray(self._logp(array))
             return np.where(finite, self._logp(np.where(finite, array, 0.0)), -np.inf)
 
-    def logp_ball(self, x: Any) -> Any:
+    def logp_ball(self, x: Any) -> arb:
         outcome = one_outcome(x)
         return arb.neg_inf() if outcome is None else self._logp_ball(outcome)
 
@@ -196,11 +196,11 @@ class ScalarLaw(Law):
         with np.errstate(divide="ignore"):  # the levels 0 and 1 give infinities on purpose
             return np.asarray(self._ppf(levels(q)))
 
-    def cdf_ball(self, x: Any) -> Any:
+    def cdf_ball(self, x: Any) -> arb:
         outcome = one_outcome(x)
         return arb(float(x) > 0) if outcome is None else self._cdf_ball(outcome)
 
-    def sf_ball(self, x: Any) -> Any:
+    def sf_ball(self, x: Any) -> arb:
         outcome = one_outcome(x)
         return arb(float(x) < 0) if outcome is None else self._sf_ball(outcome)
 

@@ -110,9 +110,9 @@ class NoisyArgmax(Law):
             return _two_candidates(self.noise, gaps[..., 0])
         return log_level_integral(self.noise, self.noise, gaps, False)
 
-    def logp_ball(self, x: Any) -> Any:
+    def logp_ball(self, x: Any) -> arb:
         entries = one_whole(x, self.batch_shape)
-        known: dict[Any, Any] = {}
+        known: dict[Any, arb] = {}
         total = arb(0)
         for row, one in zip(self.scores.reshape(-1, self.count), entries, strict=True):
             if not 0 <= one < self.count or one != int(one):
@@ -123,21 +123,21 @@ class NoisyArgmax(Law):
             total += known[key]
         return total
 
-    def _probability_ball(self, scores: list[Fraction], winner: int) -> Any:
+    def _probability_ball(self, scores: list[Fraction], winner: int) -> arb:
         gaps = [q - scores[winner] for j, q in enumerate(scores) if j != winner]
         if isinstance(self.noise, Gumbel):
             scale = self.noise.scale
             return to_accuracy(lambda: 1 / (1 + sum((ball(gap / scale).exp() for gap in gaps), arb(0))))
         return level_integral_ball(self.noise, self.noise, gaps, ())
 
-    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[int, Any]]:
+    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[int, arb]]:
         if self.batch_shape:
             raise NotTractableError(
                 f"only one argmax can be enumerated, got a batch of shape {self.batch_shape}; enumerate its "
                 f"entries."
             )
         scores = [dyadic(q) for q in self.scores]
-        known: dict[Fraction, Any] = {}
+        known: dict[Fraction, arb] = {}
         for index, score in enumerate(scores):
             if score not in known:  # equal scores have equal chances
                 known[score] = self._probability_ball(scores, index)

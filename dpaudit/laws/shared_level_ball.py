@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from flint import acb, arb, arb_poly, ctx, fmpq
@@ -25,8 +25,10 @@ from dpaudit.laws.shared_level import gaussian_drop, gaussian_mode, log_level_in
 
 __all__ = ["between_ball", "level_integral_ball", "to_accuracy"]
 
+Number = TypeVar("Number", arb, acb)
 
-def to_accuracy(compute: Callable[[], Any], *, spare: int = 32) -> Any:
+
+def to_accuracy(compute: Callable[[], arb], *, spare: int = 32) -> arb:
     """What ``compute`` encloses, at rising precision until the ball has the caller's working precision,
     relative to its value.
 
@@ -36,7 +38,7 @@ def to_accuracy(compute: Callable[[], Any], *, spare: int = 32) -> Any:
     return enclose(compute, bits=wanted - 4, start=wanted + spare, limit=2 * (MAX_PRECISION + spare))
 
 
-def level_integral_ball(level: Law, noise: Law, below: Sequence[Fraction], above: Sequence[Fraction]) -> Any:
+def level_integral_ball(level: Law, noise: Law, below: Sequence[Fraction], above: Sequence[Fraction]) -> arb:
     """An ``arb`` that contains I: every variable centred in ``below`` under the level, every one in ``above``
     over it.
     """
@@ -51,17 +53,18 @@ def level_integral_ball(level: Law, noise: Law, below: Sequence[Fraction], above
     )
 
 
-def between_ball(law: Law, low: Fraction | None, high: Fraction | None) -> Any:
+def between_ball(law: Law, low: Fraction | None, high: Fraction | None) -> arb:
     """An ``arb`` that contains P(low < X <= high); ``None`` is an infinite end, an empty interval gives
     exactly 0.
     """
     if low is not None and high is not None and high <= low:
         return arb(0)
 
-    def compute() -> Any:
+    def compute() -> arb:
         if low is not None and low >= 0:  # from the upper tail, where it is the smaller one
-            return law.sf_ball(low) - (0 if high is None else law.sf_ball(high))
-        return (1 if high is None else law.cdf_ball(high)) - (0 if low is None else law.cdf_ball(low))
+            return law.sf_ball(low) - (arb(0) if high is None else law.sf_ball(high))
+        top = arb(1) if high is None else law.cdf_ball(high)
+        return top - (arb(0) if low is None else law.cdf_ball(low))
 
     return to_accuracy(compute)
 
@@ -116,7 +119,7 @@ def _side(noise: Law, at: fmpq, above: bool) -> _Factor:
     return _Factor(at, rate, *forms)
 
 
-def _piecewise_integral(level: Law, noise: Law, below: Sequence[Fraction], above: Sequence[Fraction]) -> Any:
+def _piecewise_integral(level: Law, noise: Law, below: Sequence[Fraction], above: Sequence[Fraction]) -> arb:
     factors = [
         _density(level),
         *(_side(noise, _quotient(d), False) for d in below),
@@ -129,7 +132,7 @@ def _piecewise_integral(level: Law, noise: Law, below: Sequence[Fraction], above
     return total
 
 
-def _piece(factors: Sequence[_Factor], low: fmpq | None, high: fmpq | None) -> Any:
+def _piece(factors: Sequence[_Factor], low: fmpq | None, high: fmpq | None) -> arb:
     """The integral from ``low`` to ``high``, between which no factor has a kink (``None`` is an infinite
     end).
 
@@ -166,7 +169,7 @@ def _piece(factors: Sequence[_Factor], low: fmpq | None, high: fmpq | None) -> A
     return weight * total
 
 
-def _exponential_piece(p: fmpq, q: fmpq, low: fmpq | None, high: fmpq | None) -> Any:
+def _exponential_piece(p: fmpq, q: fmpq, low: fmpq | None, high: fmpq | None) -> arb:
     """∫ e^{-p(z-low)} e^{q(z-high)} dz = (e^{-qw} - e^{-pw}) / (p - q) with w = high - low, without the
     cancellation.
     """
@@ -183,13 +186,13 @@ def _exponential_piece(p: fmpq, q: fmpq, low: fmpq | None, high: fmpq | None) ->
 # Gaussian laws
 
 
-def _gaussian_integral(level: Gaussian, noise: Gaussian, below: list[Fraction], above: list[Fraction]) -> Any:
+def _gaussian_integral(level: Gaussian, noise: Gaussian, below: list[Fraction], above: list[Fraction]) -> arb:
     places = np.array([float(d) for d in below + above])
     sides = np.array([False] * len(below) + [True] * len(above))
     mode = float(gaussian_mode(level, noise, places[None], sides[None])[0])
     size = abs(float(log_level_integral(level, noise, places, sides)))
 
-    def compute() -> Any:
+    def compute() -> arb:
         # Floats choose the interval; any interval is sound, because the tails outside it are bounded.
         ends = gaussian_drop(level, noise, places, sides, mode, (int(ctx.prec) + 8) * math.log(2))
         return _gaussian_on(level, noise, below, above, tuple(Fraction(z) for z in (ends[0], mode, ends[1])))
@@ -203,14 +206,14 @@ def _gaussian_on(
     below: list[Fraction],
     above: list[Fraction],
     points: tuple[Fraction, ...],
-) -> Any:
+) -> arb:
     """The integral from the first to the last of three points, plus both tails: ∫_{-∞}^L g <= g(L)/λ for g
     log-concave, λ = (log g)'(L) > 0.
     """
     left, mode, right = (ball(z) for z in points)
     s2, root = ball(level.sigma2), ball(2 * noise.sigma2).sqrt()
 
-    def integrand(z: Any) -> Any:
+    def integrand(z: Number) -> Number:
         value = (-(z * z) / (2 * s2)).exp()
         for d in below:
             value *= ((ball(d) - z) / root).erfc() / 2
@@ -218,7 +221,7 @@ def _gaussian_on(
             value *= ((z - ball(d)) / root).erfc() / 2
         return value
 
-    def slope(z: Any) -> Any:
+    def slope(z: arb) -> arb:
         hazard_scale = 2 / (
             root * arb.pi().sqrt()
         )  # φ/Φ of x = u√2 is 2 e^{-u²} / (√π erfc(-u)), per unit of z

@@ -20,7 +20,16 @@ from numpy.typing import NDArray
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import decode_value, dyadic, encode_value, exact, exact_str
 from dpaudit.kernel.ball import ball
-from dpaudit.laws.base import BaseMeasure, Law, LogConcavity, Support, law_from_json, register
+from dpaudit.laws.base import (
+    Argument,
+    BaseMeasure,
+    Law,
+    LogConcavity,
+    Support,
+    law_from_json,
+    register,
+    shift_by,
+)
 from dpaudit.laws.copies import joint_atoms, one_whole, trailing
 from dpaudit.laws.scalar import Floats, outcomes, tilt
 
@@ -213,7 +222,7 @@ class Shifted(Law):
     def ppf(self, q: Any) -> NDArray[Any]:
         return self._add(self.base.ppf(trailing(q, self.batch_shape)))
 
-    def logp_ball(self, x: Any) -> Any:
+    def logp_ball(self, x: Any) -> arb:
         entries = one_whole(x, self.batch_shape)
         offsets = np.broadcast_to(np.asarray(self.offset, dtype=object), self.batch_shape).ravel().tolist()
         differences = [_minus(v, o) for v, o in zip(entries, offsets, strict=True)]
@@ -230,13 +239,13 @@ class Shifted(Law):
             )
         return self.offset
 
-    def cdf_ball(self, x: Any) -> Any:
+    def cdf_ball(self, x: Any) -> arb:
         return self.base.cdf_ball(_minus(_plain(x), self._scalar()))
 
-    def sf_ball(self, x: Any) -> Any:
+    def sf_ball(self, x: Any) -> arb:
         return self.base.sf_ball(_minus(_plain(x), self._scalar()))
 
-    def log_mgf_ball(self, t: Any) -> Any:
+    def log_mgf_ball(self, t: Argument) -> arb:
         return self.base.log_mgf_ball(t) + tilt(t) * ball(self._scalar())
 
     def mean(self) -> float:
@@ -257,7 +266,7 @@ class Shifted(Law):
     def log_concave(self) -> LogConcavity:
         return self.base.log_concave
 
-    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, Any]]:
+    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
         if isinstance(self.offset, np.ndarray) and not self.base.batch_shape:
             parts = [Shifted(self.base, o) for o in self.offset.ravel()]
             return joint_atoms(parts, self.batch_shape, tail)
@@ -346,3 +355,6 @@ def _exact_sum(first: Offset, second: Offset) -> Offset | None:
     a, b = a.astype(np.float64), b.astype(np.float64)
     total = a + b
     return total if np.isfinite(total).all() and not np.any(_sum_error(a, b, total)) else None
+
+
+shift_by(Shifted.of)

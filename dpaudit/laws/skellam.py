@@ -7,16 +7,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.exact import ExactLike
-from dpaudit.kernel.ball import ball, enclose
-from dpaudit.laws.base import LogConcavity, register
+from dpaudit.kernel.t2 import noise, special_laws
+from dpaudit.laws.base import Argument, LogConcavity, register
 from dpaudit.laws.scalar import Floats, positive_parameter, tilt
 from dpaudit.laws.tails import SymmetricLattice
 
@@ -116,24 +116,17 @@ class Skellam(SymmetricLattice):
     def _log_pmf(self, k: Floats) -> Floats:
         return _log_scaled_bessel(np.abs(k), float(self.mu))
 
-    def _log_pmf_ball(self, k: int) -> Any:
+    def _log_pmf_ball(self, k: int) -> arb:
         return self._pmf_ball(k).log()
 
-    def _pmf_ball(self, k: int) -> Any:
-        order = abs(k)
-        return enclose(
-            lambda: ball(self.mu).bessel_i(arb(order), scaled=True), bits=ctx.prec - 8, start=ctx.prec + 16
-        )
+    def _pmf_ball(self, k: int) -> arb:
+        return special_laws.Skellam(self.mu).mass(k)
 
-    def _pmf_run_ball(self, first: int, last: int) -> list[Any]:
-        """Downward recurrence I_{n-1} = I_{n+1} + (2n/mu) I_n: positive terms only, hence no cancellation."""
-        run = [self._pmf_ball(last + 1), self._pmf_ball(last)]
-        for n in range(last, first, -1):
-            run.append(run[-2] + run[-1] * ball(2 * n / self.mu))
-        return run[:0:-1]
+    def _pmf_run_ball(self, first: int, last: int) -> list[arb]:
+        return special_laws.Skellam(self.mu).masses(first, last)
 
-    def log_mgf_ball(self, t: Any) -> Any:
-        return 2 * ball(self.mu) * (tilt(t) / 2).sinh() ** 2  # variance (cosh t - 1)
+    def log_mgf_ball(self, t: Argument) -> arb:
+        return noise.Skellam(self.mu).cumulant(tilt(t))
 
     def mean(self) -> float:
         return 0.0

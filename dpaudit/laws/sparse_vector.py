@@ -211,7 +211,7 @@ class AboveThreshold(Kernel):
             return log_between(self.threshold_noise, low, high)
         return log_level_integral(self.threshold_noise, self.query_noise, gaps, flags)
 
-    def log_joint_ball(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Any:
+    def log_joint_ball(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> arb:
         count = same_length(queries, outcomes)
         total = arb(0)
         if count == 0:
@@ -229,7 +229,7 @@ class AboveThreshold(Kernel):
                 total += arb.neg_inf() if chance.is_zero() else chance.log()
         return total
 
-    def _epoch_ball(self, below: list[Fraction], above: list[Fraction]) -> Any:
+    def _epoch_ball(self, below: list[Fraction], above: list[Fraction]) -> arb:
         level, noise = self.threshold_noise, self.query_noise
         if level is None:
             assert noise is not None  # the constructor refuses two times None

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from flint import arb, ctx
@@ -33,7 +32,7 @@ class SymmetricLattice(LatticeLaw):
     """A law on the integers with p(-k) = p(k), p log-concave. A subclass gives the density and its balls."""
 
     @abstractmethod
-    def _pmf_run_ball(self, first: int, last: int) -> list[Any]:
+    def _pmf_run_ball(self, first: int, last: int) -> list[arb]:
         """The balls P(X = k) for k = first, ..., last, with first >= 1."""
 
     def _below(self, k: Floats) -> Floats:
@@ -47,13 +46,13 @@ class SymmetricLattice(LatticeLaw):
     def _above(self, k: Floats) -> Floats:
         return self._below(-k - 1)
 
-    def _below_ball(self, k: int) -> Any:
+    def _below_ball(self, k: int) -> arb:
         return self._above_ball(-k - 1)
 
-    def _above_ball(self, k: int) -> Any:
+    def _above_ball(self, k: int) -> arb:
         return self._tail_ball(k + 1) if k >= 0 else 1 - self._tail_ball(-k)
 
-    def _tail_ball(self, k: int) -> Any:
+    def _tail_ball(self, k: int) -> arb:
         """P(X >= k) for k >= 1."""
         last = self._reach(k, bits=ctx.prec + 16)
         run = self._pmf_run_ball(k, last + 1)

@@ -116,7 +116,7 @@ class BinaryTree(Kernel):
         outcome = self.noise_by_level[level].shift(total).sample(rng, ())
         return outcome.item() if np.ndim(outcome) == 0 else outcome
 
-    def _nodes(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Iterator[tuple[Law, Any]]:
+    def _nodes(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Iterator[tuple[Law, arb]]:
         """The law of each node's answer, with the answer."""
         if same_length(queries, outcomes) > self.leaves:
             raise InvalidParameterError(
@@ -134,7 +134,7 @@ class BinaryTree(Kernel):
             total = total + law.logp(outcome)
         return np.asarray(total)
 
-    def log_joint_ball(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Any:
+    def log_joint_ball(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> arb:
         return sum((law.logp_ball(outcome) for law, outcome in self._nodes(queries, outcomes)), arb(0))
 
     @staticmethod

@@ -127,9 +127,9 @@ class WrappedMod(Law):
             )
         return first, last
 
-    def logp_ball(self, x: Any) -> Any:
+    def logp_ball(self, x: Any) -> arb:
         total = arb(0)
-        known: dict[int, Any] = {}
+        known: dict[int, arb] = {}
         entries = one_whole(x, self.batch_shape)
         for value, offset in zip(entries, self.offset.ravel().tolist(), strict=True):
             if not 0 <= value < self.modulus or value != int(value):
@@ -141,7 +141,7 @@ class WrappedMod(Law):
             total += known[residue]
         return total
 
-    def residue_ball(self, residue: int) -> Any:
+    def residue_ball(self, residue: int) -> arb:
         """An ``arb`` that contains Σ_j p(residue + j m)."""
         m, ends = self.modulus, self.base.support
         if ends.lower is not None and ends.upper is not None:
@@ -156,7 +156,7 @@ class WrappedMod(Law):
             return total + arb(0).union(unseen)
         return total + self._half(residue, *far)
 
-    def _half(self, residue: int, start: int, step: int) -> Any:
+    def _half(self, residue: int, start: int, step: int) -> arb:
         """The terms j = start, start + step, ... of one sum, with a bound on the rest."""
         total, last = arb(0), self._term(residue + start * self.modulus)
         threshold = arb(2) ** -int(ctx.prec)
@@ -175,7 +175,7 @@ class WrappedMod(Law):
             f"a wrapped sum may have at most {_TERMS} terms, got more; use a larger modulus or less noise."
         )
 
-    def _unseen(self, near: int, far: int, *, last: Any = None) -> Any:
+    def _unseen(self, near: int, far: int, *, last: arb | None = None) -> arb | None:
         """A bound on the terms from ``far`` outwards by the term at ``near`` (``last``), or ``None``.
 
         It evaluates none of them: a term of a Pólya difference far out is expensive, and often negligible.
@@ -187,7 +187,7 @@ class WrappedMod(Law):
         first = (self._term(near) if last is None else last) * ratio ** (abs(far) - abs(near))
         return first / (1 - ratio**self.modulus)
 
-    def _rest(self, last: Any, following: Any, k: int, step: int) -> Any:
+    def _rest(self, last: arb, following: arb, k: int, step: int) -> arb:
         """A bound on the terms from k on, outwards, of which ``following`` is the first and ``last`` the one
         before.
         """
@@ -203,16 +203,16 @@ class WrappedMod(Law):
             return self._tail(k, step)
         return following / (1 - ratio) if ratio < 1 else arb.pos_inf()
 
-    def _tail(self, k: int, step: int) -> Any:
+    def _tail(self, k: int, step: int) -> arb:
         """P(X >= k) outwards to the right, P(X <= k) to the left."""
         return self.base.sf_ball(k - 1) if step > 0 else self.base.cdf_ball(k)
 
-    def _term(self, k: int) -> Any:
+    def _term(self, k: int) -> arb:
         ends = self.base.support
         outside = (ends.lower is not None and k < ends.lower) or (ends.upper is not None and k > ends.upper)
         return arb(0) if outside else self.base.logp_ball(k).exp()
 
-    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, Any]]:
+    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
         if self.batch_shape:
             parts = [
                 WrappedMod(self.base, modulus=self.modulus, offset=o) for o in self.offset.ravel().tolist()
@@ -286,7 +286,7 @@ class WrappedMod(Law):
         return f"WrappedMod({self.base!r}, modulus={self.modulus}, offset={self.offset.tolist()!r})"
 
 
-def _ratio(law: Polya | PolyaDifference) -> Any:
+def _ratio(law: Polya | PolyaDifference) -> arb:
     """A ball for x, the limit of p(k+1)/p(k)."""
     if law.log_ratio is not None:
         return ball(-law.log_ratio).exp()

@@ -21,9 +21,8 @@ chosen costs tightness if it is bad, never truth.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from typing import Any
 
 from flint import arb
 
@@ -34,13 +33,14 @@ from dpaudit.kernel.t1.lattice import LogConcave, bulk
 
 __all__ = ["gaussian_lower", "laplace_lower", "lattice_lower", "merged_law"]
 
-Atoms = Iterable[tuple[Any, Any]]
+Atoms = Iterable[tuple[arb, arb]]
+Upto = Callable[[arb], arb]
 
 #: A density is first cut into cells of this fraction of a step.
 FINER = 4
 
 
-def merged_law(grid: Grid, atoms: Atoms, *, kept: Iterable[tuple[Any, Fraction]] = ()) -> LossLaw:
+def merged_law(grid: Grid, atoms: Atoms, *, kept: Iterable[tuple[arb, Fraction]] = ()) -> LossLaw:
     """The lower law of a pair with the given ``atoms``, sorted by rising p/q, and of atoms ``kept`` as they
     are, with their P mass and exact loss. Mass that is not listed, or has q = 0, is dropped.
 
@@ -52,7 +52,7 @@ def merged_law(grid: Grid, atoms: Atoms, *, kept: Iterable[tuple[Any, Fraction]]
         return from_losses(grid, [*_groups(grid, atoms), *kept])
 
 
-def _groups(grid: Grid, atoms: Atoms) -> Iterator[tuple[Any, Fraction]]:
+def _groups(grid: Grid, atoms: Atoms) -> Iterator[tuple[arb, Fraction]]:
     """The P mass of each group with its loss on the grid."""
     group_p, group_q = arb(0), arb(0)
     index, factor = 0, arb(1)
@@ -95,10 +95,10 @@ def laplace_lower(epsilon: Fraction, grid: Grid) -> LossLaw:
     with precision(grid.precision):
         e, half = ball(epsilon), arb(1) / 2
 
-        def p_upto(x: Any) -> Any:
+        def p_upto(x: arb) -> arb:
             return ((x.min(e).max(-e) - e) / 2).exp() / 2
 
-        def q_upto(x: Any) -> Any:
+        def q_upto(x: arb) -> arb:
             return -((-x.min(e).max(-e) - e) / 2).exp() / 2
 
         end = math.ceil(epsilon / grid.step)
@@ -109,7 +109,7 @@ def laplace_lower(epsilon: Fraction, grid: Grid) -> LossLaw:
         )
 
 
-def _cells(grid: Grid, end: int, p_upto: Any, q_upto: Any) -> Iterator[tuple[Any, Any]]:
+def _cells(grid: Grid, end: int, p_upto: Upto, q_upto: Upto) -> Iterator[tuple[arb, arb]]:
     """Cells of a ``FINER`` part of a step from -``end`` to ``end`` steps, by rising loss."""
     last = None
     for j in range(-end * FINER, end * FINER + 1):

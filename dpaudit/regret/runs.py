@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import InvalidParameterError
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["RegretRuns", "Seed", "checked_grid", "checkpoint_grid", "regret_curve", "root_of"]
 
@@ -44,6 +47,22 @@ class RegretRuns:
         """Standard error of ``mean``; descriptive, no verdict rests on it."""
         return (
             float(self.final.std(ddof=1) / np.sqrt(len(self.final))) if len(self.final) > 1 else float("nan")
+        )
+
+    def to_frame(self, **labels: object) -> pandas.DataFrame:
+        """One line a run and checkpoint: algorithm, the ``labels`` (such as an instance or epsilon, the same
+        in every line), run, round, regret."""
+        import pandas
+
+        runs, points = self.curves.shape
+        return pandas.DataFrame(
+            {
+                "algorithm": self.algorithm,
+                **labels,
+                "run": np.repeat(np.arange(runs), points),
+                "round": np.tile(self.checkpoints, runs),
+                "regret": self.curves.ravel(),
+            }
         )
 
 

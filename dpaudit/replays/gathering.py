@@ -8,7 +8,7 @@ every site (``quantiles``). Only the sampled ones depend on the run's seed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from dpaudit.coins import Program, fingerprint, record
 from dpaudit.coins.limits import Limits, limited_memory
 from dpaudit.coins.transcript import count_of
 from dpaudit.errors import InvalidParameterError, MechanismError
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.domains import more_pairs, require_neighbours, spoken_domain
 from dpaudit.replays.entered import Watch, excuse_for
 from dpaudit.replays.findings import Findings, Subject, require_repeatable
@@ -24,9 +25,6 @@ from dpaudit.replays.positions import everywhere, range_in_words
 from dpaudit.replays.quantiles import quantile_histories
 from dpaudit.replays.search import neighbouring_arrays, search_pairs
 from dpaudit.suite import Run
-
-if TYPE_CHECKING:
-    from dpaudit.replays.privacy import PrivacyAudit
 
 __all__ = ["gather"]
 

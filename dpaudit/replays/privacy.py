@@ -14,99 +14,37 @@ the declared total was attained, and a black-box check finds nothing (DESIGN, se
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import Accounting, ApproxDP, Claim, PrivacyClaim, PureDP, Unit
-from dpaudit.coins import Choice, Program, fingerprint, record
+from dpaudit.claims import ApproxDP, Claim, PrivacyClaim, PureDP, Unit
+from dpaudit.coins import fingerprint, record
 from dpaudit.coins.limits import Limits
 from dpaudit.errors import BrokenHarnessError
 from dpaudit.evidence import Certificate, Evidence, Witness
 from dpaudit.plots import histogram_of_losses
-from dpaudit.proofs.build import Proof, accounted, certify
-from dpaudit.proofs.sites import Site, total_of
-from dpaudit.replays.domains import Domain
+from dpaudit.proofs.build import accounted, certify
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.entered import Watch
 from dpaudit.replays.findings import Findings
 from dpaudit.replays.gathering import gather
-from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.second_look import second_look
 from dpaudit.suite import Cell, Outcome, Run
 from dpaudit.verdicts import RELATIVE_MARGIN, VerdictKind, judge
 from dpaudit.views import EVERYTHING
 
-__all__ = ["ACCOUNTING", "PrivacyAudit", "digest_of", "privacy_outcome"]
+__all__ = ["ACCOUNTING", "digest_of", "privacy_outcome"]
 
 #: The name of the cell on the proof's accounting.
 ACCOUNTING = "accounting"
 
 #: The declared total must be attained to within this share by some tested pair (DESIGN, section 2, iii).
 ATTAINED = Fraction(99, 100)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PrivacyAudit:
-    """A program, its claim, and what is needed to look for trouble.
-
-    ``neighbours(run)`` returns the pairs; ``sites`` is the accounting that the proof declares, ``because``
-    says in words why one record touches no more; ``histories`` names the forced histories (site, occurrence,
-    law -> outcome or None), ``proof`` is what the certificates are made from: where it is ``None`` and every
-    site has a mechanism, their sum; where some have none there is no certificate. ``searched`` = (records,
-    width) lets Hypothesis look for worse pairs among arrays of at most that many records. ``more(run)`` may
-    add evidence of its own, such as an event with both probabilities bounded. ``unentered`` maps the name of
-    a function to the reason why lines and branches of it, and of functions inside it, need not be entered by
-    any history; ``"name (raise)"`` speaks of those that only lead to an error, ``"name (branch)"`` of other
-    conditions that come out one way only; the row prints it. ``domain`` says what one number of a record can
-    be: pairs are then its corners and random ones too, besides those of ``neighbours``.
-    """
-
-    claim: PrivacyClaim
-    program: Program
-    neighbours: Callable[[Run], Sequence[Neighbours]]
-    sites: Sequence[Site]
-    because: str = ""
-    histories: Mapping[str, Choice] = field(default_factory=dict)
-    proof: Proof | None = None
-    more: Callable[[Run], Sequence[Evidence]] | None = None
-    samples: int = 4
-    searched: tuple[int, int | None] | None = None
-    unentered: Mapping[str, str] = field(default_factory=dict)
-    domain: Domain | None = None
-
-    def __post_init__(self) -> None:
-        sites = [site.priced(self.claim) for site in self.sites]
-        object.__setattr__(self, "sites", sites)
-
-    @cached_property
-    def whole(self) -> Proof | None:
-        """What the certificates are made from: the proof, or else the sum of the sites' mechanisms."""
-        if self.proof is not None or not self.sites:
-            return self.proof
-        if any(site.mechanism is None or site.group for site in self.sites):
-            return None
-        words = self.because or "; ".join(site.describe() for site in self.sites)
-        return accounted(self.sites, declared=words)
-
-    @property
-    def declared(self) -> Fraction:
-        """The declared total price of one record."""
-        return total_of(self.sites)
-
-    @property
-    def accounting(self) -> Accounting:
-        """The claim that the proof's accounting makes."""
-        return Accounting(
-            epsilon=self.declared,
-            declared="; ".join(site.describe() for site in self.sites),
-            adjacency=self.claim.adjacency,
-            unit=self.claim.unit,
-            turnout=self.claim.turnout,
-        )
 
 
 def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[Evidence]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -22,14 +21,13 @@ from markupsafe import Markup
 
 from dpaudit.errors import BrokenReportError
 from dpaudit.reports.exhibits import Fact
+from dpaudit.reports.fields import VERDICTS, read_text
+from dpaudit.reports.groups import counts_by_paper, counts_by_role, false_rows, grouped, outside_rows
 from dpaudit.reports.notation import clean, describe, natural_key, words
-from dpaudit.reports.rows import STRENGTHS, VERDICTS, RowView, attention, read_text, row_view
+from dpaudit.reports.rows import attention, row_view
 from dpaudit.verify.statement import CANNOT_KNOW
 
 __all__ = ["render_html"]
-
-#: In the header the best comes first.
-SHOWN_VERDICTS = VERDICTS[::-1]
 
 
 def render_html(report: dict[str, Any]) -> str:
@@ -57,11 +55,13 @@ def render_html(report: dict[str, Any]) -> str:
             for anchor, item in zip(anchors[len(results) :], unchecked, strict=True)
         ],
         complete=report.get("complete") is not False,
-        totals=_totals(claims),
-        papers=_papers(claims),
-        choices={
-            key: sorted({getattr(c, key) for c in claims}, key=natural_key) for key in ("paper", "kind")
-        },
+        roles=counts_by_role(claims),
+        wrong=false_rows(claims),
+        outside=outside_rows(claims),
+        groups=grouped(claims),
+        papers=sorted({c.paper for c in claims}, key=natural_key),
+        counts=counts_by_paper(claims),
+        kinds=sorted({c.kind for c in claims}, key=natural_key),
         verdicts=[v for v in VERDICTS if any(c.verdict == v for c in claims)],
         alarms=sum(bool(c.alarm) for c in claims),
         run=_run(report),
@@ -72,43 +72,6 @@ def render_html(report: dict[str, Any]) -> str:
         policy=policy,
         cannot_know=CANNOT_KNOW,
     )
-
-
-def _totals(claims: list[RowView]) -> list[dict[str, Any]]:
-    """For each verdict: how many, the strengths behind them, and the share of the header's bar."""
-    totals: list[dict[str, Any]] = []
-    start = 0.0
-    for verdict in SHOWN_VERDICTS:
-        rows = [c for c in claims if c.verdict == verdict]
-        strengths = Counter(c.strength for c in rows)
-        share = 100.0 * len(rows) / len(claims) if claims else 0.0
-        totals.append(
-            {
-                "verdict": verdict,
-                "count": len(rows),
-                "behind": " · ".join(f"{strengths[s]} {s}" for s in STRENGTHS[::-1] if strengths[s]),
-                "start": f"{start:.3f}%",
-                "share": f"{share:.3f}%",
-            }
-        )
-        start += share
-    return totals
-
-
-def _papers(claims: list[RowView]) -> list[dict[str, Any]]:
-    """For each paper: how many claims, how many with each verdict, how many not accepted."""
-    grouped: dict[str, list[RowView]] = {}
-    for claim in claims:
-        grouped.setdefault(claim.paper, []).append(claim)
-    return [
-        {
-            "paper": paper,
-            "count": len(grouped[paper]),
-            "verdicts": [sum(c.verdict == v for c in grouped[paper]) for v in SHOWN_VERDICTS],
-            "alarms": sum(bool(c.alarm) for c in grouped[paper]),
-        }
-        for paper in sorted(grouped, key=natural_key)
-    ]
 
 
 def _run(report: Mapping[str, Any]) -> str:

@@ -1,17 +1,18 @@
 """A report as JUnit XML, for continuous integration: one suite a paper, one case a row.
 
-A row that was accepted passes, whatever its verdict; one against expectation fails; a crashed one is an
-error.
+A row that was accepted passes, whatever its verdict; one against expectation, or with a cell against its own,
+fails; a crashed one is an error.
 """
 
 from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dpaudit.reports.notation import clean
+from dpaudit.reports.roles import unexpected_cells
 
 __all__ = ["junit_xml"]
 
@@ -46,16 +47,25 @@ def _suite(
             classname=_text(suite["paper"]),
             time=f"{row['seconds']:.3f}",
         )
-        reasons = "\n".join(map(_text, row["reasons"]))
+        reasons = "\n".join(map(_text, [*row["reasons"], *unexpected_cells(row)]))
         if row["verdict"] == "crashed":
             ET.SubElement(case, "error", message=reasons).text = _text(row["traceback"] or "")
         elif not row["accepted"]:
             message = f"expected {row['expect']}, came out {row['verdict']} / {row['strength']}"
+            if row["verdict"] == row["expect"] and not row["as_expected"]:
+                message = f"{len(unexpected_cells(row))} of {len(row['cells'])} cells are not as expected"
             ET.SubElement(case, "failure", message=message).text = reasons
-        ET.SubElement(case, "system-out").text = _text(row["claim"]["in_words"])
+        ET.SubElement(case, "system-out").text = "\n".join(map(_text, _about(row)))
     if unchecked:
         lines = [f"{_text(item['id'])}: {_text(item['reason'])}" for item in unchecked]
         ET.SubElement(element, "system-out").text = "not checkable by computation:\n" + "\n".join(lines)
+
+
+def _about(row: Mapping[str, Any]) -> Iterator[str]:
+    """What the row claims, what that is to the paper, and how each cell came out."""
+    yield f"{row['role']}: {row['claim']['in_words']}"
+    for cell in row["cells"]:
+        yield f"{cell['name']}: {cell['verdict']} / {cell['strength']}"
 
 
 def _count(element: ET.Element, rows: Sequence[Mapping[str, Any]]) -> None:

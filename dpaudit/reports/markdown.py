@@ -10,6 +10,7 @@ from typing import Any
 from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.document import write_text
 from dpaudit.reports.notation import as_number, clean, distinct
+from dpaudit.reports.roles import ROLE_WORDS, by_role, in_words, shown_title, unexpected_cells
 
 __all__ = ["BEGIN", "END", "escape", "markdown_table", "refresh"]
 
@@ -18,7 +19,7 @@ END = "<!-- /verdicts -->"
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_HEAD = ("", "id", "claim", "verdict", "at least", "claimed", "at most")
+_HEAD = ("", "id", "claim", "verdict", "at least", "claimed", "at most", "cells")
 
 
 def escape(text: object) -> str:
@@ -28,13 +29,16 @@ def escape(text: object) -> str:
 
 
 def markdown_table(report: Mapping[str, Any]) -> str:
-    """One table a paper, in the report's order, and under them what the run was."""
+    """For each paper one table a role, printed claims and steps first, and under them what the run was."""
     parts = []
     for suite in report["suites"]:
         rows = [result for result in report["results"] if result["suite"] == suite["suite"]]
         if rows:
             heading = " — ".join(escape(suite[name]) for name in ("paper", "title") if suite[name])
-            parts += [f"**{heading}**", "", _line(_HEAD), _line(["---"] * len(_HEAD)), *map(_row, rows), ""]
+            parts += [f"**{heading}**", ""]
+        for role, group in by_role(rows).items():
+            parts += [f"{ROLE_WORDS[role]}: {in_words(group)}.", ""]
+            parts += [_line(_HEAD), _line(["---"] * len(_HEAD)), *map(_row, group), ""]
     for item in report["unchecked"]:
         parts.append(
             f"- not checkable: {escape(item['id'])} ({escape(item['paper'])}): {escape(item['reason'])}"
@@ -49,13 +53,12 @@ def markdown_table(report: Mapping[str, Any]) -> str:
 def _row(result: Mapping[str, Any]) -> str:
     bounds = distinct(*(as_number(result[name]) for name in ("lower", "claimed", "upper")))
     strength = "" if result["strength"] == "none" else f" / {result['strength']}"
-    verdict = f"{result['verdict']}{strength}" + (
-        "" if result["as_expected"] else f" (expected {result['expect']})"
-    )
+    cells = "; ".join(map(escape, unexpected_cells(result)))
+    wanted = f"expected {result['expect']}" if result["verdict"] != result["expect"] else cells
+    verdict = f"{result['verdict']}{strength}" + ("" if result["as_expected"] else f" ({wanted})")
     mark = "✓" if result["accepted"] else "✗"
-    return _line(
-        [mark, *map(escape, (result["id"], result["title"])), f"**{verdict}**", *map(escape, bounds)]
-    )
+    texts = [mark, *map(escape, (result["id"], shown_title(result))), f"**{verdict}**"]
+    return _line([*texts, *map(escape, bounds), in_words(result["cells"])])
 
 
 def _line(cells: list[str] | tuple[str, ...]) -> str:

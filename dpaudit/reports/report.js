@@ -26,6 +26,7 @@
       section.get(row).hidden = !keep;
       shown += keep;
     }
+    for (const box of all(".fold, .pair > div, .group")) box.hidden = !box.querySelector("details.claim:not([hidden])");
     document.querySelector(".shown").textContent = shown === rows.length ? "" : `${shown} of ${rows.length}`;
     document.querySelector("p.none").hidden = shown > 0;
   }
@@ -50,7 +51,7 @@
     try { name = decodeURIComponent(location.hash.slice(1)); } catch { return; }
     const target = name && document.getElementById(name);
     if (!target || target.tagName !== "DETAILS") return;
-    target.open = true;
+    for (let box = target; box; box = box.parentElement) if (box.tagName === "DETAILS") box.open = true;
     target.scrollIntoView();
   }
 
@@ -77,7 +78,7 @@
       button.addEventListener("click", () => sort(head));
       head.replaceChildren(button);
     }
-    const sections = [...section.values()];
+    const sections = [...section.values(), ...all(".fold")];
     document.querySelector(".open-all").addEventListener("click", () => sections.forEach((one) => { one.open = !one.hidden || one.open; }));
     document.querySelector(".close-all").addEventListener("click", () => sections.forEach((one) => { one.open = false; }));
   }

@@ -6,18 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from markupsafe import Markup
 
-from dpaudit.claims import LowerBound
+from dpaudit.claims import Controls, LowerBound
 from dpaudit.reports.bounds import bounds_picture
+from dpaudit.reports.cells import CellView, cell_view
 from dpaudit.reports.chart import draw_plot
 from dpaudit.reports.exhibits import Exhibit, Fact, exhibit
+from dpaudit.reports.fields import STRENGTHS, VERDICTS, read_lines, read_list, read_object, read_text
 from dpaudit.reports.notation import (
     MISSING,
     as_number,
-    clean,
     describe,
     distinct,
     is_infinite,
@@ -27,12 +29,9 @@ from dpaudit.reports.notation import (
     symbol,
     words,
 )
+from dpaudit.reports.roles import STATED, role_of
 
-__all__ = ["STRENGTHS", "VERDICTS", "RowView", "attention", "read_lines", "read_text", "row_view"]
-
-VERDICTS = ("crashed", "refuted", "inconclusive", "verified")
-#: Weakest first: a verified row with less behind it needs attention before one with more.
-STRENGTHS = ("none", "estimate", "witness", "tested", "accounted", "proved")
+__all__ = ["RowView", "attention", "row_view"]
 
 MEANING = {
     ("verified", "proved"): "A certificate without assumptions reaches the claim: it holds for every input "
@@ -78,7 +77,9 @@ class RowView:
     title: str
     paper: str
     kind: str
+    role: str
     verdict: str
+    label: str
     verdict_class: str
     strength: str
     alarm: str
@@ -102,6 +103,7 @@ class RowView:
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
     obstacles: tuple[str, ...]
+    cells: tuple[CellView, ...]
     exhibits: tuple[Exhibit, ...]
     plots: tuple[Markup, ...]
     facts: tuple[Fact, ...]
@@ -112,17 +114,19 @@ class RowView:
 def attention(result: Mapping[str, Any]) -> tuple[Any, ...]:
     """Sort key of a result: what needs attention comes first.
 
-    Crashed; not as expected (or, though as expected, weaker than ``--require`` asks); refuted; inconclusive;
-    verified, the weakest strength first; then by paper and by id.
+    Crashed; not as expected (or, though as expected, weaker than ``--require`` asks); then what the paper
+    itself states, before all else: refuted, inconclusive, verified, the weakest strength first; then by paper
+    and by id.
     """
     verdict, strength = result.get("verdict"), result.get("strength")
     weakness = STRENGTHS.index(strength) if strength in STRENGTHS else -1
+    stated = 0 if role_of(result) in STATED else 1
     if verdict not in VERDICTS or verdict == "crashed":
-        place = (0, 0)
+        place = (0, stated, 0, 0)
     elif _alarm(result):
-        place = (1, VERDICTS.index(verdict))
+        place = (1, stated, VERDICTS.index(verdict), 0)
     else:
-        place = (1 + VERDICTS.index(verdict), weakness if verdict == "verified" else 0)
+        place = (2, stated, VERDICTS.index(verdict), weakness if verdict == "verified" else 0)
     return (*place, natural_key(read_text(result, "paper")), natural_key(read_text(result, "id")))
 
 
@@ -134,23 +138,25 @@ def _expected(result: Mapping[str, Any]) -> bool:
 def _alarm(result: Mapping[str, Any]) -> str:
     """Why a result was not accepted, in three words; empty if it was."""
     if not _expected(result):
-        return f"expected {read_text(result, 'expect') or 'nothing'}"
+        inside = result.get("verdict") == result.get("expect")
+        return "a cell not as expected" if inside else f"expected {read_text(result, 'expect') or 'nothing'}"
     return "below --require" if result.get("accepted") is False else ""
 
 
 def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
     """Everything that the page shows of one result. Missing or ill-typed fields are shown as missing."""
     verdict, strength = read_text(result, "verdict"), read_text(result, "strength")
-    raw = result.get("claim")
-    claim: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
+    claim = read_object(result, "claim")
     at_least = claim.get("type") == LowerBound.type
     lower, claimed, upper = (as_number(result.get(key)) for key in ("lower", "claimed", "upper"))
     upper = None if is_infinite(upper) else upper
+    draw = partial(bounds_picture, lower=lower, claimed=claimed, upper=upper, at_least=at_least)
     # Claimed over certified says how much room a claim leaves; for "at least", or around 0, it says nothing.
     tells = not at_least and (claimed or 0) > 0 and (upper or 0) > 0
     slack = as_number(result.get("slack")) if tells else None
+    drawn = claim.get("type") != Controls.type  # a count of cells is no bound on anything
     low_text, claim_text, high_text = distinct(lower, claimed, upper)
-    evidence = tuple(exhibit(item) for item in _list(result, "evidence"))
+    evidence = tuple(exhibit(item) for item in read_list(result, "evidence"))
     reasons = read_lines(result, "reasons")
     return RowView(
         anchor=anchor,
@@ -158,7 +164,9 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         title=read_text(result, "title"),
         paper=read_text(result, "paper"),
         kind=read_text(result, "kind"),
+        role=role_of(result),
         verdict=verdict,
+        label="does not extend" if _stays_out(result) else verdict,
         verdict_class=verdict if verdict in VERDICTS else "unknown",
         strength="" if strength == "none" else strength,
         alarm=_alarm(result),
@@ -176,19 +184,35 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         sort={"claimed": claimed, "lower": lower, "upper": upper, "slack": slack},
         slack=MISSING if slack is None or verdict == "refuted" else f"{show(slack, digits=3)}×",
         slack_words="" if slack is None else _slack_words(slack, high_text, verdict),
-        mini=bounds_picture(lower=lower, claimed=claimed, upper=upper, at_least=at_least, small=True),
-        picture=bounds_picture(lower=lower, claimed=claimed, upper=upper, at_least=at_least),
-        meaning=MEANING.get((verdict, strength))
-        or MEANING_OF_VERDICT.get(verdict, f"This page does not know the verdict {verdict!r}."),
+        mini=draw(small=True) if drawn else Markup(""),
+        picture=draw() if drawn else Markup(""),
+        meaning=_meaning(result, verdict, strength),
         reasons=reasons,
         notes=read_lines(result, "notes"),
         obstacles=tuple(line for line in read_lines(result, "obstacles") if line not in reasons),
+        cells=tuple(cell_view(cell) for cell in read_list(result, "cells")),
         exhibits=evidence,
-        plots=tuple(draw_plot(plot) for plot in _list(result, "plots")),
+        plots=tuple(draw_plot(plot) for plot in read_list(result, "plots")),
         facts=_row_facts(result),
         traceback=read_text(result, "traceback"),
         reproduce=read_text(result, "reproduce"),
     )
+
+
+def _stays_out(result: Mapping[str, Any]) -> bool:
+    """Whether the paper's claim does not extend to the setting of this result."""
+    return role_of(result) == "what-if" and result.get("verdict") == "refuted"
+
+
+def _meaning(result: Mapping[str, Any], verdict: str, strength: str) -> str:
+    if read_object(result, "claim").get("type") == Controls.type and verdict == "verified":
+        return "Each control came out as it should: what is broken was refuted, what is correct was not."
+    meaning = MEANING.get((verdict, strength)) or MEANING_OF_VERDICT.get(
+        verdict, f"This page does not know the verdict {verdict!r}."
+    )
+    if _stays_out(result):
+        return "The claim does not extend to this setting, of which the paper does not speak: no error of it."
+    return meaning
 
 
 def _context(claim: Mapping[str, Any]) -> tuple[Fact, ...]:
@@ -241,19 +265,3 @@ def _row_facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
         ("suite", read_text(result, "suite")),
     ]
     return tuple((name, text) for name, text in facts if text not in ("", MISSING))
-
-
-def read_text(data: Mapping[str, Any], key: str) -> str:
-    """A text field; empty if missing or null, described if it is something else."""
-    value = data.get(key)
-    return "" if value is None else clean(value if isinstance(value, str) else describe(value))
-
-
-def read_lines(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    """A list of sentences."""
-    return tuple(line if isinstance(line, str) else describe(line) for line in _list(data, key))
-
-
-def _list(data: Mapping[str, Any], key: str) -> list[Any]:
-    value = data.get(key)
-    return value if isinstance(value, list) else []

@@ -19,6 +19,14 @@ from rich.table import Table
 from rich.text import Text
 
 from dpaudit.reports.notation import as_number, clean, distinct, show
+from dpaudit.reports.roles import (
+    ROLE_WORDS,
+    by_role,
+    false_as_printed,
+    not_extending,
+    shown_title,
+    unexpected_cells,
+)
 
 __all__ = [
     "COLOURS",
@@ -34,6 +42,9 @@ __all__ = [
 COLOURS = {"verified": "green", "refuted": "red", "inconclusive": "yellow", "crashed": "magenta"}
 
 Result = Mapping[str, Any]
+
+#: Cells against expectation that a line on the terminal names.
+MAX_CELLS = 8
 
 
 def one_line(text: object) -> str:
@@ -65,6 +76,10 @@ def bounds_in_words(result: Result) -> str:
     return ", ".join(part for part in ("".join(parts), claim) if part)
 
 
+def _many(count: int, name: str) -> str:
+    return f"{count} {name}{'s' * (count != 1)}"
+
+
 def _verdict(result: Result) -> Text:
     colour = COLOURS[result["verdict"]]
     text = Text(result["verdict"], style=f"bold {colour}")
@@ -86,10 +101,11 @@ def result_line(result: Result, *, id_width: int = 0, place: str = "") -> Text:
     verdict.pad_right(max(0, 22 - len(verdict)))
     text.append_text(verdict)
     text.append(f" {one_line(result['id']):<{id_width}}", style="bold")
-    text.append(f"  {one_line(result['title'])}")
+    text.append(f"  {one_line(shown_title(result))}")
     bounds = bounds_in_words(result)
     text.append(f"  {bounds}" if bounds else "", style="cyan")
-    text.append(f"  {duration(result['seconds'])}{place}", style="dim")
+    cells = f"  {_many(len(result['cells']), 'cell')}" if result["cells"] else ""
+    text.append(f"{cells}  {duration(result['seconds'])}{place}", style="dim")
     for line in _objections(result):
         text.append(f"\n    {line}", style="red" if not result["accepted"] else "dim")
     return text
@@ -101,7 +117,9 @@ def _objections(result: Result) -> list[str]:
         return []
     if result["as_expected"]:
         return [f"only {result['strength']}, and --require asks for more", *reasons]
-    return [f"expected {result['expect']}", *reasons]
+    cells = [f"cell {one_line(line)}" for line in unexpected_cells(result)]
+    own = [] if result["verdict"] == result["expect"] else [f"expected {result['expect']}"]
+    return [*own, *cells[:MAX_CELLS], *reasons]
 
 
 class LiveResults:
@@ -147,36 +165,55 @@ class LiveResults:
 
 
 def report_table(report: Mapping[str, Any]) -> Table:
-    """The results of a report as one table, paper by paper in the report's order."""
+    """The results of a report as one table in the report's order, each with its role."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("", "verdict", "id", "claim", "bounds", "time"):
+    for name in ("", "verdict", "role", "id", "claim", "bounds", "time"):
         table.add_column(name, overflow="fold")
     for result in report["results"]:
         table.add_row(
             _mark(result),
             _verdict(result),
+            Text(result["role"], style="dim"),
             Text(one_line(result["id"]), style="bold"),
-            Text(one_line(result["title"])),
+            Text(one_line(shown_title(result))),
             Text(bounds_in_words(result), style="cyan"),
             Text(duration(result["seconds"]), style="dim"),
         )
     return table
 
 
-def summary(report: Mapping[str, Any]) -> Text:
-    """How many rows came out how, what was not accepted, and what nobody can check."""
-    results: Sequence[Result] = report["results"]
-    text = Text(f"{len(results)} rows: ")
+def _counts(results: Sequence[Result]) -> Text:
+    """How many came out how, each verdict in its colour, with the strengths behind it."""
+    parts = []
     for verdict, colour in COLOURS.items():
         group = [result for result in results if result["verdict"] == verdict]
+        kinds = Counter(result["strength"] for result in group if result["strength"] != "none")
+        inside = f" ({', '.join(f'{count} {kind}' for kind, count in kinds.most_common())})" if kinds else ""
         if group:
-            kinds = Counter(result["strength"] for result in group if result["strength"] != "none")
-            inside = (
-                f" ({', '.join(f'{count} {kind}' for kind, count in kinds.most_common())})" if kinds else ""
-            )
-            text.append(f"{len(group)} {verdict}{inside}  ", style=colour)
+            parts.append(Text(f"{len(group)} {verdict}{inside}", style=colour))
+    return Text(", ").join(parts)
+
+
+def summary(report: Mapping[str, Any]) -> Text:
+    """How many rows of each role came out how, what is false as printed, what was not accepted, and what
+    nobody can check.
+    """
+    results: Sequence[Result] = report["results"]
+    text = Text()
+    for role, group in by_role(results).items():
+        text.append(f"{ROLE_WORDS[role]}: ")
+        text.append_text(_counts(group))
+        text.append("\n")
+    for heading, rows in (
+        ("False as printed", false_as_printed(results)),
+        ("Does not extend", not_extending(results)),
+    ):
+        if rows:
+            text.append(f"{heading}: {', '.join(one_line(row['id']) for row in rows)}\n")
     refused = [result for result in results if not result["accepted"]]
-    text.append(f"\n{len(results) - len(refused)} as expected", style="green" if not refused else "")
+    cells = sum(len(result["cells"]) for result in results)
+    text.append(_many(len(results), "row") + (f" with {_many(cells, 'cell')}: " if cells else ": "))
+    text.append(f"{len(results) - len(refused)} as expected", style="green" if not refused else "")
     if refused:
         text.append(f", {len(refused)} not: ", style="bold red")
         text.append(", ".join(one_line(result["id"]) for result in refused), style="red")

@@ -4,14 +4,18 @@ The grid writes the scope, the docstring holds title, text and notes, the claim 
 and the parts of a row share its error level among themselves.
 """
 
+from dpaudit.rows.controls import Control, broken, controls, false_inequality, program_control
 from dpaudit.rows.evidence import Measured, evidence, measured
 from dpaudit.rows.expected import expected
 from dpaudit.rows.expression import Expression, Leaf, average, constant, largest, leaf, smallest
 from dpaudit.rows.grid import Grid, Point, full, in_words, listed, only_quick, over
-from dpaudit.rows.inequality import Sides, Step, inequality, step, steps, worst_of
+from dpaudit.rows.inequality import Chain, Constant, Sides, Step, inequality, step, steps, worst_of
 from dpaudit.rows.privacy import privacy
 
 __all__ = [
+    "Chain",
+    "Constant",
+    "Control",
     "Expression",
     "Grid",
     "Leaf",
@@ -20,9 +24,12 @@ __all__ = [
     "Sides",
     "Step",
     "average",
+    "broken",
     "constant",
+    "controls",
     "evidence",
     "expected",
+    "false_inequality",
     "full",
     "in_words",
     "inequality",
@@ -33,6 +40,7 @@ __all__ = [
     "only_quick",
     "over",
     "privacy",
+    "program_control",
     "smallest",
     "step",
     "steps",

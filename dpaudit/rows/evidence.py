@@ -26,6 +26,7 @@ from dpaudit.claims import (
     ErrorRate,
     LowerBound,
     MessageSize,
+    Ordering,
     PrivacyClaim,
     RegretBound,
     RegretRate,
@@ -36,6 +37,7 @@ from dpaudit.claims import (
 from dpaudit.claims.statements import Statement
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate, Evidence
+from dpaudit.exact import ExactLike, exact, exact_str
 from dpaudit.rows.grid import Grid, Point, in_words
 from dpaudit.rows.words import words_of
 from dpaudit.suite import Cell, Group, Outcome, Role, Row, Run
@@ -89,7 +91,7 @@ class Measured:
             confidence=1.0 if self.exact else 1 - run.alpha,
             samples=self.samples,
             method=self.method,
-            scope=self.scope or scope,
+            scope=self.scope or scope or "what the claim names",
             seed=None if self.exact else run.seed,
             covers_claim=self.covers and self.high is not None,
             details=self.details,
@@ -106,7 +108,10 @@ def evidence(
     id: str,
     source: str,
     *,
-    claim: ClaimAt,
+    claim: ClaimAt | None = None,
+    at_most: ExactLike | None = None,
+    quantity: str = "value",
+    constants: Sequence[tuple[str, ExactLike]] = (),
     over: Grid | None = None,
     name: Callable[..., str] | None = None,
     kind: str = "",
@@ -114,21 +119,25 @@ def evidence(
     expect: str | Callable[..., str] = "verified",
     view: str = "",
     fingerprint: Callable[[int], str] | None = None,
+    case: str = "",
     **fixed: Any,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function ``(run, **point)`` returns evidence: a list of it, a
     ``Measured``, a list of those, or an ``Outcome``.
 
-    ``claim`` is the claim, or with a grid a function of the point. With ``over`` each point is a cell with
-    its own claim, named by its parameters unless ``name(**point)`` says another, expected to come out as
-    ``expect`` (which may be a function of the point, too); the row claims all of them and shows the first
-    one's. The docstring says the title, the text and the notes (``words``).
+    ``claim`` is the claim, or with a grid a function of the point; without one the title is claimed: that
+    ``quantity`` is at most ``at_most``, where ``constants`` are this audit's. With ``over`` each point is a
+    cell with its own claim, named by its parameters unless ``name(**point)`` says another, expected to come
+    out as ``expect`` (which may be a function of the point, too); the row claims all of them and shows the
+    first one's. The docstring says the title, the text and the notes (``words``); ``case`` fills ``{case}``
+    in it, where decorators stack.
     """
 
     def decorate(function: Function) -> Function:
-        words = words_of(function, fixed, id=id)
+        words = words_of(function, {"case": case, **fixed}, id=id)
         first: Point = {} if over is None else _first(over, id)
-        shown = _at(claim, first)
+        stated_at = claim or _titled(words.title, quantity, at_most, constants, id)
+        shown = _at(stated_at, first)
         wanted = _expected(over, expect, first)
 
         def evaluate(run: Run) -> Outcome:
@@ -140,7 +149,7 @@ def evidence(
             cells: list[Cell] = []
             plots: list[dict[str, Any]] = []
             for point in points:
-                stated = _at(claim, point)
+                stated = _at(stated_at, point)
                 outcome = _outcome(function(share, **point, **fixed), stated, share, scope=in_words(point))
                 plots += outcome.plots
                 cells.append(
@@ -174,6 +183,23 @@ def evidence(
         return function
 
     return decorate
+
+
+def _titled(
+    title: str, quantity: str, at_most: ExactLike | None, constants: Sequence[tuple[str, ExactLike]], id: str
+) -> Callable[..., Claim]:
+    """The claim that a title makes."""
+    if at_most is None:
+        raise InvalidParameterError(
+            f"{id}: a row must have a claim or a number, got neither; pass claim, or at_most and quantity."
+        )
+    named = tuple((name, exact_str(exact(value))) for name, value in constants)
+
+    def claim(**point: Any) -> Claim:
+        text = f"{title}; {in_words(point)}" if point else title
+        return Ordering(text=text, quantity_name=quantity, claimed=at_most, constants=named)
+
+    return claim
 
 
 #: The same decorator, under the name that reads better where the function returns ``Measured``.

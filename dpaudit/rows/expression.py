@@ -8,13 +8,12 @@ stands there.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpaudit.errors import InvalidParameterError, UndecidedError
+from dpaudit.errors import InvalidParameterError
 from dpaudit.regret.intervals import Interval
 from dpaudit.suite import Run
 
@@ -113,22 +112,9 @@ class _Both(Expression):
         if self.sign == "-":
             return Interval(left.low - right.high, left.high - right.low, left.mean - right.mean)
         if self.sign == "/":
-            return _quotient(left, right)
+            return left / right
         corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
         return Interval(min(corners), max(corners), left.mean * right.mean)
-
-
-def _quotient(left: Interval, right: Interval) -> Interval:
-    """left / right for a right side of 0 or more: infinite above where it may be 0."""
-    if left.low < 0 or right.low < 0 or not right.high > 0:
-        raise UndecidedError(
-            "a ratio needs a numerator of 0 or more and a denominator that can be positive, got "
-            f"[{left.low:g}, {left.high:g}] over [{right.low:g}, {right.high:g}]; "
-            "compare differences instead."
-        )
-    high = left.high / right.low if right.low > 0 else math.inf
-    mean = left.mean / right.mean if right.mean > 0 else math.inf
-    return Interval(left.low / right.high, high, mean)
 
 
 @dataclass(frozen=True)

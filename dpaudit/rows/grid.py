@@ -22,7 +22,8 @@ Point = Mapping[str, Any]
 #: A longer axis is printed by its first three and its last value.
 PRINTED = 12
 
-GREEK = {
+#: How parameters are printed: Greek letters, and the usual letters of bandit problems.
+SYMBOLS = {
     "alpha": "α",
     "beta": "β",
     "gamma": "γ",
@@ -36,12 +37,16 @@ GREEK = {
     "rho": "ρ",
     "sigma": "σ",
     "tau": "τ",
+    "failure_prob": "p",
+    "horizon": "T",
+    "n_arms": "K",
+    "scale_factor": "s",
 }
 
 
 def symbol(name: str) -> str:
-    """How a parameter is printed: Greek letters as letters, other names with spaces."""
-    return GREEK.get(name, name.replace("_", " ").strip())
+    """How a parameter is printed: a letter for some, other names with spaces."""
+    return SYMBOLS.get(name, name.replace("_", " ").strip())
 
 
 def in_words(point: Point) -> str:
@@ -141,9 +146,9 @@ class Grid:
 def over(**axes: Any) -> Grid:
     """The product of named axes.
 
-    An axis is a string of exact numbers (``"0 1/10 1"``), one number, or a sequence of values, among which
-    ``full(...)`` and ``only_quick(...)`` mark those of one profile. Raises ``InvalidParameterError`` for an
-    axis without values.
+    An axis is a string of exact numbers (``"0 1/10 1"``), one number, or a sequence of values and of such
+    strings, among which ``full(...)`` and ``only_quick(...)`` mark those of one profile. Raises
+    ``InvalidParameterError`` for an axis without values.
     """
     return Grid(axes=tuple(_axis(name, values) for name, values in axes.items()))
 
@@ -176,7 +181,7 @@ def _axis(name: str, values: Any) -> _Axis:
         if isinstance(value, _Marked):
             (quick if value.quick else more).extend(value.values)
         else:
-            always.append(_exactly(value) if isinstance(values, str) else value)
+            always.extend([_exactly(value)] if isinstance(values, str) else _numbers(value))
     if not (always or (quick and more)):
         raise InvalidParameterError(
             f"an axis must have a value in every profile, got none for {name!r}; name one, or leave it out."
@@ -190,6 +195,14 @@ def _read(values: Iterable[Any]) -> Iterator[Any]:
             yield from (_exactly(part) for part in value.split())
         else:
             yield value
+
+
+def _numbers(value: Any) -> list[Any]:
+    """The exact numbers that a string lists; a word, or a value of another kind, by itself."""
+    try:
+        return [Fraction(part) for part in value.split()] if isinstance(value, str) else [value]
+    except ValueError:
+        return [value]
 
 
 def _exactly(value: Any) -> Any:

@@ -130,17 +130,25 @@ def scaled(factor: ExactLike, *, sites: str = "*") -> Mutation:
     return _mutation(lambda coins: Scaled(coins, sites))
 
 
-def without(sites: str = "*") -> Mutation:
-    """No noise: what was to be released is shown as it is."""
+def without(sites: str = "*", *, first: int | None = None, shown: bool = True) -> Mutation:
+    """No noise: what was to be released is shown as it is; with ``first`` only in the first so many releases.
+
+    Where it is not ``shown``, the raw value is used, and only what the program makes of it can be seen."""
 
     class Bare(_Passing):
+        def bare(self, site: str) -> bool:
+            if not self.meant(site):
+                return False
+            self.kept["seen"] = self.kept.get("seen", 0) + 1
+            return first is None or self.kept["seen"] <= first
+
         def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
-            if not (self.meant(site) and isinstance(law, Shifted)):
+            if not (isinstance(law, Shifted) and self.bare(site)):
                 return super().observe(law, site=site, to=to)
-            return self.reveal(_raw(law), site=site, to=to)
+            return self.reveal(_raw(law), site=site, to=to) if shown else _raw(law)
 
         def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
-            parts = [_point(law) for law in laws] if self.meant(site) else laws
+            parts = [_point(law) for law in laws] if self.bare(site) else laws
             return super().aggregate(parts, through, site=site, to=to)
 
     return _mutation(lambda coins: Bare(coins, sites))

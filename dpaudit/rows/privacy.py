@@ -20,17 +20,18 @@ to. With a grid every point is a setting of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from dpaudit.errors import InvalidParameterError
+from dpaudit.plots import Plot
 from dpaudit.rows.grid import Grid, Point, in_words, listed
 from dpaudit.rows.words import words_of
 from dpaudit.suite import Cell, Group, Outcome, Role, Row, Run
 
 if TYPE_CHECKING:  # a suite without programs must not load the replays
-    from dpaudit.replays.privacy import PrivacyAudit
+    from dpaudit.replays.audit import PrivacyAudit
 
 __all__ = ["privacy"]
 
@@ -54,14 +55,16 @@ def privacy(
     role: Role = "printed",
     expect: str = "verified",
     accounting: str | None = None,
+    plots: Callable[..., Sequence[Plot]] | None = None,
     **fixed: object,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns a ``PrivacyAudit`` for a point's parameters.
 
     ``expect`` is the expected verdict on the claim, ``accounting`` that of the proof's accounting (the same
     where it is not said, "" for none: where the view shows every release it would repeat the claim). The
-    function is called when the suite is built. The docstring says the title, and below it why one record
-    touches no more than the sites (``because``); ``Note:`` paragraphs are notes.
+    function is called when the suite is built. ``plots(run, **point)`` draws more. The docstring says the
+    title, and below it why one record touches no more than the sites (``because``); ``Note:`` paragraphs are
+    notes.
     """
 
     def decorate(function: Function) -> Function:
@@ -71,15 +74,17 @@ def privacy(
         wanted = expect if accounting is None else accounting
 
         def evaluate(run: Run) -> Outcome:
+            points = list((over or listed("", ())).at(run))
+            drawn = [plot for point in points if plots for plot in plots(run, **point, **fixed)]
             if over is None:
                 outcome = _outcome(first, run, wanted)
-                return replace(outcome, notes=[*outcome.notes, *words.notes])
-            points = list(over.at(run))
+                notes = [*outcome.notes, *words.notes]
+                return replace(outcome, notes=notes, plots=[*outcome.plots, *drawn])
             chosen = {_name(point, name): settings[in_words(point)] for point in points}
             share = replace(run, alpha=run.alpha / len(points))
-            return _table(
-                {key: _outcome(audit, share, wanted) for key, audit in chosen.items()}, chosen, expect
-            )
+            outcomes = {key: _outcome(audit, share, wanted) for key, audit in chosen.items()}
+            table = _table(outcomes, chosen, expect)
+            return replace(table, plots=[*table.plots, *drawn])
 
         evaluate.__doc__ = f"{words.about}\n\n{ABOUT}" if words.about != words.title else ABOUT
         rows.add(

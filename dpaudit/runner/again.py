@@ -261,6 +261,6 @@ def _every(_row_id: str) -> bool:
 
 def _first(differing: Sequence[str], written: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     """Where the first of the fields differs, the evidence before what follows from it."""
-    name = "evidence" if "evidence" in differing else differing[0]
+    name = next((field for field in ("evidence", "cells") if field in differing), differing[0])
     sides = ({name: side[name]} if name in side else {} for side in (written, found))
     return first_difference(*sides, name="", where=("in the report", "here"))

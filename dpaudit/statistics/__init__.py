@@ -4,7 +4,7 @@ from dpaudit.statistics.betting import PairBetting, epsilon_grid, epsilon_lower_
 from dpaudit.statistics.blocks import Failure, StepLimitError, Steps, Workers, run_in_blocks
 from dpaudit.statistics.capital import Capital, log_average
 from dpaudit.statistics.cells import CellBetting, CellBlock, cell_stakes
-from dpaudit.statistics.families import bonferroni, e_benjamini_hochberg, pair_weight
+from dpaudit.statistics.families import bonferroni, e_benjamini_hochberg, holm, pair_weight
 from dpaudit.statistics.fit import (
     FitPaths,
     fit_log_wealth,
@@ -15,6 +15,7 @@ from dpaudit.statistics.fit import (
 )
 from dpaudit.statistics.loss import delta_bounds, delta_log_wealth, hockey_stick
 from dpaudit.statistics.means import difference_log_wealth, mean_bounds, mean_log_wealth
+from dpaudit.statistics.proportions import excess_p_value, proportion_bounds
 from dpaudit.statistics.tails import sub_exponential_log_wealth, sub_gaussian_log_wealth, tail_log_wealth
 
 __all__ = [
@@ -35,8 +36,10 @@ __all__ = [
     "e_benjamini_hochberg",
     "epsilon_grid",
     "epsilon_lower_bound",
+    "excess_p_value",
     "fit_log_wealth",
     "hockey_stick",
+    "holm",
     "log_average",
     "mean_bounds",
     "mean_log_wealth",
@@ -44,6 +47,7 @@ __all__ = [
     "order_log_wealth",
     "pair_weight",
     "probability_transform",
+    "proportion_bounds",
     "repeat_log_wealth",
     "run_in_blocks",
     "sub_exponential_log_wealth",

@@ -1,4 +1,5 @@
-"""Families: several e-values at once, by Bonferroni or by e-BH, and the weights of a search that has no end.
+"""Families: several e-values at once, by Bonferroni or by e-BH, several p-values, by Holm, and the weights
+of a search that has no end.
 
 An e-value is non-negative with mean at most 1 under its null. Their weighted average is one again, whatever
 their dependence.
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import InvalidParameterError
 
-__all__ = ["bonferroni", "e_benjamini_hochberg", "pair_weight"]
+__all__ = ["bonferroni", "e_benjamini_hochberg", "holm", "pair_weight"]
 
 
 def pair_weight(index: int) -> float:
@@ -58,11 +59,27 @@ def e_benjamini_hochberg(e_values: ArrayLike, *, alpha: float) -> NDArray[np.boo
     return rejected
 
 
+def holm(p_values: ArrayLike, *, alpha: float) -> NDArray[np.bool_]:
+    """Which nulls to reject so that any false rejection at all has probability at most ``alpha``, under any
+    dependence (Holm 1979). Shapes (m,).
+
+    Each p-value belongs to a number of trials that was fixed beforehand: one that was watched until it was
+    small is none. What may be watched has e-values, and ``bonferroni``.
+    """
+    from statsmodels.stats.multitest import multipletests
+
+    values = _checked(p_values, alpha)
+    if np.any(values > 1):
+        raise InvalidParameterError(f"p_values must be in [0, 1], got {p_values!r}; e-values go elsewhere.")
+    rejected: NDArray[np.bool_] = multipletests(values, alpha=alpha, method="holm")[0]
+    return rejected
+
+
 def _checked(e_values: ArrayLike, alpha: float) -> NDArray[np.float64]:
     values = np.asarray(e_values, dtype=float)
     if values.ndim != 1 or not len(values) or np.any(np.isnan(values)) or np.any(values < 0):
         raise InvalidParameterError(
-            f"e_values must be a non-empty vector of non-negative numbers, got {e_values!r}."
+            f"a family must be a non-empty vector of non-negative numbers, got {e_values!r}; flatten it."
         )
     if not 0 < alpha < 1:
         raise InvalidParameterError(

@@ -31,6 +31,7 @@ from typing import Any
 import dpaudit
 from dpaudit.errors import BrokenReportError
 from dpaudit.verify.findings import Finding, id_of
+from dpaudit.verify.result import verify_result
 
 __all__ = ["BoundedChecker", "serve"]
 
@@ -186,8 +187,6 @@ def serve(*, megabytes: int, seconds: int, parent: int) -> None:
 
     ``megabytes`` of address space, ``seconds`` of processor time; ``parent`` is the process to end with.
     """
-    from dpaudit.verify.report import verify_result
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its child itself
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(lines,), daemon=True).start()

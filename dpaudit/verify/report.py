@@ -1,9 +1,4 @@
-"""Verifying a report from the file alone: every certificate, every witness, every verdict.
-
-For each result and each of its cells the claim is read back, the kernel re-derives every certificate, every
-witness is re-computed from its laws and values, and the verdict is judged anew from the evidence. A bound,
-parameter, rule, value or claim that was changed makes a finding fail, with the reason. Estimates are not
-re-run: they are statistics of a program that the file does not hold.
+"""Verifying a report from the file alone: its results one by one, within limits, then what it says of itself.
 
 The file is untrusted. Nothing that it names is imported or executed, and whatever goes wrong with one piece
 becomes a finding about that piece.
@@ -11,36 +6,19 @@ becomes a finding about that piece.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import Claim, Controls, PrivacyClaim, claim_from_json
-from dpaudit.errors import BrokenReportError, DpauditError
-from dpaudit.evidence import Certificate, Evidence, Witness, evidence_from_json
-from dpaudit.kernel import check as kernel
-from dpaudit.kernel.kernel_t0 import shown
-from dpaudit.reports.document import known_fields
-from dpaudit.reports.strict import require_ascii_numbers
-from dpaudit.row_verdicts import Judged, as_expected, judge_row, quantity_of
-from dpaudit.suite import Cell
-from dpaudit.verdicts import Strength, VerdictKind
+from dpaudit.errors import BrokenReportError
 from dpaudit.verify.bounded import BoundedChecker
 from dpaudit.verify.consistency import inconsistencies
-from dpaudit.verify.estimates import require_possible
-from dpaudit.verify.findings import Finding, first_difference, id_of
-from dpaudit.verify.statement import certificate_in_words, estimate_in_words, witness_in_words
-from dpaudit.witnesses.recompute import recompute
+from dpaudit.verify.findings import Finding, id_of
+from dpaudit.verify.result import verify_result
 
-__all__ = ["SECONDS", "Finding", "Progress", "verify_report", "verify_result"]
+__all__ = ["SECONDS", "Progress", "verify_report"]
 
 MAX_RESULTS = 100_000
-
-#: Strengths of verdicts that rest on estimates.
-_ON_ESTIMATES = (Strength.TESTED.value, Strength.ESTIMATE.value)
 
 #: Seconds for all results of a report together, where nothing else is said.
 SECONDS = 3600.0
@@ -79,181 +57,3 @@ def verify_report(
             if progress is not None:
                 progress(number, len(results), id_of(result))
     return findings + inconsistencies(report)
-
-
-def verify_result(result: Any) -> list[Finding]:
-    """Check one result: its claim, its certificates and witnesses, those of its cells, and every verdict."""
-    name = id_of(result)
-    try:
-        require_ascii_numbers(result)
-        claim = _claim(result)
-        evidence = [evidence_from_json(item) for item in result["evidence"]]
-        cells = [_cell(data) for data in result.get("cells", [])]
-        _require_role(result, claim)
-    except Exception as error:  # whatever an edited file provokes is a finding, not a crash
-        return [Finding(name, False, "claim and evidence", _reason(error))]
-    findings = [_checked(name, item, claim) for item in evidence]
-    for cell in cells:
-        findings += [_of_cell(cell, _checked(name, item, cell.claim)) for item in cell.evidence]
-    return [*findings, *_verdicts(name, result, claim, evidence, cells)]
-
-
-def _claim(data: dict[str, Any]) -> Claim:
-    """The claim of a result or of a cell, which is the one that a reader is shown."""
-    claim = claim_from_json(data["claim"])
-    _require_same_words(data, claim)
-    return claim
-
-
-def _cell(data: dict[str, Any]) -> Cell:
-    unknown = data.keys() - known_fields("cell")
-    if unknown:
-        raise BrokenReportError(
-            f"a cell must have the fields that dpaudit writes, got {sorted(map(str, unknown))[0][:60]!a} "
-            "besides; the file was edited."
-        )
-    if not isinstance(data["deciding"], bool):
-        raise BrokenReportError(f"a cell must be deciding or not, got {data['deciding']!r:.40}.")
-    return Cell(
-        name=data["name"],
-        claim=_claim(data),
-        evidence=[evidence_from_json(item) for item in data["evidence"]],
-        expect=data["expect"],
-        obstacles=data["obstacles"],
-        deciding=data["deciding"],
-    )
-
-
-def _of_cell(cell: Cell, finding: Finding) -> Finding:
-    return replace(finding, what=f"cell {cell.name}: {finding.what}")
-
-
-def _require_role(result: dict[str, Any], claim: Claim) -> None:
-    if isinstance(claim, Controls) and result.get("role") != "control":
-        raise BrokenReportError(
-            f"a claim about controls must have the role 'control', got {result.get('role')!r}; the file was "
-            "edited."
-        )
-
-
-def _require_same_words(result: dict[str, Any], claim: Claim) -> None:
-    """What a reader is shown of the claim must be the claim that is checked."""
-    wanted: dict[str, Any] = {"claim": claim.to_json()}
-    wanted["quantity"] = quantity_of(claim)
-    if isinstance(claim, PrivacyClaim):
-        wanted["view"] = str(claim.view)
-    if result.get("kind", "") == "privacy" and not isinstance(claim, PrivacyClaim):
-        raise BrokenReportError("the kind shown must be that of the claim, which is not about privacy.")
-    if "kind" in result and result["kind"] != "privacy" and isinstance(claim, PrivacyClaim):
-        raise BrokenReportError(f"the kind shown must be 'privacy', as the claim is, got {result['kind']!r}.")
-    for field, value in wanted.items():
-        if result.get(field, value) != value:
-            about = first_difference(result[field], value, name=field, where=("shown", "claimed"))
-            raise BrokenReportError(
-                f"the {field} shown must be that of the claim, got {about}; the file was edited."
-            )
-    if "claimed" in result and not _agrees(result["claimed"], claim.bound):
-        raise BrokenReportError(
-            f"the number claimed must be that of the claim, {claim.bound}, got {result['claimed']!r}; the "
-            "file was edited."
-        )
-
-
-def _checked(name: str, item: Evidence, claim: Claim) -> Finding:
-    what = f"witness ({item.form})" if isinstance(item, Witness) else type(item).__name__.lower()
-    try:
-        if isinstance(item, Certificate):
-            found = kernel.examine(item, claim)
-            said = certificate_in_words(item, claim, shown(found.bound), found.tier)
-            return Finding(name, True, what, said, tier=found.tier)
-        if isinstance(item, Witness):
-            bound = recompute(item, claim)
-            return Finding(name, True, what, witness_in_words(item, None if bound is None else shown(bound)))
-        require_possible(item, claim)
-    except Exception as error:  # see above
-        return Finding(name, False, what, _reason(error))
-    return Finding(name, True, what, estimate_in_words(item), taken=True)
-
-
-def _verdicts(
-    name: str, result: dict[str, Any], claim: Claim, evidence: list[Evidence], cells: list[Cell]
-) -> list[Finding]:
-    """The verdicts and the numbers beside them must be what the judge makes of the evidence."""
-    try:
-        judged = judge_row(
-            claim, evidence, cells, obstacles=result.get("obstacles", []), alpha=result.get("alpha")
-        )
-    except Exception as error:  # see above
-        return [Finding(name, False, "verdict", _reason(error))]
-    pairs = zip(cells, result.get("cells", []), judged.cells, strict=True)
-    inside = [_of_cell(cell, _verdict(name, data, found)) for cell, data, found in pairs]
-    return [*inside, _verdict(name, result, judged.whole)]
-
-
-def _verdict(name: str, part: dict[str, Any], judged: Judged) -> Finding:
-    """The verdict of a result or of a cell."""
-    try:
-        problems = list(_disagreements(part, judged))
-    except Exception as error:  # see above
-        return Finding(name, False, "verdict", _reason(error))
-    if problems:
-        return Finding(name, False, "verdict", "; ".join(problems))
-    rests = "estimates, as they stand" if part["strength"] in _ON_ESTIMATES else "the evidence"
-    said = "nothing is claimed" if part["verdict"] == "crashed" else f"it follows from {rests}"
-    return Finding(name, True, "verdict", f"{part['verdict']} ({part['strength']}): {said}")
-
-
-def _disagreements(result: dict[str, Any], judged: Judged) -> Iterator[str]:
-    judgement = judged.judgement
-    if result["verdict"] == VerdictKind.CRASHED.value and not (result["evidence"] or result.get("cells")):
-        # The row crashed before it had evidence: nothing may be claimed.
-        for field in ("lower", "upper", "lower_exact", "upper_exact", "slack", "confidence"):
-            if result.get(field) is not None:
-                yield f"a row that crashed must have no {field}, got {result[field]!r}"
-        if result["strength"] != Strength.NONE.value:
-            yield f"a row that crashed must have the strength 'none', got {result['strength']!r}"
-        yield from _expected(result)
-        return
-    for field, expected in (("verdict", judgement.verdict.value), ("strength", judgement.strength.value)):
-        if result[field] != expected:
-            yield f"the {field} must be {expected!r} on this evidence, got {result[field]!r}"
-    for field, bound in (("lower", judgement.lower), ("upper", judgement.upper)):
-        if not _agrees(result[field], bound):
-            yield f"the {field} bound must be {_or_none(bound)} on this evidence, got {result[field]!r}"
-        written = result.get(f"{field}_exact")
-        if f"{field}_exact" in result and written != (None if bound is None else str(bound)):
-            yield f"{field}_exact must be that of the evidence, got {str(written)[:60]!r}"
-    if not _agrees(result["slack"], None if judgement.slack is None else Fraction(judgement.slack)):
-        yield f"the slack must be {judgement.slack!r} on this evidence, got {result['slack']!r}"
-    if "confidence" in result and result["confidence"] != judged.confidence:
-        yield f"the confidence must be {judged.confidence}, got {result['confidence']!r}"
-    if "reasons" in result and result["reasons"] != list(judgement.reasons):
-        yield f"the reasons must be those of the judgement, {list(judgement.reasons)}"
-    if result.get("traceback") is not None:
-        yield "a traceback must be that of a row that crashed, this one did not"
-    yield from _expected(result)
-
-
-def _expected(result: dict[str, Any]) -> Iterator[str]:
-    if "as_expected" in result and result["as_expected"] is not as_expected(result):
-        yield f"as_expected must hold {result['verdict']!r} against {result['expect']!r}, and it does not"
-
-
-def _agrees(written: Any, bound: Fraction | None) -> bool:
-    """Whether a float of the report is the bound, up to the rounding of one float (two below a power of two,
-    where floats lie twice as close)."""
-    if written is None or bound is None:
-        return written is None and bound is None
-    if isinstance(written, bool) or not isinstance(written, int | float) or not math.isfinite(written):
-        return False
-    return abs(Fraction(written) - bound) <= 2 * Fraction(math.ulp(float(written)))
-
-
-def _or_none(bound: Fraction | None) -> str:
-    return "none" if bound is None else shown(bound)
-
-
-def _reason(error: Exception) -> str:
-    """The message of an error of ours; for any other, its type too."""
-    text = str(error) if isinstance(error, DpauditError) else f"{type(error).__name__}: {error}"
-    return text[:2000]

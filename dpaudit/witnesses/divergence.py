@@ -112,7 +112,7 @@ def divergence_bound(body: dict[str, Any], claim: Claim) -> Fraction:
     return found if isinstance(claim, RenyiDP) else found / order
 
 
-def _divergence(pairs: list[tuple[Any, Any]], order: Fraction) -> Any:
+def _divergence(pairs: list[tuple[arb, arb]], order: Fraction) -> arb:
     """log(sum of p^a q^(1-a)) / (a - 1) over the outcomes where both masses are certainly positive."""
     a, total = ball(order), arb(0)
     for p, q in pairs:
@@ -121,7 +121,7 @@ def _divergence(pairs: list[tuple[Any, Any]], order: Fraction) -> Any:
     return total.log() / (a - 1)
 
 
-def _pairs(law: LogConcave, shift: int, order: Fraction) -> list[tuple[Any, Any]]:
+def _pairs(law: LogConcave, shift: int, order: Fraction) -> list[tuple[arb, arb]]:
     """Masses (p(x), p(x - D)). The summand peaks near -(a - 1) D, as for a Gaussian; the window reaches there
     as far as masses do.
     """
@@ -139,7 +139,7 @@ def _reach(low: int, high: int, shift: int, order: Fraction) -> int:
     return min(int((order - 1) * shift), 2 * (high - low)) + shift
 
 
-def _residues(law: LogConcave, shift: int, order: Fraction, modulus: int) -> list[tuple[Any, Any]]:
+def _residues(law: LogConcave, shift: int, order: Fraction, modulus: int) -> list[tuple[arb, arb]]:
     """Masses (P(y), P(y - D)) of the residues y, the second as far up as the mass outside the window
     allows."""
     low, high, below, above = _wide(law, shift, order)
@@ -151,7 +151,7 @@ def _residues(law: LogConcave, shift: int, order: Fraction, modulus: int) -> lis
     return [(wrapped[y], wrapped[(y - shift) % modulus] + outside) for y in range(modulus)]
 
 
-def _wide(law: LogConcave, shift: int, order: Fraction) -> tuple[int, int, Any, Any]:
+def _wide(law: LogConcave, shift: int, order: Fraction) -> tuple[int, int, arb, arb]:
     """A window as far out as the summand is felt, on both sides, for what is left out on either of them is
     added to every P(y - D); the bulk alone where such small masses are not known."""
     low, high, below, above = bulk(law, TAIL)

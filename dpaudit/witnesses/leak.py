@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from flint import arb
+
 from dpaudit.claims import ApproxDP, Claim
 from dpaudit.errors import CertificateError
 from dpaudit.exact import decode_value
@@ -24,7 +26,7 @@ class _Site(Protocol):
     @property
     def site(self) -> str: ...
 
-    def log_densities(self) -> tuple[Any, Any]:
+    def log_densities(self) -> tuple[arb, arb]:
         """Balls for the log-density of what came out, on both inputs."""
 
 

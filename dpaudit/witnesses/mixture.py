@@ -143,7 +143,7 @@ def mixture_bound(events: Any, claim: Claim, view: View) -> Fraction | None:
     return lower_short(here.log() - ball(upper_exact(there)).log())
 
 
-def _require_probabilities(**totals: Any) -> None:
+def _require_probabilities(**totals: arb) -> None:
     """Disjoint events have at most probability 1 together, on either side."""
     for side, total in totals.items():
         if total > 1:
@@ -171,7 +171,7 @@ class _Reader:
         self.densities = False
         self.programs = {side: OneProgram(side) for side in ("recorded", "neighbour")}
 
-    def event(self, data: Any) -> tuple[Any, Any, Any]:
+    def event(self, data: Any) -> tuple[arb, arb, arb]:
         """Lower end of P, lower and upper end of P', as balls."""
         values = _decoded(data["values"])
         self.measures = {}
@@ -183,7 +183,8 @@ class _Reader:
         high = self._value(data["neighbour"], values, 0, upper=True)
         for side, program in self.programs.items():
             program.add(data[side], values)
-        return *(ball(max(lower_exact(end), Fraction(0))) for end in (low, least)), high
+        low, least = (ball(max(lower_exact(end), Fraction(0))) for end in (low, least))
+        return low, least, high
 
     def _survey(self, node: Any, shown: int, depth: int = 0) -> None:
         """Note the kind of the law at each position, on every path: mixing densities with probabilities
@@ -207,7 +208,7 @@ class _Reader:
                 )
             self._survey(node["then"], shown + 1, depth + 1)
 
-    def _value(self, node: Any, values: Sequence[Any], shown: int, *, upper: bool) -> Any:
+    def _value(self, node: Any, values: Sequence[Any], shown: int, *, upper: bool) -> arb:
         if "draw" in node:
             return self._draw(node, values, shown, upper=upper)
         if "see" in node:
@@ -220,7 +221,7 @@ class _Reader:
         # A path that shows fewer values than the event does not show the event.
         return arb(1) if node["end"] and shown == len(values) else arb(0)
 
-    def _see(self, node: Any, values: Sequence[Any], shown: int, *, upper: bool) -> Any:
+    def _see(self, node: Any, values: Sequence[Any], shown: int, *, upper: bool) -> arb:
         audience = frozenset(Principal(str(name)) for name in node["to"])
         if not self.view.sees(audience):
             raise CertificateError(
@@ -232,7 +233,7 @@ class _Reader:
         density = law_from_json(node["law"]).logp_ball(values[shown]).exp()
         return density * self._value(node["then"], values, shown + 1, upper=upper)
 
-    def _draw(self, node: Any, values: Sequence[Any], shown: int, *, upper: bool) -> Any:
+    def _draw(self, node: Any, values: Sequence[Any], shown: int, *, upper: bool) -> arb:
         law = law_from_json(node["law"])
         if law.base_measure is not BaseMeasure.COUNTING:
             raise CertificateError(
@@ -251,8 +252,8 @@ class _Reader:
         return total + self._remainder(law, listed, weights, shown, len(values)) if upper else total
 
     def _remainder(
-        self, law: Law, listed: Sequence[Any], weights: Sequence[Any], shown: int, length: int
-    ) -> Any:
+        self, law: Law, listed: Sequence[Any], weights: Sequence[arb], shown: int, length: int
+    ) -> arb:
         """The mass that no branch lists, which could produce the event with density at most 1 (for
         probabilities).
         """

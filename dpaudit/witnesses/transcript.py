@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from flint import arb
+
 import dpaudit.laws  # noqa: F401  # importing it registers every law that a witness may name
 from dpaudit.errors import CertificateError
 from dpaudit.exact import decode_value, encode_value
@@ -31,11 +33,11 @@ class WitnessSite:
         """The same site with the roles of the two inputs exchanged."""
         return replace(self, law=self.law_neighbour, law_neighbour=self.law)
 
-    def log_densities(self) -> tuple[Any, Any]:
+    def log_densities(self) -> tuple[arb, arb]:
         """Balls for log p(value) and log p'(value)."""
         return self.law.logp_ball(self.value), self.law_neighbour.logp_ball(self.value)
 
-    def loss_ball(self) -> Any:
+    def loss_ball(self) -> arb:
         """An enclosure of log p(value) - log p'(value)."""
         here, there = self.log_densities()
         return here - there
@@ -84,7 +86,7 @@ class WitnessSession:
             queries_neighbour=self.queries,
         )
 
-    def log_densities(self) -> tuple[Any, Any]:
+    def log_densities(self) -> tuple[arb, arb]:
         """Balls for the joint log-density of the outcomes on both inputs."""
         outcomes = tuple(self.outcomes)
         return (
@@ -92,7 +94,7 @@ class WitnessSession:
             self.kernel_neighbour.log_joint_ball(tuple(self.queries_neighbour), outcomes),
         )
 
-    def loss_ball(self) -> Any:
+    def loss_ball(self) -> arb:
         """An enclosure of the log-ratio of the joint densities."""
         here, there = self.log_densities()
         return here - there

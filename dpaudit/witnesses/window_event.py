@@ -41,7 +41,7 @@ from typing import Any
 
 from dpaudit.errors import CertificateError, UndecidedError
 from dpaudit.exact import exact, positive, refuse_floats
-from dpaudit.kernel.ball import ball, lower, precision, upper_exact
+from dpaudit.kernel.ball import arb, ball, lower, precision, upper_exact
 
 __all__ = ["EventLoss", "Row", "event_rows", "window_event_bound", "window_event_loss"]
 
@@ -67,8 +67,8 @@ class Row:
     """The inequality ``coefficients . m + constant + u * slope >= 0``; the last two are balls."""
 
     coefficients: Sparse
-    constant: Any
-    slope: Any
+    constant: arb
+    slope: arb
 
 
 def window_event_bound(body: Mapping[str, Any]) -> Fraction:
@@ -179,7 +179,7 @@ class _Event:
                 _need(total == wanted, f"sums that move by {wanted}", f"{total} (arm {arm}, pulls {count})")
         return moved
 
-    def _box(self) -> tuple[Any, Any]:
+    def _box(self) -> tuple[arb, arb]:
         """Step 3: log P(E) >= low[0] + u * low[1]."""
         half = positive(self.body["box"]["half_width"], name="half_width")
         given = self.body["box"]["centre"]
@@ -192,7 +192,7 @@ class _Event:
         costs = [sum((abs(x[name]) / b for name, b in self.scales.items()), Fraction(0)) for x in centre]
         return len(self.scales) * (1 - (-ball(half)).exp()).log() - ball(costs[0]), -ball(costs[1])
 
-    def _tail(self, tail: Mapping[str, Any], wrong: Row, low: tuple[Any, Any]) -> list[tuple[Any, Any]]:
+    def _tail(self, tail: Mapping[str, Any], wrong: Row, low: tuple[arb, arb]) -> list[tuple[arb, arb]]:
         """Pairs (a0, a1) with P(E and B_k) <= P(E) * (sum of exp(-a0 - u * a1)): step 4 alone, or step 5."""
         if "transport" not in tail:
             return [self._chernoff(tail["chernoff"], [wrong], low)]
@@ -207,7 +207,7 @@ class _Event:
             parts.append(self._chernoff(plan["escapes"][name], [wrong, escape], low))
         return parts
 
-    def _chernoff(self, proof: Mapping[str, Any], extra: list[Row], low: tuple[Any, Any]) -> tuple[Any, Any]:
+    def _chernoff(self, proof: Mapping[str, Any], extra: list[Row], low: tuple[arb, arb]) -> tuple[arb, arb]:
         """Step 4, divided by step 3: P(E and extra) <= exp(-a0 - u * a1) * P(E)."""
         terms = [(self.rows[key], exact(y)) for key, y in proof["rows"].items()]
         terms += zip(extra, [exact(y) for y in proof["extra"]], strict=True)

@@ -16,12 +16,13 @@ from dpaudit.cli.run import read_command
 from dpaudit.errors import DpauditError
 from dpaudit.evidence import evidence_from_json
 from dpaudit.reports.document import read_report
+from dpaudit.row_verdicts import as_expected
 from dpaudit.runner import again as runner
 from dpaudit.runner.again import compare_with_report
 from dpaudit.runner.finding import finding_of
 from dpaudit.runner.plan import Plan, PlannedRow, Settings
 from dpaudit.runner.process import Pool
-from dpaudit.suite import Outcome
+from dpaudit.suite import Cell, Outcome
 from dpaudit.verify.findings import Finding
 from dpaudit.verify.report import verify_report
 from tests.cli.suites import by_id
@@ -31,10 +32,12 @@ __all__ = ["ROWS", "again", "confirmed", "leaves", "put", "remade", "remember_ru
 ROWS = '''
 suite.not_checkable("later", reason="a conjecture about all algorithms")
 ONE = PureDP(epsilon=1, domain="0 or 1")
+CONTROLS = Controls(text="each broken program is refuted")
 
 def proof(noise, claim, *declared):
     from dpaudit.proofs import build
     if declared:
+        from dpaudit.proofs.sites import Site
         touched = Site("sum", mechanism=noise)
         noise = build.accounted([touched], declared=declared[0])
     return noise.certify(claim)
@@ -68,6 +71,19 @@ def sampled(run):
 @suite.row("open", title="not settled", kind="privacy", claim=ONE, expect="inconclusive")
 def unsettled(run):
     return Outcome([proof(laplace(1), ONE)], obstacles=["a branch was not visited"])
+
+@suite.row("settings", title="noisy sums", kind="privacy", claim=ONE, role="repaired")
+def settings(run):
+    half, total = PureDP(epsilon="1/2", domain="0 or 1"), Accounting(epsilon=1, declared="one sum")
+    under = Cell(name="sum", claim=total, evidence=[proof(laplace(1), total, "one sum")], deciding=False)
+    pairs = ((1, ONE), (2, half))
+    cells = [Cell(name=f"scale {s}", claim=c, evidence=[proof(laplace(s), c)]) for s, c in pairs]
+    return Outcome([], cells=[*cells, under])
+
+@suite.row("controls", title="a broken sum", kind="structure", claim=CONTROLS, role="control")
+def controls(run):
+    broken = Cell(name="less noise", claim=ONE, evidence=[witness(Fraction(3, 2))], expect="refuted")
+    return Outcome([], cells=[broken, Cell(name="as printed", claim=ONE, evidence=[proof(laplace(1), ONE)])])
 
 @suite.row("crashes", title="raises", kind="utility", claim=CLAIM)
 def crashes(run):
@@ -122,18 +138,25 @@ def confirmed(findings: Sequence[Finding]) -> bool:
 
 
 def remade(report: dict[str, Any], row_id: str, **changes: Any) -> dict[str, Any]:
-    """The row with other ``claim``, ``evidence`` or ``obstacles`` (as JSON), and verdict, strength, bounds
-    and all that follows from them made anew."""
+    """The row with other ``claim``, ``evidence``, ``obstacles`` or ``cells`` (as JSON); verdict, strength,
+    bounds and all that follows from them are made anew."""
     row = by_id(report)[row_id]
     row |= changes
     claim = claim_from_json(row["claim"])
     row["claim"] = json.loads(json.dumps(claim.to_json()))
     evidence = [evidence_from_json(item) for item in row["evidence"]]
-    outcome = Outcome(evidence, row["notes"], row["obstacles"], row["plots"], row["samples"])
+    cells = [_cell(data) for data in row["cells"]]
+    outcome = Outcome(evidence, row["notes"], row["obstacles"], row["plots"], row["samples"], cells)
     row |= json.loads(json.dumps(finding_of(claim, outcome, alpha=row["alpha"])))
     row["claimed"] = float(claim.bound) if claim.bound is not None else None
-    row["as_expected"] = row["accepted"] = row["verdict"] == row["expect"]
+    row["as_expected"] = row["accepted"] = as_expected(row)
     return row
+
+
+def _cell(data: dict[str, Any]) -> Cell:
+    plain = {name: data[name] for name in ("name", "expect", "notes", "obstacles", "samples", "deciding")}
+    evidence = [evidence_from_json(item) for item in data["evidence"]]
+    return Cell(claim=claim_from_json(data["claim"]), evidence=evidence, **plain)
 
 
 def leaves(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -25,9 +25,9 @@ from fractions import Fraction
 from pathlib import Path
 import numpy as np
 from dataclasses import replace
-from dpaudit.claims import Adjacency, ApproxDP, ErrorRate, PureDP
+from dpaudit.claims import Accounting, Adjacency, ApproxDP, Controls, ErrorRate, PureDP
 from dpaudit.evidence import Certificate, Estimate, Witness
-from dpaudit.suite import Outcome, Row, Suite
+from dpaudit.suite import Cell, Outcome, Row, Suite
 from dpaudit.views import PUBLIC, View
 
 suite = Suite(paper="tiny", title="Tiny claims", reference="nobody, 2026")
@@ -60,6 +60,7 @@ def certificate(bound, *declared):
     from dpaudit.proofs import build
     noise = build.laplace_mechanism(sensitivity=bound, scale=1)
     if declared:
+        from dpaudit.proofs.sites import Site
         touched = Site("sum", mechanism=noise)
         noise = build.accounted([touched], declared=declared[0])
     return noise.certify(PureDP(epsilon=1))

@@ -13,11 +13,12 @@ import pytest
 from dpaudit.runner.process import Pool
 from dpaudit.verify.statement import CANNOT_KNOW
 from tests.cli.forged import ROWS, again, confirmed, remember_runs
+from tests.cli.forged_cells import CELLS
 from tests.cli.forged_evidence import EVIDENCE
 from tests.cli.forged_rows import REPORTS
 from tests.cli.suites import by_id, run, write_suite
 
-CORPUS = EVIDENCE | REPORTS
+CORPUS = EVIDENCE | REPORTS | CELLS
 
 
 @pytest.fixture(scope="module")
@@ -66,5 +67,5 @@ def test_a_forged_report_is_refused(made: tuple[str, str, Path, Pool], tmp_path:
 
 def test_the_corpus_is_large() -> None:
     """At least 45 kinds; most of them are refused by arithmetic."""
-    assert len(CORPUS) == len(EVIDENCE) + len(REPORTS) >= 45
+    assert len(CORPUS) == len(EVIDENCE) + len(REPORTS) + len(CELLS) >= 45
     assert sum(not unknown for _, unknown in CORPUS.values()) > len(CORPUS) / 2

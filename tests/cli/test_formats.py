@@ -65,7 +65,7 @@ def test_markdown_stays_one_table_whatever_the_text(tmp_path: Path, report: Path
     text = out.read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == 2 + 5
-    assert {line.replace("\\|", "").count("|") for line in rows} == {8}
+    assert {line.replace("\\|", "").count("|") for line in rows} == {9}
     assert text.count(END) == 1
     assert "<b>" not in text
     assert "**refuted / tested (expected verified)**" in text

@@ -149,6 +149,13 @@ def test_a_row_shows_no_bounds_of_another_quantity_or_number() -> None:
         assert (judged.verdict.value, judged.lower, judged.upper, judged.slack) == ("verified", *[None] * 3)
 
 
+def test_of_equally_bad_cells_the_row_shows_the_one_about_its_own_number() -> None:
+    """Two proofs that reach their claims exactly: the row's bound is the one beside its claimed number."""
+    cells = [cell(name, proof(bound), claim=PureDP(epsilon=bound)) for name, bound in (("a", 4), ("b", 1))]
+    for order in (cells, cells[::-1]):
+        assert row(PURE, *order)[2].upper == 1
+
+
 def test_two_cells_must_not_have_one_name() -> None:
     """Names that look the same (in compatibility characters) are one name."""
     for names in (("n = 2", "n = 2"), ("n²", "n2")):

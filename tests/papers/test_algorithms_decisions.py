@@ -15,7 +15,7 @@ from algorithms.mab.index_policies import HybridPolicy, Ucb1Policy
 from algorithms.mab.race import leader
 from algorithms.online import ftnl
 from algorithms.play import Decisions, Strategy, play
-from algorithms.rounds import Policy, pulls_at
+from algorithms.simulation import Policy, pulls_at
 from benchmarks import plain_loops
 from dpaudit.coins import Sampler
 from mechanisms.array_sum import ArraySum

@@ -13,10 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audits.distributed_mab import communication, encoding, message_rates
-from audits.distributed_mab.communication import carried_bits, sent_over_the_wire
+from algorithms.mab.distributed_elimination import NAMES
+from audits.distributed_mab import communication, encoding
+from audits.distributed_mab.communication import (
+    bits,
+    carried_bits,
+    log_size_bound,
+    sent_over_the_wire,
+    sheet_of,
+)
 from audits.distributed_mab.encoding import Circle, mean_error, rounding_distance, rounding_ends, sum_movement
-from audits.distributed_mab.message_rates import NAMES, SHEETS, bits, log_size_bound
 from dpaudit.coins import Coins
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import ball, precision
@@ -97,14 +103,14 @@ def test_a_smaller_modulus_loses_one_sum() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_sent_is_counted_and_read_back(name: str) -> None:
     """Bytes by the logarithm, and the unpacked messages decode to what the protocol returned."""
-    sheet = SHEETS[name](5, HALF, Fraction(1, 100), 1)
+    sheet = sheet_of(name, 5, HALF, p=Fraction(1, 100))
     rewards = [0.0, 0.3, 0.5, 0.9, 1.0]
     packed, same = sent_over_the_wire(sheet, rewards, np.random.default_rng(3))
     assert same
     assert len(packed) == math.ceil(5 * math.ceil(math.log2(sheet.modulus)) / 8)
 
 
-@pytest.mark.parametrize("name", ["Dist-DP-SE", "LDP-SE", "CDP-SE"])
+@pytest.mark.parametrize("name", ["dist_dp_se", "ldp_se", "cdp_se"])
 def test_a_lossy_wire_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: if one message arrives one too large, the sum does not decode to the same."""
     honest = communication.unpack_residues
@@ -113,9 +119,9 @@ def test_a_lossy_wire_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
         first, *others = honest(packed, modulus=modulus, count=count)
         return [(first + 1) % modulus, *others]
 
-    sheet = SHEETS[name](4, HALF, Fraction(1, 100), 1)
+    sheet = sheet_of(name, 4, HALF, p=Fraction(1, 100))
     calls = iter([honest, lossy])  # a distributed run reads inside the protocol, then once more here
-    if name == "Dist-DP-SE":
+    if name == "dist_dp_se":
         monkeypatch.setattr(communication, "unpack_residues", lambda *a, **k: next(calls)(*a, **k))
     else:
         monkeypatch.setattr(communication, "unpack_residues", lossy)
@@ -155,22 +161,22 @@ def test_message_sizes_by_hand() -> None:
     """Theorem 1 at n = 4, ε = 1, p = 1/8: g = 2, τ = ⌈2 log 16⌉ = 6, m = 8 + 12 + 1 = 21: 5 bits."""
     sheet = polya_sheet(users=4, epsilon=1, tail_prob="1/8")
     assert (sheet.precision, sheet.noise_margin, sheet.modulus) == (2, 6, 21)
-    assert bits("Dist-DP-SE", 4, Fraction(1), p=Fraction(1, 8)) == 5
+    assert bits("dist_dp_se", 4, Fraction(1), p=Fraction(1, 8)) == 5
 
 
 def test_sizes_grow_with_the_budget() -> None:
     """App. B's "inverse in ε" fails by numbers: 2^10 users send 13, 16, 19 bits at ε = 1/10, 1, 10."""
-    sizes = [bits("Dist-RDP-SE", 2**10, Fraction(e)) for e in ("1/10", "1", "10")]
+    sizes = [bits("dist_rdp_se", 2**10, Fraction(e)) for e in ("1/10", "1", "10")]
     assert sizes == [13, 16, 19]
-    ground = [message_rates.bits("Dist-RDP-SE", 4, Fraction(1, k)) for k in (4000, 400, 40)]
+    ground = [bits("dist_rdp_se", 4, Fraction(1, k)) for k in (4000, 400, 40)]
     assert ground == sorted(ground, reverse=True)  # below 1/sqrt n the direction is the printed one
 
 
 def test_the_gap_to_the_lower_bound_opens_below_one_over_n() -> None:
     """At ε = 1/n² the bound is 1 and a message takes 2 log₂ n bits and more; at ε = 1 both grow together."""
     for b in (4, 10, 20):
-        assert bits("Dist-DP-SE", 2**b, Fraction(1, 4**b)) >= 2 * b
-        assert bits("Dist-DP-SE", 2**b, Fraction(1)) <= 7 * 2 * b
+        assert bits("dist_dp_se", 2**b, Fraction(1, 4**b)) >= 2 * b
+        assert bits("dist_dp_se", 2**b, Fraction(1)) <= 7 * 2 * b
 
 
 @pytest.mark.parametrize("users", [2, 16])

@@ -12,11 +12,12 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas
 import pytest
 from scipy import integrate, optimize, stats
 
 from algorithms.mab import clipped_sums, successive_elimination
-from algorithms.mab.distributed_elimination import variant
+from algorithms.mab.distributed_elimination import DESIGNS, variant
 from algorithms.mab.distributed_regret import noisy_sums, simulate_baseline
 from algorithms.mab.reward_models import (
     ClippedGaussians,
@@ -29,14 +30,13 @@ from algorithms.play import play
 from audits.distributed_mab.experiment_cuts import (
     Tails,
     _most_regret,
-    _noise_log_mgf,
     _reward_log_mgf,
     cut_of,
     leave_bounds,
     stay_bounds,
     tails_of,
 )
-from audits.distributed_mab.experiment_figures import figure_summary, label, regret_table
+from audits.distributed_mab.experiment_figures import label, regret_table
 from audits.distributed_mab.experiment_runs import Cell, corner_arms, regrets
 from audits.distributed_mab.experiment_settings import (
     COMPETITORS,
@@ -51,7 +51,7 @@ from dpaudit.coins import Sampler
 from dpaudit.errors import InvalidParameterError
 from dpaudit.laws import Categorical
 from dpaudit.plots import read_plot
-from dpaudit.regret import Cut, combination_interval
+from dpaudit.regret import Cut, combination_interval, regret_frame, summary
 from dpaudit.statistics import fit_log_wealth, uniform_log_wealth
 from dpaudit.suite import Run
 from tests.rates import FALSE_FAILURE_RATE
@@ -167,12 +167,12 @@ def test_the_baseline_in_step_has_the_law_of_its_strategy() -> None:
 # The price of a cap.
 
 
-@pytest.mark.parametrize("name", ["dist_dp_se", "ldp_se", "dist_rdp_se", "dist_cdp_se"])
+@pytest.mark.parametrize("name", DESIGNS)
 def test_noise_cumulants_bound_those_of_the_law(name: str) -> None:
     """log E e^{rate noise / g} from the probabilities: equal but for discrete Gaussians (an upper bound)."""
     sheet = variant(name, epsilon="1/2", failure_prob="0.1", scale_factor=2).sheet(16)
-    rates = np.array([0.02, 0.1, 0.3])
-    ours = _noise_log_mgf(name, rates, sheet, 0.5)
+    rates = np.array([0.02, 0.1, 0.24])
+    ours = DESIGNS[name].cumulant(rates / sheet.precision, sheet, Fraction(1, 2))
     parts = sheet.users if name in ("ldp_se", "dist_cdp_se") else 1
     law = sheet.total_noise() if parts == 1 else sheet.share
     k = np.arange(-4000, 4001)
@@ -395,18 +395,23 @@ def test_every_cell_of_the_reference_table_is_reproduced() -> None:
 
 
 def test_summary_and_table_show_the_same_numbers() -> None:
-    """Mean and standard error of figure 5 by hand, in the records and in the table's cells."""
+    """Mean and standard error of figure 5, in the summary of the runs' frame and in the table's cells."""
     found = figure_table(5, seed=2, runs=4, horizon=10**5)
-    records = figure_summary(5, found)
+    called = {item.label: label(item) for item in FIGURES[5].competitors}
+    numbers = summary(
+        regret_frame(
+            ({"algorithm": called[key], "epsilon": str(epsilon)}, result)
+            for (key, epsilon), result in found.items()
+        )
+    )
     table = regret_table(5, found)
-    assert len(records) == len(found) == 12
-    for record, result in zip(records, found.values(), strict=True):
-        rates = 1e5 * result.final / 10**5
-        assert record["mean_1e5"] == pytest.approx(rates.mean(), abs=1e-3)
-        assert record["standard_error_1e5"] == pytest.approx(rates.std(ddof=1) / 2, abs=1e-3)
+    assert len(numbers) == len(found) == 12
+    for record, result in zip(numbers.to_dict("records"), found.values(), strict=True):
+        assert record["mean"] == pytest.approx(result.mean)
+        assert record["standard_error"] == pytest.approx(result.standard_error)
         row = next(row for row in table["rows"] if row[0] == record["algorithm"])
         cell = row[table["columns"].index(f"ε = {record['epsilon']}")]
-        assert cell == f"{rates.mean():.0f} ± {rates.std(ddof=1) / 2:.0f}"
+        assert cell == f"{record['mean']:.0f} ± {record['standard_error']:.0f}"
     assert {label(c) for c in FIGURES[5].competitors} == {row[0] for row in table["rows"]}
 
 
@@ -439,11 +444,18 @@ def test_the_distributed_figures_are_regenerated_by_one_command(tmp_path: Path) 
     records = json.loads((out / "numbers.json").read_text(encoding="utf-8"))
     assert len(records) == sum(len(shown.competitors) * len(shown.epsilons) for shown in FIGURES.values())
     with (out / "numbers.csv").open(encoding="utf-8") as file:
-        assert [float(row["mean_1e5"]) for row in csv.DictReader(file)] == [r["mean_1e5"] for r in records]
+        means = [float(row["mean"]) for row in csv.DictReader(file)]
+    assert means == pytest.approx([record["mean"] for record in records])
     lines = (out / "numbers.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) == len(records) + 2
     for line, record in zip(lines[2:], records, strict=True):
-        assert line.endswith(f"| {record['mean_1e5']:.1f} ± {record['standard_error_1e5']:.1f} |")
+        assert f"{record['mean']:.4g}" in [cell.strip() for cell in line.split("|")]
+    curves = pandas.read_csv(out / "curves.csv")
+    horizon = curves[(curves["round"] == 4000) & (curves["figure"] == 2)]
+    found = horizon.groupby(["algorithm", "epsilon"])["regret"].mean()
+    for record in records:
+        if record["figure"] == 2:
+            assert found[record["algorithm"], float(record["epsilon"])] == pytest.approx(record["mean"])
 
 
 def test_an_unknown_distributed_figure_is_refused() -> None:

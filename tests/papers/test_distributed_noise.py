@@ -14,70 +14,63 @@ import pytest
 from scipy import special, stats
 
 from audits.distributed_mab import (
-    accounting,
-    analyzer_tails,
-    assumption_1,
-    concentrated_privacy,
-    concentration,
-    mechanism_facts,
-    noise_facts,
+    noise_laws,
     noise_privacy,
     renyi_privacy,
     returning_users,
-    scaling,
-    tails,
 )
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE
-from audits.distributed_mab.gaussian_sums import (
-    divergence_excess,
-    largest_log_ratio,
-    one_gaussian,
-    xi,
+from audits.distributed_mab.noise_privacy import worst_shift
+from audits.distributed_mab.rows import accounting as accounting_rows
+from audits.distributed_mab.rows import (
+    aggregate_divergences,
+    aggregate_privacy,
+    concentration,
+    errors,
+    noise,
+    tails,
 )
-from audits.distributed_mab.noise_privacy import _worst_shift
-from audits.inequalities import Inequality, worst_of
+from dpaudit import conversions
 from dpaudit.claims import PureDP, ZeroConcentratedDP
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.laws import DiscreteLaplace, Polya, Skellam, WrappedMod
 from dpaudit.laws.exact_tails import above, beyond, sum_beyond
+from dpaudit.rows import Sides, over, step, worst_of
 from dpaudit.runner.finding import finding_of
 from dpaudit.statistics import fit_log_wealth
 from dpaudit.suite import Row, Run, Suite
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.divergence import divergence_witness
+from mechanisms.decoding_error import Rewards, error_probability
+from mechanisms.gaussian_sum_divergence import (
+    divergence_excess,
+    largest_log_ratio,
+    one_gaussian,
+    xi,
+)
 from mechanisms.modular_sum import decoded_sum
 from mechanisms.parameter_sheet import polya_sheet
 from tests.rates import FALSE_FAILURE_RATE
 
-MODULES: tuple[Any, ...] = (
-    accounting,
-    analyzer_tails,
-    assumption_1,
-    concentrated_privacy,
-    concentration,
-    mechanism_facts,
-    noise_facts,
-    noise_privacy,
-    renyi_privacy,
-    returning_users,
-    scaling,
-    tails,
-)
+GROUPS = (noise, tails, concentration, errors, aggregate_privacy, aggregate_divergences, accounting_rows)
 
 
 def rows() -> list[Row]:
     """The rows of these modules alone."""
     suite = Suite(paper="distributed_mab", title="noise")
-    for module in MODULES:
-        module.add_rows(suite)
+    suite.include(*(module.rows for module in GROUPS))
+    returning_users.add_rows(suite)
     return suite.rows
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.id)
 def test_every_row_has_the_expected_verdict(row: Row) -> None:
-    """Each row decides as its author expects, in the quick profile, and says what it does."""
+    """Each row, and each of its cells, decides as its author expects, in the quick profile, and says what it
+    does."""
     outcome = row.evaluate(Run(profile="quick", alpha=1e-3, seed=7, row_id=row.id))
-    assert finding_of(row.claim, outcome, alpha=1e-3)["verdict"] == row.expect
+    finding = finding_of(row.claim, outcome, alpha=1e-3)
+    assert finding["verdict"] == row.expect
+    assert [cell["verdict"] for cell in finding["cells"]] == [cell.expect for cell in outcome.cells]
     assert row.evaluate.__doc__
 
 
@@ -97,7 +90,7 @@ def test_polya_sums_match_another_library() -> None:
     masses = stats.nbinom.pmf(np.arange(400), 1.0, 1 - beta)  # the sum of n shapes 1/n has shape 1
     expected = float(masses[: 400 - k] @ masses[k:])
     with precision(160):
-        found = float(noise_facts.convolved_polya(n, b, k, length=200))
+        found = float(noise_laws.convolved_polya(n, b, k, length=200))
     assert found == pytest.approx(expected, rel=1e-12)
 
 
@@ -108,7 +101,7 @@ def test_footnote_sampler_with_a_rate_is_rejected() -> None:
     odds = 1 / math.expm1(1 / 16)
     wealth = {}
     for reading in ("scale", "rate"):
-        draws = noise_facts.gamma_poisson(rng, shape=0.125, second=odds, size=2000, reading=reading)
+        draws = noise_laws.gamma_poisson(rng, shape=0.125, second=odds, size=2000, reading=reading)
         wealth[reading] = float(np.max(fit_log_wealth(draws, law, rng=rng).total))
     assert wealth["scale"] < -math.log(FALSE_FAILURE_RATE) < wealth["rate"]
 
@@ -139,14 +132,13 @@ def test_a_straddled_threshold_is_enclosed_from_both_sides() -> None:
 
 def test_a_third_of_the_radius_fails() -> None:
     """Negative control: Proposition 1 with its radius divided by 3 is refuted by the same computation."""
-    step = Inequality(
-        name="tail",
-        text="a third of the radius",
-        left=lambda variance, p: beyond(Skellam(variance=variance), tails.skellam_radius(variance, p) / 3),
-        right=lambda variance, p: ball(p),
-        points=lambda run: [{"variance": Fraction(100), "p": Fraction(1, 1000)}],
-    )
-    assert worst_of(step, Run(profile="quick", alpha=0.01, seed=0, row_id="control")).low > 1
+
+    @step(over=over(variance=100, p="1/1000"))
+    def third(variance: Fraction, p: Fraction) -> Sides:
+        """a third of the radius"""
+        return beyond(Skellam(variance=variance), tails.skellam_radius(variance, p) / 3), p
+
+    assert worst_of(third, Run(profile="quick", alpha=0.01, seed=0, row_id="control")).low > 1
 
 
 def test_the_error_law_of_a_batch_matches_the_protocol() -> None:
@@ -154,23 +146,16 @@ def test_the_error_law_of_a_batch_matches_the_protocol() -> None:
     says."""
     rng = np.random.default_rng(11)
     n, runs = 8, 20_000
-    for rewards, mean in (("constant", Fraction(2, 5)), ("coins", Fraction(1, 10))):
-        batch = assumption_1.Batch(
-            variant="Dist-DP-SE",
-            n=n,
-            epsilon=Fraction(1),
-            level=Fraction(1, 2),
-            mean=mean,
-            rewards=rewards,
-        )
-        sheet = batch.sheet
+    cases: tuple[tuple[Rewards, Fraction], ...] = (("constant", Fraction(2, 5)), ("coins", Fraction(1, 10)))
+    for rewards, mean in cases:
+        sheet = polya_sheet(users=n, epsilon=1, tail_prob="1/2")
         x = np.full((runs, n), float(mean)) if rewards == "constant" else rng.random((runs, n)) < float(mean)
         encoded = np.floor(x * sheet.precision + rng.random((runs, n))).astype(np.int64)
         noise = sheet.share.sample(rng, (runs, n))
         seen = (encoded + noise).sum(axis=1) % sheet.modulus
         error = np.abs(np.asarray(decoded_sum(seen, sheet)) - x.sum(axis=1))
         for threshold in (0.9, 2.1, 5.2):
-            exact = assumption_1.error_probability(batch, threshold)
+            exact = error_probability(sheet, threshold, mean=mean, rewards=rewards)
             count = int(np.sum(error > threshold))
             assert stats.binomtest(count, runs, exact).pvalue > FALSE_FAILURE_RATE
 
@@ -275,7 +260,7 @@ def test_composed_responses_match_enumeration() -> None:
         for path in itertools.product(range(4), repeat=times)
     )
     with precision(128):
-        found = accounting.response_delta(
+        found = conversions.response_delta(
             ball(Fraction(7, 10)), times=times, at=ball(Fraction(9, 10)), leak=leak
         )
     assert float(found) == pytest.approx(1 - delta, rel=1e-12)
@@ -289,17 +274,17 @@ def test_gaussian_delta_matches_the_normal_law() -> None:
             -mu / 2 - epsilon / mu
         )
         with precision(128):
-            found = accounting.gaussian_delta(rho, ball(Fraction(epsilon)))
+            found = conversions.gaussian_delta(rho, ball(Fraction(epsilon)))
         assert float(found) == pytest.approx(float(expected), rel=1e-9)
 
 
 def test_the_conversion_is_best_where_it_is_evaluated() -> None:
     """Orders a little to either side of the best one give no smaller ε: the infimum is not missed."""
     for rho, delta in ((Fraction(1, 2), Fraction(1, 10**6)), (Fraction(1, 10**4), Fraction(9, 10))):
-        best = accounting._best_order(rho, delta)
+        best = conversions.best_order(rho, delta)
         with precision(128):
             values = [
-                float(accounting.converted(ball(rho * order), order, delta))
+                float(conversions.converted(ball(rho * order), order, delta))
                 for order in (1 + (best - 1) * Fraction(99, 100), best, 1 + (best - 1) * Fraction(101, 100))
             ]
         assert values[1] == min(values)
@@ -312,4 +297,4 @@ def test_every_shift_up_to_g_is_compared() -> None:
     law = np.exp(WrappedMod(noise, modulus=6).logp(np.arange(6)))
     by_shift = [np.abs(np.log(law / np.roll(law, shift))).max() for shift in range(1, 5)]
     assert int(np.argmax(by_shift)) == 2
-    assert float(_worst_shift(sheet, noise, Fraction(1)).mid()) == pytest.approx(max(by_shift), rel=1e-12)
+    assert float(worst_shift(sheet, noise, Fraction(1)).mid()) == pytest.approx(max(by_shift), rel=1e-12)

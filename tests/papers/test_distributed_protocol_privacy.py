@@ -21,9 +21,13 @@ from audits.distributed_mab import (
     lost_messages,
     returning_programs,
 )
-from audits.distributed_mab.followed_runs import Followed, survey
-from audits.distributed_mab.protocol_privacy import protocol_audit
-from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, batch_lengths, reward_pairs, steered
+from audits.distributed_mab.protocol_runs import (
+    PUBLIC_CHOICES,
+    batch_lengths,
+    protocol_audit,
+    reward_pairs,
+    steered,
+)
 from dpaudit.claims import PureDP
 from dpaudit.coins import force, record, replay
 from dpaudit.coins.base import Coins
@@ -40,6 +44,7 @@ from dpaudit.laws import (
     WrappedMod,
 )
 from dpaudit.replays.accounting import worst_loss
+from dpaudit.replays.followed import Followed, survey
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.replays.residues import extreme_residues, wrapped_loss
 from dpaudit.suite import Run
@@ -333,8 +338,7 @@ def test_faults_of_a_followed_program_are_named(fault: str) -> None:
 
     found = survey(
         faulty,
-        chosen,
-        batch_lengths(30),
+        map(chosen.sheet, batch_lengths(30)),
         reward_pairs(horizon=30, rounds=(0,), backgrounds={"zeros": (0.0, 0.0)}),
         divergence_protocols.HISTORIES,
         unentered={**PUBLIC_CHOICES, "strategy.run": "short", "_Journal.note": "short"}

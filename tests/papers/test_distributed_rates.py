@@ -16,8 +16,6 @@ from algorithms.mab.batched_elimination import Elimination
 from algorithms.mab.distributed_elimination import NAMES
 from algorithms.mab.distributed_regret import noisy_sums, simulate_baseline
 from algorithms.mab.reward_models import bernoulli_arms
-from audits.distributed_mab import regret_rates
-from audits.distributed_mab.accounting import converted
 from audits.distributed_mab.regret_approximate import best_order, renyi_budget
 from audits.distributed_mab.regret_bounds import (
     Setting,
@@ -31,14 +29,17 @@ from audits.distributed_mab.regret_bounds import (
 )
 from audits.distributed_mab.regret_corners import decoded_law, exits, regret_between
 from audits.distributed_mab.regret_lower_bound import cheapest_coupling, dearest_change
-from audits.distributed_mab.regret_shapes import SHAPES, shape_value
+from audits.distributed_mab.regret_shapes import shape, shape_value
 from audits.distributed_mab.renyi_privacy import theorem_2_final
-from audits.distributed_mab.simulated_regret import final_regrets, mean_interval_over
+from audits.distributed_mab.rows import lower_bounds, regret_corners, regret_orderings, regret_rates
+from audits.distributed_mab.simulated_regret import final_regrets, in_units_of_noise
 from dpaudit.claims import Statement
+from dpaudit.conversions import converted
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import ball
 from dpaudit.laws import DiscreteGaussian
 from dpaudit.regret import octave
+from dpaudit.rows.expected import evaluated
 from dpaudit.runner.finding import finding_of
 from dpaudit.statistics import mean_bounds
 from dpaudit.suite import Run, Suite
@@ -49,7 +50,7 @@ from tests.rates import FALSE_FAILURE_RATE
 #: The level of a row among 200.
 ALPHA = 0.05 / 200
 SUITE = Suite(paper="rates", title="regret rows")
-regret_rates.add_rows(SUITE)
+SUITE.include(regret_rates.rows, regret_corners.rows, regret_orderings.rows, lower_bounds.rows)
 ROWS = {row.id: row for row in SUITE.rows}
 
 
@@ -167,7 +168,7 @@ def test_the_event_allows_for_a_relaxed_secure_function() -> None:
 def test_no_gap_on_a_fine_grid_exceeds_the_supremum() -> None:
     """``worst_ratio`` evaluates few gaps; two thousand others, and mixed instances, stay below it."""
     for setting in (setting_of("dist_dp_se"), setting_of("ldp_se", "1/10", n_arms=4, horizon=2**16)):
-        sampling, noise = SHAPES[setting.name](setting)
+        sampling, noise = shape(setting)
         noise *= setting.n_arms
 
         def per_arm(gap: Any, suboptimal: Any, a: float = sampling, b: float = noise) -> Any:
@@ -302,15 +303,17 @@ def test_an_octave_has_few_teeth() -> None:
     """Means over octaves that start at ε and at ε/√2 agree better than single points do."""
     run = Run(profile="quick", alpha=ALPHA, seed=0, row_id="x")
 
-    def cells(start: Fraction, points: int) -> Any:
+    def mean(start: Fraction, points: int) -> float:
         settings = [
             setting_of("dist_dp_se", horizon=2**40, epsilon=e) for e in map(str, octave(start, points=points))
         ]
-        return [(setting, (1.0, 0.0), 1 / float(setting.epsilon)) for setting in settings]
+        expression = in_units_of_noise([(setting, (1.0, 0.0)) for setting in settings])
+        (interval,), _ = evaluated(run, [expression], alpha=ALPHA)
+        return interval.mean
 
     starts = [Fraction(1, 100), Fraction(1, 112), Fraction(1, 125), Fraction(1, 141), Fraction(1, 168)]
-    single = [mean_interval_over(run, cells(s, 1), runs=30, alpha=ALPHA).mean for s in starts]
-    averaged = [mean_interval_over(run, cells(s, 4), runs=30, alpha=ALPHA).mean for s in starts]
+    single = [mean(s, 1) for s in starts]
+    averaged = [mean(s, 4) for s in starts]
     assert max(averaged) / min(averaged) < 1.2 < max(single) / min(single)
 
 
@@ -419,7 +422,7 @@ def test_quick_rows_look_at_all_that_their_claims_name() -> None:
     """Every ε and instance of CZ23-OPT, every n and Δ of the coupling, in the quick profile."""
     run = Run(profile="quick", alpha=ALPHA, seed=0, row_id="x")
     cells = ROWS["CZ23-OPT"].evaluate(run).plots[0]["rows"]
-    assert {row[2] for row in cells} == {"1/1000", "1/10", "1", "20"}
+    assert {row[1] for row in cells} == {"1/1000", "1/10", "1", "20"}
     assert len(cells) == 16
     (coupling,) = ROWS["CZ23-LB/coupling"].evaluate(run).evidence
     assert isinstance(coupling, Estimate)

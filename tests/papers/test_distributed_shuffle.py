@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from scipy.stats import nbinom
 
 from algorithms.mab.distributed_elimination import program, variant
-from audits.distributed_mab.assumption_1 import Batch, error_probability
-from audits.distributed_mab.carry_sum import carry_loss
 from audits.distributed_mab.relaxed_premise import distances
 from audits.distributed_mab.relaxed_witness import leaky_event, leaky_loss, mixture_witness, program_event
 from audits.distributed_mab.shuffle_algorithm import algorithm_witness, objections
@@ -36,9 +34,10 @@ from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.recompute import recompute
 from mechanisms.batch_protocol import BatchProtocol
+from mechanisms.decoding_error import error_probability
 from mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
 from mechanisms.parameter_sheet import Sheet, polya_sheet, shuffle_sheet
-from mechanisms.relaxed_aggregation import CarrySum, GarbledSum, LeakyCoin, LeakySum
+from mechanisms.relaxed_aggregation import CarrySum, GarbledSum, LeakyCoin, LeakySum, carry_loss
 
 Floats = NDArray[np.float64]
 
@@ -395,18 +394,13 @@ def test_perfect_sums_fail_as_in_theorem_1(mean: str) -> None:
         mean=Fraction(mean),
         rewards="coins",
     )
-    other = Batch(
-        variant="Dist-DP-SE",
-        n=4,
-        epsilon=Fraction(1),
-        level=Fraction(1, 20),
-        mean=Fraction(mean),
-        rewards="coins",
-    )
-    assert batch.sheet == other.sheet
-    assert batch.radius(Fraction(1, 7)) == pytest.approx(other.radius(Fraction(1, 7)))
+    other = variant("dist_dp_se", epsilon=1, failure_prob=Fraction(1, 20))
+    assert batch.sheet == other.sheet(4)
+    tail, spread = other.tail(4), math.log(14)
+    assert batch.radius(Fraction(1, 7)) == pytest.approx(tail.sigma * math.sqrt(spread) + tail.h * spread)
     _, high = failure_bounds(batch, batch.level)
-    expected = error_probability(other, other.radius(batch.level) * (1 - 1e-9) - 1e-9)
+    threshold = batch.radius(batch.level) * (1 - 1e-9) - 1e-9
+    expected = error_probability(other.sheet(4), threshold, mean=Fraction(mean), rewards="coins")
     assert high == pytest.approx(expected + 1 / 20, rel=1e-6)
 
 

@@ -15,25 +15,21 @@ from scipy import stats
 from algorithms.mab.batched_elimination import Elimination
 from algorithms.mab.distributed_elimination import NAMES, variant
 from algorithms.mab.distributed_regret import noisy_sums
-from audits.distributed_mab import assumption_1
-from audits.distributed_mab.elimination_decisions import (
-    best_arms_lost,
-    corners_of_event,
-    pull_ratio,
-    surviving_gaps,
-)
-from audits.distributed_mab.elimination_event import (
+from algorithms.mab.elimination_bounds import expected_ratio, rate, ratio_on_event
+from algorithms.mab.elimination_corners import best_arms_lost, corners_of_event, pull_ratio, surviving_gaps
+from algorithms.mab.elimination_event import (
     Race,
     arm_failure,
+    assumption_failure,
     corner_failure,
     failure_bound,
     noise_tail,
     tied_failure,
 )
-from audits.distributed_mab.elimination_regret import C, expected_ratio, rate, ratio_on_event
-from audits.distributed_mab.elimination_steps import assumption_failure
+from audits.distributed_mab.rows.elimination_regret import C
 from dpaudit.errors import InvalidParameterError
 from dpaudit.laws import DiscreteLaplace, PolyaDifference, Skellam, WrappedMod
+from mechanisms.decoding_error import Rewards, error_probability
 from mechanisms.modular_sum import decoded_sum
 from tests.rates import FALSE_FAILURE_RATE
 
@@ -46,19 +42,10 @@ def race(name: str = "dist_dp_se", **changes: Any) -> Race:
     return replace(start, **changes)
 
 
-def exact(chosen: Race, batch: int, mean: Fraction, rewards: assumption_1.Rewards) -> float:
+def exact(chosen: Race, batch: int, mean: Fraction, rewards: Rewards) -> float:
     """P(|μ̂ - μ| > β(b)) from the law on all residues, the route of the rows on Assumption 1."""
-    called = {"dist_dp_se": "Dist-DP-SE", "dist_rdp_se": "Dist-RDP-SE, s = 1", "ldp_se": "LDP-SE"}
-    called["dist_cdp_se"] = "Dist-CDP-SE, s = 1"
-    cell = assumption_1.Batch(
-        variant=called[chosen.name],
-        n=2**batch,
-        epsilon=chosen.epsilon,
-        level=chosen.failure_prob,
-        mean=mean,
-        rewards=rewards,
-    )
-    return assumption_1.error_probability(cell, 2**batch * float(chosen.radius(batch)))
+    sheet = variant(chosen.name, epsilon=chosen.epsilon, failure_prob=chosen.failure_prob).sheet(2**batch)
+    return error_probability(sheet, 2**batch * float(chosen.radius(batch)), mean=mean, rewards=rewards)
 
 
 # P[E]
@@ -75,7 +62,7 @@ def test_an_arm_at_an_end_fails_as_often_as_the_law_on_residues_says(batch: int,
 
 @pytest.mark.parametrize("name", ["dist_dp_se", "dist_rdp_se", "dist_cdp_se", "ldp_se"])
 @pytest.mark.parametrize("rewards", ["constant", "coins"])
-def test_the_bound_for_all_reward_laws_covers_exact_laws(name: str, rewards: assumption_1.Rewards) -> None:
+def test_the_bound_for_all_reward_laws_covers_exact_laws(name: str, rewards: Rewards) -> None:
     """For means from 0 to 1 the exact failure probability lies below the bound, and at an end near it."""
     chosen = race(name, epsilon=Fraction(99, 100) if name in ("ldp_se", "dist_cdp_se") else Fraction(5))
     for batch in (3, 5, 6):
@@ -281,7 +268,7 @@ def test_pulls_of_a_forced_elimination_are_sums_of_batches(growth: Fraction) -> 
 def adversary(chosen: Race, gap: float) -> float:
     """Regret on E of arm 1 when decoded means always favour it: the decision rule itself, batch by batch."""
     arms = np.array([1.0] * (chosen.n_arms - 1) + [1 - gap])
-    state = Elimination((chosen.n_arms,), failure_prob=chosen.failure_prob, tail=chosen.variant.tail)
+    state = Elimination((chosen.n_arms,), failure_prob=chosen.p, tail=chosen.variant.tail)
     pulls, played = 0, 0
     while played < chosen.horizon and state.active[-1]:
         length = state.length

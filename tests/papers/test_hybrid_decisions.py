@@ -30,9 +30,11 @@ from audits.private_online_learning.hybrid_decisions import (
 )
 from dpaudit.claims import PureDP
 from dpaudit.coins.sampler import Sampler
+from dpaudit.errors import NotTractableError
 from dpaudit.evidence import evidence_from_json
 from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.witnesses.window_event import event_rows, window_event_bound
+from dpaudit.witnesses.window_search import with_proof
 from mechanisms.hybrid_counter import HybridCounter, HybridNoise
 from tests.rates import FALSE_FAILURE_RATE
 
@@ -360,6 +362,12 @@ def test_promoted_variant_is_not_refuted_and_has_no_slack() -> None:
     """The same event on the variant that never releases a root loses epsilon, not more (negative control)."""
     low, high, _ = decision_loss_bounds(1, variant="promoted")
     assert Fraction(999999, 10**6) < low <= high == 1
+
+
+def test_a_noise_that_may_be_positive_has_no_tail() -> None:
+    """Arm 2 is pulled again and again, so that its Z0 is not below 0 on E: no multipliers show that it is."""
+    with pytest.raises(NotTractableError, match="must have a solution"):
+        with_proof(decision_event(), {"2/Z0": ()})
 
 
 def test_accounting_agrees_with_the_noise_that_the_literal_program_uses() -> None:

@@ -11,28 +11,21 @@ import pytest
 from scipy import stats
 
 from algorithms.simulation import simulate
-from audits.private_online_learning import (
-    family_law,
-    hard_family,
-    lower_bound,
-    lower_bound_learners,
-    lower_bound_selectors,
-    lower_bound_steps,
-)
+from audits.private_online_learning import family_law, hard_family
+from audits.private_online_learning.rows import lower_bound, lower_bound_learners
 from audits.private_online_learning.suite import suite as paper_suite
 from audits.private_online_learning.variants import VARIANTS
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import lower, precision, upper
 from dpaudit.laws import Laplace, NoisyArgmax
+from dpaudit.row_verdicts import judge_row
 from dpaudit.suite import Run, Suite
-from dpaudit.verdicts import judge
 from tests.rates import FALSE_FAILURE_RATE
 
 
 def _suite() -> Suite:
     suite = Suite(paper="test", title="test")
-    for group in (lower_bound, lower_bound_steps, lower_bound_selectors, lower_bound_learners):
-        group.add_rows(suite)
+    suite.include(lower_bound.rows, lower_bound_learners.rows)
     return suite
 
 
@@ -44,7 +37,12 @@ def _evaluated(row_id: str) -> tuple[Any, Any]:
     row = ROWS[row_id]
     run = Run(profile="quick", alpha=1e-3, seed=0, row_id=row_id)
     outcome = row.evaluate(run)
-    return judge(row.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=run.alpha), outcome
+    judged = judge_row(
+        row.claim, outcome.evidence, outcome.cells, obstacles=outcome.obstacles, alpha=run.alpha
+    )
+    for cell, one in zip(outcome.cells, judged.cells, strict=True):
+        assert one.judgement.verdict.value == cell.expect
+    return judged.whole.judgement, outcome
 
 
 @pytest.mark.parametrize("row_id", sorted(ROWS))
@@ -52,7 +50,7 @@ def test_every_row_comes_out_as_expected_and_explains_itself(row_id: str) -> Non
     """Each row's verdict is the expected one, and it says in plain words what it does."""
     judgement, outcome = _evaluated(row_id)
     assert judgement.verdict.value == ROWS[row_id].expect, judgement
-    assert outcome.evidence
+    assert outcome.evidence or outcome.cells
     assert ROWS[row_id].evaluate.__doc__
 
 
@@ -79,7 +77,7 @@ def test_the_learner_at_the_end_of_the_range_is_as_good_as_its_bound() -> None:
     """Simulated regret of repaired FTNL on point masses stays below the closed form."""
     log_actions, epsilon = 4, Fraction(8)
     with precision(128):
-        bound = upper(lower_bound.point_mass_bound(log_actions=log_actions, epsilon=epsilon))
+        bound = upper(hard_family.point_mass_bound(log_actions=log_actions, epsilon=epsilon))
     means = [0.0] * (2**log_actions - 1) + [1.0]
     runs = simulate(VARIANTS["ftnl/repaired"], means, epsilon=epsilon, horizon=2**7 - 1, runs=4000, seed=1)
     assert runs.mean <= bound
@@ -95,27 +93,27 @@ def test_the_closed_form_dominates_a_plain_sum() -> None:
             x = 2**s * epsilon / 2
             plain += 2 ** (s + 1) * (2**log_actions - 1) * (2 + x) * math.exp(-x) / 4
         with precision(128):
-            found = lower_bound.point_mass_bound(log_actions=log_actions, epsilon=Fraction(epsilon))
+            found = hard_family.point_mass_bound(log_actions=log_actions, epsilon=Fraction(epsilon))
             assert lower(found) <= plain * (1 + 1e-12)
             assert plain * (1 - 1e-12) <= upper(found) <= plain * (1 + 1e-6)
 
 
 def test_a_learner_that_is_not_certified_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: with Laplace(1/epsilon) the kernel certifies 2 epsilon only, and it is refused."""
-    honest = lower_bound.report_noisy_max
-    assert "certified" in lower_bound._certified(Fraction(3))
+    honest = hard_family.report_noisy_max
+    assert "certified" in hard_family.certified_leader(Fraction(3))
 
     def too_little(*, sensitivity: int, scale: Fraction, range: str) -> Any:
         return honest(sensitivity=sensitivity, scale=scale / 2, range=range)
 
-    monkeypatch.setattr(lower_bound, "report_noisy_max", too_little)
+    monkeypatch.setattr(hard_family, "report_noisy_max", too_little)
     with pytest.raises(CertificateError, match="must be certified"):
-        lower_bound._certified(Fraction(3))
+        hard_family.certified_leader(Fraction(3))
 
 
 def test_no_constant_saves_the_statement() -> None:
     """For smaller constants the number of actions needed grows as 1/c, and exists each time."""
-    found = [lower_bound._threshold(Fraction(1, c))[1] for c in (1, 10, 100)]
+    found = [hard_family.smallest_log_actions(Fraction(1, c))[0] for c in (1, 10, 100)]
     assert found == sorted(found)
     assert all(c <= q <= 1.2 * c + 2 for c, q in zip((1, 10, 100), found, strict=True))
 
@@ -188,7 +186,7 @@ def test_a_selector_that_is_not_private_falls_below_the_bound() -> None:
     """Negative control: the noiseless leader of many samples errs less than (58) asks at a small epsilon."""
     n, gap, epsilon = 200, 0.25, 0.001
     error = family_law.follow_the_leader_error(n=n, best=0.75, others=0.5, n_actions=16, best_first=False)
-    assert error < lower_bound_selectors.fano_bound(n_actions=16, n=n, gap=gap, epsilon=epsilon)
+    assert error < family_law.fano_bound(n_actions=16, n=n, gap=gap, epsilon=epsilon)
 
 
 # Laws of leaders -------------------------------------------------------------------------------------------
@@ -235,14 +233,12 @@ def test_follow_the_leaders_error_enumerates_ties() -> None:
         assert found == pytest.approx(error, abs=1e-12)
 
 
-@pytest.mark.parametrize("learner", ["FTNL, repaired", "naive FTNL", "Follow the Leader"])
+@pytest.mark.parametrize("learner", ["repaired FTNL", "naive FTNL", "Follow the Leader"])
 def test_the_regret_on_the_family_agrees_with_the_algorithms_themselves(learner: str) -> None:
     """Exact regret against the regret engine's runs of the reference algorithm, horizon cut in mid-epoch."""
-    name = {"FTNL, repaired": "ftnl/repaired", "naive FTNL": "naive_ftnl", "Follow the Leader": "ftl"}[
-        learner
-    ]
+    name = {"repaired FTNL": "ftnl/repaired", "naive FTNL": "naive_ftnl", "Follow the Leader": "ftl"}[learner]
     k, gap, horizon = 4, 0.25, 100
-    exact = lower_bound_learners.family_regret(learner, n_actions=k, gap=gap, epsilon=0.5, horizon=horizon)
+    exact = family_law.family_regret(learner, n_actions=k, gap=gap, epsilon=0.5, horizon=horizon)
     runs = simulate(
         VARIANTS[name], [0.5] * (k - 1) + [0.5 + gap], epsilon="1/2", horizon=horizon, runs=4000, seed=9
     )
@@ -265,6 +261,6 @@ def test_a_scale_that_the_nodes_cannot_resolve_is_refused() -> None:
 
 def test_the_smallest_horizon_is_the_theorems() -> None:
     """Both conditions of Theorem 10, rounded up."""
-    t = lower_bound_learners.smallest_horizon(n_actions=16, gap=0.25, epsilon=0.01)
+    t = family_law.smallest_horizon(n_actions=16, gap=0.25, epsilon=0.01)
     assert t >= math.log(16) / (16 * 0.0625)
     assert t - 1 < math.log(16) / (10 * 0.01 * 0.25) <= t

@@ -15,6 +15,7 @@ import pytest
 from scipy import stats
 
 from algorithms.environment import BernoulliArms
+from algorithms.mab import restarted_elimination
 from algorithms.mab.lazy_replicates import lazy_runs, lazy_runs_many
 from algorithms.mab.pull_bounds import (
     elimination_cap,
@@ -24,10 +25,15 @@ from algorithms.mab.pull_bounds import (
     lazy_pull_bound,
 )
 from algorithms.mab.successive_elimination import epoch_length
+from algorithms.online.leader_law import (
+    Actions,
+    exact_regret,
+    leader_probabilities,
+    selection_tail,
+)
 from algorithms.play import play
 from algorithms.simulation import simulate
 from audits.private_online_learning import (
-    anytime,
     experiment_figures,
     experiments,
     ftnl_instances,
@@ -38,12 +44,7 @@ from audits.private_online_learning import (
 )
 from audits.private_online_learning.experiment_settings import EPSILONS, SETTINGS
 from audits.private_online_learning.grids import worst_gap_regret
-from audits.private_online_learning.leader_law import (
-    Actions,
-    exact_regret,
-    leader_probabilities,
-    selection_tail,
-)
+from audits.private_online_learning.rows import space_and_horizon
 from audits.private_online_learning.variants import VARIANTS
 from benchmarks import figures
 from dpaudit.claims import Statement
@@ -63,7 +64,6 @@ MODULES = (
     regret_bandit,
     regret_hybrid,
     regret_optimality,
-    anytime,
     regret_full_information,
     experiments,
 )
@@ -73,6 +73,7 @@ def _suite() -> Suite:
     suite = Suite(paper="regret", title="regret rows")
     for module in MODULES:
         module.add_rows(suite)
+    suite.include(space_and_horizon.rows)
     return suite
 
 
@@ -336,7 +337,9 @@ def test_intervals_cover_and_shrink() -> None:
 def test_restarted_elimination_plays_whole_phases() -> None:
     """Phases of 4, 16, 256, 65536 rounds: the fourth has its own failure probability."""
     environment = BernoulliArms((0.9, 0.1), np.random.default_rng(1), horizon=4 + 16 + 256 + 5000)
-    decisions = play(anytime.restarted_elimination(epsilon=1), Sampler(np.random.default_rng(2)), environment)
+    decisions = play(
+        restarted_elimination.strategy(epsilon=1), Sampler(np.random.default_rng(2)), environment
+    )
     arms = np.repeat([arm for arm, _ in decisions], [count for _, count in decisions])
     length = epoch_length(1, 2, epsilon=1.0, failure_probability=1 / 65536)
     assert np.all(arms[: 4 + 16 + 256 + length] == 0)

@@ -27,9 +27,10 @@ from dpaudit.laws import Laplace
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays import gathering
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.entered import Watch, excuse_for
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import PrivacyAudit, privacy_outcome
+from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Outcome, Run
 from dpaudit.verdicts import VerdictKind, judge
 

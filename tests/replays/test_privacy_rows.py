@@ -16,8 +16,9 @@ from dpaudit.laws import Categorical, Laplace
 from dpaudit.proofs.build import accounted, laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.accounting import worst_loss
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import PrivacyAudit, privacy_outcome
+from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Run
 from dpaudit.verdicts import Strength, VerdictKind, judge
 from dpaudit.views import PUBLIC, SERVER, View

@@ -19,8 +19,9 @@ from dpaudit.proofs import build
 from dpaudit.proofs.proof import Proof
 from dpaudit.proofs.sites import Site
 from dpaudit.replays import privacy
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import PrivacyAudit, privacy_outcome
+from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.replays.second_look import second_look
 from dpaudit.suite import Outcome, Run, Suite
 from dpaudit.verdicts import Strength, VerdictKind, judge

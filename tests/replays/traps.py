@@ -44,9 +44,9 @@ from dpaudit.proofs.build import (
     report_noisy_max,
 )
 from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.domains import Interval, Values
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import PrivacyAudit
 from dpaudit.views import PUBLIC, SERVER, View
 
 __all__ = ["BROKEN", "FOREIGN", "RIGHT", "Case"]

@@ -19,6 +19,7 @@ from dpaudit.claims import (
     Accounting,
     ApproxDP,
     Claim,
+    Controls,
     ErrorRate,
     GaussianDP,
     LowerBound,
@@ -29,8 +30,9 @@ from dpaudit.claims import (
     TailBound,
 )
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness
+from dpaudit.row_verdicts import as_expected, quantity_of
 from dpaudit.runner.finding import finding_of
-from dpaudit.suite import Outcome
+from dpaudit.suite import Cell, Outcome
 from dpaudit.verdicts import MAX_FLOAT
 
 ALPHA = 1e-3
@@ -38,10 +40,10 @@ ONLINE, SHUFFLE = "2102.07929", "shuffled sums"
 
 
 def sample_report() -> dict[str, Any]:
-    """A report of fifteen rows from two papers, and two claims that nobody can check."""
+    """A report of nineteen rows from two papers, and two claims that nobody can check."""
     results = [build() for build in ROWS]
     return {
-        "schema_version": 1,
+        "schema_version": 2,
         "tool_version": "0.1.0",
         "profile": "full",
         "seed": 2026,
@@ -112,6 +114,7 @@ def row(
     expect: str = "verified",
     view: str = "public",
     seconds: float = 1.5,
+    role: str = "printed",
     **outcome: Any,
 ) -> dict[str, Any]:
     """One result as the runner writes it: judged from its evidence."""
@@ -123,18 +126,19 @@ def row(
         "paper": paper,
         "title": title,
         "kind": kind,
+        "role": role,
         "view": view,
         "claim": claim.to_json(),
         "expect": expect,
         "source": "Theorem 3, eq. (5)",
         "suite": "audits/online.py" if paper == ONLINE else "audits/shuffled.py",
-        "quantity": claim.quantity,
+        "quantity": quantity_of(claim),
         "claimed": None if claim.bound is None else float(claim.bound),
         **finding,
         "alpha": ALPHA,
         "seconds": seconds,
-        "as_expected": finding["verdict"] == expect,
-        "accepted": finding["verdict"] == expect,
+        "as_expected": as_expected(finding | {"expect": expect}),
+        "accepted": as_expected(finding | {"expect": expect}),
         "reproduce": f"dpaudit run audits/online.py --only {id!r} --profile full --seed 2026",
     }
 
@@ -207,6 +211,7 @@ def _accounting() -> dict[str, Any]:
         "structure",
         Accounting(epsilon="0.5", declared="array sum: at most 1"),
         [proof],
+        role="step",
     )
 
 
@@ -522,6 +527,71 @@ def _error() -> dict[str, Any]:
     return row("Prop 6", "Error of the shuffled sum", "utility", claim, [held], paper=SHUFFLE, view="")
 
 
+def _noise(scale: str) -> Certificate:
+    tree = leaf("laplace", sensitivity="2", scale=scale)
+    return Certificate(quantity="epsilon", bound=2 / Fraction(scale), tree=tree)
+
+
+def _repaired() -> dict[str, Any]:
+    claim = PureDP(epsilon="1")
+    cells = [
+        Cell(name=f"ε = {epsilon}", claim=PureDP(epsilon=epsilon), evidence=[_noise(scale)])
+        for epsilon, scale in (("1", "2"), ("1/5", "10"), ("4", "1/2"))
+    ]
+    under = Accounting(epsilon="1", declared="noisy maximum: at most 1")
+    cells.append(Cell(name="accounting", claim=under, evidence=[_noise("2")], deciding=False))
+    title = "RNM-FTNL with one noise of scale 2/ε per arm is ε-DP"
+    return row("Thm 7/repaired", title, "privacy", claim, [], role="repaired", cells=cells)
+
+
+def _lost() -> dict[str, Any]:
+    found = transcript(
+        Fraction(3),
+        [site("epoch 0", {"law": "laplace", "scale": "1"}, {"law": "laplace", "scale": "4"}, 0.25)],
+        "a lost message shows who was in the epoch",
+    )
+    claim = PureDP(epsilon="1")
+    title = "messages that may be lost"
+    return row("Thm 7/lost", title, "privacy", claim, [found], role="what-if", expect="refuted")
+
+
+def _controls() -> dict[str, Any]:
+    claim = PureDP(epsilon="1")
+    loud = transcript(
+        Fraction(2),
+        [site("epoch 0", {"law": "laplace", "scale": "1"}, {"law": "laplace", "scale": "3"}, 0.25)],
+        "the first epoch, 0 against 1",
+    )
+    cells = [
+        Cell(name="half the noise", claim=claim, evidence=[loud], expect="refuted"),
+        Cell(name="one noise for all arms", claim=claim, evidence=[_noise("2")], expect="refuted"),
+        Cell(name="as printed, with scale 2/ε", claim=claim, evidence=[_noise("2")]),
+    ]
+    words = Controls(text="each broken noisy maximum is refuted, the correct one is not")
+    title = "broken noisy maxima"
+    return row("Thm 7/controls", title, "structure", words, [], role="control", view="", cells=cells)
+
+
+def _grid() -> dict[str, Any]:
+    def held(n: int, upper: float) -> Cell:
+        found = Estimate(
+            quantity="error",
+            lower=upper - 0.125,
+            upper=upper,
+            confidence=1.0,
+            samples=n,
+            method="exact convolution",
+            scope=f"n = {n}",
+            covers_claim=True,
+        )
+        return Cell(name=f"n = {n:,}", claim=claim, evidence=[found], notes=["both tails"])
+
+    claim = ErrorRate(text="the sum errs by at most 3", claimed=3, quantity_name="error")
+    cells = [held(100, 1.5), held(1000, 2.25), held(10_000, 2.875)]
+    title = "Error of the sum on a grid"
+    return row("Lemma 5", title, "utility", claim, [], paper=SHUFFLE, view="", cells=cells)
+
+
 ROWS: tuple[Callable[[], dict[str, Any]], ...] = (
     _array_sums,
     _accounting,
@@ -538,6 +608,10 @@ ROWS: tuple[Callable[[], dict[str, Any]], ...] = (
     _lower_bound,
     _ordering,
     _error,
+    _repaired,
+    _lost,
+    _controls,
+    _grid,
 )
 
 __all__ = ["MAX_FLOAT", "many_rows", "row", "sample_report", "site", "transcript"]

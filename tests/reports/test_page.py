@@ -22,7 +22,7 @@ from dpaudit.reports.rows import attention
 from tests.reports.dom import Node, parse
 from tests.reports.sample import many_rows, sample_report
 
-EMPTY: dict[str, Any] = {"schema_version": 1, "results": [], "unchecked": []}
+EMPTY: dict[str, Any] = {"schema_version": 2, "results": [], "unchecked": []}
 
 
 @pytest.fixture(scope="module")
@@ -96,10 +96,10 @@ def test_the_policy_admits_only_what_the_page_carries(dom: Node) -> None:
 def test_links_lead_to_claims(dom: Node) -> None:
     """Anchors are unique, and every link of the page leads to one."""
     anchors = [node.attributes["id"] for node in dom.walk() if "id" in node.attributes]
-    assert len(anchors) == len(set(anchors)) == 17
+    assert len(anchors) == len(set(anchors)) == 21
     targets = {node.attributes["href"][1:] for node in dom.find("a")} - {"top"}
     assert targets <= set(anchors)
-    assert len(targets) == 15
+    assert len(targets) == 19
 
 
 def test_equal_ids_get_anchors_of_their_own() -> None:
@@ -111,10 +111,12 @@ def test_equal_ids_get_anchors_of_their_own() -> None:
 
 
 def test_what_needs_attention_comes_first() -> None:
-    """Crashed, unexpected, refuted, inconclusive, then verified from the weakest to the strongest."""
+    """Crashed, unexpected, then what the paper states: refuted, inconclusive, verified from the weakest to
+    the strongest; what it does not state comes after all that."""
     expected = [
-        *["Alg 4", "Alg 2", "Lemma 12", "Lemma 13", "Fact 3", "Thm 7", "Thm 8"],
-        *["Fact 1", "Fig 1", "Thm 2", "Prop 6", "Thm 1", "Thm 1/accounting", "Cor 5", "Prop 4"],
+        *["Alg 4", "Alg 2", "Lemma 12", "Lemma 13", "Thm 7/controls", "Fact 3", "Thm 7", "Thm 8"],
+        *["Fact 1", "Fig 1", "Thm 2", "Lemma 5", "Prop 6", "Thm 1", "Thm 1/accounting", "Cor 5", "Prop 4"],
+        *["Thm 7/lost", "Thm 7/repaired"],
     ]
     report = sample_report()
     assert order(report) == expected
@@ -164,12 +166,71 @@ def test_order_of_one_row_each() -> None:
     ]
 
 
-def test_totals_count_every_row(dom: Node) -> None:
-    """The header's numbers add up to the rows of the table, and the banner counts what was not accepted."""
+def test_headlines_count_each_role_alone(dom: Node) -> None:
+    """The large numbers are those of printed claims alone; every other role has a line of its own; together
+    they are the rows of the table, and the banner counts what was not accepted."""
+    assert dom.find("h2", "headline")[0].words() == "Printed claims: 15"
     counts = [int(item.find("b")[0].words()) for item in dom.find("ul", "totals")[0].children]
     assert counts == [8, 2, 4, 1, 2]
-    assert sum(counts[:4]) == len(dom.find("tr", "row"))
-    assert dom.find("p", "banner")[0].words() == "4 of 15 claims did not come out as expected."
+    lines = {
+        line.find("th")[0].words(): line for line in dom.find("table", "roles")[0].find("tbody")[0].children
+    }
+    others = {name: [cell.words() for cell in line.find("td")] for name, line in lines.items()}
+    assert others == {  # rows, verified, inconclusive, refuted, crashed
+        "Proof steps": ["1", "1", "·", "·", "·"],
+        "Repairs": ["1", "1", "·", "·", "·"],
+        "What-ifs": ["1", "·", "·", "1", "·"],
+        "Controls": ["1", "·", "1", "·", "·"],
+    }
+    assert sum(counts[:4]) + len(others) == len(dom.find("tr", "row"))
+    assert dom.find("p", "banner")[0].words() == "5 of 19 rows did not come out as expected."
+
+
+def test_only_what_is_printed_is_false(dom: Node) -> None:
+    """Refuted claims and steps are listed as false, each with the repair that holds; a refuted what-if is a
+    setting that the claim does not extend to, nowhere a falsehood."""
+    false = dom.find("section", "false")[0].find("li")
+    assert [item.find("a")[0].words() for item in false] == ["Alg 2", "Fact 3", "Thm 7", "Thm 8"]
+    repairs = {item.find("a")[0].words(): item.find("small") for item in false}
+    assert [name for name, found in repairs.items() if found] == ["Thm 7"]
+    assert repairs["Thm 7"][0].find("a")[0].words() == "Thm 7/repaired"
+    outside = dom.find("details", "outside")[0]
+    assert "does not extend to: messages that may be lost" in outside.find("li")[0].words()
+    section = next(n for n in dom.find("details", "claim") if n.attributes["id"] == "Thm-7-lost")
+    assert section.find("span", "chip")[0].words().startswith("does not extend")
+    assert "False" not in section.words()
+
+
+def test_a_claim_is_one_block(dom: Node) -> None:
+    """The printed row is open, its repair beside it, what-ifs and controls folded below; a fold with a row
+    that needs attention is open."""
+    group = next(n for n in dom.find("section", "group") if n.find("h3", "claim-id"))
+    assert group.find("h3", "claim-id")[0].words() == "Thm 7 2102.07929"
+    inside = {
+        where: [n.attributes["id"] for n in group.find("div", where)[0].find("details", "claim")]
+        for where in ("main", "beside")
+    }
+    assert inside == {"main": ["Thm-7"], "beside": ["Thm-7-repaired"]}
+    assert "open" in group.find("div", "main")[0].find("details", "claim")[0].attributes
+    folds = [(n.find("summary")[0].words(), "open" in n.attributes) for n in group.find("details", "fold")]
+    assert folds == [("What-ifs: 1 does not extend", False), ("Controls: 1 inconclusive", True)]
+
+
+def test_cells_are_one_table(dom: Node) -> None:
+    """Each cell is a line with its claimed number, bounds and verdict, and its evidence folded below it."""
+    section = next(n for n in dom.find("details", "claim") if n.attributes["id"] == "Thm-7-repaired")
+    lines = section.find("tr", "cell")
+    assert [line.find("th")[0].words() for line in lines] == [
+        *["ε = 1", "ε = 1/5", "ε = 4"],
+        "accounting under the row",
+    ]
+    assert [line.find("td")[0].words() for line in lines] == ["ε ≤ 1", "ε ≤ 0.2", "ε ≤ 4", "ε ≤ 1"]
+    assert all(line.find("span", "chip")[0].words() == "verifiedproved" for line in lines)
+    assert [len(n.find("div", "exhibit")) for n in section.find("tr", "behind")] == [1, 1, 1, 1]
+    controls = next(n for n in dom.find("details", "claim") if n.attributes["id"] == "Thm-7-controls")
+    assert [n.words() for n in controls.find("table", "cells")[0].find("span", "badge")] == [
+        "expected refuted"
+    ]
 
 
 def test_every_claim_says_all_it_has(dom: Node) -> None:
@@ -178,10 +239,15 @@ def test_every_claim_says_all_it_has(dom: Node) -> None:
     for result in sample_report()["results"]:
         section = sections[result["id"]]
         text = section.words()
-        said = [result["title"], result["claim"]["in_words"], result["verdict"], result["reproduce"]]
+        verdict = "does not extend" if result["role"] == "what-if" else result["verdict"]
+        said = [result["title"], result["claim"]["in_words"], verdict, result["reproduce"]]
         for wanted in [*said, *result["notes"], *result["reasons"]]:
             assert " ".join(wanted.split()) in text
-        assert len(section.find("div", "exhibit")) == len(result["evidence"])
+        parts = [result, *result["cells"]]
+        assert len(section.find("div", "exhibit")) == sum(len(part["evidence"]) for part in parts)
+        for cell in result["cells"]:
+            for wanted in (cell["name"], cell["claim"]["in_words"], *cell["notes"], *cell["reasons"]):
+                assert " ".join(wanted.split()) in text
         assert len(section.find("figure")) == len(result["plots"])
         assert section.find("code")[-1].words() == result["reproduce"]
 
@@ -277,6 +343,8 @@ def test_bare_results_are_shown() -> None:
         "upper": True,
         "verdict": ["verified"],
         "view": {"principals": ["server"], "complement": True},
+        "role": ["printed"],
+        "cells": [3, {"name": 4, "claim": "x", "evidence": 5, "upper": "much"}],
     }
     dom = parse(render_html({"results": [{"id": "bare"}, odd]}))
     assert len(dom.find("tr", "row")) == 2

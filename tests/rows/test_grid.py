@@ -33,6 +33,13 @@ def test_profiles_see_their_own_values_and_the_scope_says_so() -> None:
     assert grid.scope == "n = 1 (quick profile: 2) (full profile: 3, 4)"
 
 
+def test_a_string_among_values_lists_numbers_or_is_a_word() -> None:
+    """A string of exact numbers among other values is all of them; one with a word in it stays whole."""
+    grid = over(p=("1/10 1/2", 3, full("7")), law=("Laplace", "sum of 4 parts"))
+    assert [point["p"] for point in grid.at(QUICK)][::2] == [Fraction(1, 10), Fraction(1, 2), 3]
+    assert grid.scope == "p = 1/10, 1/2, 3 (full profile: 7); law = Laplace, sum of 4 parts"
+
+
 def test_grids_add_up_and_keep_what_a_predicate_keeps() -> None:
     """A sum has the points of both; a filter drops points and says which in words."""
     grid = (over(k=(1, 2)) + listed("k", 5)).where(lambda k: k != 2, "k is not 2")
@@ -54,7 +61,7 @@ def test_long_axes_are_printed_short_and_counted() -> None:
 
 def test_greek_names_are_printed_as_letters() -> None:
     """Parameters are printed as papers print them."""
-    assert over(epsilon="1/2", n_arms=2).scope == "ε = 1/2; n arms = 2"
+    assert over(epsilon="1/2", n_arms=2, batch_size=8).scope == "ε = 1/2; K = 2; batch size = 8"
 
 
 @pytest.mark.parametrize("values", [(), "", (full(1),), (only_quick(1),)])

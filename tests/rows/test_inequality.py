@@ -10,7 +10,8 @@ import pytest
 from dpaudit.errors import InvalidParameterError, UndecidedError
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.rows import Sides, Step, full, inequality, over, step, steps
+from dpaudit.row_verdicts import judge_row
+from dpaudit.rows import Chain, Constant, Sides, Step, full, inequality, over, step, steps
 from dpaudit.suite import Group, Row, Run
 from dpaudit.verdicts import judge
 
@@ -68,20 +69,39 @@ def test_a_false_one_is_refuted_at_a_named_point() -> None:
 
 
 def test_decorators_stack_on_one_function() -> None:
-    """Printed and repaired from the same function, each with its own parameter, title and expectation."""
+    """Printed and repaired from the same function, each with its own parameter, words, title and
+    expectation."""
     rows = Group()
 
-    @inequality(rows, "P/repaired", "", h=Fraction(1, 2), role="repaired")
-    @inequality(rows, "P", "", h=Fraction(2), expect="refuted")
+    @inequality(rows, "P/repaired", "", h=Fraction(1, 2), role="repaired", case="as the proof shows")
+    @inequality(rows, "P", "", h=Fraction(2), expect="refuted", case="as printed")
     def radius(h: Fraction) -> Sides:
-        """The radius with h² = {h}"""
+        """The radius with h² = {h}, {case}"""
         return 4 * h, 2
 
     assert [(row.id, row.title, row.role) for row in rows.rows] == [
-        ("P", "The radius with h² = 2", "printed"),
-        ("P/repaired", "The radius with h² = 1/2", "repaired"),
+        ("P", "The radius with h² = 2, as printed", "printed"),
+        ("P/repaired", "The radius with h² = 1/2, as the proof shows", "repaired"),
     ]
     assert [judged(row)[0] for row in rows.rows] == ["refuted", "verified"]
+
+
+def test_a_group_names_the_kind_of_its_inequalities() -> None:
+    """A row is of its group's kind, "structure" without one, unless it names its own."""
+    tails, plain = Group(kind="tail"), Group()
+
+    @inequality(plain, "C", "")
+    @inequality(tails, "B", "", kind="utility")
+    @inequality(tails, "A", "")
+    def half() -> Sides:
+        """1 <= 2"""
+        return 1, 2
+
+    assert [(row.id, row.kind) for row in (*tails.rows, *plain.rows)] == [
+        ("A", "tail"),
+        ("B", "utility"),
+        ("C", "structure"),
+    ]
 
 
 def test_the_worst_step_decides_and_is_named() -> None:
@@ -151,7 +171,7 @@ def test_a_grid_without_a_point_crashes_the_row() -> None:
         """Nothing"""
         return 0, 1
 
-    with pytest.raises(UndecidedError, match="must have a point"):
+    with pytest.raises(UndecidedError, match="a grid must have a point"):
         rows.rows[0].evaluate(QUICK)
 
 
@@ -162,3 +182,90 @@ def test_a_row_needs_a_docstring() -> None:
         @inequality(Group(), "N", "here")
         def sides() -> Sides:
             return 0, 1
+
+
+def test_the_worst_inequality_of_a_chain_decides() -> None:
+    """Of several inequalities at the same points each is named with its own worst point, and one false one
+    refutes."""
+    rows = Group()
+
+    @inequality(rows, "CH", "here", over=over(n=(1, 3, 2)))
+    def powers(n: int) -> Chain:
+        """Two inequalities, the second of them false from 3 on"""
+        return {"n ≤ 4": (n, 4), "n² ≤ 4n − 4": (n**2, max(4 * n - 4, 1))}
+
+    verdict, estimate = judged(rows.rows[0])
+    assert (verdict, estimate.lower, estimate.upper) == ("refuted", 1.125, 1.125)
+    assert estimate.samples == 6
+    assert estimate.details == {"n ≤ 4": "n = 3", "n² ≤ 4n − 4": "n = 3"}
+    notes = rows.rows[0].evaluate(QUICK).notes
+    assert [note for note in notes if "fails" in note] == ["n² ≤ 4n − 4 fails: left / right = 1.125 at n = 3"]
+
+
+def test_a_chain_without_an_inequality_crashes_the_row() -> None:
+    """Nothing compared is not verified."""
+    rows = Group()
+
+    @inequality(rows, "CE", "here", over=over(n=(1, 2)))
+    def nothing(n: int) -> Chain:
+        """Nothing"""
+        return {}
+
+    with pytest.raises(UndecidedError, match="a grid must have a point"):
+        rows.rows[0].evaluate(QUICK)
+
+
+def test_a_constant_is_stated_and_not_claimed() -> None:
+    """A ratio of 50 beside a true inequality refutes nothing; the note says where it is; alone it says
+    nothing."""
+    rows = Group()
+
+    @inequality(rows, "CO", "here", over=over(n=(1, 5, 2)))
+    def powers(n: int) -> Chain:
+        """A true inequality, and what its O(.) hides"""
+        return {"n ≤ 5": (n, 5), "10 n over 1": Constant(10 * n, 1)}
+
+    verdict, estimate = judged(rows.rows[0])
+    assert (verdict, estimate.lower, estimate.upper) == ("verified", 1.0, 1.0)
+    assert rows.rows[0].evaluate(QUICK).notes == [
+        "on this grid 10 n over 1 is at most 50, and that much at n = 5"
+    ]
+
+    @inequality(rows, "CA", "here")
+    def alone() -> Chain:
+        """Nothing claimed"""
+        return {"10 over 1": Constant(10, 1)}
+
+    with pytest.raises(UndecidedError, match="with an inequality"):
+        rows.rows[1].evaluate(QUICK)
+
+
+def test_steps_as_cells_have_verdicts_of_their_own() -> None:
+    """One step fails and one holds: each cell says so, with its own grid, and the row is refuted."""
+    rows = Group()
+
+    @step("below one", over=over(x="1/4 1/2"))
+    def small(x: Fraction) -> Sides:
+        """x² <= x/2"""
+        return x * x, x / 2
+
+    @step("from one on", over=over(x="1 3"), expect="refuted")
+    def large(x: Fraction) -> Sides:
+        """x² <= x/2, again"""
+        return x * x, x / 2
+
+    @steps(rows, "C", "cells", cells=True, expect="refuted")
+    def both() -> list[Step]:
+        """Squares are at most halves"""
+        return [small, large]
+
+    outcome = rows.rows[0].evaluate(QUICK)
+    assert [cell.name for cell in outcome.cells] == ["below one", "from one on"]
+    assert [cell.claim.in_words() for cell in outcome.cells] == [
+        "x² <= x/2; at every point of the grid x = 1/4, 1/2",
+        "x² <= x/2, again; at every point of the grid x = 1, 3",
+    ]
+    whole = judge_row(rows.rows[0].claim, outcome.evidence, outcome.cells, obstacles=(), alpha=0.05)
+    assert whole.whole.judgement.verdict == "refuted"
+    assert [cell.judgement.verdict.value for cell in whole.cells] == ["verified", "refuted"]
+    assert [float(cell.judgement.lower or 0) for cell in whole.cells] == [1.0, 6.0]

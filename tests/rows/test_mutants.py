@@ -91,6 +91,15 @@ def test_each_mistake_costs_what_it_must(mutation: Mutation, program: Any, expec
     assert worst(mutation(program)) == pytest.approx(expected, rel=1e-9)
 
 
+def test_noise_left_out_at_first_is_drawn_later() -> None:
+    """Only the first release is bare; where it is not shown, its site shows nothing."""
+    for shown, seen in ((True, ["first", "second"]), (False, ["second"])):
+        mutant = without(first=1, shown=shown)(sums)
+        recording = record(mutant, RIGHT, rng=np.random.default_rng(0))
+        assert [site.site for site in recording.sites[:-1]] == seen
+        assert recording.returned[0] == 1.0 != recording.returned[1]
+
+
 def test_one_share_less_is_the_law_of_fewer_shares() -> None:
     """By enumeration: the aggregate of three users has the noise of two."""
 

@@ -7,17 +7,19 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from audits.distributed_mab.tails import ENOUGH, LEVELS
+from audits.distributed_mab.noise_laws import LEVELS
 from dpaudit.exact_functions import larger, log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Binomial, DiscreteGaussian, DiscreteLaplace, PolyaDifference, Skellam
 from dpaudit.laws.exact_tails import above, beyond, sum_beyond
 from dpaudit.rows import Sides, Step, full, inequality, over, step, steps
 from dpaudit.suite import Group
+from mechanisms.parameter_sheet import LAPLACE_SUM_CONSTANT as C
 
 __all__ = ["rows"]
 
-rows = Group("Concentration: Lemmas 6 to 9")
+
+rows = Group("Concentration: Lemmas 6 to 9", kind="tail")
 
 
 # Lemma 6
@@ -46,7 +48,7 @@ def _discrete_gaussian(variance: Fraction, p: Fraction) -> Sides:
     return beyond(DiscreteGaussian(sigma2=variance), ball(variance).sqrt() * _gaussian_radius(p)), p
 
 
-@steps(rows, "CZ23-L6", "Lemma 6", kind="tail")
+@steps(rows, "CZ23-L6", "Lemma 6")
 def sub_gaussian() -> list[Step]:
     """σ²-sub-Gaussian: |X| <= σ sqrt(2 log(2/p)) with probability 1 - p or more
 
@@ -64,7 +66,7 @@ def sub_gaussian() -> list[Step]:
 def _known_pairs() -> dict[str, tuple[Callable[[Any], Any], Any, Any]]:
     """Laws with a pair (σ², h): Skellam by Proposition 1's proof, sums of (discrete) Laplace by Lemma 5 with
     c = 8/5."""
-    c, root = Fraction(ENOUGH), 1 / arb(2).sqrt()
+    c, root = Fraction(C), 1 / arb(2).sqrt()
     pairs: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {}
     for v in ("1/20", "1", "30"):
         law = Skellam(variance=Fraction(v))
@@ -103,7 +105,7 @@ def _radius(law: str, p: Fraction) -> Sides:
     return tail((2 * proxy * level).sqrt() + 2 * h * level), p
 
 
-@steps(rows, "CZ23-L7", "Lemma 7", kind="tail")
+@steps(rows, "CZ23-L7", "Lemma 7")
 def sub_exponential() -> list[Step]:
     """(σ², h)-sub-exponential: two-regime tail, and |X| <= sqrt(2) σ sqrt(log(2/p)) + 2h log(2/p)
 
@@ -119,7 +121,6 @@ def sub_exponential() -> list[Step]:
     rows,
     "CZ23-L8",
     "Lemma 8",
-    kind="tail",
     over=over(mean="0 1/1000 1/10 1/2 9/10 1", n=(1, 2, 5, 30, 200, full(2000)), p=LEVELS),
 )
 def hoeffding(mean: Fraction, n: int, p: Fraction) -> Sides:
@@ -150,7 +151,7 @@ def _smallest(proxies: Any, h: Any, p: Fraction) -> Any:
 def _two_scales(first: Fraction, second: Fraction, p: Fraction) -> Sides:
     """Lap_Z(s1) + Lap_Z(s2) with Lemma 5's pairs, L = log(2/p)"""
     scales = [Fraction(first), Fraction(second)]
-    v = _smallest(ball(ENOUGH**2 * sum(s**2 for s in scales)), ball(ENOUGH * max(scales)), p)
+    v = _smallest(ball(C**2 * sum(s**2 for s in scales)), ball(C * max(scales)), p)
     laws = [DiscreteLaplace(scale=s) for s in scales]
     return sum_beyond(laws[0], laws[1], v, reach=int(first * 45) + 20), p
 
@@ -159,13 +160,13 @@ def _two_scales(first: Fraction, second: Fraction, p: Fraction) -> Sides:
 def _two_families(scale: Fraction, variance: Fraction, p: Fraction) -> Sides:
     """Lap_Z(s) + Sk(0, σ²)"""
     s = Fraction(scale)
-    h = larger(ball(ENOUGH * s), 1 / arb(2).sqrt())
-    v = _smallest(ball(ENOUGH**2 * s**2 + 2 * variance), h, p)
+    h = larger(ball(C * s), 1 / arb(2).sqrt())
+    v = _smallest(ball(C**2 * s**2 + 2 * variance), h, p)
     laws = DiscreteLaplace(scale=s), Skellam(variance=Fraction(variance))
     return sum_beyond(*laws, v, reach=int(s * 45) + 20), p
 
 
-@steps(rows, "CZ23-L9", "Lemma 9", kind="tail")
+@steps(rows, "CZ23-L9", "Lemma 9")
 def sums() -> list[Step]:
     """Sums of independent (σ_i², h_i)-sub-exponential variables: v >= max{sqrt(2Σσ_i² L), 2h* L}
 

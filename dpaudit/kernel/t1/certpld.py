@@ -32,11 +32,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from flint import arb, fmpz, fmpz_poly
 
-from dpaudit.kernel.ball import ball, precision, upper_exact
+from dpaudit.kernel.ball import ball, integer, precision, upper_exact
 from dpaudit.kernel.errors import InvalidParameterError
 
 __all__ = ["Grid", "LossLaw", "compose", "from_atoms", "from_cells", "from_losses", "maximum", "power"]
@@ -71,13 +70,13 @@ class Grid:
         """Working precision: the masses, and room for the division by 1 - exp(-step) and for cancellation."""
         return 2 * self.bits + 64
 
-    def units(self, mass: Any) -> int:
+    def units(self, mass: arb) -> int:
         """A mass (ball) in units, rounded in the grid's direction and never below 0."""
         scaled = mass * arb(2) ** self.bits
         whole = scaled.upper().ceil() if self.upper else scaled.lower().floor()
-        return max(0, int(whole.unique_fmpz()))
+        return max(0, integer(whole))
 
-    def below(self, loss: Any) -> int:
+    def below(self, loss: arb) -> int:
         """The largest index i with i * step <= ``loss`` (a ball of radius 0)."""
         return math.floor(upper_exact(loss) / self.step)
 
@@ -88,7 +87,7 @@ class LossLaw:
 
     grid: Grid
     low: int
-    poly: Any
+    poly: fmpz_poly
     infinite: int
 
     @property
@@ -100,7 +99,7 @@ class LossLaw:
         """All masses together, in units of 2^-bits: 1, up to rounding in the law's direction."""
         return int(self.poly(1)) + self.infinite
 
-    def delta(self, epsilon: Fraction) -> Any:
+    def delta(self, epsilon: Fraction) -> arb:
         """A ball for delta at ``epsilon`` of this law; its upper (lower) end bounds the true delta for an
         upper (lower) law.
         """
@@ -139,7 +138,7 @@ def _check_points(points: int) -> None:
         )
 
 
-def from_atoms(grid: Grid, atoms: Iterable[tuple[Any, Any]], *, infinite: Any = 0) -> LossLaw:
+def from_atoms(grid: Grid, atoms: Iterable[tuple[arb, arb]], *, infinite: arb | int = 0) -> LossLaw:
     """The law of a pair with the given atoms (P mass, Q mass; balls), and P mass ``infinite`` where Q
     vanishes or is not listed.
 
@@ -158,7 +157,7 @@ def from_atoms(grid: Grid, atoms: Iterable[tuple[Any, Any]], *, infinite: Any = 
         return _law(grid, masses, grid.units(lost))
 
 
-def from_losses(grid: Grid, parts: Iterable[tuple[Any, Fraction]]) -> LossLaw:
+def from_losses(grid: Grid, parts: Iterable[tuple[arb, Fraction]]) -> LossLaw:
     """The law of a pair with P masses (balls) at losses that are known exactly; parts need not be sorted."""
     masses: dict[int, int] = {}
     with precision(grid.precision):
@@ -171,7 +170,7 @@ def from_losses(grid: Grid, parts: Iterable[tuple[Any, Fraction]]) -> LossLaw:
         return _law(grid, masses, 0)
 
 
-def _place(grid: Grid, masses: dict[int, int], p: Any, loss: Any) -> None:
+def _place(grid: Grid, masses: dict[int, int], p: arb, loss: arb) -> None:
     """Sort in one atom, whatever the radius of its loss."""
     if grid.upper:
         i = grid.below(loss.upper())
@@ -180,7 +179,7 @@ def _place(grid: Grid, masses: dict[int, int], p: Any, loss: Any) -> None:
         _add(masses, grid.below(loss.lower()), grid.units(p))
 
 
-def _split(grid: Grid, masses: dict[int, int], p: Any, i: int, f: Any) -> None:
+def _split(grid: Grid, masses: dict[int, int], p: arb, i: int, f: arb) -> None:
     """Split an atom of loss i * step + f, f at most a step, over i and i + 1 (see above)."""
     share = (1 - (-f).exp()) / (1 - (-ball(grid.step)).exp())
     _add(masses, i + 1, grid.units(p * share))
@@ -197,11 +196,11 @@ def _add(masses: dict[int, int], index: int, units: int) -> None:
 def from_cells(
     grid: Grid,
     *,
-    p_upto: Callable[[Any], Any],
-    q_upto: Callable[[Any], Any],
+    p_upto: Callable[[arb], arb],
+    q_upto: Callable[[arb], arb],
     low: int,
     high: int,
-    atoms: Sequence[tuple[Any, Any]] = (),
+    atoms: Sequence[tuple[arb, arb]] = (),
 ) -> LossLaw:
     """The law of a pair whose loss has a density between ``low`` * step and ``high`` * step, and ``atoms`` (P
     mass, Q mass) besides.
@@ -252,7 +251,7 @@ def compose(left: LossLaw, right: LossLaw) -> LossLaw:
     return _truncated(grid, left.low + right.low, (left.poly * right.poly).coeffs(), infinite)
 
 
-def _truncated(grid: Grid, low: int, products: list[Any], infinite: int) -> LossLaw:
+def _truncated(grid: Grid, low: int, products: list[fmpz], infinite: int) -> LossLaw:
     """Cut both ends of a product, whose masses are in units of 2^-(2 bits), and round the rest back to
     units of 2^-bits.
     """
@@ -274,7 +273,7 @@ def _truncated(grid: Grid, low: int, products: list[Any], infinite: int) -> Loss
     return LossLaw(grid=grid, low=low + first, poly=fmpz_poly(kept), infinite=infinite)
 
 
-def _within(masses: Iterable[Any], budget: int) -> tuple[int, int]:
+def _within(masses: Iterable[fmpz], budget: int) -> tuple[int, int]:
     """How many leading masses add up to at most ``budget``, and to how much."""
     total, count = fmpz(0), 0
     for mass in masses:
@@ -319,18 +318,18 @@ def maximum(left: LossLaw, right: LossLaw) -> LossLaw:
         masses: dict[int, int] = {}
         for j in range(1, len(curve) - 1):
             mass = (curve[j + 1] - curve[j]) / up - (curve[j] - curve[j - 1]) / down
-            _add(masses, low + j, max(0, int(mass.upper().ceil().unique_fmpz())))
+            _add(masses, low + j, max(0, integer(mass.upper().ceil())))
     infinite = max(left.infinite, right.infinite)
     total = max(left.units(), right.units())
     _add(masses, low, max(0, total - infinite - sum(masses.values())))
     return _law(grid, masses, infinite)
 
 
-def _curve(law: LossLaw, low: int, high: int) -> list[Any]:
+def _curve(law: LossLaw, low: int, high: int) -> list[arb]:
     """delta in units at the grid points low, ..., high (balls)."""
     decay = (-ball(law.grid.step)).exp()
     masses = {law.low + j: mass for j, mass in enumerate(law.poly.coeffs())}
-    values: list[Any] = []
+    values: list[arb] = []
     total, weighted = (
         fmpz(law.infinite),
         arb(0),

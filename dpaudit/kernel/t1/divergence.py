@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 from flint import arb, ctx
 
@@ -40,14 +39,14 @@ __all__ = ["hockey_stick", "lattice_delta", "positive_part", "threshold"]
 MAX_REACH = 1 << 40
 
 
-def positive_part(value: Any) -> Any:
+def positive_part(value: arb) -> arb:
     """An enclosure of max(value, 0) (fact F7)."""
     if value >= 0:
         return value
     return arb(0) if value <= 0 else arb(0).union(value.upper())
 
 
-def lattice_delta(law: LogConcave, *, shift: int, epsilon: Fraction) -> Any:
+def lattice_delta(law: LogConcave, *, shift: int, epsilon: Fraction) -> arb:
     """delta at ``epsilon`` >= 0 over all integer shifts up to ``shift`` >= 0 in size, in both directions;
     a ball with about 60 correct bits.
     """
@@ -60,7 +59,7 @@ def lattice_delta(law: LogConcave, *, shift: int, epsilon: Fraction) -> Any:
     return forth.max(back)
 
 
-def hockey_stick(law: LogConcave, *, shift: int, epsilon: Fraction) -> Any:
+def hockey_stick(law: LogConcave, *, shift: int, epsilon: Fraction) -> arb:
     """H_E(p || p_shift) at the working precision, ``shift`` > 0 (F1): the sum of p(x) - E p(x - shift)
     over x <= t, and a tail (F6).
     """
@@ -72,11 +71,11 @@ def hockey_stick(law: LogConcave, *, shift: int, epsilon: Fraction) -> Any:
     return total + _sum_to(law, last, shift, e)
 
 
-def _gap(law: LogConcave, x: int, shift: int, e: Any) -> Any:
+def _gap(law: LogConcave, x: int, shift: int, e: arb) -> arb:
     return law.mass(x) - e * law.mass(x - shift)
 
 
-def threshold(gap: Callable[[int], Any], law: LogConcave) -> tuple[int, list[int]]:
+def threshold(gap: Callable[[int], arb], law: LogConcave) -> tuple[int, list[int]]:
     """The last x where the falling sign of ``gap`` is decided positive, and the undecided x after it."""
     low, high = _bracket(gap, law)
     while high - low > 1:
@@ -98,7 +97,7 @@ def threshold(gap: Callable[[int], Any], law: LogConcave) -> tuple[int, list[int
     return low, undecided
 
 
-def _bracket(gap: Callable[[int], Any], law: LogConcave) -> tuple[int, int]:
+def _bracket(gap: Callable[[int], arb], law: LogConcave) -> tuple[int, int]:
     """x values with a positive gap, and without a decided positive one to its right."""
     if law.first is not None:
         low = law.first
@@ -122,7 +121,7 @@ def _bracket(gap: Callable[[int], Any], law: LogConcave) -> tuple[int, int]:
     return low, high
 
 
-def _sum_to(law: LogConcave, last: int, shift: int, e: Any) -> Any:
+def _sum_to(law: LogConcave, last: int, shift: int, e: arb) -> arb:
     """Sum of p(x) - e p(x - shift) over all x <= last, all of them positive parts; the cut tail is between
     0 and the mass of p there.
     """
@@ -135,6 +134,6 @@ def _sum_to(law: LogConcave, last: int, shift: int, e: Any) -> Any:
         width *= 2
 
 
-def _window(law: LogConcave, low: int, last: int, shift: int, e: Any) -> Any:
+def _window(law: LogConcave, low: int, last: int, shift: int, e: arb) -> arb:
     masses = law.masses(low - shift, last)
     return sum(masses[shift:], arb(0)) - e * sum(masses[: last - low + 1], arb(0))

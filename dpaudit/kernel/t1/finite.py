@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import reduce
 from itertools import permutations
-from typing import Any
 
 from flint import arb
 
@@ -91,7 +90,7 @@ def largest_log_ratio(rows: Sequence[Row]) -> Fraction | None:
     return upper_short(enclose(lambda: ball(worst).log()))
 
 
-def _delta(rows: Sequence[Row], epsilon: Fraction) -> Any:
+def _delta(rows: Sequence[Row], epsilon: Fraction) -> arb:
     e, worst = ball(epsilon).exp(), arb(0)
     for left, right in permutations(rows, 2):
         worst = worst.max(

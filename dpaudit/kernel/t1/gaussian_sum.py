@@ -45,7 +45,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from flint import arb
 
@@ -96,12 +95,12 @@ def add_gaussian_sum(tier: Tier) -> None:
 
 
 @lru_cache(maxsize=256)
-def _enclosed(variance: Fraction, count: int, shift: int) -> Any:
+def _enclosed(variance: Fraction, count: int, shift: int) -> arb:
     """The same number is asked for several times: when a proof is built, certified and checked."""
     return enclose(lambda: excess(variance, count=count, shift=shift))
 
 
-def excess(variance: Fraction, *, count: int, shift: int) -> Any:
+def excess(variance: Fraction, *, count: int, shift: int) -> arb:
     """min(M, max(a', b')): a ball, or +infinity where A < 1/2 is not decided."""
     w = (-2 * arb.pi() ** 2 * ball(variance)).exp()
     a = _amplitude(w, count)
@@ -116,7 +115,7 @@ def excess(variance: Fraction, *, count: int, shift: int) -> Any:
     return largest.min(mean.max(largest * largest / 2))
 
 
-def _amplitude(w: Any, count: int) -> Any:
+def _amplitude(w: arb, count: int) -> arb:
     """The upper bound of A: terms one by one up to some S, then a geometric series."""
     total, term = arb(0), arb(1)  # term: C(2n+s-1, s) w^s
     for s in range(1, FAR):
@@ -131,7 +130,7 @@ def _amplitude(w: Any, count: int) -> Any:
     return arb.pos_inf()
 
 
-def _theta(w: Any) -> tuple[Any, Any]:
+def _theta(w: arb) -> tuple[arb, arb]:
     """sum over all integers k of w^(k^2), and of |k| w^(k^2); w < 1/2, so the rests are below twice the next
     term."""
     theta, first = arb(1), arb(0)

@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
 
 from flint import arb
 
@@ -142,7 +141,7 @@ def _one_direction(law: LogConcave, shift: int, grid: Grid) -> LossLaw:
     with precision(grid.precision):
         low, high, below, above = bulk(law, 2 * grid.tail)
         masses = law.masses(low - shift, high)
-        atoms: list[tuple[Any, Any]] = [(masses[j], masses[j - shift]) for j in range(shift, len(masses))]
+        atoms: list[tuple[arb, arb]] = [(masses[j], masses[j - shift]) for j in range(shift, len(masses))]
         last_p, last_q = atoms[-1]
         end = arb(above.upper())
         atoms.append((end, end * last_q / last_p))

@@ -19,7 +19,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from flint import arb, arb_poly, ctx
 
@@ -54,10 +53,10 @@ class LogConcave(ABC):
         """An integer near the mode, from which searches start."""
 
     @abstractmethod
-    def masses(self, low: int, high: int) -> list[Any]:
+    def masses(self, low: int, high: int) -> list[arb]:
         """Enclosures of p(low), ..., p(high)."""
 
-    def mass(self, k: int) -> Any:
+    def mass(self, k: int) -> arb:
         """An enclosure of p(k)."""
         return self.masses(k, k)[0]
 
@@ -78,7 +77,7 @@ def check_run(low: int, high: int) -> None:
         )
 
 
-def tail_below(law: LogConcave, k: int) -> Any | None:
+def tail_below(law: LogConcave, k: int) -> arb | None:
     """A ball from 0 to a bound on the mass strictly below ``k`` (F6), or ``None`` if ``k`` is not yet
     below the mode.
     """
@@ -89,7 +88,7 @@ def tail_below(law: LogConcave, k: int) -> Any | None:
     return arb(0).union(edge * ratio / (1 - ratio)) if ratio < 1 else None
 
 
-def survival(law: LogConcave, k: int) -> Any:
+def survival(law: LogConcave, k: int) -> arb:
     """P(X >= k), with a small relative radius."""
     width, mirror = 64, Reflected(law)
     while True:
@@ -101,14 +100,14 @@ def survival(law: LogConcave, k: int) -> Any:
         width *= 2
 
 
-def bulk(law: LogConcave, bits: int) -> tuple[int, int, Any, Any]:
+def bulk(law: LogConcave, bits: int) -> tuple[int, int, arb, arb]:
     """A range (low, high) and the masses below and above it (balls), each at most 2^-``bits``."""
     low, below = _reach(law, bits)
     high, above = _reach(Reflected(law), bits)
     return low, -high, below, above
 
 
-def _reach(law: LogConcave, bits: int) -> tuple[int, Any]:
+def _reach(law: LogConcave, bits: int) -> tuple[int, arb]:
     width = 4
     while True:
         low = law.centre - width
@@ -135,15 +134,15 @@ class Reflected(LogConcave):
     def centre(self) -> int:
         return -self.law.centre
 
-    def masses(self, low: int, high: int) -> list[Any]:
+    def masses(self, low: int, high: int) -> list[arb]:
         return self.law.masses(-high, -low)[::-1]
 
-    def mass(self, k: int) -> Any:
+    def mass(self, k: int) -> arb:
         return self.law.mass(-k)
 
 
 @lru_cache(maxsize=64)
-def _theta(variance: Fraction, bits: int) -> Any:
+def _theta(variance: Fraction, bits: int) -> arb:
     """sum over k in Z of exp(-k^2 / 2 variance), enclosed at ``bits`` bits (the working precision, named for
     the cache).
 
@@ -176,12 +175,12 @@ class DiscreteGaussianSum(LogConcave):
     def symmetric(self) -> bool:
         return True
 
-    def mass(self, k: int) -> Any:
+    def mass(self, k: int) -> arb:
         if self.count == 1:
             return (-ball(Fraction(k * k, 2) / self.variance)).exp() / _theta(self.variance, ctx.prec)
         return self.masses(k, k)[0]
 
-    def masses(self, low: int, high: int) -> list[Any]:
+    def masses(self, low: int, high: int) -> list[arb]:
         check_run(low, high)
         if self.count == 1:
             return [self.mass(k) for k in range(low, high + 1)]
@@ -190,7 +189,7 @@ class DiscreteGaussianSum(LogConcave):
 
 
 @lru_cache(maxsize=8)
-def _power(variance: Fraction, count: int, bits: int) -> tuple[int, list[Any], Any]:
+def _power(variance: Fraction, count: int, bits: int) -> tuple[int, list[arb], arb]:
     """The convolution power of one discrete Gaussian cut at [-T, T], and a ball for the mass that the cut can
     have taken from any point.
 

@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import reduce
-from typing import Any
 
 from flint import arb
 
@@ -114,10 +113,10 @@ def laplace_pair(epsilon: Fraction, grid: Grid) -> LossLaw:
         e, half = ball(epsilon), arb(1) / 2
         rare = (-e).exp() / 2
 
-        def p_upto(x: Any) -> Any:
+        def p_upto(x: arb) -> arb:
             return ((_clip(x, e) - e) / 2).exp() / 2 - rare
 
-        def q_upto(x: Any) -> Any:
+        def q_upto(x: arb) -> arb:
             return half - ((-_clip(x, e) - e) / 2).exp() / 2
 
         end = int(epsilon / grid.step) + 1
@@ -126,5 +125,5 @@ def laplace_pair(epsilon: Fraction, grid: Grid) -> LossLaw:
         )
 
 
-def _clip(x: Any, end: Any) -> Any:
+def _clip(x: arb, end: arb) -> arb:
     return x.max(-end).min(end)

@@ -19,6 +19,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from flint import arb
+
 from dpaudit.kernel.ball import ball, enclose, upper_exact, upper_short
 from dpaudit.kernel.kernel_t0 import Guarantee, number_of, rational_bound, zcdp
 from dpaudit.kernel.t1.tier import curves_of
@@ -75,7 +77,7 @@ def renyi_bound(guarantee: Guarantee, order: Fraction) -> Fraction | None:
     return min(bounds, default=None)
 
 
-def _response_renyi(pure: Fraction, order: Fraction) -> Any:
+def _response_renyi(pure: Fraction, order: Fraction) -> arb:
     # s^a t^(1-a) + t^a s^(1-a) with s = e^p t: t (e^(a p) + e^((1-a) p)), t = 1 / (1 + e^p)
     weight = ball(order * pure).exp() + ball((1 - order) * pure).exp()
     return (weight / (1 + ball(pure).exp())).log() / ball(order - 1)
@@ -124,14 +126,14 @@ def _renyi_delta(divergence: Fraction, epsilon: Fraction, order: Fraction) -> Fr
     if exponent > 1000:  # says nothing; its exponential may be too large to write down
         return Fraction(1)
 
-    def compute() -> Any:
+    def compute() -> arb:
         a = ball(order)
         return (ball(exponent).exp() / (a - 1)) * (1 - 1 / a) ** a
 
     return probability(enclose(compute))
 
 
-def probability(value: Any) -> Fraction:
+def probability(value: arb) -> Fraction:
     """The upper end of a ball, cut to [0, 1]; what is positive but below ``LEAST`` is rounded up to it."""
     bound = min(max(upper_short(value), Fraction(0)), Fraction(1))
     return max(bound, LEAST) if bound else bound

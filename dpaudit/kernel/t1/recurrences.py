@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
-from typing import Any
 
 from flint import arb, ctx
 
@@ -46,7 +45,7 @@ class Skellam(LogConcave):
     def symmetric(self) -> bool:
         return True
 
-    def masses(self, low: int, high: int) -> list[Any]:
+    def masses(self, low: int, high: int) -> list[arb]:
         far = max(abs(low), abs(high))
         check_run(0, far)
         table = _skellam_table(self.variance, 1 << far.bit_length(), ctx.prec)
@@ -54,7 +53,7 @@ class Skellam(LogConcave):
 
 
 @lru_cache(maxsize=16)
-def _skellam_table(variance: Fraction, far: int, bits: int) -> list[Any]:
+def _skellam_table(variance: Fraction, far: int, bits: int) -> list[arb]:
     """p(0), ..., p(f) for some f >= ``far``; ``bits`` is the working precision, named for the cache."""
     v = ball(variance)
     end = max(far, 16, isqrt(int(variance) * 2 * bits))
@@ -70,7 +69,7 @@ def _skellam_table(variance: Fraction, far: int, bits: int) -> list[Any]:
         end *= 2
 
 
-def _relative(variance: Fraction, end: int, bits: int) -> list[Any]:
+def _relative(variance: Fraction, end: int, bits: int) -> list[arb]:
     """p(n)/p(0) for n = 0, ..., end."""
     v = ball(variance)
     start = isqrt(end * end + int(variance) * bits) + bits
@@ -86,7 +85,7 @@ def _relative(variance: Fraction, end: int, bits: int) -> list[Any]:
     return relative
 
 
-def _bound(v: Any, n: int) -> Any:
+def _bound(v: arb, n: int) -> arb:
     """U_n."""
     return v / (n + (arb(n) ** 2 + v * v).sqrt())
 
@@ -110,7 +109,7 @@ class Binomial(LogConcave):
     def symmetric(self) -> bool:
         return self.probability == Fraction(1, 2)
 
-    def masses(self, low: int, high: int) -> list[Any]:
+    def masses(self, low: int, high: int) -> list[arb]:
         check_run(low, high)
         start, table = _binomial_table(self.trials, self.probability, ctx.prec)
         end = start + len(table) - 1
@@ -125,12 +124,12 @@ class Binomial(LogConcave):
         return [known.get(k, arb(0)) for k in range(low, high + 1)]
 
 
-def _step(law: Binomial, k: int) -> Any:
+def _step(law: Binomial, k: int) -> arb:
     """p(k + 1) / p(k)."""
     return ball(Fraction(law.trials - k, k + 1) * law.probability / (1 - law.probability))
 
 
-def _onward(law: Binomial, start: int, mass: Any, end: int) -> list[Any]:
+def _onward(law: Binomial, start: int, mass: arb, end: int) -> list[arb]:
     """The masses after ``start``, whose mass is given, towards ``end``, within the support, in that order."""
     check_run(min(start, end), max(start, end))
     masses = []
@@ -144,7 +143,7 @@ def _onward(law: Binomial, start: int, mass: Any, end: int) -> list[Any]:
 
 
 @lru_cache(maxsize=16)
-def _binomial_table(trials: int, probability: Fraction, bits: int) -> tuple[int, list[Any]]:
+def _binomial_table(trials: int, probability: Fraction, bits: int) -> tuple[int, list[arb]]:
     """The least outcome of a table, and the masses from there on: all but 2^-``bits`` of the law."""
     law = Binomial(trials, probability)
     mode = law.centre
@@ -155,9 +154,9 @@ def _binomial_table(trials: int, probability: Fraction, bits: int) -> tuple[int,
     return mode - len(down), [mass / total for mass in relative]
 
 
-def _side(law: Binomial, mode: int, direction: int, bits: int) -> tuple[list[Any], Any]:
+def _side(law: Binomial, mode: int, direction: int, bits: int) -> tuple[list[arb], arb]:
     """Masses relative to the mode's on one side, and a bound on what is left out beyond them."""
-    masses: list[Any] = []
+    masses: list[arb] = []
     k, mass = mode, arb(1)
     while (k < law.trials) if direction > 0 else (k > 0):
         ratio = _step(law, k) if direction > 0 else 1 / _step(law, k - 1)

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 from flint import arb
 
@@ -35,7 +34,7 @@ from dpaudit.kernel.t1.lattice import LogConcave
 __all__ = ["kappa", "restricted_renyi"]
 
 
-def restricted_renyi(logs: Sequence[Any], *, shift: int, order: Fraction) -> Any:
+def restricted_renyi(logs: Sequence[arb], *, shift: int, order: Fraction) -> arb:
     """log(sum of p(x)^a p(x - shift)^(1-a)) / (a - 1) over the x for which both logs are listed
     (``logs[i]`` = log p(i)), at the working precision.
     """
@@ -46,7 +45,7 @@ def restricted_renyi(logs: Sequence[Any], *, shift: int, order: Fraction) -> Any
     return total.log() / ball(order - 1)
 
 
-def kappa(law: LogConcave, *, low: int, high: int, reach: int, order: Fraction) -> Any:
+def kappa(law: LogConcave, *, low: int, high: int, reach: int, order: Fraction) -> arb:
     """max over 1 <= D <= ``reach`` and both directions of R_a(p on [low, high] || p_D) / D^2 (F5), as a ball.
 
     The law must have mass at every point from ``low - reach`` to ``high + reach``.

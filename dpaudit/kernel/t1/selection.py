@@ -6,7 +6,6 @@ Proofs are in ``proofs.md`` (``above-threshold``, ``laplace`` and ``noisy-max``)
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from flint import arb
 
@@ -54,5 +53,5 @@ def add_selections(tier: Tier) -> None:
         return Curves(profile=lambda epsilon: two_candidate_delta(noise, ratio=pure, epsilon=epsilon))
 
 
-def _laplace_delta(pure: Fraction, epsilon: Fraction) -> Any:
+def _laplace_delta(pure: Fraction, epsilon: Fraction) -> arb:
     return arb(0) if epsilon >= pure else enclose(lambda: 1 - ball((epsilon - pure) / 2).exp())

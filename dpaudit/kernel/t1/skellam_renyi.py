@@ -17,7 +17,6 @@ By F1 of ``divergence`` the shift D is the worst up to D, in either direction, f
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from flint import arb, ctx
 
@@ -30,7 +29,7 @@ __all__ = ["skellam_renyi"]
 MAX_TERMS = 2_000_000
 
 
-def skellam_renyi(variance: Fraction, *, shift: int, order: Fraction) -> Any:
+def skellam_renyi(variance: Fraction, *, shift: int, order: Fraction) -> arb:
     """R_a(p || p_shift) of Skellam noise, a = ``order`` > 1, ``shift`` >= 0; about 60 correct bits."""
     if order <= 1:
         raise InvalidParameterError(
@@ -41,7 +40,7 @@ def skellam_renyi(variance: Fraction, *, shift: int, order: Fraction) -> Any:
     return enclose(lambda: _skellam_sum(variance, shift, order).log() / ball(order - 1))
 
 
-def _skellam_sum(variance: Fraction, shift: int, order: Fraction) -> Any:
+def _skellam_sum(variance: Fraction, shift: int, order: Fraction) -> arb:
     v, a = ball(variance), ball(order)
     reach = int((order - 1) * shift) + shift + 16
     while True:
@@ -63,6 +62,6 @@ def _skellam_sum(variance: Fraction, shift: int, order: Fraction) -> Any:
         reach += reach // 2
 
 
-def _ratio(v: Any, n: int) -> Any:
+def _ratio(v: arb, n: int) -> arb:
     """U_n, at least I_{n+1}(v)/I_n(v)."""
     return v / (n + (arb(n) ** 2 + v * v).sqrt())

@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+
+from flint import arb
 
 from dpaudit.kernel.kernel_t0 import HIGHER, Decorator, Derivation, Guarantee, Parameters, Rule, Setting
+from dpaudit.kernel.t1.certpld import Grid, LossLaw
 
 __all__ = ["Curves", "Extension", "Tier", "curves_of"]
 
-Curve = Callable[[Fraction], Any]
+Curve = Callable[[Fraction], arb]
+Inner = Callable[[Parameters, Setting], Setting]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +28,7 @@ class Curves:
 
     profile: Curve | None = None
     renyi: Curve | None = None
-    pair: Callable[[Any], Any] | None = None
+    pair: Callable[[Grid], LossLaw] | None = None
 
 
 def curves_of(guarantee: Guarantee) -> Curves:
@@ -46,7 +49,7 @@ class Tier:
         self.rules = dict(below)
 
     def rule(
-        self, name: str, premises: tuple[int, int] = (0, 0), inner: Any = lambda _, setting: setting
+        self, name: str, premises: tuple[int, int] = (0, 0), inner: Inner = lambda _, setting: setting
     ) -> Decorator:
         """Decorator: a rule of this tier, in the place of one below if there is one of its name.
 

@@ -21,7 +21,6 @@ W, attained where the densities satisfy p(t - R) = E p(t). Put r = R/b, E = e^ep
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from flint import arb, ctx
 
@@ -30,7 +29,7 @@ from dpaudit.kernel.ball import ball, enclose
 __all__ = ["two_candidate_delta"]
 
 
-def two_candidate_delta(noise: str, *, ratio: Fraction, epsilon: Fraction) -> Any:
+def two_candidate_delta(noise: str, *, ratio: Fraction, epsilon: Fraction) -> arb:
     """delta at ``epsilon`` >= 0 of the index of two noisy scores whose difference moves by at most
     ``ratio`` noise scales; a ball.
     """
@@ -40,23 +39,23 @@ def two_candidate_delta(noise: str, *, ratio: Fraction, epsilon: Fraction) -> An
     return enclose(lambda: compute(ball(ratio), ball(epsilon)))
 
 
-def _exponential(r: Any, e: Any) -> Any:
+def _exponential(r: arb, e: arb) -> arb:
     return 1 - ((e - r) / 2).exp()
 
 
-def _gumbel(r: Any, e: Any) -> Any:
+def _gumbel(r: arb, e: arb) -> arb:
     x = ((r / 2).exp() - (e / 2).exp()) / ((e / 2 + r).exp() - (r / 2).exp())
     shifted = r.exp() * x
     return shifted / (1 + shifted) - e.exp() * x / (1 + x)
 
 
-def _laplace(r: Any, e: Any) -> Any:
+def _laplace(r: arb, e: arb) -> arb:
     factor = e.exp()
     if factor * (1 + r) >= r.exp():
         t = r * r.exp() / (r.exp() - factor) - 1
         return _survival(t - r) - factor * _survival(t)
 
-    def gap(t: Any) -> Any:
+    def gap(t: arb) -> arb:
         """Log-ratio of the densities at t - r and t, for 0 <= t <= r, less epsilon."""
         return (1 + r - t).log() - (r - t) - (1 + t).log() + t - e
 
@@ -76,7 +75,7 @@ def _laplace(r: Any, e: Any) -> Any:
     return _survival(t - r) - factor * _survival(t)
 
 
-def _survival(x: Any) -> Any:
+def _survival(x: arb) -> arb:
     """P(W > x) in units of the scale; for a ball that holds 0 either branch is enclosed (both are smooth
     and agree there).
     """

@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from flint import arb
 
@@ -55,7 +54,7 @@ class VectorNoise:
     cut: int
     times: int
 
-    def delta(self, order: Fraction, epsilon: Fraction) -> Any:
+    def delta(self, order: Fraction, epsilon: Fraction) -> arb:
         """The bound of the rule at one order; a ball, at most 1 in what it says."""
         with precision(BITS):
             low, high, below, above = bulk(self.law, self.cut)
@@ -110,7 +109,7 @@ def add_vector_noise(tier: Tier, families: Mapping[str, Reader]) -> None:
         good = bool(orders) and min(orders) > 1
         p.need(good, "orders must be one or more numbers above 1; list the orders to try.")
 
-        def profile(epsilon: Fraction) -> Any:
+        def profile(epsilon: Fraction) -> arb:
             bounds = [noise.delta(order, epsilon) for order in orders]
             return min(bounds, key=lambda bound: float(bound.mid()))
 

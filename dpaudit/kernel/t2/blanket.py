@@ -26,7 +26,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import permutations
-from typing import Any
 
 from flint import arb, fmpz_poly
 
@@ -43,7 +42,7 @@ Row = Sequence[Fraction]
 MAX_POINTS = 100_000
 
 
-def blanket_delta(rows: Sequence[Row], *, users: int, epsilon: Fraction, grid: Grid) -> Any:
+def blanket_delta(rows: Sequence[Row], *, users: int, epsilon: Fraction, grid: Grid) -> arb:
     """A ball whose upper end bounds delta at ``epsilon`` >= 0 of n = ``users`` shuffled outputs of the
     randomiser ``rows``.
 
@@ -68,7 +67,7 @@ def blanket_delta(rows: Sequence[Row], *, users: int, epsilon: Fraction, grid: G
     return worst
 
 
-def _hidden(covered: Sequence[tuple[Fraction, Any]], gamma: Fraction, users: int, grid: Grid) -> Any:
+def _hidden(covered: Sequence[tuple[Fraction, arb]], gamma: Fraction, users: int, grid: Grid) -> arb:
     """E[(sum of n copies of V)_+] / (gamma n) for V = value with probability mass, 0 otherwise."""
     if not covered:
         return arb(0)
@@ -92,7 +91,7 @@ def _hidden(covered: Sequence[tuple[Fraction, Any]], gamma: Fraction, users: int
     return total * ball(grid.step) / (arb(2) ** grid.bits) / ball(gamma * users)
 
 
-def _spread(grid: Grid, masses: dict[int, int], mass: Fraction, value: Any) -> None:
+def _spread(grid: Grid, masses: dict[int, int], mass: Fraction, value: arb) -> None:
     """Split a value over the grid points around it with the same mean; an undecided one is rounded up on
     both accounts.
     """

@@ -7,7 +7,6 @@ e/mu). The pair N(0, 1) against N(mu, 1) is what GDP is defined by.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from flint import arb
 
@@ -24,7 +23,7 @@ def gaussian_delta(mu_squared: Fraction, epsilon: Fraction) -> Fraction:
     if mu_squared == 0:
         return Fraction(0)
 
-    def compute() -> Any:
+    def compute() -> arb:
         mu = ball(mu_squared).sqrt()
         near, far = mu / 2 - ball(epsilon) / mu, -mu / 2 - ball(epsilon) / mu
         return _normal_cdf(near) - ball(epsilon).exp() * _normal_cdf(far)
@@ -32,7 +31,7 @@ def gaussian_delta(mu_squared: Fraction, epsilon: Fraction) -> Fraction:
     return probability(enclose(compute))
 
 
-def _normal_cdf(x: Any) -> Any:
+def _normal_cdf(x: arb) -> arb:
     return (-x / arb(2).sqrt()).erfc() / 2
 
 

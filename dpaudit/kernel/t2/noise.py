@@ -3,7 +3,7 @@
 A ``Part`` is one law; ``Noise`` is a sum of parts, each a number of times, plus a shift. K(t) = log E exp(tX)
 adds over independent parts. Each part writes K once, in operations that balls and power series share: at a
 ball it gives an enclosure of K, at the series t + e with a ball t an enclosure of K(t) + K'(t) e + ..., for
-every t in the ball at once, hence of derivatives over an interval.
+every t in the ball at once, hence of derivatives over an interval. The laws of the package call it, too.
 
 What is known of a part besides, each with its reason:
 
@@ -22,7 +22,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TypeVar
 
 from flint import arb, arb_series, ctx
 
@@ -43,6 +43,9 @@ __all__ = [
     "Skellam",
 ]
 
+#: What K is written in: balls, or series of them.
+X = TypeVar("X", arb, arb_series)
+
 #: Series are cut after the fifth coefficient: up to the fourth derivative.
 _LENGTH = 5
 
@@ -55,7 +58,7 @@ class Part(ABC):
     two_sided: bool = True  # and from minus the pole down
 
     @abstractmethod
-    def cumulant(self, t: Any) -> Any:
+    def cumulant(self, t: X) -> X:
         """K at a ball or a series inside the domain."""
 
     @property
@@ -90,8 +93,8 @@ class Laplace(Part):
     scale: Fraction
     growing = True
 
-    def cumulant(self, t: Any) -> Any:
-        return -(1 - ball(self.scale**2) * t * t).log()
+    def cumulant(self, t: X) -> X:
+        return -(1 - (t * ball(self.scale)) ** 2).log()
 
     @property
     def pole(self) -> Fraction:  # type: ignore[override]
@@ -109,8 +112,8 @@ class Gaussian(Part):
     variance: Fraction
     growing = True
 
-    def cumulant(self, t: Any) -> Any:
-        return ball(self.variance / 2) * t * t
+    def cumulant(self, t: X) -> X:
+        return ball(self.variance) * t**2 / 2
 
     @property
     def quadratic(self) -> Fraction:
@@ -129,8 +132,8 @@ class Exponential(Part):
     growing = True
     two_sided = False
 
-    def cumulant(self, t: Any) -> Any:
-        return -(1 - ball(self.scale) * t).log()
+    def cumulant(self, t: X) -> X:
+        return -(1 - t * ball(self.scale)).log()
 
     @property
     def pole(self) -> Fraction:  # type: ignore[override]
@@ -155,7 +158,7 @@ class DiscreteLaplace(Part):
     share: Fraction = Fraction(1)
     growing = True
 
-    def cumulant(self, t: Any) -> Any:
+    def cumulant(self, t: X) -> X:
         return -ball(self.share) * (1 - (_sinh(t / 2) / _sinh(ball(1 / (2 * self.scale)))) ** 2).log()
 
     @property
@@ -170,7 +173,7 @@ class Skellam(Part):
     variance: Fraction
     growing = True
 
-    def cumulant(self, t: Any) -> Any:
+    def cumulant(self, t: X) -> X:
         return 2 * ball(self.variance) * _sinh(t / 2) ** 2
 
     @property
@@ -185,9 +188,9 @@ class Binomial(Part):
     trials: int
     probability: Fraction
 
-    def cumulant(self, t: Any) -> Any:
-        p = ball(self.probability)
-        return self.trials * (1 - p + p * t.exp()).log()
+    def cumulant(self, t: X) -> X:
+        rise = ball(self.probability) * _expm1(t)
+        return self.trials * (rise.log1p() if isinstance(rise, arb) else (1 + rise).log())
 
     @property
     def mean(self) -> Fraction:
@@ -214,7 +217,7 @@ class Finite(Part):
     values: tuple[Fraction, ...]
     weights: tuple[Fraction, ...]
 
-    def cumulant(self, t: Any) -> Any:
+    def cumulant(self, t: X) -> X:
         total = sum(self.weights)
         terms = [ball(w / total) * (ball(x) * t).exp() for x, w in self._atoms()]
         return sum(terms[1:], terms[0]).log()
@@ -248,7 +251,7 @@ class Bounded(Part):
     lower: Fraction
     upper: Fraction
 
-    def cumulant(self, t: Any) -> Any:
+    def cumulant(self, t: X) -> X:
         return ball(self.quadratic / 2) * t * t
 
     @property
@@ -275,7 +278,7 @@ class DiscreteGaussian(Part):
     def quadratic(self) -> Fraction:
         return self.parameter
 
-    def cumulant(self, t: Any) -> Any:
+    def cumulant(self, t: X) -> X:
         """t^2 s/2 + log theta(ts) - log theta(0): after Poisson's formula for s >= 1/2, else term by term."""
         s = self.parameter
         if s >= Fraction(1, 2):
@@ -286,17 +289,21 @@ class DiscreteGaussian(Part):
         return t * c - ball(c * c / (2 * s)) + _direct_theta(s, y).log() - _direct_theta(s, arb(0)).log()
 
 
-def _sinh(t: Any) -> Any:
-    return (t.exp() - (-t).exp()) / 2
+def _sinh(t: X) -> X:
+    return t.sinh() if isinstance(t, arb) else (t.exp() - (-t).exp()) / 2
 
 
-def _blur(t: Any, size: Any) -> Any:
+def _expm1(t: X) -> X:
+    return t.expm1() if isinstance(t, arb) else t.exp() - 1
+
+
+def _blur(t: X, size: arb) -> X:
     """A number, or a series, each of whose coefficients is within ``size`` of 0."""
     around = (-size).union(size)
     return arb_series([around] * _LENGTH) if isinstance(t, arb_series) else around
 
 
-def _dual_theta(s: Fraction, t: Any) -> Any:
+def _dual_theta(s: Fraction, t: X) -> X:
     """1 + 2 sum_m exp(-2 pi^2 s m^2) cos(2 pi m s t).
 
     Rest: the e^j coefficient of cos(2 pi m s (t + e)) is at most (2 pi m s)^j / j! <= max(1, 2 pi m s)^4 for
@@ -304,7 +311,8 @@ def _dual_theta(s: Fraction, t: Any) -> Any:
     last bound taken, doubled.
     """
     angle = 2 * arb.pi() * ball(s)
-    total, m = arb(1), 0
+    total: X = t * 0 + 1
+    m = 0
     while True:
         m += 1
         bound = (angle * m).max(arb(1)) ** 4 * (-arb.pi() * angle * m * m).exp()
@@ -313,10 +321,11 @@ def _dual_theta(s: Fraction, t: Any) -> Any:
         total = total + 2 * (-arb.pi() * angle * m * m).exp() * (angle * m * t).cos()
 
 
-def _direct_theta(s: Fraction, y: Any) -> Any:
+def _direct_theta(s: Fraction, y: X) -> X:
     """sum_j exp(jy - j^2/2s); the rest on either side is bounded as in ``_dual_theta``."""
     rate, slope = ball(1 / (2 * s)), abs(y[0] if isinstance(y, arb_series) else y)
-    total, j = arb(1), 0
+    total: X = y * 0 + 1
+    j = 0
     while True:
         j += 1
         bound = arb(j) ** 4 * (slope * j - rate * j * j).exp()
@@ -371,12 +380,12 @@ class Noise:
             for part, _ in self.parts
         )
 
-    def cumulant(self, t: Any) -> Any:
+    def cumulant(self, t: X) -> X:
         """K at a ball or a series inside the domain."""
         terms = [n * part.cumulant(t) for part, n in self.parts]
         return sum(terms, ball(self.shift) * t)
 
-    def second_and_third(self) -> tuple[Any, Any]:
+    def second_and_third(self) -> tuple[Fraction | arb, Fraction | arb]:
         """The cumulants of order 2 and 3: exact numbers where every part has them, else balls."""
         known = [part.second_and_third for part, _ in self.parts]
         if None not in known:
@@ -385,12 +394,12 @@ class Noise:
         series = self.cumulant(_series(arb(0)))
         return 2 * series[2], Fraction(0) if self.symmetric else 6 * series[3]
 
-    def fourth(self, t: Any) -> Any:
+    def fourth(self, t: arb) -> arb:
         """An enclosure of the fourth derivative of K over the ball ``t``."""
         return 24 * self.cumulant(_series(t))[4]
 
 
-def _series(t: Any) -> Any:
+def _series(t: arb) -> arb_series:
     """The series t + e. Its length travels with it; flint's own cap must not cut it first."""
     if ctx.cap < _LENGTH:
         raise NotTractableError(f"flint.ctx.cap must be at least {_LENGTH}, got {ctx.cap}; raise it.")

@@ -26,7 +26,6 @@ Source of the mechanism: Goryczka and Xiong 2017; Balle, Bell, Gascon, Nissim 20
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from flint import arb
 
@@ -55,7 +54,7 @@ def add_polya(tier: Tier) -> None:
         return Guarantee(pure=pure, assumptions=assumed)
 
 
-def _log_ratio(scale: Fraction, share: Fraction, shift: int) -> Any:
+def _log_ratio(scale: Fraction, share: Fraction, shift: int) -> arb:
     """log f(0)/f(shift)."""
     p, r = ball(-1 / scale).exp(), ball(share)
     falling = arb(1)

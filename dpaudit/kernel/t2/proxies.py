@@ -23,7 +23,6 @@ Hence the readings |t| < L and |t| <= L of a claim are equivalent.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from flint import arb
 
@@ -42,7 +41,7 @@ MAX_EVALUATIONS = 20_000
 MAX_HALVINGS = 120
 
 
-def ratio(noise: Noise, t: Fraction) -> Any:
+def ratio(noise: Noise, t: Fraction) -> arb:
     """An enclosure of 2 K(t) / t^2 at ``t`` != 0 inside the domain; the proxy must be at least this."""
     with precision(BITS):
         return 2 * noise.cumulant(ball(t)) / ball(t * t)
@@ -106,7 +105,7 @@ def _side(noise: Noise, v: Fraction, far: Fraction, sign: int, budget: list[int]
     return True
 
 
-def _value(noise: Noise, x: Fraction, sign: int, budget: list[int]) -> Any:
+def _value(noise: Noise, x: Fraction, sign: int, budget: list[int]) -> arb:
     budget[0] -= 1
     return noise.cumulant(ball(sign * x))
 
@@ -122,7 +121,7 @@ def _near(noise: Noise, v: Fraction, far: Fraction, sign: int) -> Fraction | Non
     return None
 
 
-def _taylor(second: Any, third: Any, fourth: Any, d: Fraction, v: Fraction) -> bool:
+def _taylor(second: Fraction | arb, third: Fraction | arb, fourth: arb, d: Fraction, v: Fraction) -> bool:
     """c_2 + c_3 x/3 + m x^2/12 <= v on [0, d]; exact where the cumulants are."""
     if not (second <= v if isinstance(second, Fraction) else second <= ball(v)):
         return False
@@ -132,11 +131,11 @@ def _taylor(second: Any, third: Any, fourth: Any, d: Fraction, v: Fraction) -> b
     return bool(_as_ball(second) + _as_ball(third) * ball(d) / 3 + m * ball(d * d) / 12 <= ball(v))
 
 
-def _as_ball(number: Any) -> Any:
-    return ball(number) if isinstance(number, Fraction | int) else number
+def _as_ball(number: Fraction | arb) -> arb:
+    return ball(number) if isinstance(number, Fraction) else number
 
 
-def _below(a: Fraction, at_a: Any, b: Fraction, at_b: Any, v: Fraction) -> bool:
+def _below(a: Fraction, at_a: arb, b: Fraction, at_b: arb, v: Fraction) -> bool:
     """Step 4 on [a, b], with the upper ends of h at a and b."""
     high_a, high_b = arb(at_a.upper()), arb(at_b.upper())
     z = (high_b - high_a) / ball(b - a)

@@ -34,11 +34,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
 from flint import arb, arb_poly, ctx
 
-from dpaudit.kernel.ball import ball, enclose
+from dpaudit.kernel.ball import ball, enclose, integer
 from dpaudit.kernel.errors import InvalidParameterError
 from dpaudit.kernel.t1.divergence import positive_part
 from dpaudit.kernel.t1.lattice import LogConcave, bulk, survival
@@ -51,14 +50,14 @@ MAX_RANGE = 3_000_000
 MAX_EXACT_USERS = 1000
 
 
-def clones_delta(*, users: int, local: Fraction, epsilon: Fraction) -> Any:
+def clones_delta(*, users: int, local: Fraction, epsilon: Fraction) -> arb:
     """delta at ``epsilon`` >= 0 of n = ``users`` shuffled outputs of any ``local``-DP randomiser; a ball."""
     if epsilon >= local:
         return arb(0)
     return enclose(lambda: _clones(users, local, epsilon))
 
 
-def _weights(local: Fraction, epsilon: Fraction) -> tuple[Any, Any]:
+def _weights(local: Fraction, epsilon: Fraction) -> tuple[arb, arb]:
     """alpha and beta."""
     q, e = 1 / (1 + ball(-local).exp()), ball(epsilon).exp()
     return q - e * (1 - q), e * q - (1 - q)
@@ -73,9 +72,9 @@ class _Clones(LogConcave):
 
     @property
     def centre(self) -> int:
-        return int((self.trials * ball(-self.local).exp()).mid().floor().unique_fmpz())
+        return integer((self.trials * ball(-self.local).exp()).mid().floor())
 
-    def masses(self, low: int, high: int) -> list[Any]:
+    def masses(self, low: int, high: int) -> list[arb]:
         chance = ball(-self.local).exp()
         start, end = max(low, 0), min(high, self.trials)
         result = [arb(0)] * (high - low + 1)
@@ -92,7 +91,7 @@ class _Clones(LogConcave):
         return result
 
 
-def _clones(users: int, local: Fraction, epsilon: Fraction) -> Any:
+def _clones(users: int, local: Fraction, epsilon: Fraction) -> arb:
     law = _Clones(users, local)
     low, high, below, above = bulk(law, ctx.prec)
     if high - low > MAX_RANGE:
@@ -107,7 +106,7 @@ def _clones(users: int, local: Fraction, epsilon: Fraction) -> Any:
     return total + below + above
 
 
-def _gaps(low: int, high: int, share: Any, alpha: Any, beta: Any) -> Iterator[Any]:
+def _gaps(low: int, high: int, share: arb, alpha: arb, beta: arb) -> Iterator[arb]:
     """h_c for c = low, ..., high, moving along with t, the first a > (c + 1) share."""
     c, t = low, _first_above(share * (low + 1))
     mass = Binomial(c, Fraction(1, 2)).mass(t)  # b_c(t)
@@ -125,7 +124,7 @@ def _gaps(low: int, high: int, share: Any, alpha: Any, beta: Any) -> Iterator[An
             t += 1
 
 
-def _gap(c: int, t: int, mass: Any, above: Any, share: Any, alpha: Any, beta: Any) -> Any:
+def _gap(c: int, t: int, mass: arb, above: arb, share: arb, alpha: arb, beta: arb) -> arb:
     before = _left(mass, c, t)  # b_c(t - 1)
     value = alpha * (above + before) - beta * above
     # The half-line starts at t. If the ball leaves open whether t or t - 1 belongs to it, either term is
@@ -139,24 +138,24 @@ def _gap(c: int, t: int, mass: Any, above: Any, share: Any, alpha: Any, beta: An
     return value
 
 
-def _first_above(limit: Any) -> int:
+def _first_above(limit: arb) -> int:
     """The first integer above the middle of a ball; ``_gap`` checks it against the whole ball."""
-    return int(limit.mid().floor().unique_fmpz()) + 1
+    return integer(limit.mid().floor()) + 1
 
 
-def _left(mass: Any, c: int, k: int) -> Any:
+def _left(mass: arb, c: int, k: int) -> arb:
     """b_c(k - 1) from b_c(k)."""
     if k > c + 1 or k < 1:
         return arb(0)
     return arb(2) ** -c if k == c + 1 else mass * k / (c - k + 1)
 
 
-def _right(mass: Any, c: int, k: int) -> Any:
+def _right(mass: arb, c: int, k: int) -> arb:
     """b_c(k + 1) from b_c(k)."""
     return mass * (c - k) / (k + 1) if k <= c else arb(0)
 
 
-def exact_response_delta(*, users: int, local: Fraction, epsilon: Fraction) -> Any:
+def exact_response_delta(*, users: int, local: Fraction, epsilon: Fraction) -> arb:
     """delta at ``epsilon`` >= 0 of the shuffled binary randomised response of n = ``users``; a ball."""
     if users > MAX_EXACT_USERS:
         raise InvalidParameterError(
@@ -168,7 +167,7 @@ def exact_response_delta(*, users: int, local: Fraction, epsilon: Fraction) -> A
     return enclose(lambda: _exact_response(users, local, epsilon))
 
 
-def _exact_response(users: int, local: Fraction, epsilon: Fraction) -> Any:
+def _exact_response(users: int, local: Fraction, epsilon: Fraction) -> arb:
     alpha, beta = _weights(local, epsilon)
     q = 1 / (1 + ball(-local).exp())
     ones, zeros = arb_poly([1 - q, q]), arb_poly([q, 1 - q])
@@ -180,12 +179,12 @@ def _exact_response(users: int, local: Fraction, epsilon: Fraction) -> Any:
     return worst
 
 
-def _upper_half_line(sums: list[Any], alpha: Any, beta: Any) -> Any:
+def _upper_half_line(sums: list[arb], alpha: arb, beta: arb) -> arb:
     """Sum over x of (alpha s(x - 1) - beta s(x))_+ for a log-concave s, ``sums[x + 1]`` = s(x): s(x - 1)/s(x)
     rises, so the positive terms are those from some x on. What is not decided around it is enclosed (F7).
     """
 
-    def gap(x: int) -> Any:
+    def gap(x: int) -> arb:
         return alpha * sums[x] - beta * sums[x + 1]
 
     low, high = (

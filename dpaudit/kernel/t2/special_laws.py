@@ -1,73 +1,62 @@
 """T2: log-concave laws on the integers whose single masses are special functions (see ``t1.lattice``).
 
-* binomial (log-gamma): log-concave, as a sum of Bernoulli laws;
+``dpaudit.laws`` takes the masses of the same laws from here.
+
+* binomial (gamma functions): log-concave, as a sum of Bernoulli laws;
 * Skellam (Bessel functions): the difference of two Poisson laws, each log-concave since p(k+1)/p(k) = l/(k+1)
   falls.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from flint import arb
+from flint import arb, ctx
 
-from dpaudit.kernel.ball import ball
+from dpaudit.kernel.ball import ball, enclose
 from dpaudit.kernel.t1 import recurrences
-from dpaudit.kernel.t1.lattice import LogConcave, check_run
+from dpaudit.kernel.t1.lattice import check_run
 
 __all__ = ["Binomial", "Skellam"]
 
 
-@dataclass(frozen=True)
-class Skellam(LogConcave):
-    """The difference of two independent Poisson(variance / 2): p(k) = e^-v I_|k|(v), v the variance."""
+class Skellam(recurrences.Skellam):
+    """The same law as in T1, of any variance v: p(k) = e^-v I_|k|(v)."""
 
-    variance: Fraction
+    def mass(self, k: int) -> arb:
+        order = arb(abs(k))
+        return enclose(
+            lambda: ball(self.variance).bessel_i(order, scaled=True), bits=ctx.prec - 8, start=ctx.prec + 16
+        )
 
-    @property
-    def centre(self) -> int:
-        return 0
-
-    @property
-    def symmetric(self) -> bool:
-        return True
-
-    def mass(self, k: int) -> Any:
-        v = ball(self.variance)
-        return v.bessel_i(arb(abs(k))) * (-v).exp()
-
-    def masses(self, low: int, high: int) -> list[Any]:
+    def masses(self, low: int, high: int) -> list[arb]:
         far = max(abs(low), abs(high))
         near = 0 if low <= 0 <= high else min(abs(low), abs(high))
         check_run(near, far)
         table = self._half(near, far)
         return [table[abs(k) - near] for k in range(low, high + 1)]
 
-    def _half(self, near: int, far: int) -> list[Any]:
+    def _half(self, near: int, far: int) -> list[arb]:
         """p(near), ..., p(far) from the two farthest, by I_{n-1} = I_{n+1} + (2n/v) I_n: only positive
         terms.
         """
-        twice = 2 / ball(self.variance)
         table = [arb(0)] * (far - near + 2)
         table[-1], table[-2] = self.mass(far + 1), self.mass(far)
         for n in range(far, near, -1):
-            table[n - near - 1] = table[n - near + 1] + table[n - near] * (twice * n)
+            table[n - near - 1] = table[n - near + 1] + table[n - near] * ball(2 * n / self.variance)
         return table
 
 
 class Binomial(recurrences.Binomial):
-    """The same law as in T1, of any variance: single masses by the log-gamma function."""
+    """The same law as in T1, of any variance: single masses from the binomial coefficient."""
 
-    def mass(self, k: int) -> Any:
+    def mass(self, k: int) -> arb:
         if not self._inside(k):
             return arb(0)
-        n, p = self.trials, ball(self.probability)
-        log = arb(n + 1).lgamma() - arb(k + 1).lgamma() - arb(n - k + 1).lgamma()
-        return (log + k * p.log() + (n - k) * (1 - p).log()).exp()
+        n, p = self.trials, self.probability
+        return arb.bin_uiui(n, k) * ball(p) ** k * ball(1 - p) ** (n - k)
 
-    def masses(self, low: int, high: int) -> list[Any]:
+    def masses(self, low: int, high: int) -> list[arb]:
         """From the end nearer to the mode outward, by the ratio of neighbours: each step one exact factor."""
         check_run(low, high)
         odds = ball(self.probability / (1 - self.probability))

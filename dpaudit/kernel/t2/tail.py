@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from flint import arb
 
@@ -50,7 +49,7 @@ class Level:
             return Fraction(0)
         return self.factor if self.log_of is None and not self.root else None
 
-    def ball(self) -> Any:
+    def ball(self) -> arb:
         value = ball(self.factor) * (1 if self.log_of is None else ball(self.log_of).log())
         return value.sqrt() if self.root else value
 
@@ -100,7 +99,7 @@ def read_tail(parameters: Parameters) -> tuple[Noise, Level, str, bool, str]:
     return noise, level, side, strict, f"{left} {sign} {right} for X = {name}"
 
 
-def enclosed_tail(noise: Noise, level: Level, *, side: str, strict: bool) -> Fraction | Any:
+def enclosed_tail(noise: Noise, level: Level, *, side: str, strict: bool) -> Fraction | arb:
     """The probability of the event: a rational where it is known exactly, else a ball of 60 bits."""
     exact = _exact(noise, level, side)
     if exact is not None:
@@ -108,7 +107,7 @@ def enclosed_tail(noise: Noise, level: Level, *, side: str, strict: bool) -> Fra
     if side == "both" and level.exact == 0 and not strict:
         return Fraction(1)
 
-    def compute() -> Any:
+    def compute() -> arb:
         point = level.exact if level.exact is not None else level.ball()
         sides = [False, True] if side == "both" else [side == "below"]
         return sum((mass_above(noise, point, strict=strict, below=below) for below in sides), arb(0))

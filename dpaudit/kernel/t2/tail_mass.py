@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil, floor
-from typing import Any
 
 from flint import arb, arb_poly, ctx
 
@@ -49,7 +48,7 @@ MAX_DRAWS = 20_000
 MAX_WIDTH = 1 << 21
 
 
-def mass_above(noise: Noise, level: Fraction | Any, *, strict: bool, below: bool = False) -> Any:
+def mass_above(noise: Noise, level: Fraction | arb, *, strict: bool, below: bool = False) -> arb:
     """An enclosure of P(X > level), or P(X >= level) if not ``strict``; of P(X < -level), P(X <= -level)
     with ``below``.
 
@@ -80,7 +79,7 @@ def _merged(noise: Noise) -> Parts:
     return list(merged.items())
 
 
-def _tail(parts: Parts, level: Any, strict: bool, below: bool) -> Any:
+def _tail(parts: Parts, level: Fraction | arb, strict: bool, below: bool) -> arb:
     if len(parts) == 1:
         part, n = parts[0]
         if isinstance(part, Laplace):
@@ -94,11 +93,11 @@ def _tail(parts: Parts, level: Any, strict: bool, below: bool) -> Any:
     return arb.nan() if least is None else _integer_tail(parts, least, below)
 
 
-def _scaled(level: Any, scale: Fraction) -> Any:
+def _scaled(level: Fraction | arb, scale: Fraction) -> arb:
     return ball(level / scale) if isinstance(level, Fraction) else level / ball(scale)
 
 
-def _laplace_tail(n: int, x: Any) -> Any:
+def _laplace_tail(n: int, x: arb) -> arb:
     _check_draws(n)
     if not (x >= 0 or x < 0):
         return arb.nan()
@@ -116,7 +115,7 @@ def _laplace_tail(n: int, x: Any) -> Any:
     return total * (-x).exp()
 
 
-def _gamma_tail(n: int, x: Any, below: bool) -> Any:
+def _gamma_tail(n: int, x: arb, below: bool) -> arb:
     """P(G > x), or with ``below`` P(G < -x), for a Gamma(n) variable G."""
     _check_draws(n)
     end = -x if below else x
@@ -136,7 +135,7 @@ def _check_draws(n: int) -> None:
         )
 
 
-def _next_integer(level: Any, strict: bool) -> int | None:
+def _next_integer(level: Fraction | arb, strict: bool) -> int | None:
     """The least integer above ``level`` (at or above it, if not ``strict``); ``None`` if undecided."""
     if isinstance(level, Fraction):
         return floor(level) + 1 if strict else ceil(level)
@@ -144,7 +143,7 @@ def _next_integer(level: Any, strict: bool) -> int | None:
     return None if below is None else int(below) + 1
 
 
-def _integer_tail(parts: Parts, least: int, below: bool) -> Any:
+def _integer_tail(parts: Parts, least: int, below: bool) -> arb:
     if len(parts) == 1:
         law = _log_concave(*parts[0])
         if law is not None:
@@ -166,7 +165,7 @@ def _log_concave(part: Part, n: int) -> lattice.LogConcave | None:
     return None
 
 
-def _product(parts: Parts) -> tuple[int, list[Any], Any]:
+def _product(parts: Parts) -> tuple[int, list[arb], arb]:
     """The least outcome, the masses of the cut sum from there on, and a bound on the mass cut."""
     low, product, missing = 0, arb_poly([1]), arb(0)
     width = 0
@@ -183,7 +182,7 @@ def _product(parts: Parts) -> tuple[int, list[Any], Any]:
     return low, [product[i] for i in range(product.length())], missing
 
 
-def _cut(part: Part) -> tuple[int, list[Any], Any]:
+def _cut(part: Part) -> tuple[int, list[arb], arb]:
     """An interval of outcomes, their masses, and a bound on the mass outside."""
     if isinstance(part, Finite) and all(x.denominator == 1 for x in part.values):
         return _finite_masses(part)
@@ -199,7 +198,7 @@ def _cut(part: Part) -> tuple[int, list[Any], Any]:
     return low, law.masses(low, high), arb((under + over).upper())
 
 
-def _finite_masses(part: Finite) -> tuple[int, list[Any], Any]:
+def _finite_masses(part: Finite) -> tuple[int, list[arb], arb]:
     low, high = (int(end) for end in part.ends)
     if high - low > MAX_WIDTH:
         raise NotTractableError(f"outcomes must lie within {MAX_WIDTH} of each other; use a cumulant bound.")
@@ -210,7 +209,7 @@ def _finite_masses(part: Finite) -> tuple[int, list[Any], Any]:
     return low, [ball(mass) for mass in masses], arb(0)
 
 
-def _geometric_masses(scale: Fraction) -> tuple[int, list[Any], Any]:
+def _geometric_masses(scale: Fraction) -> tuple[int, list[arb], arb]:
     """P(k) = (1 - a)/(1 + a) a^|k|, a = e^{-1/scale}; the mass beyond T is 2 a^{T+1} / (1 + a)."""
     end = ceil(scale * ctx.prec)
     if end > MAX_WIDTH:

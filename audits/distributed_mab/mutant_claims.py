@@ -1,0 +1,71 @@
+"""What a mutant's author would claim, what its proof declares, and what shows that it is wrong."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from audits.distributed_mab.concentrated_privacy import concentrated_bound
+from audits.distributed_mab.mutant_protocols import (
+    EPSILON,
+    FAILURE_PROB,
+    REFERENCES,
+    SCALE_FACTOR,
+    Make,
+    Mechanism,
+    program_of,
+)
+from audits.distributed_mab.mutant_search import Target, declared_sum, distance, enumerated_sum, moved_noise
+from audits.distributed_mab.noise_privacy import DOMAIN
+from audits.distributed_mab.renyi_privacy import theorem_2_final
+from dpaudit.claims import PrivacyClaim, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.evidence import Witness
+from dpaudit.kernel.ball import arb, precision
+from dpaudit.replays.histories import Neighbours
+from dpaudit.views import SERVER, View
+from mechanisms.gaussian_sum_divergence import xi
+
+__all__ = ["claim_of", "divergence_witness_of", "sum_distance", "target_of"]
+
+
+def claim_of(mechanism: Mechanism) -> PrivacyClaim:
+    """The theorem's claim at ε = 9/10, in the server's view; s = 10, and T = 64 in ξ."""
+    view = View.of(SERVER)
+    if mechanism == "skellam":
+        budget = theorem_2_final(2, EPSILON, Fraction(SCALE_FACTOR))
+        return RenyiDP(order=2, epsilon=budget, view=view, domain=DOMAIN)
+    if mechanism == "gaussian":
+        with precision(256):
+            correction = xi(Fraction(SCALE_FACTOR**2), int(1 / FAILURE_PROB) // 2 - 1)
+            rho = concentrated_bound(EPSILON**2, correction)
+        return ZeroConcentratedDP(rho=rho, view=view, domain=DOMAIN)
+    return PureDP(epsilon=EPSILON, view=view, domain=DOMAIN)
+
+
+def target_of(make: Make, mechanism: Mechanism, *, releases: int = 1) -> Target:
+    """The protocol in Algorithm 1, with the accounting that its proof declares."""
+    return Target(
+        program=program_of(make, mechanism),
+        pure=isinstance(claim_of(mechanism), PureDP),
+        site="message" if mechanism == "local" else "aggregate",
+        releases=releases,
+    )
+
+
+def divergence_witness_of(target: Target, pairs: list[Neighbours], claim: PrivacyClaim) -> Witness | None:
+    """The largest divergence that the pairs give; ``None`` for a pure claim, or where nothing moves."""
+    if not isinstance(claim, RenyiDP | ZeroConcentratedDP):
+        return None
+    moved = [moved_noise(target.program, pair, seed=0) for pair in pairs]
+    worst = max((item for item in moved if item), key=lambda item: item.signal, default=None)
+    return None if worst is None else worst.witness(claim)
+
+
+def sum_distance(make: Make, *, users: int, reward: float) -> tuple[Any, Any]:
+    """Balls: the total variation distance between the decoded sum of a batch and Theorem 1's law, and the
+    probability of an error above τ/g in the noisy sum (for a reward on the grid of 1/g)."""
+    sheet = REFERENCES["polya"].sheet(users)
+    g, rewards = sheet.precision, [reward] * users
+    law, left_out = enumerated_sum(make(REFERENCES["polya"].sheet, None)(users), rewards, g)
+    far = [p for v, p in law.items() if abs(v - users * reward * g) > sheet.noise_margin]
+    return distance(law, declared_sum(sheet, rewards, EPSILON), left_out), sum(far, arb(0))

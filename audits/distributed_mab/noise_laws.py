@@ -1,0 +1,135 @@
+"""The paper's noise laws from their printed formulas alone: masses, moments, sums and samplers.
+
+Nothing here uses the closed forms of ``dpaudit.laws`` for what it is compared with.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from flint import arb_poly, ctx
+
+from dpaudit.kernel.ball import arb, ball
+from dpaudit.laws import Skellam
+
+__all__ = [
+    "LEVELS",
+    "convolved_polya",
+    "gamma_poisson",
+    "laplace_mass",
+    "laplace_moment",
+    "poisson_difference",
+    "skellam_mgf",
+    "skellam_pair",
+]
+
+Number = int | Fraction
+
+#: Failure probabilities: both ends of (0, 1] and the experiments' own 1/10.
+LEVELS = tuple(
+    Fraction(p) for p in ("1", "999/1000", "1/2", "1/10", "1/1000", "1/1000000", "1/1000000000000")
+)
+
+
+def laplace_mass(b: Number, k: int) -> Any:
+    """Definition 4 as printed: (e^{1/b} - 1)/(e^{1/b} + 1) e^{-|k|/b}, as a ball."""
+    power = ball(1 / Fraction(b)).exp()
+    return (power - 1) / (power + 1) * ball(-abs(k) / Fraction(b)).exp()
+
+
+def laplace_moment(b: Number, degree: int) -> Any:
+    """Sum over all integers k of k^degree times the printed mass, added up term by term; ``degree`` even.
+
+    Terms t(k) = k^d a^k satisfy t(k+1) <= r t(k) with r = a ((N+1)/N)^d for k >= N, so that the rest after N
+    terms is between 0 and t(N+1)/(1 - r).
+    """
+    ratio = ball(-1 / Fraction(b)).exp()
+    last = math.ceil(Fraction(b) * ctx.prec * Fraction(7, 10)) + 4 * degree + 4
+    mass = laplace_mass(b, 0)
+    total = mass if degree == 0 else arb(0)
+    for k in range(1, last + 1):
+        mass = mass * ratio
+        total += 2 * k**degree * mass
+    growth = ratio * ball(Fraction(last + 1, last) ** degree)
+    return total + arb(0).union(2 * (last + 1) ** degree * mass * ratio / (1 - growth))
+
+
+@lru_cache(maxsize=8)
+def _one_sided_sum(n: int, b: Fraction, length: int, bits: int) -> tuple[Any, ...]:
+    """Masses 0..length-1 of the sum of ``n`` Pólya(1/n, e^{-1/b}) variables, by truncated convolution.
+
+    The low masses of a sum of non-negative integers need only the low masses of its parts, so cutting loses
+    nothing. ``bits`` is the working precision, named for the cache.
+    """
+    ratio, mass = ball(-1 / b).exp(), (1 - ball(-1 / b).exp()) ** ball(Fraction(1, n))
+    single = [mass]
+    for x in range(1, length):
+        mass = mass * ratio * ball((x - 1 + Fraction(1, n)) / x)
+        single.append(mass)
+    power, base, left = arb_poly([1]), arb_poly(single), n
+    while left:
+        if left & 1:
+            power = _cut(power * base, length)
+        base, left = (_cut(base * base, length) if left > 1 else base), left >> 1
+    return tuple(power[i] for i in range(length))
+
+
+def _cut(polynomial: Any, length: int) -> Any:
+    return arb_poly([polynomial[i] for i in range(length)])
+
+
+def convolved_polya(n: int, b: Fraction, k: int, *, length: int) -> Any:
+    """P(Σ (γ⁺ - γ⁻) = k), k >= 0, for ``n`` pairs of Pólya(1/n, e^{-1/b}), from nothing but the printed Pólya
+    masses: sums up to ``length`` by convolution, the rest as a ball.
+    """
+    masses = _one_sided_sum(n, Fraction(b), length, int(ctx.prec))
+    inside = length - k
+    total = sum((masses[j] * masses[j + k] for j in range(inside)), arb(0))
+    left_out = (1 - sum(masses[:inside], arb(0))) * (1 - sum(masses, arb(0)))  # P(Y >= inside) sup P(X = ..)
+    return total + arb(0).union(left_out.abs_upper())
+
+
+def gamma_poisson(rng: np.random.Generator, *, shape: float, second: float, size: int, reading: str) -> Any:
+    """Footnote 3: λ ~ Gamma(shape, second), X ~ Poisson(λ). ``reading`` says whether the second parameter is
+    the gamma law's "scale" or its "rate"."""
+    scale = second if reading == "scale" else 1 / second
+    return rng.poisson(rng.gamma(shape, scale, size=size))
+
+
+def poisson_difference(variance: Number, k: int) -> Any:
+    """P(N1 - N2 = k), k >= 0, N1 and N2 Poisson(variance / 2): sum of e^{-v} (v/2)^{2j+k} / (j! (j+k)!), from
+    ratios of neighbours."""
+    half = ball(Fraction(variance) / 2)
+    term = (-2 * half).exp() * half**k / arb(k + 1).gamma()
+    total, j = term, 0
+    while True:
+        j += 1
+        ratio = half * half / (j * (j + k))
+        term = term * ratio
+        total += term
+        if ratio < arb("0.5") and term < total * arb(2) ** -int(ctx.prec):
+            return total + arb(0).union(2 * term * ratio)
+
+
+def skellam_pair(first: Number, second: Number, k: int) -> Any:
+    """P(X + Y = k) for independent Skellam variables of two variances, by summation; the rest as a ball."""
+    laws = [Skellam(variance=v) for v in (first, second)]
+    reach = int(14 * math.sqrt(first) + 60)
+    total = sum(
+        (laws[0].logp_ball(j).exp() * laws[1].logp_ball(k - j).exp() for j in range(-reach, reach + 1)),
+        arb(0),
+    )
+    return total + arb(0).union(2 * laws[0].sf_ball(reach))
+
+
+def skellam_mgf(variance: Number, t: Number) -> Any:
+    """E e^{tX} by summation: the ratios of e^{tk} p(k) fall with k, so the rest is at most geometric."""
+    law, point = Skellam(variance=variance), ball(t)
+    reach = int((abs(t) + 16) * (math.sqrt(variance) + 1) + float(variance) * math.sinh(abs(t)) + 60)
+    terms = [(law.logp_ball(k) + point * k).exp() for k in range(-reach, reach + 1)]
+    ends = [terms[i] * (terms[i] / terms[j]) / (1 - terms[i] / terms[j]) for i, j in ((0, 1), (-1, -2))]
+    return sum(terms, arb(0)) + arb(0).union(ends[0] + ends[1])

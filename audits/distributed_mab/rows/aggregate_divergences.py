@@ -1,0 +1,410 @@
+"""Rényi and concentrated DP of one batch's aggregate: Lemmas 3 and 4, Theorems 2 and 4, and lost messages."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from audits.distributed_mab.concentrated_privacy import (
+    concentrated_bound,
+    gaussian_batch,
+    gaussian_batches,
+    sum_witness,
+)
+from audits.distributed_mab.noise_privacy import DOMAIN
+from audits.distributed_mab.renyi_privacy import (
+    lemma_3,
+    skellam_batch,
+    skellam_batches,
+    skellam_witness,
+    theorem_2_batch,
+    theorem_2_final,
+)
+from dpaudit.claims import RenyiDP, ZeroConcentratedDP
+from dpaudit.evidence import Evidence
+from dpaudit.kernel.ball import ball, precision
+from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
+from dpaudit.proofs.build import discrete_gaussian_sum, integer_noise
+from dpaudit.rows import Sides, Step, evidence, full, inequality, listed, only_quick, over, step, steps
+from dpaudit.suite import Group, Run
+from dpaudit.views import SERVER, View
+from mechanisms.gaussian_sum_divergence import divergence_excess, largest_log_ratio, one_gaussian, xi
+from mechanisms.parameter_sheet import discrete_gaussian_sheet, rounded_up_root, skellam_sheet
+
+__all__ = ["rows"]
+
+rows = Group("Rényi and concentrated privacy of a batch's aggregate")
+
+THE_SERVER = View.of(SERVER)
+QUERY = "a user's contribution to an integer query of sensitivity Δ"
+ORDERS = (2, 3, 4, 5, 8, 16, 32, 64)
+LOST = "when messages are lost (the paper is silent on drop-outs)"
+
+
+def renyi(order: Any, epsilon: Any, domain: str = DOMAIN, turnout: str = "everybody") -> RenyiDP:
+    """A Rényi claim in the server's view."""
+    return RenyiDP(order=order, epsilon=epsilon, view=THE_SERVER, domain=domain, turnout=turnout)
+
+
+def concentrated(rho: Fraction, domain: str = DOMAIN, turnout: str = "everybody") -> ZeroConcentratedDP:
+    """A concentrated claim in the server's view."""
+    return ZeroConcentratedDP(rho=rho, view=THE_SERVER, domain=domain, turnout=turnout)
+
+
+# Lemma 3
+
+
+@inequality(
+    rows,
+    "CZ23-L3",
+    "Lemma 3",
+    over=over(
+        order=(only_quick(*ORDERS), full(*range(2, 65))),
+        shift=(1, 2, 10, full(100)),
+        variance=("1/20", "1/4", "1", "10", "1000", full("100 100000")),
+    ).where(lambda order, shift, variance: shift < 100 or order in ORDERS, "shift 100 at eight orders"),
+)
+def lemma(order: int, shift: int, variance: Fraction) -> Sides:
+    """Skellam noise: ε(α) <= αΔ²/(2σ²) + min{((2α-1)Δ² + 6Δ)/(4σ⁴), 3Δ/(2σ²)}
+
+    Exact Rényi divergences (sums with proved tails) of Skellam noise from itself shifted by Δ; the law is
+    symmetric, so both directions agree, and of all shifts up to Δ the largest one counts.
+    """
+    divergence = skellam_renyi(variance, shift=shift, order=Fraction(order))
+    return divergence, lemma_3(order, shift, variance)
+
+
+@evidence(
+    rows,
+    "CZ23-L3/gaussian",
+    "Lemma 3 without its second term",
+    claim=renyi("5/4", "5/8", QUERY),
+    role="sharper",
+    expect="refuted",
+)
+def gaussian(run: Run) -> list[Evidence]:
+    """Skellam noise of variance 1, Δ = 1, costs no more at order 5/4 than a Gaussian, αΔ²/(2σ²) = 5/8
+
+    The lemma's second term is needed: at order 5/4 the exact divergence is above the Gaussian one; at order 2
+    it is below.
+    """
+    return [skellam_witness(renyi("5/4", "5/8", QUERY), Fraction(1), 1)]
+
+
+SMALLEST = renyi(2, lemma_3(2, 1, Fraction(1)), QUERY)
+
+
+@evidence(rows, "CZ23-L3/certificate", "Lemma 3", claim=SMALLEST, role="step")
+def certificate(run: Run) -> list[Evidence]:
+    """Skellam noise of variance 1, Δ = 1, order 2: the printed bound, by a certificate
+
+    The smallest variance of a theorem's sheet at the smallest order.
+    """
+    return [integer_noise("skellam", sensitivity=1, variance=1).certify(SMALLEST)]
+
+
+# Theorem 2
+
+#: Where one divergence does not take long.
+CURVE = over(
+    order=(only_quick(2, 3, 8, 64), full(*range(2, 65))),
+    epsilon="1/10 1/2 1 3",
+    s="1 10",
+    n=(2, 16, 256, full(4, 8, 64, 1024)),
+).where(lambda order, epsilon, s, n: rounded_up_root(s * epsilon, n) <= 40, "g up to 40")
+#: Orders at which the printed second branch is smaller than what Lemma 3 gives (CZ23-T2P/algebra).
+FAR = over(order=(128, 256, 512, 1024), epsilon="1/10", s="1", n=(2, 4, 64))
+
+
+@lru_cache(maxsize=4096)  # both steps look at the same points
+def _divergence(order: int, epsilon: Fraction, s: Fraction, n: int) -> Any:
+    g, variance = skellam_batch(epsilon, s, n)
+    return skellam_renyi(variance, shift=g, order=Fraction(order))
+
+
+@step(over=CURVE + FAR)
+def _per_batch(order: int, epsilon: Fraction, s: Fraction, n: int) -> Sides:
+    """D_α <= αε²/2 + min{(2α-1)ε²/(4s²n) + 3ε/(2s³n^{3/2}), 3ε²/(2s sqrt n)}"""
+    return _divergence(order, epsilon, s, n), theorem_2_batch(order, epsilon, s, n)
+
+
+@step(over=CURVE + FAR)
+def _final(order: int, epsilon: Fraction, s: Fraction, n: int) -> Sides:
+    """D_α <= αε²/2 + min{(2α-1)ε²/(4s²) + 3ε/(2s³), 3ε²/(2s)}"""
+    return _divergence(order, epsilon, s, n), theorem_2_final(order, epsilon, s)
+
+
+@steps(rows, "CZ23-T2P/curve", "Theorem 2 and its proof")
+def curve() -> list[Step]:
+    """Dist-RDP-SE: the exact divergence of a batch's aggregate is at most the printed ε_n(α) and ε(α)
+
+    Exact Rényi divergences of Sk(0, g²/ε²) from itself shifted by g, with g = ⌈sε sqrt n⌉, against both
+    printed forms.
+
+    Note: the statement holds although the step to its second branch does not (CZ23-T2P/algebra/second)
+    """
+    return [_per_batch, _final]
+
+
+def theorem_2_claim(order: int, s: int, epsilon: Fraction) -> RenyiDP:
+    """The theorem's ε(α) at one order."""
+    return renyi(order, theorem_2_final(order, epsilon, Fraction(s)))
+
+
+@evidence(
+    rows,
+    "CZ23-T2P",
+    "Theorem 2",
+    claim=theorem_2_claim,
+    over=listed(
+        "order s epsilon", (2, 1, "1"), (8, 1, "1/10"), (64, 1, "1"), (2, 10, "1/2"), (64, 10, "1/2")
+    ),
+)
+def rdp(run: Run, order: int, s: int, epsilon: Fraction) -> list[Evidence]:
+    """Dist-RDP-SE: the aggregates are (α, ε(α))-RDP
+
+    One certificate over the batch sizes 2, 4, ..., 64, each with its own g and variance, at fixed disjoint
+    positions: the largest exact divergence.
+    """
+    return [skellam_batches(epsilon, Fraction(s)).certify(theorem_2_claim(order, s, epsilon))]
+
+
+BELOW_ONE, FROM_ONE = "1/1000 1/10 1/2 99/100", "1 3 40"
+#: The two sides are equal where sε sqrt(n) is an integer.
+SLACK = 1 + Fraction(1, 10**20)
+
+
+def _algebra(epsilons: str) -> Any:
+    return over(epsilon=epsilons, s="1 3 10", n=(2, 4, 100, 2**19), order=(2, 64))
+
+
+def _g(epsilon: Fraction, s: Fraction, n: int) -> int:
+    return rounded_up_root(s * epsilon, n)
+
+
+@inequality(
+    rows,
+    "CZ23-T2P/algebra/first",
+    "proof of Theorem 2",
+    over=_algebra(f"{BELOW_ONE} {FROM_ONE}"),
+    role="step",
+)
+def first_branch(epsilon: Fraction, s: Fraction, n: int, order: int) -> Sides:
+    """From Lemma 3 to Theorem 2: ((2α-1)g² + 6g)ε⁴/(4g⁴) <= (2α-1)ε²/(4s²n) + 3ε/(2s³n^{3/2})
+
+    Insert Δ = g, σ² = g²/ε² and g = ⌈sε sqrt n⌉ into Lemma 3 and compare with the theorem's term (a factor
+    1 + 1e-20 covers the points where both are equal).
+    """
+    g = Fraction(_g(epsilon, s, n))
+    tail = ball(3 * epsilon / (2 * s**3 * n)) / ball(n).sqrt()
+    printed = ball((2 * order - 1) * epsilon**2 / (4 * s**2 * n)) + tail
+    return ((2 * order - 1) * g**2 + 6 * g) * epsilon**4 / (4 * g**4), ball(SLACK) * printed
+
+
+@inequality(
+    rows,
+    "CZ23-T2P/algebra/second/repaired",
+    "proof of Theorem 2, repaired",
+    over=_algebra(f"{BELOW_ONE} {FROM_ONE}"),
+    role="repaired",
+    power=1,
+    words="3ε/(2s sqrt n), for every ε",
+)
+@inequality(
+    rows,
+    "CZ23-T2P/algebra/second/range",
+    "proof of Theorem 2",
+    over=_algebra(FROM_ONE),
+    role="step",
+    power=2,
+    words="3ε²/(2s sqrt n), for ε >= 1",
+)
+@inequality(
+    rows,
+    "CZ23-T2P/algebra/second",
+    "proof of Theorem 2",
+    over=_algebra(BELOW_ONE),
+    role="step",
+    expect="refuted",
+    power=2,
+    words="3ε²/(2s sqrt n), as printed",
+)
+def second_branch(epsilon: Fraction, s: Fraction, n: int, order: int, power: int, words: str) -> Sides:
+    """From Lemma 3 to Theorem 2: 3ε²/(2g) <= {words}
+
+    Insert Δ = g, σ² = g²/ε² and g = ⌈sε sqrt n⌉ into Lemma 3 and compare with the theorem's term.
+
+    Note: 3σ^{-2}Δ/2 = 3ε²/(2g), and g >= sε sqrt(n) leaves one factor ε: the printed branch needs g >= s
+    sqrt(n) and is too small by up to 1/ε for ε < 1; the theorem's ε(α) itself survives (CZ23-T2P/curve)
+    """
+    printed = ball(SLACK * 3 * epsilon**power / (2 * s)) / ball(n).sqrt()
+    return 3 * epsilon**2 / (2 * _g(epsilon, s, n)), printed
+
+
+USERS, PRESENT = 16, 15
+FIFTEEN = f"{PRESENT} of {USERS} users"
+TAIL = Fraction(1, 2**20)
+RDP_LOST = renyi(2, theorem_2_final(2, Fraction(1, 2), Fraction(10)), turnout=FIFTEEN)
+
+
+@evidence(rows, "CZ23-T2P/dropout", f"Theorem 2, {LOST}", claim=RDP_LOST, role="what-if", expect="refuted")
+def rdp_dropout(run: Run) -> list[Evidence]:
+    """Dist-RDP-SE, s = 10, 15 of 16 users present: order 2 costs at most ε(2)
+
+    The exact divergence, modulo m, with the variance that 15 of 16 shares leave, against the printed ε(2).
+
+    Note: a turnout r divides the variance by 1/r: about ε²α/(2r)
+    """
+    g, variance = skellam_batch(Fraction(1, 2), Fraction(10), USERS)
+    sheet = skellam_sheet(users=USERS, epsilon=Fraction(1, 2), tail_prob=TAIL, scale_factor=10)
+    return [skellam_witness(RDP_LOST, variance * PRESENT / USERS, g, sheet.modulus)]
+
+
+# Lemma 4
+
+
+def lemma_4_claim(variance: Fraction, count: int, shift: int) -> ZeroConcentratedDP:
+    """(1/2)ε²-CDP with Lemma 4's ε."""
+    with precision(256):
+        rho = concentrated_bound(Fraction(shift**2) / (count * variance), xi(variance, count - 1))
+    return concentrated(rho, QUERY)
+
+
+@evidence(
+    rows,
+    "CZ23-L4",
+    "Lemma 4",
+    claim=lemma_4_claim,
+    over=listed(
+        "variance count shift",
+        (Fraction(1, 4), 64, 32),
+        (Fraction(1), 2, 1),
+        (Fraction(1), 64, 32),
+        (Fraction(1), 2**19, 717),
+    ),
+    expect=lambda variance, count, shift: "refuted" if variance < 1 else "verified",
+)
+def sums(run: Run, variance: Fraction, count: int, shift: int) -> list[Evidence]:
+    """Sums of discrete Gaussians: (1/2)ε²-CDP with the printed ε
+
+    Lemma 4 on single instances: the smallest sum at the smallest σ of Theorem 4, σ = 1 with Δ = n/2, and Δ
+    near sqrt(n), Theorem 4's range. A refutation rests on the exact divergence of an order near 1 (a rho-CDP
+    mechanism has at most rho times the order), a verification on the kernel's bound for all orders.
+
+    Refuted: the masses are those of one discrete Gaussian times a factor of period n; a shift by n/2 sets its
+    top against its bottom, and D_1 exceeds Δ²/(2nσ²) by about 4n exp(-2π²σ²), where ξ/4 allows about 2.5n
+    exp(-2π²σ²): with Δ = n/2 the printed ε is too small once n is large enough, at every σ
+    """
+    claim = lemma_4_claim(variance, count, shift)
+    exactly = sum_witness(claim, variance, count=count, shift=shift) if count <= 64 else None
+    if variance < 1 and exactly is not None:
+        return [exactly]
+    certified = discrete_gaussian_sum(sensitivity=shift, variance=variance, count=count).certify(claim)
+    return [certified] if exactly is None else [certified, exactly]
+
+
+REPAIRED = over(variance="1/4 1/2 1 2", count=(2, 3, 16, full(5, 64, 128)), half=(False, True)).where(
+    lambda variance, count, half: not half or count >= 4, "Δ = n/2 if half, else 1"
+)
+
+
+def _shift(count: int, half: bool) -> int:
+    return count // 2 if half else 1
+
+
+@step("all orders", over=REPAIRED)
+def _every_order(variance: Fraction, count: int, half: bool) -> Sides:
+    """max_r log Θ(r)/Θ(r - Δ), which bounds D_α - αΔ²/(2nσ²) at every α, is at most ξ"""
+    return largest_log_ratio(variance, count=count, shift=_shift(count, half)), xi(variance, count - 1)
+
+
+@step(
+    "orders",
+    over=over(
+        variance="1/4 1/2 1 2", count=(2, 3, 16, full(5)), half=(False, True), order="1001/1000 3/2 4 30"
+    ).where(lambda variance, count, half, order: not half or count >= 4, "Δ = n/2 if half, else 1"),
+)
+def _some_orders(variance: Fraction, count: int, half: bool, order: Fraction) -> Sides:
+    """exp(D_α - αΔ²/(2nσ²)) <= exp(ξ)"""
+    excess = divergence_excess(variance, count=count, shift=_shift(count, half), order=order)
+    return excess.exp(), xi(variance, count - 1).exp()
+
+
+@steps(rows, "CZ23-L4/repaired", "Lemma 4, repaired", role="repaired")
+def sums_repaired() -> list[Step]:
+    """Sums of discrete Gaussians: D_α <= αΔ²/(2nσ²) + ξ, so (1/2)ε²-CDP with ε² = Δ²/(nσ²) + 2ξ
+
+    The exact periodic factor of the sum's masses; its largest log-ratio bounds the excess of every order
+    (proof: rule gaussian-sum of the kernel), and a few orders are computed outright.
+
+    Note: of the order of 4n exp(-2π²σ²): ξ is loose by a factor of 2.5 for large n, by far more for small n
+    """
+    return [_every_order, _some_orders]
+
+
+NO_XI = concentrated(one_gaussian(Fraction(1, 4), count=16, shift=1), QUERY)
+
+
+@evidence(rows, "CZ23-L4/without-xi", "Lemma 4 without ξ", claim=NO_XI, role="sharper", expect="refuted")
+def without_xi(run: Run) -> list[Evidence]:
+    """16 discrete Gaussians of σ² = 1/4 cost no more than one of σ² = 4 (ξ left out)
+
+    The exact divergence of the sum, at order near 1, against one discrete Gaussian's parameter: ξ is needed.
+    """
+    return [sum_witness(NO_XI, Fraction(1, 4), count=16, shift=1)]
+
+
+# Theorem 4
+
+
+def theorem_4_claim(epsilon: Fraction, s: int, exponent: int) -> ZeroConcentratedDP:
+    """(1/2)ε̄²-CDP with the printed ε̄ at T = 2^exponent."""
+    with precision(256):
+        return concentrated(concentrated_bound(epsilon**2, xi(Fraction(s * s), 2**exponent // 2 - 1)))
+
+
+@evidence(
+    rows,
+    "CZ23-T4P",
+    "Theorem 4",
+    claim=theorem_4_claim,
+    over=listed(
+        "epsilon s exponent",
+        ("1/2", 1, 20),
+        ("1/8", 1, 7),
+        ("99/100", 1, 12),
+        ("1/2", 3, 20),
+        ("1/2", 10, 20),
+    ),
+    name=lambda epsilon, s, exponent: f"s = {s}, ε = {epsilon}, T = 2^{exponent}",
+)
+def cdp(run: Run, epsilon: Fraction, s: int, exponent: int) -> list[Evidence]:
+    """Dist-CDP-SE: (1/2)ε̄²-CDP, full turnout
+
+    One certificate over all batch sizes up to T/2, each with its own g and share, for all orders at once,
+    against (1/2) min{sqrt(ε² + ξ/2), ε + ξ}² with ξ as printed (rounded up in the 56th bit of what ξ adds).
+    The kernel's bound does not use Lemma 4.
+
+    Note: Lemma 4 fails for large Δ (CZ23-L4), but here Δ = g is near sε sqrt(n), far below n/2, and every
+    share has σ² >= s² >= 1
+    """
+    return [gaussian_batches(epsilon, s, exponent).certify(theorem_4_claim(epsilon, s, exponent))]
+
+
+with precision(256):
+    CDP_LOST = concentrated(concentrated_bound(Fraction(1, 4), xi(Fraction(100), 2**19 - 1)), turnout=FIFTEEN)
+
+
+@evidence(rows, "CZ23-T4P/dropout", f"Theorem 4, {LOST}", claim=CDP_LOST, role="what-if", expect="refuted")
+def cdp_dropout(run: Run) -> list[Evidence]:
+    """Dist-CDP-SE, s = 10, 15 of 16 users present: (1/2)ε̄²-CDP
+
+    The exact divergence, modulo m, of the sum of 15 shares; the certificate says what does hold.
+
+    Note: a turnout r costs ε²/(2r)
+    """
+    sheet = discrete_gaussian_sheet(users=USERS, epsilon=Fraction(1, 2), tail_prob=TAIL, scale_factor=10)
+    g, share = gaussian_batch(Fraction(1, 2), Fraction(10), USERS)
+    certified = discrete_gaussian_sum(sensitivity=g, variance=share, count=PRESENT).certify(CDP_LOST)
+    return [sum_witness(CDP_LOST, share, count=PRESENT, shift=g, modulus=sheet.modulus), certified]

@@ -1,0 +1,148 @@
+"""Privacy of one batch's aggregate under pure DP: Theorems 1, 5 and 6 with their parameter sheets, and lost
+messages. Rényi and concentrated DP: ``aggregate_divergences``."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from audits.distributed_mab.noise_privacy import (
+    DOMAIN,
+    batch_sheet,
+    dropout_witness,
+    laplace_batches,
+    present_proof,
+    worst_shift,
+)
+from dpaudit.claims import PureDP
+from dpaudit.evidence import Evidence
+from dpaudit.laws import DiscreteLaplace
+from dpaudit.proofs.build import polya_noise
+from dpaudit.rows import Sides, Step, evidence, full, listed, over, step, steps
+from dpaudit.suite import Group, Run
+from dpaudit.views import PUBLIC, SERVER, View
+from mechanisms.parameter_sheet import local_laplace_sheet, polya_sheet
+
+__all__ = ["rows"]
+
+rows = Group("Pure differential privacy of a batch's aggregate")
+
+HALF = Fraction(1, 2)
+
+
+def claim_at(epsilon: Fraction) -> PureDP:
+    """(ε, 0)-DP of what the server sees."""
+    return PureDP(epsilon=epsilon, view=View.of(SERVER), domain=DOMAIN)
+
+
+@evidence(
+    rows, "CZ23-T1P/aggregate", "Theorem 1", claim=claim_at, over=over(epsilon="1 1/1000 40"), role="step"
+)
+def aggregate(run: Run, epsilon: Fraction) -> list[Evidence]:
+    """Dist-DP-SE: the aggregates of all batches are (ε, 0)-DP, full turnout
+
+    The n Pólya shares add up to Lap_Z(g/ε) (CZ23-F1), whose shift by at most g costs exactly ε: one
+    certificate over the batch sizes 2, 4, ..., 2^19, each with its own g = ⌈ε sqrt n⌉, at fixed disjoint
+    positions. The adaptive protocol is CZ23-T1P.
+    """
+    proof = laplace_batches(epsilon, "reduction modulo m, analyzer, elimination")
+    return [proof.certify(claim_at(epsilon))]
+
+
+CENTRAL = PureDP(epsilon=HALF, view=View.of(PUBLIC), domain=DOMAIN)
+
+
+@evidence(rows, "CZ23-T5P", "Theorem 5, Algorithms 2 and 3", claim=CENTRAL)
+def central(run: Run) -> list[Evidence]:
+    """CDP-SE (central): what follows from the server's noisy sums is (ε, 0)-DP
+
+    One draw of Lap_Z(g/ε) per aggregate, reduced modulo m with it: the certificate of Theorem 1 in the view
+    of the public, for the trusted server sees the exact sums.
+
+    Note: Algorithm 3 reduces the noise before it adds it: (ŷ + (η mod m)) mod m = (Σ x̂ + η) mod m
+    """
+    proof = laplace_batches(HALF, "adding noise mod m, reduction, analyzer, elimination")
+    return [proof.certify(CENTRAL)]
+
+
+@evidence(rows, "CZ23-T6P", "Theorem 6, Algorithm 4", claim=claim_at(HALF))
+def local(run: Run) -> list[Evidence]:
+    """LDP-SE (local): each user's message is (ε, 0)-DP by itself
+
+    Each user alone adds Lap_Z(g/ε) to an encoding in {0, ..., g}: the noise and the shift of Theorem 1, at
+    one user.
+    """
+    return [laplace_batches(HALF, "reduction of one message modulo m").certify(claim_at(HALF))]
+
+
+SMALL_SHEETS = over(n=(1, 2, full(4, 16)), epsilon="1/10 1 4", p="1/2 1/100")
+
+
+@step("aggregate", over=SMALL_SHEETS)
+def _aggregate_modulo(n: int, epsilon: Fraction, p: Fraction) -> Sides:
+    """max over residues and over shifts 1..g of |log P(ŷ)/P'(ŷ)| / ε <= 1, Theorem 1's sheet"""
+    sheet = polya_sheet(users=n, epsilon=epsilon, tail_prob=p)
+    return worst_shift(sheet, sheet.total_noise(), epsilon), 1
+
+
+@step("message", over=SMALL_SHEETS)
+def _message_modulo(n: int, epsilon: Fraction, p: Fraction) -> Sides:
+    """the same for one message y_i, Theorem 6's sheet"""
+    sheet = local_laplace_sheet(users=n, epsilon=epsilon, tail_prob=p)
+    return worst_shift(sheet, DiscreteLaplace(scale=sheet.precision / epsilon), epsilon), 1
+
+
+@steps(rows, "CZ23-T1P/mod", "Theorems 1 and 6", role="step")
+def modulus() -> list[Step]:
+    """Modulo m the log-ratio stays below ε: what the server sees, residue by residue
+
+    Enumerate all residues of the wrapped law and all shifts up to g; the wrapped ratio is a weighted mean of
+    unwrapped ones, so it stays strictly below ε.
+    """
+    return [_aggregate_modulo, _message_modulo]
+
+
+def turnout_claim(users: int, present: int) -> PureDP:
+    """The theorem's claim at ε = 1 when only ``present`` users' messages arrive."""
+    turnout = f"{present} of {users} users"
+    return PureDP(epsilon=1, view=View.of(SERVER), domain=DOMAIN, turnout=turnout)
+
+
+@evidence(
+    rows,
+    "CZ23-T1P/dropout",
+    "Theorem 1, when messages are lost (the paper is silent on drop-outs)",
+    claim=turnout_claim,
+    over=listed("users present", (10, 9), (16, 15), (16, 8), (1024, 922)),
+    name=lambda users, present: f"{present} of {users} users present",
+    role="what-if",
+    expect="refuted",
+)
+def dropout(run: Run, users: int, present: int) -> list[Evidence]:
+    """Dist-DP-SE when messages are lost: the aggregate is (ε, 0)-DP, ε = 1
+
+    Noise of fewer than n Pólya shares is no discrete Laplace noise: an exact witness at the outcome 0, and
+    the certificate of what does hold (the log-ratio is largest there).
+    """
+    claim = turnout_claim(users, present)
+    certificate = present_proof(users, present, Fraction(1)).certify(claim)
+    return [dropout_witness(claim, users=users, present=present), certificate]
+
+
+NINE_OF_TEN = PureDP(epsilon=1, view=View.of(SERVER), domain=DOMAIN, turnout="9 of 10 users, or more")
+
+
+@evidence(
+    rows,
+    "CZ23-T1P/dropout/repaired",
+    "Theorem 1, repaired for a turnout of r n",
+    claim=NINE_OF_TEN,
+    role="repaired",
+)
+def dropout_repaired(run: Run) -> list[Evidence]:
+    """Dist-DP-SE with shares Pólya(1/(rn)), at least rn of n users present: (ε, 0)-DP
+
+    Shares of shape 1/(rn) add up to Lap_Z(g/ε) once rn users are present; what more users add is independent
+    of it.
+    """
+    g = batch_sheet(10, Fraction(1)).precision
+    return [polya_noise(sensitivity=g, scale=g, share=1).certify(NINE_OF_TEN)]

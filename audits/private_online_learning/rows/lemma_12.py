@@ -1,0 +1,313 @@
+"""Lemma 12, step by step (appendix E.3): what the regret of Hybrid-UCB rests on.
+
+Logarithms are base 2 where the paper says so. The level s has ω(s) = 2^(s+1) - 1 pulls behind it. In units of
+2/ε a full array carries one Laplace draw of scale 1, a node of the tree on 2^r leaves one draw of scale r.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from audits.private_online_learning.rows.lemma_11 import INSTANCES, LEVELS
+from dpaudit.exact_functions import ceil_log2, larger, ln, log2
+from dpaudit.kernel.ball import arb, ball
+from dpaudit.rows import Chain, Constant, Sides, inequality, listed, over
+from dpaudit.suite import Group, Run
+
+__all__ = ["critical_level", "laplace_sum_tail", "rows", "split_sides"]
+
+rows = Group("Lemma 12: the trees of Hybrid-UCB")
+
+#: Chernoff's exponent for sums of Laplace draws of scale 1; any number in (0, 1) is valid.
+TILT = Fraction(4, 5)
+
+
+def _a(T: int, gap: Fraction, epsilon: Fraction) -> Any:
+    return 256 * log2(T) / ball(gap * epsilon)
+
+
+def _a_log_a(T: int, gap: Fraction, epsilon: Fraction) -> Any:
+    a = _a(T, gap, epsilon)
+    return a * log2(a)
+
+
+def _largest(T: int, gap: Fraction, epsilon: Fraction) -> Any:
+    return larger(256 * log2(T) / ball(gap * gap), _a_log_a(T, gap, epsilon))
+
+
+@cache
+def critical_level(T: int, gap: Fraction, epsilon: Fraction) -> int:
+    """d_j, the ceiling of log max{256 log T/Δ², A log A} with A = 256 log T/(εΔ).
+
+    Where A < 1 the logarithm log A is negative and the other term of the maximum counts.
+    """
+    return ceil_log2(_largest(T, gap, epsilon))
+
+
+# Fact 2
+
+
+def laplace_sum_tail(n: int, x: Any) -> Any:
+    """P(Z_1 + ... + Z_n >= x) as a ball, for independent Laplace draws of scale 1 and a ball x >= 0.
+
+    The density is exp(-x) times a polynomial: a sum of Gamma tails with positive weights
+    C(n-1+k, k) 2^-(n+k), k = 0..n-1, of shape n - k.
+    """
+    total, shape_tail, power = arb(0), arb(0), arb(1)
+    tails = []
+    for j in range(n):
+        shape_tail += power  # 1 + x + ... + x^j/j!: the Gamma tail of shape j + 1, without exp(-x)
+        tails.append(shape_tail)
+        power = power * x / (j + 1)
+    for k in range(n):
+        total += ball(Fraction(math.comb(n - 1 + k, k), 2 ** (n + k))) * tails[n - 1 - k]
+    return total * (-x).exp()
+
+
+@inequality(
+    rows,
+    "HHM-L12/fact-2",
+    "Fact 2, eq. (7) (Chan, Shi and Song 2011, Corollary 2.9)",
+    kind="tail",
+    role="step",
+    over=over(n=(1, 2, 3, 4, 8, 16, 22, 64), delta="999/1000 1/2 1/10 1/1000 1e-10 1e-24"),
+)
+def fact_2(n: int, delta: Fraction) -> Sides:
+    """P(|Z_1 + … + Z_n| > χ√(8 ln(2/δ))) ≤ δ for χ > b max{√n, √ln(2/δ)}, Z_i Laplace(b)
+
+    Compute the exact two-sided tail of a sum of n Laplace draws (a mixture of Gamma tails) at the smallest
+    admitted χ. The tail falls in χ, so that the smallest χ decides. The scale b cancels.
+    """
+    half = ln(2 / delta)
+    chi = larger(ball(n).sqrt(), half.sqrt())
+    return 2 * laplace_sum_tail(n, chi * (8 * half).sqrt()), delta
+
+
+# Eqs. (43) and (44)
+
+
+def split_sides(s: int, t: int, share: Fraction) -> Sides:
+    """P(F + B >= X) and P(F >= share X) + P(B >= share X), both times 2 exp(X/b), as enclosures.
+
+    In units of 2/epsilon: F is the sum of n = s - 1 Laplace draws of scale 1, B one draw of scale b = s - 1
+    (the root of the full tree), X = 3√8 log t s, half of the allowance 6√8 log t s/epsilon times epsilon.
+    B's tail at y is at most exp(-y/b)/2, with equality for y >= 0. Hence P(F + B >= X) is exp(-X/b)/2 times
+    E exp(F/b), less at most E[exp(F/b); F > X], and Chernoff's bound with exponent ``TILT`` covers that
+    part and the tail of F.
+    """
+    n = b = s - 1
+    x = 3 * ball(8).sqrt() * log2(t) * s
+    whole = (1 - ball(Fraction(1, b * b))) ** (-n)
+    cost = (1 - ball(TILT * TILT)) ** (-n)
+    beyond = cost * (-(ball(TILT) - ball(Fraction(1, b))) * x).exp()
+    far = 2 * cost * ((ball(Fraction(1, b)) - ball(share * TILT)) * x).exp()
+    near = (ball(Fraction(1, b)) * x * ball(1 - share)).exp()
+    return whole - beyond * ball(0).union(arb(1)), near + far * ball(0).union(arb(1))
+
+
+EXPERIMENTS = over(gap="1/20 1/8 1/4 3/8 1/2 3/5", epsilon="1/10 1/4 1/2 1 8 64 128")
+
+
+@cache
+def _reached(s: int) -> bool:
+    """Whether s > d_j in some setting of the paper's own experiments, T = 2^22."""
+    run = Run(profile="full", alpha=0.05, seed=0, row_id="")
+    return any(s > critical_level(2**22, **point) for point in EXPERIMENTS.at(run))
+
+
+SPLIT = over(s=range(1, 23)).where(
+    _reached, f"levels s > d_j that the experiments reach, T = 2^22, {EXPERIMENTS.scope}; t = 2^s + 4"
+)
+
+
+@inequality(
+    rows, "HHM-L12/43", "App. E, (43)", kind="tail", role="step", expect="refuted", over=SPLIT, level="s"
+)
+@inequality(
+    rows, "HHM-L12/43/repaired", "App. E, (43)", kind="tail", role="repaired", over=SPLIT, level="s − 1"
+)
+def split(s: int, level: str) -> Sides:
+    """P(F + B ≥ 6√8 log t·s/ε) ≤ P(F ≥ a) + P(B ≥ a) with a = 3√8 log t·({level})/(0.5ε)
+
+    At levels that the paper's own experiments reach, F is the arrays' noise and B that of the full tree's
+    root. The left allowance is the whole one of (40). A union bound would give half of it to each noise; (43)
+    prints 3√8 log t s/(0.5 ε), which is the whole again. Both sides are enclosed: the left by the moment
+    generating function of F, the tail of F by Chernoff's bound.
+
+    Note: with s, the line is refuted; the next line of (43), with s - 1 in place of s, is large enough for
+    both noises together
+
+    Note: with half the allowance for each noise, Fact 2 gives no 1/t⁴ for the tree: δ = 2/t^a needs a <
+    (1.5/ln 2) s/(s−1), about 2.2, and the double sum of (48) needs more than 3; HHM-L12/44 bounds both noises
+    together instead
+    """
+    return split_sides(s, 2**s + 4, Fraction(s - (level != "s"), s))
+
+
+ROUNDS = over(s=(9, 10, 14, 22, 40, 64), t=("2^s", "2^s + 4", "4^s"))
+
+
+@inequality(rows, "HHM-L12/43-conditions", "App. E, text below (43)", role="step", over=ROUNDS)
+def conditions(s: int, t: str) -> Chain:
+    """The conditions under which (43) applies Fact 2, and its total
+
+    Compute each condition that the text below (43) states, at levels s from 9 (the smallest d_j + 1) on and
+    rounds from 2^s on. (39) also sums over t = ω(s-1) itself, where log(2^s - 1) < log t is an equality; arm
+    j can be pulled there only K rounds later.
+    """
+    n = {"2^s": 2**s, "2^s + 4": 2**s + 4, "4^s": 4**s}[t]
+    root = (4 * ln(n)).sqrt()
+    least, chi = larger(ball(s - 1).sqrt(), root), 3 * log2(n) / root
+    return {
+        "arrays: max{√(s−1), √ln t⁴} < √8 log(t³)(s−1)/√(8 ln t⁴)": (least, (s - 1) * chi),
+        "tree: max{√(s−1), √ln t⁴} < √8 log(t³)/√(8 ln t⁴)": (least, chi),
+        "s − 1 < log(2^s − 1)": (s - 1, log2(2**s - 1)),
+        "log(2^s − 1) < log t for t ≥ ω(s−1) + 1": (log2(2**s - 1), log2(n)),
+        "4 ln t < 3 log t": (4 * ln(n), 3 * log2(n)),
+        "(43), line 4: 1/t⁸ + 2/t⁴ + 2/t⁴ ≤ 5/t⁴": (Fraction(1, n**8) + Fraction(4, n**4), Fraction(5, n**4)),
+    }
+
+
+@inequality(
+    rows,
+    "HHM-L12/44",
+    "App. E, (43), (44): O(1/t⁴), here with constant 1",
+    kind="tail",
+    role="step",
+    over=over(r=range(65), t=("first", "2 first", "first³")),
+)
+def private_mean(r: int, t: str) -> Sides:
+    """P(μ̃_h off by √(3 log t/h) + 6√8 log t ⌊log(h+1)⌋/(εh), upwards or downwards) ≤ 1/t⁴ for every h < t
+
+    Bound both noises of a private mean of Hybrid-UCB together, for every number h of observations in [2^r,
+    2^(r+1)), with no union bound between them. Such a mean holds r arrays (scale 2/ε) and at most r nodes of
+    the tree on 2^r leaves (scale 2r/ε), and its allowance is at least 6√8 log t r/ε. Chernoff's bound with
+    exponent 4/5 in units of the nodes' scale, plus Hoeffding's exp(-6 log t) for the mean. The bound grows
+    with the number of nodes and falls in t > h, so that r nodes and the first t, 2^r + 1 (at least 3), are
+    the worst case.
+
+    Note: this is what (43) and (44) need, whatever becomes of the union bound (HHM-L12/43)
+    """
+    first = max(2**r + 1, 3)
+    n = {"first": first, "2 first": 2 * first, "first³": first**3}[t]
+    allowance = 3 * ball(8).sqrt() * log2(n)
+    mean = (-6 * log2(n)).exp()
+    if r == 0:  # one observation: one draw of scale 2/epsilon against 6√8 log t/epsilon
+        return mean + (-allowance).exp() / 2, Fraction(1, n**4)
+    tree = (1 - ball(TILT * TILT)) ** (-r)
+    arrays = (1 - ball(TILT * TILT / (r * r))) ** (-r)
+    return mean + tree * arrays * (-ball(TILT) * allowance).exp(), Fraction(1, n**4)
+
+
+# Eqs. (45) to (48)
+
+
+@inequality(rows, "HHM-L12/45-47", "App. E, (42), (45), (47)", role="step", over=LEVELS)
+def radius(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> Chain:
+    """From the critical level on, the whole radius is below half the gap, for every ε
+
+    Compute both sides of (45) and (47) at levels s = d_j + 1, d_j + 2, d_j + 9, with t = T, where the left
+    sides are largest, also where (46) fails or is undefined. There d_j comes from the other term of the
+    maximum, 256 log T/Δ², and the large ε makes the second term small.
+    """
+    s, root_3, root_2 = critical_level(T, gap, epsilon) + levels_above, ball(3).sqrt(), ball(2).sqrt()
+    whole, short, cube = 2**s - 1, 2 ** (s - 1), 3 * log2(T)
+    second, at_short = (
+        6 * ball(8).sqrt() * log2(T) * s / (ball(epsilon) * length) for length in (whole, short)
+    )
+    return {
+        "(45): √(3 log T/ω(s−1)) < √(3 log T/2^(s−1))": ((cube / whole).sqrt(), (cube / short).sqrt()),
+        "(45): √(3 log T/ω(s−1)) < √3Δ/16": ((cube / whole).sqrt(), root_3 * ball(gap) / 16),
+        "(47): 6√8 log T·s/(ε ω(s−1)) < 6√8 log T·s/(ε 2^(s−1))": (second, at_short),
+        "(47): 6√8 log T·s/(ε ω(s−1)) < 3√2Δ/16": (second, 3 * root_2 * ball(gap) / 16),
+        "√3Δ/16 + 3√2Δ/16 < Δ/2": ((root_3 + 3 * root_2) / 16, Fraction(1, 2)),
+    }
+
+
+def _defined(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> bool:
+    return bool(_a(T, gap, epsilon) > 1)
+
+
+def _common(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> bool:
+    return bool(_a_log_a(T, gap, epsilon) >= 4)
+
+
+@inequality(
+    rows,
+    "HHM-L12/46",
+    "App. E, (46)",
+    role="step",
+    expect="refuted",
+    measure="left - right",
+    # The last point, an ε above the experiments', has A = 5/4.
+    over=LEVELS.where(_defined, "A > 1") + listed("T gap epsilon levels_above", (2**10, 1, 2048, 1)),
+    where="A > 1, that is wherever z_j is defined",
+)
+@inequality(
+    rows,
+    "HHM-L12/46/repaired",
+    "App. E, (46)",
+    role="repaired",
+    measure="left - right",
+    over=LEVELS.where(_common, "A log A ≥ 4"),
+    where="A log A ≥ 4",
+)
+def decreasing(T: int, gap: Fraction, epsilon: Fraction, levels_above: int, where: str) -> Chain:
+    """s/2^s is below z_j/2^z_j, z_j = log(A log A), where {where}
+
+    Compute both inequalities of (46), A = 256 log T/(εΔ), at levels s = d_j + 1, d_j + 2, d_j + 9. x/2^x
+    falls only from x = 1/ln 2 on (the paper takes x >= 2), and nothing in the proof makes z_j that large: for
+    εΔ near 256 log T the number A is near 1, z_j = log(A log A) is negative, and for A <= 1 it is no number
+    at all.
+
+    Note: for A ≤ 1, that is ε ≥ 256 log T/Δ, z_j is undefined; (47), which (46) serves, holds there all the
+    same (HHM-L12/45-47)
+
+    Note: at the experiments' parameters A is at least 73, and (46) holds
+    """
+    s, product = critical_level(T, gap, epsilon) + levels_above, _a_log_a(T, gap, epsilon)
+    falling = log2(product) / product
+    return {
+        "s/2^s < z_j/2^z_j": (Fraction(s, 2**s), falling),
+        "z_j/2^z_j ≤ εΔ/(128 log T)": (falling, ball(epsilon * gap) / (128 * log2(T))),
+    }
+
+
+@inequality(rows, "HHM-L12", "Lemma 12; App. E, (48), O(1) with constant 1", over=over(s=range(1, 65)))
+def lemma(s: int) -> Chain:
+    """P{θ_j = s} ω_j(s) ≤ 1 for every s ≥ d_j + 1, by the proof's own sum
+
+    Add up the failure probabilities, 5/t⁴ for arm j and 1/t⁴ for the best arm, over all t >= ω(s-1) and h <
+    t, in exact rationals. d_j is at least 8 for every T >= 2, since 256 log T/Δ² >= 256: levels start at s =
+    9. The sum falls in s.
+    """
+    before, length = 2**s - 1, 2 ** (s + 1) - 1
+    found: dict[str, Sides] = {"ω(s)/ω(s−1) ≤ 4": (Fraction(length, before), 4)}
+    if s >= 9:
+        # t - 1 choices of h, 5/t⁴ + 1/t⁴ each; the sum of 1/t³ from ω on is at most 1/ω³ + 1/(2ω²).
+        cubes = Fraction(1, before**3) + Fraction(1, 2 * before**2)
+        found["(48), s ≥ 9: ω(s) Σ_{t≥ω(s−1)} Σ_{h<t} 6/t⁴ ≤ 1"] = (length * 6 * cubes, 1)
+    return found
+
+
+#: Where x log x = 1 = log T/Δ², x = log T/(εΔ), the factor 256 inside the logarithm weighs most: x near 1.56.
+LENGTHS = INSTANCES + listed("T gap epsilon", (2, 1, "641/1000"))
+
+
+@inequality(rows, "HHM-L12/length", "App. E, below the definition of d_j; (38)", role="step", over=LENGTHS)
+def length_of_levels(T: int, gap: Fraction, epsilon: Fraction) -> Chain:
+    """The levels up to d_j hold at most 4 max{256 log T/Δ², A log A} pulls, A = 256 log T/(εΔ)
+
+    The bound is then held against the rate of Theorem 5, without the factor 256 that its O(.) hides. The
+    factor stands inside a logarithm too; it weighs most where log T/(εΔ) is 1.56 and T = 2.
+    """
+    bound, x = 4 * _largest(T, gap, epsilon), log2(T) / ball(epsilon * gap)
+    return {
+        "ω_j(d_j) ≤ 4 max{256 log T/Δ², A log A}": (2 ** (critical_level(T, gap, epsilon) + 1) - 1, bound),
+        "4 max{256 log T/Δ², A log A} over the rate max{log T/Δ², (log T/(εΔ)) log(log T/(εΔ))}": Constant(
+            bound, larger(log2(T) / ball(gap * gap), x * log2(x))
+        ),
+    }

@@ -1,0 +1,69 @@
+"""How much noise the paper's mechanisms need: the printed parameter against the least that is certified
+(``dpaudit calibrate``).
+
+All at ε = 1 and event level, one reward vector replaced. The proofs are those of the privacy rows, with the
+noise left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+
+from dpaudit.claims import PureDP
+from dpaudit.proofs.build import (
+    accounted,
+    compose_parallel,
+    laplace_mechanism,
+    report_noisy_max,
+    tree_mechanism,
+)
+from dpaudit.proofs.calibrate import Question
+from dpaudit.proofs.proof import Proof
+from dpaudit.proofs.sites import Site
+from dpaudit.suite import Group
+
+__all__ = ["rows"]
+
+rows = Group("Noise that is needed")
+
+#: Trees on 2^r leaves; the printed noise is furthest from what is needed at r = 1.
+HEIGHTS = (1, 2, 4, 10)
+ACTIONS = 10
+
+
+def _array(scale: Fraction) -> Proof:
+    site = Site("array", mechanism=laplace_mechanism(sensitivity=1, scale=scale))
+    return accounted([site], declared="every observation enters one array, released once")
+
+
+def _hybrid(scale: Fraction, r: int) -> Proof:
+    """One array at ε/2, and r + 1 nodes: those that end the prefixes 1, 2, 4, ..., 2^r."""
+    array = Site("array", mechanism=laplace_mechanism(sensitivity=1, scale=2))
+    tree = Site("tree", mechanism=tree_mechanism(laplace_mechanism(sensitivity=1, scale=scale), leaves=2**r))
+    return accounted([array, tree], declared="an observation enters one array and the tree of that array")
+
+
+def _leader(scale: Fraction) -> Proof:
+    noisy_max = report_noisy_max(sensitivity=1, scale=scale, range="general")
+    return compose_parallel([noisy_max], by="position")
+
+
+def _naive(scale: Fraction) -> Proof:
+    return compose_parallel([laplace_mechanism(sensitivity=ACTIONS, scale=scale)], by="position")
+
+
+def _ask(id: str, title: str, parameter: str, printed: int, mechanism: Callable[[Fraction], Proof]) -> None:
+    claim = PureDP(epsilon=1, domain="a vector of K rewards in [0, 1], one per round")
+    rows.calibrate(
+        Question(id=id, title=title, claim=claim, parameter=parameter, printed=printed, mechanism=mechanism)
+    )
+
+
+_ask("HHM-T2", "Anytime-Lazy-UCB: an array's sum", "scale of the sum's noise", 1, _array)
+for r in HEIGHTS:
+    title = f"Hybrid-UCB: the tree on {2**r} leaves, beside the array's half"
+    _ask(f"HHM-T5P/r={r}", title, "scale of a node's noise", 2 * r, partial(_hybrid, r=r))
+_ask("HHM-RNM", "Report Noisy Max over sums (FTNL)", "scale of a score's noise", 1, _leader)
+_ask("HHM-NAIVE-P", f"Naive FTNL: {ACTIONS} noisy means at once", "scale of a sum's noise", ACTIONS, _naive)

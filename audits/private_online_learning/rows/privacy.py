@@ -1,0 +1,184 @@
+"""Privacy of the paper's algorithms (claims HHM-T2, T5P, T6, NAIVE-P, and the baseline DP-SE), each with the
+accounting of its proof."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
+from algorithms.online import ftnl
+from audits.private_online_learning.hybrid_decisions import charge_at, decision_witness
+from audits.private_online_learning.neighbours import BANDIT_HISTORIES, CLAIM, bandit_pairs, vector_pairs
+from audits.public_refusals import FULL_INFORMATION, GAME, TREE
+from dpaudit.claims import Ordering
+from dpaudit.proofs.build import (
+    accounted,
+    compose_parallel,
+    laplace_mechanism,
+    report_noisy_max,
+    tree_mechanism,
+)
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.rows import Measured, evidence, full, over, privacy
+from dpaudit.rows.mutants import without
+from dpaudit.suite import Group, Run
+from mechanisms.hybrid_counter import HybridVariant
+from mechanisms.report_noisy_max import RnmVariant, rnm_noise
+
+__all__ = ["rows"]
+
+rows = Group("Privacy of the algorithms")
+
+EPSILON = Fraction(1)
+ARRAY = Site("array", mechanism=laplace_mechanism(sensitivity=1, scale=1 / EPSILON))
+
+
+@privacy(rows, "HHM-T2", "Theorem 2, Algorithm 1")
+def anytime_lazy_ucb() -> PrivacyAudit:
+    """Anytime-Lazy-UCB is ε-DP
+
+    every observation is inserted into one array, whose sum is released once when it is full, with
+    Laplace(1/epsilon) noise
+    """
+    clear = "a lead within rounding of 0: how many rounds are played in one step, from released values"
+    return PrivacyAudit(
+        claim=CLAIM,
+        program=lazy_ucb.program(epsilon=EPSILON),
+        neighbours=lambda run: bandit_pairs(horizon=40, rounds=(0, 1, 2, 7, 33)),
+        sites=[ARRAY],
+        histories=BANDIT_HISTORIES,
+        unentered={**GAME, "_last_clear": clear},
+    )
+
+
+@privacy(rows, "HHM-T2/first-pull", "Algorithm 1, first line", role="what-if", expect="refuted")
+def un_noised_first_pull() -> PrivacyAudit:
+    """Anytime-Lazy-UCB with no noise in the mean of an arm's first pull is ε-DP
+
+    Note: the pseudo-code does not repeat the noise; eq. (3) defines that mean with it (HHM-T2)
+    """
+    audit = anytime_lazy_ucb()
+    return replace(
+        audit,
+        program=without("array", first=2, shown=False)(audit.program),
+        # Round 3 follows from two first pulls, before anything is drawn.
+        neighbours=lambda run: bandit_pairs(horizon=3, rounds=(1,)),
+    )
+
+
+AS_PRINTED, IN_WORDS = "as Algorithm 4 prints it", "as section 4.2 describes it"
+WIDER = "with node noise of scale 2(r+1)/ε"
+
+
+@privacy(rows, "HHM-T5P/repaired", "Algorithm 4", role="repaired", reading=WIDER, variant="repaired")
+@privacy(rows, "HHM-T5P/promoted", "Theorem 5, section 4.2", reading=IN_WORDS, variant="promoted")
+@privacy(rows, "HHM-T5P", "Theorem 5, Algorithm 4", expect="refuted", reading=AS_PRINTED, variant="printed")
+def hybrid(reading: str, variant: HybridVariant) -> PrivacyAudit:
+    """Hybrid-UCB {reading} is ε-DP
+
+    Note: Algorithm 4 releases a full tree's root before it reads the block from its array, so that the first
+    leaf of the tree on 2^r leaves pays for r + 1 nodes; in the words of section 4.2 a full block belongs to
+    the arrays at once, and the first leaf pays for r
+    """
+    # The proof of Theorem 5: ε/2 for the arrays and ε/2 for a tree, "at most log(λ) = r" nodes of it. With
+    # scale 2r/ε, r + 1 nodes cost (ε/2)(r + 1)/r, at most ε, the price of two nodes of scale 2/ε at r = 1.
+    wider, nodes = variant == "repaired", 1 if variant == "promoted" else 2
+    because = (
+        f"Hybrid-UCB {reading}: an observation enters one array and the tree of that array; in the tree on "
+        f"2^r leaves the first leaf lies under r{' + 1' if nodes == 2 else ''} nodes that are used"
+    )
+    array = Site("array", mechanism=laplace_mechanism(sensitivity=1, scale=2 / EPSILON))
+    node = laplace_mechanism(sensitivity=1, scale=2 * (1 + wider) / EPSILON)
+    tree = Site("node-*", mechanism=tree_mechanism(node, levels=nodes, declared=because))
+    trees = [Site(f"node-{r}", touches=r + wider, total=EPSILON / 2, group="tree") for r in range(1, 5)]
+    return PrivacyAudit(
+        claim=CLAIM,
+        program=hybrid_ucb.program(epsilon=EPSILON, variant=variant),
+        # Round 28 is in a tree of 2^4 leaves.
+        neighbours=lambda run: bandit_pairs(horizon=34, rounds=(0, 2, 4, 8, 28)),
+        sites=[array, *trees],
+        histories=BANDIT_HISTORIES,
+        proof=accounted([array, tree], declared=f"{because}; the dearest tree is that of r = 1"),
+        more=None if wider else lambda run: [decision_witness(EPSILON, variant=variant)],
+        unentered={**GAME, **TREE, "HybridCounter.add": "another variant's branch: a public parameter"},
+    )
+
+
+def _within_epsilon(r: int) -> Ordering:
+    text = f"the noises over an observation of the block of 2^{r} pulls cost ε at most"
+    return Ordering(text=text, quantity_name="price / ε", claimed=1)
+
+
+LEVELS = over(r=(1, 2, 3, 4, full(5, 6, 7, 8)))
+
+
+@evidence(
+    rows, "HHM-T5P/levels", "Theorem 5", claim=_within_epsilon, role="step", expect="refuted", over=LEVELS
+)
+def price_of_a_level(run: Run, r: int) -> Measured:
+    """Hybrid-UCB as Algorithm 4 prints it: an observation pays ε/2 for its array and ε/2 for the tree on 2^r
+    leaves, "at most log(λ) = r" nodes
+
+    Count the noises that are used and contain an observation, in every block, each at 1/scale.
+
+    Refuted: the first leaf lies under r + 1 used nodes, which makes (1 + 1/(2r)) ε: 1.5, 1.25, 1.167 ...
+    """
+    price = float(charge_at(r))
+    return Measured(low=price, high=price, samples=2**r, method="exact count over all pulls of the block")
+
+
+@privacy(rows, "HHM-T6/repaired", "Algorithms 2 and 3", role="repaired", variant="repaired")
+@privacy(rows, "HHM-T6", "Theorem 6, Algorithms 2 and 3", expect="refuted", variant="printed")
+def follow_the_noisy_leader(variant: RnmVariant) -> PrivacyAudit:
+    """Follow the Noisy Leader ({variant}) is ε-DP
+
+    epoch s is rounds 2^s to 2^(s+1) - 1, whatever the data: a partition by position, one Report Noisy Max in
+    each cell
+    """
+    scale = rnm_noise(epsilon=EPSILON, variant=variant).scale
+    return PrivacyAudit(
+        claim=CLAIM,
+        program=ftnl.program(epsilon=EPSILON, variant=variant),
+        neighbours=lambda run: [pair for k in (2, 5) for pair in vector_pairs(n_actions=k, epochs=10)],
+        sites=[Site("leader", total=EPSILON)],
+        searched=(7, 2),
+        unentered={**GAME, **FULL_INFORMATION},
+        proof=compose_parallel(
+            [report_noisy_max(sensitivity=1, scale=scale, range="general")], by="position"
+        ),
+    )
+
+
+@privacy(rows, "HHM-NAIVE-P", "Section 5", n_actions=5)
+def naive(n_actions: int) -> PrivacyAudit:
+    """Naive FTNL is ε-DP
+
+    the vector of K sums of an epoch moves by at most 1 in each coordinate, K in l1 norm, and every coordinate
+    has Laplace(K/epsilon) noise
+    """
+    sums = laplace_mechanism(sensitivity=n_actions, scale=n_actions / EPSILON)
+    return PrivacyAudit(
+        claim=CLAIM,
+        program=ftnl.naive_program(epsilon=EPSILON),
+        neighbours=lambda run: vector_pairs(n_actions=n_actions, epochs=6),
+        sites=[Site("sums", total=EPSILON)],
+        proof=compose_parallel([sums], by="position"),
+        unentered={**GAME, **FULL_INFORMATION},
+    )
+
+
+@privacy(rows, "HHM-DPSE", "Section 6 (baseline of Sajed and Sheffet 2019)")
+def dp_se() -> PrivacyAudit:
+    """DP-SE, the baseline, is ε-DP
+
+    every epoch starts from scratch: a pull enters one sum, released once with Laplace(1/epsilon) noise
+    """
+    return PrivacyAudit(
+        claim=CLAIM,
+        program=successive_elimination.program(epsilon=EPSILON, failure_probability="1/2"),
+        neighbours=lambda run: bandit_pairs(horizon=3000, rounds=(0, 500, 1200)),
+        sites=[ARRAY],
+        unentered=GAME,
+    )

@@ -1,0 +1,205 @@
+"""Report Noisy Max by itself (claims HHM-RNM, HHM-FRESH): the step on which Theorem 6 rests.
+
+The paper cites Claim 3.9 of Dwork and Roth for Laplace(1/ε). That claim is about counting queries when a
+record is added or removed: all scores move the same way. Here one reward *vector* is replaced, and one score
+may fall while its rival rises.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from algorithms.environment import RewardVectors
+from algorithms.online.ftnl import epochs
+from algorithms.play import play
+from audits.private_online_learning.neighbours import vector_pairs
+from dpaudit.claims import Adjacency, PureDP
+from dpaudit.coins import Coins, Program
+from dpaudit.laws import Laplace, NoisyArgmax
+from dpaudit.plots import Plot, delta_curve, table
+from dpaudit.proofs.build import BoundedSum
+from dpaudit.proofs.build import report_noisy_max as certified_noisy_max
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.histories import Neighbours
+from dpaudit.rows import full, over, privacy
+from dpaudit.suite import Group, Run
+from mechanisms.report_noisy_max import RnmVariant, report_noisy_max, rnm_noise
+
+__all__ = ["rows"]
+
+rows = Group("Report Noisy Max")
+
+EPSILON = Fraction(1)
+DOMAIN = "a vector of K rewards in [0, 1]"
+SOURCE = "Algorithm 3; Claim 3.9 of Dwork and Roth (2014)"
+CLAIM = PureDP(epsilon=EPSILON, domain=DOMAIN)
+RATIOS = over(
+    epsilon="0.1 0.25 0.5 1 2 8",
+    n_actions=(2, 3, 5),
+    s=(0, 4, 8, 12, 16, full(1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15)),
+)
+
+
+def _leader(noise: Laplace) -> Program:
+    return lambda coins, data: int(report_noisy_max(coins, data.sum(axis=0), noise=noise))
+
+
+def _corner_pairs(n_actions: int, rows: int) -> list[Neighbours]:
+    """Action 1 is ahead by ``rows``; one vector is replaced so that it falls while all others, or one other,
+    rise."""
+    data = np.zeros((rows, n_actions))
+    data[:, 0] = 1.0
+    vectors = {
+        "all rise": [0.0] + [1.0] * (n_actions - 1),
+        "one rises": [0.0, 1.0] + [0.0] * (n_actions - 2),
+        "none rises": [0.0] * n_actions,
+    }
+    return [
+        Neighbours(f"{rows} vectors, leader falls and {what}", data, np.vstack([[vector], data[1:]]))
+        for what, vector in vectors.items()
+    ]
+
+
+def _pictures(run: Run, variant: RnmVariant) -> list[Plot]:
+    return [_delta_plot(rnm_noise(epsilon=EPSILON, variant=variant)), _ratio_table(run, variant)]
+
+
+@privacy(
+    rows, "HHM-RNM", SOURCE, role="step", expect="refuted", accounting="", plots=_pictures, variant="printed"
+)
+@privacy(
+    rows, "HHM-RNM/repaired", SOURCE, role="repaired", accounting="", plots=_pictures, variant="repaired"
+)
+def replaced_vectors(variant: RnmVariant) -> PrivacyAudit:
+    """Report Noisy Max ({variant}) is ε-DP for replaced vectors
+
+    Exact losses of corner pairs; then the largest log-ratio on a grid of ε, K and n, by the exact law of the
+    winner.
+    """
+    noise = rnm_noise(epsilon=EPSILON, variant=variant)
+    return PrivacyAudit(
+        claim=CLAIM,
+        program=_leader(noise),
+        neighbours=lambda run: [pair for k in (2, 3, 5) for n in (2, 256) for pair in _corner_pairs(k, n)],
+        sites=[Site("leader", total=EPSILON)],
+        proof=certified_noisy_max(sensitivity=1, scale=noise.scale, range="general"),
+    )
+
+
+def _largest_ratio(epsilon: Fraction, *, n_actions: int, rows: int, variant: RnmVariant) -> float:
+    """The largest log-ratio of the winner's law over replaced vectors, for sums in [0, rows], divided by
+    epsilon.
+
+    P(winner = 1) falls in the rivals' scores and rises in its own, so that the worst replacement moves all of
+    them against it by 1; the ratio grows with the deficit, so that all rivals are level. A geometric grid of
+    deficits up to ``rows`` (and the smallest ones) is evaluated.
+    """
+    noise = rnm_noise(epsilon=epsilon, variant=variant)
+    # A replaced vector moves the difference by 2; with one vector it goes from 1 behind to 1 ahead.
+    deficits = np.array(
+        sorted({1, rows, *(2**k for k in range(rows.bit_length())), min(rows, int(64 / epsilon) + 1)})
+    )
+    # Action 1 trails by d before and by d - 2 after the replacement.
+    before = np.zeros((len(deficits), n_actions))
+    before[:, 0] = -deficits
+    after = before.copy()
+    after[:, 0] += 2
+    winner = np.zeros(len(deficits), dtype=np.int64)
+    gain = NoisyArgmax(after, noise).logp(winner) - NoisyArgmax(before, noise).logp(winner)
+    return float(np.max(gain)) / float(epsilon)
+
+
+def _ratio_table(run: Run, variant: RnmVariant) -> Plot:
+    """ε, K and n = 2^s against largest log-ratio / ε."""
+    entries = []
+    for point in RATIOS.at(run):
+        epsilon, n_actions, n = point["epsilon"], point["n_actions"], 2 ** point["s"]
+        ratio = _largest_ratio(epsilon, n_actions=n_actions, rows=n, variant=variant)
+        entries.append([float(epsilon), n_actions, n, round(ratio, 6)])
+    return table(
+        title="Largest log-ratio of the winner's law, divided by ε",
+        columns=["ε", "K", "vectors n", "ratio / ε"],
+        rows=entries,
+    )
+
+
+def _delta_plot(noise: Laplace) -> Plot:
+    """delta(epsilon): the largest over leads of one exact hockey-stick divergence from below; from above,
+    what the certified pure bound E = 2/scale implies, (e^E - e^epsilon)/(1 + e^E) (binary randomised response
+    dominates every E-DP pair, Kairouz, Oh and Viswanath 2015)."""
+    pure = 2 / float(noise.scale)
+    grid = np.linspace(0.0, 1.1 * pure, 45)
+    leads = np.arange(-1, 13, dtype=float)
+    scores = np.stack([np.zeros_like(leads), leads], axis=-1)  # action 1 trails by the lead, then by two less
+    worlds = [NoisyArgmax(scores - shift, noise) for shift in (np.zeros(2), np.array([0.0, 2.0]))]
+    here, there = (
+        np.exp([law.logp(np.full(len(leads), j, dtype=np.int64)) for j in (0, 1)]) for law in worlds
+    )
+    factor = np.exp(grid)[:, None, None]
+    divergences = [np.maximum(p - factor * q, 0.0).sum(axis=1) for p, q in ((here, there), (there, here))]
+    return delta_curve(
+        title="δ(ε) of one Report Noisy Max, two actions",
+        epsilon=grid.tolist(),
+        lower=np.maximum(*divergences).max(axis=1).tolist(),
+        upper=(np.maximum(np.exp(pure) - np.exp(grid), 0.0) / (1.0 + np.exp(pure))).tolist(),
+        claimed_epsilon=float(EPSILON),
+        claimed_delta=0.0,
+        note="lower: exact, over leads of -1 to 12; upper: from the certified pure bound",
+    )
+
+
+@privacy(rows, "HHM-RNM/cited", "Claim 3.9 of Dwork and Roth, as they state it", role="step", accounting="")
+def added_vector() -> PrivacyAudit:
+    """Report Noisy Max with Laplace(1/ε) is ε-DP when a vector is added or removed
+
+    The setting of the cited claim: all scores move the same way, and Laplace(1/ε) is enough.
+    """
+    noise = rnm_noise(epsilon=EPSILON, variant="printed")
+    return PrivacyAudit(
+        claim=PureDP(epsilon=EPSILON, domain=DOMAIN, adjacency=Adjacency.ADD_REMOVE),
+        program=_leader(noise),
+        neighbours=lambda run: [_one_more(k, n) for k in (2, 5) for n in (1, 16, 256)],
+        sites=[Site("leader", total=EPSILON)],
+        proof=certified_noisy_max(sensitivity=BoundedSum(0, 1), scale=noise.scale, range="monotone"),
+    )
+
+
+def _one_more(n_actions: int, rows: int) -> Neighbours:
+    data = np.zeros((rows, n_actions))
+    data[:, 0] = 1.0
+    more = np.vstack([data, [[0.0] + [1.0] * (n_actions - 1)]])
+    return Neighbours(f"{rows} vectors and one more that favours the others", data, more)
+
+
+@privacy(rows, "HHM-FRESH", "Section 5: fresh observations every time", role="what-if", expect="refuted")
+def reused_observations() -> PrivacyAudit:
+    """FTNL on all observations so far (not only the last epoch's) is ε-DP
+
+    Epochs that share observations add up, as the paper itself says: there is no proof.
+    """
+    noise = rnm_noise(epsilon=EPSILON, variant="repaired")
+
+    def reusing(coins: Coins, data: Any) -> Any:
+        seen = np.zeros(data.shape[1])
+
+        def select(coins: Coins, sums: Any) -> Any:
+            nonlocal seen
+            seen = seen + sums
+            return report_noisy_max(coins, seen, noise=noise)
+
+        return play(epochs(select), coins, RewardVectors(data))
+
+    level, *others = vector_pairs(n_actions=2, epochs=7)
+    first = level.left.copy()
+    first[0] = [0.0, 1.0]
+    turned = Neighbours("first vector turned round", level.left, first)
+    return PrivacyAudit(
+        claim=CLAIM,
+        program=reusing,
+        neighbours=lambda run: [level, *others, turned],
+        sites=[Site("leader", total=EPSILON)],
+    )

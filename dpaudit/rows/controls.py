@@ -1,0 +1,131 @@
+"""Controls: broken programs that must be refuted and correct ones that must not, in one table a mechanism.
+
+    @controls(rows, "T1P/controls", "Theorem 1")
+    def table() -> dict[str, Control]:
+        \"\"\"Every broken Dist-DP-SE is refuted, the correct one is verified\"\"\"
+        return {
+            "half the noise": broken(AUDIT, scaled("1/2")),
+            "a second release": broken(AUDIT, twice("aggregate")),
+            "correct": program_control(AUDIT, expect="verified"),
+        }
+
+The row claims that each cell comes out as expected: it is about this harness, and its role is ``control``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dpaudit.claims import Claim, Controls, Ordering
+from dpaudit.errors import InvalidParameterError
+from dpaudit.evidence import Evidence
+from dpaudit.rows.inequality import Step, worst_of
+from dpaudit.rows.mutants import Mutation
+from dpaudit.rows.words import words_of
+from dpaudit.suite import Cell, Group, Outcome, Row, Run
+
+if TYPE_CHECKING:  # a suite without programs must not load the replays
+    from dpaudit.replays.audit import PrivacyAudit
+
+__all__ = ["Control", "broken", "controls", "false_inequality", "program_control"]
+
+Evaluate = Callable[[Run], "Outcome | Sequence[Evidence]"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control:
+    """One program, or one law, with the verdict that it must get: ``claim`` is what its author would claim,
+    ``evaluate`` gathers the evidence. ``digest`` (of a seed) must not depend on the process."""
+
+    claim: Claim
+    evaluate: Evaluate
+    expect: str = "refuted"
+    about: str = ""
+    digest: Callable[[int], str] | None = None
+
+
+Table = TypeVar("Table", bound=Callable[..., Mapping[str, Control]])
+
+
+def controls(
+    rows: Group, id: str, source: str, *, kind: str = "structure", **fixed: Any
+) -> Callable[[Table], Table]:
+    """Decorator: add the row ``id``, whose function returns the controls by name. Each is a cell.
+
+    The function is called once, when the suite is built. Raises ``InvalidParameterError`` where it returns
+    none.
+    """
+
+    def decorate(function: Table) -> Table:
+        words = words_of(function, fixed, id=id)
+        table = dict(function(**fixed))
+        if not table:
+            raise InvalidParameterError(f"{id}: controls must be one at least, got none; name them.")
+        digests = [item.digest for item in table.values() if item.digest is not None]
+
+        def evaluate(run: Run) -> Outcome:
+            share = replace(run, alpha=run.alpha / len(table))
+            cells = [_cell(name, item, share) for name, item in table.items()]
+            return Outcome([], words.notes, cells=cells, samples=sum(cell.samples for cell in cells))
+
+        evaluate.__doc__ = words.about
+        rows.add(
+            Row(
+                id=id,
+                title=words.title,
+                kind=kind,
+                claim=Controls(text=f"{words.title}: {', '.join(table)}"),
+                evaluate=evaluate,
+                source=source,
+                role="control",
+                fingerprint=(lambda seed: "".join(digest(seed) for digest in digests)) if digests else None,
+            )
+        )
+        return function
+
+    return decorate
+
+
+def _cell(name: str, item: Control, run: Run) -> Cell:
+    given = item.evaluate(replace(run, row_id=f"{run.row_id}/{name}"))
+    outcome = given if isinstance(given, Outcome) else Outcome(given)
+    notes = [item.about, *outcome.notes] if item.about else list(outcome.notes)
+    return Cell(
+        name=name,
+        claim=item.claim,
+        evidence=outcome.evidence,
+        expect=item.expect,
+        notes=notes,
+        obstacles=outcome.obstacles,
+        samples=outcome.samples,
+    )
+
+
+def false_inequality(item: Step, *, about: str = "") -> Control:
+    """An inequality (a ratio of both sides) that is known to be false somewhere on its grid."""
+    claim = Ordering(text=item.text, quantity_name="left / right", claimed=1)
+
+    def evaluate(run: Run) -> list[Evidence]:
+        return [worst_of(item, run).estimate("left / right", scope=item.over.scope)]
+
+    return Control(claim=claim, evaluate=evaluate, about=about)
+
+
+def program_control(audit: PrivacyAudit, *, expect: str = "refuted", about: str = "") -> Control:
+    """A program under all replays of an audit, against the audit's claim."""
+    from dpaudit.replays.privacy import digest_of, privacy_outcome
+
+    return Control(
+        claim=audit.claim,
+        evaluate=lambda run: privacy_outcome(audit, run),
+        expect=expect,
+        about=about,
+        digest=lambda seed: digest_of(audit, seed, row_id="control"),
+    )
+
+
+def broken(audit: PrivacyAudit, mutation: Mutation, *, expect: str = "refuted", about: str = "") -> Control:
+    """The audit's program with a mistake (``mutants``), under the same replays and the same claim."""
+    return program_control(replace(audit, program=mutation(audit.program)), expect=expect, about=about)

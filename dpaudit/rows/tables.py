@@ -1,0 +1,36 @@
+"""Measured tables: numbers that are computed entry by entry, in floats, of which the largest counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dpaudit.plots import table
+from dpaudit.rows.evidence import Measured
+
+__all__ = ["largest_of"]
+
+#: So many entries are shown.
+SHOWN = 12
+
+
+def largest_of(
+    entries: Sequence[Sequence[Any]],
+    *,
+    columns: Sequence[str],
+    rounding: float,
+    method: str,
+    scope: str,
+    samples: int = 1,
+) -> Measured:
+    """The largest last number of ``entries``, each right to the relative error ``rounding``, with the largest
+    ones as a table under the names ``columns``; ``samples`` computations stand behind each entry."""
+    top = sorted(entries, key=lambda entry: -entry[-1])[:SHOWN]
+    return Measured(
+        low=top[0][-1] * (1 - rounding),
+        high=top[0][-1] * (1 + rounding),
+        samples=samples * len(entries),
+        method=method,
+        scope=scope,
+        plots=[table(title=f"Largest {columns[-1]}", columns=list(columns), rows=top)],
+    )

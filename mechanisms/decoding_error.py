@@ -1,0 +1,74 @@
+"""How far the analyzer's decoded sum is from the sum of rewards: rounding, noise, and wraps that it does not
+undo, with the exact law of all three."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.kernel.ball import precision
+from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, bulk
+from dpaudit.laws import Binomial, DiscreteGaussian, DiscreteLaplace
+from mechanisms.parameter_sheet import Sheet
+
+__all__ = ["Rewards", "error_probability"]
+
+Floats = NDArray[np.float64]
+Rewards = Literal["constant", "coins"]
+
+
+@lru_cache(maxsize=256)
+def _residues(sheet: Sheet) -> Floats:
+    """P(total noise ≡ e mod m) for e = 0, ..., m - 1, each accurate relative to itself down to 1e-30."""
+    if isinstance(sheet.share, DiscreteGaussian) and sheet.users > 1:
+        with precision(192):
+            law = DiscreteGaussianSum(sheet.share.sigma2, sheet.users)
+            low, high, _, _ = bulk(law, 100)
+            values, masses = np.arange(low, high + 1), np.array([float(p) for p in law.masses(low, high)])
+    else:
+        total = sheet.total_noise()
+        reach = _reach(total)
+        values = np.arange(-reach, reach + 1)
+        masses = np.exp(total.logp(values))
+    residues = np.zeros(sheet.modulus)
+    np.add.at(residues, values % sheet.modulus, masses)
+    return residues
+
+
+def _reach(law: DiscreteLaplace | Any) -> int:
+    """Some k with P(|X| > k) below 1e-30, by doubling."""
+    reach = 64
+    while float(law.sf(reach)) > 1e-30:
+        reach *= 2
+    return reach
+
+
+def error_probability(sheet: Sheet, threshold: float, *, mean: Fraction, rewards: Rewards) -> float:
+    """P(|decoded sum - sum of rewards| > threshold), exactly but for float rounding: over the rewards
+    ("coins" of that mean), the rounding ("constant" rewards at the mean), the noise and the wraps."""
+    residues, g, m = _residues(sheet), sheet.precision, sheet.modulus
+    y = np.arange(m)
+    decoded = np.where(y > sheet.users * g + sheet.noise_margin, y - m, y)
+    total = 0.0
+    for weight, encoded, reward_sum in _encoded(sheet, mean, rewards):
+        far = np.abs(decoded - g * reward_sum) > g * threshold
+        total += weight * float(residues[(y[far] - encoded) % m].sum())
+    return total
+
+
+def _encoded(sheet: Sheet, mean: Fraction, rewards: Rewards) -> Iterator[tuple[float, int, float]]:
+    """Weight, Σ x̂ and Σ x: rewards of 0 and 1 are encoded without rounding, equal ones up to n coins."""
+    g, n = sheet.precision, sheet.users
+    whole, part = divmod(mean * g, 1)
+    chance = mean if rewards == "coins" else part
+    weights = np.exp(Binomial(trials=n, p=chance).logp(np.arange(n + 1)))
+    for k in np.flatnonzero(weights > 1e-40):
+        if rewards == "coins":
+            yield float(weights[k]), g * int(k), float(k)
+        else:
+            yield float(weights[k]), n * int(whole) + int(k), float(n * mean)

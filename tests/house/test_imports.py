@@ -1,0 +1,81 @@
+"""How the package's modules hang together: no circles, a kernel that needs nobody, and rooms below others."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "dpaudit"
+
+Graph = dict[str, set[str]]
+
+
+def module_of(path: Path) -> str:
+    """The dotted name of a file of the package."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_of(path): path for path in PACKAGE.rglob("*.py")}
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Every module of the package that a file names in an import: at its top, inside functions, for types."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in FILES)
+        elif isinstance(node, ast.ImportFrom) and node.module in FILES:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in FILES else node.module
+
+
+def graph() -> Graph:
+    """Who imports whom. The front door is left out: it loads names on first use, from everywhere."""
+    found = {name: set(imported(ast.parse(path.read_text()))) for name, path in FILES.items()}
+    found.pop("dpaudit")
+    return {name: others - {"dpaudit", name} for name, others in found.items()}
+
+
+def require_no_circle(edges: Graph) -> None:
+    TopologicalSorter(edges).prepare()
+
+
+def test_no_module_needs_itself() -> None:
+    """No circle of imports, those inside functions and those for annotations included."""
+    require_no_circle(graph())
+
+
+def test_a_circle_would_be_seen() -> None:
+    """The same check on the graph with one import turned back."""
+    edges = graph()
+    edges["dpaudit.errors"].add("dpaudit.verdicts")
+    with pytest.raises(CycleError):
+        require_no_circle(edges)
+
+
+#: Rooms, and all the rooms and single files that each may import.
+BELOW = {
+    "kernel": set(),
+    "coins": {"errors", "exact", "laws", "views", "kernel"},
+    "laws": {"errors", "exact", "kernel"},
+    "statistics": {"errors", "laws"},
+    "claims": {"errors", "exact", "views"},
+}
+
+
+@pytest.mark.parametrize("room", BELOW)
+def test_lower_rooms_know_nothing_of_those_above(room: str) -> None:
+    """The kernel imports nothing else, the laws only the kernel's balls, and so on."""
+    used = {
+        other.split(".")[1]
+        for name, others in graph().items()
+        if name.startswith(f"dpaudit.{room}.")
+        for other in others
+    }
+    assert used - {room} <= BELOW[room]
