@@ -140,8 +140,8 @@ class Findings:
         self.violations.setdefault(
             "rounding of a loss",
             f"a loss of {float(loss):.9g} differs from {float(double):.9g} by rounding only, that of "
-            f"{_type(result)} data: in double precision the same numbers cost that; audit it there, or as run "
-            "(model=AS_RUN)",
+            f"{_type(result)} data: in double precision the same numbers cost that; audit it there, or as "
+            "run (model=AS_RUN)",
         )
         return True
 
