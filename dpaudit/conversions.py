@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
@@ -14,7 +13,7 @@ from dpaudit.kernel.ball import arb, ball
 __all__ = ["best_order", "converted", "gaussian_delta", "response_delta", "step_budget"]
 
 
-def gaussian_delta(rho: int | Fraction, epsilon: Any) -> Any:
+def gaussian_delta(rho: int | Fraction, epsilon: arb) -> arb:
     """The exact delta of the Gaussian mechanism of zCDP parameter ``rho`` at any real ``epsilon``, as a
     ball."""
     mu = (2 * ball(rho)).sqrt()
@@ -22,11 +21,11 @@ def gaussian_delta(rho: int | Fraction, epsilon: Any) -> Any:
     return _normal(near) - epsilon.exp() * _normal(far)
 
 
-def _normal(x: Any) -> Any:
+def _normal(x: arb) -> arb:
     return (-x / arb(2).sqrt()).erfc() / 2
 
 
-def converted(divergence: Any, order: Fraction, delta: Fraction) -> Any:
+def converted(divergence: arb, order: Fraction, delta: Fraction) -> arb:
     """ε(α) + log(1/(αδ))/(α-1) + log(1 - 1/α) at one order, as a ball: (α, ε(α))-RDP gives (ε, δ)-DP
     (Canonne, Kamath and Steinke 2020, Proposition 12). It may be negative."""
     return divergence + ln(1 / (order * delta)) / ball(order - 1) + ln(1 - 1 / order)
@@ -47,7 +46,7 @@ def best_order(rho: Fraction, delta: Fraction) -> Fraction:
     return 1 + Fraction(math.exp(high)).limit_denominator(10**12)
 
 
-def response_delta(epsilon: Any, *, times: int, at: Any, leak: Fraction = Fraction(0)) -> Any:
+def response_delta(epsilon: arb, *, times: int, at: arb, leak: Fraction = Fraction(0)) -> arb:
     """1 minus the exact delta at ``at`` of ``times``-fold randomised response of budget ``epsilon``, each
     of which shows everything with probability ``leak``: (1 - leak)^k Σ_l C(k,l) min(e^{(k-l)ε}, e^{at +
     lε}) / (1 + e^ε)^k.
@@ -62,7 +61,7 @@ def response_delta(epsilon: Any, *, times: int, at: Any, leak: Fraction = Fracti
     return ball(1 - leak) ** times * total / (1 + epsilon.exp()) ** times
 
 
-def step_budget(target: Fraction, times: int, slack: Fraction) -> Any:
+def step_budget(target: Fraction, times: int, slack: Fraction) -> arb:
     """ε = ε'/(2 sqrt(2k log(1/δ'))): the budget of each of k mechanisms by advanced composition as printed in
     Dwork and Roth, Corollary 3.21; it fails for slacks δ' near 1."""
     return ball(target) / (2 * (2 * times * ln(1 / slack)).sqrt())

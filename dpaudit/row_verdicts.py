@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import Claim, Controls, Statement
+from dpaudit.claims import Claim, Controls, LowerBound, PrivacyClaim, Statement
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate, Evidence
 from dpaudit.suite import Cell
@@ -89,10 +89,11 @@ def judge_row(
     """Decide a row of error level ``alpha`` (``None``: every estimate counts) and each of its cells.
 
     ``obstacles`` are the row's own: they keep it from being verified by any certificate, its cells' too.
-    Raises ``InvalidParameterError`` for two cells with one name, for evidence beside the cells of a row about
-    controls, and as ``judge`` does.
+    Raises ``InvalidParameterError`` for two cells with one name, for a deciding cell of a privacy row that is
+    not about privacy, for evidence beside the cells of a row about controls, and as ``judge`` does.
     """
     _require_distinct(cells)
+    _require_privacy(claim, cells)
     level = SharedLevel(alpha, [*evidence, *(item for cell in cells for item in cell.evidence)])
     judgements = [judge_at(level, cell.claim, cell.evidence, obstacles=cell.obstacles) for cell in cells]
     judged = tuple(
@@ -137,6 +138,16 @@ def _require_distinct(cells: Sequence[Cell]) -> None:
         names.add(name)
 
 
+def _require_privacy(claim: Claim, cells: Sequence[Cell]) -> None:
+    """Nothing but privacy decides about privacy: neither a test that verifies nor a regret that refutes."""
+    for cell in cells:
+        if isinstance(claim, PrivacyClaim) and cell.deciding and not isinstance(cell.claim, PrivacyClaim):
+            raise InvalidParameterError(
+                f"a cell that decides about privacy must claim privacy, got {cell.claim.type!r} in "
+                f"{cell.name!r}; set deciding=False, or give it a row of its own."
+            )
+
+
 def _composed(claim: Claim, parts: Sequence[_Part], obstacles: Sequence[str]) -> Judgement:
     """The verdict on parts that are judged."""
     if len(parts) == 1 and parts[0].cell is None:
@@ -171,6 +182,8 @@ def _why_not_verified(claim: Claim, parts: Sequence[_Part], obstacles: Sequence[
     """Why a row is not verified although each of its parts is."""
     if obstacles and any(part.judgement.strength in CERTIFIED for part in parts):
         return tuple(obstacles)
+    if isinstance(claim, LowerBound):
+        return ("a lower bound is never verified by simulation",)
     if not isinstance(claim, Statement) and all(part.claim != claim for part in parts):
         return ("no deciding cell is about the row's own claim: add one with that very claim",)
     return ()

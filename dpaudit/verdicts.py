@@ -1,4 +1,4 @@
-"""From evidence to a verdict: one function, the same for every row, with the margins of the design.
+"""From evidence to a verdict: one function, the same for every row, with margins.
 
 A suite never states a verdict. It hands evidence to ``judge``, which holds the bounds against the claim.
 """
@@ -25,7 +25,7 @@ __all__ = [
     "only_describing",
 ]
 
-#: Refute only above these margins (DESIGN, rule 6); between claim and margin a row is inconclusive.
+#: Refute only above these margins (docs/design.md, rule 6); between claim and margin a row is inconclusive.
 RELATIVE_MARGIN = Fraction(1, 10**9)
 DELTA_MARGIN = Fraction(1, 10**12)
 

@@ -3,17 +3,16 @@ undo, with the exact law of all three."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.kernel.ball import precision
 from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, bulk
-from dpaudit.laws import Binomial, DiscreteGaussian, DiscreteLaplace
+from dpaudit.laws import Binomial, DiscreteGaussian, LatticeLaw
 from mechanisms.parameter_sheet import Sheet
 
 __all__ = ["Rewards", "error_probability"]
@@ -40,7 +39,7 @@ def _residues(sheet: Sheet) -> Floats:
     return residues
 
 
-def _reach(law: DiscreteLaplace | Any) -> int:
+def _reach(law: LatticeLaw) -> int:
     """Some k with P(|X| > k) below 1e-30, by doubling."""
     reach = 64
     while float(law.sf(reach)) > 1e-30:
@@ -55,20 +54,18 @@ def error_probability(sheet: Sheet, threshold: float, *, mean: Fraction, rewards
     y = np.arange(m)
     decoded = np.where(y > sheet.users * g + sheet.noise_margin, y - m, y)
     total = 0.0
-    for weight, encoded, reward_sum in _encoded(sheet, mean, rewards):
+    for weight, encoded, reward_sum in _encoded(sheet.users, g, mean, rewards):
         far = np.abs(decoded - g * reward_sum) > g * threshold
         total += weight * float(residues[(y[far] - encoded) % m].sum())
     return total
 
 
-def _encoded(sheet: Sheet, mean: Fraction, rewards: Rewards) -> Iterator[tuple[float, int, float]]:
+@lru_cache(maxsize=256)
+def _encoded(n: int, g: int, mean: Fraction, rewards: Rewards) -> list[tuple[float, int, float]]:
     """Weight, Σ x̂ and Σ x: rewards of 0 and 1 are encoded without rounding, equal ones up to n coins."""
-    g, n = sheet.precision, sheet.users
     whole, part = divmod(mean * g, 1)
-    chance = mean if rewards == "coins" else part
-    weights = np.exp(Binomial(trials=n, p=chance).logp(np.arange(n + 1)))
-    for k in np.flatnonzero(weights > 1e-40):
-        if rewards == "coins":
-            yield float(weights[k]), g * int(k), float(k)
-        else:
-            yield float(weights[k]), n * int(whole) + int(k), float(n * mean)
+    weights = np.exp(Binomial(trials=n, p=mean if rewards == "coins" else part).logp(np.arange(n + 1)))
+    likely = [(float(weights[k]), int(k)) for k in np.flatnonzero(weights > 1e-40)]
+    if rewards == "coins":
+        return [(weight, g * k, float(k)) for weight, k in likely]
+    return [(weight, n * int(whole) + k, float(n * mean)) for weight, k in likely]

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from flint import ctx
 
@@ -29,7 +28,7 @@ def one_gaussian(variance: Fraction, *, count: int, shift: int) -> Fraction:
     return Fraction(shift**2) / (2 * count * variance)
 
 
-def xi(square: Fraction, terms: int) -> Any:
+def xi(square: Fraction, terms: int) -> arb:
     """ξ = 10 Σ_{k=1}^{terms} exp(-2π² square k/(k+1)), a ball: what Chowdhury and Zhou (ICLR 2023) allow the
     sum of discrete Gaussians more than one. Lemma 4 has square = σ² and n - 1 terms, Theorem 4 s² and T/2 - 1
     terms. Beyond 4096 terms the rest is enclosed by its first and its last term."""
@@ -43,7 +42,7 @@ def xi(square: Fraction, terms: int) -> Any:
 
 
 @lru_cache(maxsize=16)
-def _log_periodic(variance: Fraction, count: int, bits: int) -> tuple[Any, ...]:
+def _log_periodic(variance: Fraction, count: int, bits: int) -> tuple[arb, ...]:
     """log Θ(r) for r = 0, ..., n - 1, up to one constant; ``bits`` is the working precision."""
     half = count // 2
     masses = DiscreteGaussianSum(variance, count).masses(0, half)
@@ -56,12 +55,12 @@ def _bits(variance: Fraction, count: int) -> int:
     return 256 + math.ceil(count / (4 * float(variance)))
 
 
-def _ratios(variance: Fraction, count: int, shift: int) -> list[Any]:
+def _ratios(variance: Fraction, count: int, shift: int) -> list[arb]:
     logs = _log_periodic(variance, count, int(ctx.prec))
     return [logs[r] - logs[(r - shift) % count] for r in range(count)]
 
 
-def largest_log_ratio(variance: Fraction, *, count: int, shift: int) -> Any:
+def largest_log_ratio(variance: Fraction, *, count: int, shift: int) -> arb:
     """M = max over r of log Θ(r)/Θ(r - D): no order's excess is larger."""
     with precision(_bits(variance, count)):
         ratios = _ratios(variance, count, shift)
@@ -71,7 +70,7 @@ def largest_log_ratio(variance: Fraction, *, count: int, shift: int) -> Any:
         return largest
 
 
-def _window(variance: Fraction, count: int) -> tuple[int, Any]:
+def _window(variance: Fraction, count: int) -> tuple[int, arb]:
     """A reach R and a ball for sum over |x| > R of exp(-x²/(2nv)), relative to its largest term 1."""
     width = float(variance) * count
     reach = math.ceil(math.sqrt(2 * width * (int(ctx.prec) + 16) * math.log(2))) + 2
@@ -80,7 +79,7 @@ def _window(variance: Fraction, count: int) -> tuple[int, Any]:
     return reach, arb(0).union(2 * edge / (1 - ratio))
 
 
-def divergence_excess(variance: Fraction, *, count: int, shift: int, order: Fraction) -> Any:
+def divergence_excess(variance: Fraction, *, count: int, shift: int, order: Fraction) -> arb:
     """excess_α at any real α > 1: D_α minus αD²/(2nv)."""
     with precision(_bits(variance, count)):
         reach, rest = _window(variance, count)

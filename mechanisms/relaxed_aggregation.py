@@ -177,7 +177,7 @@ def nearer_to_full(message: int, sheet: Sheet) -> bool:
     return sheet.precision < 2 * message < sheet.precision + sheet.modulus
 
 
-def carry_loss(sheet: Sheet, secagg_epsilon: Fraction, *, others: int) -> tuple[Any, int, int]:
+def carry_loss(sheet: Sheet, secagg_epsilon: Fraction, *, others: int) -> tuple[arb, int, int]:
     """What ``CarrySum`` costs exactly: the largest |log-ratio| of the server's view, residue r and carry w
     together, as a ball, for one encoding 0 against g, all other encodings being ``others``; and r and w where
     it is. About n³ m terms.
@@ -190,7 +190,7 @@ def carry_loss(sheet: Sheet, secagg_epsilon: Fraction, *, others: int) -> tuple[
     wrapped = WrappedMod(sheet.share, modulus=m)
     noise = [wrapped.residue_ball(r) for r in range(m)]
 
-    def message(encoded: int) -> Any:
+    def message(encoded: int) -> arb_poly:
         return arb_poly([noise[(r - encoded) % m] for r in range(m)])
 
     rest = message(others) ** (n - 1)
@@ -209,8 +209,8 @@ def carry_loss(sheet: Sheet, secagg_epsilon: Fraction, *, others: int) -> tuple[
     return worst, *where
 
 
-def _coefficients(polynomial: Any, length: int) -> list[Any]:
-    found: list[Any] = polynomial.coeffs()
+def _coefficients(polynomial: arb_poly, length: int) -> list[arb]:
+    found = polynomial.coeffs()
     return found + [arb(0)] * (length - len(found))
 
 
@@ -226,6 +226,6 @@ def _distance_to(ratio: Fraction, budget: Fraction) -> int:
     return sign_of(lambda: abs(ball(ratio).log()) - ball(budget))
 
 
-def _down(value: Any) -> Fraction:
+def _down(value: arb) -> Fraction:
     """The largest multiple of 2^-64 not above the ball."""
     return Fraction((lower_exact(value) * _UNIT).__floor__(), _UNIT)

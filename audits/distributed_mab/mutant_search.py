@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 THE_SERVER = View.of(SERVER)
-#: A loss is found from here on (DESIGN, rule 6).
+#: A loss is found from here on (docs/design.md, rule 6).
 MARGIN = 1 + 1e-9
 
 

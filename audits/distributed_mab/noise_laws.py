@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from flint import arb_poly, ctx
+from numpy.typing import NDArray
 
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Skellam
@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 Number = int | Fraction
+Integers = NDArray[np.int64]
 
 #: Failure probabilities: both ends of (0, 1] and the experiments' own 1/10.
 LEVELS = tuple(
@@ -35,13 +36,13 @@ LEVELS = tuple(
 )
 
 
-def laplace_mass(b: Number, k: int) -> Any:
+def laplace_mass(b: Number, k: int) -> arb:
     """Definition 4 as printed: (e^{1/b} - 1)/(e^{1/b} + 1) e^{-|k|/b}, as a ball."""
     power = ball(1 / Fraction(b)).exp()
     return (power - 1) / (power + 1) * ball(-abs(k) / Fraction(b)).exp()
 
 
-def laplace_moment(b: Number, degree: int) -> Any:
+def laplace_moment(b: Number, degree: int) -> arb:
     """Sum over all integers k of k^degree times the printed mass, added up term by term; ``degree`` even.
 
     Terms t(k) = k^d a^k satisfy t(k+1) <= r t(k) with r = a ((N+1)/N)^d for k >= N, so that the rest after N
@@ -59,7 +60,7 @@ def laplace_moment(b: Number, degree: int) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _one_sided_sum(n: int, b: Fraction, length: int, bits: int) -> tuple[Any, ...]:
+def _one_sided_sum(n: int, b: Fraction, length: int, bits: int) -> tuple[arb, ...]:
     """Masses 0..length-1 of the sum of ``n`` Pólya(1/n, e^{-1/b}) variables, by truncated convolution.
 
     The low masses of a sum of non-negative integers need only the low masses of its parts, so cutting loses
@@ -78,11 +79,11 @@ def _one_sided_sum(n: int, b: Fraction, length: int, bits: int) -> tuple[Any, ..
     return tuple(power[i] for i in range(length))
 
 
-def _cut(polynomial: Any, length: int) -> Any:
+def _cut(polynomial: arb_poly, length: int) -> arb_poly:
     return arb_poly([polynomial[i] for i in range(length)])
 
 
-def convolved_polya(n: int, b: Fraction, k: int, *, length: int) -> Any:
+def convolved_polya(n: int, b: Fraction, k: int, *, length: int) -> arb:
     """P(Σ (γ⁺ - γ⁻) = k), k >= 0, for ``n`` pairs of Pólya(1/n, e^{-1/b}), from nothing but the printed Pólya
     masses: sums up to ``length`` by convolution, the rest as a ball.
     """
@@ -93,14 +94,16 @@ def convolved_polya(n: int, b: Fraction, k: int, *, length: int) -> Any:
     return total + arb(0).union(left_out.abs_upper())
 
 
-def gamma_poisson(rng: np.random.Generator, *, shape: float, second: float, size: int, reading: str) -> Any:
+def gamma_poisson(
+    rng: np.random.Generator, *, shape: float, second: float, size: int, reading: str
+) -> NDArray[np.int64]:
     """Footnote 3: λ ~ Gamma(shape, second), X ~ Poisson(λ). ``reading`` says whether the second parameter is
     the gamma law's "scale" or its "rate"."""
     scale = second if reading == "scale" else 1 / second
     return rng.poisson(rng.gamma(shape, scale, size=size))
 
 
-def poisson_difference(variance: Number, k: int) -> Any:
+def poisson_difference(variance: Number, k: int) -> arb:
     """P(N1 - N2 = k), k >= 0, N1 and N2 Poisson(variance / 2): sum of e^{-v} (v/2)^{2j+k} / (j! (j+k)!), from
     ratios of neighbours."""
     half = ball(Fraction(variance) / 2)
@@ -115,7 +118,7 @@ def poisson_difference(variance: Number, k: int) -> Any:
             return total + arb(0).union(2 * term * ratio)
 
 
-def skellam_pair(first: Number, second: Number, k: int) -> Any:
+def skellam_pair(first: Number, second: Number, k: int) -> arb:
     """P(X + Y = k) for independent Skellam variables of two variances, by summation; the rest as a ball."""
     laws = [Skellam(variance=v) for v in (first, second)]
     reach = int(14 * math.sqrt(first) + 60)
@@ -126,7 +129,7 @@ def skellam_pair(first: Number, second: Number, k: int) -> Any:
     return total + arb(0).union(2 * laws[0].sf_ball(reach))
 
 
-def skellam_mgf(variance: Number, t: Number) -> Any:
+def skellam_mgf(variance: Number, t: Fraction) -> arb:
     """E e^{tX} by summation: the ratios of e^{tk} p(k) fall with k, so the rest is at most geometric."""
     law, point = Skellam(variance=variance), ball(t)
     reach = int((abs(t) + 16) * (math.sqrt(variance) + 1) + float(variance) * math.sinh(abs(t)) + 60)

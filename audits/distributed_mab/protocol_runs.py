@@ -52,7 +52,6 @@ PUBLIC_CHOICES = {
     "BatchProtocol._aggregate": "who adds the noise is a public parameter; the other trust models' lines",
     "BatchProtocol._local": "many runs at once, which no audit makes",
     "Sheet.total_noise": "the noise of distributed shares, which the trusted server does not use",
-    "_sheet": "which theorem's sheet is a public parameter; the other theorems' lines",
     "ceiling": "more digits for a margin near an integer, a public number",
     "total_noise": "the family of the shares is a public parameter; the other families' lines",
     "encode": "rounding, which rewards 0 and 1 do not need (CZ23-T1P/rounding)",

@@ -5,8 +5,6 @@ claims a file.
 """
 
 from audits.distributed_mab import (
-    protocol_privacy,
-    returning_users,
     shuffle_privacy,
 )
 from audits.distributed_mab.rows import (
@@ -15,12 +13,14 @@ from audits.distributed_mab.rows import (
     aggregate_privacy,
     communication,
     concentration,
+    divergence_protocols,
     elimination_event,
     elimination_regret,
     elimination_steps,
     encoding,
     errors,
     experiments,
+    lost_messages,
     lower_bounds,
     mutants,
     noise,
@@ -28,6 +28,8 @@ from audits.distributed_mab.rows import (
     regret_corners,
     regret_orderings,
     regret_rates,
+    returning_users,
+    small_protocols,
     tails,
 )
 from dpaudit.suite import Suite
@@ -42,9 +44,8 @@ suite = Suite(
 
 suite.include(noise.rows, tails.rows, concentration.rows, errors.rows)
 suite.include(aggregate_privacy.rows, aggregate_divergences.rows, accounting.rows)
-returning_users.add_rows(suite)
-suite.include(protocols.rows)
-protocol_privacy.add_rows(suite)
+suite.include(protocols.rows, lost_messages.rows, small_protocols.rows, divergence_protocols.rows)
+suite.include(returning_users.rows)
 shuffle_privacy.add_rows(suite)
 suite.include(encoding.rows)
 suite.include(communication.rows)

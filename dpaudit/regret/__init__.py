@@ -10,8 +10,10 @@ from dpaudit.regret.intervals import (
     gaps_of,
     mean_interval,
     octave,
+    proportion_interval,
     trivial_cut,
 )
+from dpaudit.regret.pictures import at_horizon, over_time, plus_minus
 from dpaudit.regret.runs import RegretRuns, Seed, checked_grid, checkpoint_grid, regret_curve, root_of
 from dpaudit.regret.slopes import Slope, log_slope
 
@@ -21,6 +23,7 @@ __all__ = [
     "RegretRuns",
     "Seed",
     "Slope",
+    "at_horizon",
     "average",
     "checked_grid",
     "checkpoint_grid",
@@ -30,6 +33,9 @@ __all__ = [
     "log_slope",
     "mean_interval",
     "octave",
+    "over_time",
+    "plus_minus",
+    "proportion_interval",
     "regret_curve",
     "regret_frame",
     "root_of",

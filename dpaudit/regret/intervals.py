@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import UndecidedError
-from dpaudit.statistics import mean_bounds
+from dpaudit.statistics import mean_bounds, proportion_bounds
 
 __all__ = [
     "Cut",
@@ -29,6 +29,7 @@ __all__ = [
     "gaps_of",
     "mean_interval",
     "octave",
+    "proportion_interval",
     "trivial_cut",
 ]
 
@@ -98,6 +99,13 @@ def mean_interval(regret: Floats, cut: Cut, *, alpha: float) -> Interval:
         return Interval(0.0, cut.excess, mean)
     lower, upper = mean_bounds(np.minimum(regret, cut.cap), low=0.0, high=cut.cap, alpha=alpha)
     return Interval(lower, upper + cut.excess, mean)
+
+
+def proportion_interval(events: NDArray[np.bool_], *, alpha: float) -> Interval:
+    """Exact bounds on P(event) from independent runs whose number was fixed beforehand, together at level
+    ``alpha`` (Clopper and Pearson)."""
+    low, high = proportion_bounds(int(events.sum()), len(events), alpha=alpha)
+    return Interval(low, high, float(events.mean()))
 
 
 def difference_interval(

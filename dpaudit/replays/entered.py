@@ -2,7 +2,7 @@
 tested.
 
 ``verified / accounted`` rests on replays, so every line of the program must have run in one of them, and
-every condition must have come out both ways (DESIGN, section 2, ii). ``Watch`` records the lines of the
+every condition must have come out both ways (docs/design.md, rule 10 b). ``Watch`` records the lines of the
 functions that the program enters, in its own files, and the ways that their conditional jumps went
 (``branches``): the harness, the standard library, installed packages other than the program's own and code
 without a file of its own (``exec``) are left out. Lines that raise count like any other, under the name

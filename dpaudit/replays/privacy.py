@@ -8,7 +8,7 @@ accounting. The certificate comes from the suite and speaks about a mechanism: t
 mechanism is one of its assumptions, so that ``verified / accounted`` is the most that a program gets. It is
 granted only if every moved site is a mechanism of the certificate, every declared site was touched on a
 forced history, every line and branch of the program was entered, nothing undeclared moved, no leak was seen,
-the declared total was attained, and a black-box check finds nothing (DESIGN, section 2).
+the declared total was attained, and a black-box check finds nothing (docs/design.md, rule 10).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["ACCOUNTING", "digest_of", "privacy_outcome"]
 #: The name of the cell on the proof's accounting.
 ACCOUNTING = "accounting"
 
-#: The declared total must be attained to within this share by some tested pair (DESIGN, section 2, iii).
+#: The declared total must be attained to within this share by some tested pair (docs/design.md, rule 10 c).
 ATTAINED = Fraction(99, 100)
 
 

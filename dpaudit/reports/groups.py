@@ -35,11 +35,14 @@ class Fold:
 
 @dataclass(frozen=True)
 class Group:
-    """The rows of one claim of one paper."""
+    """The rows of one claim of one paper. ``opened`` are those of ``main`` that a reader finds open, by
+    anchor: the claim itself (the first row, where none has its id) and what is refuted.
+    """
 
     id: str
     paper: str
     main: tuple[RowView, ...]
+    opened: frozenset[str]
     beside: tuple[RowView, ...]
     folds: tuple[Fold, ...]
 
@@ -62,10 +65,13 @@ def _group(paper: str, name: str, rows: Sequence[RowView]) -> Group:
             said = ", ".join(f"{count} {label}" for label, count in counts.items())
             alarm = any(row.alarm or row.verdict == "crashed" for row in inside)
             folds.append(Fold(f"{ROLE_WORDS[role]}: {said}", inside, alarm))
+    main = tuple(row for row in ordered if row.role in MAIN)
+    itself = [row for row in main if row.id == name] or main[:1]
     return Group(
         id=name,
         paper=paper,
-        main=tuple(row for row in ordered if row.role in MAIN),
+        main=main,
+        opened=frozenset(row.anchor for row in main if row in itself or row.verdict == "refuted"),
         beside=tuple(row for row in ordered if row.role in BESIDE),
         folds=tuple(folds),
     )
@@ -124,13 +130,19 @@ def counts_by_paper(rows: Sequence[RowView]) -> list[dict[str, Any]]:
 
 
 def false_rows(rows: Sequence[RowView]) -> list[tuple[RowView, list[RowView]]]:
-    """What is false as printed, claims before steps, each with the verified repairs of its claim."""
+    """What is false as printed, claims before steps, each with its own verified repairs (``ID/repaired...``);
+    a repair of another row of the same claim mends something else.
+    """
     refuted = [row for role in STATED for row in rows if row.role == role and row.verdict == "refuted"]
-    repairs: dict[tuple[str, str], list[RowView]] = {}
-    for row in rows:
-        if row.role == "repaired" and row.verdict == "verified":
-            repairs.setdefault((row.paper, claim_id(row.id)), []).append(row)
-    return [(row, repairs.get((row.paper, claim_id(row.id)), [])) for row in refuted]
+    repairs = [row for row in rows if row.role == "repaired" and row.verdict == "verified"]
+    return [
+        (row, [other for other in repairs if row.paper == other.paper and _repairs(other.id, row.id)])
+        for row in refuted
+    ]
+
+
+def _repairs(repair: str, row: str) -> bool:
+    return repair.startswith(f"{row}/repaired")
 
 
 def outside_rows(rows: Sequence[RowView]) -> list[RowView]:

@@ -152,9 +152,10 @@ def evidence(
                 stated = _at(stated_at, point)
                 outcome = _outcome(function(share, **point, **fixed), stated, share, scope=in_words(point))
                 plots += outcome.plots
+                called = name(**point) if name else in_words(point)
                 cells.append(
                     Cell(
-                        name=name(**point) if name else in_words(point),
+                        name=called,
                         claim=stated,
                         evidence=outcome.evidence,
                         expect=_at_point(expect, point),
@@ -163,6 +164,7 @@ def evidence(
                         samples=outcome.samples,
                     )
                 )
+                cells += [replace(cell, name=f"{called}: {cell.name}") for cell in outcome.cells]
             return Outcome([], words.notes, cells=cells, plots=plots)
 
         evaluate.__doc__ = words.about

@@ -3,7 +3,7 @@ workers.
 
 Before a suite's rows, two fresh processes with other hash seeds and other global seeds compute the
 fingerprints of its programs. A row's result is complete when its own worker and both of them agree; a
-difference crashes the row (DESIGN, rule 2).
+difference crashes the row (docs/design.md, rule 2).
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpaudit.errors import BrokenReportError
+from dpaudit.processes.child import ChildDiedError, ChildHungError
 from dpaudit.reports.document import check_result
 from dpaudit.row_verdicts import as_expected
 from dpaudit.runner.plan import LoadedSuite, PlannedRow, Settings
-from dpaudit.runner.process import Pool, WorkerDiedError, WorkerHungError
+from dpaudit.runner.process import Pool
 
 __all__ = ["execute", "is_accepted"]
 
@@ -137,7 +138,7 @@ def _evaluate(row: PlannedRow, settings: Settings, pool: Pool) -> Answer:
     command = _command(row, settings, do="evaluate") | {"alpha": row.alpha, "profile": settings.profile}
     try:
         return pool.ask(row.suite.file, command, seconds=settings.row_seconds)
-    except (WorkerDiedError, WorkerHungError) as error:
+    except (ChildDiedError, ChildHungError) as error:
         return {
             "failed": f"a row {error}",
             "traceback": None,
@@ -154,7 +155,7 @@ def _check(check: _Check, settings: Settings, pool: Pool) -> dict[str, Answer]:
         command = _command(row, settings, do="fingerprint")
         try:
             answers[row.key] = pool.ask(file, command, seconds=settings.row_seconds, seed=check.seed)
-        except (WorkerDiedError, WorkerHungError) as error:
+        except (ChildDiedError, ChildHungError) as error:
             answers[row.key] = {"failed": f"a fingerprint {error}", "traceback": None}
     pool.forget(file, seed=check.seed)
     return answers

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpaudit.errors import InvalidParameterError
+from dpaudit.processes.child import ChildDiedError, ChildHungError
 from dpaudit.reports.strict import require_clear_ids
 from dpaudit.runner.commands import file_for
-from dpaudit.runner.process import Pool, WorkerDiedError, WorkerHungError
+from dpaudit.runner.process import Pool
 from dpaudit.runner.select import exactly, selector
 from dpaudit.runner.stamps import Sources, commit_of, library_versions, platform_name, tool_hash
 from dpaudit.runner.targets import SuiteFile, default_paths, find_suites
@@ -178,7 +179,7 @@ def calibrate_suites(
 def _load(file: SuiteFile, pool: Pool) -> dict[str, Any]:
     try:
         answer = pool.load(file)
-    except (WorkerDiedError, WorkerHungError) as error:
+    except (ChildDiedError, ChildHungError) as error:
         raise _broken(file, "import", error) from None
     if "failed" in answer:
         lines = [f"a suite must import, {file.label} did not; correct it or leave it out:", answer["failed"]]
@@ -190,7 +191,7 @@ def _load(file: SuiteFile, pool: Pool) -> dict[str, Any]:
 def _calibrate(file: SuiteFile, pool: Pool) -> list[dict[str, Any]]:
     try:
         answer = pool.ask(file, {"do": "calibrate"}, seconds=CALIBRATE_SECONDS)
-    except (WorkerDiedError, WorkerHungError) as error:
+    except (ChildDiedError, ChildHungError) as error:
         raise _broken(file, "calibrate", error) from None
     if "failed" in answer:
         raise InvalidParameterError(

@@ -1,4 +1,4 @@
-"""Worker processes as the parent sees them: start one, ask it, and find out when it hangs or dies.
+"""The worker processes of a run: which there are, who may ask one, and when one is replaced.
 
 A worker has imported one suite and serves it, since importing the numeric libraries takes longer than most
 rows. Where the system can fork, one worker serves many commands at a time, each in a process of its own
@@ -7,28 +7,18 @@ rows. Where the system can fork, one worker serves many commands at a time, each
 
 from __future__ import annotations
 
-import json
 import os
-import queue
-import secrets
-import signal
-import subprocess
 import sys
-import tempfile
 import threading
-import time
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import dpaudit
-from dpaudit.errors import MechanismError
-from dpaudit.runner.forks import last_lines
+from dpaudit.processes.child import Answer, Child, ChildDiedError
 from dpaudit.runner.targets import SuiteFile
 
-__all__ = ["IMPORT_SECONDS", "Pool", "WorkerDiedError", "WorkerHungError", "available_cpus"]
+__all__ = ["IMPORT_SECONDS", "Pool", "available_cpus"]
 
 #: The child finds dpaudit where the parent found it, and nothing else there: the suite's root comes first on
 #: its path.
@@ -44,36 +34,15 @@ _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL",
 #: Seconds that importing one suite may take.
 IMPORT_SECONDS = 120.0
 
-POLL_SECONDS = 0.5
 #: Seconds beyond a command's own in which a worker must say that the command ran out of time.
 GRACE_SECONDS = 10.0
-#: Seconds in which a worker must leave when asked to.
-LEAVE_SECONDS = 2.0
 #: Workers without a command that are kept, the last used ones: a worker takes some hundred megabytes.
 KEPT = 6
-
-Answer = dict[str, Any]
 
 
 def available_cpus() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-class WorkerDiedError(MechanismError):
-    """The process ended while it was asked."""
-
-
-class WorkerHungError(MechanismError):
-    """The process did not answer in time."""
-
-
-@dataclass
-class _Asked:
-    """A command under way: what came in on it, and the process that works on it, if not the worker."""
-
-    messages: queue.SimpleQueue[dict[str, Any]] = field(default_factory=queue.SimpleQueue)
-    pid: int | None = None
 
 
 class _Worker:
@@ -87,35 +56,24 @@ class _Worker:
         self.file = file
         self.users = 0  # threads that hold it, counted by the pool
         self._is_taken = False
-        self._is_killed = False
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the worker
-        location = str(Path(dpaudit.__file__).resolve().parent.parent)
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _BOOTSTRAP, location, str(file.root), str(seed)],
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._output,
-            env=os.environ | _ONE_THREAD | {"PYTHONHASHSEED": str(seed), "PYTHONIOENCODING": "utf-8"},
-            # A group of its own: Ctrl-C reaches only the parent, and a kill reaches what a suite started.
-            start_new_session=True,
-        )
-        self._commands = cast(IO[bytes], self._process.stdin)  # both exist, since we asked for pipes
-        self._asked: dict[str, _Asked] = {}
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         self._loaded: Answer | None = None
-        threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
+        location = str(Path(dpaudit.__file__).resolve().parent.parent)
+        self._child = Child(
+            [sys.executable, "-P", "-c", _BOOTSTRAP, location, str(file.root), str(seed)],
+            environment=os.environ | _ONE_THREAD | {"PYTHONHASHSEED": str(seed), "PYTHONIOENCODING": "utf-8"},
+        )
 
     def load(self) -> Answer:
         """Import the suite, once: what it says of itself, ``forks``, or ``failed`` with the reason.
 
-        Raises ``WorkerHungError`` or ``WorkerDiedError``, with the reason; the worker is of no more use then.
+        Raises ``ChildHungError`` or ``ChildDiedError``, with the reason; the worker is of no more use then.
         """
         with self._loading:
             if self._loaded is None:
                 command = {"do": "load", "path": str(self.file.path), "module": self.file.module}
-                self._loaded = self._ask(command, seconds=IMPORT_SECONDS, grace=0.0)
+                self._loaded = self._child.ask(command, seconds=IMPORT_SECONDS)
             return self._loaded
 
     def reserve(self) -> bool:
@@ -126,7 +84,7 @@ class _Worker:
 
     def is_spent(self) -> bool:
         """Whether it cannot serve another command."""
-        if self._is_killed or self._process.poll() is not None:
+        if self._child.is_gone():
             return True
         loaded = self._loaded
         return loaded is not None and ("failed" in loaded or (self._is_taken and not loaded["forks"]))
@@ -134,113 +92,17 @@ class _Worker:
     def ask(self, command: dict[str, Any], *, seconds: float) -> Answer:
         """Send a command and wait for its answer, at most ``seconds``.
 
-        Raises ``WorkerHungError`` or ``WorkerDiedError``, with the reason.
+        Raises ``ChildHungError`` or ``ChildDiedError``, with the reason.
         """
-        return self._ask(command, seconds=seconds, grace=GRACE_SECONDS if self.load()["forks"] else 0.0)
-
-    def _ask(self, command: dict[str, Any], *, seconds: float, grace: float) -> Answer:
-        token = secrets.token_hex(16)  # nobody can answer a command that it was not given
-        asked = self._asked[token] = _Asked()
-        line = json.dumps({"id": token, **command, "seconds": seconds}).encode() + b"\n"
-        try:
-            with self._lock:
-                self._commands.write(line)
-            return self._wait(asked, seconds, deadline=time.monotonic() + seconds + grace)
-        except (OSError, ValueError):  # its end of the pipe is closed, or ours
-            raise self._died() from None
-        finally:
-            del self._asked[token]
-
-    def _wait(self, asked: _Asked, seconds: float, *, deadline: float) -> Answer:
-        while True:
-            left = deadline - time.monotonic()
-            try:
-                said = asked.messages.get(timeout=max(0.0, min(left, POLL_SECONDS)))
-            except queue.Empty:
-                # The pipe may stay open after the worker's death, where something that it started holds it.
-                if self._process.poll() is not None and asked.messages.empty():
-                    raise self._died() from None
-                if left <= 0:
-                    self.kill()
-                    raise _hung(seconds) from None
-                continue
-            if "answer" in said:
-                answer: Answer = said["answer"]
-                return answer
-            if "hung" in said:
-                raise _hung(seconds)
-            if "ended" in said:
-                raise _dead(said["ended"], said["output"])
-            asked.pid = said["started"]
+        return self._child.ask(command, seconds=seconds, grace=GRACE_SECONDS if self.load()["forks"] else 0.0)
 
     def kill(self) -> None:
-        """End the process, and whatever it started, at once.
-
-        A worker ends its rows itself when its commands end; the rows of one that cannot are ended from here.
-        """
-        with self._lock:
-            if self._is_killed:
-                return
-            self._is_killed = True
-            with suppress(OSError):
-                self._commands.close()
-            groups = [self._process.pid]
-            try:
-                self._process.wait(timeout=LEAVE_SECONDS)
-            except subprocess.TimeoutExpired:
-                groups += [asked.pid for asked in list(self._asked.values()) if asked.pid is not None]
-            for group in groups:
-                _kill_group(group)
-            self._process.kill()
-            self._process.wait()
+        """End the process, and whatever it started, at once."""
+        self._child.kill()
 
     def close(self) -> None:
         """End the process and give back what it holds; only once nobody asks it any more."""
-        self.kill()
-        self._output.close()
-
-    def _read(self, pipe: IO[bytes]) -> None:
-        """Hand each line to whom it answers.
-
-        This thread alone reads the pipe and closes it: where something that the worker started keeps it open,
-        the thread stays behind and delays nobody.
-        """
-        with pipe:
-            unread = bytearray()
-            while data := os.read(pipe.fileno(), 1 << 16):
-                *lines, unread = (unread + data).split(b"\n")
-                for line in lines:
-                    self._hand_over(line)
-
-    def _hand_over(self, line: bytes | bytearray) -> None:
-        try:
-            said = json.loads(line)
-            asked = self._asked[said["id"]]
-        except (ValueError, KeyError, TypeError):
-            return  # no answer of ours
-        asked.messages.put(said)
-
-    def _died(self) -> WorkerDiedError:
-        self.kill()
-        return _dead(self._process.returncode, last_lines(self._output))
-
-
-def _kill_group(pid: int) -> None:
-    if hasattr(os, "killpg"):
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)
-
-
-def _hung(seconds: float) -> WorkerHungError:
-    return WorkerHungError(
-        f"must finish within {seconds:g} s of wall clock, was still running; raise --timeout"
-    )
-
-
-def _dead(code: int, output: str) -> WorkerDiedError:
-    how = f"exit code {code}" if code >= 0 else f"signal {_signal_name(-code)}"
-    tail = f"; its last output: {output}" if output else ""
-    return WorkerDiedError(f"must leave its process alive, ended it with {how}{tail}")
+        self._child.close()
 
 
 class Pool:
@@ -266,7 +128,7 @@ class Pool:
     def ask(self, file: SuiteFile, command: dict[str, Any], *, seconds: float, seed: int = 0) -> Answer:
         """The answer of a worker of ``file`` with ``seed``; ``failed`` where the suite's code raised.
 
-        Raises ``WorkerHungError`` or ``WorkerDiedError``, with the reason, where there is none in
+        Raises ``ChildHungError`` or ``ChildDiedError``, with the reason, where there is none in
         ``seconds``, counted from when the suite has been imported.
         """
         while True:
@@ -285,7 +147,7 @@ class Pool:
         self._close_where(lambda worker: worker.about == (file.path, seed))
 
     def close(self) -> None:
-        """End every process, busy ones too. Whoever waits for one gets ``WorkerDiedError``."""
+        """End every process, busy ones too. Whoever waits for one gets ``ChildDiedError``."""
         with self._lock:
             self._closed = True
             busy = [worker for worker in self._workers if worker.users]
@@ -298,13 +160,13 @@ class Pool:
         about = (file.path, seed)
         with self._lock:  # under the lock, so that no worker starts behind the back of ``close``
             if self._closed:
-                raise WorkerDiedError("must not start once the run was stopped")
+                raise ChildDiedError("must not start once the run was stopped")
             worker = next((item for item in self._workers if item.about == about), None)
             if worker is None:
                 try:
                     worker = _Worker(file, seed=seed)
                 except OSError as error:  # no memory, no room for its output
-                    raise WorkerDiedError(
+                    raise ChildDiedError(
                         f"must have a process of its own, the system refused one ({error.strerror})"
                     ) from error
             else:
@@ -333,11 +195,3 @@ class Pool:
             self._workers = [worker for worker in self._workers if worker not in gone]
         for worker in gone:
             worker.close()
-
-
-def _signal_name(number: int) -> str:
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        name = str(number)
-    return f"{name} (out of memory?)" if name == "SIGKILL" else name

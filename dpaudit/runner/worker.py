@@ -1,14 +1,10 @@
 """The process that imports one suite and runs its rows, each in a process of its own.
 
-The parent writes one JSON command a line and reads one JSON answer a line; each command has an id that
-nobody can guess, and each answer repeats it. Before any code of the suite runs, the worker moves the two
-pipes aside: what a row or a library prints, at whatever level, goes elsewhere.
-
 Where the system can fork, each row runs in a fork of the process that has imported the suite
-(``dpaudit.runner.forks``), so that no row finds anything that another one left. Forking is safe here because
-no other thread exists at that point: linear algebra is held to one thread by the environment that the parent
-sets, FLINT starts none unless asked, and the worker itself has none. A suite whose import starts a thread is
-not forked. There, and on systems without fork, a worker runs one row and is replaced.
+(``dpaudit.processes.forks``), so that no row finds anything that another one left. Forking is safe here
+because no other thread exists at that point: linear algebra is held to one thread by the environment that
+the parent sets, FLINT starts none unless asked, and the worker itself has none. A suite whose import starts a
+thread is not forked. There, and on systems without fork, a worker runs one row and is replaced.
 """
 
 from __future__ import annotations
@@ -16,7 +12,6 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
-import queue
 import random
 import signal
 import sys
@@ -24,7 +19,6 @@ import threading
 import time
 import traceback
 import zlib
-from collections.abc import Iterator
 from contextlib import suppress
 from os import _exit, getpid  # bound here, out of reach of a row that spoils them
 from pathlib import Path
@@ -33,9 +27,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import DpauditError, InvalidParameterError
+from dpaudit.processes.forks import serve_forked
+from dpaudit.processes.serving import message, read_lines, send, serve, take_over_stdio
 from dpaudit.runner.describe import describe, import_suite
 from dpaudit.runner.finding import finding_of
-from dpaudit.runner.forks import end_group, message, read_lines, send, serve_forked
 from dpaudit.suite import Row, Run, Suite
 
 __all__ = ["main"]
@@ -50,12 +45,11 @@ def main(root: str, global_seed: int) -> None:
 
     ``root`` goes first on the import path; ``global_seed`` sets the global generators.
     """
-    commands, answers = _take_over_stdio()
+    commands, answers = take_over_stdio()
     faulthandler.enable()
     sys.path.insert(0, root)
     own = getpid()
-    lines = _commands(commands)
-    load = next(lines)
+    load = json.loads(next(read_lines(commands)))
     worker = _Worker(Path(root), global_seed)
     if hasattr(signal, "alarm"):
         signal.alarm(int(load["seconds"]) + 5)  # the import ends even if the parent no longer asks for it
@@ -72,26 +66,7 @@ def main(root: str, global_seed: int) -> None:
     if forks:  # no gc.freeze before: what an audit looks for among the collector's objects would be hidden
         serve_forked(commands, answers, worker.do)
     else:
-        _serve_once(lines, answers, worker)
-
-
-def _serve_once(lines: Iterator[dict[str, Any]], answers: int, worker: _Worker) -> None:
-    """Do one command in this process, while a thread waits for the end of the commands."""
-    own = getpid()
-    waiting: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-
-    def listen() -> None:
-        for line in lines:
-            waiting.put(line)
-        end_group()
-
-    threading.Thread(target=listen, daemon=True).start()
-    command = waiting.get()
-    answer = worker.do(command)
-    if getpid() != own:
-        _exit(0)  # a child of the row: its parent answers
-    send(answers, message(command["id"], answer=answer))
-    waiting.get()  # the end of the commands ends the process
+        serve(commands, answers, worker.do)
 
 
 class _Worker:
@@ -213,23 +188,3 @@ def _is_single_threaded() -> bool:
     """Whether this process may be forked: a lock that another thread holds would never open in the child."""
     tasks = Path("/proc/self/task")  # on Linux the threads of libraries count too
     return threading.active_count() == 1 and (not tasks.is_dir() or len(list(tasks.iterdir())) == 1)
-
-
-def _commands(descriptor: int) -> Iterator[dict[str, Any]]:
-    """The commands, one after the other; nothing is read ahead of the line that is asked for."""
-    for line in read_lines(descriptor):
-        yield json.loads(line)
-
-
-def _take_over_stdio() -> tuple[int, int]:
-    """Keep the parent's two pipes for the exchange; give the suite an empty standard input, and standard
-    error for its output.
-    """
-    commands, answers = os.dup(0), os.dup(1)
-    empty = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(empty, 0)
-    os.close(empty)
-    os.dup2(2, 1)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115  lives as long as the process
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers itself
-    return commands, answers

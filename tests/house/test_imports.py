@@ -79,3 +79,42 @@ def test_lower_rooms_know_nothing_of_those_above(room: str) -> None:
         for other in others
     }
     assert used - {room} <= BELOW[room]
+
+
+#: What the folders beside the package may import of each other.
+BESIDE = {
+    "dpaudit": {"dpaudit"},
+    "mechanisms": {"dpaudit", "mechanisms"},
+    "algorithms": {"dpaudit", "mechanisms", "algorithms"},
+    "audits": {"dpaudit", "mechanisms", "algorithms", "audits"},
+}
+
+
+def top_level(path: Path) -> set[str]:
+    """The dotted names that a file imports, at its top and inside functions."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+@pytest.mark.parametrize("folder", BESIDE)
+def test_folders_know_only_those_below(folder: str) -> None:
+    """The package imports none of the others, mechanisms no algorithm, algorithms no audit."""
+    ours = {*BESIDE, "benchmarks", "tests"}
+    for path in (ROOT / folder).rglob("*.py"):
+        used = {name.split(".")[0] for name in top_level(path)} & ours
+        assert used <= BESIDE[folder], path.relative_to(ROOT)
+
+
+def test_no_paper_imports_another_one() -> None:
+    """A paper's folder imports its own rows and mathematics, and what the papers share."""
+    papers = {path.parent.name for path in (ROOT / "audits").glob("*/suite.py")}
+    assert len(papers) >= 2
+    for paper in papers:
+        for path in (ROOT / "audits" / paper).rglob("*.py"):
+            used = {name.split(".")[1] for name in top_level(path) if name.startswith("audits.")}
+            assert used & papers <= {paper}, path.relative_to(ROOT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -114,6 +115,39 @@ def test_cells_at_other_settings_do_not_verify_a_claim_in_exact_numbers() -> Non
     assert row(PURE, weak, own=[proof(1)])[0] == "verified"
     false = cell("other", witness(6), claim=PureDP(epsilon=5))
     assert row(PURE, false, own=[proof(1)])[0] == "refuted"
+
+
+def test_only_privacy_decides_about_privacy() -> None:
+    """A test beside a proof would make the row verified by a test, a regret would refute it: both are
+    refused, and may stand under the row."""
+    own = cell("own", proof(1), claim=PURE)
+    for value in (0.5, 2.0):
+        other = {"name": "error", "claim": ERROR, "evidence": [error(value)]}
+        with pytest.raises(InvalidParameterError, match="deciding=False"):
+            row(PURE, own, Cell(**other))
+        assert row(PURE, own, Cell(**other, deciding=False))[:2] == ("verified", "proved")
+
+
+def test_a_lower_bound_is_not_verified_by_its_cells() -> None:
+    """What no simulation verifies, cells of another type, each verified by a test, do not verify either."""
+    claim = LowerBound(text="at least 1", claimed=1)
+    verdict, _, judged = row(claim, cell("upper half", error(0.5)), cell("lower half", error(0.5)))
+    assert (verdict, judged.reasons[0]) == ("inconclusive", "a lower bound is never verified by simulation")
+    assert row(claim, cell("above", error(2), claim=claim))[0] == "inconclusive"
+
+
+def test_another_cell_never_improves_a_verdict() -> None:
+    """Whatever the row has, a further deciding cell leaves its verdict or makes it worse, in any order."""
+    worse = ["crashed", "refuted", "inconclusive", "verified"]
+    kinds: list[list[Evidence]] = [[], [error(0.5)], [error(2.0)], [estimate(None, 0.75, quantity="error")]]
+    rng = random.Random(8)
+    for _ in range(300):
+        cells = [cell(f"{place}", *rng.choice(kinds)) for place in range(rng.randint(1, 5))]
+        own = rng.choice(kinds[1:])
+        before, after = row(ERROR, *cells[:-1], own=own), row(ERROR, *cells, own=own)
+        assert worse.index(after[0]) <= worse.index(before[0])
+        rng.shuffle(cells)
+        assert row(ERROR, *cells, own=own)[:2] == after[:2]
 
 
 def test_the_rows_obstacles_hold_for_the_certificates_of_its_cells() -> None:

@@ -32,9 +32,9 @@ from audits.distributed_mab.rows import (
 )
 from dpaudit import conversions
 from dpaudit.claims import PureDP, ZeroConcentratedDP
-from dpaudit.kernel.ball import arb, ball, lower, precision, upper
+from dpaudit.kernel.ball import arb, ball, precision
 from dpaudit.laws import DiscreteLaplace, Polya, Skellam, WrappedMod
-from dpaudit.laws.exact_tails import above, beyond, sum_beyond
+from dpaudit.laws.exact_tails import beyond
 from dpaudit.rows import Sides, over, step, worst_of
 from dpaudit.runner.finding import finding_of
 from dpaudit.statistics import fit_log_wealth
@@ -104,30 +104,6 @@ def test_footnote_sampler_with_a_rate_is_rejected() -> None:
         draws = noise_laws.gamma_poisson(rng, shape=0.125, second=odds, size=2000, reading=reading)
         wealth[reading] = float(np.max(fit_log_wealth(draws, law, rng=rng).total))
     assert wealth["scale"] < -math.log(FALSE_FAILURE_RATE) < wealth["rate"]
-
-
-@pytest.mark.parametrize("threshold", ["7/2", "4", "0"])
-def test_tails_of_two_families_match_convolution(threshold: str) -> None:
-    """P(|X + Y| > t) equals the sum over a direct convolution, at integer and other t."""
-    first, second = DiscreteLaplace(scale=Fraction(3, 2)), Skellam(variance=4)
-    values = np.arange(-120, 121)
-    law = np.convolve(np.exp(first.logp(values)), np.exp(second.logp(values)))
-    t = float(Fraction(threshold))
-    expected = float(law[np.abs(np.arange(-240, 241)) > t].sum())
-    with precision(128):
-        found = sum_beyond(first, second, ball(Fraction(threshold)), reach=120)
-    assert lower(found) - 1e-12 <= expected <= upper(found) + 1e-12
-
-
-def test_a_straddled_threshold_is_enclosed_from_both_sides() -> None:
-    """Where a ball holds an integer, the tail's ball holds the tails on both sides of it."""
-    law = DiscreteLaplace(scale=2)
-    with precision(128):
-        near = ball(5) + arb(0).union(arb(2) ** -60) - arb(2) ** -61
-        found = above(law, near)
-        assert found.contains(law.sf_ball(4))
-        assert found.contains(law.sf_ball(5))
-        assert beyond(law, ball(5)).overlaps(2 * law.sf_ball(5))
 
 
 def test_a_third_of_the_radius_fails() -> None:

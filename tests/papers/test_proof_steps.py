@@ -17,9 +17,7 @@ from audits.private_online_learning.rows import lemma_11, lemma_12, lemma_13, th
 from audits.private_online_learning.variants import VARIANTS
 from dpaudit.coins import record
 from dpaudit.coins.base import Coins
-from dpaudit.errors import UndecidedError
-from dpaudit.exact_functions import ceil_log2, larger, log2
-from dpaudit.kernel.ball import arb, ball, lower, precision, upper
+from dpaudit.kernel.ball import ball, precision
 from dpaudit.laws import noisy_sums
 from dpaudit.rows import Sides, inequality, over
 from dpaudit.suite import Group, Row, Run
@@ -79,28 +77,6 @@ def test_an_undecidable_comparison_is_never_verified() -> None:
         return ball(3 * x).sqrt(), ball(x).sqrt() * ball(3).sqrt()
 
     assert _judged(rows.rows[0])[0].verdict.value == "inconclusive"
-
-
-@pytest.mark.parametrize("value", [1, 2, 3, 1024, Fraction(1, 8), Fraction(5, 3), 10**30])
-def test_the_ceiling_of_a_logarithm_is_exact(value: int | Fraction) -> None:
-    """2^(k-1) < value <= 2^k, powers of two included."""
-    k = ceil_log2(ball(value))
-    assert Fraction(2) ** (k - 1) < value <= Fraction(2) ** k
-
-
-def test_a_ceiling_across_a_power_of_two_is_refused() -> None:
-    """A ball that holds a power of two in its inside has no ceiling."""
-    with pytest.raises(UndecidedError, match="one integer must lie in the ball"):
-        ceil_log2(ball(8) + arb(0, 1e-20))
-
-
-def test_the_larger_of_two_balls_encloses_the_maximum() -> None:
-    """Separate balls give the larger one, overlapping ones their union."""
-    assert larger(ball(1), ball(2)) == ball(2)
-    both = larger(arb(1, 0.5), arb(1.2, 0.5))
-    assert lower(both) <= 0.7
-    assert upper(both) >= 1.7
-    assert log2(Fraction(1, 1024)).is_exact()
 
 
 # Lemma 11 ---------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from dpaudit.regret import (
     combination_interval,
     mean_interval,
     octave,
+    proportion_interval,
     trivial_cut,
 )
 from tests.rates import FALSE_FAILURE_RATE
@@ -70,6 +71,16 @@ def test_combinations_cover() -> None:
         low, high = combination_interval([(2.0, x, cut), (-1.0, y, cut)], alpha=0.05)
         misses += not low <= 1.0 <= high
     assert misses <= stats.binom.isf(FALSE_FAILURE_RATE, 60, 0.05)
+
+
+def test_a_proportion_has_exact_ends() -> None:
+    """5 of 20: both ends where a binomial tail is 1/40; nothing seen leaves 0 in."""
+    seen = np.arange(20) < 5
+    found = proportion_interval(seen, alpha=0.05)
+    assert stats.binom.sf(4, 20, found.low) == pytest.approx(0.025)
+    assert stats.binom.cdf(5, 20, found.high) == pytest.approx(0.025)
+    assert found.mean == 0.25
+    assert proportion_interval(seen[5:], alpha=0.05).low == 0
 
 
 def test_an_octave_ends_before_its_half() -> None:

@@ -74,9 +74,10 @@ def only_text(dom: Node) -> None:
 @pytest.mark.parametrize("everything", [False, True], ids=["words", "choices too"])
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_words_add_nothing_to_the_page(text: str, everything: bool) -> None:
-    """With hostile text in every field the page has the very elements that it has with a harmless word."""
+    """With hostile text in every field the page has the very elements that it has with a harmless word (with
+    a slash where the text has one: there an id's claim ends)."""
     page = render_html(two_papers(text, everything=everything))
-    harmless = render_html(two_papers("word", everything=everything))
+    harmless = render_html(two_papers("wo/rd" if "/" in text else "word", everything=everything))
     dom = parse(page)
     only_text(dom)
     assert skeleton(dom) == skeleton(parse(harmless))

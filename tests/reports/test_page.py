@@ -397,3 +397,24 @@ def test_rows_of_noisy_plots_stay_small() -> None:
     for result in report["results"]:
         result["plots"] = [plot, plot]
     assert len(render_html(report).encode()) < 15 * 30_000
+
+
+def test_a_repair_stands_beside_what_it_repairs_alone() -> None:
+    """``ID/repaired`` mends ``ID``; a repair of another row of the same claim is not said to hold for it.
+    Of many printed rows the claim itself and the refuted ones are open."""
+    report = sample_report()
+    by_id = {result["id"]: result for result in report["results"]}
+    false, repair, true = by_id["Thm 7"], by_id["Thm 7/repaired"], by_id["Prop 4"]
+    names = ["A", "A/b", "A/c", "A/d"]
+    rows = [true | {"id": "A"}, false | {"id": "A/b"}, false | {"id": "A/c"}, true | {"id": "A/d"}]
+    rows = [row | {"paper": repair["paper"]} for row in rows]
+    dom = parse(render_html(report | {"results": [*rows, repair | {"id": "A/c/repaired"}]}))
+    found = {
+        item.find("a")[0].words(): item.find("small") for item in dom.find("section", "false")[0].find("li")
+    }
+    assert [(name, [small.find("a")[0].words() for small in found[name]]) for name in found] == [
+        ("A/b", []),
+        ("A/c", ["A/c/repaired"]),
+    ]
+    main = {n.find("b")[0].words(): n for n in dom.find("div", "main")[0].find("details", "claim")}
+    assert [name for name in names if "open" in main[name].attributes] == ["A", "A/b", "A/c"]

@@ -6,12 +6,11 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from audits.distributed_mab.renyi_privacy import theorem_2_final
 from dpaudit.conversions import best_order, converted, gaussian_delta, response_delta, step_budget
 from dpaudit.exact_functions import ceil_log2, ln
-from dpaudit.kernel.ball import ball, upper_short
+from dpaudit.kernel.ball import arb, ball, upper_short
 from dpaudit.kernel.t1.divergence import lattice_delta
 from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
 from dpaudit.kernel.t2.special_laws import Skellam
@@ -30,7 +29,7 @@ rows = Group("Accounting: Lemma 10, Theorem 7, and the scaling factor")
 CURVES = over(rho="1/1000000 1/10000 1/100 1/2 5", delta="1/10000000000 1/100000 1/10 1/2 9/10 999/1000")
 
 
-def _printed(rho: Fraction, delta: Fraction) -> Any:
+def _printed(rho: Fraction, delta: Fraction) -> arb:
     """Lemma 10's ε for ε(α) = ρα, at its best order."""
     order = best_order(rho, delta)
     return converted(ball(rho * order), order, delta)
@@ -49,7 +48,7 @@ def _closed(rho: Fraction, delta: Fraction) -> Sides:
 
 
 @lru_cache(maxsize=8)
-def _curve(variance: int, shift: int) -> list[tuple[Fraction, Any]]:
+def _curve(variance: int, shift: int) -> list[tuple[Fraction, arb]]:
     orders = [Fraction(order) for order in range(2, 65)]
     return [(order, skellam_renyi(Fraction(variance), shift=shift, order=order)) for order in orders]
 

@@ -29,7 +29,7 @@ from mechanisms.wire import bits_per_residue, integer_bits, read_integers
 
 __all__ = ["rows"]
 
-rows = Group("Communication: bits per user")
+rows = Group("Communication: bits per user", kind="utility")
 
 #: The shuffled variant's modulus is the same as printed and as repaired.
 SCALED = ("dist_rdp_se", "dist_cdp_se")
@@ -42,7 +42,6 @@ BUDGETS = "1/100 1/2 1 10"
     rows,
     "CZ23-COMM",
     "Section 4.1 and App. B",
-    kind="utility",
     over=over(variant=VARIANTS, n=BATCHES, epsilon=BUDGETS, s=1)
     + over(variant=SCALED, n=BATCHES, epsilon=BUDGETS, s=10),
 )
@@ -115,7 +114,6 @@ def on_the_wire(run: Run) -> Measured:
     rows,
     "CZ23-COMM/shuffle",
     "Theorem 3: communication before S",
-    kind="utility",
     role="what-if",
     over=over(n=(2, 16, full(64)), epsilon="1/2 1 10"),
 )
@@ -143,22 +141,20 @@ SIZES = (2, 4, 2**5, 2**10, 2**20)
     rows,
     "CZ23-COMM/rate/large-budget",
     "App. B",
-    kind="utility",
     role="what-if",
     expect="refuted",
     over=over(n=SIZES, epsilon=Fraction(10**6), s=1),
-    where="ε = 10^6, s = 1",
+    case="ε = 10^6, s = 1",
 )
 @inequality(
     rows,
     "CZ23-COMM/rate",
     "App. B",
-    kind="utility",
     over=over(n=SIZES, epsilon="1/100 1/2 1", s=(1, 10, 1000)),
-    where="ε <= 1, s <= 1000",
+    case="ε <= 1, s <= 1000",
 )
-def rate(n: int, epsilon: Fraction, s: int, where: str) -> Sides:
-    """Dist-RDP-SE sends at most 5 log₂(n + s/ε) bits, {where}, p = 2^-20
+def rate(n: int, epsilon: Fraction, s: int) -> Sides:
+    """Dist-RDP-SE sends at most 5 log₂(n + s/ε) bits, {case}, p = 2^-20
 
     App. B's O(log(n + s/ε)) with the constant 5, against the modulus of the sheet.
 
@@ -191,7 +187,6 @@ def _at_small_budgets(n: int, k: tuple[int, int]) -> Sides:
     rows,
     "CZ23-COMM/inverse",
     'App. B: "the current communication cost is inverse with respect to ε"',
-    kind="utility",
     expect="refuted",
     cells=True,
 )
@@ -250,7 +245,6 @@ def _gap(n: int, epsilon: Fraction) -> Sides:
     rows,
     "CZ23-COMM/optimal",
     "App. B, next to the lower bound of Chen et al. (2022)",
-    kind="utility",
     role="sharper",
     cells=True,
 )

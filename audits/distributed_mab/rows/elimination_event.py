@@ -28,7 +28,7 @@ from dpaudit.suite import Group, Run
 
 __all__ = ["rows"]
 
-rows = Group("Lemma 2: the event E")
+rows = Group("Lemma 2: the event E", kind="tail")
 
 
 # From Assumption 1
@@ -38,7 +38,7 @@ ARMS, LEVELS = (2, 10, 50), "1/100 1/1000 1/1000000"
 EVENT = "Lemma 2, event E"
 
 
-@inequality(rows, "CZ23-L2a", EVENT, kind="tail", role="step", expect="refuted", over=over(K=ARMS, p=LEVELS))
+@inequality(rows, "CZ23-L2a", EVENT, role="step", expect="refuted", over=over(K=ARMS, p=LEVELS))
 def from_assumption(K: int, p: Fraction) -> Sides:
     """Lemma 2 from Assumption 1 as printed, with log(2/p): means within β(b) with probability 1 - 3p
 
@@ -70,24 +70,20 @@ def _union(numerator: int, p: Fraction) -> Sides:
     rows,
     "CZ23-L2a/log-1-over-p",
     EVENT,
-    kind="tail",
     role="repaired",
     numerator=1,
-    reading="with log(1/p), as the proof uses it",
-    factor="3",
+    case="with log(1/p), as the proof uses it: means within β(b) with probability 1 - 3p",
 )
 @steps(
     rows,
     "CZ23-L2a/union",
     EVENT,
-    kind="tail",
     role="repaired",
     numerator=2,
-    reading="as printed, with log(2/p)",
-    factor="(5π²/12)",
+    case="as printed, with log(2/p): means within β(b) with probability 1 - (5π²/12)p",
 )
-def repaired(numerator: int, reading: str, factor: str) -> list[Step]:
-    """Lemma 2 from Assumption 1 {reading}: means within β(b) with probability 1 - {factor}p
+def repaired(numerator: int) -> list[Step]:
+    """Lemma 2 from Assumption 1 {case}
 
     The proof's own sum on sampling and on noise, and the noise of CZ23-L2a. With log(1/p) in the assumption
     it is used at p/(2|Φ|b²), which makes 3p/2 times π²/6.
@@ -181,7 +177,7 @@ def _of_theorem(theorem: str) -> str:
     role="what-if",
     expect="refuted",
     name=_called,
-    whose="Noise drawn with ε' in Theorem 3 and its own",
+    case="Noise drawn with ε' in Theorem 3 and its own",
 )
 @measured(
     rows,
@@ -193,10 +189,10 @@ def _of_theorem(theorem: str) -> str:
     role="step",
     expect=_of_theorem,
     name=_called,
-    whose="Each theorem's own",
+    case="Each theorem's own",
 )
-def theorems(run: Run, theorem: str, whose: str) -> Measured:
-    """{whose} τ, p = 1/T, K <= 50: all means stay within β(b) with probability 1 - 3p
+def theorems(run: Run, theorem: str) -> Measured:
+    """{case} τ, p = 1/T, K <= 50: all means stay within β(b) with probability 1 - 3p
 
     K arms that always give 0: one of them fails where its noise passes τ, a wrap that the analyzer does not
     undo; arms and batches are independent as long as E holds. From above a union bound for every reward law

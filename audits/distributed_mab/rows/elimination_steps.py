@@ -67,11 +67,11 @@ def _survives(constant: Fraction) -> Ordering:
     claim=_survives(Fraction(39, 10)),
     role="sharper",
     expect="refuted",
-    constant="3.9",
+    case="3.9",
 )
-@measured(rows, "CZ23-L2c", SECOND, claim=_survives(Fraction(4)), role="step", constant="4")
-def bad_arms(run: Run, constant: str) -> Measured:
-    """While all means are within β(b) an arm with Δ_a > {constant} β(b) goes out
+@measured(rows, "CZ23-L2c", SECOND, claim=_survives(Fraction(4)), role="step", case="4")
+def bad_arms(run: Run) -> Measured:
+    """While all means are within β(b) an arm with Δ_a > {case} β(b) goes out
 
     Give one arm a gap of c β(b) and find the largest c with which it survives a batch on E.
 
@@ -101,8 +101,7 @@ def _at_most(constant: Fraction) -> Ordering:
     claim=_at_most(Fraction(16, 3)),
     role="repaired",
     growths="3/2, 2, 4",
-    constant="16/3",
-    why="16/3 covers η = 3/2, 2, 4",
+    case="16/3",
 )
 @measured(
     rows,
@@ -112,8 +111,7 @@ def _at_most(constant: Fraction) -> Ordering:
     role="what-if",
     expect="refuted",
     growths="4",
-    constant="4",
-    why="η = 4: pulls tend to η²/(η - 1) = 16/3 times l(b̄_a); Remark 4 keeps the order, not the constant",
+    case="4",
 )
 @measured(
     rows,
@@ -122,15 +120,15 @@ def _at_most(constant: Fraction) -> Ordering:
     claim=_at_most(Fraction(4)),
     role="step",
     growths="2",
-    constant="4",
-    why="b̄_a + 1 batches: 2^{b̄+2} - 2 pulls, below 4 · 2^b̄",
+    case="4",
 )
-def pulls(run: Run, growths: str, constant: str, why: str) -> Measured:
-    """An arm that survives b̄_a batches gets at most {constant} l(b̄_a) pulls, η = {growths}
+def pulls(run: Run, growths: str) -> Measured:
+    """An arm that survives b̄_a batches gets at most {case} l(b̄_a) pulls, η = {growths}
 
     Force every order of elimination and count the pulls that Algorithm 1 asks for.
 
-    Note: {why}
+    Note: η = 2: b̄_a + 1 batches, 2^{b̄+2} - 2 pulls, below 4 · 2^b̄; η = 4: pulls tend to η²/(η - 1) = 16/3
+    times l(b̄_a): Remark 4 keeps the order, not the constant
 
     Note: a horizon only cuts pulls; the last arm left has no b̄_a
     """

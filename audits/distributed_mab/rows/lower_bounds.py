@@ -16,7 +16,7 @@ from audits.distributed_mab.simulated_regret import final_regrets, interval
 from dpaudit.claims import Ordering
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import ball
-from dpaudit.regret import Interval
+from dpaudit.regret import Interval, proportion_interval
 from dpaudit.rows import (
     Expression,
     Measured,
@@ -29,7 +29,6 @@ from dpaudit.rows import (
     only_quick,
     over,
 )
-from dpaudit.statistics import mean_bounds
 from dpaudit.suite import Group, Run
 
 __all__ = ["rows"]
@@ -109,7 +108,7 @@ def argument(gap: Fraction, epsilon: Fraction, factor: int) -> Sides:
     quantity="P(N_a(T) >= log T/(100 ε Δ_a))",
     constants=[("constant", 100)],
     expect="inconclusive",
-    method="batch simulation; bets on the indicator",
+    method="batch simulation; exact binomial bounds (Clopper-Pearson)",
     over=over(
         name=("dist_dp_se", "cdp_se", "shuffle_dp_se/repaired", "ldp_se"),
         means=((1.0, 0.0), (0.5, 0.25), (0.5, 0.49)),
@@ -129,8 +128,7 @@ def pulls(name: str, means: Sequence[float], epsilon: Fraction) -> Expression:
     def bounding(run: Run, alpha: float) -> Interval:
         seed = run.seed_sequence(f"{name} {means} {epsilon}")
         enough = final_regrets(setting, means, runs=_hundred(run), seed=seed) / gap >= least
-        low, high = mean_bounds(enough, low=0.0, high=1.0, alpha=alpha)
-        return Interval(low, high, float(enough.mean()))
+        return proportion_interval(enough, alpha=alpha)
 
     return leaf(f"pulls {name} {means} {epsilon}", bounding, runs=_hundred)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audits.distributed_mab import noise_laws
 from dpaudit.claims import PureDP, SameDistribution, ZeroConcentratedDP
@@ -33,7 +33,7 @@ EQUAL = arb(2) ** -100
 
 # Definition 4
 
-SCALES = ("1/10 1/2 1 7 100", full(1000))
+SCALES = ("1/10 1/2 1 7 100", full("1000"))
 
 
 @step("moments", over=over(b=SCALES, degree=(0, 2)))
@@ -66,7 +66,7 @@ def _near_or_far(n: int, b: Fraction, k: int) -> bool:
     return k <= 3 or k == int(4 * b) + 4
 
 
-MASSES = over(n=(1, 2, 7, 64), b=("1/10 1 10", full(50)), k=(0, 1, 3, 4, 8, 44, 204))
+MASSES = over(n=(1, 2, 7, 64), b=("1/10 1 10", full("50")), k=(0, 1, 3, 4, 8, 44, 204))
 
 
 @inequality(rows, "CZ23-F1", "Fact 1", over=MASSES.where(_near_or_far, "beyond 3 only k = ⌊4b⌋ + 4"))
@@ -85,7 +85,7 @@ def _drawn(law: str) -> SameDistribution:
     return SameDistribution(text=text, quantity_name="log-wealth / log(1/level)", claimed=1)
 
 
-def _fit(run: Run, draws: Any, law: Law, name: str) -> Measured:
+def _fit(run: Run, draws: NDArray[np.int64], law: Law, name: str) -> Measured:
     """How strongly a bet on ``draws`` speaks against ``law``: 1 is the row's level, shared by its cells."""
     paths = fit_log_wealth(draws, law, rng=run.rng(f"{name}, transform"))
     wealth = min(float(np.max(paths.total)) / -math.log(run.alpha), 1e300)
@@ -137,7 +137,7 @@ def mixture(run: Run, r: Fraction, b: int, reading: str) -> Measured:
 # Definition 5
 
 
-@step("mass", over=over(variance=("1/20 1 30", full(400)), k=(0, 1, 6, 50)))
+@step("mass", over=over(variance=("1/20 1 30", full("400")), k=(0, 1, 6, 50)))
 def _skellam_mass(variance: Fraction, k: int) -> Sides:
     """|P(N1 - N2 = k) / (e^{-σ²} I_k(σ²)) - 1| <= 1e-30"""
     printed = Skellam(variance=variance).logp_ball(k).exp()
@@ -242,7 +242,7 @@ SPREAD = "1/100 1/10 1/2 1 3 10 1000 100000"
 RARE = "999/1000 1/2 1/10 1/1000 1/1000000 1/1000000000000"
 
 
-def _laplace_beyond(b: Fraction, multiple: Any) -> Any:
+def _laplace_beyond(b: Fraction, multiple: arb) -> arb:
     return beyond(DiscreteLaplace(scale=b), (ball(b) * multiple).ceil())
 
 
@@ -299,7 +299,7 @@ def _cosh(lam: Fraction) -> Sides:
     return ball(lam).cosh(), ball(lam * lam / 2).exp()
 
 
-def _between(value: Any, most: Any) -> Sides:
+def _between(value: arb, most: arb) -> Sides:
     """0 <= value <= most, as a distance from the middle."""
     return abs(value - most / 2), most / 2
 

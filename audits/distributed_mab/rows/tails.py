@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 from audits.distributed_mab.noise_laws import LEVELS
 from dpaudit.claims import SubExponential
@@ -98,13 +97,13 @@ def derivation(square: Fraction) -> Sides:
     return 4 * square, 2
 
 
-def skellam_radius(variance: Fraction, p: Fraction) -> Any:
+def skellam_radius(variance: Fraction, p: Fraction) -> arb:
     """Proposition 1's 2σ sqrt(log(2/p)) + sqrt(2) log(2/p), as a ball."""
     level = log_of_two_over(p)
     return 2 * (ball(variance) * level).sqrt() + arb(2).sqrt() * level
 
 
-def _smaller_radius(variance: Fraction, p: Fraction) -> Any:
+def _smaller_radius(variance: Fraction, p: Fraction) -> arb:
     level = log_of_two_over(p)
     return (2 * ball(variance) * level).sqrt() + level / arb(12).sqrt()
 
@@ -129,7 +128,7 @@ TAILS = over(variance=("1/400 1/20 1/2 1 4 100", full("10000 250000")), p=LEVELS
     radius=skellam_radius,
     case="2σ sqrt(log(2/p)) + sqrt(2) log(2/p)",
 )
-def skellam_tail(variance: Fraction, p: Fraction, radius: Callable[..., Any]) -> Sides:
+def skellam_tail(variance: Fraction, p: Fraction, radius: Callable[..., arb]) -> Sides:
     """X ~ Sk(0, σ²): |X| <= {case} with probability 1 - p or more
 
     Compare the exact tail beyond the radius with p.

@@ -53,10 +53,10 @@ def critical_level(T: int, gap: Fraction, epsilon: Fraction) -> int:
 PULLS = over(pulls=range(2, 2**12))
 
 
-@inequality(rows, "HHM-L11/18", "App. C, (18)", role="step", over=PULLS, counted="all but the first")
 @inequality(
     rows, "HHM-L11/18/first-pull", "App. C, (18)", role="what-if", expect="refuted", over=PULLS, counted="all"
 )
+@inequality(rows, "HHM-L11/18", "App. C, (18)", role="step", over=PULLS, counted="all but the first")
 def filled_arrays(pulls: int, counted: str) -> Sides:
     """An arm's pulls fit its arrays: O_j(T) ≤ ω_j(θ_j), with {counted} of the pulls counted
 

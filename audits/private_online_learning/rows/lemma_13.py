@@ -34,10 +34,10 @@ CLAIM = Ordering(
 )
 
 
-@measured(rows, "HHM-L13", "Lemma 13, appendix G", kind="tail", claim=CLAIM, noise=1)
 @measured(
     rows, "HHM-L13/repaired", "Lemma 13, appendix G", kind="tail", role="repaired", claim=CLAIM, noise=2
 )
+@measured(rows, "HHM-L13", "Lemma 13, appendix G", kind="tail", claim=CLAIM, noise=1)
 def leader_error(run: Run, noise: int) -> Measured:
     """A rival's noisy sum overtakes the best one's rarely, with Laplace({noise}/ε) on each sum
 
@@ -94,8 +94,8 @@ def _two_terms(gap: Fraction, epsilon: Fraction, r: int, noise: int) -> tuple[An
     return mean + ball(common - n * gap * epsilon / (4 * noise)).exp(), 2
 
 
-@steps(rows, "HHM-L13/55", "App. G, from (55) on", role="step", kind="tail", noise=1)
 @steps(rows, "HHM-L13/55/repaired", "App. G, from (55) on", role="repaired", kind="tail", noise=2)
+@steps(rows, "HHM-L13/55", "App. G, from (55) on", role="step", kind="tail", noise=1)
 def inequalities(noise: int) -> list[Step]:
     """The inequalities of Lemma 13's proof, with noise Laplace({noise}/ε)
 

@@ -12,13 +12,7 @@ from fractions import Fraction
 from functools import partial
 
 from dpaudit.claims import PureDP
-from dpaudit.proofs.build import (
-    accounted,
-    compose_parallel,
-    laplace_mechanism,
-    report_noisy_max,
-    tree_mechanism,
-)
+from dpaudit.proofs import build
 from dpaudit.proofs.calibrate import Question
 from dpaudit.proofs.proof import Proof
 from dpaudit.proofs.sites import Site
@@ -33,25 +27,29 @@ HEIGHTS = (1, 2, 4, 10)
 ACTIONS = 10
 
 
+def _laplace(scale: Fraction | int, *, sensitivity: int = 1) -> Proof:
+    return build.laplace_mechanism(sensitivity=sensitivity, scale=scale)
+
+
 def _array(scale: Fraction) -> Proof:
-    site = Site("array", mechanism=laplace_mechanism(sensitivity=1, scale=scale))
-    return accounted([site], declared="every observation enters one array, released once")
+    site = Site("array", mechanism=_laplace(scale))
+    return build.accounted([site], declared="every observation enters one array, released once")
 
 
 def _hybrid(scale: Fraction, r: int) -> Proof:
     """One array at ε/2, and r + 1 nodes: those that end the prefixes 1, 2, 4, ..., 2^r."""
-    array = Site("array", mechanism=laplace_mechanism(sensitivity=1, scale=2))
-    tree = Site("tree", mechanism=tree_mechanism(laplace_mechanism(sensitivity=1, scale=scale), leaves=2**r))
-    return accounted([array, tree], declared="an observation enters one array and the tree of that array")
+    tree = Site("tree", mechanism=build.tree_mechanism(_laplace(scale), leaves=2**r))
+    declared = "an observation enters one array and the tree of that array"
+    return build.accounted([Site("array", mechanism=_laplace(2)), tree], declared=declared)
 
 
 def _leader(scale: Fraction) -> Proof:
-    noisy_max = report_noisy_max(sensitivity=1, scale=scale, range="general")
-    return compose_parallel([noisy_max], by="position")
+    noisy_max = build.report_noisy_max(sensitivity=1, scale=scale, range="general")
+    return build.compose_parallel([noisy_max], by="position")
 
 
 def _naive(scale: Fraction) -> Proof:
-    return compose_parallel([laplace_mechanism(sensitivity=ACTIONS, scale=scale)], by="position")
+    return build.compose_parallel([_laplace(scale, sensitivity=ACTIONS)], by="position")
 
 
 def _ask(id: str, title: str, parameter: str, printed: int, mechanism: Callable[[Fraction], Proof]) -> None:

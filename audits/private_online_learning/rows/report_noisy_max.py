@@ -69,10 +69,10 @@ def _pictures(run: Run, variant: RnmVariant) -> list[Plot]:
 
 
 @privacy(
-    rows, "HHM-RNM", SOURCE, role="step", expect="refuted", accounting="", plots=_pictures, variant="printed"
+    rows, "HHM-RNM/repaired", SOURCE, role="repaired", accounting="", plots=_pictures, variant="repaired"
 )
 @privacy(
-    rows, "HHM-RNM/repaired", SOURCE, role="repaired", accounting="", plots=_pictures, variant="repaired"
+    rows, "HHM-RNM", SOURCE, role="step", expect="refuted", accounting="", plots=_pictures, variant="printed"
 )
 def replaced_vectors(variant: RnmVariant) -> PrivacyAudit:
     """Report Noisy Max ({variant}) is ε-DP for replaced vectors

@@ -130,14 +130,6 @@ PREFIXES = over(horizon=(2, 100, 2000), epsilon=EPSILONS)
 
 @measured(
     rows,
-    "HHM-ANY",
-    "Sections 1 and 4.1",
-    claim=_prefix("Anytime-Lazy-UCB"),
-    algorithm="Anytime-Lazy-UCB",
-    program=_lazy_ucb,
-)
-@measured(
-    rows,
     "HHM-ANY/dp-se",
     "Section 7: DP-SE is not anytime",
     claim=_prefix("DP-SE with β = 1/T"),
@@ -145,6 +137,14 @@ PREFIXES = over(horizon=(2, 100, 2000), epsilon=EPSILONS)
     expect="refuted",
     algorithm="DP-SE with β = 1/T",
     program=_elimination,
+)
+@measured(
+    rows,
+    "HHM-ANY",
+    "Sections 1 and 4.1",
+    claim=_prefix("Anytime-Lazy-UCB"),
+    algorithm="Anytime-Lazy-UCB",
+    program=_lazy_ucb,
 )
 def prefix(run: Run, algorithm: str, program: Callable[[int, str], Program]) -> Measured:
     """{algorithm} needs no horizon: a shorter one gives a prefix of the decisions

@@ -22,6 +22,11 @@ __all__ = ["reached", "rows"]
 rows = Group("Structure: trees and floats")
 
 EPSILON = Fraction(1)
+rows.not_checkable(
+    "HHM-D1",
+    reason="a definition, which every privacy row of this paper uses: no row could come out otherwise",
+)
+
 #: Trees up to this height are built node by node.
 BUILT = 12
 

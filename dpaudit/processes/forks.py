@@ -13,63 +13,19 @@ import select
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 # What a child needs after a row has run is bound here, out of reach of a row that spoils its libraries.
-from json import JSONEncoder, loads
-from os import _exit, getpid, write
+from json import loads
+from os import _exit, getpid
 from typing import IO, Any, NoReturn
 
-__all__ = ["OUTPUT_LINES", "end_group", "last_lines", "message", "read_lines", "send", "serve_forked"]
+from dpaudit.processes.serving import Do, end_group, last_lines, message, send
+
+__all__ = ["serve_forked"]
 
 #: Seconds between two looks at whether a child is still alive.
 POLL_SECONDS = 0.1
-
-#: How much of what a dead row printed is told.
-OUTPUT_LINES = 8
-OUTPUT_BYTES = 1 << 16
-
-_encode = JSONEncoder(allow_nan=False).encode
-
-Do = Callable[[dict[str, Any]], dict[str, Any]]
-
-
-def message(command: str, **content: Any) -> bytes:
-    """One line to the parent about the command of that id: its ``answer``, that it ``started`` as a process,
-    ``hung``, or ``ended`` without an answer.
-    """
-    return (_encode({"id": command, **content}) + "\n").encode()
-
-
-def send(descriptor: int, data: bytes) -> None:
-    """Write all of ``data``."""
-    while data:
-        data = data[write(descriptor, data) :]
-
-
-def read_lines(descriptor: int) -> Iterator[bytes]:
-    """The lines of a pipe until its end, read byte by byte: what follows a line stays in the pipe."""
-    line = bytearray()
-    while byte := os.read(descriptor, 1):
-        line += byte
-        if byte == b"\n":
-            yield bytes(line)
-            line.clear()
-
-
-def last_lines(output: IO[bytes]) -> str:
-    """The last lines of an output file, on one line; empty where there are none."""
-    size = output.seek(0, os.SEEK_END)
-    output.seek(max(0, size - OUTPUT_BYTES))
-    return " | ".join(output.read().decode(errors="replace").strip().splitlines()[-OUTPUT_LINES:])
-
-
-def end_group() -> NoReturn:
-    """End this process and everything it started: the parent is gone, or done with us."""
-    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
-        os.killpg(os.getpgrp(), signal.SIGKILL)
-    _exit(0)
 
 
 @dataclass

@@ -1,0 +1,177 @@
+"""Lost messages and cut batches: what is left of Theorem 1's privacy when fewer users than planned add noise.
+
+The paper says nothing of users who drop out, nor of the batch that the horizon cuts. A share is made for n
+users: Lap_Z(g/ε) is reached with all of them only. Algorithm 1 never aggregates an unfinished batch here; the
+reading in which it does, with the shares of a full batch, is the same as a batch whose last users are lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from algorithms.mab.distributed_elimination import Variant, program, variant
+from audits.distributed_mab.lost_messages import oversized, unfinished_batches
+from audits.distributed_mab.noise_privacy import DOMAIN
+from audits.distributed_mab.protocol_runs import (
+    PUBLIC_CHOICES,
+    batch_lengths,
+    in_parallel,
+    laplace_batches,
+    reward_pairs,
+)
+from dpaudit.claims import Ordering, PureDP
+from dpaudit.proofs.build import Proof, polya_noise, post_processing
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.rows import Measured, evidence, privacy
+from dpaudit.suite import Group, Run
+from dpaudit.views import SERVER, View
+from mechanisms.parameter_sheet import Sheet
+
+__all__ = ["rows"]
+
+rows = Group("Lost messages and cut batches")
+
+EPSILON = Fraction(1)
+LOST = "when messages are lost (the paper is silent on drop-outs)"
+ZEROS = {"all rewards 0": (0.0, 0.0)}
+
+CUT = Ordering(
+    text=(
+        "at every horizon T the aggregates are those of the batches completed before round T, and "
+        "the rewards of the users after them move no site"
+    ),
+    quantity_name="aggregates too many or too few, and sites moved",
+    claimed=0,
+)
+
+
+@evidence(
+    rows,
+    "CZ23-T1P/cut",
+    "Algorithm 1 (what happens when T runs out inside a batch is not printed)",
+    claim=CUT,
+    role="step",
+)
+def cut(run: Run) -> Measured:
+    """A batch that the horizon cuts is never aggregated, and its users' rewards enter nothing
+
+    Run Dist-DP-SE at every horizon of a range, count its aggregates, change the rewards of everybody in the
+    unfinished batch, and replay.
+    """
+    horizons = range(1, run.choose(quick=62, full=190))
+    rng = run.rng("cut")
+    wrong = 0
+    for horizon in horizons:
+        chosen = variant("dist_dp_se", epsilon=EPSILON, failure_prob=Fraction(1, horizon))
+        wrong += sum(unfinished_batches(program(chosen, grid=1), horizon, rng=rng))
+    return Measured(
+        low=wrong,
+        high=wrong,
+        samples=len(horizons),
+        method="a run and a replay at each horizon",
+        scope=f"two arms, T = 1, ..., {horizons[-1]}, before an arm can go out",
+    )
+
+
+def _audit(
+    chosen: Variant, turnout: Sequence[bool], parts: Sequence[Proof], changed: int, words: str, *, site: str
+) -> PrivacyAudit:
+    pairs = reward_pairs(horizon=len(turnout), rounds=(changed,), backgrounds=ZEROS)
+    return PrivacyAudit(
+        claim=PureDP(epsilon=EPSILON, view=View.of(SERVER), domain=DOMAIN, turnout=words),
+        program=program(chosen, grid=1, turnout=turnout),
+        neighbours=lambda run: pairs,
+        sites=[Site(site, total=EPSILON)],
+        proof=in_parallel(parts),
+        samples=1,
+        unentered={
+            **PUBLIC_CHOICES,
+            "oversized.sheet (raise)": "asserts that Theorem 1's shares are its shares: a public parameter",
+            "strategy.run": "the last arm, which no run as short as this one reaches (CZ23-T1P)",
+            "_Journal.note": "the last arm's runs, merged (CZ23-T1P, three arms)",
+        },
+    )
+
+
+def _polya(sheet: Sheet, share: Fraction) -> Proof:
+    return polya_noise(sensitivity=sheet.precision, scale=sheet.precision / EPSILON, share=share)
+
+
+@privacy(
+    rows,
+    "CZ23-T1P/cut/aggregated",
+    "Algorithm 1, in the reading that aggregates what there is",
+    role="what-if",
+    expect="refuted",
+    accounting="",
+)
+def aggregated() -> PrivacyAudit:
+    """Dist-DP-SE that sums a cut batch with the shares of a full one: (ε, 0)-DP, T = 14
+
+    T = 14 ends in batch 3 of arm 1, of 8 users: 2 of them have played. The protocol's last run then sums 2
+    messages with shares for 8. A longer table of rewards in which nobody answers after T is that reading.
+    """
+    horizon, length, begun = 14, 8, 2 * (2 + 4)
+    chosen = variant("dist_dp_se", epsilon=EPSILON, failure_prob=Fraction(1, horizon))
+    present = horizon - begun
+    parts = laplace_batches(chosen, (2, 4), epsilon=EPSILON)
+    cut_off = _polya(chosen.sheet(length), Fraction(present, length))
+    turnout = [t < horizon for t in range(begun + length + 1)]
+    words = f"everybody until round {horizon}; {present} of {length} users in the batch that it cuts"
+    return _audit(chosen, turnout, [*parts, cut_off], begun, words, site="aggregate")
+
+
+#: One user of batch 2 of arm 1 is lost: 3 of 4.
+HORIZON, LENGTH, MISSING = 14, 4, 4
+RATIO = Fraction(LENGTH - 1, LENGTH)
+TURNOUT = [t != MISSING for t in range(HORIZON)]
+WORDS = f"{LENGTH - 1} of {LENGTH} users in one batch, everybody else"
+
+
+def _chosen(name: str) -> Variant:
+    return variant(name, epsilon=EPSILON, failure_prob=Fraction(1, HORIZON))
+
+
+@privacy(
+    rows,
+    "CZ23-T1P/dropout/protocol",
+    f"Theorem 1, {LOST}",
+    role="what-if",
+    expect="refuted",
+    accounting="",
+)
+def dropout() -> PrivacyAudit:
+    """Dist-DP-SE, one of 4 users of one batch lost: all sums are (ε, 0)-DP"""
+    chosen = _chosen("dist_dp_se")
+    parts = laplace_batches(chosen, batch_lengths(HORIZON), epsilon=EPSILON)
+    short = _polya(chosen.sheet(LENGTH), RATIO)
+    return _audit(chosen, TURNOUT, [*parts, short], MISSING + 1, WORDS, site="aggregate")
+
+
+@privacy(
+    rows, "CZ23-T1P/dropout/protocol/repaired", f"Theorem 1, {LOST}; repaired", role="repaired", accounting=""
+)
+def dropout_repaired() -> PrivacyAudit:
+    """Dist-DP-SE with shares for 3 of 4 users, one of 4 lost: all sums are (ε, 0)-DP"""
+    chosen = _chosen("dist_dp_se")
+    parts = [
+        post_processing(
+            _polya(chosen.sheet(users), Fraction(1)),
+            function="adding the shares beyond those that make up Lap_Z(g/ε), which are independent of them",
+        )
+        for users in batch_lengths(HORIZON)
+    ]
+    return _audit(oversized(chosen, RATIO), TURNOUT, parts, MISSING + 1, WORDS, site="aggregate")
+
+
+@privacy(rows, "CZ23-T6P/dropout/protocol", f"Theorem 6, {LOST}", role="what-if", accounting="")
+def local_dropout() -> PrivacyAudit:
+    """LDP-SE (local), one of 4 users of one batch lost: all messages are (ε, 0)-DP
+
+    Every message has noise of its own: the same loss does no harm in the local model.
+    """
+    chosen = _chosen("ldp_se")
+    parts = laplace_batches(chosen, batch_lengths(HORIZON), epsilon=EPSILON)
+    return _audit(chosen, TURNOUT, parts, MISSING + 1, WORDS, site="message")

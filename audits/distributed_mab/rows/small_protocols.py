@@ -1,0 +1,96 @@
+"""Small protocols summed out exactly: fractional rewards with their rounding, and masked secure aggregation.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from algorithms.mab.distributed_elimination import variant
+from audits.distributed_mab.enumerated_protocols import (
+    SERVER_VIEW,
+    masked_deviation,
+    masked_loss,
+    rounding_loss,
+)
+from audits.distributed_mab.noise_privacy import DOMAIN
+from audits.distributed_mab.protocol_runs import in_parallel, laplace_batches
+from dpaudit.claims import PureDP
+from dpaudit.evidence import Evidence
+from dpaudit.proofs.build import post_processing
+from dpaudit.rows import Sides, evidence, full, inequality, over
+from dpaudit.suite import Group, Run
+
+__all__ = ["rows"]
+
+rows = Group("Rounding and masks")
+
+BACKGROUNDS = "0 3/8 1"
+CHANGES = (
+    (Fraction(0), Fraction(1)),
+    (Fraction(0), Fraction(1, 4)),
+    (Fraction(1, 4), Fraction(5, 8)),
+    (Fraction(5, 8), Fraction(1)),
+)
+
+
+@inequality(
+    rows,
+    "CZ23-T1P/rounding",
+    "Theorem 1, Algorithm 1 line 20",
+    role="step",
+    over=over(
+        rounds=(3, full(5)), epsilon=("1/2", full("1 2")), background=BACKGROUNDS, change=CHANGES
+    ).where(
+        lambda rounds, epsilon, background, change: (rounds, epsilon) not in ((3, 1), (5, 2)),
+        "ε = 1 only with 5 rounds, ε = 2 only with 3",
+    ),
+)
+def rounding(
+    rounds: int, epsilon: Fraction, background: Fraction, change: tuple[Fraction, Fraction]
+) -> Sides:
+    """Dist-DP-SE with rounded rewards: no outcome of what the server sees is e^ε times as likely
+
+    Run the per-user program along every path of its roundings and aggregates, on both inputs, p = 1, and
+    compare the exact laws of all that the server sees, arms included.
+    """
+    return rounding_loss(epsilon, rounds, background, *change), epsilon
+
+
+@inequality(
+    rows,
+    "CZ23-T1P/masked/law",
+    "Appendix G.1 (additive masking), section 3 (perfect secure aggregation)",
+    role="step",
+    over=over(epsilon=("1/2", full("1")), first=(1, full(0))).where(
+        lambda epsilon, first: (epsilon, first) != (1, 0), "ε = 1 with a first reward of 1"
+    ),
+)
+def masks(epsilon: Fraction, first: int) -> Sides:
+    """Masked messages show the server their sum modulo m and nothing else, to within 1e-12
+
+    Run the protocol with zero-sum masks along every path of its hidden messages and masks, and the one with
+    an ideal secure sum, and compare the exact laws of what the server sees: P(v) = P(ŷ = Σ v mod m)/m^(n-1)
+    for every vector v of masked messages. One batch of two users, p = 1, rewards ``first`` and 0.
+    """
+    return masked_deviation(epsilon, first, 0), Fraction(1, 10**12)
+
+
+HALF = Fraction(1, 2)
+CLAIM = PureDP(epsilon=HALF, view=SERVER_VIEW, domain=DOMAIN)
+
+
+@evidence(rows, "CZ23-T1P/masked", "Appendix G.1, Theorem 1", claim=CLAIM)
+def masked(run: Run) -> list[Evidence]:
+    """Dist-DP-SE with masked messages: all that the server receives is (ε, 0)-DP
+
+    The certificate of the sums: masked messages are uniform given their sum (their law's row). From below,
+    the largest log-ratio over all masked messages, hidden draws summed out.
+
+    Note: p = 1 makes m = 7: wrapping then hides much of the loss
+    """
+    chosen = variant("dist_dp_se", epsilon=HALF, failure_prob=1)
+    proof = post_processing(
+        in_parallel(laplace_batches(chosen, (2,), epsilon=HALF)),
+        function="masked messages, uniform given their sum ŷ (CZ23-T1P/masked/law)",
+    )
+    return [proof.certify(CLAIM), masked_loss(HALF)]
