@@ -12,7 +12,7 @@ from dpaudit.coins import Coins, Replay, record, replay
 from dpaudit.coins.limits import Limits, limited_memory
 from dpaudit.coins.transcript import require_plain, same_shown
 from dpaudit.errors import InvalidParameterError, MechanismError
-from dpaudit.laws import Bernoulli, Laplace, Sum, SumMod
+from dpaudit.laws import AboveThreshold, Bernoulli, Laplace, Sum, SumMod
 from dpaudit.views import PUBLIC, View
 
 NOISE = Laplace(scale=1)
@@ -95,6 +95,23 @@ def test_too_large_an_array_is_never_made() -> None:
     assert ended(noisy, limits=Limits(values=1000)).recording.cut == "more than 1000 numbers"
     with limited_memory(64):
         assert ended(huge).recording.cut == "more memory than there is"
+
+
+def test_a_list_counts_as_many_numbers_as_it_holds() -> None:
+    """Lists, tuples and dicts count all the way down, whether they are shown, returned or asked of a
+    channel; a run just at the limit is not cut."""
+    nested = [[1, 2.0, "three"], (np.zeros(3), {"seven": 7.0})]
+
+    def shows(coins: Coins, data: float) -> None:
+        coins.reveal(nested, site="list")
+
+    def asks(coins: Coins, data: float) -> None:
+        kernel = AboveThreshold(threshold=1, threshold_noise=NOISE, query_noise=NOISE, max_positives=1)
+        coins.channel(kernel, site="svt").ask(nested)
+
+    for program, most in ((shows, 8), (lambda coins, data: nested, 7), (asks, 7)):
+        assert ended(program, limits=Limits(values=most - 1)).recording.cut == f"more than {most - 1} numbers"
+    assert ended(shows, limits=Limits(values=8)).recording.cut == ""
 
 
 def test_too_deep_a_recursion_is_no_outcome() -> None:
