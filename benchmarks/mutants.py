@@ -45,7 +45,7 @@ KNOWN = 12
 #: What is changed, and the tests that must notice, from the repository's root.
 PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "judge": (
-        ("dpaudit/verdicts.py", "dpaudit/evidence.py", "dpaudit/exact.py"),
+        ("dpaudit/verdicts.py", "dpaudit/row_verdicts.py", "dpaudit/evidence.py", "dpaudit/exact.py"),
         ("tests/judge",),
     ),
     "statistics": (("dpaudit/statistics",), ("tests/statistics",)),
