@@ -17,13 +17,13 @@ NAME = re.compile(rf"`((?:{'|'.join(TOP[:5])})(?:\.[A-Za-z_]\w*)+)`")
 
 def mentioned() -> dict[str, str]:
     """Every such name, with one file that mentions it. The changelog speaks of names that are gone."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     texts = [ROOT / "README.md", *(path for top in TOP for path in (ROOT / top).rglob("*"))]
     for path in texts:
         if path.suffix in {".py", ".md"}:
             for name in NAME.findall(path.read_text(encoding="utf-8")):
-                found.setdefault(name, path.relative_to(ROOT).as_posix())
-    return found
+                names.setdefault(name, path.relative_to(ROOT).as_posix())
+    return names
 
 
 def exists(name: str) -> bool:
