@@ -133,9 +133,6 @@ DISTRIBUTED_FIGURES: Mapping[str, tuple[int, str | None]] = {
 }
 
 
-_COMPETITORS = [item for shown in experiment_settings.FIGURES.values() for item in shown.competitors]
-
-
 def regenerate_distributed(
     names: Sequence[str], *, horizon: int | None, runs: int, seed: int = 0
 ) -> tuple[dict[str, Plot], pandas.DataFrame]:
@@ -167,21 +164,19 @@ def regenerate_distributed(
     tables = {
         f"{figure} (table)": distributed_figures.regret_table(figure, found[figure]) for figure in wanted
     }
-    called = {item.label: distributed_figures.label(item) for item in _COMPETITORS}
-    cells = (
-        (
-            {
-                "algorithm": called[key],
-                "figure": figure,
-                "instances": experiment_settings.FIGURES[figure].environment,
-                "epsilon": str(epsilon),
-            },
-            result,
-        )
-        for figure in wanted
-        for (key, epsilon), result in found[figure].items()
-    )
-    return tables | figures, regret_frame(cells)
+    return tables | figures, _distributed_frame(found)
+
+
+def _distributed_frame(found: Mapping[int, distributed_figures.Table]) -> pandas.DataFrame:
+    """The runs of the figures ``found``."""
+    cells = []
+    for figure, table in found.items():
+        shown = experiment_settings.FIGURES[figure]
+        called = {item.label: distributed_figures.label(item) for item in shown.competitors}
+        for (key, epsilon), result in table.items():
+            labels = {"algorithm": called[key], "figure": figure, "instances": shown.environment}
+            cells.append((labels | {"epsilon": str(epsilon)}, result))
+    return regret_frame(cells)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -215,22 +210,28 @@ def main(arguments: list[str] | None = None) -> None:
             )
     except InvalidParameterError as error:
         parser.error(str(error))
-    options.out.mkdir(parents=True, exist_ok=True)
-    curves = {name: plot for name, plot in figures.items() if plot["kind"] == "curves"}
-    _write(options.out / "figures.json", json.dumps(curves, indent=1, ensure_ascii=False, allow_nan=False))
-    _write(options.out / "figures.html", _page(figures, _SOURCES[options.paper]))
-    for name, plot in curves.items():
-        _write(options.out / f"figure-{name}.svg", _picture(plot))
-    frame.to_csv(options.out / "curves.csv", index=False)
-    numbers = summary(frame)
-    numbers.to_csv(options.out / "numbers.csv", index=False)
-    numbers.to_json(options.out / "numbers.json", orient="records", indent=1, force_ascii=False)
-    numbers.to_markdown(options.out / "numbers.md", index=False, floatfmt=".4g")
-    sys.stdout.write(f"{len(curves)} figures in {options.out}\n")
+    count = _write_all(options.out, figures, frame, source=_SOURCES[options.paper])
+    sys.stdout.write(f"{count} figures in {options.out}\n")
 
 
 #: Papers, and where they are to be found.
 _SOURCES = {"private_online_learning": "arXiv 2102.07929", "distributed_mab": "arXiv 2206.05772"}
+
+
+def _write_all(out: Path, figures: Mapping[str, Plot], frame: pandas.DataFrame, *, source: str) -> int:
+    """Pictures, page and numbers into the folder ``out``; how many figures these are."""
+    out.mkdir(parents=True, exist_ok=True)
+    curves = {name: plot for name, plot in figures.items() if plot["kind"] == "curves"}
+    _write(out / "figures.json", json.dumps(curves, indent=1, ensure_ascii=False, allow_nan=False))
+    _write(out / "figures.html", _page(figures, source))
+    for name, plot in curves.items():
+        _write(out / f"figure-{name}.svg", _picture(plot))
+    frame.to_csv(out / "curves.csv", index=False)
+    numbers = summary(frame)
+    numbers.to_csv(out / "numbers.csv", index=False)
+    numbers.to_json(out / "numbers.json", orient="records", indent=1, force_ascii=False)
+    numbers.to_markdown(out / "numbers.md", index=False, floatfmt=".4g")
+    return len(curves)
 
 
 def _write(path: Path, text: str) -> None:

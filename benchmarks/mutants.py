@@ -39,16 +39,20 @@ COPIED = (
     "README.md",
 )
 
+#: Tests that noticed other changes of a file are tried first, at most so many.
+KNOWN = 12
+
 #: What is changed, and the tests that must notice, from the repository's root.
 PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "judge": (
-        ("dpaudit/verdicts.py", "dpaudit/evidence.py", "dpaudit/exact.py"),
+        ("dpaudit/verdicts.py", "dpaudit/row_verdicts.py", "dpaudit/evidence.py", "dpaudit/exact.py"),
         ("tests/judge",),
     ),
     "statistics": (("dpaudit/statistics",), ("tests/statistics",)),
     "coins": (("dpaudit/coins",), ("tests/coins",)),
     "laws": (("dpaudit/laws",), ("tests/laws",)),
-    "kernel": (("dpaudit/kernel",), ("tests/kernel",)),
+    "kernel": (("dpaudit/kernel",), ("tests/kernel", "tests/proofs")),
+    "replays": (("dpaudit/replays",), ("tests/replays",)),
 }
 
 _COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -144,8 +148,21 @@ class _Swap(ast.NodeTransformer):
         return changed
 
 
-def _passes(tests: Sequence[str], *, seconds: int) -> bool:
-    """Whether the tests pass in a child process, within the time."""
+class _Named:
+    """Writes the name of a test that fails into ``file``."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.file.write_text(report.nodeid, encoding="utf-8")
+
+
+def _failing(tests: Sequence[str], *, seconds: int, names: Path) -> str | None:
+    """The test that fails first in a child process, empty where the child did not say or took longer, and
+    ``None`` if all pass."""
+    names.unlink(missing_ok=True)
     child = os.fork()
     if child == 0:
         signal.alarm(seconds)  # a mutant that loops at import is noticed, and one that loops in a test:
@@ -153,8 +170,20 @@ def _passes(tests: Sequence[str], *, seconds: int) -> bool:
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
-        os._exit(int(pytest.main(["-x", "-q", "-n", "0", *limit, *tests]) != 0))
-    return os.waitpid(child, 0)[1] == 0
+        os._exit(int(pytest.main(["-x", "-q", "-n", "0", *limit, *tests], [_Named(names)]) != 0))
+    if os.waitpid(child, 0)[1] == 0:
+        return None
+    return names.read_text(encoding="utf-8") if names.exists() else ""
+
+
+def _noticed(tests: Sequence[str], known: list[str], *, seconds: int, names: Path) -> bool:
+    """Whether a test fails: first the ``known`` ones, which noticed other changes of the same file."""
+    if known and _failing(known[-KNOWN:], seconds=seconds, names=names) is not None:
+        return True
+    failed = _failing(tests, seconds=seconds, names=names)
+    if failed and failed not in known:
+        known.append(failed)
+    return failed is not None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -164,8 +193,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=int, default=50, help="mutants to try")
     parser.add_argument("--only", default="", help="files whose path holds this")
+    parser.add_argument("--tests", nargs="+", help="tests that must notice, instead of the part's own")
     options = parser.parse_args(arguments)
     sources, tests = PARTS[options.part]
+    tests = options.tests or tests
     for heavy in ("numpy", "scipy.stats", "scipy.special", "flint", "joblib", "jsonschema"):
         importlib.import_module(heavy)  # once, for every child
     with tempfile.TemporaryDirectory() as folder:
@@ -181,16 +212,20 @@ def _try_out(folder: Path, sources: Sequence[str], tests: Sequence[str], options
     os.chdir(folder)
     files = [path for name in sources for path in [*Path(name).rglob("*.py"), Path(name)] if path.is_file()]
     start = time.perf_counter()
-    if not _passes(tests, seconds=3600):
+    names = folder / "failing"
+    if _failing(tests, seconds=3600, names=names) is not None:
         sys.stdout.write("the tests must pass before anything is changed; run them.\n")
         return 2
     seconds = 10 + int(2 * (time.perf_counter() - start))
     chosen = [path for path in sorted(files) if options.only in str(path)]
     survived = 0
-    for file, words, changed in (mutants := _sample(chosen, seed=options.seed, limit=options.limit)):
+    known: dict[Path, list[str]] = {}
+    mutants = _sample(chosen, seed=options.seed, limit=options.limit)
+    for number, (file, words, changed) in enumerate(mutants):
+        sys.stderr.write(f"{number} of {len(mutants)} tried\r")
         original = file.read_text(encoding="utf-8")
         file.write_text(changed, encoding="utf-8")
-        if _passes(tests, seconds=seconds):
+        if not _noticed(tests, known.setdefault(file, []), seconds=seconds, names=names):
             survived += 1
             sys.stdout.write(f"survived: {file}, {words}\n")
             sys.stdout.flush()

@@ -184,10 +184,8 @@ def encode_value(value: Any) -> Any:
         return value
     if isinstance(value, np.bool_):
         return bool(value)
-    if isinstance(value, int | np.integer):
-        return {"int": str(int(value))}
-    if isinstance(value, Fraction):
-        return {"fraction": str(value)}
+    if isinstance(value, int | np.integer | Fraction):
+        return {"fraction" if isinstance(value, Fraction) else "int": _digits(value)}
     if isinstance(value, float | np.floating):
         return {"float": float(value).hex()}
     if isinstance(value, np.ndarray):
@@ -206,6 +204,15 @@ def encode_value(value: Any) -> Any:
         f"a revealed value must be made of numbers, strings, arrays, lists, tuples and string-keyed dicts, "
         f"got {type(value).__name__}; convert it before it is revealed."
     )
+
+
+def _digits(value: int | np.integer[Any] | Fraction) -> str:
+    try:
+        return str(value if isinstance(value, Fraction) else int(value))
+    except ValueError as error:  # more digits than Python writes
+        raise InvalidParameterError(
+            "a revealed number must have fewer digits, got more than Python writes; round it."
+        ) from error
 
 
 def decode_value(data: Any) -> Any:
@@ -255,11 +262,14 @@ def _decode_dict(pairs: list[Any]) -> dict[str, Any]:
 
 
 def _whole(text: object) -> int:
-    if not isinstance(text, str) or len(text) > MAX_DIGITS or not _WHOLE.fullmatch(text):
-        raise InvalidParameterError(
-            f"an encoded integer must be digits in a string, got {str(text)[:60]!r}; re-create the file."
-        )
-    return int(text)
+    try:
+        if isinstance(text, str) and _WHOLE.fullmatch(text):
+            return int(text)
+    except ValueError:
+        pass  # more digits than Python reads, so that dpaudit wrote no such file
+    raise InvalidParameterError(
+        f"an encoded integer must be digits in a string, got {str(text)[:60]!r}; re-create the file."
+    )
 
 
 def _decode_array(data: dict[str, Any]) -> NDArray[Any]:

@@ -17,7 +17,6 @@ from algorithms.mab.batched_elimination import Elimination
 from algorithms.mab.distributed_elimination import Variant
 from algorithms.mab.reward_models import RewardModel
 from algorithms.mab.successive_elimination import epoch_length, radius
-from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, positive, probability
 from dpaudit.laws import DiscreteGaussian
 from dpaudit.regret import RegretRuns, Seed, checkpoint_grid, root_of
@@ -60,8 +59,7 @@ def simulate_variant(
 
     Regret is that of the exact means. Equal seeds give equal results.
     """
-    if horizon < 1:
-        raise InvalidParameterError(f"horizon must be 1 or more, got {horizon}; pass the number of rounds.")
+    grid = checkpoint_grid(horizon, points=points)
     root = root_of(seed)
     rewards, noise = map(np.random.default_rng, root.spawn(2))
     runs, n_arms = model.means.shape
@@ -81,7 +79,6 @@ def simulate_variant(
             totals = model.encoded_sums(rewards, cells, users=length, precision=sheet.precision)
             means[cells] = noisy_sums(sheet, totals, noise) / length
         state.update(means)
-    grid = checkpoint_grid(horizon, points=points)
     return RegretRuns(variant.name, grid, _curves(pulls, model.means, grid))
 
 
@@ -120,8 +117,7 @@ def simulate_baseline(
     The decisions are those of ``successive_elimination``; runs with equally many arms left take their sums
     together.
     """
-    if horizon < 1:
-        raise InvalidParameterError(f"horizon must be 1 or more, got {horizon}; pass the number of rounds.")
+    grid = checkpoint_grid(horizon, points=points)
     root = root_of(seed)
     rewards, noise = map(np.random.default_rng, root.spawn(2))
     budget = float(positive(epsilon, name="epsilon"))
@@ -143,12 +139,23 @@ def simulate_baseline(
         for n, length in sizes.items():
             rows = (left == n) & (played < horizon)
             if rows.any():
-                cells = active & rows[:, None]
-                sums = model.reward_sums(rewards, cells, users=length)
-                sums += noise.laplace(scale=1 / budget, size=len(sums))
-                means = np.full(active.shape, np.nan)
-                means[cells] = sums / length
-                best = np.fmax.reduce(means[rows], axis=1, keepdims=True)
-                active[rows] &= best - means[rows] <= radius(epoch, n, length, **settings)
-    grid = checkpoint_grid(horizon, points=points)
+                means = _baseline_means(model, active & rows[:, None], length, budget, rewards, noise)[rows]
+                best = np.fmax.reduce(means, axis=1, keepdims=True)
+                active[rows] &= best - means <= radius(epoch, n, length, **settings)
     return RegretRuns("dp_se", grid, _curves(pulls, model.means, grid))
+
+
+def _baseline_means(
+    model: RewardModel,
+    cells: NDArray[np.bool_],
+    length: int,
+    epsilon: float,
+    rewards: np.random.Generator,
+    noise: np.random.Generator,
+) -> Floats:
+    """The noisy means of one epoch of ``length`` pulls in the marked cells, nothing in the others."""
+    sums = model.reward_sums(rewards, cells, users=length)
+    sums += noise.laplace(scale=1 / epsilon, size=len(sums))
+    means = np.full(cells.shape, np.nan)
+    means[cells] = sums / length
+    return means

@@ -1,4 +1,4 @@
-"""Anytime-Lazy-UCB, many runs as one array: the race of ``algorithms.mab.race`` for all runs at once.
+"""Anytime-Lazy-UCB, many runs as one array: the race of ``race`` for all runs at once.
 
 A run needs 60 to 150 events up to a horizon of 10^12, most of them in Python in the reference
 (``algorithms.mab.lazy_ucb``). Here every step moves each run to its own next event: the end of its leader's

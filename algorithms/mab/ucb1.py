@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from algorithms.play import Pulls, Strategy, bandit_program
+from algorithms.simulation import Draws
 from dpaudit.coins.base import Coins, Program
 
-__all__ = ["program", "strategy"]
+__all__ = ["Ucb1Policy", "program", "strategy"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 def strategy() -> Strategy:
-    """UCB1 without randomness of its own. ``algorithms.mab.index_policies`` simulates many runs at once."""
+    """UCB1 without randomness of its own. ``Ucb1Policy`` simulates many runs at once."""
     return _run
 
 
@@ -33,3 +38,26 @@ def _run(coins: Coins, n_arms: int) -> Pulls:
         totals[arm] += (yield arm, 1).sum()
         pulls[arm] += 1
         t += 1
+
+
+class Ucb1Policy:
+    """The state of many runs, one row each (``algorithms.simulation.Policy``)."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self._pulls = np.zeros(shape)
+        self._totals = np.zeros(shape)
+        self._means = np.zeros(shape)
+        self._widths = np.zeros(shape)  # 1 / sqrt(pulls)
+        self._buffer = np.zeros(shape)
+
+    def indices(self, t: int) -> Floats:
+        np.multiply(self._widths, np.sqrt(2 * np.log(t)), out=self._buffer)
+        self._buffer += self._means
+        return self._buffer
+
+    def update(self, cells: Ints, rewards: Floats, draws: Draws) -> None:
+        pulls = self._pulls.ravel()
+        pulls[cells] += 1
+        self._totals.ravel()[cells] += rewards
+        self._means.ravel()[cells] = self._totals.ravel()[cells] / pulls[cells]
+        self._widths.ravel()[cells] = 1 / np.sqrt(pulls[cells])

@@ -1,4 +1,4 @@
-"""Simulated regret of Algorithm 1 with bounds that hold: runs in step, cut at a cap of ``regret_bounds``.
+"""Simulated regret of Algorithm 1 with bounds that hold: runs in step, cut at a cap of ``batched_regret``.
 
 Each run plays its instance with the arms in an order of its own, drawn at random: a horizon that ends inside
 a batch favours the arms that come first, and no verdict may hang on labels.
@@ -12,11 +12,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.mab.batched_regret import Setting, cut_of, shape_value
 from algorithms.mab.distributed_regret import simulate_baseline, simulate_variant
 from algorithms.mab.pull_bounds import elimination_cut
 from algorithms.mab.reward_models import RewardLevels, bernoulli_arms
-from audits.distributed_mab.regret_bounds import Setting, cut_of
-from audits.distributed_mab.regret_shapes import shape_value
 from dpaudit.regret import Interval, Seed, mean_interval, octave, root_of
 from dpaudit.rows import Expression, average, leaf
 from dpaudit.suite import Run

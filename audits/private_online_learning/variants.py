@@ -8,7 +8,6 @@ from functools import partial
 from typing import Literal
 
 from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination, ucb1
-from algorithms.mab.index_policies import HybridPolicy, Ucb1Policy
 from algorithms.mab.pull_bounds import elimination_cut, hybrid_cut, lazy_cut
 from algorithms.online import ftnl
 from algorithms.play import Strategy
@@ -28,7 +27,7 @@ def _hybrid(variant: Literal["printed", "repaired", "promoted"]) -> Algorithm:
         title="Hybrid-UCB" if variant == "printed" else f"Hybrid-UCB, {variant}",
         engine="rounds",
         strategy=lambda epsilon, horizon: hybrid_ucb.strategy(epsilon=epsilon, variant=variant),
-        policy=lambda shape, epsilons, horizon: HybridPolicy(
+        policy=lambda shape, epsilons, horizon: hybrid_ucb.HybridPolicy(
             shape, epsilons=epsilons, horizon=horizon, variant=variant
         ),
     )
@@ -62,7 +61,7 @@ VARIANTS: Mapping[str, Algorithm] = {
             title="UCB1",
             engine="rounds",
             strategy=lambda epsilon, horizon: ucb1.strategy(),
-            policy=lambda shape, epsilons, horizon: Ucb1Policy(shape),
+            policy=lambda shape, epsilons, horizon: ucb1.Ucb1Policy(shape),
         ),
         *(_ftnl(variant) for variant in ("printed", "repaired")),
         Algorithm(

@@ -26,7 +26,7 @@ from dpaudit.verify.statement import assumed_in_words
 __all__ = ["explain_command", "list_command"]
 
 FRESH = "its program does the same in two fresh processes, or the row crashes"
-NOT_FRESH = "not in fresh processes: the row has no fingerprint"
+NOT_FRESH = "not in fresh processes: the row has no fingerprint, since it declares no program"
 
 
 @contextmanager

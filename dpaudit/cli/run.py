@@ -206,11 +206,13 @@ def _stoppable() -> Iterator[Callable[[], None]]:
 def _write(report: dict[str, Any], json_path: Path, page: Path | None, console: Console) -> None:
     saved = _save(report, json_path)
     console.print(summary(report))
-    blind = sum(result["fresh_processes"] == 0 for result in report["results"] if "fresh_processes" in result)
+    blind = [result for result in report["results"] if result.get("fresh_processes") == 0]
     if blind:
+        computed = sum(not result["samples"] for result in blind)
         console.print(
-            f"{blind} of {len(report['results'])} rows have no fingerprint: "
-            "nobody looked whether they do the same in a fresh process",
+            f"{len(blind)} of {len(report['results'])} rows have no fingerprint, since they declare no "
+            f"program of their own: {computed} count no samples, {len(blind) - computed} count some, from "
+            "the run's seed; nobody looked whether they do the same in a fresh process",
             style="dim",
         )
     for item in report.get("broken", ()):

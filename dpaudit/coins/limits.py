@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from dpaudit.coins.transcript import count_of
 from dpaudit.laws.base import Law
 
 try:
@@ -43,9 +44,8 @@ class Limits:
 
 
 def size_of(outcome: Any) -> int:
-    """How many numbers an outcome, or one outcome of a law, holds."""
-    shape = outcome.batch_shape if isinstance(outcome, Law) else getattr(outcome, "shape", ())
-    return math.prod(shape) if isinstance(shape, tuple) else 1
+    """How many numbers a shown value, or one outcome of a law, holds; lists count all the way down."""
+    return math.prod(outcome.batch_shape) if isinstance(outcome, Law) else count_of(outcome)
 
 
 def exhausted(error: BaseException | None) -> str:

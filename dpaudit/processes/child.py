@@ -104,7 +104,7 @@ class Child:
         while True:
             left = deadline - time.monotonic()
             try:
-                said = asked.messages.get(timeout=max(0.0, min(left, POLL_SECONDS)))
+                news = asked.messages.get(timeout=max(0.0, min(left, POLL_SECONDS)))
             except queue.Empty:
                 # The pipe may stay open after the child's death, where something that it started holds it.
                 if self._process.poll() is not None and asked.messages.empty():
@@ -113,14 +113,14 @@ class Child:
                     self.kill()
                     raise _hung(seconds) from None
                 continue
-            if "answer" in said:
-                answer: Answer = said["answer"]
+            if "answer" in news:
+                answer: Answer = news["answer"]
                 return answer
-            if "hung" in said:
+            if "hung" in news:
                 raise _hung(seconds)
-            if "ended" in said:
-                raise _dead(said["ended"], said["output"])
-            asked.pid = said["started"]
+            if "ended" in news:
+                raise _dead(news["ended"], news["output"])
+            asked.pid = news["started"]
 
     def kill(self) -> None:
         """End the process, and whatever it started, at once.
@@ -163,11 +163,11 @@ class Child:
 
     def _hand_over(self, line: bytes | bytearray) -> None:
         try:
-            said = json.loads(line)
-            asked = self._asked[said["id"]]
+            news = json.loads(line)
+            asked = self._asked[news["id"]]
         except (ValueError, KeyError, TypeError):
             return  # no answer of ours
-        asked.messages.put(said)
+        asked.messages.put(news)
 
     def _died(self) -> ChildDiedError:
         self.kill()

@@ -148,19 +148,19 @@ class _Server:
     def _look_after(self, child: _Child) -> None:
         """Read what a child says; once it has answered, died, or run out of time, pass that on and end it."""
         child.receive()
-        said = child.answer()
-        ended, status = (0, 0) if said else os.waitpid(child.pid, os.WNOHANG)
+        line = child.answer()
+        ended, status = (0, 0) if line else os.waitpid(child.pid, os.WNOHANG)
         if ended:
-            child.receive()  # what it said before it ended
+            child.receive()  # what it wrote before it ended
             code = os.waitstatus_to_exitcode(status)
-            said = child.answer() or message(child.command, ended=code, output=last_lines(child.output))
-        elif not said and time.monotonic() >= child.deadline:
-            said = message(child.command, hung=True)
-        if said:
+            line = child.answer() or message(child.command, ended=code, output=last_lines(child.output))
+        elif not line and time.monotonic() >= child.deadline:
+            line = message(child.command, hung=True)
+        if line:
             self.children.remove(child)
             child.end()
             if not ended:
                 os.waitpid(child.pid, 0)
             os.close(child.pipe)
             child.output.close()
-            send(self.answers, said)
+            send(self.answers, line)

@@ -89,10 +89,18 @@ def _outcomes(name: str) -> tuple[str, str] | None:
     return next((words for key, words in _WORDS.items() if f"IF_{key}" in name), None)
 
 
+#: Names of iterators without an end: a ``for`` beside one of them is a loop like ``while``.
+_ENDLESS = frozenset({"count", "cycle", "repeat", "iter"})
+
+
 @lru_cache(maxsize=4096)
 def has_open_loop(code: CodeType) -> bool:
-    """Whether ``code`` has a loop other than over an iterator: one that may have no end."""
-    heads = {item.offset for item in dis.get_instructions(code) if item.opname in ("FOR_ITER", "SEND")}
+    """Whether ``code`` has a loop that may have no end, or is a step of one (``__next__``). A ``for`` is
+    taken to end, unless the code names an iterator that does not."""
+    if code.co_name == "__next__":
+        return True
+    ending = ("SEND",) if _ENDLESS.intersection(code.co_names) else ("FOR_ITER", "SEND")
+    heads = {item.offset for item in dis.get_instructions(code) if item.opname in ending}
     jumps = [item for item in dis.get_instructions(code) if "JUMP" in item.opname]
     return any(item.argval < item.offset and item.argval not in heads for item in jumps)
 

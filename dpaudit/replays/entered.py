@@ -24,19 +24,19 @@ import gc
 import os
 import sys
 import sysconfig
-import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any
 
 import dpaudit
 from dpaudit.coins import Coins, Program, Replayer
 from dpaudit.coins.limits import StepLimitError
-from dpaudit.replays.branches import Condition, Jump, has_open_loop, jumps_of, raising_outcomes
+from dpaudit.replays.branches import has_open_loop, jumps_of, raising_outcomes
+from dpaudit.replays.monitoring import AVAILABLE, monitored
 from dpaudit.replays.raising import catchers_in, raising_lines
+from dpaudit.replays.tracing import Purpose, Way, traced
 
 __all__ = ["Watch", "excuse_for"]
 
@@ -46,9 +46,8 @@ _INSTALLED = tuple(
     sorted({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 )
 
-
-#: A condition with one of its outcomes, in words.
-Way = tuple[Condition, str]
+#: How a program is looked at.
+_looking = monitored if AVAILABLE else traced
 
 
 class Watch:
@@ -71,10 +70,17 @@ class Watch:
         self._empty_caches()
 
     def program(self, coins: Coins, data: Any) -> Any:
-        """The program, watched. Another tracer, such as a debugger's, is set aside."""
+        """The program, watched."""
+        return self._seen("count loops" if isinstance(coins, Replayer) else "enter", coins, data)
+
+    def counted(self, coins: Coins, data: Any) -> Any:
+        """The program, held to the limit and not watched: what it enters here does not count as entered."""
+        return self._seen("count", coins, data)
+
+    def _seen(self, purpose: Purpose, coins: Coins, data: Any) -> Any:
         self.steps = 0
         self.path = set()
-        with _tracing(self._count if isinstance(coins, Replayer) else self._enter):
+        with _looking(self, purpose):
             result = self._program(coins, data)
             return tuple(result) if isinstance(result, Generator) else result
 
@@ -87,7 +93,7 @@ class Watch:
         """``function``, which is not part of the program, unwatched."""
 
         def unwatched(*arguments: Any) -> Any:
-            with _tracing(None):
+            with _looking(None):
                 return function(*arguments)
 
         return unwatched
@@ -130,28 +136,14 @@ class Watch:
                 waiting += [(item, names) for item in code.co_consts if isinstance(item, CodeType)]
         return found
 
-    def _step(self) -> None:
-        self.steps += 1
-        if self.steps > self.limit:
-            raise StepLimitError(f"more than {self.limit} lines executed")
-
-    def _count(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """Only counts, and only in functions that may loop for ever."""
-        if not has_open_loop(frame.f_code) or not self._is_own(frame.f_code.co_filename):
-            return None
-
-        def counting(frame: FrameType, event: str, argument: Any) -> Any:
-            self._step()
-            return counting
-
-        return counting
-
-    def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
-        code = frame.f_code
+    def follows(self, code: CodeType, names: dict[str, Any], purpose: Purpose) -> bool:
+        """Whether there is anything to see in a call of ``code``, whose globals are ``names``."""
+        if purpose != "enter":
+            return (purpose == "count" or has_open_loop(code)) and self._is_own(code.co_filename)
         left = self._left.get(code)
         if left is None:
             left = self._left[code] = _lines(code) if self._is_own(code.co_filename) else _OTHER
-            self._globals[code] = frame.f_globals
+            self._globals[code] = names
             if left is not _OTHER:
                 self._open[code] = {
                     (jump.condition, outcome)
@@ -159,46 +151,36 @@ class Watch:
                     for outcome in (jump.taken, jump.passed)
                 }
         if left is _OTHER:
-            return None
-        ways = self._open[code]
-        if not (left or ways or self.tracking or has_open_loop(code)):
-            return None
-        return self._line_by_line(code, left, ways)
+            return False
+        return bool(left or self._open[code] or self.tracking or has_open_loop(code))
 
-    def _line_by_line(self, code: CodeType, left: set[int], ways: set[Way]) -> Any:
-        """The tracer of one call of ``code``: lines, and on those with an open condition every operation, for
-        where a jump goes shows in the operation after it."""
-        jumps = jumps_of(code)
-        tracking = self.tracking
-        asked = {jump.line for jump in jumps.values()} if tracking else {way[0].line for way in ways}
-        if not tracking:
-            asked = {
-                jump.line for jump in jumps.values() if jump.condition.line in asked or jump.line in asked
-            }
-        pending: Jump | None = None
+    def step(self) -> None:
+        """One more line; raises ``StepLimitError`` beyond the limit."""
+        self.steps += 1
+        if self.steps > self.limit:
+            raise StepLimitError(f"more than {self.limit} lines executed")
 
-        def traced(frame: FrameType, event: str, argument: Any) -> Any:
-            nonlocal pending
-            if event == "opcode" or event == "line":
-                offset = frame.f_lasti
-                if pending is not None:
-                    way = (pending.condition, pending.taken if offset == pending.target else pending.passed)
-                    pending = None
-                    ways.discard(way)
-                    if tracking:
-                        self.path.add((code, way))
-                if event == "line":
-                    self._step()
-                    line = frame.f_lineno
-                    left.discard(line)
-                    frame.f_trace_opcodes = line in asked
-                else:
-                    pending = jumps.get(offset)
-            elif event != "return" and event != "call":
-                pending = None
-            return traced
+    def line(self, code: CodeType, number: int) -> None:
+        """A line is about to be executed: a step, too."""
+        self.steps += 1
+        if self.steps > self.limit:
+            raise StepLimitError(f"more than {self.limit} lines executed")
+        self._left[code].discard(number)
 
-        return traced
+    def way(self, code: CodeType, way: Way) -> None:
+        """A condition came out."""
+        self._open[code].discard(way)
+        if self.tracking:
+            self.path.add((code, way))
+
+    def asked(self, code: CodeType) -> set[int]:
+        """The lines on which conditions are of interest: every one where ways are tracked, otherwise those
+        with one that may still come out another way."""
+        jumps = jumps_of(code).values()
+        if self.tracking:
+            return {jump.line for jump in jumps}
+        lines = {way[0].line for way in self._open[code]}
+        return {jump.line for jump in jumps if jump.condition.line in lines or jump.line in lines}
 
     def _empty_caches(self) -> None:
         for item in gc.get_objects():
@@ -248,16 +230,3 @@ def excuse_for(function: str, unentered: Mapping[str, str]) -> str | None:
     names = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
     asked = [f"{name}{bracket}{kind}" for name in names]
     return next((name for name in [*asked, *names] if name in unentered), None)
-
-
-@contextmanager
-def _tracing(tracer: Callable[[FrameType, str, Any], Any] | None) -> Iterator[None]:
-    """``tracer`` in this thread and in those that it starts; then the one before."""
-    before, before_in_threads = sys.gettrace(), threading.gettrace()
-    threading.settrace(tracer)
-    sys.settrace(tracer)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
-        threading.settrace(before_in_threads)

@@ -14,18 +14,20 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from dpaudit.claims import PrivacyClaim, PureDP
+from dpaudit.claims import Model, PrivacyClaim, PureDP
 from dpaudit.coins import Program, Recording, Replay, replay
 from dpaudit.coins.replayer import Leak
 from dpaudit.coins.transcript import same_shown
 from dpaudit.errors import MechanismError
 from dpaudit.evidence import Witness
 from dpaudit.proofs.proof import Proof
-from dpaudit.proofs.sites import Site
+from dpaudit.proofs.sites import Site, total_of
 from dpaudit.replays.accounting import observe_accounting
 from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.misfits import above_pure_bound, misfits, pure_bound
+from dpaudit.replays.rounding import by_rounding, float_type, loss_in_double
 from dpaudit.replays.witnessing import inside_supports, leak_witness, loss_witness
+from dpaudit.verdicts import RELATIVE_MARGIN
 from dpaudit.views import EVERYTHING, View
 
 __all__ = ["Findings", "Subject", "require_repeatable"]
@@ -102,12 +104,46 @@ class Findings:
             self.violations.setdefault(pattern, f"{violation} ({pair.name}, {how})")
         for leak in result.leaks:
             key = (leak.what, leak.site, leak.refutes)
-            if key not in self.leaks:
+            if self._rounded(leak, result):
+                self.violations.setdefault(
+                    f"rounding at {leak.site}",
+                    f"{leak} differs by rounding only, as far as {_type(result)} data tell: a leak as run "
+                    "(model=AS_RUN), none of real numbers; nothing after it was compared",
+                )
+            elif key not in self.leaks:
                 _require_the_same_leaks(subject.program, pair, result)
                 self.leaks[key] = leak
         self.obstacles.extend(o for o in result.obstacles if o not in self.obstacles)
         for view in (subject.claim.view, EVERYTHING):
             self._keep_best(view, pair, how, result)
+
+    def _rounded(self, leak: Leak, result: Replay) -> bool:
+        """Whether a leak may be the rounding of a program that is right over the reals, which the claim is
+        about."""
+        return (
+            self.subject.claim.model is Model.IDEAL
+            and leak.what == "value"
+            and by_rounding(leak.recorded, leak.neighbour, data=[result.recording.data, result.data])
+        )
+
+    def _excess_is_rounding(self, result: Replay, witness: Witness, view: View, end: int) -> bool:
+        """Whether a loss above the claim, or above what the proof declares, is not there in double
+        precision."""
+        subject, loss = self.subject, witness.bound
+        bound = subject.claim.bound if view == subject.claim.view else total_of(subject.sites)
+        if bound is None or loss is None or subject.claim.model is not Model.IDEAL:
+            return False
+        most = bound * (1 + RELATIVE_MARGIN)
+        double = loss_in_double(subject.program, result, view, end=end) if loss > most else None
+        if double is None or double > most:
+            return False
+        self.violations.setdefault(
+            "rounding of a loss",
+            f"a loss of {float(loss):.9g} differs from {float(double):.9g} by rounding only, that of "
+            f"{_type(result)} data: in double precision the same numbers cost that; audit it there, or as "
+            "run (model=AS_RUN)",
+        )
+        return True
 
     def _note_end(self, pair: Neighbours, how: str, recording: Recording) -> None:
         if recording.cut:
@@ -122,7 +158,7 @@ class Findings:
         is an infinite one."""
         words = f"{pair.name}; {how} history"
         before = self.best.get(view, (0.0, None))[0]
-        leaks = result.leaks_in(view)
+        leaks = [leak for leak in result.leaks_in(view) if not self._rounded(leak, result)]
         if leaks and before != float("inf") and inside_supports(result, end=leaks[0].index, view=view):
             self.best[view] = (float("inf"), leak_witness(result, leaks[0], view=view, description=words))
             return
@@ -134,7 +170,13 @@ class Findings:
             if bound is not None and loss > bound >= before:
                 for _ in range(REPEATS):
                     require_repeatable(self.subject.program, pair, result.recording)
-            self.best[view] = (loss, loss_witness(result, end=end, view=view, description=words))
+            witness = loss_witness(result, end=end, view=view, description=words)
+            if not self._excess_is_rounding(result, witness, view, end):
+                self.best[view] = (loss, witness)
+
+
+def _type(result: Replay) -> str:
+    return float_type(result.recording.data, result.data).name
 
 
 def require_repeatable(program: Program, pair: Neighbours, recording: Recording) -> None:

@@ -50,11 +50,11 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
         raise InvalidParameterError("neighbours must give at least one pair, got none; return pairs.")
     claim = audit.claim
     unchecked = [require_neighbours(pair, claim.adjacency, claim.unit, audit.domain) for pair in pairs]
-    first = _print(audit, pairs[0].left, run)
-    watch = Watch(audit.program)
+    first = _print(Watch(audit.program), pairs[0].left, run)
+    watch = Watch(audit.program)  # after the first run, whose results a cache may hold
     subject = Subject(program=watch.program, claim=claim, sites=audit.sites, proof=audit.whole)
     findings, aside = Findings(subject), Findings(subject)
-    found = _searched_pair(audit, run)
+    found = _searched_pair(audit, run, watch)
     if found is not None:
         pairs.append(found)
         findings.notes.append(
@@ -80,7 +80,7 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     _at_quantiles(findings, [*pairs, *(beside if declared else ())], watch, limits, steps)
     _conclude(findings, aside, audit, watch)
     findings.pairs = len(pairs) + (len(beside) if declared else 0)
-    if _print(audit, pairs[0].left, run) != first:
+    if _print(watch, pairs[0].left, run) != first:
         raise MechanismError(
             "state between calls: the program must do the same on the same input and coins, its last run on "
             f"{pairs[0].name!r} differs from its first; keep nothing outside the program's own variables."
@@ -88,8 +88,9 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     return findings
 
 
-def _print(audit: PrivacyAudit, data: Any, run: Run) -> str:
-    return fingerprint(record(audit.program, data, rng=run.rng("same input"), keep_errors=True))
+def _print(watch: Watch, data: Any, run: Run) -> str:
+    rng = run.rng("same input")
+    return fingerprint(record(watch.counted, data, rng=rng, keep_errors=True, limits=Limits()))
 
 
 def _look(
@@ -231,13 +232,14 @@ def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> No
     ]
 
 
-def _searched_pair(audit: PrivacyAudit, run: Run) -> Neighbours | None:
+def _searched_pair(audit: PrivacyAudit, run: Run, watch: Watch) -> Neighbours | None:
     """The smallest pair, if any, that costs more than the declared total when everything is shown."""
     if audit.searched is None:
         return None
 
     def score(pair: Neighbours) -> float:
-        replays = worst_history(audit.program, pair, rng=run.rng("search"), rounds=3)
+        rng = run.rng("search")
+        replays = worst_history(watch.counted, pair, rng=rng, rounds=3, limits=Limits())
         return max((abs(float(result.loss())) for result in replays), default=0.0)
 
     records, width = audit.searched

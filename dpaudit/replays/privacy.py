@@ -30,6 +30,7 @@ from dpaudit.plots import histogram_of_losses
 from dpaudit.proofs.build import accounted, certify
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.entered import Watch
 from dpaudit.replays.findings import Findings
 from dpaudit.replays.gathering import gather
 from dpaudit.replays.second_look import second_look
@@ -191,10 +192,10 @@ def digest_of(audit: PrivacyAudit, seed: int, *, row_id: str) -> str:
     """A digest of the program on all inputs of the quick profile, which must be the same in any process."""
     run = Run(profile="quick", alpha=0.05, seed=seed, row_id=row_id)
     digest = hashlib.sha256()
+    program = Watch(audit.program).counted
     for pair in audit.neighbours(run):
         for data in (pair.left, pair.right):
-            recording = record(
-                audit.program, data, rng=np.random.default_rng(seed), keep_errors=True, limits=Limits()
-            )
+            rng = np.random.default_rng(seed)
+            recording = record(program, data, rng=rng, keep_errors=True, limits=Limits())
             digest.update(fingerprint(recording).encode())
     return digest.hexdigest()

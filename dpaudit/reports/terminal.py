@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from dpaudit.claims import Controls
 from dpaudit.reports.notation import as_number, clean, distinct, show
 from dpaudit.reports.roles import (
     ROLE_WORDS,
@@ -64,8 +65,10 @@ def duration(seconds: float) -> str:
 def bounds_in_words(result: Result) -> str:
     """Both bounds and the claimed value: ``1.499 ≤ epsilon ≤ 1.5, claimed 1``.
 
-    Empty where a row has none of them.
+    Empty where a row has none of them, and for a row about controls, whose cells say it all.
     """
+    if result["claim"]["type"] == Controls.type:
+        return ""
     numbers = [as_number(result[name]) for name in ("lower", "claimed", "upper")]
     lower, claimed, upper = distinct(*numbers)
     quantity = one_line(result["quantity"]) or "value"

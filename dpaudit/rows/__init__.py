@@ -10,6 +10,15 @@ from dpaudit.rows.expected import expected
 from dpaudit.rows.expression import Expression, Leaf, average, constant, largest, leaf, smallest
 from dpaudit.rows.grid import Grid, Point, full, in_words, listed, only_quick, over
 from dpaudit.rows.inequality import Chain, Constant, Sides, Step, inequality, step, steps, worst_of
+from dpaudit.rows.mutants import (
+    branching,
+    one_share_less,
+    reusing,
+    scaled,
+    shared,
+    twice,
+    without,
+)
 from dpaudit.rows.privacy import privacy
 
 __all__ = [
@@ -24,6 +33,7 @@ __all__ = [
     "Sides",
     "Step",
     "average",
+    "branching",
     "broken",
     "constant",
     "controls",
@@ -37,12 +47,18 @@ __all__ = [
     "leaf",
     "listed",
     "measured",
+    "one_share_less",
     "only_quick",
     "over",
     "privacy",
     "program_control",
+    "reusing",
+    "scaled",
+    "shared",
     "smallest",
     "step",
     "steps",
+    "twice",
+    "without",
     "worst_of",
 ]

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Literal, TypeVar
 
 from dpaudit.claims import Ordering
@@ -149,13 +150,17 @@ def _updated(worst: Worst, value: Any, point: Point) -> Worst:
 
 def _measured(name: str, sides: Sides | Constant, point: Point, measure: Measure) -> Any:
     ratio = isinstance(sides, Constant) or measure == "left / right"
-    both = (sides.left, sides.right) if isinstance(sides, Constant) else sides
-    left, right = (side if isinstance(side, arb) else ball(side) for side in both)
+    left, right = (sides.left, sides.right) if isinstance(sides, Constant) else sides
+    if isinstance(left, arb) or isinstance(right, arb):
+        left, right = (side if isinstance(side, arb) else ball(side) for side in (left, right))
     if ratio and not right > 0:
         raise UndecidedError(
             f"{name}: the right side must be positive, got {right} at {in_words(point)}; mend the grid."
         )
-    value = left / right if ratio else left - right
+    if isinstance(left, arb):
+        value = left / right if ratio else left - right
+    else:  # two exact sides are compared exactly: where they are equal, no rounding comes between them
+        value = ball(Fraction(left) / Fraction(right) if ratio else left - right)
     if not value.is_finite():
         raise UndecidedError(
             f"{name}: both sides must be finite, got {value} at {in_words(point)}; mend the grid."

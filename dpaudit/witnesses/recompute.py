@@ -74,6 +74,33 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
     """
     if isinstance(claim, NoiseClaim):
         return recompute_noise(witness, claim)
+    _require_about(witness, claim)
+    view = claim.view if isinstance(claim, PrivacyClaim) else EVERYTHING
+    stated = View.from_json(witness.body["view"])
+    if stated != view:
+        raise CertificateError(
+            f"the witness must be in the claim's view ({view}), got {stated}; write it for the claim."
+        )
+    with precision(BITS):
+        if witness.form == "window-event":
+            bound: Fraction | None = _window_event_bound(witness, claim, view)
+        elif witness.form == "mixture":
+            bound = mixture_bound(witness.body["events"], claim, view)
+        elif witness.form == "divergence":
+            bound = divergence_bound(witness.body, claim)
+        else:
+            bound = _transcript_bound(witness, claim, view)
+    if bound is not None and (witness.bound is None or witness.bound > bound):
+        stated_bound = "infinity" if witness.bound is None else shown(witness.bound)
+        raise CertificateError(
+            f"the stated bound must be at most the re-computed one, {shown(bound)}, got "
+            f"{stated_bound}; the witness claims too much."
+        )
+    return bound
+
+
+def _require_about(witness: Witness, claim: Claim) -> None:
+    """A witness must be of a form and a quantity that can speak about the claim."""
     if not isinstance(claim, PrivacyClaim | Accounting):
         raise CertificateError(
             f"a witness must be for a claim about privacy, an accounting or noise, got {claim.type!r}; use "
@@ -89,28 +116,6 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
             f"a witness's origin must be one of {ORIGINS}, got {witness.origin!r}; re-create it."
         )
     _require_fields(witness)
-    view = claim.view if isinstance(claim, PrivacyClaim) else EVERYTHING
-    stated = View.from_json(witness.body["view"])
-    if stated != view:
-        raise CertificateError(
-            f"the witness must be in the claim's view ({view}), got {stated}; write it for the claim."
-        )
-    with precision(BITS):
-        if witness.form == "window-event":
-            found: Fraction | None = _window_event_bound(witness, claim, view)
-        elif witness.form == "mixture":
-            found = mixture_bound(witness.body["events"], claim, view)
-        elif witness.form == "divergence":
-            found = divergence_bound(witness.body, claim)
-        else:
-            found = _transcript_bound(witness, claim, view)
-    if found is not None and (witness.bound is None or witness.bound > found):
-        stated_bound = "infinity" if witness.bound is None else shown(witness.bound)
-        raise CertificateError(
-            f"the stated bound must be at most the re-computed one, {shown(found)}, got "
-            f"{stated_bound}; the witness claims too much."
-        )
-    return found
 
 
 def _require_fields(witness: Witness) -> None:

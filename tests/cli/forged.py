@@ -23,6 +23,7 @@ from dpaudit.runner.finding import finding_of
 from dpaudit.runner.plan import Plan, PlannedRow, Settings
 from dpaudit.runner.process import Pool
 from dpaudit.suite import Cell, Outcome
+from dpaudit.verify import report as verifier
 from dpaudit.verify.findings import Finding
 from dpaudit.verify.report import verify_report
 from tests.cli.suites import by_id
@@ -111,7 +112,8 @@ def again(text: str, folder: Path, suites: Sequence[Path] = (), pool: Pool | Non
 
 
 def remember_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let ``--suite`` run each row once for each setting of it: the programs do not change meanwhile."""
+    """Let ``--suite`` run each row once for each setting of it, and ``verify`` check each result once:
+    neither the programs nor the rules change meanwhile."""
     plans: dict[str, Any] = {}
     results: dict[tuple[Any, ...], dict[str, Any]] = {}
     plan_run, execute = runner.plan_run, runner.execute
@@ -129,6 +131,16 @@ def remember_runs(monkeypatch: pytest.MonkeyPatch) -> None:
         for row in rows:
             yield row, results[keys[row.key]]
 
+    checked: dict[str, list[Finding]] = {}
+    verify_result = verifier.verify_result
+
+    def verified(result: Any) -> list[Finding]:
+        key = json.dumps(result)
+        if key not in checked:
+            checked[key] = verify_result(result)
+        return checked[key]
+
+    monkeypatch.setattr(verifier, "verify_result", verified)
     monkeypatch.setattr(runner, "plan_run", planned)
     monkeypatch.setattr(runner, "execute", executed)
 

@@ -144,11 +144,17 @@ def test_a_run_says_what_is_not_checked_in_fresh_processes(tmp_path: Path) -> No
     row = """
 suite.add(Row(id="seen", title="seen", kind="utility", claim=CLAIM, fingerprint=lambda seed: "same",
               evaluate=lambda run: Outcome([exactly(0, 0.5)])))
+suite.add(Row(id="computed", title="computed", kind="utility", claim=CLAIM, expect="inconclusive",
+              evaluate=lambda run: Outcome([])))
 """
     suite = write_suite(tmp_path / "suite.py", VERIFIED, row)
     result, report = run(suite)
-    assert {name: row["fresh_processes"] for name, row in by_id(report).items()} == {"fine": 0, "seen": 2}
-    assert "1 of 2 rows have no fingerprint" in result.stdout
+    fresh = {name: row["fresh_processes"] for name, row in by_id(report).items()}
+    assert fresh == {"fine": 0, "seen": 2, "computed": 0}
+    assert {name: row["samples"] > 0 for name, row in by_id(report).items()}["computed"] is False
+    said = " ".join(result.stdout.split())
+    assert "2 of 3 rows have no fingerprint, since they declare no program of their own" in said
+    assert "1 count no samples, 1 count some" in said
     assert "the row has no fingerprint" in invoke("explain", "fine", suite).stdout
     assert "does the same in two fresh processes" in invoke("explain", "seen", suite).stdout
 

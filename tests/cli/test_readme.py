@@ -77,6 +77,20 @@ def test_the_suite_example_gives_the_output_that_is_shown(
         assert invoke("verify", "dpaudit-report.json").exit_code == 0
 
 
+def test_the_page_on_rows_is_one_suite_that_comes_out_as_expected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The examples of the page on rows, put together, run, are as expected, and verify; each is short."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "audits").mkdir()
+    examples = blocks("python", (ROOT / "docs" / "rows.md").read_text(encoding="utf-8"))
+    (tmp_path / "audits" / "mine.py").write_text("\n\n".join(examples), encoding="utf-8")
+    result = invoke("run", "audits/mine.py", "--jobs", 1)
+    assert result.exit_code == 0, result.stdout
+    assert "5 rows" in result.stdout
+    assert invoke("verify", "dpaudit-report.json").exit_code == 0
+
+
 def test_the_verdict_table_has_its_place() -> None:
     """Both markers are there once, in order, so that the table can be refreshed."""
     page = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.coins import Coins, Replay, record, replay
+from dpaudit.coins import Coins, Leak, Replay, force, record, replay
 from dpaudit.coins.limits import Limits, limited_memory
 from dpaudit.coins.transcript import require_plain, same_shown
 from dpaudit.errors import InvalidParameterError, MechanismError
-from dpaudit.laws import Bernoulli, Laplace, Sum, SumMod
-from dpaudit.views import PUBLIC, View
+from dpaudit.laws import AboveThreshold, Bernoulli, Laplace, Sum, SumMod
+from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View
 
 NOISE = Laplace(scale=1)
 
@@ -95,6 +95,23 @@ def test_too_large_an_array_is_never_made() -> None:
     assert ended(noisy, limits=Limits(values=1000)).recording.cut == "more than 1000 numbers"
     with limited_memory(64):
         assert ended(huge).recording.cut == "more memory than there is"
+
+
+def test_a_list_counts_as_many_numbers_as_it_holds() -> None:
+    """Lists, tuples and dicts count all the way down, whether they are shown, returned or asked of a
+    channel; a run just at the limit is not cut."""
+    nested = [[1, 2.0, "three"], (np.zeros(3), {"seven": 7.0})]
+
+    def shows(coins: Coins, data: float) -> None:
+        coins.reveal(nested, site="list")
+
+    def asks(coins: Coins, data: float) -> None:
+        kernel = AboveThreshold(threshold=1, threshold_noise=NOISE, query_noise=NOISE, max_positives=1)
+        coins.channel(kernel, site="svt").ask(nested)
+
+    for program, most in ((shows, 8), (lambda coins, data: nested, 7), (asks, 7)):
+        assert ended(program, limits=Limits(values=most - 1)).recording.cut == f"more than {most - 1} numbers"
+    assert ended(shows, limits=Limits(values=8)).recording.cut == ""
 
 
 def test_too_deep_a_recursion_is_no_outcome() -> None:
@@ -185,3 +202,34 @@ def test_what_shows_more_than_its_numbers_is_refused_by_name(value: Any) -> None
 
     with pytest.raises(InvalidParameterError, match="of no subclass"):
         record(program, 0.0, rng=np.random.default_rng(0), keep_errors=True)
+
+
+def test_a_loss_counts_what_the_view_sees_before_the_end() -> None:
+    """Sites of others, and sites from the end on, add nothing."""
+
+    def program(coins: Coins, data: float) -> None:
+        coins.release(data, Laplace(scale=2), site="public")
+        coins.release(data, Laplace(scale=4), site="server", to=SERVER)
+
+    def far(site: str, occurrence: int, law: Any) -> float:
+        return 50.0
+
+    recording = force(program, 1.0, far, rng=np.random.default_rng(0))
+    result = replay(program, 0.0, recording)
+    losses = {
+        name: float(result.loss(view, end=end))
+        for name, view, end in (
+            ("all", EVERYTHING, None),
+            ("public", View.of(PUBLIC), None),
+            ("server", View.of(SERVER), None),
+            ("first", EVERYTHING, 1),
+            ("none", EVERYTHING, 0),
+        )
+    }
+    assert losses == pytest.approx({"all": 0.75, "public": 0.5, "server": 0.75, "first": 0.5, "none": 0.0})
+
+
+def test_a_leak_is_shown_in_at_most_80_characters_a_side() -> None:
+    """A longer value ends in dots; one of 80 characters is shown as it is."""
+    shown = str(Leak("value", 3, "site", "a" * 78, "b" * 79, refutes=True))
+    assert shown == f"value at site 'site' (position 3): {'a' * 78!r} against 'b{'b' * 75}..."

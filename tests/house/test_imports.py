@@ -37,9 +37,9 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 def graph() -> Graph:
     """Who imports whom. The front door is left out: it loads names on first use, from everywhere."""
-    found = {name: set(imported(ast.parse(path.read_text()))) for name, path in FILES.items()}
-    found.pop("dpaudit")
-    return {name: others - {"dpaudit", name} for name, others in found.items()}
+    edges = {name: set(imported(ast.parse(path.read_text()))) for name, path in FILES.items()}
+    edges.pop("dpaudit")
+    return {name: others - {"dpaudit", name} for name, others in edges.items()}
 
 
 def require_no_circle(edges: Graph) -> None:

@@ -18,8 +18,8 @@ SUFFIXES = {".py", ".md", ".toml"}
 
 def files() -> list[Path]:
     """Every file below the folders of the tree, none of what tools leave there."""
-    found = [path for top in TOP for path in (ROOT / top).rglob("*") if path.is_file()]
-    return [path for path in found if not {"__pycache__"} & set(path.parts)]
+    paths = [path for top in TOP for path in (ROOT / top).rglob("*") if path.is_file()]
+    return [path for path in paths if not {"__pycache__"} & set(path.parts)]
 
 
 def folders() -> set[str]:
@@ -66,15 +66,15 @@ def references() -> list[tuple[str, str, str]]:
 
 def rule(number: str) -> str:
     """The text of a rule, up to the next one or the next heading; empty if there is none."""
-    found = re.search(rf"^\*\*{number}\. .*?(?=^\*\*\d+\. |^## |\Z)", DESIGN, flags=re.M | re.S)
-    return found[0] if found else ""
+    text = re.search(rf"^\*\*{number}\. .*?(?=^\*\*\d+\. |^## |\Z)", DESIGN, flags=re.M | re.S)
+    return text[0] if text else ""
 
 
 def test_every_reference_to_the_design_has_its_rule() -> None:
     """The code refers to rules by number, and by letter where a rule has parts."""
-    found = references()
-    assert found
-    for path, number, letter in found:
+    pointers = references()
+    assert pointers
+    for path, number, letter in pointers:
         assert rule(number), f"{path}: rule {number}"
         assert not letter or f"* ({letter})" in rule(number), f"{path}: rule {number} {letter}"
 

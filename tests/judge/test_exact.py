@@ -13,7 +13,15 @@ import pytest
 from dpaudit.claims import ApproxDP, ErrorRate, PureDP, claim_from_json
 from dpaudit.errors import BrokenReportError, DpauditError, InvalidParameterError
 from dpaudit.evidence import Witness, evidence_from_json
-from dpaudit.exact import decode_value, dyadic, encode_value, exact, positive, probability, read_exact
+from dpaudit.exact import (
+    decode_value,
+    dyadic,
+    encode_value,
+    exact,
+    positive,
+    probability,
+    read_exact,
+)
 from dpaudit.laws import Laplace, law_from_json
 
 
@@ -98,6 +106,33 @@ def test_the_limits_themselves_are_allowed() -> None:
         assert exact(text) > 0
         with pytest.raises(InvalidParameterError):
             exact(longer)
+
+
+def test_a_float_that_is_no_number_is_refused_as_such() -> None:
+    """The words say that it must be finite, not that a text could not be read."""
+    for number in (float("inf"), float("nan"), np.float32("inf")):
+        with pytest.raises(InvalidParameterError, match="epsilon must be finite, got"):
+            exact(number, name="epsilon")
+
+
+def test_values_that_cannot_be_written_or_read_are_refused() -> None:
+    """A dict with one key that is no text, however many others are; a pair that is no pair."""
+    with pytest.raises(InvalidParameterError, match="string-keyed dicts"):
+        encode_value({"a": 1, 2: 3})
+    for pairs in ([["a", {"int": "1"}], "b1"], [["a"]], [["a", None, None]], [[1, None]], [["a", None]] * 2):
+        with pytest.raises(InvalidParameterError, match="one that dpaudit wrote"):
+            decode_value({"dict": pairs})
+
+
+def test_an_integer_of_more_digits_than_python_reads_is_refused() -> None:
+    """In words, from a file and on the way into one; those that it reads come back."""
+    assert decode_value(encode_value(10**4000)) == 10**4000
+    for digits in (5000, 30_000):
+        with pytest.raises(InvalidParameterError, match="must be digits"):
+            decode_value({"int": "9" * digits})
+        for huge in (10**digits, Fraction(1, 10**digits)):
+            with pytest.raises(InvalidParameterError, match="fewer digits"):
+                encode_value(huge)
 
 
 def test_claims_and_laws_take_floats() -> None:

@@ -109,6 +109,20 @@ def test_a_tiny_level_is_not_lost_in_rounding() -> None:
     assert verdict(PURE, estimate(1.5, error=3e-13), alpha=1e-13) == ("inconclusive", "none")
 
 
+def test_the_level_itself_is_still_allowed() -> None:
+    """With what a float may have lost, and no more."""
+    loss = 2.0**-52
+    at, beyond = (judge(PURE, [estimate(1.5, error=0.25 + k * loss)], alpha=0.25) for k in (1, 2))
+    assert (at.verdict, beyond.verdict) == (VerdictKind.REFUTED, VerdictKind.INCONCLUSIVE)
+
+
+def test_the_weakest_of_the_estimates_is_named() -> None:
+    """Of those that only describe, the least confident one."""
+    found = [estimate(1.5, error=error) for error in (0.1, 0.4, 0.2)]
+    (reason,) = [text for text in judge(PURE, found, alpha=ALPHA).reasons if "only describe" in text]
+    assert "3 of 3 estimates, the weakest at confidence 0.6," in reason
+
+
 def test_two_hundred_null_estimates_in_one_row_do_not_refute_it() -> None:
     """Fair coins against "the mean is at most 1/2": tested 200 times at the row's level, some test errs (the
     seed is one where it does), and the row is not refuted by it.
@@ -198,6 +212,13 @@ def test_rounding_is_no_contradiction() -> None:
     tiny = proof("1e-6", quantity="delta")
     assert verdict(approx, estimate(1e-6 + 1e-13, quantity="delta"), tiny) == ("verified", "proved")
     assert verdict(approx, estimate(1e-6 + 1e-11, quantity="delta"), tiny) == ("crashed", "none")
+
+
+def test_a_witness_above_a_proof_by_less_than_rounding_contradicts_it() -> None:
+    """Both are exact; a certificate under assumptions may be an ulp below what a program costs."""
+    above = witness("50000000001/100000000000")
+    assert verdict(PURE, above, proof("1/2")) == ("crashed", "none")
+    assert verdict(PURE, above, proof("1/2", "assumed")) == ("verified", "accounted")
 
 
 @pytest.mark.parametrize("found", [witness("3/4"), estimate(0.75)])

@@ -50,6 +50,18 @@ def convolve(laws, reach):
     return grid, total
 
 
+def test_the_cumulant_of_a_sum_is_the_sum_of_cumulants() -> None:
+    """Parts that come several times count as often."""
+    one, other = Categorical(weights=[1, 0, 0, 2]), Categorical(weights=[1, 3])
+    law = ConvolvedIntegers([one, one, one, other])
+    with precision(128):
+        wanted = 3 * one.log_mgf_ball(Fraction(1, 2)) + other.log_mgf_ball(Fraction(1, 2))
+        found = law.log_mgf_ball(Fraction(1, 2))
+        assert upper(abs(found - wanted)) < 1e-30
+        by_hand = 3 * math.log((1 + 2 * math.exp(1.5)) / 3) + math.log((1 + 3 * math.exp(0.5)) / 4)
+        assert float(found.mid()) == pytest.approx(by_hand, rel=1e-14)
+
+
 # Closed families
 
 

@@ -11,8 +11,9 @@ import pytest
 
 from algorithms.environment import PotentialOutcomes, RewardVectors
 from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination, ucb1
-from algorithms.mab.index_policies import HybridPolicy, Ucb1Policy
+from algorithms.mab.hybrid_ucb import HybridPolicy
 from algorithms.mab.race import leader
+from algorithms.mab.ucb1 import Ucb1Policy
 from algorithms.online import ftnl
 from algorithms.play import Decisions, Strategy, play
 from algorithms.simulation import Policy, pulls_at

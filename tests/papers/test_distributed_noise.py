@@ -17,7 +17,6 @@ from audits.distributed_mab import (
     noise_laws,
     noise_privacy,
     renyi_privacy,
-    returning_users,
 )
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE
 from audits.distributed_mab.noise_privacy import worst_shift
@@ -28,6 +27,7 @@ from audits.distributed_mab.rows import (
     concentration,
     errors,
     noise,
+    returning_users,
     tails,
 )
 from dpaudit import conversions
@@ -52,14 +52,22 @@ from mechanisms.modular_sum import decoded_sum
 from mechanisms.parameter_sheet import polya_sheet
 from tests.rates import FALSE_FAILURE_RATE
 
-GROUPS = (noise, tails, concentration, errors, aggregate_privacy, aggregate_divergences, accounting_rows)
+GROUPS = (
+    noise,
+    tails,
+    concentration,
+    errors,
+    aggregate_privacy,
+    aggregate_divergences,
+    accounting_rows,
+    returning_users,
+)
 
 
 def rows() -> list[Row]:
     """The rows of these modules alone."""
     suite = Suite(paper="distributed_mab", title="noise")
     suite.include(*(module.rows for module in GROUPS))
-    returning_users.add_rows(suite)
     return suite.rows
 
 

@@ -13,23 +13,24 @@ import pytest
 from scipy import optimize, stats
 
 from algorithms.mab.batched_elimination import Elimination
-from algorithms.mab.distributed_elimination import NAMES
-from algorithms.mab.distributed_regret import noisy_sums, simulate_baseline
-from algorithms.mab.reward_models import bernoulli_arms
-from audits.distributed_mab.regret_approximate import best_order, renyi_budget
-from audits.distributed_mab.regret_bounds import (
+from algorithms.mab.batched_regret import (
     Setting,
     cut_of,
     deviation,
     event_probability,
     pull_cap,
     relaxation,
+    shape,
+    shape_value,
     worst_ratio,
     wrap,
 )
-from audits.distributed_mab.regret_corners import decoded_law, exits, regret_between
+from algorithms.mab.decoded_exits import decoded_law, exits, regret_between
+from algorithms.mab.distributed_elimination import NAMES
+from algorithms.mab.distributed_regret import noisy_sums, simulate_baseline
+from algorithms.mab.reward_models import bernoulli_arms
+from audits.distributed_mab.regret_approximate import best_order, renyi_budget
 from audits.distributed_mab.regret_lower_bound import cheapest_coupling, dearest_change
-from audits.distributed_mab.regret_shapes import shape, shape_value
 from audits.distributed_mab.renyi_privacy import theorem_2_final
 from audits.distributed_mab.rows import lower_bounds, regret_corners, regret_orderings, regret_rates
 from audits.distributed_mab.simulated_regret import final_regrets, in_units_of_noise

@@ -5,6 +5,7 @@ The histories at quantiles, which would find the windows here, are left out (``t
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import threading
@@ -19,7 +20,8 @@ import pytest
 
 import dpaudit
 from dpaudit.claims import PureDP
-from dpaudit.coins import Choice, Coins, Recorder, force
+from dpaudit.coins import Choice, Coins, Recorder, force, record, replay
+from dpaudit.coins.limits import Limits
 from dpaudit.errors import MechanismError
 from dpaudit.laws import Laplace
 from dpaudit.proofs.build import laplace_mechanism
@@ -400,3 +402,81 @@ def test_an_excuse_covers_what_is_inside_of_the_function_and_nothing_else() -> N
     assert excuse_for("Sheet.noise.part", unentered) == "Sheet.noise"
     assert excuse_for("encoded", unentered) is None
     assert excuse_for("Sheet", unentered) is None
+
+
+# Runs that do not end
+
+
+class Steps:
+    """An iterator of its own without an end."""
+
+    def __iter__(self) -> Steps:
+        return self
+
+    def __next__(self) -> int:
+        return 1
+
+
+def by_count(coins: Coins, data: float) -> None:
+    for _ in itertools.count():
+        if data == 0:
+            break
+
+
+def by_sentinel(coins: Coins, data: float) -> None:
+    for _ in iter(int, 1):
+        if data == 0:
+            break
+
+
+def by_class(coins: Coins, data: float) -> None:
+    for _ in Steps():
+        if data == 0:
+            break
+
+
+def by_while(coins: Coins, data: float) -> None:
+    while data != 0:
+        pass
+
+
+@pytest.mark.parametrize("program", [by_count, by_sentinel, by_class, by_while])
+def test_a_replay_without_an_end_is_cut(program: Callable[[Coins, float], None]) -> None:
+    """Replays count steps only where a loop may have no end: a ``for`` over such an iterator is one."""
+    watch = Watch(program, limit=2000)
+    result = replay(watch.program, 1.0, record(watch.program, 0.0, rng=np.random.default_rng(0)))
+    assert [leak.neighbour for leak in result.leaks] == ["no end: more than 2000 lines executed"]
+
+
+def test_a_counted_run_ends_and_enters_nothing() -> None:
+    """Every line counts in it, in a ``for`` over numbers as well, and none of them counts as entered."""
+
+    def program(coins: Coins, data: int) -> float:
+        total = 0.0
+        for i in range(data):
+            total += i
+        return total
+
+    watch = Watch(program, limit=1000)
+    rng = np.random.default_rng(0)
+    assert record(watch.counted, 600, rng=rng, limits=Limits()).cut == "more than 1000 lines executed"
+    assert record(watch.counted, 300, rng=rng, limits=Limits()).cut == ""
+    assert 600 <= watch.steps <= 700
+    assert (watch.functions, watch.missing()) == (0, [])
+
+
+@pytest.mark.parametrize("searched", [None, (2, None)])
+def test_the_first_run_of_a_program_is_cut_too(
+    searched: tuple[int, None] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that never ends is an error in words, whatever is run first: a fingerprint, a search."""
+
+    def program(coins: Coins, data: Any) -> float:
+        noisy = released(coins, data)
+        while data.sum() >= 0:
+            noisy += 1
+        return noisy
+
+    monkeypatch.setitem(Watch.__init__.__kwdefaults__, "limit", 2000)
+    with pytest.raises(MechanismError, match="no end in every history"):
+        outcome(program, searched=searched)

@@ -54,6 +54,19 @@ def test_a_true_inequality_is_verified_at_every_point() -> None:
     assert list(row.evaluate(QUICK).notes) == ["proof: by induction"]
 
 
+def test_two_exact_sides_are_compared_exactly() -> None:
+    """Equal fractions that no ball holds: the ratio is 1, not a ball around it."""
+    rows = Group()
+
+    @inequality(rows, "Q", "here", over=over(n=(3, 7, 10)))
+    def equal(n: int) -> Sides:
+        """1/n is at most 1/n"""
+        return Fraction(1, n), Fraction(1, n)
+
+    verdict, estimate = judged(rows.rows[0])
+    assert (verdict, estimate.lower, estimate.upper) == ("verified", 1.0, 1.0)
+
+
 def test_a_false_one_is_refuted_at_a_named_point() -> None:
     """Against enumeration: the worst ratio over the grid, and where it is."""
     _, row = bernoulli(Fraction(2))

@@ -491,3 +491,11 @@ def test_block_sizes_come_in_turn_and_the_last_one_repeats() -> None:
     with Workers(2) as workers:
         assert workers.run([int, float]) == [0, 0.0]
     assert Workers(-1)._jobs == -1
+
+
+def test_a_bound_from_a_grid_of_one_epsilon() -> None:
+    """It is that epsilon if it is rejected, and 0 otherwise."""
+    process = PairBetting([0.5])
+    assert epsilon_lower_bound(process, alpha=0.05) == 0.0
+    process.update(np.ones(200), np.zeros(200))
+    assert epsilon_lower_bound(process, alpha=0.05) == 0.5

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from audits.distributed_mab.regret_bounds import Setting
+from algorithms.mab.batched_regret import Setting
 from audits.distributed_mab.regret_lower_bound import cheapest_coupling, dearest_change
 from audits.distributed_mab.simulated_regret import final_regrets, interval
 from dpaudit.claims import Ordering

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from audits.distributed_mab.regret_bounds import Setting, cut_of
-from audits.distributed_mab.regret_corners import CONVOLUTION, Exit, exits, regret_between
-from audits.distributed_mab.regret_shapes import shape_value
+from algorithms.mab.batched_regret import Setting, cut_of, shape_value
+from algorithms.mab.decoded_exits import CONVOLUTION, Exit, exits, regret_between
 from audits.distributed_mab.simulated_regret import interval
 from dpaudit.claims import RegretRate
 from dpaudit.exact_functions import ln

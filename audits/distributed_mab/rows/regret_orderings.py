@@ -9,8 +9,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from algorithms.mab.batched_regret import Setting
 from audits.distributed_mab.regret_approximate import converted_renyi, renyi_budget
-from audits.distributed_mab.regret_bounds import Setting
 from audits.distributed_mab.simulated_regret import (
     baseline_regret,
     in_units_of_noise,

@@ -2,7 +2,7 @@
 
 An O(.) names no constant. Restated as a finite claim, E Reg(T) <= C (a Σ 1/Δ + K b) with p = 1/T, it gets the
 same round C everywhere, ours; the table says which constants would do. The upper side is rigorous and covers
-ALL instances with K arms at each point of a grid of (T, K, ε, s) (``regret_bounds``); the lower side is
+ALL instances with K arms at each point of a grid of (T, K, ε, s) (``batched_regret``); the lower side is
 simulated on corner instances, at points of the same grid, and bounded by bets. Beside it the ratio of regret
 and rate is followed along T, 1/ε and K. Logarithms are natural.
 """
@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from audits.distributed_mab.regret_bounds import Setting, worst_ratio
-from audits.distributed_mab.regret_shapes import shape, shape_value
+from algorithms.mab.batched_regret import Setting, shape, shape_value, worst_ratio
 from audits.distributed_mab.simulated_regret import against_rate, interval, noise_cells, sampling_cells
 from dpaudit.claims import RegretRate
 from dpaudit.evidence import Estimate

@@ -372,7 +372,7 @@ def assumption(run: Run, n: int, noise: ShuffleVariant, parts: Sequence[str]) ->
     noise, wraps included: P(POST(S) is far off) is at most the chance under perfect aggregation, plus q,
     whatever S; and at least what GarbledSum makes of it.
 
-    Note: with q fixed, as the theorem sets it, q = p' alone is more than 3p below p'/3: neither a larger
+    Note: for any p, with q fixed as the theorem sets it, q = p' alone is above 3p below p'/3: neither a larger
     radius nor a larger τ mends that, q has to shrink with p, as when Lemma 2 takes p/(K b²); at n = 2
     GarbledSum does not show it
     """

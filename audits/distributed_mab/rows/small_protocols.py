@@ -1,4 +1,4 @@
-"""Small protocols summed out exactly: fractional rewards with their rounding, and masked secure aggregation."""
+"""Small protocols summed out exactly: fractional rewards with rounding, and masked secure aggregation."""
 
 from __future__ import annotations
 

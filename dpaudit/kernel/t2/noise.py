@@ -22,12 +22,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
 
-from flint import arb, arb_series, ctx
+from flint import arb, arb_series
 
 from dpaudit.kernel.ball import ball
-from dpaudit.kernel.errors import NotTractableError
+from dpaudit.kernel.t2.series import X, direct_theta, dual_theta, expm1, sinh, variable
 
 __all__ = [
     "Binomial",
@@ -42,12 +41,6 @@ __all__ = [
     "Part",
     "Skellam",
 ]
-
-#: What K is written in: balls, or series of them.
-X = TypeVar("X", arb, arb_series)
-
-#: Series are cut after the fifth coefficient: up to the fourth derivative.
-_LENGTH = 5
 
 
 class Part(ABC):
@@ -159,7 +152,7 @@ class DiscreteLaplace(Part):
     growing = True
 
     def cumulant(self, t: X) -> X:
-        return -ball(self.share) * (1 - (_sinh(t / 2) / _sinh(ball(1 / (2 * self.scale)))) ** 2).log()
+        return -ball(self.share) * (1 - (sinh(t / 2) / sinh(ball(1 / (2 * self.scale)))) ** 2).log()
 
     @property
     def pole(self) -> Fraction:  # type: ignore[override]
@@ -174,7 +167,7 @@ class Skellam(Part):
     growing = True
 
     def cumulant(self, t: X) -> X:
-        return 2 * ball(self.variance) * _sinh(t / 2) ** 2
+        return 2 * ball(self.variance) * sinh(t / 2) ** 2
 
     @property
     def second_and_third(self) -> tuple[Fraction, Fraction]:
@@ -189,7 +182,7 @@ class Binomial(Part):
     probability: Fraction
 
     def cumulant(self, t: X) -> X:
-        rise = ball(self.probability) * _expm1(t)
+        rise = ball(self.probability) * expm1(t)
         return self.trials * (rise.log1p() if isinstance(rise, arb) else (1 + rise).log())
 
     @property
@@ -282,58 +275,11 @@ class DiscreteGaussian(Part):
         """t^2 s/2 + log theta(ts) - log theta(0): after Poisson's formula for s >= 1/2, else term by term."""
         s = self.parameter
         if s >= Fraction(1, 2):
-            return ball(s / 2) * t * t + _dual_theta(s, t).log() - _dual_theta(s, arb(0)).log()
+            return ball(s / 2) * t * t + dual_theta(s, t).log() - dual_theta(s, arb(0)).log()
         # With c an integer near t s and y = t - c/s: k = c + j, tk - k^2/2s = tc - c^2/2s + jy - j^2/2s.
         c = round(float((t[0] if isinstance(t, arb_series) else t).mid()) * float(s))
         y = t - ball(c / s)
-        return t * c - ball(c * c / (2 * s)) + _direct_theta(s, y).log() - _direct_theta(s, arb(0)).log()
-
-
-def _sinh(t: X) -> X:
-    return t.sinh() if isinstance(t, arb) else (t.exp() - (-t).exp()) / 2
-
-
-def _expm1(t: X) -> X:
-    return t.expm1() if isinstance(t, arb) else t.exp() - 1
-
-
-def _blur(t: X, size: arb) -> X:
-    """A number, or a series, each of whose coefficients is within ``size`` of 0."""
-    around = (-size).union(size)
-    return arb_series([around] * _LENGTH) if isinstance(t, arb_series) else around
-
-
-def _dual_theta(s: Fraction, t: X) -> X:
-    """1 + 2 sum_m exp(-2 pi^2 s m^2) cos(2 pi m s t).
-
-    Rest: the e^j coefficient of cos(2 pi m s (t + e)) is at most (2 pi m s)^j / j! <= max(1, 2 pi m s)^4 for
-    j <= 4, and from one m to the next the bounds shrink by 2 or more (checked), so the rest is at most the
-    last bound taken, doubled.
-    """
-    angle = 2 * arb.pi() * ball(s)
-    total: X = t * 0 + 1
-    m = 0
-    while True:
-        m += 1
-        bound = (angle * m).max(arb(1)) ** 4 * (-arb.pi() * angle * m * m).exp()
-        if bound < arb(2) ** (-ctx.prec - 8) and 16 * (-arb.pi() * angle * (2 * m + 1)).exp() < 0.5:
-            return total + _blur(t, 4 * bound)
-        total = total + 2 * (-arb.pi() * angle * m * m).exp() * (angle * m * t).cos()
-
-
-def _direct_theta(s: Fraction, y: X) -> X:
-    """sum_j exp(jy - j^2/2s); the rest on either side is bounded as in ``_dual_theta``."""
-    rate, slope = ball(1 / (2 * s)), abs(y[0] if isinstance(y, arb_series) else y)
-    total: X = y * 0 + 1
-    j = 0
-    while True:
-        j += 1
-        bound = arb(j) ** 4 * (slope * j - rate * j * j).exp()
-        if bound < arb(2) ** (-ctx.prec - 8) and 16 * (slope - rate * (2 * j + 1)).exp() < 0.5:
-            return total + _blur(y, 4 * bound)
-        total = total + (-rate * j * j).exp() * ((y * j).exp() + (-y * j).exp())
-        if j > 2000:  # a ball too wide to say anything about
-            return _blur(y, arb.nan())
+        return t * c - ball(c * c / (2 * s)) + direct_theta(s, y).log() - direct_theta(s, arb(0)).log()
 
 
 @dataclass(frozen=True)
@@ -391,16 +337,9 @@ class Noise:
         if None not in known:
             pairs = [(n * c[0], n * c[1]) for (_, n), c in zip(self.parts, known, strict=True) if c]
             return sum((a for a, _ in pairs), Fraction(0)), sum((b for _, b in pairs), Fraction(0))
-        series = self.cumulant(_series(arb(0)))
+        series = self.cumulant(variable(arb(0)))
         return 2 * series[2], Fraction(0) if self.symmetric else 6 * series[3]
 
     def fourth(self, t: arb) -> arb:
         """An enclosure of the fourth derivative of K over the ball ``t``."""
-        return 24 * self.cumulant(_series(t))[4]
-
-
-def _series(t: arb) -> arb_series:
-    """The series t + e. Its length travels with it; flint's own cap must not cut it first."""
-    if ctx.cap < _LENGTH:
-        raise NotTractableError(f"flint.ctx.cap must be at least {_LENGTH}, got {ctx.cap}; raise it.")
-    return arb_series([t, 1], _LENGTH)
+        return 24 * self.cumulant(variable(t))[4]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.mab.batched_elimination import confidence_radius
-from audits.distributed_mab.regret_bounds import Setting
+from algorithms.mab.batched_regret import Setting
 from dpaudit.laws import Binomial
 from mechanisms.parameter_sheet import Sheet
 

@@ -39,6 +39,8 @@ __all__ = [
     "event_probability",
     "pull_cap",
     "relaxation",
+    "shape",
+    "shape_value",
     "worst_ratio",
     "wrap",
 ]
@@ -202,3 +204,18 @@ def worst_ratio(setting: Setting, per_arm: PerArm) -> tuple[float, float]:
     ratios = (gaps * caps + extra) / per_arm(gaps, suboptimal) * ROUNDING
     where = np.unravel_index(int(np.argmax(ratios)), ratios.shape)
     return float(ratios[where]), float(gaps[where[1]])
+
+
+# The theorems' rates: a Σ 1/Δ + K b for each variant
+
+
+def shape(setting: Setting) -> tuple[float, float]:
+    """(a, b) of the theorem's expression."""
+    return setting.design.rate(math.log(setting.horizon), float(setting.epsilon), setting.scale_factor)
+
+
+def shape_value(setting: Setting, means: Sequence[float]) -> float:
+    """The theorem's expression at this setting, on arms of these means: finite, and 0 only in the local model
+    when all arms tie."""
+    sampling, noise = shape(setting)
+    return sampling * sum(1 / gap for gap in gaps_of(means)) + setting.n_arms * noise

@@ -1,0 +1,163 @@
+"""Rounding of the data's floats decides nothing about a claim on real numbers, and refutes one as run."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit.claims import Model, PureDP
+from dpaudit.coins import Coins
+from dpaudit.laws import Laplace
+from dpaudit.proofs.build import laplace_mechanism
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.privacy import privacy_outcome
+from dpaudit.replays.rounding import by_rounding, float_type, in_double
+from dpaudit.suite import Run
+from dpaudit.verdicts import Judgement, VerdictKind, judge
+
+NOISE = Laplace(scale=1)
+
+
+def pair(left: list[float], right: list[float], dtype: Any) -> Neighbours:
+    return Neighbours("one record", np.array(left, dtype=dtype), np.array(right, dtype=dtype))
+
+
+#: In float32 the sums differ by 1.00000006.
+TENTHS = ([0.0, 0.0, 0.0, 0.1, 0.8], [1.0, 0.0, 0.0, 0.1, 0.8])
+
+
+def decide(
+    program: Any,
+    data: tuple[list[float], list[float]],
+    dtype: Any = np.float32,
+    model: Model = Model.IDEAL,
+    proof: Any = None,
+) -> Judgement:
+    audit = PrivacyAudit(
+        claim=PureDP(epsilon=1, model=model),
+        program=program,
+        neighbours=lambda run: [pair(*data, dtype)],
+        sites=[Site(pattern="sum", touches=1, total=1)],
+        proof=(proof or laplace_mechanism(sensitivity=1, scale=1)) if model is Model.IDEAL else None,
+    )
+    outcome = privacy_outcome(audit, Run(profile="quick", alpha=0.01, seed=0, row_id="row"))
+    return judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.01)
+
+
+def noisy_sum(coins: Coins, data: Any) -> float:
+    return float(coins.release(float(data.sum()), NOISE, site="sum"))
+
+
+def test_the_data_of_these_tests_do_round() -> None:
+    """The float32 sums differ by more than one, the double ones by one up to the last digits."""
+    narrow, wide = ([np.array(x, dtype=t).sum() for x in TENTHS] for t in (np.float32, np.float64))
+    assert 1e-8 < float(narrow[1]) - float(narrow[0]) - 1 < 1e-6
+    assert abs(float(wide[1]) - float(wide[0]) - 1) < 1e-15
+
+
+def test_a_right_program_on_narrow_data_is_not_refuted() -> None:
+    """A loss of 1.00000006 on float32 data is 1 in double precision: open, in words; verified on double
+    data, and refuted as run."""
+    found = decide(noisy_sum, TENTHS)
+    assert found.verdict is VerdictKind.INCONCLUSIVE
+    assert any("by rounding only, that of float32 data" in reason for reason in found.reasons)
+    assert found.lower is None or found.lower <= 1 + Fraction(1, 10**9)
+    assert decide(noisy_sum, TENTHS, np.float64).verdict is VerdictKind.VERIFIED
+    assert decide(noisy_sum, TENTHS, model=Model.AS_RUN).verdict is VerdictKind.REFUTED
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_loss_that_stays_in_double_precision_refutes(dtype: Any) -> None:
+    """A thousandth too much is no rounding, whatever the data's type."""
+
+    def program(coins: Coins, data: Any) -> float:
+        return float(coins.release(1.001 * float(data.sum()), NOISE, site="sum"))
+
+    assert decide(program, ([0.0, 0.5], [1.0, 0.5]), dtype).verdict is VerdictKind.REFUTED
+
+
+def shares(coins: Coins, data: Any) -> float:
+    noisy_sum(coins, data)
+    return float((data / data.sum()).sum())
+
+
+#: The shares add up to 1 and to another float than 1, in either width.
+SHARED = ([0.6, 0.3, 0.3], [0.7, 0.3, 0.3])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_constant_of_the_reals_is_a_leak_as_run_only(dtype: Any) -> None:
+    """Shares add up to one: which float comes out depends on the data, which an adversary of the program
+    sees, and which says nothing of the mechanism."""
+    shown = {float((x / x.sum()).sum()) for x in (np.array(one, dtype=dtype) for one in SHARED)}
+    assert len(shown) == 2
+    found = decide(shares, SHARED, dtype)
+    assert found.verdict is VerdictKind.INCONCLUSIVE
+    assert any("differs by rounding only" in reason for reason in found.reasons)
+    assert decide(shares, SHARED, dtype, model=Model.AS_RUN).verdict is VerdictKind.REFUTED
+
+
+def test_what_is_more_than_rounding_stays_a_leak() -> None:
+    """The sum itself, a thousandth of it, the sign of zero and the payload of NaN."""
+    for shown in (
+        lambda x: float(x.sum()),
+        lambda x: np.float32(1 + x.sum() / 1000),
+        lambda x: 0.0 if x[0] > 0 else -0.0,
+        lambda x: bool(x[0]),
+    ):
+
+        def program(coins: Coins, data: Any, shown: Any = shown) -> Any:
+            noisy_sum(coins, data)
+            return shown(data)
+
+        assert decide(program, ([0.0, 1.0], [1.0, 1.0])).verdict is VerdictKind.REFUTED
+
+
+UNIT = 2.0**-53
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "data", "wanted"),
+    [
+        (1.0, 1 + 2 * UNIT, [1.0, 1.0], True),
+        (1.0, 1 + 10 * UNIT, [1.0, 1.0], True),
+        (1.0, 1 + 12 * UNIT, [1.0, 1.0], False),
+        (1.0, 1 + 12 * UNIT, [1.0, 3.0], True),  # numbers of that size
+        (1.0, 1 + 2.0**-21, [np.float32(1)], True),
+        (1.0, 1 + 2.0**-21, [np.float64(1)], False),
+        (1.0, 1.05, np.ones(1000, dtype=np.float16), False),  # never more than half of the digits
+        (0.0, -0.0, [1.0], False),
+        (float("nan"), 1.0, [1.0], False),
+        (float("inf"), 1.0, [1.0], False),
+        (1, 2, [1.0], False),
+        ([1.0, "a"], [1 + 2 * UNIT, "a"], [1.0], True),
+        ([1.0, "a"], [1 + 2 * UNIT, "b"], [1.0], False),
+        ([1.0], (1 + 2 * UNIT,), [1.0], False),
+        ([1.0], [1 + 2 * UNIT, 0], [1.0], False),
+        ({"a": 1.0}, {"a": 1 + 2 * UNIT}, [1.0], True),
+        ({"a": 1.0}, {"b": 1 + 2 * UNIT}, [1.0], False),
+        (np.float32(1), np.float64(1 + 2 * UNIT), [1.0], False),
+        (np.array([1.0, np.inf]), np.array([1 + 2 * UNIT, np.inf]), [1.0], True),
+        (np.array([1.0, np.inf]), np.array([1 + 2 * UNIT, -np.inf]), [1.0], False),
+        (np.array([1.0]), np.array([1.0, 1.0]), [1.0], False),
+    ],
+)
+def test_what_counts_as_rounding(left: Any, right: Any, data: Any, wanted: bool) -> None:
+    """At most eight units and one for each number, of numbers as large as the largest."""
+    assert by_rounding(left, right, data=data) is wanted
+
+
+def test_the_type_of_data_is_that_of_their_narrowest_float() -> None:
+    """Wherever it stands; other data are taken for double, and keep their numbers there."""
+    narrow = {"a": [np.float32(0.1), 1], "b": (np.ones(2, dtype=np.float16), "text", None)}
+    assert float_type(narrow) == np.float16
+    assert float_type([1, "text", np.arange(3)]) == np.float64
+    wide = in_double(narrow)
+    assert float_type(wide) == np.float64
+    assert wide["a"] == [float(np.float32(0.1)), 1]
+    assert type(wide["b"]) is tuple
