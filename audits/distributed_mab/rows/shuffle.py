@@ -269,21 +269,9 @@ def three_halves(run: Run) -> list[Evidence]:
 COSTS = over(n=(2, full(4, 8, 16)), others=(0, 1))
 
 
-def _cost(n: int, others: int, noise: ShuffleVariant) -> Any:
+def _cost(n: int, others: int, noise: ShuffleVariant) -> Sides:
     sheet = carry_sheet(n, EPSILON, noise)
-    return carry_loss(sheet, EPSILON / 4, others=others * sheet.precision)[0]
-
-
-@step("noise as printed", over=COSTS, expect="refuted")
-def _printed_cost(n: int, others: int) -> Sides:
-    """max over residues and carries of |log-ratio| <= ε, noise for ε"""
-    return _cost(n, others, "printed"), EPSILON
-
-
-@step("noise for ε'", over=COSTS)
-def _repaired_cost(n: int, others: int) -> Sides:
-    """max over residues and carries of |log-ratio| <= ε, noise for ε'"""
-    return _cost(n, others, "repaired"), EPSILON
+    return carry_loss(sheet, EPSILON / 4, others=others * sheet.precision)[0], EPSILON
 
 
 @steps(
@@ -303,7 +291,12 @@ def carry() -> list[Step]:
     Note: the carry tells a little more than the residue, whose printed noise alone costs ε, less so in larger
     batches; with noise for ε' a benign S costs little more than ε' = 1/2
     """
-    return [_printed_cost, _repaired_cost]
+    printed, repaired = (partial(_cost, noise=noise) for noise in ("printed", "repaired"))
+    text = "max over residues and carries of |log-ratio| <= ε"
+    return [
+        Step(name="noise as printed", text=text, sides=printed, over=COSTS, expect="refuted"),
+        Step(name="noise for ε'", text=text, sides=repaired, over=COSTS),
+    ]
 
 
 # Assumption 1
@@ -372,8 +365,8 @@ def assumption(run: Run, n: int, noise: ShuffleVariant, parts: Sequence[str]) ->
     noise, wraps included: P(POST(S) is far off) is at most the chance under perfect aggregation, plus q,
     whatever S; and at least what GarbledSum makes of it.
 
-    Note: for any p, with q fixed as the theorem sets it, q = p' alone is above 3p below p'/3: neither a larger
-    radius nor a larger τ mends that, q has to shrink with p, as when Lemma 2 takes p/(K b²); at n = 2
+    Note: for any p, with q fixed as the theorem sets it, q = p' alone is above 3p below p'/3: neither a
+    larger radius nor a larger τ mends that, q has to shrink with p, as when Lemma 2 takes p/(K b²); at n = 2
     GarbledSum does not show it
     """
     low, high, count, where = 0.0, 0.0, 0, ""
