@@ -138,7 +138,7 @@ def _hybrid_pairs(run: Run, sentence: Sentence) -> list[Pair]:
     small = _both(
         run,
         [(s, e) for s in settings for e in ("0.5", "1", "8")],
-        runs=run.choose(quick=300, full=150),
+        runs=run.choose(quick=400, full=150),
     )
     if sentence == POOR:
         cells = [(s, e) for s in settings for e in ("0.5", "1")]
