@@ -254,6 +254,9 @@ def test_a_transcript_that_cannot_be_shown_is_refused() -> None:
     protocol = BatchProtocol(sheet=sheet, aggregator=LeakySum(secagg_epsilon="1/4"), grid=1)
     with pytest.raises(NotTractableError, match="able to show"):
         program_event(lambda coins, x: protocol(coins, x), *rewards_of(2), (1, 1, 99.0), view=CLAIM.view)
+    everybody_else = View.everybody_but(SERVER)
+    with pytest.raises(NotTractableError, match="name who sees"):
+        program_event(lambda coins, x: protocol(coins, x), *rewards_of(2), (0.0,), view=everybody_else)
 
 
 def test_the_whole_algorithm_costs_what_its_batch_costs() -> None:
