@@ -31,7 +31,7 @@ from audits.private_online_learning.bandit_regret import (
 from audits.private_online_learning.variants import VARIANTS
 from dpaudit.claims import Ordering, RegretBound
 from dpaudit.plots import Plot, table
-from dpaudit.regret import Interval
+from dpaudit.regret import CUT_AND_PRICED, Interval
 from dpaudit.rows import Expression, Grid, Measured, expected, largest, leaf, listed, measured, over
 from dpaudit.suite import Group, Run
 
@@ -124,7 +124,7 @@ def _over_rate(gap: float, epsilon: Fraction, horizon: int) -> Expression:
     # All horizons share the runs: they are counted at the last one.
     runs = _growth_runs if horizon == LATE[-1] else None
     key = f"growth {gap} {epsilon} {horizon}"
-    return leaf(key, bounding, runs=runs) / lazy_rate(gap, float(epsilon), horizon)
+    return leaf(key, bounding, runs=runs, method=CUT_AND_PRICED) / lazy_rate(gap, float(epsilon), horizon)
 
 
 @lru_cache(maxsize=8)
