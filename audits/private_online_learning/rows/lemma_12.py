@@ -14,7 +14,7 @@ from typing import Any
 from audits.private_online_learning.rows.lemma_11 import INSTANCES, LEVELS
 from dpaudit.exact_functions import ceil_log2, larger, ln, log2
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.rows import Chain, Constant, Sides, inequality, listed, over
+from dpaudit.rows import Chain, Constant, Sides, Step, inequality, listed, over, step, steps
 from dpaudit.suite import Group, Run
 
 __all__ = ["critical_level", "laplace_sum_tail", "rows", "split_sides"]
@@ -276,21 +276,29 @@ def decreasing(T: int, gap: Fraction, epsilon: Fraction, levels_above: int, wher
     }
 
 
-@inequality(rows, "HHM-L12", "Lemma 12; App. E, (48), O(1) with constant 1", over=over(s=range(1, 65)))
-def lemma(s: int) -> Chain:
+@step("ω(s)/ω(s−1)", over=over(s=range(1, 65)))
+def _lengths(s: int) -> Sides:
+    """ω(s)/ω(s−1) ≤ 4"""
+    return Fraction(2 ** (s + 1) - 1, 2**s - 1), 4
+
+
+@step("(48)", over=over(s=range(9, 65)))
+def _failures(s: int) -> Sides:
+    """ω(s) Σ_{t≥ω(s−1)} Σ_{h<t} 6/t⁴ ≤ 1 for s ≥ 9"""
+    before, length = 2**s - 1, 2 ** (s + 1) - 1
+    # t - 1 choices of h, 5/t⁴ + 1/t⁴ each; the sum of 1/t³ from ω on is at most 1/ω³ + 1/(2ω²).
+    return length * 6 * (Fraction(1, before**3) + Fraction(1, 2 * before**2)), 1
+
+
+@steps(rows, "HHM-L12", "Lemma 12; App. E, (48), O(1) with constant 1")
+def lemma() -> list[Step]:
     """P{θ_j = s} ω_j(s) ≤ 1 for every s ≥ d_j + 1, by the proof's own sum
 
     Add up the failure probabilities, 5/t⁴ for arm j and 1/t⁴ for the best arm, over all t >= ω(s-1) and h <
     t, in exact rationals. d_j is at least 8 for every T >= 2, since 256 log T/Δ² >= 256: levels start at s =
     9. The sum falls in s.
     """
-    before, length = 2**s - 1, 2 ** (s + 1) - 1
-    found: dict[str, Sides] = {"ω(s)/ω(s−1) ≤ 4": (Fraction(length, before), 4)}
-    if s >= 9:
-        # t - 1 choices of h, 5/t⁴ + 1/t⁴ each; the sum of 1/t³ from ω on is at most 1/ω³ + 1/(2ω²).
-        cubes = Fraction(1, before**3) + Fraction(1, 2 * before**2)
-        found["(48), s ≥ 9: ω(s) Σ_{t≥ω(s−1)} Σ_{h<t} 6/t⁴ ≤ 1"] = (length * 6 * cubes, 1)
-    return found
+    return [_lengths, _failures]
 
 
 #: Where x log x = 1 = log T/Δ², x = log T/(εΔ), the factor 256 inside the logarithm weighs most: x near 1.56.

@@ -133,7 +133,7 @@ PREFIXES = over(horizon=(2, 100, 2000), epsilon=EPSILONS)
     "HHM-ANY/dp-se",
     "Section 7: DP-SE is not anytime",
     claim=_prefix("DP-SE with β = 1/T"),
-    role="control",
+    role="what-if",
     expect="refuted",
     algorithm="DP-SE with β = 1/T",
     program=_elimination,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.claims import Model, PureDP
-from dpaudit.rows import Chain, Measured, Sides, evidence, inequality, over
+from dpaudit.rows import Chain, Measured, Sides, Step, evidence, inequality, over, step, steps
 from dpaudit.statistics import PairBetting, epsilon_grid, epsilon_lower_bound
 from dpaudit.suite import Group, Run
 from dpaudit.verdicts import MAX_FLOAT
@@ -31,17 +31,25 @@ rows.not_checkable(
 BUILT = 12
 
 
-@inequality(rows, "HHM-TREE", "Section 3.2, eq. (33)", over=over(r=range(1, 17)))
-def releases(r: int) -> Chain:
+@step("by the binary expansion", over=over(r=range(1, 17)))
+def _set_bits(r: int) -> Sides:
+    """set bits of i ≤ 2^r: at most r"""
+    return max(i.bit_count() for i in range(1, 2**r + 1)), r
+
+
+@step("by the tree", over=over(r=range(1, BUILT + 1)))
+def _nodes(r: int) -> Sides:
+    """p-sums of the first i leaves: at most r"""
+    return max(len(psum_nodes(i)) for i in range(1, 2**r + 1)), r
+
+
+@steps(rows, "HHM-TREE", "Section 3.2, eq. (33)")
+def releases() -> list[Step]:
     """A release of the tree on 2^r leaves adds up at most r nodes
 
     Count the nodes of every prefix, by the binary expansion and, up to 2^12 leaves, by the tree itself.
     """
-    prefixes = range(1, 2**r + 1)
-    found: dict[str, Sides] = {"set bits of i ≤ 2^r: at most r": (max(i.bit_count() for i in prefixes), r)}
-    if r <= BUILT:
-        found["p-sums of the first i leaves: at most r"] = (max(len(psum_nodes(i)) for i in prefixes), r)
-    return found
+    return [_set_bits, _nodes]
 
 
 @inequality(
