@@ -37,16 +37,16 @@ from markupsafe import Markup
 from audits.distributed_mab import experiment_figures as distributed_figures
 from audits.distributed_mab import experiment_settings
 from audits.distributed_mab.experiment_settings import figure_table
-from audits.private_online_learning.experiment_figures import (
+from audits.private_online_learning.experiment_runs import (
     CELLS,
     COMPARED,
     Cell,
     Table,
+    experiment,
     final_figure,
     time_figure,
 )
 from audits.private_online_learning.experiment_settings import EPSILONS, HORIZON, RUNS
-from audits.private_online_learning.experiments import experiment
 from audits.private_online_learning.variants import VARIANTS
 from dpaudit.errors import InvalidParameterError
 from dpaudit.plots import Plot

@@ -2,7 +2,7 @@
 
 ``check(mechanism, claim, neighbours=...)`` audits a callable ``(data, rng) -> output`` from the outside. A
 program written against ``dpaudit.coins`` is audited from the inside, with exact losses: see ``PrivacyAudit``
-and ``add_privacy_rows``. ``dpaudit run`` runs suites.
+and the decorator ``dpaudit.rows.privacy``. ``dpaudit run`` runs suites.
 
 The names below are loaded on first use, so that ``import dpaudit`` and the command line start at once.
 """

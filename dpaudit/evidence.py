@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.errors import BrokenReportError, InvalidParameterError
-from dpaudit.exact import read_exact, refuse_floats
+from dpaudit.exact import read_exact, refuse_floats, rounded_down, rounded_up
 
 __all__ = ["Certificate", "Estimate", "Evidence", "Witness", "evidence_from_json"]
 
@@ -113,8 +113,8 @@ class Estimate:
         """``value`` as both bounds, computed on the whole of ``scope``, which is the finite claim itself."""
         return cls(
             quantity=quantity,
-            lower=float(value),
-            upper=float(value),
+            lower=rounded_down(value),
+            upper=rounded_up(value),
             confidence=1.0,
             samples=samples,
             method=method,

@@ -30,6 +30,8 @@ __all__ = [
     "probability",
     "read_exact",
     "refuse_floats",
+    "rounded_down",
+    "rounded_up",
 ]
 
 ExactLike = int | Fraction | Decimal | str | float | np.integer[Any] | np.floating[Any]
@@ -172,6 +174,32 @@ def dyadic(value: float | int | Fraction | np.generic) -> Fraction:
             f"an outcome must be finite, got {number}; check the data and the mechanism's output."
         )
     return Fraction(number)
+
+
+def rounded_down(value: float | Fraction) -> float:
+    """The largest float that is not above ``value``; minus infinity below all of them."""
+    near = _nearest(value)
+    return near if math.isinf(near) or Fraction(near) <= value else math.nextafter(near, -math.inf)
+
+
+def rounded_up(value: float | Fraction) -> float:
+    """The smallest float that is not below ``value``; infinity above all of them."""
+    near = _nearest(value)
+    return near if math.isinf(near) or Fraction(near) >= value else math.nextafter(near, math.inf)
+
+
+def _nearest(value: float | Fraction) -> float:
+    """A float beside ``value``: the largest one, or its negative, where ``value`` is beyond all floats."""
+    if isinstance(value, float | np.floating):
+        if math.isnan(value):
+            raise InvalidParameterError(
+                "a bound must be a number, got NaN; leave it out where there is none."
+            )
+        return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(float(np.finfo(np.float64).max), 1 if value > 0 else -1)
 
 
 def encode_value(value: Any) -> Any:

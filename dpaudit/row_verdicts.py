@@ -150,8 +150,6 @@ def _require_privacy(claim: Claim, cells: Sequence[Cell]) -> None:
 
 def _composed(claim: Claim, parts: Sequence[_Part], obstacles: Sequence[str]) -> Judgement:
     """The verdict on parts that are judged."""
-    if len(parts) == 1 and parts[0].cell is None:
-        return parts[0].judgement
     verdict = min((part.judgement.verdict for part in parts), key=WORST_FIRST.index)
     deciding = [part for part in parts if part.judgement.verdict is verdict]
     strengths = sorted((part.judgement.strength for part in deciding), key=STRENGTHS.index)

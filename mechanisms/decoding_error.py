@@ -47,12 +47,16 @@ def _reach(law: LatticeLaw) -> int:
     return reach
 
 
-def error_probability(sheet: Sheet, threshold: float, *, mean: Fraction, rewards: Rewards) -> float:
+def error_probability(
+    sheet: Sheet, threshold: float, *, mean: Fraction, rewards: Rewards, moved: int = 0
+) -> float:
     """P(|decoded sum - sum of rewards| > threshold), exactly but for float rounding: over the rewards
-    ("coins" of that mean), the rounding ("constant" rewards at the mean), the noise and the wraps."""
+    ("coins" of that mean), the rounding ("constant" rewards at the mean), the noise and the wraps. The
+    analyzer gets the aggregate ``moved`` further round the circle."""
     residues, g, m = _residues(sheet), sheet.precision, sheet.modulus
     y = np.arange(m)
-    decoded = np.where(y > sheet.users * g + sheet.noise_margin, y - m, y)
+    given = (y + moved) % m
+    decoded = np.where(given > sheet.users * g + sheet.noise_margin, given - m, given)
     total = 0.0
     for weight, encoded, reward_sum in _encoded(sheet.users, g, mean, rewards):
         far = np.abs(decoded - g * reward_sum) > g * threshold

@@ -23,23 +23,24 @@ transcript can be summed out exactly. One run at a time: no replicates.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from flint import arb_poly
 
-from dpaudit.coins.base import Coins
+from dpaudit.coins import Coins, enumerate_view
 from dpaudit.errors import BrokenHarnessError, InvalidParameterError
 from dpaudit.exact import ExactLike, positive, probability
 from dpaudit.kernel.ball import arb, ball, enclose, lower_exact, sign_of
 from dpaudit.laws import Bernoulli, DiscreteLaplace, Law, PointMass, SumMod, WrappedMod
-from dpaudit.views import SERVER
-from mechanisms.modular_sum import clipped
+from dpaudit.views import SERVER, View
+from mechanisms.modular_sum import Aggregator, clipped
 from mechanisms.parameter_sheet import Sheet
 
-__all__ = ["CarrySum", "GarbledSum", "LeakyCoin", "LeakySum", "carry_loss", "nearer_to_full"]
+__all__ = ["CarrySum", "GarbledSum", "LeakyCoin", "LeakySum", "carry_loss", "distances", "nearer_to_full"]
 
 #: Denominator of the rational biases.
 _UNIT = 2**64
@@ -175,6 +176,44 @@ class GarbledSum:
 def nearer_to_full(message: int, sheet: Sheet) -> bool:
     """Whether a message is nearer to g than to 0 on the circle Z_m."""
     return sheet.precision < 2 * message < sheet.precision + sheet.modulus
+
+
+def distances(
+    secure: Aggregator, simulator: Callable[[Coins, int], Any], sheet: Sheet, *, tail: float = 0.0
+) -> tuple[Any, Any]:
+    """The largest |log-ratio| between what S shows on y and what SIM shows on Σ(y), over all y in Z_m^n, and
+    the largest P(POST(S(y)) != Σ(y)), POST being the residue. Balls, from the running programs.
+
+    Something that only one of the two shows is an infinite log-ratio. Of laws with infinite support mass
+    ``tail`` > 0 is left out on both sides, and what only one of the enumerations reaches is passed over.
+    """
+
+    def secured(coins: Coins, y: tuple[int, ...]) -> None:
+        secure(coins, [PointMass(k) for k in y], sheet)
+
+    def simulated(coins: Coins, total: int) -> None:
+        simulator(coins, total)
+
+    worst, wrong = arb(0), arb(0)
+    simulations = [_shown(simulated, s, tail) for s in range(sheet.modulus)]
+    for y in itertools.product(range(sheet.modulus), repeat=sheet.users):
+        total = sum(y) % sheet.modulus
+        law, other = _shown(secured, y, tail), simulations[total]
+        if tail == 0 and law.keys() != other.keys():
+            worst = arb.pos_inf()
+        for seen in law.keys() & other.keys():
+            worst = worst.max(abs((law[seen] / other[seen]).log()))
+        wrong = wrong.max(sum((p for seen, p in law.items() if seen[0] != total), arb(0)))
+    return worst, wrong
+
+
+def _shown(run: Callable[[Coins, Any], None], data: Any, tail: float) -> dict[tuple[int, ...], Any]:
+    """The exact law of what ``run`` shows the server, its result left out."""
+    found = enumerate_view(run, data, view=View.of(SERVER), tail=tail)
+    return {
+        tuple(int(x) for x in found.transcripts[key][:-1]): chance
+        for key, chance in found.probabilities.items()
+    }
 
 
 def carry_loss(sheet: Sheet, secagg_epsilon: Fraction, *, others: int) -> tuple[arb, int, int]:

@@ -6,14 +6,13 @@ post-processes; what decides is the law of the noise against a shift of at most 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from dpaudit.claims import PureDP
-from dpaudit.evidence import Evidence, Witness
+from dpaudit.evidence import Witness
 from dpaudit.kernel.ball import arb, ball, lower_short, precision
 from dpaudit.laws import WrappedMod
 from dpaudit.proofs.build import (
@@ -23,7 +22,6 @@ from dpaudit.proofs.build import (
     polya_noise,
     post_processing,
 )
-from dpaudit.suite import Outcome, Row, Run, Suite
 from dpaudit.views import SERVER
 from dpaudit.witnesses.transcript import WitnessSite, transcript_body
 from mechanisms.parameter_sheet import Sheet, polya_sheet
@@ -32,7 +30,6 @@ __all__ = [
     "BATCHES",
     "DOMAIN",
     "HORIZON",
-    "add_privacy_row",
     "batch_sheet",
     "dropout_witness",
     "laplace_batches",
@@ -49,39 +46,6 @@ HORIZON = 2**20
 def batch_sheet(users: int, epsilon: Fraction) -> Sheet:
     """Theorem 1's parameters for a batch, p = 1/T, T = 2^20."""
     return polya_sheet(users=users, epsilon=epsilon, tail_prob=Fraction(1, HORIZON))
-
-
-def add_privacy_row(
-    suite: Suite,
-    id_: str,
-    *,
-    title: str,
-    claim: Any,
-    evidence: Any,
-    about: str,
-    source: str,
-    expect: str = "verified",
-    notes: Sequence[str] = (),
-) -> None:
-    """A privacy row whose evidence, a function of the run, is certificates, witnesses or estimates."""
-
-    def evaluate(run: Run) -> Outcome:
-        found: list[Evidence] = evidence(run)
-        return Outcome(found, notes)
-
-    evaluate.__doc__ = about
-    suite.add(
-        Row(
-            id=id_,
-            title=title,
-            kind="privacy",
-            claim=claim,
-            evaluate=evaluate,
-            expect=expect,
-            view=str(claim.view),
-            source=source,
-        )
-    )
 
 
 def laplace_batches(epsilon: Fraction, function: str) -> Proof:

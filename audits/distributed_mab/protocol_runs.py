@@ -22,14 +22,12 @@ from dpaudit.proofs.build import Proof, compose_parallel, discrete_laplace_mecha
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.histories import Neighbours
-from dpaudit.replays.privacy import digest_of, privacy_outcome
-from dpaudit.suite import Outcome, Row, Run, Suite
+from dpaudit.suite import Run
 from dpaudit.views import SERVER, Principal, View
 
 __all__ = [
     "PARTITION",
     "PUBLIC_CHOICES",
-    "add_view_row",
     "batch_lengths",
     "in_parallel",
     "laplace_batches",
@@ -158,30 +156,4 @@ def protocol_audit(
         samples=1,
         more=more,
         unentered=PUBLIC_CHOICES,
-    )
-
-
-def add_view_row(
-    suite: Suite, id_: str, audit: PrivacyAudit, *, title: str, source: str, expect: str = "verified"
-) -> None:
-    """A row on the claim alone, for a view that sees every release: its accounting would repeat it."""
-
-    def evaluate(run: Run) -> Outcome:
-        """Record the program on one of two neighbours and replay it on the other, sampled and along forced
-        histories, and keep the transcript with the largest exact loss as the lower bound; the certificate is
-        the upper bound."""
-        return privacy_outcome(audit, run)
-
-    suite.add(
-        Row(
-            id=id_,
-            title=title,
-            kind="privacy",
-            claim=audit.claim,
-            evaluate=evaluate,
-            expect=expect,
-            view=str(audit.claim.view),
-            source=source,
-            fingerprint=lambda seed: digest_of(audit, seed, row_id=id_),
-        )
     )

@@ -16,7 +16,7 @@ from algorithms.mab.batched_regret import Setting, cut_of, shape_value
 from algorithms.mab.distributed_regret import simulate_baseline, simulate_variant
 from algorithms.mab.pull_bounds import elimination_cut
 from algorithms.mab.reward_models import RewardLevels, bernoulli_arms
-from dpaudit.regret import Interval, Seed, mean_interval, octave, root_of
+from dpaudit.regret import CUT_AND_PRICED, Interval, Seed, mean_interval, octave, root_of
 from dpaudit.rows import Expression, average, leaf
 from dpaudit.suite import Run
 
@@ -89,7 +89,7 @@ def mean_regret(setting: Setting, means: Sequence[float], *, label: str = "", ti
     def bounding(run: Run, alpha: float) -> Interval:
         return interval(run, setting, means, runs=runs(run), alpha=alpha)
 
-    return leaf(f"{setting} {means} {times}", bounding, label=label, runs=runs)
+    return leaf(f"{setting} {means} {times}", bounding, label=label, runs=runs, method=CUT_AND_PRICED)
 
 
 def baseline_regret(setting: Setting, means: Sequence[float], *, label: str = "") -> Expression:
@@ -98,7 +98,7 @@ def baseline_regret(setting: Setting, means: Sequence[float], *, label: str = ""
     def bounding(run: Run, alpha: float) -> Interval:
         return baseline_interval(run, setting, means, runs=runs_of(run), alpha=alpha)
 
-    return leaf(f"dp_se {setting} {means}", bounding, label=label, runs=runs_of)
+    return leaf(f"dp_se {setting} {means}", bounding, label=label, runs=runs_of, method=CUT_AND_PRICED)
 
 
 def noise_cells(

@@ -4,9 +4,6 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
-from audits.distributed_mab import (
-    shuffle_privacy,
-)
 from audits.distributed_mab.rows import (
     accounting,
     aggregate_divergences,
@@ -29,6 +26,7 @@ from audits.distributed_mab.rows import (
     regret_orderings,
     regret_rates,
     returning_users,
+    shuffle,
     small_protocols,
     tails,
 )
@@ -46,7 +44,7 @@ suite.include(noise.rows, tails.rows, concentration.rows, errors.rows)
 suite.include(aggregate_privacy.rows, aggregate_divergences.rows, accounting.rows)
 suite.include(protocols.rows, lost_messages.rows, small_protocols.rows, divergence_protocols.rows)
 suite.include(returning_users.rows)
-shuffle_privacy.add_rows(suite)
+suite.include(shuffle.rows)
 suite.include(encoding.rows)
 suite.include(communication.rows)
 suite.include(elimination_event.rows, elimination_steps.rows, elimination_regret.rows)

@@ -1,8 +1,7 @@
 """Full-information instances, the bounds that they are held against, and the largest ratio over a grid.
 
-Corners first: gaps from tiny to 1, means at 0 and 1, brackets of one action and of many, gaps at the edge
-of a
-bracket, epsilons from far below every gap to far above 1.
+Corners first: gaps from tiny to 1, means at 0 and 1, brackets of one action and of many, gaps at the edge of
+a bracket, epsilons from far below every gap to far above 1.
 """
 
 from __future__ import annotations
@@ -14,23 +13,29 @@ from fractions import Fraction
 
 from algorithms.online.leader_law import Actions, ExactRegret, exact_regret
 from dpaudit import plots
-from dpaudit.evidence import Estimate
+from dpaudit.rows import Measured
 from dpaudit.suite import Run
 
 __all__ = [
+    "METHOD",
     "Bound",
     "Cell",
+    "Premise",
+    "brackets",
     "cells",
     "compare",
     "explicit_bound",
     "ftnl_regret",
     "instances",
     "log_k",
-    "private_brackets",
 ]
 
 Cell = tuple[str, Actions, Fraction]
 Bound = Callable[[Actions, Fraction], float]
+Premise = Callable[[Actions, Fraction], bool]
+Regret = Callable[[Actions, Fraction], ExactRegret]
+
+METHOD = "exact law of every epoch's leader by quadrature, remainder bounded"
 
 #: From tiny to huge; 1/1000 is far below every gap.
 EPSILONS = tuple(Fraction(e) for e in ("1/1000", "1/64", "1/4", "1", "8", "128"))
@@ -38,9 +43,7 @@ QUICK_EPSILONS = tuple(Fraction(e) for e in ("1/1000", "1/8", "128"))
 
 
 def instances(run: Run) -> list[tuple[str, Actions]]:
-    """Instance corners: one gap (tiny to 1, means at 0 and 1), brackets of one action, of growing size,
-    ties.
-    """
+    """Corners: one gap (tiny to 1, means at 0 and 1), brackets of one action and of growing size, ties."""
     gaps = run.choose(quick=(1.0, 0.5, 2.0**-4), full=(1.0, 0.99, 0.5, 0.125, 2.0**-4, 2.0**-7, 2.0**-9))
     sizes = run.choose(quick=(1, 16, 256), full=(1, 2, 3, 16, 256, 4096))
     found = [(f"{n} actions at gap {gap:g}", Actions.of_gaps([gap], [n])) for gap in gaps for n in sizes]
@@ -52,27 +55,19 @@ def instances(run: Run) -> list[tuple[str, Actions]]:
     ]
     for depth in run.choose(quick=(2, 4), full=(2, 4, 6)):
         doubling = [2.0 ** (k - depth) for k in range(depth + 1)]
+        sizes = [4**k for k in range(depth + 1)]
         found.append((f"doubling from 2^-{depth}", Actions.of_gaps(doubling)))
-        found.append(
-            (
-                f"doubling, sizes 4^k, from 2^-{depth}",
-                Actions.of_gaps(doubling, [4**k for k in range(depth + 1)]),
-            )
-        )
+        found.append((f"doubling, sizes 4^k, from 2^-{depth}", Actions.of_gaps(doubling, sizes)))
     rng = replace(run, row_id="HHM-T7").rng("random gaps")  # the same for every row
     for i in range(run.choose(quick=2, full=8)):
         low, high = 2.0 ** -rng.integers(1, run.choose(quick=6, full=8), size=2)
         drawn = [float(g) for g in (low * (1 + rng.random()) / 2, min(1.0, high * (1 + rng.random()) / 2))]
-        found.append(
-            (
-                f"two random brackets {i + 1}",
-                Actions.of_gaps(drawn, [int(n) for n in rng.integers(1, 50, size=2)]),
-            )
-        )
+        sizes = [int(n) for n in rng.integers(1, 50, size=2)]
+        found.append((f"two random brackets {i + 1}", Actions.of_gaps(drawn, sizes)))
     return found
 
 
-def cells(run: Run, *, keep: Callable[[Actions, Fraction], bool] | None = None) -> list[Cell]:
+def cells(run: Run, *, keep: Premise | None = None) -> list[Cell]:
     """Instances times epsilons (and epsilon about the smallest gap), those that ``keep`` accepts.
 
     Where the noise is narrower than the lattice of the sums the quadrature is slow: instances of many gaps
@@ -93,21 +88,15 @@ def ftnl_regret(actions: Actions, epsilon: Fraction, *, noise: int = 1) -> Exact
     return exact_regret(actions, scale=noise / epsilon)
 
 
-def _bracket_sum(actions: Actions, epsilon: Fraction, *, each: Callable[[int, float], float]) -> float:
-    """Sum over the non-empty brackets of ``each(|J_k|, lower end of the bracket)``."""
-    return sum(each(size, 2.0 ** (k - 1) * actions.min_gap) for k, size in actions.brackets().items())
+def brackets(actions: Actions) -> list[tuple[int, float]]:
+    """The non-empty brackets: |J_k| and the lower end."""
+    return [(size, 2.0 ** (k - 1) * actions.min_gap) for k, size in actions.brackets().items()]
 
 
 def explicit_bound(actions: Actions, epsilon: Fraction) -> float:
     """The sum before (57): 256 (1 + ln|J_k|) / min{D_k, epsilon} over the non-empty brackets."""
     e = float(epsilon)
-    return _bracket_sum(actions, epsilon, each=lambda size, gap: 256 * (1 + math.log(size)) / min(gap, e))
-
-
-def private_brackets(actions: Actions, epsilon: Fraction, *, each: Callable[[int], float]) -> float:
-    """The sum over brackets above epsilon of ``each(|J_k|)`` / epsilon."""
-    e = float(epsilon)
-    return _bracket_sum(actions, epsilon, each=lambda size, gap: each(size) / e if gap > e else 0.0)
+    return sum(256 * (1 + math.log(size)) / min(gap, e) for size, gap in brackets(actions))
 
 
 def log_k(actions: Actions) -> float:
@@ -115,9 +104,7 @@ def log_k(actions: Actions) -> float:
     return math.log2(actions.n_actions)
 
 
-def compare(
-    run: Run, chosen: Sequence[Cell], regret: Callable[[Actions, Fraction], ExactRegret], bound: Bound
-) -> tuple[Estimate, plots.Plot, str]:
+def compare(chosen: Sequence[Cell], regret: Regret, bound: Bound) -> Measured:
     """Largest exact regret / bound over the cells, with the cells that come closest to it."""
     found = []
     for name, actions, epsilon in chosen:
@@ -127,23 +114,21 @@ def compare(
     found.sort(key=lambda item: item[:2], reverse=True)
     upper, _, name, _, epsilon, _ = found[0]
     place = f"{name}, ε = {epsilon}"
-    estimate = Estimate(
-        quantity="regret / bound",
-        lower=max(item[1] for item in found),
-        upper=upper,
-        confidence=1.0,
-        samples=len(found),
-        method="exact law of every epoch's leader by quadrature, remainder bounded",
-        scope=f"{len(found)} pairs of an instance and ε, every horizon; largest: {place}",
-        covers_claim=True,
-        details={"instance": name, "epsilon": str(epsilon)},
-    )
     table = plots.table(
         title="The pairs that come closest to the bound",
         columns=["instance", "K", "Δ_min", "ε", "exact regret", "regret / bound"],
         rows=[
-            [name, actions.n_actions, actions.min_gap, str(epsilon), regret_, low]
-            for _, low, name, actions, epsilon, regret_ in found[:12]
+            [name, actions.n_actions, actions.min_gap, str(epsilon), exact_lower, low]
+            for _, low, name, actions, epsilon, exact_lower in found[:12]
         ],
     )
-    return estimate, table, f"on these pairs the claim holds with {upper:.4g} ({place})"
+    return Measured(
+        low=max(item[1] for item in found),
+        high=upper,
+        samples=len(found),
+        method=METHOD,
+        scope=f"{len(found)} pairs of an instance and ε, every horizon; largest: {place}",
+        details={"instance": name, "epsilon": str(epsilon)},
+        notes=[f"on these pairs the ratio is at most {upper:.4g} ({place})"],
+        plots=[table],
+    )

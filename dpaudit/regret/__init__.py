@@ -2,6 +2,7 @@
 
 from dpaudit.regret.frames import regret_frame, summary
 from dpaudit.regret.intervals import (
+    CUT_AND_PRICED,
     Cut,
     Interval,
     average,
@@ -18,6 +19,7 @@ from dpaudit.regret.runs import RegretRuns, Seed, checked_grid, checkpoint_grid,
 from dpaudit.regret.slopes import Slope, log_slope
 
 __all__ = [
+    "CUT_AND_PRICED",
     "Cut",
     "Interval",
     "RegretRuns",

@@ -21,6 +21,7 @@ from dpaudit.errors import UndecidedError
 from dpaudit.statistics import mean_bounds, proportion_bounds
 
 __all__ = [
+    "CUT_AND_PRICED",
     "Cut",
     "Interval",
     "average",
@@ -35,6 +36,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+#: How ``mean_interval`` bounds an expected regret, in words.
+CUT_AND_PRICED = "simulation; bets on the mean of min(regret, cap), rigorous excess added"
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -43,6 +47,12 @@ class Interval:
     low: float
     high: float
     mean: float
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high:
+            raise UndecidedError(
+                f"an interval's ends must be numbers in order, got [{self.low}, {self.high}]; mend the bound."
+            )
 
     def __truediv__(self, other: float | Interval) -> Interval:
         """Scaled by a positive number, or the ratio of expectations of 0 or more whose intervals hold

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpaudit.claims import Claim, Controls, Ordering
-from dpaudit.errors import InvalidParameterError
+from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.evidence import Evidence
 from dpaudit.rows.inequality import Step, worst_of
 from dpaudit.rows.mutants import Mutation
@@ -126,6 +126,25 @@ def program_control(audit: PrivacyAudit, *, expect: str = "refuted", about: str 
     )
 
 
-def broken(audit: PrivacyAudit, mutation: Mutation, *, expect: str = "refuted", about: str = "") -> Control:
-    """The audit's program with a mistake (``mutants``), under the same replays and the same claim."""
-    return program_control(replace(audit, program=mutation(audit.program)), expect=expect, about=about)
+def broken(audit: PrivacyAudit, mutation: Mutation, *, about: str = "") -> Control:
+    """The audit's program with a mistake (``mutants``), under the same replays: it must be refuted.
+
+    Evaluating it raises ``MechanismError`` where the mutation changes nothing that the program does on the
+    audit's inputs: there would be no mistake to catch. That the program itself is not refuted is a control of
+    its own, ``program_control(audit, expect="verified")``.
+    """
+    mutant_audit = replace(audit, program=mutation(audit.program))
+    mutant = program_control(mutant_audit, about=about)
+
+    def evaluate(run: Run) -> Outcome | Sequence[Evidence]:
+        from dpaudit.replays.privacy import digest_of
+
+        both = (digest_of(one, run.seed, row_id="control") for one in (audit, mutant_audit))
+        if len(set(both)) == 1:
+            raise MechanismError(
+                "a mutation must change what the program does, got the same runs on all inputs of the audit; "
+                "name sites that it has, or another mistake."
+            )
+        return mutant.evaluate(run)
+
+    return replace(mutant, evaluate=evaluate)

@@ -16,8 +16,10 @@ With a grid every point is a cell, with a claim of its own:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, TypeVar
 
 from dpaudit.claims import (
@@ -37,8 +39,9 @@ from dpaudit.claims import (
 from dpaudit.claims.statements import Statement
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate, Evidence
-from dpaudit.exact import ExactLike, exact, exact_str
+from dpaudit.exact import ExactLike, exact, exact_str, rounded_down, rounded_up
 from dpaudit.rows.grid import Grid, Point, in_words
+from dpaudit.rows.signature import named_point, require_parameters
 from dpaudit.rows.words import words_of
 from dpaudit.suite import Cell, Group, Outcome, Role, Row, Run
 
@@ -71,8 +74,8 @@ class Measured:
     looked at; of a row with a grid the grid says it.
     """
 
-    low: float | None = None
-    high: float | None = None
+    low: float | Fraction | None = None
+    high: float | Fraction | None = None
     samples: int = 1
     method: str = "exact computation"
     scope: str = ""
@@ -82,12 +85,22 @@ class Measured:
     notes: Sequence[str] = ()
     plots: Sequence[dict[str, Any]] = ()
 
+    def __post_init__(self) -> None:
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        if not low <= high or low == math.inf:
+            raise InvalidParameterError(
+                f"measured bounds must be numbers in order, the lower one finite, got {self.low} and "
+                f"{self.high}; "
+                "leave out what is no bound."
+            )
+
     def estimate(self, claim: Claim, run: Run, *, scope: str) -> Estimate:
         """The same as evidence on ``claim``."""
         return Estimate(
             quantity=_quantity(claim),
-            lower=self.low,
-            upper=self.high,
+            lower=None if self.low is None else rounded_down(self.low),
+            upper=None if self.high is None else rounded_up(self.high),
             confidence=1.0 if self.exact else 1 - run.alpha,
             samples=self.samples,
             method=self.method,
@@ -135,6 +148,7 @@ def evidence(
 
     def decorate(function: Function) -> Function:
         words = words_of(function, {"case": case, **fixed}, id=id)
+        require_parameters(function, over, fixed, id=id, run=True)
         first: Point = {} if over is None else _first(over, id)
         stated_at = claim or _titled(words.title, quantity, at_most, constants, id)
         shown = _at(stated_at, first)
@@ -150,7 +164,9 @@ def evidence(
             plots: list[dict[str, Any]] = []
             for point in points:
                 stated = _at(stated_at, point)
-                outcome = _outcome(function(share, **point, **fixed), stated, share, scope=in_words(point))
+                with named_point(point):
+                    given = function(share, **point, **fixed)
+                outcome = _outcome(given, stated, share, scope=in_words(point))
                 plots += outcome.plots
                 called = name(**point) if name else in_words(point)
                 cells.append(

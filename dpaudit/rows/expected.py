@@ -22,14 +22,17 @@ from dpaudit.evidence import Estimate
 from dpaudit.exact import ExactLike, exact, exact_str
 from dpaudit.plots import table
 from dpaudit.regret.intervals import Interval
-from dpaudit.rows.expression import Expression, Leaf
+from dpaudit.rows.expression import Expression, Leaf, same_leaf
 from dpaudit.rows.grid import Grid, Point, in_words, listed, symbol
+from dpaudit.rows.signature import require_parameters
 from dpaudit.rows.words import words_of
 from dpaudit.suite import Group, Outcome, Role, Row, Run
 
 __all__ = ["CLAIMS", "evaluated", "expected"]
 
 Function = TypeVar("Function", bound=Callable[..., Expression])
+
+METHOD = "bounds on each expected value that hold together, combined by interval arithmetic"
 
 #: What a row on an expected value may claim.
 CLAIMS: dict[str, type[Ordering | RegretRate | RegretBound | LowerBound]] = {
@@ -51,7 +54,13 @@ def evaluated(
     run: Run, expressions: Sequence[Expression], *, alpha: float
 ) -> tuple[list[Interval], dict[Leaf, Interval]]:
     """The interval of each expression, all of them together at level ``alpha``, and those of the leaves."""
-    leaves = list(dict.fromkeys(item for expression in expressions for item in expression.leaves()))
+    leaves: dict[Leaf, Leaf] = {}
+    for item in (found for expression in expressions for found in expression.leaves()):
+        if not same_leaf(leaves.setdefault(item, item), item):
+            raise InvalidParameterError(
+                f"leaves with one key must bound the same thing, got two under {item.key!r}; "
+                "put what differs into the key."
+            )
     known = {item: item.bounding(run, alpha / len(leaves)) for item in leaves}
     return [expression.value(known) for expression in expressions], known
 
@@ -70,13 +79,14 @@ def expected(
     kind: str = "",
     role: Role = "printed",
     expect: str = "verified",
-    method: str = "simulation; bets on the mean of min(regret, cap), rigorous excess added",
+    method: str = "",
     **fixed: Any,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns an ``Expression`` for a point's parameters.
 
     Exactly one of ``at_most`` and ``at_least`` is the claimed number; ``claim`` is one of ``CLAIMS``, and a
-    lower bound goes with ``at_least``. Raises ``InvalidParameterError`` otherwise.
+    lower bound goes with ``at_least``. ``method`` says how the leaves were bounded, where they do not say it
+    themselves. Raises ``InvalidParameterError`` otherwise.
     """
     if (at_most is None) == (at_least is None) or (claim == "lower-bound") != (at_least is not None):
         raise InvalidParameterError(
@@ -88,6 +98,7 @@ def expected(
 
     def decorate(function: Function) -> Function:
         words = words_of(function, fixed, id=id)
+        require_parameters(function, over, fixed, id=id)
 
         def evaluate(run: Run) -> Outcome:
             points = list(grid.at(run))
@@ -144,7 +155,7 @@ def _estimate(
         upper=high if math.isfinite(high) else None,
         confidence=1 - run.alpha if leaves else 1.0,
         samples=sum(item.runs(run) for item in leaves if item.runs) or len(cells),
-        method=method,
+        method=method or "; ".join(dict.fromkeys(item.method for item in leaves if item.method)) or METHOD,
         scope=grid.scope or "no parameters",
         seed=run.seed if leaves else None,
         covers_claim=True,

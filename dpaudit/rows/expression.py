@@ -8,12 +8,17 @@ stands there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from types import FunctionType
 
 import numpy as np
 
 from dpaudit.errors import InvalidParameterError
+from dpaudit.exact import rounded_down, rounded_up
 from dpaudit.regret.intervals import Interval
 from dpaudit.suite import Run
 
@@ -43,7 +48,14 @@ class Expression:
     def __mul__(self, other: Expression | float) -> Expression:
         return _Both(self, _expression(other), "*")
 
+    __radd__ = __add__
     __rmul__ = __mul__
+
+    def __rsub__(self, other: float) -> Expression:
+        return _Both(_expression(other), self, "-")
+
+    def __neg__(self) -> Expression:
+        return _Both(constant(0), self, "-")
 
     def __truediv__(self, other: Expression | float) -> Expression:
         return _Both(self, _expression(other), "/")
@@ -61,6 +73,7 @@ class Leaf(Expression):
     bounding: Bounding = field(compare=False)
     label: str = field(default="", compare=False)
     runs: Callable[[Run], int] | None = field(default=None, compare=False)
+    method: str = field(default="", compare=False)
 
     def leaves(self) -> Iterator[Leaf]:
         yield self
@@ -69,9 +82,38 @@ class Leaf(Expression):
         return known[self]
 
 
-def leaf(key: str, bounding: Bounding, *, label: str = "", runs: Callable[[Run], int] | None = None) -> Leaf:
-    """The expected value that ``bounding`` bounds; ``label`` heads its column in tables."""
-    return Leaf(key, bounding, label, runs)
+def same_leaf(one: Leaf, other: Leaf) -> bool:
+    """Whether two leaves with one key bound the same thing: the same code, with equal values around it."""
+    return _same(one.bounding, other.bounding)
+
+
+def _same(one: object, other: object) -> bool:
+    if one is other:
+        return True
+    if isinstance(one, partial) and isinstance(other, partial):
+        return _same((one.func, one.args, one.keywords), (other.func, other.args, other.keywords))
+    if isinstance(one, FunctionType) and isinstance(other, FunctionType):
+        around = [
+            (f.__code__, [cell.cell_contents for cell in f.__closure__ or ()], f.__defaults__)
+            for f in (one, other)
+        ]
+        return _same(*around)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return type(one) is type(other) and bool(np.all(one == other))
+
+
+def leaf(
+    key: str,
+    bounding: Bounding,
+    *,
+    label: str = "",
+    runs: Callable[[Run], int] | None = None,
+    method: str = "",
+) -> Leaf:
+    """The expected value that ``bounding`` bounds; ``label`` heads its column in tables, ``method`` says how
+    it is bounded."""
+    return Leaf(key, bounding, label, runs, method)
 
 
 @dataclass(frozen=True)
@@ -83,15 +125,16 @@ class _Constant(Expression):
         return iter(())
 
     def value(self, known: Mapping[Leaf, Interval]) -> Interval:
-        return Interval(self.low, self.high, (self.low + self.high) / 2)
+        middle = self.low if self.low == self.high else self.low / 2 + self.high / 2
+        return Interval(self.low, self.high, middle)
 
 
-def constant(low: float, high: float | None = None) -> Expression:
-    """A number, or one between two known ends."""
-    return _Constant(float(low), float(low if high is None else high))
+def constant(low: float | Fraction, high: float | Fraction | None = None) -> Expression:
+    """A number, or one between two known ends; what no float holds is enclosed."""
+    return _Constant(rounded_down(low), rounded_up(low if high is None else high))
 
 
-def _expression(value: Expression | float) -> Expression:
+def _expression(value: Expression | float | Fraction) -> Expression:
     return value if isinstance(value, Expression) else constant(value)
 
 
@@ -108,13 +151,24 @@ class _Both(Expression):
     def value(self, known: Mapping[Leaf, Interval]) -> Interval:
         left, right = self.left.value(known), self.right.value(known)
         if self.sign == "+":
-            return Interval(left.low + right.low, left.high + right.high, left.mean + right.mean)
+            return _outward(left.low + right.low, left.high + right.high, left.mean + right.mean)
         if self.sign == "-":
-            return Interval(left.low - right.high, left.high - right.low, left.mean - right.mean)
+            return _outward(left.low - right.high, left.high - right.low, left.mean - right.mean)
         if self.sign == "/":
-            return left / right
+            ratio = left / right
+            return _outward(ratio.low, ratio.high, ratio.mean)
         corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
-        return Interval(min(corners), max(corners), left.mean * right.mean)
+        unbounded = any(map(math.isnan, corners))  # zero times infinity may be anything
+        low, high = (-math.inf, math.inf) if unbounded else (min(corners), max(corners))
+        return _outward(low, high, left.mean * right.mean)
+
+
+def _outward(low: float, high: float, mean: float) -> Interval:
+    """Ends of one rounded operation, each moved to the next float: the exact result lies between them. An
+    indefinite end is no bound."""
+    below = -math.inf if math.isnan(low) else math.nextafter(low, -math.inf)
+    above = math.inf if math.isnan(high) else math.nextafter(high, math.inf)
+    return Interval(below, above, mean)
 
 
 @dataclass(frozen=True)
@@ -131,8 +185,12 @@ class _Several(Expression):
     def value(self, known: Mapping[Leaf, Interval]) -> Interval:
         values = [part.value(known) for part in self.parts]
         merge = _MERGE[self.what]
-        ends = [merge([getattr(one, name) for one in values]) for name in ("low", "high", "mean")]
-        return Interval(*ends)
+        low, high, mean = (merge([getattr(one, name) for one in values]) for name in ("low", "high", "mean"))
+        # A mean rounds at each of its additions; the largest and the smallest are among the parts.
+        steps = len(values) + 1 if self.what == "mean" else 0
+        for _ in range(steps):
+            low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+        return Interval(low, high, mean)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from dpaudit.errors import InvalidParameterError
 from dpaudit.suite import Run
 
@@ -129,6 +131,16 @@ class Grid:
             text = _list(shown)
         return f"{text}{'; ' if text and self.words else ''}{self.words}"
 
+    def names(self) -> list[tuple[str, ...]]:
+        """The names of the parameters that points have: one tuple for each part that differs."""
+        if self.parts:
+            found = [names for part in self.parts for names in part.names()]
+        elif self.axes:
+            found = [tuple(axis.name for axis in self.axes)]
+        else:
+            found = [tuple(point) for point in self.points]
+        return list(dict.fromkeys(found))
+
     def where(self, keep: Callable[..., bool], words: str) -> Grid:
         """Only the points at which ``keep`` (a function of the named parameters) is true; ``words`` say
         which."""
@@ -167,7 +179,7 @@ def listed(names: str, *points: Any) -> Grid:
             raise InvalidParameterError(
                 f"a point must have a value for each of {wanted}, got {point!r}; complete it."
             )
-        found.append(dict(zip(wanted, map(_exactly, values), strict=True)))
+        found.append(dict(zip(wanted, map(_plain, map(_exactly, values)), strict=True)))
     return Grid(points=tuple(found))
 
 
@@ -179,9 +191,14 @@ def _axis(name: str, values: Any) -> _Axis:
     more: list[Any] = []
     for value in values.split() if isinstance(values, str) else values:
         if isinstance(value, _Marked):
-            (quick if value.quick else more).extend(value.values)
+            (quick if value.quick else more).extend(map(_plain, value.values))
         else:
-            always.extend([_exactly(value)] if isinstance(values, str) else _numbers(value))
+            always.extend([_exactly(value)] if isinstance(values, str) else map(_plain, _numbers(value)))
+    if isinstance(values, str) and len({isinstance(value, Fraction) for value in always}) > 1:
+        raise InvalidParameterError(
+            f"an axis in a string must be exact numbers, or words, got both in {name}={values!r}; "
+            "correct it, or pass a tuple."
+        )
     if not (always or (quick and more)):
         raise InvalidParameterError(
             f"an axis must have a value in every profile, got none for {name!r}; name one, or leave it out."
@@ -205,6 +222,11 @@ def _numbers(value: Any) -> list[Any]:
         return [value]
 
 
+def _plain(value: Any) -> Any:
+    """A number of numpy as one of Python, which neither wraps nor is unknown to balls."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _exactly(value: Any) -> Any:
     """An exact number that stands in a string; anything else as it is."""
     if not isinstance(value, str):
@@ -223,8 +245,8 @@ def _list(values: Sequence[Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:g}"
+    if isinstance(value, float):  # all its digits: two points must not look alike
+        return repr(value).removesuffix(".0")
     if isinstance(value, tuple):
         return f"({', '.join(map(_shown, value))})" if len(value) <= PRINTED else f"({_list(value)})"
     return str(value)

@@ -28,6 +28,7 @@ from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.plots import table
 from dpaudit.rows.grid import Grid, Point, in_words, listed
+from dpaudit.rows.signature import named_point, require_parameters
 from dpaudit.rows.words import Words, words_of
 from dpaudit.suite import Cell, Group, Outcome, Role, Row, Run
 
@@ -122,7 +123,10 @@ def _worst_of_each(item: Step, run: Run, measure: Measure) -> list[Worst]:
     worst: dict[str, Worst] = {}
     with precision(BITS):
         for point in item.over.at(run):
-            for name, text, sides in _named(item, point):
+            with named_point(point):
+                here = list(_named(item, point))
+            _require_the_same(item, worst, here, point)
+            for name, text, sides in here:
                 value, claimed = _measured(name, sides, point, measure), not isinstance(sides, Constant)
                 start = Worst(name, text, float("-inf"), float("-inf"), {}, 0, claimed)
                 worst[name] = _updated(worst.get(name, start), value, point)
@@ -131,6 +135,19 @@ def _worst_of_each(item: Step, run: Run, measure: Measure) -> list[Worst]:
             f"{item.name}: a grid must have a point with an inequality, got none; mend the grid."
         )
     return list(worst.values())
+
+
+def _require_the_same(
+    item: Step, worst: Mapping[str, Worst], here: Sequence[tuple[str, str, Any]], point: Point
+) -> None:
+    """A chain says the same at every point: what it leaves out somewhere it would claim there as well."""
+    known = {name: found.claimed for name, found in worst.items()}
+    stated = {name: not isinstance(sides, Constant) for name, _, sides in here}
+    if known and known != stated:
+        raise UndecidedError(
+            f"{item.name}: a chain must state the same inequalities at every point, got {sorted(stated)} at "
+            f"{in_words(point)} after {sorted(known)}; what holds on a part of the grid is a row of its own."
+        )
 
 
 def _named(item: Step, point: Point) -> Iterator[tuple[str, str, Sides | Constant]]:
@@ -151,16 +168,24 @@ def _updated(worst: Worst, value: Any, point: Point) -> Worst:
 def _measured(name: str, sides: Sides | Constant, point: Point, measure: Measure) -> Any:
     ratio = isinstance(sides, Constant) or measure == "left / right"
     left, right = (sides.left, sides.right) if isinstance(sides, Constant) else sides
+    for side in (left, right):
+        if isinstance(side, float):
+            raise UndecidedError(
+                f"{name}: a side must be exact or a ball, got the float {side!r} at {in_words(point)}; "
+                "compute it in fractions, or in balls (dpaudit.kernel.ball)."
+            )
     if isinstance(left, arb) or isinstance(right, arb):
         left, right = (side if isinstance(side, arb) else ball(side) for side in (left, right))
     if ratio and not right > 0:
         raise UndecidedError(
-            f"{name}: the right side must be positive, got {right} at {in_words(point)}; mend the grid."
+            f"{name}: the right side must be positive, got {right} at {in_words(point)}; "
+            "mend the grid, or take measure='left - right'."
         )
     if isinstance(left, arb):
         value = left / right if ratio else left - right
     else:  # two exact sides are compared exactly: where they are equal, no rounding comes between them
-        value = ball(Fraction(left) / Fraction(right) if ratio else left - right)
+        left, right = Fraction(left), Fraction(right)
+        value = ball(left / right if ratio else left - right)
     if not value.is_finite():
         raise UndecidedError(
             f"{name}: both sides must be finite, got {value} at {in_words(point)}; mend the grid."
@@ -176,6 +201,7 @@ def step(name: str = "", *, over: Grid | None = None, expect: str = "verified") 
     def decorate(function: Both) -> Step:
         called = name or function.__name__.strip("_").replace("_", " ")
         words = words_of(function, {}, id=called)
+        require_parameters(function, over, (), id=called)
         return Step(name=called, text=words.title, sides=function, over=over or listed("", ()), expect=expect)
 
     return decorate
@@ -204,6 +230,7 @@ def inequality(
 
     def decorate(function: Function) -> Function:
         words = words_of(function, {"case": case, **fixed}, id=id)
+        require_parameters(function, over, fixed, id=id)
 
         def sides(**point: Any) -> Sides | Chain:
             both: Sides | Chain = function(**point, **fixed)

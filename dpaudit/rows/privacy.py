@@ -22,13 +22,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from dpaudit.errors import InvalidParameterError
 from dpaudit.plots import Plot
 from dpaudit.rows.grid import Grid, Point, in_words, listed
+from dpaudit.rows.signature import require_parameters
 from dpaudit.rows.words import words_of
-from dpaudit.suite import Cell, Group, Outcome, Role, Row, Run
+from dpaudit.suite import Cell, Group, Outcome, Profile, Role, Row, Run
 
 if TYPE_CHECKING:  # a suite without programs must not load the replays
     from dpaudit.replays.audit import PrivacyAudit
@@ -36,6 +37,8 @@ if TYPE_CHECKING:  # a suite without programs must not load the replays
 __all__ = ["privacy"]
 
 Function = TypeVar("Function", bound="Callable[..., PrivacyAudit]")
+
+PROFILES: tuple[Profile, ...] = get_args(Profile)
 
 ABOUT = (
     "Record the program on one of two neighbours and replay it on the other, sampled and along forced "
@@ -69,8 +72,10 @@ def privacy(
 
     def decorate(function: Function) -> Function:
         words = words_of(function, fixed, id=id)
-        settings = _settings(function, over, fixed, words.about if words.about != words.title else "", id)
-        first = next(iter(settings.values()))
+        require_parameters(function, over, fixed, id=id)
+        because = words.about if words.about != words.title else ""
+        settings = _Settings(function, over or listed("", ()), name, fixed, because, id)
+        first = settings.audits[0]
         wanted = expect if accounting is None else accounting
 
         def evaluate(run: Run) -> Outcome:
@@ -80,11 +85,11 @@ def privacy(
                 outcome = _outcome(first, run, wanted)
                 notes = [*outcome.notes, *words.notes]
                 return replace(outcome, notes=notes, plots=[*outcome.plots, *drawn])
-            chosen = {_name(point, name): settings[in_words(point)] for point in points}
+            chosen = settings.at(run)
             share = replace(run, alpha=run.alpha / len(points))
             outcomes = {key: _outcome(audit, share, wanted) for key, audit in chosen.items()}
             table = _table(outcomes, chosen, expect)
-            return replace(table, plots=[*table.plots, *drawn])
+            return replace(table, notes=words.notes, plots=[*table.plots, *drawn])
 
         evaluate.__doc__ = f"{words.about}\n\n{ABOUT}" if words.about != words.title else ABOUT
         rows.add(
@@ -98,7 +103,7 @@ def privacy(
                 view=str(first.claim.view),
                 source=source,
                 role=role,
-                fingerprint=lambda seed: _digest(list(settings.values()), seed, id),
+                fingerprint=lambda seed: _digest(settings.audits, seed, id),
             )
         )
         return function
@@ -106,25 +111,44 @@ def privacy(
     return decorate
 
 
-def _settings(
-    function: Callable[..., PrivacyAudit], over: Grid | None, fixed: dict[str, object], because: str, id: str
-) -> dict[str, PrivacyAudit]:
-    """The audits of all points of all profiles, by the point in words."""
-    audits: dict[str, PrivacyAudit] = {}
-    for profile in ("quick", "full", "paper"):
-        run = Run(profile=profile, alpha=0.05, seed=0, row_id=id)
-        for point in (over or listed("", ())).at(run):
-            key = in_words(point)
-            if key not in audits:
-                audit = function(**point, **fixed)
-                audits[key] = audit if audit.because else replace(audit, because=because)
-    if not audits:
-        raise InvalidParameterError(f"{id}: a grid must have a point, got none; name one.")
-    return audits
+class _Settings:
+    """The audits of all points of all profiles: each point's own, found again by the point itself."""
 
+    def __init__(
+        self,
+        function: Callable[..., PrivacyAudit],
+        grid: Grid,
+        name: Callable[..., str] | None,
+        fixed: dict[str, object],
+        because: str,
+        id: str,
+    ) -> None:
+        self.grid, self.name, self.id = grid, name, id
+        self.points: list[Point] = []
+        self.audits: list[PrivacyAudit] = []
+        for profile in PROFILES:
+            run = Run(profile=profile, alpha=0.05, seed=0, row_id=id)
+            for point in grid.at(run):
+                if point not in self.points:
+                    audit = function(**point, **fixed)
+                    self.points.append(point)
+                    self.audits.append(audit if audit.because else replace(audit, because=because))
+            self.at(run)
+        if not self.audits:
+            raise InvalidParameterError(f"{id}: a grid must have a point, got none; name one.")
 
-def _name(point: Point, name: Callable[..., str] | None) -> str:
-    return name(**point) if name else in_words(point)
+    def at(self, run: Run) -> dict[str, PrivacyAudit]:
+        """The audits of a run's profile by the names of their points, which must differ."""
+        named: dict[str, PrivacyAudit] = {}
+        for point in self.grid.at(run):
+            called = self.name(**point) if self.name else in_words(point)
+            if called in named:
+                raise InvalidParameterError(
+                    f"{self.id}: settings must have names that differ, got {called!r} twice; "
+                    "pass another name=."
+                )
+            named[called] = self.audits[self.points.index(point)]
+        return named
 
 
 def _outcome(audit: PrivacyAudit, run: Run, accounting: str) -> Outcome:

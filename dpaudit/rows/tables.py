@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+from dpaudit.errors import UndecidedError
 from dpaudit.plots import table
 from dpaudit.rows.evidence import Measured
 
@@ -24,11 +26,17 @@ def largest_of(
     samples: int = 1,
 ) -> Measured:
     """The largest last number of ``entries``, each right to the relative error ``rounding``, with the largest
-    ones as a table under the names ``columns``; ``samples`` computations stand behind each entry."""
+    ones as a table under the names ``columns``; ``samples`` computations stand behind each entry.
+
+    Raises ``UndecidedError`` where a number is none: nothing is the largest beside it.
+    """
+    missing = [entry for entry in entries if math.isnan(entry[-1])]
+    if missing:
+        raise UndecidedError(f"every entry must be a number, got NaN at {missing[0]}; mend the computation.")
     top = sorted(entries, key=lambda entry: -entry[-1])[:SHOWN]
     return Measured(
-        low=top[0][-1] * (1 - rounding),
-        high=top[0][-1] * (1 + rounding),
+        low=top[0][-1] - abs(top[0][-1]) * rounding,
+        high=top[0][-1] + abs(top[0][-1]) * rounding,
         samples=samples * len(entries),
         method=method,
         scope=scope,

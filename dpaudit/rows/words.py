@@ -10,7 +10,6 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from dpaudit.errors import InvalidParameterError
@@ -55,4 +54,4 @@ def _filled(text: str, fixed: Mapping[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) and not isinstance(value, Fraction) else str(value)
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

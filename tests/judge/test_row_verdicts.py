@@ -13,7 +13,7 @@ from dpaudit.claims import Accounting, Claim, Controls, ErrorRate, LowerBound, P
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.evidence import Certificate, Evidence
 from dpaudit.proofs import build
-from dpaudit.row_verdicts import as_expected, judge_row
+from dpaudit.row_verdicts import as_expected, judge_row, quantity_of
 from dpaudit.runner.finding import finding_of
 from dpaudit.suite import ROLES, Cell, Outcome, Row
 from dpaudit.verdicts import Judgement
@@ -97,8 +97,9 @@ def test_a_cell_that_does_not_decide_leaves_the_row_alone() -> None:
 
 def test_own_evidence_and_cells_both_count() -> None:
     """A row whose own evidence verifies it is refuted by a cell, and shows its own bounds."""
-    verdict, _, judged = row(ERROR, cell("n = 9", error(3.0)), own=[error(0.5)])
-    assert verdict == "refuted"
+    cells = [cell("n = 9", error(3.0)), cell("n = 8", error(0.25)), cell("n = 7", error(0.125))]
+    verdict, _, judged = row(ERROR, *cells, own=[error(0.5)])
+    assert (verdict, judged.reasons) == ("refuted", ("refuted in 1 of 3 cells: n = 9",))
     assert (judged.lower, judged.upper) == (Fraction(1, 2), Fraction(1, 2))
 
 
@@ -155,6 +156,10 @@ def test_the_rows_obstacles_hold_for_the_certificates_of_its_cells() -> None:
     verdict, _, judged = row(PURE, cell("a", proof(1), claim=PURE), obstacles=["a branch was not visited"])
     assert verdict == "inconclusive"
     assert judged.reasons[0] == "a branch was not visited"
+    mixed = [cell("a", proof(1), claim=PURE), cell("b", error(0.5))]
+    assert row(ERROR, *mixed)[0] == "verified"
+    assert row(ERROR, *mixed, obstacles=["a branch was not visited"])[0] == "inconclusive"
+    assert row(ERROR, cell("b", error(0.5)), obstacles=["a branch was not visited"])[0] == "verified"
 
 
 def test_a_row_shows_the_bounds_of_its_worst_cell() -> None:
@@ -172,6 +177,37 @@ def test_the_worst_cell_of_a_lower_bound_is_the_smallest() -> None:
     cells = [cell(f"n = {value}", error(value), claim=claim) for value in values]
     verdict, _, judged = row(claim, *cells)
     assert (verdict, judged.upper) == ("refuted", Fraction(1, 4))
+
+
+def test_the_worst_is_furthest_from_its_own_claim() -> None:
+    """By ratio where all claims are positive, otherwise by difference; a cell that claims another number is
+    the worst all the same, and the row shows nothing."""
+
+    def at(claimed: float, value: float) -> Cell:
+        claim = ErrorRate(text=GRID, claimed=claimed)
+        return cell(f"{claimed}: {value}", error(value), claim=claim)
+
+    assert row(ERROR, at(1, 0.5), at(8, 3.0))[2].upper == Fraction(1, 2)
+    assert row(ERROR, at(1, 0.25), at(8, 3.0))[2].upper is None
+    zero = ErrorRate(text=GRID, claimed=0)
+    assert row(zero, at(0, -0.5), at(8, 3.0))[2].upper == Fraction(-1, 2)
+    assert row(zero, at(0, -6), at(8, 3.0))[2].upper is None
+
+
+def test_a_reason_names_five_cells_and_counts_the_others() -> None:
+    """Up to five names are all said; of seven the last two are counted."""
+    cells = [cell(f"n = {place}", error(2.0)) for place in range(7)]
+    first = "n = 0, n = 1, n = 2, n = 3, n = 4"
+    assert row(ERROR, *cells[:5])[2].reasons == (f"refuted in all 5 cells: {first}",)
+    assert row(ERROR, *cells)[2].reasons == (f"refuted in all 7 cells: {first} and 2 more",)
+    assert row(ERROR, cells[0])[2].reasons == ("refuted in 1 of 1 cell: n = 0",)
+    assert row(PURE, cell("a", proof(1), claim=PURE))[2].reasons == ("proved in 1 of 1 cell",)
+
+
+def test_a_quantity_is_that_of_the_words_where_there_are_some() -> None:
+    """A statement may name its quantity; otherwise it is that of its kind."""
+    assert quantity_of(ErrorRate(text=GRID, quantity_name="relative error")) == "relative error"
+    assert (quantity_of(ERROR), quantity_of(PURE)) == ("error", "epsilon")
 
 
 def test_a_row_shows_no_bounds_of_another_quantity_or_number() -> None:

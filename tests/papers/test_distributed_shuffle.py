@@ -14,14 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import nbinom
+from scipy.stats import binom, nbinom
 
 from algorithms.mab.distributed_elimination import program, variant
-from audits.distributed_mab.relaxed_premise import distances
-from audits.distributed_mab.relaxed_witness import leaky_event, leaky_loss, mixture_witness, program_event
-from audits.distributed_mab.shuffle_algorithm import algorithm_witness, objections
-from audits.distributed_mab.shuffle_assumption import ShuffleBatch, failure_bounds
-from audits.distributed_mab.shuffle_privacy import batches_proof, carry_witness, chain_total, leaky_witness
+from audits.distributed_mab.shuffle_protocol import (
+    algorithm_witness,
+    batches_proof,
+    carry_witness,
+    chain_total,
+    failure_bounds,
+    leaky_event,
+    leaky_witness,
+)
 from dpaudit.claims import PureDP
 from dpaudit.coins import Coins, enumerate_view
 from dpaudit.errors import CertificateError, NotTractableError
@@ -29,15 +33,24 @@ from dpaudit.kernel.ball import arb, ball, precision
 from dpaudit.kernel.check import check
 from dpaudit.laws import Bernoulli, Law, PointMass, PolyaDifference, WrappedMod
 from dpaudit.proofs.build import gaussian_mechanism, randomised_response, relaxed_release
+from dpaudit.replays.hidden_draws import HIDDEN, mixture_witness, objections, program_event
 from dpaudit.replays.histories import Neighbours
 from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.recompute import recompute
 from mechanisms.batch_protocol import BatchProtocol
-from mechanisms.decoding_error import error_probability
+from mechanisms.local_noise import total_noise
 from mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
 from mechanisms.parameter_sheet import Sheet, polya_sheet, shuffle_sheet
-from mechanisms.relaxed_aggregation import CarrySum, GarbledSum, LeakyCoin, LeakySum, carry_loss
+from mechanisms.relaxed_aggregation import (
+    CarrySum,
+    GarbledSum,
+    LeakyCoin,
+    LeakySum,
+    carry_loss,
+    distances,
+    nearer_to_full,
+)
 
 Floats = NDArray[np.float64]
 
@@ -146,6 +159,21 @@ def views(sheet: Sheet, encoded: int, coin: LeakyCoin = COIN) -> Floats:
     return total
 
 
+def leaky_loss(sheet: Sheet, coin: LeakyCoin) -> tuple[Any, Any]:
+    """P(ŷ = g, coin 1) of both inputs of ``leaky_event`` as balls, without trees, all messages listed."""
+    g, m = sheet.precision, sheet.modulus
+    own = WrappedMod(sheet.share, modulus=m)
+    others = WrappedMod(total_noise(sheet.share, users=sheet.users - 1), modulus=m)
+    found = []
+    for encoded in (g, 0):
+        total = arb(0)
+        for k in range(m):
+            bias = coin.high if nearer_to_full(k, sheet) else coin.low
+            total += own.residue_ball((k - encoded) % m) * others.residue_ball((g - k) % m) * ball(bias)
+        found.append(total)
+    return found[0], found[1]
+
+
 @pytest.mark.parametrize("users", [2, 4])
 def test_four_routes_to_one_loss(users: int) -> None:
     """Trees written down, trees from the program's paths, sums in balls, floats from scipy: one log-ratio."""
@@ -161,14 +189,14 @@ def test_four_routes_to_one_loss(users: int) -> None:
         assert witness.bound is not None
         assert float(witness.bound) == pytest.approx(expected, rel=1e-9)
         assert recompute(witness, CLAIM) == pytest.approx(witness.bound)
-    here, there = leaky_loss(sheet, COIN, reach=sheet.modulus)
+    here, there = leaky_loss(sheet, COIN)
     assert float((here / there).log()) == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_repaired_loss_by_two_routes() -> None:
     """Sums in balls and floats from scipy, with noise for ε'."""
     sheet = sheet_of(4, "repaired")
-    here, there = leaky_loss(sheet, COIN, reach=sheet.modulus)
+    here, there = leaky_loss(sheet, COIN)
     left, right = (views(sheet, x) for x in (sheet.precision, 0))
     assert float(here) == pytest.approx(left[sheet.precision, 1], rel=1e-9)
     assert float(there) == pytest.approx(right[sheet.precision, 1], rel=1e-9)
@@ -202,7 +230,7 @@ def test_the_printed_theorem_is_refuted_and_the_repaired_one_verified() -> None:
         ("printed", VerdictKind.REFUTED, 1.49),
         ("repaired", VerdictKind.VERIFIED, 0.98),
     ):
-        witness = leaky_witness(CLAIM, users=1024, epsilon=Fraction(1), variant=kind, reach=2)  # type: ignore[arg-type]
+        witness = leaky_witness(CLAIM, users=1024, epsilon=Fraction(1), noise=kind, reach=2)  # type: ignore[arg-type]
         certificate = batches_proof(Fraction(1), kind).certify(CLAIM)  # type: ignore[arg-type]
         assert witness.bound is not None
         assert low < witness.bound < certificate.bound
@@ -226,6 +254,9 @@ def test_a_transcript_that_cannot_be_shown_is_refused() -> None:
     protocol = BatchProtocol(sheet=sheet, aggregator=LeakySum(secagg_epsilon="1/4"), grid=1)
     with pytest.raises(NotTractableError, match="able to show"):
         program_event(lambda coins, x: protocol(coins, x), *rewards_of(2), (1, 1, 99.0), view=CLAIM.view)
+    everybody_else = View.everybody_but(SERVER)
+    with pytest.raises(NotTractableError, match="name who sees"):
+        program_event(lambda coins, x: protocol(coins, x), *rewards_of(2), (0.0,), view=everybody_else)
 
 
 def test_the_whole_algorithm_costs_what_its_batch_costs() -> None:
@@ -316,7 +347,7 @@ def test_the_cost_of_a_carry_by_enumeration() -> None:
 
 def test_the_benign_sum_refutes_the_printed_theorem_too() -> None:
     """Its witness reaches the exact cost, which is above ε; with the repaired noise it stays below ε."""
-    witness = carry_witness(CLAIM, users=2, epsilon=Fraction(1), variant="printed")
+    witness = carry_witness(CLAIM, users=2, epsilon=Fraction(1), noise="printed")
     assert 1.05 < float(witness.bound or 0) < 1.06
     exact, r, w = carry_loss(
         shuffle_sheet(users=2, epsilon=1, tail_prob=TAIL, variant="printed"), QUARTER, others=0
@@ -345,14 +376,15 @@ def objections_to(aggregator: Aggregator, pairs: list[Neighbours]) -> list[str]:
     chosen = variant("shuffle_dp_se/printed", epsilon=1, failure_prob="1/2")
     run = program(chosen, aggregator=aggregator, grid=1)
     rng = np.random.default_rng(7)
-    return objections(run, pairs, {"0": lambda site, i, law: 0 if site == "aggregate" else None}, rng)
+    zeros = {"0": lambda site, i, law: 0 if site == "aggregate" else None}
+    return objections(run, pairs, zeros, sites=(HIDDEN, "aggregate", "coin"), rng=rng)
 
 
 def test_the_algorithm_keeps_to_the_accounting(pairs: list[Neighbours]) -> None:
     """With LeakySum nothing speaks against it; with perfect aggregation no message and no coin ever moves."""
     assert objections_to(LeakySum(secagg_epsilon="1/4"), pairs) == []
     missing = objections_to(secure_sum, pairs)
-    assert missing == [f"no forced history moved a site {site!r}" for site in ("message", "coin")]
+    assert missing == [f"no forced history moved a site {site!r}" for site in (HIDDEN, "coin")]
 
 
 def test_objections_to_broken_programs(pairs: list[Neighbours]) -> None:
@@ -385,44 +417,39 @@ def test_objections_to_broken_programs(pairs: list[Neighbours]) -> None:
 
 @pytest.mark.parametrize("mean", ["0", "1/2", "1"])
 def test_perfect_sums_fail_as_in_theorem_1(mean: str) -> None:
-    """With q taken off, the upper bound is Theorem 1's exact failure probability at ε' and p'."""
-    batch = ShuffleBatch(
-        variant="repaired",
-        n=4,
-        epsilon=Fraction(2),
-        level=Fraction(1, 20),
-        mean=Fraction(mean),
-        rewards="coins",
+    """With q taken off, the upper bound is Theorem 1's failure probability at ε' and p', here from scipy's
+    noise and every residue decoded by the analyzer."""
+    chosen = variant("shuffle_dp_se/repaired", epsilon=2, failure_prob=Fraction(1, 10))
+    other, p = variant("dist_dp_se", epsilon=1, failure_prob=Fraction(1, 20)), Fraction(1, 20)
+    sheet, tail = chosen.sheet(4), chosen.tail(4)
+    assert sheet == other.sheet(4)
+    spread = math.log(2 / p)
+    radius = tail.sigma * math.sqrt(spread) + tail.h * spread
+    assert radius == pytest.approx(math.sqrt(2 * spread) + spread)  # ε' = 1
+    assert tail == other.tail(4)
+    _, high = failure_bounds(chosen, 4, p=p, mean=Fraction(mean), rewards="coins")
+    noise, decoded = shares(sheet, 4), decoded_sum(np.arange(sheet.modulus), sheet)
+    expected = sum(
+        binom(4, float(Fraction(mean))).pmf(k)
+        * noise[(np.flatnonzero(np.abs(decoded - k) > radius) - k * sheet.precision) % sheet.modulus].sum()
+        for k in range(5)
     )
-    other = variant("dist_dp_se", epsilon=1, failure_prob=Fraction(1, 20))
-    assert batch.sheet == other.sheet(4)
-    tail, spread = other.tail(4), math.log(14)
-    assert batch.radius(Fraction(1, 7)) == pytest.approx(tail.sigma * math.sqrt(spread) + tail.h * spread)
-    _, high = failure_bounds(batch, batch.level)
-    threshold = batch.radius(batch.level) * (1 - 1e-9) - 1e-9
-    expected = error_probability(other.sheet(4), threshold, mean=Fraction(mean), rewards="coins")
     assert high == pytest.approx(expected + 1 / 20, rel=1e-6)
 
 
 def test_the_garbled_sum_fails_as_the_program_does() -> None:
     """The lower bound against the complete law of the running program with GarbledSum."""
-    batch = ShuffleBatch(
-        variant="repaired",
-        n=2,
-        epsilon=Fraction(5),
-        level=Fraction(1, 4),
-        mean=Fraction(1),
-        rewards="constant",
-    )
-    protocol = BatchProtocol(sheet=batch.sheet, aggregator=GarbledSum(secagg_error=batch.level), grid=1)
+    chosen, p = variant("shuffle_dp_se/repaired", epsilon=5, failure_prob=Fraction(1, 2)), Fraction(1, 4)
+    protocol = BatchProtocol(sheet=chosen.sheet(2), aggregator=GarbledSum(secagg_error=p), grid=1)
     found = enumerate_view(lambda coins, x: protocol(coins, x), np.ones(2), view=View.of(SERVER))
-    radius = batch.radius(batch.level)
+    spread = math.log(8)
+    radius = (math.sqrt(2 * spread) + spread) * 2 / 5
     failures = sum(
         float(found.probabilities[key])
         for key, seen in found.transcripts.items()
         if abs(seen[-1] - 2) > radius
     )
-    low, high = failure_bounds(batch, batch.level)
+    low, high = failure_bounds(chosen, 2, p=p, mean=Fraction(1), rewards="constant")
     assert low == pytest.approx(failures, rel=1e-6)
     assert low <= high
     assert failures > 0.2  # q itself shows

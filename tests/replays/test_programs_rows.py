@@ -23,6 +23,7 @@ from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.replays.second_look import second_look
+from dpaudit.rows import privacy as privacy_row
 from dpaudit.suite import Outcome, Run, Suite
 from dpaudit.verdicts import Strength, VerdictKind, judge
 from tests.replays.traps import BOTH, BROKEN, RIGHT, Case
@@ -167,6 +168,10 @@ def test_a_certificate_row_says_that_it_runs_no_program() -> None:
     said = "no program is run here: the certificate speaks about a mechanism"
     assert said in judged(build.laplace_mechanism(sensitivity=1, scale=1))[1]
     suite, audit = Suite(paper="own", title="Own"), RIGHT["a_sum"].audit()
-    expected = {"expect": "verified", "expect_accounting": "verified"}
-    privacy.add_privacy_rows(suite, "sum", audit, title="sum", **expected)
+
+    @privacy_row(suite, "sum", "")
+    def sum_of_all() -> PrivacyAudit:
+        """sum"""
+        return audit
+
     assert said not in suite.rows[0].evaluate(RUN).notes

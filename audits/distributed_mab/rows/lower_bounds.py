@@ -16,7 +16,7 @@ from audits.distributed_mab.simulated_regret import final_regrets, interval
 from dpaudit.claims import Ordering
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import ball
-from dpaudit.regret import Interval, proportion_interval
+from dpaudit.regret import CUT_AND_PRICED, Interval, proportion_interval
 from dpaudit.rows import (
     Expression,
     Measured,
@@ -159,7 +159,7 @@ def local(means: Sequence[float], epsilon: Fraction) -> Expression:
     def bounding(run: Run, alpha: float) -> Interval:
         return interval(run, setting, means, runs=_sixty(run), alpha=alpha)
 
-    return leaf(f"local {means} {epsilon}", bounding, runs=_sixty) / unit
+    return leaf(f"local {means} {epsilon}", bounding, runs=_sixty, method=CUT_AND_PRICED) / unit
 
 
 def _sixty(run: Run) -> int:

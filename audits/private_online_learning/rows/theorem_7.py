@@ -198,7 +198,7 @@ def _form(text: str) -> RegretBound:
     expect="refuted",
     claim=_form("C·(log K/Δ_min + Σ_{|J_k|>0, Δ_(k)>ε} log|J_k|/ε)"),
     form="first",
-    fails="with 1 + log|J_k| for log|J_k| it holds (HHM-T7/first-form-repaired)",
+    fails="with 1 + log|J_k| for log|J_k| it holds (HHM-T7/first-form/repaired)",
 )
 def printed_form(run: Run, form: str, fails: str) -> Measured:
     """Theorem 7's {form} printed form bounds FTNL's regret at Δ_min = 1, one rival

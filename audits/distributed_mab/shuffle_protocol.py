@@ -1,0 +1,273 @@
+"""Theorem 3's protocol: its sheet, what its proof adds up, its certificates, one batch and the whole of
+Algorithm 1 with the adversarial and the benign S."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from algorithms.mab.distributed_elimination import Variant, program, variant
+from audits.distributed_mab.noise_privacy import BATCHES, HORIZON, largest_log_ratio
+from audits.distributed_mab.protocol_runs import in_parallel, steered
+from dpaudit.claims import PureDP
+from dpaudit.coins import Choice, Coins, Program, force
+from dpaudit.coins.enumerator import visible_values
+from dpaudit.evidence import Witness
+from dpaudit.kernel.ball import ball
+from dpaudit.laws import Bernoulli, Law, PointMass, WrappedMod
+from dpaudit.proofs.build import Proof, discrete_laplace_mechanism, post_processing, relaxed_release
+from dpaudit.replays.hidden_draws import mixture_witness, program_event
+from dpaudit.views import SERVER, Audience
+from dpaudit.witnesses.mixture import Draw, End, Event, See, Tree
+from mechanisms.batch_protocol import BatchProtocol
+from mechanisms.decoding_error import Rewards, error_probability
+from mechanisms.local_noise import total_noise
+from mechanisms.modular_sum import Aggregator, clipped, decoded_sum, secure_sum
+from mechanisms.parameter_sheet import Sheet, ShuffleVariant, polya_sheet, shuffle_sheet
+from mechanisms.relaxed_aggregation import (
+    CarrySum,
+    GarbledSum,
+    LeakyCoin,
+    LeakySum,
+    distances,
+    nearer_to_full,
+)
+
+__all__ = [
+    "EPSILON",
+    "algorithm_witness",
+    "batches_proof",
+    "carry_sheet",
+    "carry_witness",
+    "chain_total",
+    "distances_of",
+    "failure_bounds",
+    "leaky_event",
+    "leaky_program",
+    "leaky_witness",
+    "one_arm_wins",
+]
+
+#: What Theorem 3 lets the server see.
+ADMISSIBLE = "the output of any (ε/4, q)-relaxation of secure aggregation (Definition 9)"
+#: Of the whole algorithm.
+EPSILON = Fraction(1)
+_TO: Audience = frozenset([SERVER])
+
+
+def _sheet_of(users: int, epsilon: Fraction, noise: ShuffleVariant, *, horizon: int = HORIZON) -> Sheet:
+    """Theorem 3's sheet at p = 1/T, hence p' = 1/(2T)."""
+    return shuffle_sheet(users=users, epsilon=epsilon, tail_prob=Fraction(1, horizon), variant=noise)
+
+
+def _scale(sheet: Sheet, epsilon: Fraction, noise: ShuffleVariant) -> Fraction:
+    """Of a batch's total noise: g/ε as printed, g/ε' repaired."""
+    return sheet.precision / (epsilon if noise == "printed" else epsilon / 2)
+
+
+def chain_total(n: int, epsilon: Fraction, noise: ShuffleVariant) -> Any:
+    """2 ε̂ + LLR(Σ R(x), Σ R(x')) with the sheet's own noise, wraps included: encodings 0 against g."""
+    sheet = _sheet_of(n, epsilon, noise)
+    here, there = (
+        WrappedMod(sheet.total_noise(), modulus=sheet.modulus, offset=total) for total in (0, sheet.precision)
+    )
+    return ball(epsilon / 2) + largest_log_ratio(here, there)
+
+
+# From above
+
+
+def batches_proof(epsilon: Fraction, noise: ShuffleVariant) -> Proof:
+    """Every batch size of a horizon of 2^20, with any admissible S; who falls into which batch depends on
+    what was shown before."""
+    parts = []
+    for sheet in (_sheet_of(users, epsilon, noise) for users in BATCHES):
+        scale = _scale(sheet, epsilon, noise)
+        laplace = discrete_laplace_mechanism(sensitivity=sheet.precision, scale=scale)
+        residue = post_processing(laplace, function="reduction modulo m")
+        parts.append(relaxed_release(residue, security=epsilon / 4, release=ADMISSIBLE))
+    return post_processing(in_parallel(parts), function="POST, analyzer, confidence bounds, elimination")
+
+
+# From below: one batch
+
+
+def leaky_event(sheet: Sheet, coin: LeakyCoin, *, reach: int) -> Event:
+    """One batch with ``LeakySum`` about user 0, whose reward is 1 or else 0, all others' being 0; the server
+    sees ŷ = g and the coin 1.
+
+    Messages from -``reach`` to g + ``reach`` are listed, modulo m, or all of them where these are as many.
+    """
+    return Event(
+        values=[sheet.precision % sheet.modulus, 1],
+        recorded=_leaky_tree(sheet, coin, reach, sheet.precision),
+        neighbour=_leaky_tree(sheet, coin, reach, 0),
+    )
+
+
+def _leaky_tree(sheet: Sheet, coin: LeakyCoin, reach: int, encoded: int) -> Tree:
+    m, rest = sheet.modulus, total_noise(sheet.share, users=sheet.users - 1)
+
+    def shown(message: int) -> Tree:
+        bias = coin.high if nearer_to_full(message, sheet) else coin.low
+        toss = See(site="coin", to=_TO, law=Bernoulli(p=bias), then=End(reached=True))
+        return See(site="aggregate", to=_TO, law=WrappedMod(rest, modulus=m, offset=message), then=toss)
+
+    law = clipped(sheet.share.shift(encoded), modulus=m)
+    return Draw(site="message", law=law, branches=[(k, shown(k)) for k in _listed(sheet, reach)])
+
+
+def _listed(sheet: Sheet, reach: int) -> list[int]:
+    if 2 * reach + sheet.precision + 1 >= sheet.modulus:
+        return list(range(sheet.modulus))
+    return [k % sheet.modulus for k in range(-reach, sheet.precision + reach + 1)]
+
+
+def leaky_witness(
+    claim: PureDP,
+    *,
+    users: int,
+    epsilon: Fraction,
+    noise: ShuffleVariant,
+    reach: int,
+    horizon: int = HORIZON,
+) -> Witness:
+    """One batch with ``LeakySum`` about the user whose reward changes, the hidden messages summed out; those
+    within ``reach`` + ε noise scales are listed one by one."""
+    sheet = _sheet_of(users, epsilon, noise, horizon=horizon)
+    listed = math.ceil((reach + epsilon) * _scale(sheet, epsilon, noise))
+    return mixture_witness(
+        claim,
+        leaky_event(sheet, LeakyCoin.worst(epsilon / 4), reach=listed),
+        description=(
+            f"{users} users, all rewards 0 but user 0's, which is 1 or else 0; LeakySum looks at user 0; the "
+            f"server sees ŷ = g = {sheet.precision} and the coin 1"
+        ),
+    )
+
+
+def carry_sheet(users: int, epsilon: Fraction, noise: ShuffleVariant) -> Sheet:
+    """With a modulus that is small enough to enumerate all messages."""
+    return _sheet_of(users, epsilon, noise, horizon=2**10)
+
+
+def carry_witness(claim: PureDP, *, users: int, epsilon: Fraction, noise: ShuffleVariant) -> Witness:
+    """All rewards 0 against one reward of 1 under ``CarrySum``: the server sees the residue 0 and the carry
+    0."""
+    sheet = carry_sheet(users, epsilon, noise)
+    protocol = BatchProtocol(sheet=sheet, aggregator=CarrySum(secagg_epsilon=epsilon / 4), grid=1)
+    zeros, one = np.zeros(users), np.eye(users)[0]
+    event = program_event(
+        lambda coins, x: protocol(coins, x), zeros, one, (0, 0, decoded_sum(0, sheet)), view=claim.view
+    )
+    words = f"{users} users, all rewards 0, or user 0's 1; CarrySum; the server sees residue 0 and carry 0"
+    return mixture_witness(claim, event, description=words)
+
+
+# From below: one event of the whole run
+
+#: Batch and horizon of the program that is summed out: both arms' batches of 2, then of 4 users, and a round.
+LEAKY, ROUNDS = 4, 13
+
+
+def _chosen(noise: ShuffleVariant) -> Variant:
+    """Algorithm 1 with Theorem 3's protocol at ε = 1, p = 1/2."""
+    return variant(f"shuffle_dp_se/{noise}", epsilon=EPSILON, failure_prob=Fraction(1, 2))
+
+
+def leaky_program(noise: ShuffleVariant) -> Program:
+    """Algorithm 1 with ``LeakySum`` in every batch."""
+    return program(_chosen(noise), aggregator=LeakySum(secagg_epsilon=EPSILON / 4), grid=1)
+
+
+class _LeakyOnce:
+    """``LeakySum`` in the first batch of ``LEAKY`` users, perfect aggregation in all others. An
+    ``Aggregator`` for one run; both are admissible, and which batch is which is public."""
+
+    waiting = True
+
+    def __call__(self, coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+        leaks = self.waiting and sheet.users == LEAKY
+        self.waiting = self.waiting and not leaks
+        chosen: Aggregator = LeakySum(secagg_epsilon=EPSILON / 4) if leaks else secure_sum
+        return chosen(coins, laws, sheet)
+
+
+def algorithm_witness(claim: PureDP, noise: ShuffleVariant) -> Witness:
+    """Two arms, 13 rounds, LeakySum in arm 1's batch of 4 users; all rewards 0 but that of arm 1 in round 5,
+    the first of this batch, which is 1 or else 0. Every hidden message of the program is summed out."""
+    chosen = _chosen(noise)
+
+    def run(coins: Coins, data: Any) -> Any:
+        return program(chosen, aggregator=_LeakyOnce(), grid=1)(coins, data)
+
+    zeros = np.zeros((ROUNDS, 2))
+    one = zeros.copy()
+    one[LEAKY, 0] = 1.0
+    shown = {("aggregate", 2): chosen.sheet(LEAKY).precision, ("coin", 0): 1}
+
+    def choice(site: str, occurrence: int, law: Law) -> Any:
+        return shown.get((site, occurrence), 0 if site == "aggregate" else None)
+
+    recording = force(run, one, choice, rng=np.random.default_rng(0))
+    seen = visible_values(recording, claim.view)
+    event = program_event(run, one, zeros, seen, view=claim.view)
+    return mixture_witness(claim, event, description=" ".join((algorithm_witness.__doc__ or "").split()))
+
+
+def one_arm_wins(noise: ShuffleVariant, best: int) -> Choice:
+    """The history in which arm ``best`` of two has the largest decoded sum of every batch and the other the
+    smallest: the other goes out."""
+    ways = steered(_chosen(noise), BATCHES, lambda k: k % 2 == best)
+    return lambda site, occurrence, law: ways(site, occurrence, law) if site == "aggregate" else None
+
+
+# Definition 9
+
+
+@lru_cache(maxsize=64)
+def distances_of(kind: str, users: int, budget: Fraction) -> tuple[Any, Any]:
+    """``distances`` for S by name, with ε̂ (for the garbled sum: q) = ``budget``; g = 1 and a modulus of 4, 5
+    or 8 for 1, 2 or 3 users: small enough for all message vectors."""
+    sheet = polya_sheet(users=users, epsilon=Fraction(7 if users < 3 else 5, 10), tail_prob=1)
+    if kind == "leaky":
+        leaky = LeakySum(secagg_epsilon=budget)
+        return distances(leaky, partial(_toss, leaky), sheet)
+    secure = CarrySum(secagg_epsilon=budget) if kind == "carry" else GarbledSum(secagg_error=budget)
+
+    def rerun(coins: Coins, total: int) -> Any:
+        return secure(coins, [*[PointMass(0)] * (users - 1), PointMass(total)], sheet)
+
+    return distances(secure, rerun, sheet, tail=0.1 if kind == "carry" else 0.0)
+
+
+def _toss(leaky: LeakySum, coins: Coins, total: int) -> None:
+    """The simulator of ``LeakySum``: the sum, and a coin that looks at nothing."""
+    coins.reveal(total, site="aggregate", to=SERVER)
+    coins.observe(Bernoulli(p=leaky.coin.simulated), site="coin", to=SERVER)
+
+
+# Assumption 1
+
+#: Error probabilities in floats are right to better than this, thresholds to better than its square.
+ROUNDING = 1e-9
+
+
+def failure_bounds(
+    chosen: Variant, n: int, *, p: Fraction, mean: Fraction, rewards: Rewards
+) -> tuple[float, float]:
+    """P(|n_a| > radius at p) in a batch of ``n`` users, from both sides of rounding: with ``GarbledSum`` at
+    q = p', half the p of the sheet, and the most that any (ε̂, p')-relaxation can bring about."""
+    sheet, q, tail, spread = chosen.sheet(n), chosen.failure_prob / 2, chosen.tail(n), math.log(2 / p)
+    radius = tail.sigma * math.sqrt(spread) + tail.h * spread
+    far = partial(error_probability, sheet, mean=mean, rewards=rewards)
+    outer = radius * (1 + ROUNDING) + ROUNDING
+    garbled = far(outer, moved=GarbledSum(secagg_error=q).offset(sheet))
+    low = float(1 - q) * far(outer) + float(q) * garbled
+    high = min(1.0, far(radius * (1 - ROUNDING) - ROUNDING) + float(q))
+    return low * (1 - ROUNDING), high * (1 + ROUNDING)
