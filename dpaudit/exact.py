@@ -164,7 +164,9 @@ def dyadic(value: float | int | Fraction | np.generic) -> Fraction:
     infinities."""
     if isinstance(value, Fraction):
         return value
-    if isinstance(value, int | np.integer | np.bool_):
+    if type(value) is int:  # the most frequent kinds first: a union of types takes long to compare with
+        return Fraction(value)
+    if type(value) is not float and isinstance(value, int | np.integer | np.bool_):
         return Fraction(int(value))
     number = float(value)
     if not math.isfinite(number):

@@ -21,6 +21,7 @@ from dpaudit.coins.transcript import (
     require_plain,
     run_program,
 )
+from dpaudit.coins.unwatched import unwatched
 from dpaudit.errors import InvalidParameterError, MechanismError, NotTractableError
 from dpaudit.laws.base import BaseMeasure, Law
 from dpaudit.views import NOBODY, PUBLIC, SERVER, audience
@@ -51,10 +52,16 @@ class Recorder(Coins):
         self._limits = limits
         self._values = 0
 
+    @unwatched
     def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
         value, forced = self._outcome(law, site)
         return self._keep("observe", site, to, value, law=law, forced=forced)
 
+    @unwatched
+    def release(self, value: Any, noise: Law, *, site: str, to: To = PUBLIC) -> Any:
+        return super().release(value, noise, site=site, to=to)
+
+    @unwatched
     def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
         laws = list(laws)
         try:
@@ -71,6 +78,7 @@ class Recorder(Coins):
         self.kernels.append(kernel)
         return _RecordedSession(self, kernel, len(self.kernels) - 1, site, to)
 
+    @unwatched
     def draw(self, law: Law, *, site: str) -> Any:
         self._admit(size_of(law))
         uniform = self._uniform(law, site)
@@ -78,6 +86,7 @@ class Recorder(Coins):
         plain = value.item() if np.ndim(value) == 0 and isinstance(value, np.ndarray | np.generic) else value
         return self._keep("draw", site, NOBODY, plain, law=law, uniform=uniform)
 
+    @unwatched
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
         self._admit(size_of(value))
         try:
@@ -133,6 +142,7 @@ class _RecordedSession(ChannelSession):
         self._coins, self._kernel, self._index, self._site, self._to = coins, kernel, index, site, to
         self._state = kernel.open()
 
+    @unwatched
     def ask(self, query: Any) -> Any:
         self._coins._admit(size_of(query))
         rng = self._coins._rng_of(self._site)

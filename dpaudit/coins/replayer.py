@@ -38,6 +38,7 @@ from dpaudit.coins.transcript import (
     run_program,
     same_shown,
 )
+from dpaudit.coins.unwatched import unwatched
 from dpaudit.errors import InvalidParameterError, MechanismError, NotTractableError
 from dpaudit.laws.base import BaseMeasure, Law
 from dpaudit.views import PUBLIC, SERVER, audience
@@ -79,9 +80,15 @@ class Replayer(Coins):
         """The position in the recording up to which the replay agreed on what is shown."""
         return self._shown[self._next] if self._next < len(self._shown) else len(self.recording.sites)
 
+    @unwatched
     def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
         return self._random(law, "observe", site, to)
 
+    @unwatched
+    def release(self, value: Any, noise: Law, *, site: str, to: To = PUBLIC) -> Any:
+        return super().release(value, noise, site=site, to=to)
+
+    @unwatched
     def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
         laws = tuple(laws)
         index, entry = self._match("aggregate", site, to)
@@ -106,6 +113,7 @@ class Replayer(Coins):
         self.queries[index] = []
         return _ReplayedSession(self, index, site, to)
 
+    @unwatched
     def draw(self, law: Law, *, site: str) -> Any:
         self._go_on()
         occurrence = self._seen.get(site, 0)
@@ -124,6 +132,7 @@ class Replayer(Coins):
         value = law.ppf(entry.uniform)
         return value.item() if np.ndim(value) == 0 and isinstance(value, np.ndarray | np.generic) else value
 
+    @unwatched
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
         index, entry = self._match("reveal", site, to)
         if self._compare and not same_shown(entry.value, value):
@@ -269,6 +278,7 @@ class _ReplayedSession(ChannelSession):
     def __init__(self, coins: Replayer, index: int, site: str, to: To) -> None:
         self._coins, self._index, self._site, self._to = coins, index, site, to
 
+    @unwatched
     def ask(self, query: Any) -> Any:
         index, entry = self._coins._match("channel", self._site, self._to)
         if entry.session != self._index:

@@ -103,9 +103,15 @@ class Recording:
         return self.sites[-1].value
 
 
+#: Values of these very types cannot be changed by anybody.
+_UNCHANGING = frozenset({bool, int, float, str, type(None)})
+
+
 def frozen_copy(value: Any) -> Any:
     """A copy that later changes by the program cannot reach."""
-    if isinstance(value, bool | int | float | str | type(None)):
+    if type(value) in _UNCHANGING or isinstance(value, bool | int | float | str | type(None)):
+        return value
+    if type(value) is tuple and all(type(item) in _UNCHANGING for item in value):
         return value
     if isinstance(value, np.ndarray):
         return value.copy()

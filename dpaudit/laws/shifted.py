@@ -54,11 +54,12 @@ def _read_offset(offset: Any) -> Offset:
         number = offset.item() if isinstance(offset, np.ndarray | np.generic) else offset
         if not isinstance(number, Fraction | int | float):
             raise InvalidParameterError(f"an offset must be a real number, got {number!r}; convert it.")
-        if not abs(dyadic(number)) < _LARGEST_NUMBER:
+        exactly = dyadic(number)
+        if not abs(exactly.numerator) < _LARGEST_NUMBER * exactly.denominator:
             raise InvalidParameterError(
                 "an offset must be below 2^1000, got a larger one; use a coarser unit."
             )
-        return dyadic(number)
+        return exactly
     if not isinstance(offset, np.ndarray) or offset.dtype.kind not in "biuf":
         received = f"an array of {offset.dtype}" if isinstance(offset, np.ndarray) else type(offset).__name__
         raise InvalidParameterError(
@@ -102,7 +103,10 @@ class Shifted(Law):
         kept = _read_offset(offset)
         if isinstance(kept, np.ndarray):
             trailing(kept, base.batch_shape)
-        elif base.base_measure is BaseMeasure.COUNTING and abs(kept) >= _LARGEST_INTEGER:
+        elif (
+            base.base_measure is BaseMeasure.COUNTING
+            and abs(kept.numerator) >= _LARGEST_INTEGER * kept.denominator
+        ):
             raise InvalidParameterError(
                 f"an offset on a lattice must be below 2^62, got {kept}; use a coarser unit."
             )

@@ -63,6 +63,9 @@ class Watch:
         self._left: dict[CodeType, set[int]] = {}
         self._open: dict[CodeType, set[Way]] = {}
         self._globals: dict[CodeType, dict[str, Any]] = {}
+        self._foreign: dict[Purpose, dict[int, CodeType]] = {}
+        self._to_come: dict[CodeType, set[Way]] = {}
+        self._asked: dict[CodeType, set[int]] = {}
         self.limit = limit
         self.steps = 0
         self.tracking = False
@@ -80,6 +83,8 @@ class Watch:
     def _seen(self, purpose: Purpose, coins: Coins, data: Any) -> Any:
         self.steps = 0
         self.path = set()
+        self._to_come = {}
+        self._asked = {}
         with _looking(self, purpose):
             result = self._program(coins, data)
             return tuple(result) if isinstance(result, Generator) else result
@@ -139,20 +144,38 @@ class Watch:
     def follows(self, code: CodeType, names: dict[str, Any], purpose: Purpose) -> bool:
         """Whether there is anything to see in a call of ``code``, whose globals are ``names``."""
         if purpose != "enter":
-            return (purpose == "count" or has_open_loop(code)) and self._is_own(code.co_filename)
+            follows = (purpose == "count" or has_open_loop(code)) and self._is_own(code.co_filename)
+            if not follows:
+                self.foreign(purpose)[id(code)] = code
+            return follows
         left = self._left.get(code)
         if left is None:
             left = self._left[code] = _lines(code) if self._is_own(code.co_filename) else _OTHER
             self._globals[code] = names
             if left is not _OTHER:
-                self._open[code] = {
-                    (jump.condition, outcome)
-                    for jump in jumps_of(code).values()
-                    for outcome in (jump.taken, jump.passed)
-                }
+                self._open[code] = _ways(code)
         if left is _OTHER:
+            self.foreign(purpose)[id(code)] = code
             return False
-        return bool(left or self._open[code] or self.tracking or has_open_loop(code))
+        return not self.finished(code)
+
+    def foreign(self, purpose: Purpose) -> dict[int, CodeType]:
+        """Code that is never followed, by its identity: kept here, so that no other gets the same."""
+        return self._foreign.setdefault(purpose, {})
+
+    def finished(self, code: CodeType) -> bool:
+        """Whether a call of ``code`` shows nothing new: all of it was entered, its loops have an end and,
+        where ways are tracked, it went every way in this run already."""
+        if self._left[code] or has_open_loop(code):
+            return False
+        return not (self._ways_to_come(code) if self.tracking else self._open[code])
+
+    def _ways_to_come(self, code: CodeType) -> set[Way]:
+        """The ways that ``code`` did not go in this run."""
+        found = self._to_come.get(code)
+        if found is None:
+            found = self._to_come[code] = _ways(code)
+        return found
 
     def step(self) -> None:
         """One more line; raises ``StepLimitError`` beyond the limit."""
@@ -172,15 +195,27 @@ class Watch:
         self._open[code].discard(way)
         if self.tracking:
             self.path.add((code, way))
+            self._ways_to_come(code).discard(way)
+        if code in self._asked:
+            self._asked[code] &= self._lines_of_interest(code)
 
     def asked(self, code: CodeType) -> set[int]:
-        """The lines on which conditions are of interest: every one where ways are tracked, otherwise those
-        with one that may still come out another way."""
-        jumps = jumps_of(code).values()
-        if self.tracking:
-            return {jump.line for jump in jumps}
-        lines = {way[0].line for way in self._open[code]}
-        return {jump.line for jump in jumps if jump.condition.line in lines or jump.line in lines}
+        """The lines on which conditions are of interest; one that no longer is leaves the set."""
+        found = self._asked.get(code)
+        if found is None:
+            found = self._asked[code] = self._lines_of_interest(code)
+        return found
+
+    def _lines_of_interest(self, code: CodeType) -> set[int]:
+        """Where ways are tracked, lines with a condition that did not come out both ways in this run;
+        otherwise in no run."""
+        ways = self._ways_to_come(code) if self.tracking else self._open[code]
+        lines = {way[0].line for way in ways}
+        return {
+            jump.line
+            for jump in jumps_of(code).values()
+            if jump.condition.line in lines or jump.line in lines
+        }
 
     def _empty_caches(self) -> None:
         for item in gc.get_objects():
@@ -195,6 +230,13 @@ class Watch:
         if filename.startswith(_BUNDLED) or (self._own is not None and filename.startswith(self._own)):
             return True
         return not filename.startswith((_HARNESS, *_INSTALLED))
+
+
+def _ways(code: CodeType) -> set[Way]:
+    """All ways that the conditions of ``code`` can come out."""
+    return {
+        (jump.condition, outcome) for jump in jumps_of(code).values() for outcome in (jump.taken, jump.passed)
+    }
 
 
 #: The entry of all code that is not the program's.

@@ -1,18 +1,20 @@
 """What a program executes, seen by ``sys.settrace``: each line, and the way that each condition goes.
 
 A tracer is told of lines; of single operations only where it asks, and these cost most. It asks on lines with
-a condition that may still come out another way: where a jump goes shows in the operation after it.
+a condition that may still come out another way: where a jump goes shows in the operation after it. Primitives
+of the coins are hidden from it where nothing of the program's runs in them (``dpaudit.coins.unwatched``).
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any, Literal, Protocol
 
+from dpaudit.coins.unwatched import HIDES
 from dpaudit.replays.branches import Condition, Jump, jumps_of
 
 __all__ = ["Listener", "Purpose", "Way", "traced"]
@@ -42,7 +44,13 @@ class Listener(Protocol):
         """A condition came out."""
 
     def asked(self, code: CodeType) -> set[int]:
-        """The lines on which conditions are of interest."""
+        """The lines on which conditions are of interest; one that no longer is leaves the set."""
+
+    def finished(self, code: CodeType) -> bool:
+        """Whether nothing that a call of ``code`` still does is of interest."""
+
+    def foreign(self, purpose: Purpose) -> Mapping[int, CodeType]:
+        """Code that is never followed, by its identity."""
 
 
 @contextmanager
@@ -61,39 +69,71 @@ def traced(listener: Listener | None, purpose: Purpose = "enter") -> Iterator[No
 
 
 def _tracer(listener: Listener, purpose: Purpose) -> Tracer:
+    foreign = listener.foreign(purpose)
+    # by the identity of code, which is kept beside: its hash is that of its constants, and costs more
+    followed: dict[int, _Followed] = {}
+    step = listener.step
+
     def counting(frame: FrameType, event: str, argument: Any) -> Any:
-        listener.step()
+        step()
         return counting
 
     def tracer(frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
-        if not listener.follows(code, frame.f_globals, purpose):
+        key = id(code)
+        if key in foreign:  # most calls
             return None
-        return _line_by_line(listener, code) if purpose == "enter" else counting
+        known = followed.get(key)
+        if known is None:
+            if not listener.follows(code, frame.f_globals, purpose):
+                return None
+            known = followed[key] = _Followed(code, purpose, listener)
+        if purpose != "enter":
+            return counting
+        if not known.asked and listener.finished(code):
+            return None
+        return _line_by_line(listener, known)
 
+    setattr(tracer, HIDES, True)
     return tracer
 
 
-def _line_by_line(listener: Listener, code: CodeType) -> Tracer:
-    """The tracer of one call of ``code``."""
-    jumps = jumps_of(code)
-    asked = listener.asked(code)
+class _Followed:
+    """What one run knows of a function that is looked at."""
+
+    def __init__(self, code: CodeType, purpose: Purpose, listener: Listener) -> None:
+        self.code = code
+        self.asked = listener.asked(code) if purpose == "enter" else set()
+        self.jumps = jumps_of(code) if purpose == "enter" else {}
+        self.entered: set[int] = set()
+
+
+def _line_by_line(listener: Listener, known: _Followed) -> Tracer:
+    """The tracer of one call of a function."""
+    code, jumps, asked, entered = known.code, known.jumps, known.asked, known.entered
+    step = listener.step
     pending: Jump | None = None
 
     def line_by_line(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal pending
         if event == "opcode" or event == "line":
-            offset = frame.f_lasti
             if pending is not None:
-                way = (pending.condition, pending.taken if offset == pending.target else pending.passed)
+                taken = frame.f_lasti == pending.target
+                way = (pending.condition, pending.taken if taken else pending.passed)
                 pending = None
                 listener.way(code, way)
-            if event == "line":
-                line = frame.f_lineno
-                listener.line(code, line)
-                frame.f_trace_opcodes = line in asked
+            if event == "opcode":
+                pending = jumps.get(frame.f_lasti)
+                return line_by_line
+            line = frame.f_lineno
+            if line in entered:
+                step()
             else:
-                pending = jumps.get(offset)
+                entered.add(line)
+                listener.line(code, line)
+            frame.f_trace_opcodes = line in asked
+            if not asked and listener.finished(code):
+                frame.f_trace_lines = False
         elif event != "return" and event != "call":
             pending = None
         return line_by_line
