@@ -21,6 +21,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any
 
 from dpaudit.claims import Claim, Controls, LowerBound, PrivacyClaim, Statement
@@ -54,6 +55,9 @@ STRENGTHS = (
 
 RIGOROUS = (Strength.PROVED, Strength.ACCOUNTED, Strength.WITNESS)
 CERTIFIED = (Strength.PROVED, Strength.ACCOUNTED)
+
+#: Greek letters that look like Latin ones, to these.
+LOOK_ALIKES = str.maketrans("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧνο", "ABEZHIKMNOPTYXvo")
 
 #: Cells that one reason names.
 NAMED = 5
@@ -109,6 +113,7 @@ def judge_row(
         for cell, judgement in zip(cells, judgements, strict=True)
     )
     if isinstance(claim, Controls):
+        _require_named(claim, cells)
         whole = _controls(evidence, cells, judgements, obstacles)
         counted = [item for cell in cells for item in cell.evidence]
         return JudgedRow(Judged(whole, _confidence(whole, counted, level)), judged)
@@ -138,7 +143,7 @@ def quantity_of(claim: Claim) -> str:
 def _require_distinct(cells: Sequence[Cell]) -> None:
     names: set[str] = set()
     for cell in cells:
-        name = unicodedata.normalize("NFKC", cell.name)
+        name = unicodedata.normalize("NFKC", cell.name).translate(LOOK_ALIKES)
         if name in names:
             raise InvalidParameterError(
                 f"a cell's name must be used once in its row, got {cell.name!r} twice; name what differs."
@@ -170,6 +175,19 @@ def _require_about(claim: Claim, cells: Sequence[Cell]) -> None:
 
 def _subject(claim: Claim) -> tuple[str, str]:
     return claim.type, quantity_of(claim)
+
+
+def _require_named(claim: Controls, cells: Sequence[Cell]) -> None:
+    """The cells of a row about controls are those that the claim names; none, where the row crashed."""
+    found = tuple((cell.name, cell.expect) for cell in cells)
+    if not found or found == claim.cells:
+        return
+    differs = next(pair for pair in zip_longest(found, claim.cells) if pair[0] != pair[1])
+    got, named = (" as ".join(map(repr, side)) if side else "none" for side in differs)
+    raise InvalidParameterError(
+        f"a row about controls must have the cells that its claim names, got {got} where the claim names "
+        f"{named}; give Controls(cells=...) every cell with what it must come out as."
+    )
 
 
 def _composed(claim: Claim, parts: Sequence[_Part], obstacles: Sequence[str]) -> Judgement:

@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import Accounting, Claim, Controls, ErrorRate, LowerBound, Ordering, PureDP
+from dpaudit.claims import (
+    Accounting,
+    Claim,
+    Controls,
+    ErrorRate,
+    LowerBound,
+    Ordering,
+    PureDP,
+    claim_from_json,
+)
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.evidence import Certificate, Evidence
 from dpaudit.proofs import build
@@ -32,6 +41,10 @@ def error(value: float, *, level: float = 0.0, claim: Claim = ERROR) -> Evidence
 
 def cell(name: str, *evidence: Evidence, claim: Claim = ERROR, **more: Any) -> Cell:
     return Cell(name=name, claim=claim, evidence=evidence, **more)
+
+
+def naming(*cells: Cell) -> Controls:
+    return Controls(text="each broken program is refuted", cells=tuple((c.name, c.expect) for c in cells))
 
 
 def row(
@@ -288,8 +301,8 @@ def test_of_equally_bad_cells_the_row_shows_the_one_about_its_own_number() -> No
 
 
 def test_two_cells_must_not_have_one_name() -> None:
-    """Names that look the same (in compatibility characters) are one name."""
-    for names in (("n = 2", "n = 2"), ("n²", "n2")):
+    """Names that look the same (in compatibility characters, in Greek capitals) are one name."""
+    for names in (("n = 2", "n = 2"), ("n²", "n2"), ("A = 2", "Α = 2")):
         with pytest.raises(InvalidParameterError, match="once in its row"):
             row(ERROR, *(cell(name, error(0.5)) for name in names))
 
@@ -332,20 +345,35 @@ def test_controls_are_verified_where_each_comes_out_as_it_should() -> None:
     caught = cell("no noise", witness(2), claim=PURE, expect="refuted")
     right = cell("as printed", proof(1), claim=PURE)
     missed = cell("half the noise", proof(1), claim=PURE, expect="refuted")
-    assert row(CONTROLS, caught, right)[:2] == ("verified", "tested")
-    verdict, _, judged = row(CONTROLS, caught, right, missed)
+    assert row(naming(caught, right), caught, right)[:2] == ("verified", "tested")
+    verdict, _, judged = row(naming(caught, right, missed), caught, right, missed)
     assert (verdict, judged.upper) == ("inconclusive", 1)
     assert judged.reasons == ("half the noise: verified, expected refuted",)
+
+
+def test_the_claim_names_its_controls() -> None:
+    """A control that is renamed, left out, added, moved, or expected to come out otherwise is refused."""
+    caught = cell("no noise", witness(2), claim=PURE, expect="refuted")
+    right = cell("as printed", proof(1), claim=PURE)
+    claim = naming(caught, right)
+    assert claim_from_json(claim.to_json()) == claim
+    assert "no noise (refuted), as printed (verified)" in claim.in_words()
+    flipped = cell("no noise", proof(1), claim=PURE)
+    renamed = cell("noise", witness(2), claim=PURE, expect="refuted")
+    for cells in ([flipped, right], [renamed, right], [right], [caught, right, flipped], [right, caught]):
+        with pytest.raises(InvalidParameterError, match="cells that its claim names"):
+            row(claim, *cells[:2], *(cell("more", proof(1), claim=PURE) for _ in cells[2:]))
 
 
 def test_controls_without_cells_or_with_a_crash_show_nothing() -> None:
     """No control is no proof that the harness works, and a crash is a crash."""
     assert row(CONTROLS)[0] == "inconclusive"
     broken = cell("x", witness("3/2"), proof("1/2"), claim=PURE, expect="refuted")
-    assert row(CONTROLS, broken)[0] == "crashed"
-    assert row(CONTROLS, cell("y", proof(1), claim=PURE), obstacles=["not looked at"])[0] == "inconclusive"
+    assert row(naming(broken), broken)[0] == "crashed"
+    right = cell("y", proof(1), claim=PURE)
+    assert row(naming(right), right, obstacles=["not looked at"])[0] == "inconclusive"
     with pytest.raises(InvalidParameterError, match="in cells"):
-        row(CONTROLS, cell("y", proof(1), claim=PURE), own=[error(0)])
+        row(naming(right), right, own=[error(0)])
 
 
 def test_only_a_control_may_claim_about_controls() -> None:
@@ -388,6 +416,31 @@ def test_what_is_no_cell_is_refused() -> None:
             Cell(name=name, claim=ERROR, evidence=[])  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="expect"):
         cell("a", expect="crashed")
+
+
+@pytest.mark.parametrize("name", ["n\u0430me", "n = 2\ufe0f", "n = \u0662", "n\u034f", "\u3164", "n\u200d"])
+def test_a_cells_name_must_be_seen_and_taken_for_no_other(name: str) -> None:
+    """Letters and digits of other scripts, and marks that nobody sees, are refused."""
+    with pytest.raises(InvalidParameterError, match="cell's name"):
+        cell(name)
+
+
+@pytest.mark.parametrize("name", ["ε = 1/2, K² ≤ 10", "x̂ᵢ − μ̄_1, ⌈log₂ m⌉", "ℓ = ½, Δ′ = 3", "ℝ, ∞, é, µ"])
+def test_a_cells_name_may_have_mathematics(name: str) -> None:
+    """What papers write is no look-alike."""
+    assert cell(name).name == name
+
+
+def test_more_samples_than_the_estimates_have_are_refused() -> None:
+    """Estimates count their samples; a search without a result, or replays behind a proof, do not."""
+    counted = cell("a", error(0.5), samples=11)
+    for outcome in (Outcome([error(0.5)], samples=11), Outcome([], cells=[counted])):
+        with pytest.raises(MechanismError, match="at most those of the evidence, 10, got 11"):
+            finding_of(ERROR, outcome, alpha=ALPHA)
+    assert finding_of(ERROR, Outcome([error(0.5)], samples=10), alpha=ALPHA)["samples"] == 10
+    assert finding_of(ERROR, Outcome([], samples=10**6), alpha=ALPHA)["samples"] == 10**6
+    with pytest.raises(MechanismError, match="samples"):
+        finding_of(PURE, Outcome([], samples=10**16), alpha=ALPHA)
 
 
 def test_samples_of_cells_are_the_rows_unless_it_says_so() -> None:
