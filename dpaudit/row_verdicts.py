@@ -5,10 +5,14 @@ share the row's error level. The row's verdict is the worst among its parts, whi
 there is any, and its deciding cells: crashed, refuted, inconclusive, verified. A verified row is as strong as
 its weakest part, a refuted one as its strongest refutation.
 
-A claim in exact numbers (any but a ``Statement``) is verified only where a part is about that very claim:
-cells at other settings can refute what is printed for all of them, and do not verify it at this one.
+A row is verified only where a part is about that very claim: cells at other settings can refute what is
+printed for all of them, and do not verify it at this one. A statement that names its quantity and a number is
+verified, too, by deciding cells that all claim that quantity with this number, or a stronger one. What
+decides is about what the row is about: privacy, or one type of claim and one quantity. A cell with the row's
+own claim that is refuted or crashed decides even where it says that it does not.
 
-A row about controls is verified where each cell came out as its ``expect`` says, and is never refuted.
+A row about controls is verified where each cell came out as its ``expect`` says, and is never refuted. The
+claim names the cells, with what each must come out as, and the row must have these and no others.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any
 
 from dpaudit.claims import Claim, Controls, LowerBound, PrivacyClaim, Statement
@@ -35,6 +40,9 @@ WORST_FIRST = (
     VerdictKind.VERIFIED,
 )
 
+#: What a cell with the row's own claim cannot come out as under its row.
+NEVER_PASSED_OVER = (VerdictKind.CRASHED, VerdictKind.REFUTED)
+
 #: Weakest first.
 STRENGTHS = (
     Strength.NONE,
@@ -47,6 +55,9 @@ STRENGTHS = (
 
 RIGOROUS = (Strength.PROVED, Strength.ACCOUNTED, Strength.WITNESS)
 CERTIFIED = (Strength.PROVED, Strength.ACCOUNTED)
+
+#: Greek letters that look like Latin ones, to these.
+LOOK_ALIKES = str.maketrans("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧνο", "ABEZHIKMNOPTYXvo")
 
 #: Cells that one reason names.
 NAMED = 5
@@ -89,11 +100,12 @@ def judge_row(
     """Decide a row of error level ``alpha`` (``None``: every estimate counts) and each of its cells.
 
     ``obstacles`` are the row's own: they keep it from being verified by any certificate, its cells' too.
-    Raises ``InvalidParameterError`` for two cells with one name, for a deciding cell of a privacy row that is
-    not about privacy, for evidence beside the cells of a row about controls, and as ``judge`` does.
+    Raises ``InvalidParameterError`` for two cells with one name, for a deciding cell about something else
+    than the row, for cells of a row about controls that its claim does not name and evidence beside them, and
+    as ``judge`` does.
     """
     _require_distinct(cells)
-    _require_privacy(claim, cells)
+    _require_about(claim, cells)
     level = SharedLevel(alpha, [*evidence, *(item for cell in cells for item in cell.evidence)])
     judgements = [judge_at(level, cell.claim, cell.evidence, obstacles=cell.obstacles) for cell in cells]
     judged = tuple(
@@ -101,13 +113,14 @@ def judge_row(
         for cell, judgement in zip(cells, judgements, strict=True)
     )
     if isinstance(claim, Controls):
+        _require_named(claim, cells)
         whole = _controls(evidence, cells, judgements, obstacles)
         counted = [item for cell in cells for item in cell.evidence]
         return JudgedRow(Judged(whole, _confidence(whole, counted, level)), judged)
     parts = [
         _Part(cell.claim, cell.evidence, judgement, cell.name)
         for cell, judgement in zip(cells, judgements, strict=True)
-        if cell.deciding
+        if cell.deciding or (cell.claim == claim and judgement.verdict in NEVER_PASSED_OVER)
     ]
     if evidence or not parts:
         own = judge_at(level, claim, evidence, obstacles=obstacles)
@@ -130,7 +143,7 @@ def quantity_of(claim: Claim) -> str:
 def _require_distinct(cells: Sequence[Cell]) -> None:
     names: set[str] = set()
     for cell in cells:
-        name = unicodedata.normalize("NFKC", cell.name)
+        name = unicodedata.normalize("NFKC", cell.name).translate(LOOK_ALIKES)
         if name in names:
             raise InvalidParameterError(
                 f"a cell's name must be used once in its row, got {cell.name!r} twice; name what differs."
@@ -138,14 +151,43 @@ def _require_distinct(cells: Sequence[Cell]) -> None:
         names.add(name)
 
 
-def _require_privacy(claim: Claim, cells: Sequence[Cell]) -> None:
-    """Nothing but privacy decides about privacy: neither a test that verifies nor a regret that refutes."""
+def _require_about(claim: Claim, cells: Sequence[Cell]) -> None:
+    """Nothing but privacy decides about privacy, neither a test that verifies nor a regret that refutes; and
+    what decides about another claim is of its type, about its quantity."""
+    if isinstance(claim, Controls) or (claim.bound is None and not isinstance(claim, PrivacyClaim)):
+        return
     for cell in cells:
-        if isinstance(claim, PrivacyClaim) and cell.deciding and not isinstance(cell.claim, PrivacyClaim):
+        if not cell.deciding:
+            continue
+        if isinstance(claim, PrivacyClaim):
+            if not isinstance(cell.claim, PrivacyClaim):
+                raise InvalidParameterError(
+                    f"a cell that decides about privacy must claim privacy, got {cell.claim.type!r} in "
+                    f"{cell.name!r}; set deciding=False, or give it a row of its own."
+                )
+        elif _subject(cell.claim) != _subject(claim):
             raise InvalidParameterError(
-                f"a cell that decides about privacy must claim privacy, got {cell.claim.type!r} in "
-                f"{cell.name!r}; set deciding=False, or give it a row of its own."
+                f"a cell that decides must claim what its row claims, {' about '.join(_subject(claim))!r}, "
+                f"got {' about '.join(_subject(cell.claim))!r} in {cell.name!r}; set deciding=False, or give "
+                "it a row of its own."
             )
+
+
+def _subject(claim: Claim) -> tuple[str, str]:
+    return claim.type, quantity_of(claim)
+
+
+def _require_named(claim: Controls, cells: Sequence[Cell]) -> None:
+    """The cells of a row about controls are those that the claim names; none, where the row crashed."""
+    found = tuple((cell.name, cell.expect) for cell in cells)
+    if not found or found == claim.cells:
+        return
+    differs = next(pair for pair in zip_longest(found, claim.cells) if pair[0] != pair[1])
+    got, named = (" as ".join(map(repr, side)) if side else "none" for side in differs)
+    raise InvalidParameterError(
+        f"a row about controls must have the cells that its claim names, got {got} where the claim names "
+        f"{named}; give Controls(cells=...) every cell with what it must come out as."
+    )
 
 
 def _composed(claim: Claim, parts: Sequence[_Part], obstacles: Sequence[str]) -> Judgement:
@@ -182,9 +224,19 @@ def _why_not_verified(claim: Claim, parts: Sequence[_Part], obstacles: Sequence[
         return tuple(obstacles)
     if isinstance(claim, LowerBound):
         return ("a lower bound is never verified by simulation",)
-    if not isinstance(claim, Statement) and all(part.claim != claim for part in parts):
-        return ("no deciding cell is about the row's own claim: add one with that very claim",)
-    return ()
+    if any(part.claim == claim for part in parts) or all(_implies(part.claim, claim) for part in parts):
+        return ()
+    return ("no deciding cell is about the row's own claim: add one with that very claim",)
+
+
+def _implies(part: Claim, whole: Claim) -> bool:
+    """Whether ``part`` states, in other words, the named quantity of ``whole`` with its number or a stronger
+    one. Words alone are no quantity: two statements that name none must be equal."""
+    if not (isinstance(part, Statement) and isinstance(whole, Statement) and whole.quantity_name):
+        return False
+    if _subject(part) != _subject(whole) or part.bound is None or whole.bound is None:
+        return False
+    return part.bound >= whole.bound if whole.at_least else part.bound <= whole.bound
 
 
 def _worst(claim: Claim, parts: Sequence[_Part]) -> Judgement | None:

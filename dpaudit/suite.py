@@ -8,6 +8,7 @@ receives a ``Run`` and returns an ``Outcome``; the verdict is the harness's.
 
 from __future__ import annotations
 
+import unicodedata
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,9 @@ EXPECTATIONS = ("verified", "refuted", "inconclusive")
 
 #: Characters of a cell's name.
 MAX_NAME = 200
+
+#: How the Unicode names of letters begin that a cell's name may have.
+CLEAR_LETTERS = ("LATIN ", "GREEK ", "MICRO SIGN", "SCRIPT ", "MODIFIER LETTER ", "DOUBLE-STRUCK ")
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,12 @@ class Cell:
                 f"a cell's name must be 1 to {MAX_NAME} printable characters without spaces to spare, got "
                 f"{str(name)[:60]!r}; rename the cell."
             )
+        strange = next((character for character in name if not _is_clear(character)), None)
+        if strange is not None:
+            raise InvalidParameterError(
+                "a cell's name must be in Latin and Greek letters, digits 0 to 9 and signs, got "
+                f"{strange!a} in {name[:60]!a}, which may look like another or like nothing; rename the cell."
+            )
         if not isinstance(self.claim, Claim) or isinstance(self.claim, Controls):
             raise InvalidParameterError(
                 f"the cell {name!r} must have a claim about its own setting, got "
@@ -119,6 +129,17 @@ class Outcome:
     plots: Sequence[dict[str, Any]] = ()
     samples: int = 0
     cells: Sequence[Cell] = ()
+
+
+def _is_clear(character: str) -> bool:
+    """Whether a reader sees the character and takes it for no other: a letter of another script, a digit of
+    one, or a mark that changes nothing on the page may look like what another name has."""
+    kind = unicodedata.category(character)
+    if kind.startswith("L"):
+        return unicodedata.name(character, "").startswith(CLEAR_LETTERS)
+    if kind.startswith("M"):
+        return "\u0300" <= character <= "\u036f" and character != "\u034f"  # the last is invisible
+    return character.isascii() or kind != "Nd"
 
 
 RowFunction = Callable[[Run], Outcome]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from fractions import Fraction
 
-from dpaudit.claims import Accounting, ApproxDP, Claim, PrivacyClaim
+from dpaudit.claims import Accounting, ApproxDP, Claim, PrivacyClaim, Statement
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness
 
@@ -102,8 +102,8 @@ def judge(
     other upper bound (a certificate under assumptions or with an obstacle, a test) that one does not hold
     here: it is left out with a reason, and the rest is judged.
 
-    Raises ``InvalidParameterError`` for evidence on a privacy or an accounting claim that bounds another
-    quantity than the claim.
+    Raises ``InvalidParameterError`` for evidence on a privacy or an accounting claim, or on a statement, that
+    bounds another quantity than the claim.
     """
     return judge_at(SharedLevel(alpha, evidence), claim, evidence, obstacles=obstacles)
 
@@ -128,7 +128,11 @@ def judge_at(
                 standing.append(replace(item, upper=None))
     if len(counted) < len(evidence):
         notes.append(level.words())
-    judgement = _decide(claim, standing, obstacles)
+    # A test that was set aside is none; what never had an upper end speaks of the claim all the same.
+    unbounded = any(
+        isinstance(item, Estimate) and item.covers_claim and item.upper is None for item in counted
+    )
+    judgement = _decide(claim, standing, obstacles, unbounded=unbounded)
     return replace(judgement, reasons=(*judgement.reasons, *notes))
 
 
@@ -232,10 +236,13 @@ def _shown(number: Fraction) -> str:
     return f"{float(number):.9g}"
 
 
-def _decide(claim: Claim, evidence: Sequence[Evidence], obstacles: Sequence[str]) -> Judgement:
-    """The verdict on evidence that counts and does not contradict itself."""
+def _decide(
+    claim: Claim, evidence: Sequence[Evidence], obstacles: Sequence[str], *, unbounded: bool
+) -> Judgement:
+    """The verdict on evidence that counts and does not contradict itself; ``unbounded`` where an estimate
+    covers the claim and has no upper end."""
     lower, lower_kind = _lower(evidence)
-    upper, upper_kind = _upper(claim, evidence)
+    upper, upper_kind = _upper(claim, evidence, unbounded=unbounded)
     bound = claim.bound
     if bound is None:
         return Judgement(
@@ -272,13 +279,16 @@ def _slack(bound: Fraction, upper: Fraction | None) -> float | None:
 
 
 def _require_quantity(claim: Claim, evidence: Sequence[Evidence]) -> None:
-    if not isinstance(claim, PrivacyClaim | Accounting):
-        return  # a statement names its quantity in words
+    """Evidence bounds the claim's quantity: a statement's by the name that it has there, or by its type's."""
+    if not isinstance(claim, PrivacyClaim | Accounting | Statement):
+        return
+    named = claim.quantity_name if isinstance(claim, Statement) else ""
+    allowed = (named, claim.quantity) if named else (claim.quantity,)
     for item in evidence:
-        if item.quantity != claim.quantity:
+        if item.quantity not in allowed:
             raise InvalidParameterError(
-                f"evidence on a {claim.type} claim must bound its quantity {claim.quantity!r}, got "
-                f"{item.quantity!r}; convert the bound."
+                f"evidence on a {claim.type} claim must bound its quantity "
+                f"{' or '.join(map(repr, allowed))}, got {item.quantity!r}; convert the bound."
             )
 
 
@@ -303,7 +313,9 @@ def _lower(evidence: Sequence[Evidence]) -> tuple[Fraction | None, Strength | No
     return best
 
 
-def _upper(claim: Claim, evidence: Sequence[Evidence]) -> tuple[Fraction | None, Strength | None]:
+def _upper(
+    claim: Claim, evidence: Sequence[Evidence], *, unbounded: bool
+) -> tuple[Fraction | None, Strength | None]:
     certificates = [item for item in evidence if isinstance(item, Certificate)]
     if certificates:
         # A proved bound is preferred among those that reach the claim; otherwise the smallest.
@@ -315,6 +327,8 @@ def _upper(claim: Claim, evidence: Sequence[Evidence]) -> tuple[Fraction | None,
         return best.bound, Strength(best.strength)
     if isinstance(claim, PrivacyClaim):
         return None, None  # a privacy claim is never verified by tests
+    if unbounded and not claim.at_least:
+        return None, None  # the largest upper end of what covers the claim is infinite
     covering = [
         item
         for item in evidence

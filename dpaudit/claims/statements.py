@@ -177,11 +177,14 @@ class SameDistribution(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class Controls(Statement):
-    """Each of these broken programs is refuted, each correct one is not: a claim about this harness."""
+    """Each of these broken programs is refuted, each correct one is not: a claim about this harness.
+
+    ``cells`` are the names of the row's cells, in their order, each with the verdict that it must get."""
 
     type: ClassVar[str] = "controls"
     quantity: ClassVar[str] = "cells not as expected"
     claimed: ExactLike | None = 0
+    cells: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -190,3 +193,7 @@ class Controls(Statement):
                 f"a claim about controls must claim 0 cells that are not as expected, got {self.claimed}; "
                 "leave it out."
             )
+
+    def in_words(self) -> str:
+        cells = ", ".join(f"{name} ({expect})" for name, expect in self.cells)
+        return f"{self.text}: {cells}" if cells else self.text

@@ -76,7 +76,9 @@ def controls(
                 id=id,
                 title=words.title,
                 kind=kind,
-                claim=Controls(text=f"{words.title}: {', '.join(table)}"),
+                claim=Controls(
+                    text=words.title, cells=tuple((name, item.expect) for name, item in table.items())
+                ),
                 evaluate=evaluate,
                 source=source,
                 role="control",

@@ -21,7 +21,7 @@ from dpaudit.evidence import Certificate, Estimate, Evidence, Witness, evidence_
 from dpaudit.kernel.ball import ball, lower, precision, upper
 from dpaudit.row_verdicts import Judged, judge_row, quantity_of
 from dpaudit.suite import Cell, Outcome
-from dpaudit.verify.estimates import require_possible
+from dpaudit.verify.estimates import require_counted, require_possible
 
 __all__ = ["finding_of", "rounded_down", "rounded_up"]
 
@@ -45,10 +45,14 @@ def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]
     cells = [_read(cell) for cell in _items(outcome.cells, "cells")]
     judged = judge_row(claim, evidence, [cell for _, cell in cells], obstacles=obstacles, alpha=alpha)
     inside = [_cell(cell, written, found) for (written, cell), found in zip(cells, judged.cells, strict=True)]
-    samples = _samples(outcome.samples, evidence)
+    parts = [
+        *([(claim, evidence)] if evidence or not cells else []),
+        *((c.claim, c.evidence) for _, c in cells),
+    ]
+    counted = sum(cell["samples"] for cell in inside) if not outcome.samples else 0
     return {
         **_verdict(judged.whole),
-        "samples": samples if outcome.samples else samples + sum(cell["samples"] for cell in inside),
+        "samples": _samples(outcome.samples, evidence, parts) + counted,
         "evidence": written,
         "notes": _texts(outcome.notes, "notes"),
         "plots": [_plain(plot, where="a plot", gaps=True) for plot in _items(outcome.plots, "plots")],
@@ -92,7 +96,7 @@ def _cell(cell: Cell, written: list[dict[str, Any]], judged: Judged) -> dict[str
         "claimed": rounded_down(cell.claim.bound),
         "expect": cell.expect,
         **_verdict(judged),
-        "samples": _samples(cell.samples, cell.evidence),
+        "samples": _samples(cell.samples, cell.evidence, [(cell.claim, cell.evidence)]),
         "evidence": written,
         "notes": _texts(cell.notes, "notes"),
         "obstacles": list(cell.obstacles),
@@ -223,5 +227,12 @@ def _plain(value: Any, *, where: str, gaps: bool) -> Any:
     )
 
 
-def _samples(stated: int, evidence: Sequence[Evidence]) -> int:
+def _samples(
+    stated: int, evidence: Sequence[Evidence], parts: Sequence[tuple[Claim, Sequence[Evidence]]]
+) -> int:
+    """The samples as stated, where ``parts`` may have so many, or as the evidence counts them."""
+    try:
+        require_counted(int(stated), parts)
+    except CertificateError as error:
+        raise MechanismError(f"an Outcome states what its evidence cannot have: {error}") from error
     return int(stated) or sum(int(item.samples) for item in evidence if isinstance(item, Estimate))

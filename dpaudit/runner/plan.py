@@ -26,6 +26,7 @@ from dpaudit.runner.stamps import Sources, commit_of, library_versions, platform
 from dpaudit.runner.targets import SuiteFile, default_paths, find_suites
 
 __all__ = [
+    "MAX_LEVEL",
     "TIMEOUTS",
     "BrokenSuite",
     "LoadedSuite",
@@ -41,6 +42,9 @@ __all__ = [
 #: Seconds of wall clock that one row may take, by profile, where --timeout does not say.
 TIMEOUTS = {"quick": 900.0, "full": 4 * 3600.0, "paper": 48 * 3600.0}
 
+#: The largest error level of a run: one that errs more often than not says nothing.
+MAX_LEVEL = 0.5
+
 #: Seconds that the questions about noise of one suite may take.
 CALIBRATE_SECONDS = 3600.0
 
@@ -49,7 +53,7 @@ CALIBRATE_SECONDS = 3600.0
 class Settings:
     """What the command line sets.
 
-    ``alpha`` is the family-wise error level in (0, 1), ``timeout`` in seconds a row.
+    ``alpha`` is the family-wise error level in (0, 1/2], ``timeout`` in seconds a row.
     """
 
     profile: str = "quick"
@@ -64,9 +68,9 @@ class Settings:
             raise InvalidParameterError(
                 f"the profile must be one of {sorted(TIMEOUTS)}, got {self.profile!r}; choose one."
             )
-        if not 0 < self.alpha < 1:
+        if not 0 < self.alpha <= MAX_LEVEL:
             raise InvalidParameterError(
-                f"alpha must be strictly between 0 and 1, got {self.alpha}; pass an error level such as 0.05."
+                f"alpha must be above 0 and at most {MAX_LEVEL}, got {self.alpha}; pass a level such as 0.05."
             )
         if not 0 <= self.seed < 2**63:
             raise InvalidParameterError(

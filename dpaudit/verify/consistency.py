@@ -16,6 +16,7 @@ from dpaudit.reports.document import known_fields
 from dpaudit.reports.strict import require_ascii_numbers, require_clear_ids
 from dpaudit.runner.commands import command_words, selected_by
 from dpaudit.runner.engine import is_accepted
+from dpaudit.runner.plan import MAX_LEVEL
 from dpaudit.verify.findings import Finding, id_of
 
 __all__ = ["inconsistencies"]
@@ -61,10 +62,22 @@ def _ids(report: Mapping[str, Any], results: Sequence[Any]) -> Iterator[Finding]
 
 
 def _levels(level: Any, results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
-    """The error levels of the rows must not add up to more than that of the run, of which they are shares."""
+    """The error levels of the rows are shares of that of the run: none is above it, and together they are at
+    most the whole. A run that errs more often than not says nothing."""
     shares: list[Any] = [result.get("alpha") for result in results]
     if not all(isinstance(share, int | float) for share in (level, *shares)):
         return  # a report without levels, or one that does not fit the schema
+    if not 0 < level <= MAX_LEVEL:
+        yield _failed(
+            "report", "error level", f"that of the run must be above 0 and at most {MAX_LEVEL}, got {level:g}"
+        )
+    for result, share in zip(results, shares, strict=True):
+        if not 0 < share <= level * (1 + 1e-9):
+            yield _failed(
+                id_of(result),
+                "error level",
+                f"it must be above 0 and at most {level:g}, that of the run, got {share:g}",
+            )
     total = math.fsum(shares)
     if total > level * (1 + 1e-9):
         yield _failed(

@@ -15,15 +15,19 @@ samples, a confidence outside (0, 1], no method or scope, samples without their 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 
-from dpaudit.claims import Claim, PureDP
+from dpaudit.claims import Accounting, Claim, PrivacyClaim, PureDP
 from dpaudit.errors import CertificateError
-from dpaudit.evidence import Estimate
+from dpaudit.evidence import Estimate, Evidence
 
-__all__ = ["require_possible"]
+__all__ = ["require_counted", "require_possible"]
 
 #: Runs in one counted sample, at most: a pair of neighbours.
 RUNS = 2
+
+#: Samples that no run takes.
+MAX_SAMPLES = 10**15
 
 #: For the rounding of floats.
 SPARE = 1e-9
@@ -45,6 +49,24 @@ def require_possible(item: Estimate, claim: Claim) -> None:
         raise _refused(f"the seed of its samples, since it holds with confidence {item.confidence} only")
     if isinstance(claim, PureDP):
         _require_enough(item)
+
+
+def require_counted(samples: int, parts: Iterable[tuple[Claim, Sequence[Evidence]]]) -> None:
+    """Raise ``CertificateError`` where ``parts``, claims with their evidence, count fewer samples than are
+    stated. What rests on estimates alone has theirs; behind a certificate, a witness, nothing, or a claim
+    about privacy there are replays that the evidence does not count."""
+    most = min(MAX_SAMPLES, sum(_most_samples(claim, evidence) for claim, evidence in parts))
+    if not 0 <= samples <= most:
+        raise CertificateError(
+            f"the samples must be at most those of the evidence, {most}, got {samples}; leave them out, and "
+            "they are counted."
+        )
+
+
+def _most_samples(claim: Claim, evidence: Sequence[Evidence]) -> int:
+    estimates = [item.samples for item in evidence if isinstance(item, Estimate)]
+    counted = estimates and len(estimates) == len(evidence)
+    return sum(estimates) if counted and not isinstance(claim, PrivacyClaim | Accounting) else MAX_SAMPLES
 
 
 def _require_types(item: Estimate) -> None:

@@ -27,7 +27,7 @@ from dpaudit.reports.strict import require_ascii_numbers
 from dpaudit.row_verdicts import Judged, as_expected, judge_row, quantity_of
 from dpaudit.suite import Cell
 from dpaudit.verdicts import Strength, VerdictKind
-from dpaudit.verify.estimates import require_possible
+from dpaudit.verify.estimates import require_counted, require_possible
 from dpaudit.verify.findings import Finding, first_difference, id_of
 from dpaudit.verify.statement import certificate_in_words, estimate_in_words, witness_in_words
 from dpaudit.witnesses.recompute import recompute
@@ -47,6 +47,7 @@ def verify_result(result: Any) -> list[Finding]:
         evidence = [evidence_from_json(item) for item in result["evidence"]]
         cells = [_cell(data) for data in result.get("cells", [])]
         _require_role(result, claim)
+        _require_samples(result, claim, evidence, cells)
     except Exception as error:  # whatever an edited file provokes is a finding, not a crash
         return [Finding(name, False, "claim and evidence", _reason(error))]
     findings = [_checked(name, item, claim) for item in evidence]
@@ -91,6 +92,18 @@ def _require_role(result: dict[str, Any], claim: Claim) -> None:
             f"a claim about controls must have the role 'control', got {result.get('role')!r}; the file was "
             "edited."
         )
+
+
+def _require_samples(
+    result: dict[str, Any], claim: Claim, evidence: list[Evidence], cells: list[Cell]
+) -> None:
+    """No more samples are shown than the evidence counts, where it counts them."""
+    inside = [(cell.claim, cell.evidence) for cell in cells]
+    for part, data in zip(inside, result.get("cells", []), strict=True):
+        require_counted(data["samples"], [part])
+    require_counted(
+        result.get("samples", 0), [*([(claim, evidence)] if evidence or not cells else []), *inside]
+    )
 
 
 def _require_same_words(result: dict[str, Any], claim: Claim) -> None:

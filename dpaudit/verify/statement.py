@@ -23,9 +23,9 @@ __all__ = [
 CANNOT_KNOW = (
     "From the file alone dpaudit verify confirms arithmetic: that each bound follows from the rule tree, or "
     "from the laws and values, that the file shows, and each verdict from the evidence beside it. It cannot "
-    "know that these trees, laws, inputs, neighbours, texts, roles, plots and stamps are the program's, that "
-    "an estimate's runs took place, or that no row or cell is missing or set aside; dpaudit verify --suite "
-    "runs the programs again and compares."
+    "know that these trees, laws, inputs, neighbours, texts, roles, expectations, plots and stamps are the "
+    "program's, that an estimate's runs took place, or that no row or cell is missing or set aside; dpaudit "
+    "verify --suite runs the programs again and compares."
 )
 
 #: Characters of a mechanism, of one assumption, and of one parameter or part of a setting, in a line.

@@ -33,7 +33,8 @@ __all__ = ["ROWS", "again", "confirmed", "leaves", "put", "remade", "remember_ru
 ROWS = '''
 suite.not_checkable("later", reason="a conjecture about all algorithms")
 ONE = PureDP(epsilon=1, domain="0 or 1")
-CONTROLS = Controls(text="each broken program is refuted")
+TABLE = (("less noise", "refuted"), ("as printed", "verified"))
+CONTROLS = Controls(text="each broken program is refuted", cells=TABLE)
 
 def proof(noise, claim, *declared):
     from dpaudit.proofs import build

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import PureDP
+from dpaudit.claims import PureDP, Statement, claim_from_json
 from tests.cli.forged import remade
 from tests.cli.forged_evidence import ONE, Edit, Forgery, Rows, on, proof_of
 
@@ -43,6 +45,33 @@ def _swapped(cells: Cells) -> None:
     cells[0]["verdict"], cells[1]["verdict"] = cells[1]["verdict"], cells[0]["verdict"]
 
 
+def _missed(cells: Cells) -> None:
+    """The broken program has all that the correct one has, and is expected to be verified as well."""
+    cells[0] |= {name: value for name, value in cells[1].items() if name != "name"}
+
+
+def _set_under(report: dict[str, Any], rows: Rows, other: dict[str, Any]) -> None:
+    """A proof as the row's own evidence, and under it what refutes the row's very claim."""
+    refuted = rows["controls"]["cells"][0] | {"deciding": False}
+    shown = {name: value for name, value in rows["proved"].items() if name in SHOWN}
+    rows["settings"].update(shown, cells=[refuted])
+
+
+def _by_a_weaker_cell(report: dict[str, Any], rows: Rows, other: dict[str, Any]) -> None:
+    """The row's number is lowered; its evidence is that of a cell with the former claim."""
+    row = rows["sampled"]
+    cell = copy.deepcopy(rows["settings"]["cells"][0]) | {name: row[name] for name in (*SHOWN, "claim")}
+    cell |= {"name": "all", "quantity": row["quantity"], "claimed": row["claimed"]}
+    claim = claim_from_json(row["claim"])
+    assert isinstance(claim, Statement)
+    less = json.loads(json.dumps(replace(claim, claimed=Fraction(row["upper_exact"]) / 2).to_json()))
+    remade(report, "sampled", claim=less, evidence=[], cells=[cell]).update(PASSES | {"strength": "tested"})
+
+
+SHOWN = (
+    *("verdict", "strength", "lower", "upper", "lower_exact", "upper_exact", "slack", "confidence"),
+    *("samples", "evidence", "reasons"),
+)
 PASSES = {"verdict": "verified", "strength": "proved", "as_expected": True, "accepted": True}
 
 
@@ -85,7 +114,7 @@ CELLS: dict[str, Forgery] = {
     "a cell taken away": (inside("settings", lambda cells: cells.pop(1)), ""),
     "a cell taken away, all made anew": (anew("settings", lambda cells: cells.pop(1)), "cell is missing"),
     "a cell under the row taken away": (inside("settings", lambda cells: cells.pop(2)), "cell is missing"),
-    "a control taken away": (inside("controls", lambda cells: cells.pop(0)), "cell is missing"),
+    "a control taken away": (inside("controls", lambda cells: cells.pop(0)), ""),
     "all controls taken away": (inside("controls", lambda cells: cells.clear()), ""),
     "all cells taken away": (inside("settings", lambda cells: cells.clear()), ""),
     "a cell twice": (inside("settings", lambda cells: cells.append(dict(cells[0]))), ""),
@@ -107,6 +136,33 @@ CELLS: dict[str, Forgery] = {
     "a control's expectation": (inside("controls", lambda cells: cells[0].update(expect="verified")), ""),
     "a control that was not refuted, as if it were": (
         inside("controls", lambda cells: cells[0].update(evidence=cells[1]["evidence"])),
+        "",
+    ),
+    "a control that was missed, as if that were right": (inside("controls", _missed), ""),
+    "a control with another name": (inside("controls", lambda cells: cells[0].update(name="no noise")), ""),
+    "controls in another order": (inside("controls", lambda cells: cells.reverse()), ""),
+    "a control taken out of the claim": (
+        lambda report, rows, other: rows["controls"]["claim"]["cells"].pop(0),
+        "",
+    ),
+    "a cell's name in Cyrillic letters": (
+        inside("settings", lambda cells: cells[1].update(name="sc\u0430le 2")),
+        "",
+    ),
+    "a cell's name with a mark that nobody sees": (
+        inside("settings", lambda cells: cells[1].update(name="scale 2\ufe0f")),
+        "",
+    ),
+    "a cell's samples beyond any run": (
+        inside("settings", lambda cells: cells[0].update(samples=10**18)),
+        "",
+    ),
+    "a refutation set under its row": (
+        _set_under,
+        "",
+    ),
+    "a row verified by a weaker cell": (
+        _by_a_weaker_cell,
         "",
     ),
     "a control's note": (inside("controls", lambda cells: cells[0].update(notes=["fine"])), "texts"),

@@ -40,7 +40,8 @@ def repaired(run):
 def lost(run):
     return Outcome([exactly(4, 4)])
 
-CONTROLS = Controls(text="each broken estimator is refuted")
+TABLE = (("no noise", "refuted"), ("as printed", "verified"))
+CONTROLS = Controls(text="each broken estimator is refuted", cells=TABLE)
 
 @suite.row("T2/controls", title="broken estimators", kind="structure", claim=CONTROLS, role="control")
 def controls(run):
@@ -52,6 +53,8 @@ def surprise_inside(run):
     return Outcome([], cells=[cell("n = 10", 2.0, expect="refuted"), cell("n = 20", 2.0)])
 """
 MISSED = """
+CONTROLS = Controls(text="each broken estimator is refuted", cells=(("half the noise", "refuted"),))
+
 @suite.row("T4/controls", title="missed", kind="structure", claim=CONTROLS, role="control")
 def missed(run):
     return Outcome([], cells=[cell("half the noise", 0.5, expect="refuted")])

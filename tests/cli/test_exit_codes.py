@@ -58,10 +58,11 @@ def test_require_refuses_weaker_privacy_rows_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--alpha", "nan"], "alpha must be strictly between 0 and 1, got nan"),
-        (["--alpha", "0"], "alpha must be strictly between 0 and 1, got 0.0"),
-        (["--alpha", "1"], "alpha must be strictly between 0 and 1, got 1.0"),
-        (["--alpha", "inf"], "alpha must be strictly between 0 and 1, got inf"),
+        (["--alpha", "nan"], "alpha must be above 0 and at most 0.5, got nan"),
+        (["--alpha", "0"], "alpha must be above 0 and at most 0.5, got 0.0"),
+        (["--alpha", "1"], "alpha must be above 0 and at most 0.5, got 1.0"),
+        (["--alpha", "0.51"], "alpha must be above 0 and at most 0.5, got 0.51"),
+        (["--alpha", "inf"], "alpha must be above 0 and at most 0.5, got inf"),
         (["--alpha", "much"], "'much' is not a valid float"),
         (["--seed", "-1"], "the seed must be an integer from 0"),
         (["--seed", "1.5"], "'1.5' is not a valid integer"),

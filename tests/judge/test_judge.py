@@ -12,9 +12,10 @@ import pytest
 from dpaudit.claims import Accounting, ApproxDP, Claim, ErrorRate, LowerBound, PureDP, RegretBound
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness
+from dpaudit.rows import Measured
 from dpaudit.runner.finding import finding_of
 from dpaudit.statistics import mean_bounds
-from dpaudit.suite import Outcome
+from dpaudit.suite import Outcome, Run
 from dpaudit.verdicts import Judgement, Strength, VerdictKind, judge
 
 ALPHA = 0.01
@@ -270,6 +271,39 @@ def test_two_tests_that_contradict_each_other_do_not_verify() -> None:
 
 
 # Which bound counts
+
+
+def test_what_covers_the_claim_without_an_upper_end_blocks_verified() -> None:
+    """The largest upper end is infinite, unless a certificate is there; what covers nothing leaves it."""
+    exact: dict[str, Any] = {"error": 0.0, "quantity": "error"}
+    below = estimate(0.25, 0.5, covers=True, **exact)
+    endless, lower_only = estimate(0.1, None, covers=True, **exact), estimate(0.1, **exact)
+    for order in ([below, endless], [endless, below]):
+        judged = judge(ERROR, order, alpha=ALPHA)
+        assert (judged.verdict.value, judged.upper) == ("inconclusive", None)
+    assert verdict(ERROR, below, lower_only) == ("verified", "tested")
+    assert verdict(ERROR, below, endless, proof(1, quantity="error")) == ("verified", "proved")
+    claim = LowerBound(text="at least 1", claimed=1)
+    about = {"error": 0.0, "quantity": claim.quantity, "covers": True}
+    assert verdict(claim, estimate(None, 0.5, **about), estimate(0.1, None, **about))[0] == "refuted"
+
+
+def test_a_measured_bound_of_infinity_blocks_verified() -> None:
+    """What a row function measured as infinite arrives as covering and without an end; JSON has none."""
+    run = Run(profile="quick", alpha=ALPHA, seed=0, row_id="r")
+    ends = [Measured(high=high).estimate(ERROR, run, scope="a grid") for high in (0.5, math.inf)]
+    assert finding_of(ERROR, Outcome(ends[:1]), alpha=ALPHA)["verdict"] == "verified"
+    assert finding_of(ERROR, Outcome(ends), alpha=ALPHA)["verdict"] == "inconclusive"
+
+
+def test_evidence_on_a_statement_bounds_its_quantity() -> None:
+    """The name that the statement has for it, or its type's; what bounds another says nothing here."""
+    named = ErrorRate(text="the relative error is at most 1", quantity_name="relative error", claimed=1)
+    for quantity in ("relative error", "error"):
+        assert verdict(named, estimate(None, 0.5, error=0.0, covers=True, quantity=quantity))[0] == "verified"
+    for claim, quantity in ((named, "bits"), (ERROR, "relative error")):
+        with pytest.raises(InvalidParameterError, match="must bound its quantity"):
+            judge(claim, [estimate(None, 0.5, error=0.0, covers=True, quantity=quantity)])
 
 
 def test_covering_estimates_count_with_the_largest_upper_bound() -> None:

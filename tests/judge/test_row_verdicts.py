@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import Accounting, Claim, Controls, ErrorRate, LowerBound, PureDP
+from dpaudit.claims import (
+    Accounting,
+    Claim,
+    Controls,
+    ErrorRate,
+    LowerBound,
+    Ordering,
+    PureDP,
+    claim_from_json,
+)
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.evidence import Certificate, Evidence
 from dpaudit.proofs import build
@@ -24,13 +33,18 @@ CONTROLS = Controls(text="each broken program is refuted")
 GRID = "the error is at most 1"
 
 
-def error(value: float, *, level: float = 0.0) -> Evidence:
-    """The error at one setting, computed (or sampled, where it errs with ``level``)."""
-    return estimate(value, value, error=level, covers=True, quantity="error")
+def error(value: float, *, level: float = 0.0, claim: Claim = ERROR) -> Evidence:
+    """The error at one setting, computed (or sampled, where it errs with ``level``), or what else ``claim``
+    is about."""
+    return estimate(value, value, error=level, covers=True, quantity=quantity_of(claim))
 
 
 def cell(name: str, *evidence: Evidence, claim: Claim = ERROR, **more: Any) -> Cell:
     return Cell(name=name, claim=claim, evidence=evidence, **more)
+
+
+def naming(*cells: Cell) -> Controls:
+    return Controls(text="each broken program is refuted", cells=tuple((c.name, c.expect) for c in cells))
 
 
 def row(
@@ -130,11 +144,73 @@ def test_only_privacy_decides_about_privacy() -> None:
 
 
 def test_a_lower_bound_is_not_verified_by_its_cells() -> None:
-    """What no simulation verifies, cells of another type, each verified by a test, do not verify either."""
+    """What no simulation verifies, cells that a simulation would verify do not either."""
     claim = LowerBound(text="at least 1", claimed=1)
-    verdict, _, judged = row(claim, cell("upper half", error(0.5)), cell("lower half", error(0.5)))
-    assert (verdict, judged.reasons[0]) == ("inconclusive", "a lower bound is never verified by simulation")
-    assert row(claim, cell("above", error(2), claim=claim))[0] == "inconclusive"
+    above = cell("above", error(2, claim=claim), claim=claim)
+    verdict, _, judged = row(claim, above)
+    assert (verdict, judged.verdict.value) == ("inconclusive", "inconclusive")
+
+
+X = Ordering(text="x is at most 1", quantity_name="x", claimed=1)
+
+
+def at_most(number: float, name: str = "x", text: str = "another setting") -> Ordering:
+    return Ordering(text=text, quantity_name=name, claimed=number)
+
+
+def test_a_weaker_statement_does_not_verify_a_row() -> None:
+    """``x <= 100`` is no evidence for ``x <= 1``; ``x <= 1/2`` is, and ``x <= 1`` in other words."""
+    for number, expected in ((100, "inconclusive"), (1, "verified"), (0.5, "verified")):
+        claim = at_most(number)
+        assert row(X, cell("a", error(0.25, claim=claim), claim=claim))[0] == expected
+    weak, same = at_most(100), at_most(1)
+    both = [cell("a", error(9, claim=weak), claim=weak), cell("b", error(0.5, claim=same), claim=same)]
+    assert row(X, *both)[0] == "inconclusive"
+    assert row(X, *both, cell("own", error(0.5, claim=X), claim=X))[0] == "verified"
+
+
+def test_a_weaker_lower_end_does_not_either() -> None:
+    """Of "at least" the smaller number is the weaker one; such a row is refuted, never verified."""
+    claim = LowerBound(text="at least 1", quantity_name="x", claimed=1)
+    less = LowerBound(text="at least 1/2", quantity_name="x", claimed=0.5)
+    assert row(claim, cell("a", error(2, claim=less), claim=less))[0] == "inconclusive"
+    assert row(claim, cell("a", error(0.25, claim=less), claim=less))[0] == "refuted"
+
+
+def test_statements_without_a_quantity_must_be_equal() -> None:
+    """Where the words alone say what is at most 1, other words are another claim."""
+    other = ErrorRate(text="the error of another program is at most 1", claimed=1)
+    assert row(ERROR, cell("a", error(0.5), claim=other))[0] == "inconclusive"
+    assert row(ERROR, cell("a", error(0.5), claim=other), cell("b", error(0.5)))[0] == "verified"
+
+
+def test_what_decides_is_about_what_the_row_is_about() -> None:
+    """Another type of claim or another quantity neither verifies a row nor refutes it; it may stand below."""
+    for claim, item in ((PURE, proof(1)), (at_most(9, "y"), error(3, claim=at_most(9, "y")))):
+        for own in ([], [error(0.5, claim=X)]):
+            with pytest.raises(InvalidParameterError, match="must claim what its row claims"):
+                row(X, cell("other", item, claim=claim), own=own)
+            expected = "verified" if own else "inconclusive"
+            assert row(X, cell("other", item, claim=claim, deciding=False), own=own)[0] == expected
+
+
+@pytest.mark.parametrize("deciding", [True, False])
+def test_a_refutation_of_the_rows_own_claim_is_never_passed_over(deciding: bool) -> None:
+    """Under the row or not: what refutes its very claim refutes it, a crash crashes it."""
+    false = cell("false", error(3, claim=X), claim=X, deciding=deciding)
+    true = cell("true", error(0.5, claim=X), claim=X)
+    verdict, _, judged = row(X, true, false)
+    assert (verdict, judged.reasons[-1]) == ("refuted", "refuted in 1 of 2 cells: false")
+    assert row(X, false, own=[error(0.5, claim=X)])[0] == "refuted"
+    broken = cell("broken", witness("3/2"), proof("1/2"), claim=PURE, deciding=deciding)
+    assert row(PURE, broken, own=[proof(1)])[0] == "crashed"
+    assert row(X, cell("open", claim=X, deciding=False), own=[error(0.5, claim=X)])[0] == "verified"
+
+
+def test_a_row_without_a_number_is_not_verified_by_its_cells() -> None:
+    """A statement that leaves out its number is held against none, in its cells either."""
+    bare = Ordering(text="x is at most 1")
+    assert row(bare, cell("a", error(0.5, claim=X), claim=X))[0] == "inconclusive"
 
 
 def test_another_cell_never_improves_a_verdict() -> None:
@@ -156,7 +232,7 @@ def test_the_rows_obstacles_hold_for_the_certificates_of_its_cells() -> None:
     verdict, _, judged = row(PURE, cell("a", proof(1), claim=PURE), obstacles=["a branch was not visited"])
     assert verdict == "inconclusive"
     assert judged.reasons[0] == "a branch was not visited"
-    mixed = [cell("a", proof(1), claim=PURE), cell("b", error(0.5))]
+    mixed = [cell("a", proof(1, quantity="error")), cell("b", error(0.5))]
     assert row(ERROR, *mixed)[0] == "verified"
     assert row(ERROR, *mixed, obstacles=["a branch was not visited"])[0] == "inconclusive"
     assert row(ERROR, cell("b", error(0.5)), obstacles=["a branch was not visited"])[0] == "verified"
@@ -174,7 +250,7 @@ def test_the_worst_cell_of_a_lower_bound_is_the_smallest() -> None:
     """Where the claim is "at least", the refuted row shows the smallest upper bound."""
     claim = LowerBound(text="at least 1", claimed=1)
     values = (0.75, 0.25, 0.5)
-    cells = [cell(f"n = {value}", error(value), claim=claim) for value in values]
+    cells = [cell(f"n = {value}", error(value, claim=claim), claim=claim) for value in values]
     verdict, _, judged = row(claim, *cells)
     assert (verdict, judged.upper) == ("refuted", Fraction(1, 4))
 
@@ -210,13 +286,11 @@ def test_a_quantity_is_that_of_the_words_where_there_are_some() -> None:
     assert (quantity_of(ERROR), quantity_of(PURE)) == ("error", "epsilon")
 
 
-def test_a_row_shows_no_bounds_of_another_quantity_or_number() -> None:
+def test_a_row_shows_no_bounds_of_another_number() -> None:
     """Bounds beside a claimed number that is not theirs would mislead: there are none."""
-    other = ErrorRate(text=GRID, claimed=2)
-    named = ErrorRate(text=GRID, quantity_name="relative error", claimed=1)
-    for claim in (other, named):
-        _, _, judged = row(ERROR, cell("a", error(0.5), claim=claim))
-        assert (judged.verdict.value, judged.lower, judged.upper, judged.slack) == ("verified", *[None] * 3)
+    claim = at_most(0.75)
+    _, _, judged = row(X, cell("a", error(0.5, claim=claim), claim=claim))
+    assert (judged.verdict.value, judged.lower, judged.upper, judged.slack) == ("verified", *[None] * 3)
 
 
 def test_of_equally_bad_cells_the_row_shows_the_one_about_its_own_number() -> None:
@@ -227,8 +301,8 @@ def test_of_equally_bad_cells_the_row_shows_the_one_about_its_own_number() -> No
 
 
 def test_two_cells_must_not_have_one_name() -> None:
-    """Names that look the same (in compatibility characters) are one name."""
-    for names in (("n = 2", "n = 2"), ("n²", "n2")):
+    """Names that look the same (in compatibility characters, in Greek capitals) are one name."""
+    for names in (("n = 2", "n = 2"), ("n²", "n2"), ("A = 2", "Α = 2")):
         with pytest.raises(InvalidParameterError, match="once in its row"):
             row(ERROR, *(cell(name, error(0.5)) for name in names))
 
@@ -271,20 +345,35 @@ def test_controls_are_verified_where_each_comes_out_as_it_should() -> None:
     caught = cell("no noise", witness(2), claim=PURE, expect="refuted")
     right = cell("as printed", proof(1), claim=PURE)
     missed = cell("half the noise", proof(1), claim=PURE, expect="refuted")
-    assert row(CONTROLS, caught, right)[:2] == ("verified", "tested")
-    verdict, _, judged = row(CONTROLS, caught, right, missed)
+    assert row(naming(caught, right), caught, right)[:2] == ("verified", "tested")
+    verdict, _, judged = row(naming(caught, right, missed), caught, right, missed)
     assert (verdict, judged.upper) == ("inconclusive", 1)
     assert judged.reasons == ("half the noise: verified, expected refuted",)
+
+
+def test_the_claim_names_its_controls() -> None:
+    """A control that is renamed, left out, added, moved, or expected to come out otherwise is refused."""
+    caught = cell("no noise", witness(2), claim=PURE, expect="refuted")
+    right = cell("as printed", proof(1), claim=PURE)
+    claim = naming(caught, right)
+    assert claim_from_json(claim.to_json()) == claim
+    assert "no noise (refuted), as printed (verified)" in claim.in_words()
+    flipped = cell("no noise", proof(1), claim=PURE)
+    renamed = cell("noise", witness(2), claim=PURE, expect="refuted")
+    for cells in ([flipped, right], [renamed, right], [right], [caught, right, flipped], [right, caught]):
+        with pytest.raises(InvalidParameterError, match="cells that its claim names"):
+            row(claim, *cells[:2], *(cell("more", proof(1), claim=PURE) for _ in cells[2:]))
 
 
 def test_controls_without_cells_or_with_a_crash_show_nothing() -> None:
     """No control is no proof that the harness works, and a crash is a crash."""
     assert row(CONTROLS)[0] == "inconclusive"
     broken = cell("x", witness("3/2"), proof("1/2"), claim=PURE, expect="refuted")
-    assert row(CONTROLS, broken)[0] == "crashed"
-    assert row(CONTROLS, cell("y", proof(1), claim=PURE), obstacles=["not looked at"])[0] == "inconclusive"
+    assert row(naming(broken), broken)[0] == "crashed"
+    right = cell("y", proof(1), claim=PURE)
+    assert row(naming(right), right, obstacles=["not looked at"])[0] == "inconclusive"
     with pytest.raises(InvalidParameterError, match="in cells"):
-        row(CONTROLS, cell("y", proof(1), claim=PURE), own=[error(0)])
+        row(naming(right), right, own=[error(0)])
 
 
 def test_only_a_control_may_claim_about_controls() -> None:
@@ -327,6 +416,31 @@ def test_what_is_no_cell_is_refused() -> None:
             Cell(name=name, claim=ERROR, evidence=[])  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="expect"):
         cell("a", expect="crashed")
+
+
+@pytest.mark.parametrize("name", ["n\u0430me", "n = 2\ufe0f", "n = \u0662", "n\u034f", "\u3164", "n\u200d"])
+def test_a_cells_name_must_be_seen_and_taken_for_no_other(name: str) -> None:
+    """Letters and digits of other scripts, and marks that nobody sees, are refused."""
+    with pytest.raises(InvalidParameterError, match="cell's name"):
+        cell(name)
+
+
+@pytest.mark.parametrize("name", ["ε = 1/2, K² ≤ 10", "x̂ᵢ − μ̄_1, ⌈log₂ m⌉", "ℓ = ½, Δ′ = 3", "ℝ, ∞, é, µ"])
+def test_a_cells_name_may_have_mathematics(name: str) -> None:
+    """What papers write is no look-alike."""
+    assert cell(name).name == name
+
+
+def test_more_samples_than_the_estimates_have_are_refused() -> None:
+    """Estimates count their samples; a search without a result, or replays behind a proof, do not."""
+    counted = cell("a", error(0.5), samples=11)
+    for outcome in (Outcome([error(0.5)], samples=11), Outcome([], cells=[counted])):
+        with pytest.raises(MechanismError, match="at most those of the evidence, 10, got 11"):
+            finding_of(ERROR, outcome, alpha=ALPHA)
+    assert finding_of(ERROR, Outcome([error(0.5)], samples=10), alpha=ALPHA)["samples"] == 10
+    assert finding_of(ERROR, Outcome([], samples=10**6), alpha=ALPHA)["samples"] == 10**6
+    with pytest.raises(MechanismError, match="samples"):
+        finding_of(PURE, Outcome([], samples=10**16), alpha=ALPHA)
 
 
 def test_samples_of_cells_are_the_rows_unless_it_says_so() -> None:

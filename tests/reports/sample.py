@@ -567,7 +567,8 @@ def _controls() -> dict[str, Any]:
         Cell(name="one noise for all arms", claim=claim, evidence=[_noise("2")], expect="refuted"),
         Cell(name="as printed, with scale 2/ε", claim=claim, evidence=[_noise("2")]),
     ]
-    words = Controls(text="each broken noisy maximum is refuted, the correct one is not")
+    named = tuple((cell.name, cell.expect) for cell in cells)
+    words = Controls(text="each broken noisy maximum is refuted, the correct one is not", cells=named)
     title = "broken noisy maxima"
     return row("Thm 7/controls", title, "structure", words, [], role="control", view="", cells=cells)
 

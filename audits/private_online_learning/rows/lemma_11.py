@@ -130,7 +130,7 @@ def trichotomy(run: Run) -> list[Estimate]:
     return [
         Estimate.exactly(
             differs,
-            quantity="coefficients that differ",
+            quantity="coefficients in which the two sides of the identity differ",
             samples=len(names),
             method="exact linear identity with non-negative multipliers 1, 1, 2",
             scope="all real noisy means, radii and means: the identity is linear",
