@@ -66,6 +66,9 @@ MEANING_OF_VERDICT = {
 #: What the two sides are called: privacy is attacked and certified, everything else is bounded.
 SIDES = {"privacy": ("attack", "certificate"), "structure": ("attack", "certificate")}
 OTHER_SIDES = ("from below", "from above")
+#: A table shows a larger slack as "more than this": its exact size tells nothing, and its digits take the
+#: width from the claims.
+MAX_SLACK = 1000
 
 
 @dataclass(frozen=True)
@@ -182,7 +185,7 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         lower_by="" if lower is None else _lower_source(evidence),
         upper_by="" if upper is None else _upper_source(evidence),
         sort={"claimed": claimed, "lower": lower, "upper": upper, "slack": slack},
-        slack=MISSING if slack is None or verdict == "refuted" else f"{show(slack, digits=3)}×",
+        slack=MISSING if slack is None or verdict == "refuted" else _slack_text(slack),
         slack_words="" if slack is None else _slack_words(slack, high_text, verdict),
         mini=draw(small=True) if drawn else Markup(""),
         picture=draw() if drawn else Markup(""),
@@ -239,6 +242,10 @@ def _upper_source(evidence: tuple[Exhibit, ...]) -> str:
     if certificates:
         return "proved" if any(not e.assumptions for e in certificates) else "accounted"
     return "tested" if any(e.kind == "estimate" for e in evidence) else ""
+
+
+def _slack_text(slack: float) -> str:
+    return f">{MAX_SLACK}×" if slack > MAX_SLACK else f"{show(slack, digits=3)}×"
 
 
 def _slack_words(slack: float, upper: str, verdict: str) -> str:

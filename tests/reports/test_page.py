@@ -233,6 +233,23 @@ def test_cells_are_one_table(dom: Node) -> None:
     ]
 
 
+def test_the_padding_of_a_cell_stops_at_the_tables_inside(dom: Node) -> None:
+    """A witness folded below a cell has a table of its own, whose columns keep their distance."""
+    style = "".join(dom.find("style")[0].text)
+    assert ".cells tr.behind > td {" in style
+    assert ".behind td {" not in style
+
+
+def test_a_large_slack_is_shown_as_more_than_a_thousand() -> None:
+    """The exact size of a slack above 1000 is left out of the table; a smaller one is shown."""
+    report = sample_report()
+    row = next(r for r in report["results"] if r["id"] == "Thm 1")
+    for slack, shown in ((1000.5, ">1000×"), (3.25e14, ">1000×"), (1000.0, "1,000×"), (2.5, "2.5×")):
+        report["results"] = [dict(row, slack=slack)]
+        line = parse(render_html(report)).find("tr", "row")[0]
+        assert line.find("td", "slack")[0].words() == shown
+
+
 def test_every_claim_says_all_it_has(dom: Node) -> None:
     """For each result the section holds its sentence, verdict, reasons, notes, evidence, plots, command."""
     sections = {node.find("b")[0].words(): node for node in dom.find("details", "claim")}
