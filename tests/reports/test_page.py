@@ -195,7 +195,7 @@ def test_only_what_is_printed_is_false(dom: Node) -> None:
     assert [name for name, found in repairs.items() if found] == ["Thm 7"]
     assert repairs["Thm 7"][0].find("a")[0].words() == "Thm 7/repaired"
     outside = dom.find("details", "outside")[0]
-    assert "does not extend to: messages that may be lost" in outside.find("li")[0].words()
+    assert "outside the stated conditions, false: messages that may be lost" in outside.find("li")[0].words()
     section = next(n for n in dom.find("details", "claim") if n.attributes["id"] == "Thm-7-lost")
     assert section.find("span", "chip")[0].words().startswith("does not extend")
     assert "False" not in section.words()
