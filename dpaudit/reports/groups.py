@@ -23,6 +23,9 @@ SHOWN_VERDICTS = VERDICTS[::-1]
 MAIN, BESIDE = ("printed", "other"), ("repaired", "sharper")
 FOLDED = ("step", "what-if", "control")
 
+#: Headings of what is false as printed: one for each role in ``STATED``.
+FALSE_HEADINGS = dict(zip(STATED, ("Claims", "Proof steps"), strict=True))
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -31,6 +34,25 @@ class Fold:
     words: str
     rows: tuple[RowView, ...]
     open: bool
+
+
+@dataclass(frozen=True)
+class FalseClaim:
+    """The rows of one claim that are false as printed: the first one (the claim itself, if it is among them)
+    stands with its title, the ``others`` with their ids, then their verified repairs (``ID/repaired...``).
+    """
+
+    first: RowView
+    others: tuple[RowView, ...]
+    repairs: tuple[RowView, ...]
+
+
+@dataclass(frozen=True)
+class FalseList:
+    """What is false as printed under one heading."""
+
+    heading: str
+    claims: tuple[FalseClaim, ...]
 
 
 @dataclass(frozen=True)
@@ -129,16 +151,31 @@ def counts_by_paper(rows: Sequence[RowView]) -> list[dict[str, Any]]:
     return counts
 
 
-def false_rows(rows: Sequence[RowView]) -> list[tuple[RowView, list[RowView]]]:
-    """What is false as printed, claims before steps, each with its own verified repairs (``ID/repaired...``);
-    a repair of another row of the same claim mends something else.
-    """
-    refuted = [row for role in STATED for row in rows if row.role == role and row.verdict == "refuted"]
+def false_rows(rows: Sequence[RowView]) -> list[FalseList]:
+    """What is false as printed, the claims and the steps of proofs each in a list of their own."""
+    found = []
+    for role, heading in FALSE_HEADINGS.items():
+        refuted = [row for row in rows if row.role == role and row.verdict == "refuted"]
+        claims: dict[tuple[str, str], list[RowView]] = {}
+        for row in sorted(refuted, key=lambda row: natural_key(row.id)):
+            claims.setdefault((row.paper, claim_id(row.id)), []).append(row)
+        if claims:
+            found.append(FalseList(heading, tuple(_false_claim(group, rows) for group in claims.values())))
+    return found
+
+
+def _false_claim(group: Sequence[RowView], rows: Sequence[RowView]) -> FalseClaim:
+    """A repair of another row of the same claim mends something else, and is not named."""
     repairs = [row for row in rows if row.role == "repaired" and row.verdict == "verified"]
-    return [
-        (row, [other for other in repairs if row.paper == other.paper and _repairs(other.id, row.id)])
-        for row in refuted
-    ]
+    return FalseClaim(
+        first=group[0],
+        others=tuple(group[1:]),
+        repairs=tuple(
+            other
+            for other in repairs
+            if any(other.paper == row.paper and _repairs(other.id, row.id) for row in group)
+        ),
+    )
 
 
 def _repairs(repair: str, row: str) -> bool:

@@ -189,7 +189,9 @@ def test_headlines_count_each_role_alone(dom: Node) -> None:
 def test_only_what_is_printed_is_false(dom: Node) -> None:
     """Refuted claims and steps are listed as false, each with the repair that holds; a refuted what-if is a
     setting that the claim does not extend to, nowhere a falsehood."""
-    false = dom.find("section", "false")[0].find("li")
+    (section,) = dom.find("section", "false")
+    assert [node.words() for node in section.find("h3")] == ["Claims"]
+    false = section.find("li")
     assert [item.find("a")[0].words() for item in false] == ["Alg 2", "Fact 3", "Thm 7", "Thm 8"]
     repairs = {item.find("a")[0].words(): item.find("small") for item in false}
     assert [name for name, found in repairs.items() if found] == ["Thm 7"]
@@ -199,6 +201,27 @@ def test_only_what_is_printed_is_false(dom: Node) -> None:
     section = next(n for n in dom.find("details", "claim") if n.attributes["id"] == "Thm-7-lost")
     assert section.find("span", "chip")[0].words().startswith("does not extend")
     assert "False" not in section.words()
+
+
+def test_a_false_claim_is_one_bullet() -> None:
+    """Rows of one claim share a bullet, the claim itself first; steps stand under a heading of their own."""
+    report = sample_report()
+    (refuted,) = [row for row in report["results"] if row["id"] == "Thm 7"]
+    (mended,) = [row for row in report["results"] if row["id"] == "Thm 7/repaired"]
+    report["results"] = [
+        *(dict(refuted, id=name) for name in ("B/large", "B", "A/second", "A/first")),
+        *(dict(refuted, id=name, role="step") for name in ("B/step", "C")),
+        *(dict(mended, id=name) for name in ("B/large/repaired", "B/other/repaired")),
+        dict(refuted, id="B", paper="another"),
+    ]
+    (section,) = parse(render_html(report)).find("section", "false")
+    assert [node.words() for node in section.find("h3")] == ["Claims", "Proof steps"]
+    claims, steps = (
+        [[link.words() for link in item.find("a")] for item in items.find("li")]
+        for items in section.find("ul")
+    )
+    assert sorted(claims) == [["A/first", "A/second"], ["B"], ["B", "B/large", "B/large/repaired"]]
+    assert steps == [["B/step"], ["C"]]
 
 
 def test_a_claim_is_one_block(dom: Node) -> None:
