@@ -17,6 +17,7 @@ from rich.text import Text
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
 from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.document import read_report
+from dpaudit.reports.fields import NOT_REPEATED
 from dpaudit.reports.notation import clean
 from dpaudit.reports.terminal import bounds_in_words, one_line, result_line
 from dpaudit.runner.plan import BrokenSuite, LoadedSuite, load_suites
@@ -26,7 +27,7 @@ from dpaudit.verify.statement import assumed_in_words
 __all__ = ["explain_command", "list_command"]
 
 FRESH = "its program does the same in two fresh processes, or the row crashes"
-NOT_FRESH = "not in fresh processes: the row has no fingerprint, since it declares no program"
+NOT_FRESH = f"the row declares {NOT_REPEATED}"
 
 
 @contextmanager

@@ -16,7 +16,15 @@ from dpaudit.reports.bounds import bounds_picture
 from dpaudit.reports.cells import CellView, cell_view
 from dpaudit.reports.chart import draw_plot
 from dpaudit.reports.exhibits import Exhibit, Fact, exhibit
-from dpaudit.reports.fields import STRENGTHS, VERDICTS, read_lines, read_list, read_object, read_text
+from dpaudit.reports.fields import (
+    NOT_REPEATED,
+    STRENGTHS,
+    VERDICTS,
+    read_lines,
+    read_list,
+    read_object,
+    read_text,
+)
 from dpaudit.reports.notation import (
     MISSING,
     as_number,
@@ -260,6 +268,14 @@ def _slack_words(slack: float, upper: str, verdict: str) -> str:
     return "The upper bound is tight: the claim has less than 5 % to spare."
 
 
+def _repeated(result: Mapping[str, Any]) -> str:
+    """How often the row's program was run again in a fresh process; of a crashed row nothing is said."""
+    times = as_number(result.get("fresh_processes"))
+    if times is None or read_text(result, "verdict") == "crashed":
+        return ""
+    return f"in {show(times)} fresh processes" if times else f"the row declares {NOT_REPEATED}"
+
+
 def _row_facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
     seconds, samples = as_number(result.get("seconds")), as_number(result.get("samples"))
     facts = [
@@ -268,6 +284,7 @@ def _row_facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
         ("confidence", show(as_number(result.get("confidence")), digits=10, toward="down")),
         ("error level of the row", show(as_number(result.get("alpha")), digits=3)),
         ("samples", show(samples, digits=15) if samples else ""),
+        ("repeated", _repeated(result)),
         ("time", f"{show(seconds, digits=2)} s" if seconds is not None else ""),
         ("suite", read_text(result, "suite")),
     ]
