@@ -158,7 +158,10 @@ def _evidence(item: Mapping[str, Any]) -> str:
     if item["evidence"] == "witness":
         bound = "infinity" if item["bound"] is None else item["bound"]
         return one_line(f"witness ({item['origin']}): {item['quantity']} >= {bound}: {item['description']}")
+    bounds = f"{item['quantity']} from {item['lower']} to {item['upper']}"
+    how = f"{item['method']}: {item['scope']}"
+    if item["confidence"] == 1:
+        return one_line(f"computation: {bounds}, {item['samples']} points, {how}")
     return one_line(
-        f"estimate: {item['quantity']} from {item['lower']} to {item['upper']} "
-        f"at confidence {item['confidence']:g}, {item['samples']} samples, {item['method']}: {item['scope']}"
+        f"estimate: {bounds} at confidence {item['confidence']:g}, {item['samples']} samples, {how}"
     )

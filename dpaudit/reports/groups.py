@@ -37,22 +37,23 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class FalseClaim:
-    """The rows of one claim that are false as printed: the first one (the claim itself, if it is among them)
-    stands with its title, the ``others`` with their ids, then their verified repairs (``ID/repaired...``).
+class FalseRow:
+    """A row that is false as printed, with its own verified repairs (``ID/repaired...``); a repair of another
+    row of the same claim mends something else.
     """
 
-    first: RowView
-    others: tuple[RowView, ...]
+    row: RowView
     repairs: tuple[RowView, ...]
 
 
 @dataclass(frozen=True)
 class FalseList:
-    """What is false as printed under one heading."""
+    """What is false as printed under one heading: the rows of each claim together, the claim itself first if
+    it is among them.
+    """
 
     heading: str
-    claims: tuple[FalseClaim, ...]
+    claims: tuple[tuple[FalseRow, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -153,29 +154,17 @@ def counts_by_paper(rows: Sequence[RowView]) -> list[dict[str, Any]]:
 
 def false_rows(rows: Sequence[RowView]) -> list[FalseList]:
     """What is false as printed, the claims and the steps of proofs each in a list of their own."""
+    repairs = [row for row in rows if row.role == "repaired" and row.verdict == "verified"]
     found = []
     for role, heading in FALSE_HEADINGS.items():
         refuted = [row for row in rows if row.role == role and row.verdict == "refuted"]
-        claims: dict[tuple[str, str], list[RowView]] = {}
+        claims: dict[tuple[str, str], list[FalseRow]] = {}
         for row in sorted(refuted, key=lambda row: natural_key(row.id)):
-            claims.setdefault((row.paper, claim_id(row.id)), []).append(row)
+            own = tuple(r for r in repairs if r.paper == row.paper and _repairs(r.id, row.id))
+            claims.setdefault((row.paper, claim_id(row.id)), []).append(FalseRow(row, own))
         if claims:
-            found.append(FalseList(heading, tuple(_false_claim(group, rows) for group in claims.values())))
+            found.append(FalseList(heading, tuple(map(tuple, claims.values()))))
     return found
-
-
-def _false_claim(group: Sequence[RowView], rows: Sequence[RowView]) -> FalseClaim:
-    """A repair of another row of the same claim mends something else, and is not named."""
-    repairs = [row for row in rows if row.role == "repaired" and row.verdict == "verified"]
-    return FalseClaim(
-        first=group[0],
-        others=tuple(group[1:]),
-        repairs=tuple(
-            other
-            for other in repairs
-            if any(other.paper == row.paper and _repairs(other.id, row.id) for row in group)
-        ),
-    )
 
 
 def _repairs(repair: str, row: str) -> bool:

@@ -141,7 +141,7 @@ def test_explain_says_what_is_claimed_done_and_decided(report: Path) -> None:
         "the error is at most 1",
         "Computes the error on the whole grid.",
         "verified / tested",
-        "estimate: error from 0.25 to 0.5 at confidence 1, 10 samples, grid: the whole grid",
+        "computation: error from 0.25 to 0.5, 10 points, grid: the whole grid",
         "dpaudit run",
     ):
         assert text in result.stdout

@@ -15,12 +15,14 @@ import numpy as np
 import pytest
 
 from dpaudit import plots
+from dpaudit.claims import ErrorRate
 from dpaudit.errors import BrokenReportError
+from dpaudit.evidence import Estimate
 from dpaudit.reports.document import to_text
 from dpaudit.reports.html import render_html
 from dpaudit.reports.rows import attention
 from tests.reports.dom import Node, parse
-from tests.reports.sample import many_rows, sample_report
+from tests.reports.sample import many_rows, row, sample_report
 
 EMPTY: dict[str, Any] = {"schema_version": 2, "results": [], "unchecked": []}
 
@@ -308,6 +310,42 @@ def test_evidence_can_be_read(dom: Node) -> None:
     assert any("5 instances, 4 values of ε" in n.words() for n in dom.find("div", "exhibit estimate"))
 
 
+def test_a_computation_is_no_estimate_and_no_certificate() -> None:
+    """What no sample enters is bounded from below and from above, at points, whatever the kind of the row.
+    The sentence on a refuted one says the worst value and the claim."""
+    claim = ErrorRate(text="the ratio is at most 1", claimed=1, quantity_name="ratio")
+
+    def shown(kind: str, lower: float, upper: float, confidence: float = 1.0) -> str:
+        found = Estimate(
+            quantity="ratio",
+            lower=lower,
+            upper=upper,
+            confidence=confidence,
+            samples=3,
+            method="ball arithmetic",
+            scope="n = 1, 2, 3",
+            covers_claim=True,
+        )
+        report = sample_report() | {"results": [row("X", "a ratio", kind, claim, [found], view="")]}
+        return parse(render_html(report)).find("details", "claim")[0].words()
+
+    for kind in ("structure", "tail"):
+        for upper, verdict in ((0.5, "verified"), (2.0, "refuted")):
+            text = shown(kind, upper, upper)
+            assert f"{verdict} / tested" in text
+            for words in ("from below", "from above", "points3", "computation"):
+                assert words in text
+            assert not re.search("certificate|attack|samples|estimate", text)
+    assert "False: computed at every point of the grid; the worst is 2, where 1 is claimed." in shown(
+        "tail", 2, 2
+    )
+    assert "the worst is at least 2, where 1 is claimed." in shown("tail", 2, 3)
+    sampled = shown("tail", 2, 3, confidence=0.99999)
+    assert "samples3" in sampled
+    assert "computed" not in sampled
+    assert "False at this run's error level: an estimate" in sampled
+
+
 def test_site_losses_are_those_of_the_laws(dom: Node) -> None:
     """The loss beside a site is log p(value) - log p'(value), here of Laplace laws of scales 1 and 2."""
     row = next(
@@ -449,12 +487,10 @@ def test_a_repair_stands_beside_what_it_repairs_alone() -> None:
     rows = [true | {"id": "A"}, false | {"id": "A/b"}, false | {"id": "A/c"}, true | {"id": "A/d"}]
     rows = [row | {"paper": repair["paper"]} for row in rows]
     dom = parse(render_html(report | {"results": [*rows, repair | {"id": "A/c/repaired"}]}))
-    found = {
-        item.find("a")[0].words(): item.find("small") for item in dom.find("section", "false")[0].find("li")
-    }
-    assert [(name, [small.find("a")[0].words() for small in found[name]]) for name in found] == [
-        ("A/b", []),
-        ("A/c", ["A/c/repaired"]),
-    ]
+    (item,) = dom.find("section", "false")[0].find("li")
+    assert not [node for node in item.children if node.tag == "small"]
+    (others,) = item.find("p", "others")
+    assert [link.words() for link in others.find("a")] == ["A/c", "A/c/repaired"]
+    assert [link.words() for link in others.find("small")[0].find("a")] == ["A/c/repaired"]
     main = {n.find("b")[0].words(): n for n in dom.find("div", "main")[0].find("details", "claim")}
     assert [name for name in names if "open" in main[name].attributes] == ["A", "A/b", "A/c"]
