@@ -91,12 +91,17 @@ def explain_command(row_id: str, paths: tuple[str, ...], report_path: Path | Non
             raise InvalidParameterError(
                 f"ID must be the id of a row, got {row_id!r}; "
                 + (f"did you mean {close}?" if close else "see `dpaudit list`.")
+                + ("" if paths else " Rows of your own suite need its path: dpaudit explain ID PATH")
             )
         for suite, row in found:
             _explain(console, suite, row)
-            for result in results:
-                if (result["suite"], result["id"]) == (suite.file.label, row["id"]):
-                    _explain_result(console, result)
+            # Not by the suite's label: that is a path, and another one from another folder.
+            name = (suite.description["paper"], row["id"])
+            told = [result for result in results if (result["paper"], result["id"]) == name]
+            for result in told:
+                _explain_result(console, result)
+            if report_path is not None and not told:
+                console.print(Text(f"\nthe report holds no row {one_line(row['id'])} of that suite"))
 
 
 def _explain(console: Console, suite: LoadedSuite, row: Mapping[str, Any]) -> None:
