@@ -17,6 +17,7 @@ from rich.text import Text
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
 from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.document import read_report
+from dpaudit.reports.fields import NOT_REPEATED
 from dpaudit.reports.notation import clean
 from dpaudit.reports.terminal import bounds_in_words, one_line, result_line
 from dpaudit.runner.plan import BrokenSuite, LoadedSuite, load_suites
@@ -26,7 +27,7 @@ from dpaudit.verify.statement import assumed_in_words
 __all__ = ["explain_command", "list_command"]
 
 FRESH = "its program does the same in two fresh processes, or the row crashes"
-NOT_FRESH = "not in fresh processes: the row has no fingerprint, since it declares no program"
+NOT_FRESH = f"the row declares {NOT_REPEATED}"
 
 
 @contextmanager
@@ -90,12 +91,17 @@ def explain_command(row_id: str, paths: tuple[str, ...], report_path: Path | Non
             raise InvalidParameterError(
                 f"ID must be the id of a row, got {row_id!r}; "
                 + (f"did you mean {close}?" if close else "see `dpaudit list`.")
+                + ("" if paths else " Rows of your own suite need its path: dpaudit explain ID PATH")
             )
         for suite, row in found:
             _explain(console, suite, row)
-            for result in results:
-                if (result["suite"], result["id"]) == (suite.file.label, row["id"]):
-                    _explain_result(console, result)
+            # Not by the suite's label: that is a path, and another one from another folder.
+            name = (suite.description["paper"], row["id"])
+            told = [result for result in results if (result["paper"], result["id"]) == name]
+            for result in told:
+                _explain_result(console, result)
+            if report_path is not None and not told:
+                console.print(Text(f"\nthe report holds no row {one_line(row['id'])} of that suite"))
 
 
 def _explain(console: Console, suite: LoadedSuite, row: Mapping[str, Any]) -> None:
@@ -157,7 +163,10 @@ def _evidence(item: Mapping[str, Any]) -> str:
     if item["evidence"] == "witness":
         bound = "infinity" if item["bound"] is None else item["bound"]
         return one_line(f"witness ({item['origin']}): {item['quantity']} >= {bound}: {item['description']}")
+    bounds = f"{item['quantity']} from {item['lower']} to {item['upper']}"
+    how = f"{item['method']}: {item['scope']}"
+    if item["confidence"] == 1:
+        return one_line(f"computation: {bounds}, {item['samples']} points, {how}")
     return one_line(
-        f"estimate: {item['quantity']} from {item['lower']} to {item['upper']} "
-        f"at confidence {item['confidence']:g}, {item['samples']} samples, {item['method']}: {item['scope']}"
+        f"estimate: {bounds} at confidence {item['confidence']:g}, {item['samples']} samples, {how}"
     )

@@ -20,6 +20,7 @@ from rich.text import Text
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken, show_error
 from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.document import write_report, write_text
+from dpaudit.reports.fields import NOT_REPEATED
 from dpaudit.reports.terminal import LiveResults, one_line, summary
 from dpaudit.runner.commands import command_words, selected_by
 from dpaudit.runner.plan import BrokenSuite, Settings, plan_run
@@ -206,15 +207,15 @@ def _stoppable() -> Iterator[Callable[[], None]]:
 def _write(report: dict[str, Any], json_path: Path, page: Path | None, console: Console) -> None:
     saved = _save(report, json_path)
     console.print(summary(report))
-    blind = [result for result in report["results"] if result.get("fresh_processes") == 0]
+    # A crashed row may have had a program that did not answer in its fresh process.
+    blind = [
+        result
+        for result in report["results"]
+        if result.get("fresh_processes") == 0 and result["verdict"] != "crashed"
+    ]
     if blind:
-        computed = sum(not result["samples"] for result in blind)
-        console.print(
-            f"{len(blind)} of {len(report['results'])} rows have no fingerprint, since they declare no "
-            f"program of their own: {computed} count no samples, {len(blind) - computed} count some, from "
-            "the run's seed; nobody looked whether they do the same in a fresh process",
-            style="dim",
-        )
+        rows = "1 row declares" if len(blind) == 1 else f"{len(blind)} rows declare"
+        console.print(f"{rows} {NOT_REPEATED}", style="dim")
     for item in report.get("broken", ()):
         console.print(Text(f"not run, since it does not import: {one_line(item['suite'])}", style="bold red"))
     console.print(f"report: {saved}", style="dim")

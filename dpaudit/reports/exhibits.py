@@ -52,7 +52,9 @@ class SiteLine:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One piece of evidence: a certificate, a witness, an estimate, or unknown. Unused parts are empty."""
+    """One piece of evidence: a certificate, a witness, an estimate, or unknown. Unused parts are empty.
+    ``exact`` is an estimate at confidence 1: a computation, which no sample enters.
+    """
 
     kind: str
     headline: str
@@ -63,6 +65,12 @@ class Exhibit:
     sites: tuple[SiteLine, ...] = ()
     left_out: str = ""
     details: tuple[Fact, ...] = ()
+    exact: bool = False
+
+    @property
+    def tag(self) -> str:
+        """What the evidence is called."""
+        return "computation" if self.exact else self.kind
 
 
 def exhibit(data: object) -> Exhibit:
@@ -242,19 +250,22 @@ def _estimate(data: Mapping[str, Any]) -> Exhibit:
     sure = "exact on its scope" if confidence == 1 else show(confidence, digits=10, toward="down")
     facts = [
         ("confidence", sure),
-        ("samples", show(samples, digits=15)),
+        ("points" if confidence == 1 else "samples", show(samples, digits=15)),
         ("method", describe(data.get("method"))),
         ("scope", describe(data.get("scope"))),
         ("covers the claim", describe(data.get("covers_claim") is True)),
     ]
     if data.get("seed") is not None:
         facts.append(("seed", str(data["seed"])))
+    if confidence == 1 and not samples:  # a closed form: there are no points to count
+        del facts[1]
     details = data.get("details")
     return Exhibit(
         kind="estimate",
         headline=f"{low}{quantity}{high}" if low or high else f"{quantity}: no bound on either side",
         facts=tuple(facts),
         details=_facts(details) if isinstance(details, Mapping) else (),
+        exact=confidence == 1,
     )
 
 

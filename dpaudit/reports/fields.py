@@ -9,11 +9,15 @@ from typing import Any
 
 from dpaudit.reports.notation import clean, describe
 
-__all__ = ["STRENGTHS", "VERDICTS", "read_lines", "read_list", "read_object", "read_text"]
+__all__ = ["NOT_REPEATED", "STRENGTHS", "VERDICTS", "read_lines", "read_list", "read_object", "read_text"]
 
 VERDICTS = ("crashed", "refuted", "inconclusive", "verified")
 #: Weakest first: a verified row with less behind it needs attention before one with more.
 STRENGTHS = ("none", "estimate", "witness", "tested", "accounted", "proved")
+
+
+#: Of one row, and after a number of rows, whose ``fresh_processes`` is 0.
+NOT_REPEATED = "no program, so nothing was repeated in a fresh process"
 
 
 def read_text(data: Mapping[str, Any], key: str) -> str:

@@ -23,6 +23,9 @@ SHOWN_VERDICTS = VERDICTS[::-1]
 MAIN, BESIDE = ("printed", "other"), ("repaired", "sharper")
 FOLDED = ("step", "what-if", "control")
 
+#: Headings of what is false as printed: one for each role in ``STATED``.
+FALSE_HEADINGS = dict(zip(STATED, ("Claims", "Proof steps"), strict=True))
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -31,6 +34,26 @@ class Fold:
     words: str
     rows: tuple[RowView, ...]
     open: bool
+
+
+@dataclass(frozen=True)
+class FalseRow:
+    """A row that is false as printed, with its own verified repairs (``ID/repaired...``); a repair of another
+    row of the same claim mends something else.
+    """
+
+    row: RowView
+    repairs: tuple[RowView, ...]
+
+
+@dataclass(frozen=True)
+class FalseList:
+    """What is false as printed under one heading: the rows of each claim together, the claim itself first if
+    it is among them.
+    """
+
+    heading: str
+    claims: tuple[tuple[FalseRow, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -129,16 +152,19 @@ def counts_by_paper(rows: Sequence[RowView]) -> list[dict[str, Any]]:
     return counts
 
 
-def false_rows(rows: Sequence[RowView]) -> list[tuple[RowView, list[RowView]]]:
-    """What is false as printed, claims before steps, each with its own verified repairs (``ID/repaired...``);
-    a repair of another row of the same claim mends something else.
-    """
-    refuted = [row for role in STATED for row in rows if row.role == role and row.verdict == "refuted"]
+def false_rows(rows: Sequence[RowView]) -> list[FalseList]:
+    """What is false as printed, the claims and the steps of proofs each in a list of their own."""
     repairs = [row for row in rows if row.role == "repaired" and row.verdict == "verified"]
-    return [
-        (row, [other for other in repairs if row.paper == other.paper and _repairs(other.id, row.id)])
-        for row in refuted
-    ]
+    found = []
+    for role, heading in FALSE_HEADINGS.items():
+        refuted = [row for row in rows if row.role == role and row.verdict == "refuted"]
+        claims: dict[tuple[str, str], list[FalseRow]] = {}
+        for row in sorted(refuted, key=lambda row: natural_key(row.id)):
+            own = tuple(r for r in repairs if r.paper == row.paper and _repairs(r.id, row.id))
+            claims.setdefault((row.paper, claim_id(row.id)), []).append(FalseRow(row, own))
+        if claims:
+            found.append(FalseList(heading, tuple(map(tuple, claims.values()))))
+    return found
 
 
 def _repairs(repair: str, row: str) -> bool:

@@ -24,6 +24,7 @@ from dpaudit.reports.exhibits import Fact
 from dpaudit.reports.fields import VERDICTS, read_text
 from dpaudit.reports.groups import counts_by_paper, counts_by_role, false_rows, grouped, outside_rows
 from dpaudit.reports.notation import clean, describe, natural_key, words
+from dpaudit.reports.roles import OUTSIDE
 from dpaudit.reports.rows import attention, row_view
 from dpaudit.verify.statement import CANNOT_KNOW
 
@@ -58,6 +59,7 @@ def render_html(report: dict[str, Any]) -> str:
         roles=counts_by_role(claims),
         wrong=false_rows(claims),
         outside=outside_rows(claims),
+        outside_words=OUTSIDE,
         groups=grouped(claims),
         papers=sorted({c.paper for c in claims}, key=natural_key),
         counts=counts_by_paper(claims),

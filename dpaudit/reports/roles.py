@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 __all__ = [
+    "OUTSIDE",
     "ROLE_WORDS",
     "STATED",
     "by_role",
@@ -39,6 +40,9 @@ ROLE_WORDS = {
 
 #: What the paper itself states.
 STATED = ("printed", "step")
+
+#: Before the title of a refuted what-if, which is a sentence of its own.
+OUTSIDE = "outside the stated conditions, false: "
 
 #: In the order of a headline.
 VERDICTS = ("verified", "refuted", "inconclusive", "crashed")
@@ -77,11 +81,11 @@ def not_extending(results: Iterable[Result]) -> list[Result]:
 
 
 def shown_title(result: Result) -> str:
-    """The title of a result. A refuted what-if says that the paper's claim does not extend: it is no error of
-    the paper."""
+    """The title of a result. A refuted what-if says that it is false outside the stated conditions: it is no
+    error of the paper."""
     title = str(result["title"])
     extends = role_of(result) != "what-if" or result.get("verdict") != "refuted"
-    return title if extends else f"does not extend to: {title}"
+    return title if extends else f"{OUTSIDE}{title}"
 
 
 def claim_id(row_id: str) -> str:

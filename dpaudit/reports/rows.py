@@ -16,7 +16,15 @@ from dpaudit.reports.bounds import bounds_picture
 from dpaudit.reports.cells import CellView, cell_view
 from dpaudit.reports.chart import draw_plot
 from dpaudit.reports.exhibits import Exhibit, Fact, exhibit
-from dpaudit.reports.fields import STRENGTHS, VERDICTS, read_lines, read_list, read_object, read_text
+from dpaudit.reports.fields import (
+    NOT_REPEATED,
+    STRENGTHS,
+    VERDICTS,
+    read_lines,
+    read_list,
+    read_object,
+    read_text,
+)
 from dpaudit.reports.notation import (
     MISSING,
     as_number,
@@ -49,7 +57,8 @@ MEANING = {
     "allows. The counterexample below can be re-computed from the report alone.",
     ("refuted", "estimate"): "False at this run's error level: a statistical bound lies on the wrong side of "
     "the claim.",
-    ("refuted", "tested"): "False: a bound on the finite claim itself lies on its wrong side.",
+    ("refuted", "tested"): "False at this run's error level: an estimate that covers the whole claim lies on "
+    "the wrong side of it.",
     ("refuted", "proved"): "False: a certificate without assumptions lies on the wrong side of the claim.",
     (
         "refuted",
@@ -64,8 +73,12 @@ MEANING_OF_VERDICT = {
     "crashed": "The audit of this row did not finish. Nothing is known about the claim.",
 }
 #: What the two sides are called: privacy is attacked and certified, everything else is bounded.
-SIDES = {"privacy": ("attack", "certificate"), "structure": ("attack", "certificate")}
-OTHER_SIDES = ("from below", "from above")
+PRIVATE_SIDES, OTHER_SIDES = ("attack", "certificate"), ("from below", "from above")
+#: Two bounds of one number, relative: nearer than this they are shown as one.
+SAME = 1e-6
+#: A table shows a larger slack as "more than this": its exact size tells nothing, and its digits take the
+#: width from the claims.
+MAX_SLACK = 1000
 
 
 @dataclass(frozen=True)
@@ -158,6 +171,7 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
     low_text, claim_text, high_text = distinct(lower, claimed, upper)
     evidence = tuple(exhibit(item) for item in read_list(result, "evidence"))
     reasons = read_lines(result, "reasons")
+    worst = _worst_in_words(result)
     return RowView(
         anchor=anchor,
         id=read_text(result, "id"),
@@ -174,7 +188,7 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         claim=read_text(claim, "in_words"),
         context=_context(claim),
         quantity=symbol(result.get("quantity")),
-        sides=SIDES.get(read_text(result, "kind"), OTHER_SIDES),
+        sides=_sides(result, evidence),
         relation="≥" if at_least else "≤",
         claimed=claim_text,
         lower=low_text,
@@ -182,11 +196,11 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         lower_by="" if lower is None else _lower_source(evidence),
         upper_by="" if upper is None else _upper_source(evidence),
         sort={"claimed": claimed, "lower": lower, "upper": upper, "slack": slack},
-        slack=MISSING if slack is None or verdict == "refuted" else f"{show(slack, digits=3)}×",
-        slack_words="" if slack is None else _slack_words(slack, high_text, verdict),
+        slack=MISSING if slack is None or verdict == "refuted" else _slack_text(slack),
+        slack_words="" if slack is None or worst else _slack_words(slack, high_text, verdict),
         mini=draw(small=True) if drawn else Markup(""),
         picture=draw() if drawn else Markup(""),
-        meaning=_meaning(result, verdict, strength),
+        meaning=_meaning(result, verdict, strength, worst=worst),
         reasons=reasons,
         notes=read_lines(result, "notes"),
         obstacles=tuple(line for line in read_lines(result, "obstacles") if line not in reasons),
@@ -204,7 +218,45 @@ def _stays_out(result: Mapping[str, Any]) -> bool:
     return role_of(result) == "what-if" and result.get("verdict") == "refuted"
 
 
-def _meaning(result: Mapping[str, Any], verdict: str, strength: str) -> str:
+def _sides(result: Mapping[str, Any], evidence: tuple[Exhibit, ...]) -> tuple[str, str]:
+    rigorous = any(item.kind in ("certificate", "witness") for item in evidence)
+    kind = read_text(result, "kind")
+    private = kind == "privacy" or (kind == "structure" and rigorous)
+    return PRIVATE_SIDES if private and read_text(result, "strength") != "tested" else OTHER_SIDES
+
+
+def _worst_in_words(result: Mapping[str, Any]) -> str:
+    """Of a row that a computation refutes (no sample enters it): what it found, and what is claimed.
+
+    Empty for every other row, and where the row shows no bound that such a computation states.
+    """
+    if (read_text(result, "verdict"), read_text(result, "strength")) != ("refuted", "tested"):
+        return ""
+    at_least = read_object(result, "claim").get("type") == LowerBound.type
+    lower, claimed, upper = (as_number(result.get(key)) for key in ("lower", "claimed", "upper"))
+    side, bound = ("upper", upper) if at_least else ("lower", lower)
+    parts = [result, *(cell for cell in read_list(result, "cells") if isinstance(cell, Mapping))]
+    stating = [
+        item
+        for part in parts
+        for item in read_list(part, "evidence")
+        if isinstance(item, Mapping) and item.get("evidence") == "estimate"
+        if bound is not None and as_number(item.get(side)) == bound
+    ]
+    if claimed is None or not stating or any(as_number(item.get("confidence")) != 1 for item in stating):
+        return ""
+    low, claim, high = distinct(lower, claimed, upper)
+    exactly = lower is not None and upper is not None and upper - lower <= SAME * abs(lower)
+    shown = show(lower) if exactly else f"at most {high}" if at_least else f"at least {low}"
+    if exactly and shown == claim:  # so near the claim that only its rounding tells them apart
+        shown = high if at_least else low
+    least = "at least " if at_least else ""
+    return (
+        f"False: computed at every point of the grid; the worst is {shown}, where {least}{claim} is claimed."
+    )
+
+
+def _meaning(result: Mapping[str, Any], verdict: str, strength: str, *, worst: str) -> str:
     if read_object(result, "claim").get("type") == Controls.type and verdict == "verified":
         return "Each control came out as it should: what is broken was refuted, what is correct was not."
     meaning = MEANING.get((verdict, strength)) or MEANING_OF_VERDICT.get(
@@ -212,7 +264,7 @@ def _meaning(result: Mapping[str, Any], verdict: str, strength: str) -> str:
     )
     if _stays_out(result):
         return "The claim does not extend to this setting, of which the paper does not speak: no error of it."
-    return meaning
+    return worst or meaning
 
 
 def _context(claim: Mapping[str, Any]) -> tuple[Fact, ...]:
@@ -231,7 +283,7 @@ def _context(claim: Mapping[str, Any]) -> tuple[Fact, ...]:
 
 
 def _lower_source(evidence: tuple[Exhibit, ...]) -> str:
-    return " or ".join(k for k in ("witness", "estimate") if any(e.kind == k for e in evidence))
+    return " or ".join(k for k in ("witness", "computation", "estimate") if any(e.tag == k for e in evidence))
 
 
 def _upper_source(evidence: tuple[Exhibit, ...]) -> str:
@@ -239,6 +291,10 @@ def _upper_source(evidence: tuple[Exhibit, ...]) -> str:
     if certificates:
         return "proved" if any(not e.assumptions for e in certificates) else "accounted"
     return "tested" if any(e.kind == "estimate" for e in evidence) else ""
+
+
+def _slack_text(slack: float) -> str:
+    return f">{MAX_SLACK}×" if slack > MAX_SLACK else f"{show(slack, digits=3)}×"
 
 
 def _slack_words(slack: float, upper: str, verdict: str) -> str:
@@ -253,14 +309,24 @@ def _slack_words(slack: float, upper: str, verdict: str) -> str:
     return "The upper bound is tight: the claim has less than 5 % to spare."
 
 
+def _repeated(result: Mapping[str, Any]) -> str:
+    """How often the row's program was run again in a fresh process; of a crashed row nothing is said."""
+    times = as_number(result.get("fresh_processes"))
+    if times is None or read_text(result, "verdict") == "crashed":
+        return ""
+    return f"in {show(times)} fresh processes" if times else f"the row declares {NOT_REPEATED}"
+
+
 def _row_facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
     seconds, samples = as_number(result.get("seconds")), as_number(result.get("samples"))
+    exact = read_text(result, "strength") == "tested" and as_number(result.get("confidence")) == 1
     facts = [
         ("printed at", read_text(result, "source")),
         ("view", read_text(result, "view")),
         ("confidence", show(as_number(result.get("confidence")), digits=10, toward="down")),
         ("error level of the row", show(as_number(result.get("alpha")), digits=3)),
-        ("samples", show(samples, digits=15) if samples else ""),
+        ("points" if exact else "samples", show(samples, digits=15) if samples else ""),
+        ("repeated", _repeated(result)),
         ("time", f"{show(seconds, digits=2)} s" if seconds is not None else ""),
         ("suite", read_text(result, "suite")),
     ]

@@ -158,7 +158,7 @@ def test_headlines_never_mix_roles(made: tuple[Path, dict[str, Any]]) -> None:
         "7 rows with 8 cells: 7 as expected",
     ):
         assert line in shown.splitlines()
-    assert "does not extend to: lost messages" in " ".join(shown.split())
+    assert "outside the stated conditions, false: lost messages" in " ".join(shown.split())
 
 
 def test_markdown_has_a_table_for_each_role(made: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_markdown_has_a_table_for_each_role(made: tuple[Path, dict[str, Any]], t
     places = [text.index(head) for head in [*heads, "What-ifs: 1 refuted.", "Controls: 1 verified."]]
     assert places == sorted(places)
     assert "| 1 verified, 1 refuted |" in text
-    assert "does not extend to: lost messages" in text
+    assert "outside the stated conditions, false: lost messages" in text
 
 
 def test_list_and_explain_know_roles_and_cells(made: tuple[Path, dict[str, Any]]) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from dpaudit.reports.html import render_html
 from tests.cli.suites import RAISES, REFUTED, UNEXPECTED, VERIFIED, by_id, invoke, run, write_suite
+from tests.reports.dom import parse
 
 PRIVACY = """
 @suite.row("accounted", title="by accounting", kind="privacy", claim=PureDP(epsilon=1))
@@ -152,11 +154,15 @@ suite.add(Row(id="computed", title="computed", kind="utility", claim=CLAIM, expe
     result, report = run(suite)
     fresh = {name: row["fresh_processes"] for name, row in by_id(report).items()}
     assert fresh == {"fine": 0, "seen": 2, "computed": 0}
-    assert {name: row["samples"] > 0 for name, row in by_id(report).items()}["computed"] is False
-    said = " ".join(result.stdout.split())
-    assert "2 of 3 rows have no fingerprint, since they declare no program of their own" in said
-    assert "1 count no samples, 1 count some" in said
-    assert "the row has no fingerprint" in invoke("explain", "fine", suite).stdout
+    told = "no program, so nothing was repeated in a fresh process"
+    assert f"2 rows declare {told}" in result.stdout.splitlines()
+    assert f"the row declares {told}" in invoke("explain", "fine", suite).stdout
+    sections = parse(render_html(report)).find("details", "claim")
+    facts = {section.find("b")[0].words(): section.words() for section in sections}
+    assert [name for name, words in facts.items() if told in words] == ["computed", "fine"]
+    assert "in 2 fresh processes" in facts["seen"]
+    alone, _ = run(suite, "-k", "=seen")
+    assert told not in alone.stdout
     assert "does the same in two fresh processes" in invoke("explain", "seen", suite).stdout
 
 

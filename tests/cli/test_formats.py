@@ -132,6 +132,31 @@ def test_the_page_is_written_beside_the_report_by_default(
     assert (tmp_path / "again.html").read_bytes() == page
 
 
+def test_explain_finds_the_row_by_paper_and_id(report: Path, tmp_path: Path) -> None:
+    """A report may name the suite's file by another path; what it holds of another paper is not taken for it,
+    and where it has no such row, ``explain`` says so."""
+    document = json.loads(report.read_text(encoding="utf-8"))
+    document["results"] = [row | {"suite": "papers:elsewhere.py"} for row in document["results"]]
+    moved, foreign = tmp_path / "moved.json", tmp_path / "foreign.json"
+    moved.write_text(json.dumps(document), encoding="utf-8")
+    document["results"] = [row | {"paper": "another"} for row in document["results"]]
+    foreign.write_text(json.dumps(document), encoding="utf-8")
+    missing = "the report holds no row fine of that suite"
+    shown = invoke("explain", "fine", report.parent, "--report", moved).stdout
+    assert "verified / tested" in shown
+    assert missing not in shown
+    shown = invoke("explain", "fine", report.parent, "--report", foreign).stdout
+    assert "verified / tested" not in shown
+    assert missing in shown
+
+
+def test_explain_without_a_path_names_the_path(report: Path) -> None:
+    """Without a path the error says where that of an own suite goes; with one there is no such hint."""
+    hint = "Rows of your own suite need its path: dpaudit explain ID PATH"
+    assert hint in invoke("explain", "no-such-row").stderr
+    assert hint not in invoke("explain", "no-such-row", report.parent).stderr
+
+
 def test_explain_says_what_is_claimed_done_and_decided(report: Path) -> None:
     """The claim in words, the row function's own words, and with a report the verdict, its evidence and the
     command.
@@ -141,7 +166,7 @@ def test_explain_says_what_is_claimed_done_and_decided(report: Path) -> None:
         "the error is at most 1",
         "Computes the error on the whole grid.",
         "verified / tested",
-        "estimate: error from 0.25 to 0.5 at confidence 1, 10 samples, grid: the whole grid",
+        "computation: error from 0.25 to 0.5, 10 points, grid: the whole grid",
         "dpaudit run",
     ):
         assert text in result.stdout

@@ -15,12 +15,14 @@ import numpy as np
 import pytest
 
 from dpaudit import plots
+from dpaudit.claims import ErrorRate
 from dpaudit.errors import BrokenReportError
+from dpaudit.evidence import Estimate
 from dpaudit.reports.document import to_text
 from dpaudit.reports.html import render_html
 from dpaudit.reports.rows import attention
 from tests.reports.dom import Node, parse
-from tests.reports.sample import many_rows, sample_report
+from tests.reports.sample import many_rows, row, sample_report
 
 EMPTY: dict[str, Any] = {"schema_version": 2, "results": [], "unchecked": []}
 
@@ -189,16 +191,39 @@ def test_headlines_count_each_role_alone(dom: Node) -> None:
 def test_only_what_is_printed_is_false(dom: Node) -> None:
     """Refuted claims and steps are listed as false, each with the repair that holds; a refuted what-if is a
     setting that the claim does not extend to, nowhere a falsehood."""
-    false = dom.find("section", "false")[0].find("li")
+    (section,) = dom.find("section", "false")
+    assert [node.words() for node in section.find("h3")] == ["Claims"]
+    false = section.find("li")
     assert [item.find("a")[0].words() for item in false] == ["Alg 2", "Fact 3", "Thm 7", "Thm 8"]
     repairs = {item.find("a")[0].words(): item.find("small") for item in false}
     assert [name for name, found in repairs.items() if found] == ["Thm 7"]
     assert repairs["Thm 7"][0].find("a")[0].words() == "Thm 7/repaired"
     outside = dom.find("details", "outside")[0]
-    assert "does not extend to: messages that may be lost" in outside.find("li")[0].words()
+    assert "outside the stated conditions, false: messages that may be lost" in outside.find("li")[0].words()
     section = next(n for n in dom.find("details", "claim") if n.attributes["id"] == "Thm-7-lost")
     assert section.find("span", "chip")[0].words().startswith("does not extend")
     assert "False" not in section.words()
+
+
+def test_a_false_claim_is_one_bullet() -> None:
+    """Rows of one claim share a bullet, the claim itself first; steps stand under a heading of their own."""
+    report = sample_report()
+    (refuted,) = [row for row in report["results"] if row["id"] == "Thm 7"]
+    (mended,) = [row for row in report["results"] if row["id"] == "Thm 7/repaired"]
+    report["results"] = [
+        *(dict(refuted, id=name) for name in ("B/large", "B", "A/second", "A/first")),
+        *(dict(refuted, id=name, role="step") for name in ("B/step", "C")),
+        *(dict(mended, id=name) for name in ("B/large/repaired", "B/other/repaired")),
+        dict(refuted, id="B", paper="another"),
+    ]
+    (section,) = parse(render_html(report)).find("section", "false")
+    assert [node.words() for node in section.find("h3")] == ["Claims", "Proof steps"]
+    claims, steps = (
+        [[link.words() for link in item.find("a")] for item in items.find("li")]
+        for items in section.find("ul")
+    )
+    assert sorted(claims) == [["A/first", "A/second"], ["B"], ["B", "B/large", "B/large/repaired"]]
+    assert steps == [["B/step"], ["C"]]
 
 
 def test_a_claim_is_one_block(dom: Node) -> None:
@@ -231,6 +256,23 @@ def test_cells_are_one_table(dom: Node) -> None:
     assert [n.words() for n in controls.find("table", "cells")[0].find("span", "badge")] == [
         "expected refuted"
     ]
+
+
+def test_the_padding_of_a_cell_stops_at_the_tables_inside(dom: Node) -> None:
+    """A witness folded below a cell has a table of its own, whose columns keep their distance."""
+    style = "".join(dom.find("style")[0].text)
+    assert ".cells tr.behind > td {" in style
+    assert ".behind td {" not in style
+
+
+def test_a_large_slack_is_shown_as_more_than_a_thousand() -> None:
+    """The exact size of a slack above 1000 is left out of the table; a smaller one is shown."""
+    report = sample_report()
+    row = next(r for r in report["results"] if r["id"] == "Thm 1")
+    for slack, shown in ((1000.5, ">1000×"), (3.25e14, ">1000×"), (1000.0, "1,000×"), (2.5, "2.5×")):
+        report["results"] = [dict(row, slack=slack)]
+        line = parse(render_html(report)).find("tr", "row")[0]
+        assert line.find("td", "slack")[0].words() == shown
 
 
 def test_every_claim_says_all_it_has(dom: Node) -> None:
@@ -266,6 +308,42 @@ def test_evidence_can_be_read(dom: Node) -> None:
     facts = [(d.find("dt")[0].words(), d.find("dd")[0].words()) for d in leak.find("dl")[1].children]
     assert {("one input shows", "17"), ("its neighbour shows", "18")} <= set(facts)
     assert any("5 instances, 4 values of ε" in n.words() for n in dom.find("div", "exhibit estimate"))
+
+
+def test_a_computation_is_no_estimate_and_no_certificate() -> None:
+    """What no sample enters is bounded from below and from above, at points, whatever the kind of the row.
+    The sentence on a refuted one says the worst value and the claim."""
+    claim = ErrorRate(text="the ratio is at most 1", claimed=1, quantity_name="ratio")
+
+    def shown(kind: str, lower: float, upper: float, confidence: float = 1.0) -> str:
+        found = Estimate(
+            quantity="ratio",
+            lower=lower,
+            upper=upper,
+            confidence=confidence,
+            samples=3,
+            method="ball arithmetic",
+            scope="n = 1, 2, 3",
+            covers_claim=True,
+        )
+        report = sample_report() | {"results": [row("X", "a ratio", kind, claim, [found], view="")]}
+        return parse(render_html(report)).find("details", "claim")[0].words()
+
+    for kind in ("structure", "tail"):
+        for upper, verdict in ((0.5, "verified"), (2.0, "refuted")):
+            text = shown(kind, upper, upper)
+            assert f"{verdict} / tested" in text
+            for words in ("from below", "from above", "points3", "computation"):
+                assert words in text
+            assert not re.search("certificate|attack|samples|estimate", text)
+    assert "False: computed at every point of the grid; the worst is 2, where 1 is claimed." in shown(
+        "tail", 2, 2
+    )
+    assert "the worst is at least 2, where 1 is claimed." in shown("tail", 2, 3)
+    sampled = shown("tail", 2, 3, confidence=0.99999)
+    assert "samples3" in sampled
+    assert "computed" not in sampled
+    assert "False at this run's error level: an estimate" in sampled
 
 
 def test_site_losses_are_those_of_the_laws(dom: Node) -> None:
@@ -409,12 +487,10 @@ def test_a_repair_stands_beside_what_it_repairs_alone() -> None:
     rows = [true | {"id": "A"}, false | {"id": "A/b"}, false | {"id": "A/c"}, true | {"id": "A/d"}]
     rows = [row | {"paper": repair["paper"]} for row in rows]
     dom = parse(render_html(report | {"results": [*rows, repair | {"id": "A/c/repaired"}]}))
-    found = {
-        item.find("a")[0].words(): item.find("small") for item in dom.find("section", "false")[0].find("li")
-    }
-    assert [(name, [small.find("a")[0].words() for small in found[name]]) for name in found] == [
-        ("A/b", []),
-        ("A/c", ["A/c/repaired"]),
-    ]
+    (item,) = dom.find("section", "false")[0].find("li")
+    assert not [node for node in item.children if node.tag == "small"]
+    (others,) = item.find("p", "others")
+    assert [link.words() for link in others.find("a")] == ["A/c", "A/c/repaired"]
+    assert [link.words() for link in others.find("small")[0].find("a")] == ["A/c/repaired"]
     main = {n.find("b")[0].words(): n for n in dom.find("div", "main")[0].find("details", "claim")}
     assert [name for name in names if "open" in main[name].attributes] == ["A", "A/b", "A/c"]
