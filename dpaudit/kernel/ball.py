@@ -155,7 +155,7 @@ def upper(value: arb) -> float:
     """The smallest float not below the ball (``inf`` for an indeterminate one)."""
     if not value.is_finite():
         return -math.inf if value < 0 and not value.is_nan() else math.inf
-    return -_round_down(-upper_exact(value))
+    return 0.0 - _round_down(-upper_exact(value))  # a negation would write 0 as -0.0
 
 
 def _round_down(number: Fraction) -> float:

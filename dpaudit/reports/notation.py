@@ -23,6 +23,7 @@ from dpaudit.exact import decode_value, exact
 __all__ = [
     "MISSING",
     "as_number",
+    "attained",
     "clean",
     "describe",
     "distinct",
@@ -46,6 +47,9 @@ _ROUNDING = {"nearest": ROUND_HALF_EVEN, "down": ROUND_FLOOR, "up": ROUND_CEILIN
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 #: Two numbers closer than this are one: 0.1 read from a float must not become 0.1001 when it is rounded up.
 _NOISE = Decimal("1e-12")
+
+#: Relative: a bound that is no farther from the claim is the claim, as it is to a verdict.
+_MARGIN = 1e-9
 
 # C0 (but tab and newline), DEL, C1, direction marks, embeddings, overrides and isolates, surrogates, non-
 # characters.
@@ -142,6 +146,13 @@ def distinct(lower: float | None, claimed: float | None, upper: float | None) ->
         if not (above and low == claim) and (digits >= 6 or not alike):
             break
     return low, claim, high
+
+
+def attained(lower: float | None, claimed: float | None, upper: float | None) -> bool:
+    """Whether both bounds are the claimed number itself, within the margin that a verdict allows."""
+    if lower is None or claimed is None or upper is None or is_infinite(claimed):
+        return False
+    return max(abs(lower - claimed), abs(upper - claimed)) <= abs(claimed) * _MARGIN
 
 
 def show_exact(text: object) -> str:

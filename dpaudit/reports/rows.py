@@ -28,6 +28,7 @@ from dpaudit.reports.fields import (
 from dpaudit.reports.notation import (
     MISSING,
     as_number,
+    attained,
     describe,
     distinct,
     is_infinite,
@@ -74,6 +75,7 @@ MEANING_OF_VERDICT = {
 }
 #: What the two sides are called: privacy is attacked and certified, everything else is bounded.
 PRIVATE_SIDES, OTHER_SIDES = ("attack", "certificate"), ("from below", "from above")
+MET = "Both bounds equal the claim: it holds, with nothing to spare."
 #: Two bounds of one number, relative: nearer than this they are shown as one.
 SAME = 1e-6
 #: A table shows a larger slack as "more than this": its exact size tells nothing, and its digits take the
@@ -197,7 +199,9 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         upper_by="" if upper is None else _upper_source(evidence),
         sort={"claimed": claimed, "lower": lower, "upper": upper, "slack": slack},
         slack=MISSING if slack is None or verdict == "refuted" else _slack_text(slack),
-        slack_words="" if slack is None or worst else _slack_words(slack, high_text, verdict),
+        slack_words=""
+        if slack is None or worst
+        else _slack_words(slack, high_text, verdict, met=attained(lower, claimed, upper)),
         mini=draw(small=True) if drawn else Markup(""),
         picture=draw() if drawn else Markup(""),
         meaning=_meaning(result, verdict, strength, worst=worst),
@@ -297,7 +301,7 @@ def _slack_text(slack: float) -> str:
     return f">{MAX_SLACK}×" if slack > MAX_SLACK else f"{show(slack, digits=3)}×"
 
 
-def _slack_words(slack: float, upper: str, verdict: str) -> str:
+def _slack_words(slack: float, upper: str, verdict: str, *, met: bool) -> str:
     if slack < 1 / 1.0005:
         return (
             f"The upper bound, {upper}, is {show(1 / slack, digits=3)} times the claim." if slack > 0 else ""
@@ -306,7 +310,7 @@ def _slack_words(slack: float, upper: str, verdict: str) -> str:
         return ""
     if slack >= 1.05:
         return f"The upper bound is {upper}: the claim leaves room by a factor of {show(slack, digits=3)}."
-    return "The upper bound is tight: the claim has less than 5 % to spare."
+    return "The upper bound is tight: the claim has less than 5 % to spare." if not met else MET
 
 
 def _repeated(result: Mapping[str, Any]) -> str:

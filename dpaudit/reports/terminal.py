@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dpaudit.claims import Controls
-from dpaudit.reports.notation import as_number, clean, distinct, show
+from dpaudit.reports.notation import as_number, attained, clean, distinct, show
 from dpaudit.reports.roles import (
     ROLE_WORDS,
     by_role,
@@ -46,6 +46,8 @@ Result = Mapping[str, Any]
 
 #: Cells against expectation that a line on the terminal names.
 MAX_CELLS = 8
+#: What stands in the way of an inconclusive row: so many lines of it.
+MAX_OBSTACLES = 2
 
 
 def one_line(text: object) -> str:
@@ -76,6 +78,7 @@ def bounds_in_words(result: Result) -> str:
     parts += [quantity] if numbers[0] is not None or numbers[2] is not None else []
     parts += [f" ≤ {upper}"] if numbers[2] is not None else []
     claim = f"claimed {quantity + ' ' if not parts else ''}{claimed}" if numbers[1] is not None else ""
+    claim += ", attained" if attained(*numbers) else ""
     return ", ".join(part for part in ("".join(parts), claim) if part)
 
 
@@ -107,11 +110,25 @@ def result_line(result: Result, *, id_width: int = 0, place: str = "") -> Text:
     text.append(f"  {one_line(shown_title(result))}")
     bounds = bounds_in_words(result)
     text.append(f"  {bounds}" if bounds else "", style="cyan")
-    cells = f"  {_many(len(result['cells']), 'cell')}" if result["cells"] else ""
-    text.append(f"{cells}  {duration(result['seconds'])}{place}", style="dim")
+    cells = _cells_in_words(result)
+    text.append(f"{f'  {cells}' if cells else ''}  {duration(result['seconds'])}{place}", style="dim")
     for line in _objections(result):
         text.append(f"\n    {line}", style="red" if not result["accepted"] else "dim")
     return text
+
+
+def _cells_in_words(result: Result) -> str:
+    """How many cells a row has; where several claim one number, which of them is the worst: the row shows its
+    bounds."""
+    cells = [cell for cell in result["cells"] if cell["deciding"]]
+    if result["evidence"] or len(cells) < 2 or {cell["claimed"] for cell in cells} != {result["claimed"]}:
+        return _many(len(result["cells"]), "cell") if result["cells"] else ""
+    same = ("verdict", "lower", "upper")
+    worst = [one_line(c["name"]) for c in cells if all(c[name] == result[name] for name in same)]
+    bounded = result["lower"] is not None or result["upper"] is not None
+    if not worst or not bounded:
+        return _many(len(result["cells"]), "cell")
+    return f"worst of {_many(len(cells), 'cell')}: {worst[0]}"
 
 
 def _objections(result: Result) -> list[str]:
@@ -122,7 +139,17 @@ def _objections(result: Result) -> list[str]:
         return [f"only {result['strength']}, and --require asks for more", *reasons]
     cells = [f"cell {one_line(line)}" for line in unexpected_cells(result)]
     own = [] if result["verdict"] == result["expect"] else [f"expected {result['expect']}"]
-    return [*own, *cells[:MAX_CELLS], *reasons]
+    return [*own, *cells[:MAX_CELLS], *reasons, *_in_the_way(result)[:MAX_OBSTACLES]]
+
+
+def _in_the_way(result: Result) -> list[str]:
+    """Obstacles of an inconclusive row and of the cells that make it so, which its reasons do not name; the
+    reasons of a cell without obstacles."""
+    if result["verdict"] != "inconclusive":
+        return []
+    deciding = [c for c in result["cells"] if c["deciding"] and c["verdict"] == "inconclusive"]
+    lines = [*result["obstacles"], *(line for c in deciding for line in c["obstacles"] or c["reasons"])]
+    return [one_line(line) for line in dict.fromkeys(lines) if line not in result["reasons"]]
 
 
 class LiveResults:

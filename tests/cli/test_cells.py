@@ -143,6 +143,44 @@ def test_a_cell_against_expectation_fails_the_run(tmp_path: Path, row: str, said
     assert said.removeprefix("cell ") in "".join(root.itertext())
 
 
+def test_the_terminal_says_which_cell_is_the_worst(tmp_path: Path) -> None:
+    """Where several cells claim one number the row shows the bounds of one: it is named, with their number;
+    bounds that are the claim itself say so."""
+    row = """
+@suite.row("sizes", title="sizes", kind="utility", claim=CLAIM)
+def sizes(run):
+    return Outcome([], cells=[Cell(name=f"n = {n}", claim=CLAIM, evidence=[exactly(0, upper)])
+                              for n, upper in ((10, 0.5), (20, 0.75), (30, 0.25))])
+
+@suite.row("met", title="met", kind="utility", claim=CLAIM)
+def met(run):
+    return Outcome([exactly(1, 1)])
+"""
+    lines = run(write_suite(tmp_path / "suite.py", row))[0].stdout.splitlines()
+    (sizes,) = [line for line in lines if " sizes " in line and "verified" in line]
+    (met,) = [line for line in lines if " met " in line and "verified" in line]
+    assert "≤ 0.75, claimed 1  worst of 3 cells: n = 20" in sizes
+    assert "claimed 1, attained" in met
+    assert "attained" not in sizes
+
+
+def test_an_inconclusive_row_says_what_stands_in_the_way(tmp_path: Path) -> None:
+    """The first two obstacles of its cells stand below the line on the terminal, once each."""
+    row = """
+@suite.row("blind", title="blind", kind="privacy", claim=PureDP(epsilon=1))
+def blind(run):
+    claim = PureDP(epsilon=1)
+    ways = {name: ["no site noise", f"{name} no", "c"] for name in ("a", "b")}
+    return Outcome([], cells=[Cell(name=n, claim=claim, evidence=[], obstacles=ways[n]) for n in ways])
+"""
+    result, _ = run(write_suite(tmp_path / "suite.py", row))
+    lines = [line.strip() for line in result.stdout.splitlines()]
+    assert [line for line in lines if line in ("no site noise", "a no", "b no", "c")] == [
+        "no site noise",
+        "a no",
+    ]
+
+
 def test_headlines_never_mix_roles(made: tuple[Path, dict[str, Any]]) -> None:
     """Printed claims and steps first, each counted alone; only they are false as printed, and a refuted
     what-if does not extend the claim."""

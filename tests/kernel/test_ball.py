@@ -5,6 +5,7 @@ raising the precision.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import mpmath
@@ -42,6 +43,13 @@ def test_ends_enclose_the_number(number: Fraction) -> None:
     value = ball(number)
     assert lower_exact(value) <= number <= upper_exact(value)
     assert Fraction(lower(value)) <= number <= Fraction(upper(value))
+
+
+@pytest.mark.parametrize("end", [lower, upper])
+@pytest.mark.parametrize("zero", [ball(0), -ball(0), ball(1) - 1])
+def test_zero_has_no_sign(end: Callable[[arb], float], zero: arb) -> None:
+    """The ends of a ball that is 0 are written as 0.0, never as -0.0."""
+    assert math.copysign(1, end(zero)) == 1
 
 
 def test_directed_floats_are_adjacent() -> None:
