@@ -237,6 +237,8 @@ def _describe_mapping(value: Mapping[str, Any], depth: int) -> str:
     if value.keys() == {"principals", "complement"}:
         names = describe(value["principals"], depth=depth + 1).strip("[]")
         return (f"everybody but {names}" if names else "everybody") if value["complement"] else names
+    if value.keys() == {"dtype", "shape", "runs"} and isinstance(value["runs"], list):
+        return _describe_runs(value["runs"], depth)
     items = [(key, item) for key, item in value.items() if key != "law"]
     inner = _join(
         [f"{words(key)} = {describe(item, depth=depth + 1)}" for key, item in items[:MAX_ITEMS]], len(items)
@@ -244,6 +246,16 @@ def _describe_mapping(value: Mapping[str, Any], depth: int) -> str:
     if isinstance(value.get("law"), str):
         return f"{words(value['law'])}({inner})"
     return f"{{{inner}}}"
+
+
+def _describe_runs(runs: list[Any], depth: int) -> str:
+    """An array written as runs of equal entries: ``2 × 0, 1, 31 × 0``."""
+    parts = []
+    for run in runs[:MAX_ITEMS]:
+        entry, times = run if isinstance(run, list) and len(run) == 2 else (run, 1)
+        count, text = describe(times, depth=depth + 1), describe(entry, depth=depth + 1)
+        parts.append(text if count == "1" else f"{count} × {text}")
+    return _join(parts, len(runs))
 
 
 def _decoded(value: Mapping[str, Any]) -> str | None:

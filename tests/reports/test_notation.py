@@ -193,3 +193,12 @@ def test_text_that_nobody_sees_is_shown(character: str) -> None:
 def test_quantities_have_their_letters() -> None:
     """The usual letters for the usual quantities, names for others."""
     assert [symbol(q) for q in ("epsilon", "delta", "bits", "", None)] == ["ε", "δ", "bits", "value", "value"]
+
+
+def test_arrays_are_written_as_runs_of_equal_entries() -> None:
+    """An array that a witness records as runs reads as counts and entries, whatever wrote the counts."""
+    runs = [[[0, 1], 1], [[1, 0], 255]]
+    assert describe({"dtype": "<f8", "shape": [256, 2], "runs": runs}) == "[0, 1], 255 × [1, 0]"
+    pair = [[{"int": "0"}, {"int": "9"}]]
+    assert describe({"dict": [["dtype", "<i8"], ["shape", [9]], ["runs", pair]]}) == "9 × 0"
+    assert describe({"dtype": "<f8", "shape": [3], "runs": ["broken", [1, 2, 3]]}) == "broken, [1, 2, 3]"
