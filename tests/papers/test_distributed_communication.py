@@ -204,7 +204,7 @@ def test_explanations_are_whole_sentences() -> None:
     folder = Path(encoding.__file__).parent
     nodes = [
         node
-        for path in sorted(folder.glob("*.py"))
+        for path in sorted(folder.rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
     ]

@@ -174,7 +174,7 @@ def test_an_audit_without_pairs_is_refused() -> None:
 
 
 def test_an_audit_that_declares_nothing_is_open() -> None:
-    """Without a declared site class a program that releases nothing is not verified by any proof."""
+    """Without a declared site a program that releases nothing is not verified by any proof."""
     audit = PrivacyAudit(
         claim=PureDP(epsilon=1),
         program=lambda coins, data: 0,
@@ -183,4 +183,4 @@ def test_an_audit_that_declares_nothing_is_open() -> None:
         proof=laplace_mechanism(sensitivity=1, scale=1),
     )
     outcome = privacy_outcome(audit, RUN)
-    assert any("no site class is declared" in obstacle for obstacle in outcome.obstacles)
+    assert any("no site is declared" in obstacle for obstacle in outcome.obstacles)
