@@ -130,13 +130,14 @@ def start(*arguments: object, cwd: Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=_restore_interrupt if os.name == "posix" else None,
+        preexec_fn=_restore_signals if os.name == "posix" else None,
     )
 
 
-def _restore_interrupt() -> None:
-    """Ctrl-C works in the command even where the tests themselves run with it switched off."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def _restore_signals() -> None:
+    """Ctrl-C and a hang-up work in the command even where the tests themselves run with them switched off."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def run(suite: Path, *options: object, report: Path | None = None) -> tuple[Result, dict[str, Any]]:
