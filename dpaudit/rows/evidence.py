@@ -70,8 +70,9 @@ class Measured:
     """Bounds on a row's quantity that a function computed or simulated.
 
     ``high`` counts towards ``verified`` only where ``covers`` says that all that the claim speaks of was
-    looked at. ``exact`` bounds hold for certain; the others at the row's error level. ``scope`` is what was
-    looked at; of a row with a grid the grid says it.
+    looked at. ``exact`` bounds hold for certain; the others at the error level of the run that the function
+    was given, so that one of them decides and several only describe. ``scope`` is what was looked at; of a
+    row with a grid the grid says it.
     """
 
     low: float | Fraction | None = None
@@ -257,11 +258,10 @@ def _outcome(given: Any, claim: Claim, run: Run, *, scope: str) -> Outcome:
         return given
     items = list(given) if isinstance(given, list | tuple) else [given]
     numbers = [item for item in items if isinstance(item, Measured)]
-    shared = Run(
-        run.profile, run.alpha / max(1, sum(not item.exact for item in numbers)), run.seed, run.row_id
-    )
+    # Each at the level that the function was given: several inexact ones err more often than that together,
+    # and then only describe. A smaller level would be one that nobody computed at.
     found: list[Evidence] = [
-        item.estimate(claim, shared, scope=scope) if isinstance(item, Measured) else item for item in items
+        item.estimate(claim, run, scope=scope) if isinstance(item, Measured) else item for item in items
     ]
     return Outcome(
         found,
