@@ -130,6 +130,19 @@ class Outcome:
     samples: int = 0
     cells: Sequence[Cell] = ()
 
+    def as_cells(self, name: str, *, claim: Claim, expect: str) -> list[Cell]:
+        """The same as a deciding cell of a larger row, with its own cells under it: ``name: theirs``."""
+        whole = Cell(
+            name=name,
+            claim=claim,
+            evidence=self.evidence,
+            expect=expect,
+            notes=self.notes,
+            obstacles=self.obstacles,
+            samples=self.samples,
+        )
+        return [whole, *(replace(cell, name=f"{name}: {cell.name}") for cell in self.cells)]
+
 
 def _is_clear(character: str) -> bool:
     """Whether a reader sees the character and takes it for no other: a letter of another script, a digit of

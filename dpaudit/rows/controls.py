@@ -67,7 +67,7 @@ def controls(
 
         def evaluate(run: Run) -> Outcome:
             share = replace(run, alpha=run.alpha / len(table))
-            cells = [_cell(name, item, share) for name, item in table.items()]
+            cells = [cell for name, item in table.items() for cell in _cells(name, item, share)]
             return Outcome([], words.notes, cells=cells, samples=sum(cell.samples for cell in cells))
 
         evaluate.__doc__ = words.about
@@ -90,19 +90,11 @@ def controls(
     return decorate
 
 
-def _cell(name: str, item: Control, run: Run) -> Cell:
+def _cells(name: str, item: Control, run: Run) -> list[Cell]:
     given = item.evaluate(replace(run, row_id=f"{run.row_id}/{name}"))
     outcome = given if isinstance(given, Outcome) else Outcome(given)
     notes = [item.about, *outcome.notes] if item.about else list(outcome.notes)
-    return Cell(
-        name=name,
-        claim=item.claim,
-        evidence=outcome.evidence,
-        expect=item.expect,
-        notes=notes,
-        obstacles=outcome.obstacles,
-        samples=outcome.samples,
-    )
+    return replace(outcome, notes=notes).as_cells(name, claim=item.claim, expect=item.expect)
 
 
 def false_inequality(item: Step, *, about: str = "") -> Control:

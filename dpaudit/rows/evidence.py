@@ -158,7 +158,7 @@ def evidence(
         def evaluate(run: Run) -> Outcome:
             if over is None:
                 outcome = _outcome(function(run, **fixed), shown, run, scope="")
-                return _with_notes(outcome, words.notes)
+                return replace(outcome, notes=[*outcome.notes, *words.notes])
             points = list(over.at(run))
             share = Run(run.profile, run.alpha / len(points), run.seed, run.row_id)
             cells: list[Cell] = []
@@ -170,18 +170,7 @@ def evidence(
                 outcome = _outcome(given, stated, share, scope=in_words(point))
                 plots += outcome.plots
                 called = name(**point) if name else in_words(point)
-                cells.append(
-                    Cell(
-                        name=called,
-                        claim=stated,
-                        evidence=outcome.evidence,
-                        expect=_at_point(expect, point),
-                        notes=outcome.notes,
-                        obstacles=outcome.obstacles,
-                        samples=outcome.samples,
-                    )
-                )
-                cells += [replace(cell, name=f"{called}: {cell.name}") for cell in outcome.cells]
+                cells += outcome.as_cells(called, claim=stated, expect=_at_point(expect, point))
             return Outcome([], words.notes, cells=cells, plots=plots)
 
         evaluate.__doc__ = words.about
@@ -269,7 +258,3 @@ def _outcome(given: Any, claim: Claim, run: Run, *, scope: str) -> Outcome:
         plots=[plot for item in numbers for plot in item.plots],
         samples=sum(item.samples for item in numbers),
     )
-
-
-def _with_notes(outcome: Outcome, notes: Sequence[str]) -> Outcome:
-    return replace(outcome, notes=[*outcome.notes, *notes])

@@ -29,7 +29,7 @@ from dpaudit.plots import Plot
 from dpaudit.rows.grid import Grid, Point, in_words, listed
 from dpaudit.rows.signature import require_parameters
 from dpaudit.rows.words import words_of
-from dpaudit.suite import Cell, Group, Outcome, Profile, Role, Row, Run
+from dpaudit.suite import Group, Outcome, Profile, Role, Row, Run
 
 if TYPE_CHECKING:  # a suite without programs must not load the replays
     from dpaudit.replays.audit import PrivacyAudit
@@ -165,19 +165,10 @@ def _digest(audits: list[PrivacyAudit], seed: int, id: str) -> str:
 
 def _table(outcomes: dict[str, Outcome], audits: dict[str, PrivacyAudit], expect: str) -> Outcome:
     """Every setting a cell, with its accounting as another one under it."""
-    cells: list[Cell] = []
-    for key, outcome in outcomes.items():
-        cells.append(
-            Cell(
-                name=key,
-                claim=audits[key].claim,
-                evidence=outcome.evidence,
-                expect=expect,
-                notes=outcome.notes,
-                obstacles=outcome.obstacles,
-                samples=outcome.samples,
-            )
-        )
-        cells += [replace(cell, name=f"{key}: {cell.name}") for cell in outcome.cells]
+    cells = [
+        cell
+        for key, outcome in outcomes.items()
+        for cell in outcome.as_cells(key, claim=audits[key].claim, expect=expect)
+    ]
     plots = [plot for outcome in outcomes.values() for plot in outcome.plots]
     return Outcome([], cells=cells, plots=plots, samples=sum(cell.samples for cell in cells if cell.deciding))

@@ -170,6 +170,20 @@ def test_fractions_are_rounded_outward(value: Fraction) -> None:
         assert found(rows.rows[0])["verdict"] != "verified"
 
 
+def test_several_simulated_bounds_are_not_stated_better_than_they_were_computed() -> None:
+    """Each is stated at the level that the function was given: two of them together do not decide."""
+    rows = Group()
+
+    @evidence(rows, "S", "here", at_most=1, quantity="x")
+    def simulated(run: Any) -> list[Measured]:
+        """Two bounds, each at the row's level"""
+        return [Measured(low=0, high=0.5, exact=False, method="simulation") for _ in range(2)]
+
+    result = found(rows.rows[0])
+    assert [item["confidence"] for item in result["evidence"]] == [1 - RUN.alpha] * 2
+    assert result["verdict"] == "inconclusive"
+
+
 def test_a_table_with_a_number_that_is_none_has_no_largest_entry() -> None:
     """NaN sorts anywhere."""
     with pytest.raises(UndecidedError, match="NaN"):
