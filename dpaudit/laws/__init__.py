@@ -22,6 +22,7 @@ from dpaudit.laws.selection import NoisyArgmax
 from dpaudit.laws.shifted import Shifted
 from dpaudit.laws.skellam import Skellam
 from dpaudit.laws.sparse_vector import AboveThreshold
+from dpaudit.laws.sparse_vector_values import ValuesAboveThreshold
 from dpaudit.laws.tree_counter import BinaryTree
 from dpaudit.laws.wrapped import WrappedMod
 
@@ -61,6 +62,7 @@ __all__ = [
     "Sum",
     "SumMod",
     "Support",
+    "ValuesAboveThreshold",
     "WrappedMod",
     "image_from_json",
     "kernel_from_json",

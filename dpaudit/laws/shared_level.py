@@ -39,6 +39,7 @@ __all__ = [
     "log_level_integral",
     "log_side",
     "require_level_laws",
+    "require_top",
 ]
 
 Floats = NDArray[np.float64]
@@ -62,13 +63,29 @@ def require_level_laws(level: Law, noise: Law) -> None:
         )
 
 
-def log_level_integral(level: Law, noise: Law, positions: Any, above: Any) -> Floats:
+def require_top(level: Law) -> None:
+    """Refuse a level that is cut off at a top and has no route here, with ``NotTractableError``."""
+    if not isinstance(level, Laplace | Exponential):
+        raise NotTractableError(
+            f"a level that is known to lie below a number must be Laplace or exponential, got {level.name}; "
+            f"use such noise, or sample."
+        )
+
+
+def log_level_integral(
+    level: Law, noise: Law, positions: Any, above: Any, *, top: float | None = None
+) -> Floats:
     """log I for each entry of the leading axes.
 
     ``positions`` (..., T) are the d_t, finite floats; ``above`` (..., T) or (T,) says which variables exceed
-    the level. T may be 0: then log I = 0. Raises ``NotTractableError`` for laws without a route here.
+    the level. T may be 0: then log I = 0. With ``top`` the level must also be at most that (Laplace and
+    exponential laws). Raises ``NotTractableError`` for laws without a route here.
     """
     require_level_laws(level, noise)
+    if top is not None:
+        require_top(level)
+        if np.shape(positions)[-1] == 0:
+            return np.broadcast_to(log_between(level, -np.inf, top), np.shape(positions)[:-1])
     places = np.asarray(positions, dtype=np.float64)
     sides = np.broadcast_to(np.asarray(above, dtype=bool), places.shape)
     leading, count = places.shape[:-1], places.shape[-1]
@@ -83,7 +100,7 @@ def log_level_integral(level: Law, noise: Law, positions: Any, above: Any) -> Fl
     flat, flat_sides = np.take_along_axis(flat, order, axis=1), np.take_along_axis(flat_sides, order, axis=1)
     keys = np.concatenate([flat, flat_sides], axis=1)
     _, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return route(level, noise, flat[first], flat_sides[first])[back.ravel()].reshape(leading)
+    return route(level, noise, flat[first], flat_sides[first], top)[back.ravel()].reshape(leading)
 
 
 def log_side(noise: Law, x: Floats, above: NDArray[np.bool_]) -> Floats:
@@ -155,8 +172,8 @@ def _log_sum(values: Floats, owner: NDArray[np.intp], entries: int) -> Floats:
 # Laplace and exponential laws
 
 
-def _panels(level: Law, noise: Law, places: Floats, above: NDArray[np.bool_]) -> Floats:
-    owner, low, high = _panel_edges(level, noise, places)
+def _panels(level: Law, noise: Law, places: Floats, above: NDArray[np.bool_], top: float | None) -> Floats:
+    owner, low, high = _panel_edges(level, noise, places, top)
     entries, count = places.shape
     logs = np.empty(len(owner))
     step = max(1, _CHUNK // (len(_HALF_NODES) * count))
@@ -170,7 +187,9 @@ def _panels(level: Law, noise: Law, places: Floats, above: NDArray[np.bool_]) ->
     return _log_sum(logs, owner, entries)
 
 
-def _panel_edges(level: Law, noise: Law, places: Floats) -> tuple[NDArray[np.intp], Floats, Floats]:
+def _panel_edges(
+    level: Law, noise: Law, places: Floats, top: float | None
+) -> tuple[NDArray[np.intp], Floats, Floats]:
     """The panels of all entries in one list: whose they are, and where they begin and end."""
     assert isinstance(level, Laplace | Exponential)
     assert isinstance(noise, Laplace | Exponential)
@@ -181,7 +200,10 @@ def _panel_edges(level: Law, noise: Law, places: Floats) -> tuple[NDArray[np.int
     # Beyond the last kink the integrand falls at least like the level's density once the factors have stopped
     # growing, which takes log(count) scales of the noise; the same to the left.
     reach = _REACH * b_level + b_noise * (math.log(count + 1) + 1)
-    kinks = np.sort(np.concatenate([places, np.zeros((entries, 1))], axis=1), axis=1)
+    ends = [np.zeros((entries, 1))] if top is None else [np.zeros((entries, 1)), np.full((entries, 1), top)]
+    kinks = np.sort(np.concatenate([places, *ends], axis=1), axis=1)
+    if top is not None:  # panels grow from both ends of an interval: none is coarse just below the top
+        kinks = np.minimum(kinks, top)
     bounds = np.concatenate([kinks[:, :1] - reach, kinks, kinks[:, -1:] + reach], axis=1)
     low, high = bounds[:, :-1], bounds[:, 1:]
     # How far panels double from the left and from the right end of an interval: to its middle, or all the way
@@ -195,18 +217,18 @@ def _panel_edges(level: Law, noise: Law, places: Floats) -> tuple[NDArray[np.int
     up = low[:, :, None] + np.minimum(offsets, from_low[:, :, None])  # (entries, intervals, edges)
     down = high[:, :, None] - np.minimum(offsets[::-1], from_high[:, :, None])
     starts = np.concatenate([up[:, :, :-1], down[:, :, :-1]], axis=2)
-    ends = np.concatenate([up[:, :, 1:], down[:, :, 1:]], axis=2)
+    stops = np.concatenate([up[:, :, 1:], down[:, :, 1:]], axis=2)
     owner = np.broadcast_to(np.arange(entries)[:, None, None], starts.shape)
-    real = ends > starts
+    real = (stops > starts) if top is None else (stops > starts) & (starts < top)
     if isinstance(level, Exponential):
-        real = real & (ends > 0)  # no mass below the level's centre
-    return owner[real], starts[real], ends[real]
+        real = real & (stops > 0)  # no mass below the level's centre
+    return owner[real], starts[real], stops[real]
 
 
 # Gaussian laws
 
 
-def _trapezoid(level: Law, noise: Law, places: Floats, above: NDArray[np.bool_]) -> Floats:
+def _trapezoid(level: Law, noise: Law, places: Floats, above: NDArray[np.bool_], top: float | None) -> Floats:
     """The trapezoidal rule around the mode, for Gaussian level and noise.
 
     log-integrand l is concave with -l'' between 1/s² and c = 1/s² + T/σ² (Φ is log-concave, and -(log Φ)'' <=
@@ -216,6 +238,7 @@ def _trapezoid(level: Law, noise: Law, places: Floats, above: NDArray[np.bool_])
     """
     assert isinstance(level, Gaussian)
     assert isinstance(noise, Gaussian)
+    assert top is None  # ``require_top`` has refused it
     entries, count = places.shape
     s = math.sqrt(level.sigma2)
     step = 1 / (1.5 * math.sqrt(1 / s**2 + count / float(noise.sigma2)))

@@ -21,7 +21,13 @@ from flint import acb, arb, arb_poly, ctx, fmpq
 from dpaudit.kernel.ball import MAX_PRECISION, ball, enclose
 from dpaudit.laws.base import Law
 from dpaudit.laws.continuous import Exponential, Gaussian, Laplace
-from dpaudit.laws.shared_level import gaussian_drop, gaussian_mode, log_level_integral, require_level_laws
+from dpaudit.laws.shared_level import (
+    gaussian_drop,
+    gaussian_mode,
+    log_level_integral,
+    require_level_laws,
+    require_top,
+)
 
 __all__ = ["between_ball", "level_integral_ball", "to_accuracy"]
 
@@ -38,18 +44,28 @@ def to_accuracy(compute: Callable[[], arb], *, spare: int = 32) -> arb:
     return enclose(compute, bits=wanted - 4, start=wanted + spare, limit=2 * (MAX_PRECISION + spare))
 
 
-def level_integral_ball(level: Law, noise: Law, below: Sequence[Fraction], above: Sequence[Fraction]) -> arb:
+def level_integral_ball(
+    level: Law,
+    noise: Law,
+    below: Sequence[Fraction],
+    above: Sequence[Fraction],
+    *,
+    top: Fraction | None = None,
+) -> arb:
     """An ``arb`` that contains I: every variable centred in ``below`` under the level, every one in ``above``
-    over it.
+    over it, the level itself at most ``top``.
     """
     require_level_laws(level, noise)
+    if top is not None:
+        require_top(level)
     if not below and not above:
-        return arb(1)
+        return arb(1) if top is None else between_ball(level, None, top)
     if isinstance(level, Gaussian) and isinstance(noise, Gaussian):
         return _gaussian_integral(level, noise, list(below), list(above))
     # The alternating coefficients of Π (1 - c t), 1/2 <= c <= 1, lose at most 2 bits a factor.
     return to_accuracy(
-        lambda: _piecewise_integral(level, noise, below, above), spare=32 + 2 * (len(below) + len(above))
+        lambda: _piecewise_integral(level, noise, below, above, top),
+        spare=32 + 2 * (len(below) + len(above)),
     )
 
 
@@ -119,13 +135,17 @@ def _side(noise: Law, at: fmpq, above: bool) -> _Factor:
     return _Factor(at, rate, *forms)
 
 
-def _piecewise_integral(level: Law, noise: Law, below: Sequence[Fraction], above: Sequence[Fraction]) -> arb:
+def _piecewise_integral(
+    level: Law, noise: Law, below: Sequence[Fraction], above: Sequence[Fraction], top: Fraction | None
+) -> arb:
     factors = [
         _density(level),
         *(_side(noise, _quotient(d), False) for d in below),
         *(_side(noise, _quotient(d), True) for d in above),
     ]
-    kinks: list[fmpq | None] = [None, *sorted({factor.at for factor in factors}), None]
+    end = None if top is None else _quotient(top)
+    inside = {factor.at for factor in factors if end is None or factor.at < end}
+    kinks: list[fmpq | None] = [None, *sorted(inside), end]
     total = arb(0)
     for low, high in itertools.pairwise(kinks):
         total += _piece(factors, low, high)

@@ -23,6 +23,7 @@ from dpaudit.laws import (
     Shuffle,
     ShuffledMultiset,
     SumMod,
+    ValuesAboveThreshold,
     WrappedMod,
     image_from_json,
     kernel_from_json,
@@ -38,6 +39,10 @@ FILES = [
     (law_from_json, WrappedMod(COINS[0], modulus=5, offset=np.array([1, 2]))),
     (law_from_json, PolyaDifference(shape="1/3", log_ratio=1)),
     (kernel_from_json, AboveThreshold(threshold=0, threshold_noise=Laplace(scale=1), query_noise=None)),
+    (
+        kernel_from_json,
+        ValuesAboveThreshold(threshold=0, threshold_noise=Laplace(scale=1), query_noise=Laplace(scale=1)),
+    ),
     (kernel_from_json, BinaryTree(leaves=3, noise=Laplace(scale=1))),
     (image_from_json, SumMod(5)),
     (image_from_json, Counts(2)),
