@@ -1,0 +1,1 @@
+"""The classics of the field, right and wrong, audited by the public API alone."""

@@ -1,0 +1,10 @@
+"""The classics: mechanisms that everybody knows, right and wrong, each audited in a few lines."""
+
+from audits.classics.rows import selection
+from dpaudit.suite import Suite
+
+__all__ = ["suite"]
+
+suite = Suite(paper="classics", title="Classics of differential privacy, right and wrong")
+
+suite.include(selection.rows)
