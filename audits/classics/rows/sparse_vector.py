@@ -1,0 +1,139 @@
+"""The sparse vector technique in its six published variants, numbered as by Lyu, Su and Li (2017).
+
+Queries are the columns of a table of 0 and 1, one row a record; replacing a record moves each by at most 1, some
+up and some down. Every variant is claimed to be 1-DP, with at most c answers "above".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dpaudit.claims import PureDP
+from dpaudit.coins import Coins, Program
+from dpaudit.laws import AboveThreshold, Kernel, Laplace, ValuesAboveThreshold
+from dpaudit.proofs.build import above_threshold
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Values
+from dpaudit.replays.histories import Neighbours
+from dpaudit.rows import privacy
+from dpaudit.suite import Group, Run
+
+__all__ = ["rows"]
+
+rows = Group("The sparse vector technique")
+
+CLAIM = PureDP(epsilon=1, domain="a row of 0 and 1")
+COLUMNS = 12
+#: So low that an answer "below" says much about the threshold's noise.
+THRESHOLD = -20
+
+
+def sparse_vector(kernel: Kernel, *, ends: Callable[[Any], bool] = bool, channels: int = 1) -> Program:
+    """Ask every column in turn; an answer that ``ends`` a channel opens the next one, of ``channels``."""
+
+    def program(coins: Coins, data: Any) -> None:
+        queries = iter(data.sum(axis=0).tolist())
+        for _ in range(channels):
+            session = coins.channel(kernel, site="flags")
+            any(ends(session.ask(query)) for query in queries)
+
+    return program
+
+
+def pairs(run: Run) -> list[Neighbours]:
+    """All columns but the last fall by 1 and the last one rises."""
+    last = np.eye(COLUMNS, dtype=int)[-1:]
+    return [Neighbours("all but the last fall", 1 - last, last)]
+
+
+def variant(program: Program, sites: list[Site]) -> PrivacyAudit:
+    return PrivacyAudit(
+        claim=CLAIM,
+        program=program,
+        neighbours=pairs,
+        sites=sites,
+        histories={"below until the last": lambda site, occurrence, law: occurrence == COLUMNS - 1},
+        domain=Values(0, 1),
+    )
+
+
+@privacy(rows, "SVT/1", "Lyu, Su, Li 2017, Algorithm 1", accounting="")
+def algorithm_1() -> PrivacyAudit:
+    """Algorithm 1, one noisy threshold and query noise of scale 4c/ε, is ε-DP
+
+    one channel, one answer "above"
+    """
+    kernel = AboveThreshold(
+        threshold=THRESHOLD, threshold_noise=Laplace(scale=2), query_noise=Laplace(scale=4)
+    )
+    svt = above_threshold(sensitivity=1, threshold_scale=2, query_scale=4)
+    return variant(sparse_vector(kernel), [Site("flags", mechanism=svt)])
+
+
+@privacy(rows, "SVT/2", "Dwork and Roth 2014, Algorithm 2", accounting="")
+def algorithm_2() -> PrivacyAudit:
+    """Algorithm 2, the threshold drawn again after each answer "above", c = 2, is ε-DP
+
+    two channels with one answer "above" each
+    """
+    kernel = AboveThreshold(
+        threshold=THRESHOLD, threshold_noise=Laplace(scale=4), query_noise=Laplace(scale=8)
+    )
+    svt = above_threshold(sensitivity=1, threshold_scale=4, query_scale=8)
+    return variant(sparse_vector(kernel, channels=2), [Site("flags", mechanism=svt, touches=2)])
+
+
+@privacy(rows, "SVT/3", "Roth 2011, lecture notes", expect="refuted", accounting="")
+def algorithm_3() -> PrivacyAudit:
+    """Algorithm 3, which shows the noisy value of the query above the threshold, is ε-DP
+
+    claimed: one channel
+    """
+    kernel = ValuesAboveThreshold(
+        threshold=THRESHOLD, threshold_noise=Laplace(scale=2), query_noise=Laplace(scale=2)
+    )
+    return variant(sparse_vector(kernel, ends=np.isfinite), [Site("flags", total=1)])
+
+
+@privacy(rows, "SVT/4", "Lee and Clifton 2014", expect="refuted", accounting="")
+def algorithm_4() -> PrivacyAudit:
+    """Algorithm 4, query noise that does not know how many queries it answers, is ε-DP
+
+    claimed: one channel
+    """
+    kernel = AboveThreshold(
+        threshold=THRESHOLD, threshold_noise=Laplace(scale=4), query_noise=Laplace(scale="4/3")
+    )
+    svt = above_threshold(sensitivity=1, threshold_scale=4, query_scale="4/3")
+    return variant(sparse_vector(kernel), [Site("flags", mechanism=svt)])
+
+
+@privacy(rows, "SVT/5", "Stoddard et al. 2014", expect="refuted", accounting="")
+def algorithm_5() -> PrivacyAudit:
+    """Algorithm 5, without noise on the queries and without an end, is ε-DP
+
+    claimed: one channel
+    """
+    kernel = AboveThreshold(
+        threshold=THRESHOLD, threshold_noise=Laplace(scale=2), query_noise=None, max_positives=None
+    )
+    return variant(sparse_vector(kernel, ends=lambda answer: False), [Site("flags", total=1)])
+
+
+@privacy(rows, "SVT/6", "Chen et al. 2015", expect="refuted", accounting="")
+def algorithm_6() -> PrivacyAudit:
+    """Algorithm 6, without an end, is ε-DP
+
+    claimed: one channel
+    """
+    kernel = AboveThreshold(
+        threshold=THRESHOLD,
+        threshold_noise=Laplace(scale=2),
+        query_noise=Laplace(scale=2),
+        max_positives=None,
+    )
+    return variant(sparse_vector(kernel, ends=lambda answer: False), [Site("flags", total=1)])
