@@ -1,8 +1,53 @@
 """Private linear UCB under joint differential privacy: each user's action is that user's own, the statistics that
 it is computed from are everybody's (Shariff and Sheffet 2018; Hsu et al. 2014, the billboard lemma).
 
-A user brings two contexts of length 1 and the rewards of both actions, in [-1, 1]: a row (x_1, x_2, y_1, y_2). The
+A user brings two contexts of length at most 1 and the reward of each, in [-1, 1]: a row (x_1, x_2, y_1, y_2). The
 statistics of a played context x with reward y are the matrix x xᵀ and the vector y x, summed by a tree with
-Gaussian noise. A changed user moves them by 4 - 2c - 2c² squared, where c is the cosine between the two contexts and
-the rewards are 1: at most 9/2, at 120 degrees, and not 4.
+Gaussian noise. Changing a user moves them by 4 - 2c - 2c² squared where the contexts have length 1 and cosine c
+and the rewards are 1: by 9/2 at 120 degrees, not by 4.
 """
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpaudit.claims import GaussianDP
+from dpaudit.coins import Coins, Program
+from dpaudit.laws import BinaryTree, Gaussian
+from dpaudit.proofs.build import billboard, gaussian_mechanism, tree_mechanism
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.histories import Neighbours
+from dpaudit.rows import privacy
+from dpaudit.suite import Group, Run
+from dpaudit.views import View, user
+
+__all__ = ["rows"]
+
+rows = Group("Linear UCB under joint differential privacy")
+
+USERS = 4
+
+
+def linear_ucb(*, variance: str, leaks: bool = False) -> Program:
+    """Play for each user in turn; ``leaks`` shows an action to the next user too."""
+
+    def program(coins: Coins, data: Any) -> None:
+        noise = Gaussian(variance=variance)
+        tree = coins.channel(BinaryTree(leaves=USERS, noise=noise), site="statistics")
+        answers: list[Any] = []
+        for number, row in enumerate(data):
+            contexts = row[:4].reshape(2, 2)
+            contexts = contexts / np.maximum(1, np.linalg.norm(contexts, axis=1, keepdims=True))
+            known = np.zeros(6) + BinaryTree.prefix(answers, number)
+            gram = 10 * np.eye(2) + known[:4].reshape(2, 2)
+            bonus = np.abs(np.einsum("ai,ij,aj->a", contexts, np.linalg.pinv(gram), contexts)) ** 0.5
+            arm = int(np.argmax(contexts @ np.linalg.pinv(gram) @ known[4:] + bonus))
+            coins.reveal(arm, site="action", to=[user(number), user(number + 1)] if leaks else user(number))
+            played, reward = contexts[arm], row[4 + arm]
+            statistics = np.concatenate([np.outer(played, played).ravel(), reward * played])
+            answers.append(tree.ask(statistics))
+
+    return program

@@ -1,0 +1,77 @@
+"""Private descent: DP-FTRL by a tree with restarts, and DP-SGD by Poisson subsampling.
+
+Records are points of the plane; the loss of a model x is |x - record|²/2, its gradient clipped to length 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpaudit.claims import ZeroConcentratedDP
+from dpaudit.coins import Coins, Program
+from dpaudit.laws import BinaryTree, Gaussian
+from dpaudit.proofs.build import gaussian_mechanism, tree_mechanism
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Interval
+from dpaudit.replays.histories import Neighbours
+from dpaudit.rows import privacy
+from dpaudit.suite import Group, Run
+
+__all__ = ["rows"]
+
+rows = Group("Private descent")
+
+EPOCH = 4
+
+
+def clipped(gradient: Any) -> Any:
+    return gradient / max(1.0, float(np.linalg.norm(gradient)))
+
+
+def ftrl(variance: int) -> Program:
+    """Two epochs of four records; each begins with a new tree."""
+
+    def program(coins: Coins, data: Any) -> None:
+        for epoch in (data[:EPOCH], data[EPOCH:]):
+            tree = coins.channel(BinaryTree(leaves=EPOCH, noise=Gaussian(variance=variance)), site="tree")
+            answers: list[Any] = []
+            for step, record in enumerate(epoch):
+                model = np.zeros(2) - BinaryTree.prefix(answers, step) / 2
+                answers.append(tree.ask(clipped(model - record)))
+
+    return program
+
+
+def audit(variance: int) -> PrivacyAudit:
+    node = gaussian_mechanism(sensitivity=2, variance=variance)
+    data = np.zeros((2 * EPOCH, 2))
+    left, right = data.copy(), data.copy()
+    left[0], right[0] = (1e6, 0), (-1e6, 0)
+    return PrivacyAudit(
+        claim=ZeroConcentratedDP(rho="1/2", domain="a point of the plane"),
+        program=ftrl(variance),
+        neighbours=lambda run: [Neighbours("the first record, far out", left, right)],
+        sites=[Site("tree", mechanism=tree_mechanism(node, leaves=EPOCH))],
+        domain=Interval(None, None),
+    )
+
+
+@privacy(rows, "FTRL/right", "Kairouz et al. 2021, Theorem 4.1", accounting="")
+def ftrl_right() -> PrivacyAudit:
+    """DP-FTRL with restarts and noise for the three nodes of every record is (1/2)-zCDP
+
+    a record enters one tree, of four leaves
+    """
+    return audit(12)
+
+
+@privacy(rows, "FTRL/unscaled", "the noise of one node", expect="refuted", accounting="", role="control")
+def ftrl_unscaled() -> PrivacyAudit:
+    """DP-FTRL with the noise of one release in every node is (1/2)-zCDP
+
+    a record enters one tree, of four leaves
+    """
+    return audit(4)
