@@ -1,32 +1,56 @@
 """Replayer: run the program on a neighbouring input, feed it the recorded outcomes, evaluate every law there.
 
-Theory of operation. The adversary who holds everything that anybody sees is handed the recorded transcript;
-the program under replay must show the same things in the same order, or it *leaks*. Sites are matched by
-position among the shown ones, never by name (no adversary sees a name; a differing name is noted). Hidden
-draws are matched by name and occurrence: where the law is equal on both sides the recorded value is used
-again, where it differs the stored uniform goes through the inverse cdf of the new law.
+Theory of operation. A replay is done in a view. The adversary who holds the view is handed what it sees of
+the recorded transcript; the program under replay must show it the same things in the same order, or it
+*leaks*. Sites are matched by position among those compared, never by name (no adversary sees a name; a
+differing name is noted). Compared is what the view sees, and random sites that are ``counted`` by name, the
+releases that a proof pays for whether or not the view sees them.
+
+What is not compared goes on with the neighbour's own: a value that only others are shown, or a return value,
+may differ, be missing, or be shown on the neighbour alone. Hidden draws and other random sites that are not
+compared are matched by name and occurrence: where the law is equal on both sides the recorded value is used
+again; where it differs the stored uniform of a draw goes through the inverse cdf of the new law, any other
+site gets an outcome that it can have, and the replay says so (``open``).
 
 What comes out, for any view V that the claim is about:
 
 * ``loss(V)``: the sum over visible sites of log p(out) - log p'(out), the exact privacy loss of what V sees
   *jointly with the hidden outcomes as recorded*. It is the loss of V's transcript itself only on the prefix
-  before the first random site that V does not see: from there on the hidden outcome has to be summed out.
-  ``witness_end(V)`` says where that prefix ends; a witness never goes past it.
-* ``leaks``: a shown site missing, extra, of another shape or kind, to another audience, or another revealed
-  value.
-* the observed accounting: which sites' laws moved (``SiteLoss.moved``).
+  before the first random site that V does not see, on either input: from there on the hidden outcome has to
+  be summed out. ``witness_end(V)`` says where that prefix ends; a witness never goes past it.
+* ``leaks``: a compared site missing, extra, of another shape or kind, to another audience, or another
+  revealed value.
+* the observed accounting: which compared sites' laws moved (``SiteLoss.moved``).
+
+Why losses given hidden outcomes bound those of what is seen. At every hidden choice let the two runs draw
+their outcomes (h, h') together, from a law that has the right law of h and the right law of h' as its two
+marginals given the past: h' = h where the laws are equal, any pair otherwise. Summed over h' first, from the
+last choice back, the weights of the pairs give the law of the transcript on the one input; summed over h
+first, that on the other. So an adversary who is shown the pairs as well sees two laws whose marginals are
+those of the transcript, and the pairs are drawn alike on both sides and cost nothing: what is left are the
+laws of the compared sites given h and given h', which replays evaluate. Dropping the pairs is
+post-processing. The bound is the worst over all pairs that can come out; of an ``open`` choice a replay
+shows one, and only all of them together say something.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
-from dpaudit.coins.comparison import Leak, Replay, SessionPair, SiteLoss
+from dpaudit.coins.comparison import (
+    Leak,
+    OpenDraw,
+    Replay,
+    SessionPair,
+    SiteLoss,
+    is_compared,
+    none_counted,
+)
 from dpaudit.coins.limits import StepLimitError, exhausted
 from dpaudit.coins.transcript import (
     Kind,
@@ -37,11 +61,13 @@ from dpaudit.coins.transcript import (
     raised_by,
     run_program,
     same_shown,
+    same_value,
 )
+from dpaudit.coins.unseen import Key, Unseen, possible_outcome
 from dpaudit.coins.unwatched import unwatched
 from dpaudit.errors import InvalidParameterError, MechanismError, NotTractableError
 from dpaudit.laws.base import BaseMeasure, Law
-from dpaudit.views import PUBLIC, SERVER, audience
+from dpaudit.views import EVERYTHING, PUBLIC, SERVER, Audience, View, audience
 
 __all__ = ["Leak", "Replay", "Replayer", "SessionPair", "SiteLoss", "replay"]
 
@@ -54,26 +80,41 @@ class _DivergedError(BaseException):
 class Replayer(Coins):
     """The interpreter behind ``replay``."""
 
-    def __init__(self, recording: Recording, *, compare: bool = True) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        *,
+        compare: bool = True,
+        view: View = EVERYTHING,
+        counted: Callable[[str], bool] = none_counted,
+        hidden: Mapping[Key, Any] | None = None,
+    ) -> None:
         self.recording = recording
-        self._compare = compare
         self.replicates = recording.replicates
+        self.view = view
         self.losses: list[SiteLoss] = []
         self.leaks: list[Leak] = []
         self.renamed: list[str] = []
         self.obstacles: list[str] = []
+        self.open: list[OpenDraw] = []
         self.kernels: list[Any] = []
         self.queries: dict[int, list[Any]] = {}
+        self.bound: dict[int, int] = {}
+        self.hidden_from: int | None = None
+        self._compare = compare
+        self._counted = counted
+        self._chosen = dict(hidden or {})
         self._diverged = False
-        self._shown = [i for i, record in enumerate(recording.sites) if record.kind != "draw"]
+        self._shown = [i for i, record in enumerate(recording.sites) if self._compares_record(record)]
         self._next = 0
-        self._draws: dict[tuple[str, int], SiteRecord] = {}
-        self._seen: dict[str, int] = {}
-        counts: dict[str, int] = {}
-        for entry in recording.sites:
-            if entry.kind == "draw":
-                self._draws[entry.site, counts.get(entry.site, 0)] = entry
-                counts[entry.site] = counts.get(entry.site, 0) + 1
+        self.unseen = Unseen(recording, self._compares_record)
+
+    def _compares_record(self, record: SiteRecord) -> bool:
+        return is_compared(record, self.view, self._counted)
+
+    def compares(self, to: Audience, site: str) -> bool:
+        """Whether a random site of the neighbour's is compared."""
+        return self.view.sees(to) or self._counted(site)
 
     @property
     def reached(self) -> int:
@@ -82,6 +123,8 @@ class Replayer(Coins):
 
     @unwatched
     def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+        if not self.compares(audience(to), site):
+            return self._hidden(law, "observe", site)
         return self._random(law, "observe", site, to)
 
     @unwatched
@@ -91,6 +134,8 @@ class Replayer(Coins):
     @unwatched
     def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
         laws = tuple(laws)
+        if not self.compares(audience(to), site):
+            return self._hidden_aggregate(laws, through, site)
         index, entry = self._match("aggregate", site, to)
         if entry.kind == "aggregate" and entry.through != through:
             self.obstacles.append(
@@ -111,20 +156,56 @@ class Replayer(Coins):
         self.kernels.append(kernel)
         index = len(self.kernels) - 1
         self.queries[index] = []
-        return _ReplayedSession(self, index, site, to)
+        return _ReplayedSession(self, kernel, index, site, to)
 
     @unwatched
     def draw(self, law: Law, *, site: str) -> Any:
+        return self._hidden(law, "draw", site)
+
+    @unwatched
+    def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
+        if not self.view.sees(audience(to)):
+            self._go_on()
+            self.unseen.shown(site, value)
+            return value
+        index, entry = self._match("reveal", site, to)
+        if self._compare and not same_shown(entry.value, value):
+            raise self._diverge(Leak("value", index, site, entry.value, value, refutes=True))
+        self._advance(index, entry, site)
+        return value
+
+    def meet_hidden(self, site: str) -> tuple[Key, SiteRecord | None]:
+        """The next random site of this name that is not compared, and its record if there is one."""
         self._go_on()
-        occurrence = self._seen.get(site, 0)
-        self._seen[site] = occurrence + 1
-        entry = self._draws.get((site, occurrence))
-        if entry is None:
-            raise self._diverge(Leak("hidden", self.reached, site, "no draw", "a hidden draw", refutes=False))
-        if entry.law == law:
+        if self.hidden_from is None:
+            self.hidden_from = self.reached
+        return self.unseen.random(site)
+
+    def no_record_of(self, site: str) -> _DivergedError:
+        """Ends the replay: the recording has no such hidden draw."""
+        if self._at_cut():
+            self._diverged = True
+            return _DivergedError()
+        return self._diverge(Leak("hidden", self.reached, site, "no draw", "a hidden draw", refutes=False))
+
+    def _hidden(self, law: Law, kind: Kind, site: str) -> Any:
+        """An outcome that is not compared: the recorded one where the law is the same."""
+        key, entry = self.meet_hidden(site)
+        if key in self._chosen:
+            return frozen_copy(self._chosen[key])
+        if entry is None and kind == "draw":
+            raise self.no_record_of(site)
+        if entry is not None and entry.law == law:
             return frozen_copy(entry.value)
-        # One uniform shows one case of many: what the other outcomes would show is not seen in this replay.
-        self.obstacles.append(f"site {site!r}: the law of a hidden draw moved; sum it out (coins.sum_out)")
+        # One outcome is one case of many: what the others would show is not seen in this replay.
+        self.open.append(OpenDraw(key, law))
+        what = "draw" if kind == "draw" else "outcome"
+        self.obstacles.append(f"site {site!r}: the law of a hidden {what} moved; sum it out (coins.sum_out)")
+        if entry is None or entry.uniform is None:
+            value = possible_outcome(law, entry)
+            if value is None:
+                raise self.no_record_of(site)
+            return frozen_copy(value)
         if law.batch_shape != np.shape(entry.uniform) and law.batch_shape:
             raise self._diverge(
                 Leak("hidden", self.reached, site, np.shape(entry.uniform), law.batch_shape, refutes=False)
@@ -132,17 +213,24 @@ class Replayer(Coins):
         value = law.ppf(entry.uniform)
         return value.item() if np.ndim(value) == 0 and isinstance(value, np.ndarray | np.generic) else value
 
-    @unwatched
-    def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
-        index, entry = self._match("reveal", site, to)
-        if self._compare and not same_shown(entry.value, value):
-            raise self._diverge(Leak("value", index, site, entry.value, value, refutes=True))
-        self._advance(index, entry, site)
-        return value
+    def _hidden_aggregate(self, laws: tuple[Law, ...], through: Any, site: str) -> Any:
+        try:
+            image = through.image_law(laws)
+        except NotTractableError as error:
+            _, entry = self.meet_hidden(site)
+            if entry is None:
+                raise self.no_record_of(site) from error
+            if entry.parts != laws or entry.through != through:
+                self.obstacles.append(
+                    f"site {site!r}: the law of a hidden aggregate moved and is not tractable ({error})"
+                )
+            return frozen_copy(entry.value)
+        return self._hidden(image, "aggregate", site)
 
     def finish(self) -> None:
         """After the program's end: whatever was recorded and not replayed is missing."""
         self._go_on()
+        self.unseen.end()
         if self._next < len(self._shown):
             index = self._shown[self._next]
             entry = self.recording.sites[index]
@@ -275,27 +363,73 @@ class Replayer(Coins):
 
 
 class _ReplayedSession(ChannelSession):
-    def __init__(self, coins: Replayer, index: int, site: str, to: To) -> None:
-        self._coins, self._index, self._site, self._to = coins, index, site, to
+    def __init__(self, coins: Replayer, kernel: Any, index: int, site: str, to: To) -> None:
+        self._coins, self._kernel, self._index, self._site, self._to = coins, kernel, index, site, to
+        self._asked = 0
+        self._follows = True
 
     @unwatched
     def ask(self, query: Any) -> Any:
-        index, entry = self._coins._match("channel", self._site, self._to)
-        if entry.session != self._index:
+        coins = self._coins
+        if not coins.compares(audience(self._to), self._site):
+            return self._ask_hidden(query)
+        index, entry = coins._match("channel", self._site, self._to)
+        if not self._bind(entry):
             names = (f"channel {entry.session}", f"channel {self._index}")
-            raise self._coins._diverge(Leak("kind", index, self._site, *names, refutes=False))
-        self._coins.queries[self._index].append(frozen_copy(query))
-        self._coins._advance(index, entry, self._site)
+            raise coins._diverge(Leak("kind", index, self._site, *names, refutes=False))
+        coins.queries[self._index].append(frozen_copy(query))
+        coins._advance(index, entry, self._site)
+        return frozen_copy(entry.value)
+
+    def _bind(self, entry: SiteRecord) -> bool:
+        """Whether ``entry`` is an answer of the recorded session that this one stands for."""
+        bound, session = self._coins.bound, entry.session
+        if session is None:
+            return False
+        if self._index not in bound and session not in bound.values():
+            bound[self._index] = session
+        return bound.get(self._index) == session
+
+    def _ask_hidden(self, query: Any) -> Any:
+        """An answer that is not compared: the recorded one, which has the same law where kernel, queries and
+        answers were the same so far."""
+        coins = self._coins
+        _, entry = coins.meet_hidden(self._site)
+        if entry is None or entry.session is None:
+            raise coins.no_record_of(self._site)
+        recording = coins.recording
+        answers = [item for item in recording.sites if item.session == entry.session]
+        self._follows = (
+            self._follows
+            and self._bind(entry)
+            and recording.kernels[entry.session] == self._kernel
+            and answers[self._asked : self._asked + 1] == [entry]
+            and same_value(entry.query, query)
+        )
+        self._asked += 1
+        if not self._follows:
+            coins.obstacles.append(f"site {self._site!r}: the law of a hidden channel's answers moved")
         return frozen_copy(entry.value)
 
 
-def replay(program: Program, data: Any, recording: Recording, *, compare: bool = True) -> Replay:
-    """Run ``program`` on ``data``, a neighbour of the recorded input, along ``recording``.
+def replay(
+    program: Program,
+    data: Any,
+    recording: Recording,
+    *,
+    compare: bool = True,
+    view: View = EVERYTHING,
+    counted: Callable[[str], bool] = none_counted,
+    hidden: Mapping[Key, Any] | None = None,
+) -> Replay:
+    """Run ``program`` on ``data``, a neighbour of the recorded input, along ``recording``, in ``view``.
 
     A program that raises on the neighbour only is a leak (the adversary sees that it failed), not an error.
     Without ``compare`` revealed values are not held against the recorded ones: only laws matter then.
+    ``counted`` names random sites that are compared although the view does not see them. ``hidden`` gives
+    outcomes, by site and occurrence, of random sites that are not compared.
     """
-    coins = Replayer(recording, compare=compare)
+    coins = Replayer(recording, compare=compare, view=view, counted=counted, hidden=hidden)
     try:
         run_program(program, data, coins)
         coins.finish()
@@ -314,19 +448,25 @@ def replay(program: Program, data: Any, recording: Recording, *, compare: bool =
         obstacles=tuple(coins.obstacles),
         reached=coins.reached,
         data=data,
+        view=view,
+        counted=counted,
+        open=tuple(coins.open),
+        unseen=tuple(coins.unseen.differing),
+        hidden_from=coins.hidden_from,
+        hidden=dict(hidden or {}),
     )
 
 
 def _sessions(coins: Replayer) -> tuple[SessionPair, ...]:
     pairs = []
-    for number, kernel in enumerate(coins.kernels):
+    for number, session in coins.bound.items():
         asked = coins.queries[number]
-        rows = [(i, r) for i, r in enumerate(coins.recording.sites) if r.session == number][: len(asked)]
-        if number < len(coins.recording.kernels):
+        rows = [(i, r) for i, r in enumerate(coins.recording.sites) if r.session == session][: len(asked)]
+        if rows:
             pairs.append(
                 SessionPair(
-                    kernel=coins.recording.kernels[number],
-                    kernel_neighbour=kernel,
+                    kernel=coins.recording.kernels[session],
+                    kernel_neighbour=coins.kernels[number],
                     queries=tuple(r.query for _, r in rows),
                     queries_neighbour=tuple(asked),
                     outcomes=tuple(r.value for _, r in rows),
