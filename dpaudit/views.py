@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from dpaudit.errors import InvalidParameterError
 
 __all__ = [
+    "CHANGED_USER",
+    "EVERYBODY_ELSE",
     "EVERYTHING",
     "NOBODY",
     "PUBLIC",
@@ -39,6 +41,8 @@ PUBLIC = Principal("public")
 SERVER = Principal("server")
 SHUFFLER_OUTPUT = Principal("shuffler-output")
 NOBODY = Principal("nobody")
+#: The user whose data differ between two neighbours, whoever that is: for views of joint privacy.
+CHANGED_USER = Principal("user-whose-data-changed")
 
 
 def user(index: int) -> Principal:
@@ -70,7 +74,8 @@ class View:
     """The principals that the adversary holds, or (``everybody_but``) all but some.
 
     ``View.of(PUBLIC)`` sees what everybody sees. ``View.of(SERVER)`` sees that and what goes to the server.
-    ``View.everybody_but(user(3))`` is the view of joint privacy for user 3.
+    ``View.everybody_but(user(3))`` is the view of joint privacy for user 3, and ``EVERYBODY_ELSE`` that for
+    every user: of two neighbours it leaves out the user whose data changed.
     """
 
     principals: frozenset[Principal]
@@ -93,6 +98,13 @@ class View:
             return True
         return bool(people - self.principals) if self.complement else bool(people & self.principals)
 
+    def for_user(self, index: int) -> View:
+        """The view of neighbours between which the data of user number ``index`` changed: where the view
+        speaks of that user, ``user(index)``."""
+        if CHANGED_USER not in self.principals:
+            return self
+        return View((self.principals - {CHANGED_USER}) | {user(index)}, self.complement)
+
     def __str__(self) -> str:
         names = ", ".join(sorted(p.name for p in self.principals))
         if not self.complement:
@@ -114,3 +126,6 @@ class View:
 
 #: Everything that anybody sees: the finest view, in which accounting is observed.
 EVERYTHING = View(frozenset(), complement=True)
+
+#: Joint privacy: everybody but the user whose data changed.
+EVERYBODY_ELSE = View.everybody_but(CHANGED_USER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from dpaudit.coins.transcript import Recording, SiteRecord, same_value
 from dpaudit.laws.base import Law
 from dpaudit.views import EVERYTHING, View
 
-__all__ = ["Leak", "LeakKind", "Replay", "SessionPair", "SiteLoss"]
+__all__ = ["Leak", "LeakKind", "OpenDraw", "Replay", "SessionPair", "SiteLoss", "is_compared", "none_counted"]
 
 LeakKind = Literal["value", "missing", "extra", "shape", "kind", "audience", "raised", "hidden"]
 
@@ -53,6 +54,28 @@ class SiteLoss:
 
 
 @dataclass(frozen=True)
+class OpenDraw:
+    """A random choice that the view does not see and whose law is another one on the neighbour (``law``), or
+    that is made there only: ``key`` is its site and occurrence. The replay went on with one outcome of many.
+    """
+
+    key: tuple[str, int]
+    law: Law
+
+
+def none_counted(site: str) -> bool:
+    """No site counts as shown that the view does not see."""
+    return False
+
+
+def is_compared(record: SiteRecord, view: View, counted: Callable[[str], bool]) -> bool:
+    """Whether a replay in ``view`` compares a site: it is seen there, or random and ``counted`` by name."""
+    if record.kind == "draw":
+        return False
+    return view.sees(record.to) or (record.random and counted(record.site))
+
+
+@dataclass(frozen=True)
 class SessionPair:
     """One channel under both inputs: the kernels and queries, and the positions of its answers."""
 
@@ -80,7 +103,13 @@ class SessionPair:
 
 @dataclass(frozen=True)
 class Replay:
-    """A recording held against one replay on a neighbouring input, ``data``."""
+    """A recording held against one replay on a neighbouring input, ``data``, in ``view``.
+
+    ``counted`` says which random sites are compared although the view does not see them, by name. ``open``
+    are hidden choices that came out one way of many, ``unseen`` the names of sites that the view does not see
+    and that differ. ``hidden_from`` is the position at which the neighbour first drew what was not compared,
+    ``hidden`` are the outcomes of such sites that were chosen.
+    """
 
     recording: Recording
     losses: tuple[SiteLoss, ...]
@@ -90,16 +119,29 @@ class Replay:
     obstacles: tuple[str, ...]
     reached: int
     data: Any = field(default=None, compare=False, repr=False)
+    view: View = EVERYTHING
+    counted: Callable[[str], bool] = field(default=none_counted, compare=False, repr=False)
+    open: tuple[OpenDraw, ...] = ()
+    unseen: tuple[str, ...] = ()
+    hidden_from: int | None = None
+    hidden: Mapping[tuple[str, int], Any] = field(default_factory=dict, compare=False, repr=False)
 
-    def witness_end(self, view: View = EVERYTHING) -> int:
-        """The position of the first random site that ``view`` does not see (or of the end of the common
-        run)."""
-        for index, record in enumerate(self.recording.sites[: self.reached]):
-            if record.random and not view.sees(record.to):
+    def witness_end(self, view: View | None = None) -> int:
+        """The position up to which the loss in ``view`` (the replay's own) is exact: that of the first random
+        site, on either input, that ``view`` does not see or that was not compared (or of the end of the
+        common run).
+
+        A ``view`` that sees more than the replay's own asks about all that was compared: what was not, the
+        differing values of ``unseen``, is left out.
+        """
+        view = self.view if view is None else view
+        end = self.reached if self.hidden_from is None else min(self.reached, self.hidden_from)
+        for index, record in enumerate(self.recording.sites[:end]):
+            if record.random and not (view.sees(record.to) and is_compared(record, self.view, self.counted)):
                 return index
             if record.kind == "aggregate" and record.law is None:
                 return index
-        return self.reached
+        return end
 
     def loss(self, view: View = EVERYTHING, *, end: int | None = None) -> NDArray[np.float64]:
         """Privacy loss of the sites that ``view`` sees before position ``end``, one number per replicate."""
@@ -114,10 +156,14 @@ class Replay:
         return total
 
     def leaks_in(self, view: View) -> tuple[Leak, ...]:
-        """The leaks that refute in ``view``: seen there, with nothing random hidden from it before them."""
+        """The leaks that refute in ``view``: seen there, with nothing random hidden from it before them, on
+        either input."""
         end = self.witness_end(view)
+        before = len(self.recording.sites) + 1 if self.hidden_from is None else self.hidden_from
         return tuple(
-            leak for leak in self.leaks if leak.refutes and leak.index <= end and self._seen(leak, view)
+            leak
+            for leak in self.leaks
+            if leak.refutes and leak.index <= end and leak.index < before and self._seen(leak, view)
         )
 
     def _seen(self, leak: Leak, view: View) -> bool:

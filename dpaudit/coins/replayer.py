@@ -1,87 +1,76 @@
 """Replayer: run the program on a neighbouring input, feed it the recorded outcomes, evaluate every law there.
 
-Theory of operation. The adversary who holds everything that anybody sees is handed the recorded transcript;
-the program under replay must show the same things in the same order, or it *leaks*. Sites are matched by
-position among the shown ones, never by name (no adversary sees a name; a differing name is noted). Hidden
-draws are matched by name and occurrence: where the law is equal on both sides the recorded value is used
-again, where it differs the stored uniform goes through the inverse cdf of the new law.
+Theory of operation. A replay is done in a view. The adversary who holds the view is handed what it sees of
+the recorded transcript; the program under replay must show it the same things in the same order, or it
+*leaks*. Sites are matched by position among those compared, never by name (no adversary sees a name; a
+differing name is noted). Compared is what the view sees, and random sites that are ``counted`` by name, the
+releases that a proof pays for whether or not the view sees them.
+
+What is not compared goes on with the neighbour's own: a value that only others are shown, or a return value,
+may differ, be missing, or be shown on the neighbour alone. Hidden draws and other random sites that are not
+compared are matched by name and occurrence: where the law is equal on both sides the recorded value is used
+again; where it differs the stored uniform of a draw goes through the inverse cdf of the new law, any other
+site gets an outcome that it can have, and the replay says so (``open``).
 
 What comes out, for any view V that the claim is about:
 
 * ``loss(V)``: the sum over visible sites of log p(out) - log p'(out), the exact privacy loss of what V sees
   *jointly with the hidden outcomes as recorded*. It is the loss of V's transcript itself only on the prefix
-  before the first random site that V does not see: from there on the hidden outcome has to be summed out.
-  ``witness_end(V)`` says where that prefix ends; a witness never goes past it.
-* ``leaks``: a shown site missing, extra, of another shape or kind, to another audience, or another revealed
-  value.
-* the observed accounting: which sites' laws moved (``SiteLoss.moved``).
+  before the first random site that V does not see, on either input: from there on the hidden outcome has to
+  be summed out. ``witness_end(V)`` says where that prefix ends; a witness never goes past it.
+* ``leaks``: a compared site missing, extra, of another shape or kind, to another audience, or another
+  revealed value.
+* the observed accounting: which compared sites' laws moved (``SiteLoss.moved``).
+
+Why losses given hidden outcomes bound those of what is seen. At every hidden choice let the two runs draw
+their outcomes (h, h') together, from a law that has the right law of h and the right law of h' as its two
+marginals given the past: h' = h where the laws are equal, any pair otherwise. Summed over h' first, from the
+last choice back, the weights of the pairs give the law of the transcript on the one input; summed over h
+first, that on the other. So an adversary who is shown the pairs as well sees two laws whose marginals are
+those of the transcript, and the pairs are drawn alike on both sides and cost nothing: what is left are the
+laws of the compared sites given h and given h', which replays evaluate. Dropping the pairs is
+post-processing. The bound is the worst over all pairs that can come out; of an ``open`` choice a replay
+shows one, and only all of them together say something.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
-from dpaudit.coins.comparison import Leak, Replay, SessionPair, SiteLoss
-from dpaudit.coins.limits import StepLimitError, exhausted
+from dpaudit.coins.comparison import Leak, OpenDraw, Replay, SessionPair, SiteLoss, none_counted
+from dpaudit.coins.limits import StepLimitError
+from dpaudit.coins.matching import DivergedError, Matching
 from dpaudit.coins.transcript import (
     Kind,
     Recording,
     SiteRecord,
     frozen_copy,
     outcome_shape,
-    raised_by,
     run_program,
     same_shown,
+    same_value,
 )
+from dpaudit.coins.unseen import Key, possible_outcome
 from dpaudit.coins.unwatched import unwatched
 from dpaudit.errors import InvalidParameterError, MechanismError, NotTractableError
-from dpaudit.laws.base import BaseMeasure, Law
-from dpaudit.views import PUBLIC, SERVER, audience
+from dpaudit.laws.base import Law
+from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View, audience
 
 __all__ = ["Leak", "Replay", "Replayer", "SessionPair", "SiteLoss", "replay"]
 
 
-class _DivergedError(BaseException):
-    """Unwinds a program whose replay cannot go on. A BaseException, so that a program's own handlers let it
-    through; one that catches it nevertheless gets it again at its next site, and notes nothing more."""
-
-
-class Replayer(Coins):
+class Replayer(Matching, Coins):
     """The interpreter behind ``replay``."""
-
-    def __init__(self, recording: Recording, *, compare: bool = True) -> None:
-        self.recording = recording
-        self._compare = compare
-        self.replicates = recording.replicates
-        self.losses: list[SiteLoss] = []
-        self.leaks: list[Leak] = []
-        self.renamed: list[str] = []
-        self.obstacles: list[str] = []
-        self.kernels: list[Any] = []
-        self.queries: dict[int, list[Any]] = {}
-        self._diverged = False
-        self._shown = [i for i, record in enumerate(recording.sites) if record.kind != "draw"]
-        self._next = 0
-        self._draws: dict[tuple[str, int], SiteRecord] = {}
-        self._seen: dict[str, int] = {}
-        counts: dict[str, int] = {}
-        for entry in recording.sites:
-            if entry.kind == "draw":
-                self._draws[entry.site, counts.get(entry.site, 0)] = entry
-                counts[entry.site] = counts.get(entry.site, 0) + 1
-
-    @property
-    def reached(self) -> int:
-        """The position in the recording up to which the replay agreed on what is shown."""
-        return self._shown[self._next] if self._next < len(self._shown) else len(self.recording.sites)
 
     @unwatched
     def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+        if not self.compares(audience(to), site):
+            return self._hidden(law, "observe", site)
         return self._random(law, "observe", site, to)
 
     @unwatched
@@ -91,6 +80,8 @@ class Replayer(Coins):
     @unwatched
     def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
         laws = tuple(laws)
+        if not self.compares(audience(to), site):
+            return self._hidden_aggregate(laws, through, site)
         index, entry = self._match("aggregate", site, to)
         if entry.kind == "aggregate" and entry.through != through:
             self.obstacles.append(
@@ -111,20 +102,42 @@ class Replayer(Coins):
         self.kernels.append(kernel)
         index = len(self.kernels) - 1
         self.queries[index] = []
-        return _ReplayedSession(self, index, site, to)
+        return _ReplayedSession(self, kernel, index, site, to)
 
     @unwatched
     def draw(self, law: Law, *, site: str) -> Any:
-        self._go_on()
-        occurrence = self._seen.get(site, 0)
-        self._seen[site] = occurrence + 1
-        entry = self._draws.get((site, occurrence))
-        if entry is None:
-            raise self._diverge(Leak("hidden", self.reached, site, "no draw", "a hidden draw", refutes=False))
-        if entry.law == law:
+        return self._hidden(law, "draw", site)
+
+    @unwatched
+    def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
+        if not self.view.sees(audience(to)):
+            self._go_on()
+            self.unseen.shown(site, value)
+            return value
+        index, entry = self._match("reveal", site, to)
+        if self._compare and not same_shown(entry.value, value):
+            raise self._diverge(Leak("value", index, site, entry.value, value, refutes=True))
+        self._advance(index, entry, site)
+        return value
+
+    def _hidden(self, law: Law, kind: Kind, site: str) -> Any:
+        """An outcome that is not compared: the recorded one where the law is the same."""
+        key, entry = self.meet_hidden(site)
+        if key in self._chosen:
+            return frozen_copy(self._chosen[key])
+        if entry is None and kind == "draw":
+            raise self.no_record_of(site)
+        if entry is not None and entry.law == law:
             return frozen_copy(entry.value)
-        # One uniform shows one case of many: what the other outcomes would show is not seen in this replay.
-        self.obstacles.append(f"site {site!r}: the law of a hidden draw moved; sum it out (coins.sum_out)")
+        # One outcome is one case of many: what the others would show is not seen in this replay.
+        self.open.append(OpenDraw(key, law))
+        what = "draw" if kind == "draw" else "outcome"
+        self.obstacles.append(f"site {site!r}: the law of a hidden {what} moved; sum it out (coins.sum_out)")
+        if entry is None or entry.uniform is None:
+            value = possible_outcome(law, entry)
+            if value is None:
+                raise self.no_record_of(site)
+            return frozen_copy(value)
         if law.batch_shape != np.shape(entry.uniform) and law.batch_shape:
             raise self._diverge(
                 Leak("hidden", self.reached, site, np.shape(entry.uniform), law.batch_shape, refutes=False)
@@ -132,23 +145,19 @@ class Replayer(Coins):
         value = law.ppf(entry.uniform)
         return value.item() if np.ndim(value) == 0 and isinstance(value, np.ndarray | np.generic) else value
 
-    @unwatched
-    def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
-        index, entry = self._match("reveal", site, to)
-        if self._compare and not same_shown(entry.value, value):
-            raise self._diverge(Leak("value", index, site, entry.value, value, refutes=True))
-        self._advance(index, entry, site)
-        return value
-
-    def finish(self) -> None:
-        """After the program's end: whatever was recorded and not replayed is missing."""
-        self._go_on()
-        if self._next < len(self._shown):
-            index = self._shown[self._next]
-            entry = self.recording.sites[index]
-            self.leaks.append(
-                Leak("missing", index, entry.site, entry.value, "nothing: the run has ended", refutes=True)
-            )
+    def _hidden_aggregate(self, laws: tuple[Law, ...], through: Any, site: str) -> Any:
+        try:
+            image = through.image_law(laws)
+        except NotTractableError as error:
+            _, entry = self.meet_hidden(site)
+            if entry is None:
+                raise self.no_record_of(site) from error
+            if entry.parts != laws or entry.through != through:
+                self.obstacles.append(
+                    f"site {site!r}: the law of a hidden aggregate moved and is not tractable ({error})"
+                )
+            return frozen_copy(entry.value)
+        return self._hidden(image, "aggregate", site)
 
     def _random(self, law: Law, kind: Kind, site: str, to: To) -> Any:
         index, entry = self._match(kind, site, to, law)
@@ -196,110 +205,79 @@ class Replayer(Coins):
         axes = tuple(range(0 if self.replicates is None else 1, loss.ndim))
         return np.asarray(loss.sum(axis=axes))
 
-    def note_raised(self, error: MechanismError | InvalidParameterError) -> None:
-        """The program raised on the neighbour: shown, unless the replay had diverged before.
-
-        Two runs that end by the same error agree. Another type of error is another outcome; another message
-        is one only for whoever reads it, so that it refutes nothing by itself.
-        """
-        why = exhausted(error.__cause__)
-        if self._diverged or self._at_cut():
-            return
-        raised = raised_by(error)
-        entry = None if self._next >= len(self._shown) else self.recording.sites[self._shown[self._next]]
-        if why:
-            self.obstacles.append(f"a replay on the neighbour ended early: {why}")
-            self._diverged = True
-        elif entry is None or entry.kind != "raise":
-            text = f"{raised[0]}: {raised[1]}"
-            self.leaks.append(Leak("raised", self.reached, "program", "no error", text, refutes=True))
-        elif entry.value != raised:
-            certain = bool(entry.value[0] != raised[0])
-            self.leaks.append(Leak("raised", self.reached, "program", entry.value, raised, refutes=certain))
-        else:
-            self._next += 1
-
-    def note_endless(self, error: StepLimitError) -> None:
-        """The program exceeded a limit on the neighbour only."""
-        if not self._diverged and not self._at_cut():
-            self.leaks.append(
-                Leak("raised", self.reached, "program", "an end", f"no end: {error}", refutes=False)
-            )
-
-    def _at_cut(self) -> bool:
-        """Whether the replay has come to the end of a recording that was cut there."""
-        return bool(self.recording.cut) and self._next >= len(self._shown)
-
-    def _go_on(self) -> None:
-        """Raise again where the replay has diverged: what a program shows after it caught that is no leak."""
-        if self._diverged:
-            raise _DivergedError
-
-    def _diverge(self, leak: Leak) -> _DivergedError:
-        self._diverged = True
-        self.leaks.append(leak)
-        return _DivergedError()
-
-    def _match(self, kind: Kind, site: str, to: To, law: Law | None = None) -> tuple[int, SiteRecord]:
-        self._go_on()
-        people = audience(to)
-        if self._at_cut():
-            self._diverged = True
-            raise _DivergedError
-        if self._next >= len(self._shown):
-            end = len(self.recording.sites)
-            raise self._diverge(
-                Leak("extra", end, site, "nothing: the run has ended", kind, refutes=PUBLIC in people)
-            )
-        index = self._shown[self._next]
-        entry = self.recording.sites[index]
-        if entry.kind == "raise":
-            text = ": ".join(entry.value)
-            raise self._diverge(Leak("raised", index, "program", text, "no error", refutes=True))
-        if entry.to != people:
-            names = [sorted(p.name for p in group) for group in (entry.to, people)]
-            raise self._diverge(Leak("audience", index, entry.site, names[0], names[1], refutes=False))
-        if (entry.kind == "reveal") != (kind == "reveal") or (entry.kind == "channel") != (kind == "channel"):
-            # A revealed value against a law with a density: the adversary who sees the exact value is
-            # certain.
-            continuous = any(
-                law is not None and law.base_measure is BaseMeasure.LEBESGUE for law in (entry.law, law)
-            )
-            raise self._diverge(Leak("kind", index, entry.site, entry.kind, kind, refutes=continuous))
-        return index, entry
-
-    def _advance(self, index: int, entry: SiteRecord, site: str) -> None:
-        if entry.site != site:
-            self.renamed.append(f"{entry.site!r} at position {index} is named {site!r} on the neighbour")
-        self._next += 1
-
 
 class _ReplayedSession(ChannelSession):
-    def __init__(self, coins: Replayer, index: int, site: str, to: To) -> None:
-        self._coins, self._index, self._site, self._to = coins, index, site, to
+    def __init__(self, coins: Replayer, kernel: Any, index: int, site: str, to: To) -> None:
+        self._coins, self._kernel, self._index, self._site, self._to = coins, kernel, index, site, to
+        self._asked = 0
+        self._follows = True
 
     @unwatched
     def ask(self, query: Any) -> Any:
-        index, entry = self._coins._match("channel", self._site, self._to)
-        if entry.session != self._index:
+        coins = self._coins
+        if not coins.compares(audience(self._to), self._site):
+            return self._ask_hidden(query)
+        index, entry = coins._match("channel", self._site, self._to)
+        if not self._bind(entry):
             names = (f"channel {entry.session}", f"channel {self._index}")
-            raise self._coins._diverge(Leak("kind", index, self._site, *names, refutes=False))
-        self._coins.queries[self._index].append(frozen_copy(query))
-        self._coins._advance(index, entry, self._site)
+            raise coins._diverge(Leak("kind", index, self._site, *names, refutes=False))
+        coins.queries[self._index].append(frozen_copy(query))
+        coins._advance(index, entry, self._site)
+        return frozen_copy(entry.value)
+
+    def _bind(self, entry: SiteRecord) -> bool:
+        """Whether ``entry`` is an answer of the recorded session that this one stands for."""
+        bound, session = self._coins.bound, entry.session
+        if session is None:
+            return False
+        if self._index not in bound and session not in bound.values():
+            bound[self._index] = session
+        return bound.get(self._index) == session
+
+    def _ask_hidden(self, query: Any) -> Any:
+        """An answer that is not compared: the recorded one, which has the same law where kernel, queries and
+        answers were the same so far."""
+        coins = self._coins
+        _, entry = coins.meet_hidden(self._site)
+        if entry is None or entry.session is None:
+            raise coins.no_record_of(self._site)
+        recording = coins.recording
+        answers = [item for item in recording.sites if item.session == entry.session]
+        self._follows = (
+            self._follows
+            and self._bind(entry)
+            and recording.kernels[entry.session] == self._kernel
+            and answers[self._asked : self._asked + 1] == [entry]
+            and same_value(entry.query, query)
+        )
+        self._asked += 1
+        if not self._follows:
+            coins.obstacles.append(f"site {self._site!r}: the law of a hidden channel's answers moved")
         return frozen_copy(entry.value)
 
 
-def replay(program: Program, data: Any, recording: Recording, *, compare: bool = True) -> Replay:
-    """Run ``program`` on ``data``, a neighbour of the recorded input, along ``recording``.
+def replay(
+    program: Program,
+    data: Any,
+    recording: Recording,
+    *,
+    compare: bool = True,
+    view: View = EVERYTHING,
+    counted: Callable[[str], bool] = none_counted,
+    hidden: Mapping[Key, Any] | None = None,
+) -> Replay:
+    """Run ``program`` on ``data``, a neighbour of the recorded input, along ``recording``, in ``view``.
 
     A program that raises on the neighbour only is a leak (the adversary sees that it failed), not an error.
     Without ``compare`` revealed values are not held against the recorded ones: only laws matter then.
+    ``counted`` names random sites that are compared although the view does not see them. ``hidden`` gives
+    outcomes, by site and occurrence, of random sites that are not compared.
     """
-    coins = Replayer(recording, compare=compare)
+    coins = Replayer(recording, compare=compare, view=view, counted=counted, hidden=hidden)
     try:
         run_program(program, data, coins)
         coins.finish()
-    except _DivergedError:
+    except DivergedError:
         pass
     except StepLimitError as error:
         coins.note_endless(error)
@@ -314,19 +292,25 @@ def replay(program: Program, data: Any, recording: Recording, *, compare: bool =
         obstacles=tuple(coins.obstacles),
         reached=coins.reached,
         data=data,
+        view=view,
+        counted=counted,
+        open=tuple(coins.open),
+        unseen=tuple(coins.unseen.differing),
+        hidden_from=coins.hidden_from,
+        hidden=dict(hidden or {}),
     )
 
 
 def _sessions(coins: Replayer) -> tuple[SessionPair, ...]:
     pairs = []
-    for number, kernel in enumerate(coins.kernels):
+    for number, session in coins.bound.items():
         asked = coins.queries[number]
-        rows = [(i, r) for i, r in enumerate(coins.recording.sites) if r.session == number][: len(asked)]
-        if number < len(coins.recording.kernels):
+        rows = [(i, r) for i, r in enumerate(coins.recording.sites) if r.session == session][: len(asked)]
+        if rows:
             pairs.append(
                 SessionPair(
-                    kernel=coins.recording.kernels[number],
-                    kernel_neighbour=kernel,
+                    kernel=coins.recording.kernels[session],
+                    kernel_neighbour=coins.kernels[number],
                     queries=tuple(r.query for _, r in rows),
                     queries_neighbour=tuple(asked),
                     outcomes=tuple(r.value for _, r in rows),

@@ -8,7 +8,7 @@ randomness of its own differs from itself, and then nothing that it shows is a f
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -18,11 +18,14 @@ from dpaudit.claims import Model, PrivacyClaim, PureDP
 from dpaudit.coins import Program, Recording, Replay, replay
 from dpaudit.coins.replayer import Leak
 from dpaudit.coins.transcript import same_shown
+from dpaudit.coins.unseen import Key
 from dpaudit.errors import MechanismError
 from dpaudit.evidence import Witness
 from dpaudit.proofs.proof import Proof
 from dpaudit.proofs.sites import Site, total_of
 from dpaudit.replays.accounting import observe_accounting
+from dpaudit.replays.changed_users import in_the_claims_words, view_of
+from dpaudit.replays.hidden_draws import every_outcome
 from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.misfits import above_pure_bound, misfits, pure_bound
 from dpaudit.replays.rounding import by_rounding, float_type, loss_in_double
@@ -51,6 +54,18 @@ class Subject:
         """What one record may cost in all by the proof, where it says that."""
         return None if self.proof is None else pure_bound(self.proof, self.claim)
 
+    def counted(self, site: str) -> bool:
+        """Whether the proof pays for a random site of this name, whether or not the view sees it."""
+        return any(item.matches(site) for item in self.sites)
+
+    def replay(
+        self, pair: Neighbours, recording: Recording, hidden: Mapping[Key, Any] | None = None
+    ) -> Replay:
+        """Replay a recording of ``pair.left`` on the neighbour, in the claim's view, with chosen ``hidden``
+        outcomes."""
+        view = view_of(pair, self.claim.view)
+        return replay(self.program, pair.right, recording, view=view, counted=self.counted, hidden=hidden)
+
 
 @dataclass
 class Findings:
@@ -71,6 +86,7 @@ class Findings:
     ended: int = 0
     pairs: int = 0
     histories: int = 0
+    unseen: dict[str, None] = field(default_factory=dict)
     places: str = ""
     numbers: str = ""
 
@@ -81,15 +97,22 @@ class Findings:
 
     def replay(self, pair: Neighbours, how: str, recording: Recording) -> Replay:
         """Replay a recording of ``pair.left`` on the neighbour, and keep what that shows."""
-        result = replay(self.subject.program, pair.right, recording)
+        result = self.subject.replay(pair, recording)
         self.note(pair, how, result)
         return result
 
     def note(self, pair: Neighbours, how: str, result: Replay) -> None:
-        """Keep what a replay shows."""
+        """Keep what a replay shows; where hidden laws moved, what replays at all of their outcomes show."""
+        self._note_end(pair, how, result.recording)
+        if not result.open:
+            return self._note(pair, how, result)
+        for one in every_outcome(result, lambda hidden: self.subject.replay(pair, result.recording, hidden)):
+            self._note(pair, how, one)
+        return None
+
+    def _note(self, pair: Neighbours, how: str, result: Replay) -> None:
         subject, recording = self.subject, result.recording
         self.replays += 1
-        self._note_end(pair, how, recording)
         observed = observe_accounting(result, subject.sites)
         self.attained = max(self.attained, observed.total)
         self.touched |= {pattern for pattern, count in observed.touches.items() if count and recording.forced}
@@ -111,10 +134,11 @@ class Findings:
                     "(model=AS_RUN), none of real numbers; nothing after it was compared",
                 )
             elif key not in self.leaks:
-                _require_the_same_leaks(subject.program, pair, result)
+                _require_the_same_leaks(subject, pair, result)
                 self.leaks[key] = leak
         self.obstacles.extend(o for o in result.obstacles if o not in self.obstacles)
-        for view in (subject.claim.view, EVERYTHING):
+        self.unseen |= dict.fromkeys(result.unseen)
+        for view in dict.fromkeys((subject.claim.view, EVERYTHING)):
             self._keep_best(view, pair, how, result)
 
     def _rounded(self, leak: Leak, result: Replay) -> bool:
@@ -130,7 +154,7 @@ class Findings:
         """Whether a loss above the claim, or above what the proof declares, is not there in double
         precision."""
         subject, loss = self.subject, witness.bound
-        bound = subject.claim.bound if view == subject.claim.view else total_of(subject.sites)
+        bound = subject.claim.bound if view == result.view else total_of(subject.sites)
         if bound is None or loss is None or subject.claim.model is not Model.IDEAL:
             return False
         most = bound * (1 + RELATIVE_MARGIN)
@@ -153,14 +177,16 @@ class Findings:
         else:
             self.ended += 1
 
-    def _keep_best(self, view: View, pair: Neighbours, how: str, result: Replay) -> None:
-        """Keep the transcript with the largest loss that is a witness in ``view``; a leak that refutes there
-        is an infinite one."""
+    def _keep_best(self, claimed: View, pair: Neighbours, how: str, result: Replay) -> None:
+        """Keep the transcript with the largest loss that is a witness in the view ``claimed``; a leak that
+        refutes there is an infinite one. Everything means everything that the replay compared."""
         words = f"{pair.name}; {how} history"
-        before = self.best.get(view, (0.0, None))[0]
+        view = result.view if claimed == self.subject.claim.view else claimed
+        before = self.best.get(claimed, (0.0, None))[0]
         leaks = [leak for leak in result.leaks_in(view) if not self._rounded(leak, result)]
         if leaks and before != float("inf") and inside_supports(result, end=leaks[0].index, view=view):
-            self.best[view] = (float("inf"), leak_witness(result, leaks[0], view=view, description=words))
+            witness = leak_witness(result, leaks[0], view=view, description=words)
+            self.best[claimed] = (float("inf"), in_the_claims_words(witness, view, claimed))
             return
         end = result.witness_end(view)
         loss = abs(float(result.loss(view, end=end)))
@@ -172,7 +198,7 @@ class Findings:
                     require_repeatable(self.subject.program, pair, result.recording)
             witness = loss_witness(result, end=end, view=view, description=words)
             if not self._excess_is_rounding(result, witness, view, end):
-                self.best[view] = (loss, witness)
+                self.best[claimed] = (loss, in_the_claims_words(witness, view, claimed))
 
 
 def _type(result: Replay) -> str:
@@ -198,10 +224,10 @@ def _foreign(where: str, pair: Neighbours) -> MechanismError:
     )
 
 
-def _require_the_same_leaks(program: Program, pair: Neighbours, result: Replay) -> None:
+def _require_the_same_leaks(subject: Subject, pair: Neighbours, result: Replay) -> None:
     for _ in range(REPEATS):
-        require_repeatable(program, pair, result.recording)
-        again = replay(program, pair.right, result.recording)
+        require_repeatable(subject.program, pair, result.recording)
+        again = subject.replay(pair, result.recording, result.hidden)
         if not same_shown(_shown(again), _shown(result)):
             raise _foreign(str(result.leaks[0]), pair)
 

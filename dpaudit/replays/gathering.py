@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.coins import Program, fingerprint, record
+from dpaudit.coins import Program, Recording, Replay, fingerprint, record, replay
 from dpaudit.coins.limits import Limits, limited_memory
 from dpaudit.coins.transcript import count_of
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.changed_users import of_the_same_users, view_of
 from dpaudit.replays.domains import more_pairs, require_neighbours, spoken_domain
 from dpaudit.replays.entered import Watch, excuse_for
 from dpaudit.replays.findings import Findings, Subject, require_repeatable
@@ -50,11 +51,13 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
         raise InvalidParameterError("neighbours must give at least one pair, got none; return pairs.")
     claim = audit.claim
     unchecked = [require_neighbours(pair, claim.adjacency, claim.unit, audit.domain) for pair in pairs]
+    for pair in pairs:
+        view_of(pair, claim.view)  # refuses a pair in which a user in the view changes
     first = _print(Watch(audit.program), pairs[0].left, run)
     watch = Watch(audit.program)  # after the first run, whose results a cache may hold
     subject = Subject(program=watch.program, claim=claim, sites=audit.sites, proof=audit.whole)
     findings, aside = Findings(subject), Findings(subject)
-    found = _searched_pair(audit, run, watch)
+    found = _searched_pair(audit, run, watch, subject)
     if found is not None:
         pairs.append(found)
         findings.notes.append(
@@ -70,11 +73,12 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
         np.random.default_rng(FORCED),  # the same pairs for every row and seed
         most=BESIDE,
     )
+    beside = of_the_same_users(beside, pairs, claim.view)
     rng = np.random.default_rng(FORCED)
     for pair in both_directions(beside):
         _glance(findings if declared else aside, audit, pair, rng, limits)
     places = everywhere([*pairs, *beside], claim.adjacency, audit.domain)
-    for pair in places.pairs:
+    for pair in of_the_same_users(places.pairs, pairs, claim.view):
         _touch(findings if declared else aside, audit, pair, rng, limits)
     findings.places, findings.numbers = str(places), range_in_words([*pairs, *beside])
     _at_quantiles(findings, [*pairs, *(beside if declared else ())], watch, limits, steps)
@@ -137,6 +141,7 @@ def _follow(
 ) -> None:
     """One worst history, which is the same whatever the run's seed is."""
     rng = np.random.default_rng(FORCED)
+    options["replayed"] = lambda recording: findings.subject.replay(pair, recording)
     for result in worst_history(program, pair, rng=rng, keep_errors=True, limits=limits, **options):
         findings.note(pair, how, result)
 
@@ -185,6 +190,9 @@ def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: W
     """What stands against a verdict besides leaks and broken accounting."""
     _note_unentered(findings, audit, watch)
     findings.histories = findings.replays
+    if findings.unseen:
+        names = ", ".join(map(repr, [*findings.unseen][:5]))
+        findings.notes.append(f"not compared, since the view does not see it: what differs at {names}")
     for why, where in findings.cut.items():
         findings.notes.append(f"a history was cut, its program came to {why} ({where})")
     if findings.errors:
@@ -232,14 +240,21 @@ def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> No
     ]
 
 
-def _searched_pair(audit: PrivacyAudit, run: Run, watch: Watch) -> Neighbours | None:
+def _searched_pair(audit: PrivacyAudit, run: Run, watch: Watch, subject: Subject) -> Neighbours | None:
     """The smallest pair, if any, that costs more than the declared total when everything is shown."""
     if audit.searched is None:
         return None
 
     def score(pair: Neighbours) -> float:
-        rng = run.rng("search")
-        replays = worst_history(watch.counted, pair, rng=rng, rounds=3, limits=Limits())
+        if not of_the_same_users([pair], [pair], audit.claim.view):
+            return 0.0  # a user in the view
+        view, rng = view_of(pair, audit.claim.view), run.rng("search")
+
+        def replayed(recording: Recording) -> Replay:
+            return replay(watch.counted, pair.right, recording, view=view, counted=subject.counted)
+
+        limits = Limits()
+        replays = worst_history(watch.counted, pair, rng=rng, rounds=3, limits=limits, replayed=replayed)
         return max((abs(float(result.loss())) for result in replays), default=0.0)
 
     records, width = audit.searched

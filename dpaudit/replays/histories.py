@@ -8,13 +8,13 @@ search did.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dpaudit.coins import Choice, Program, Replay, force, replay
+from dpaudit.coins import Choice, Program, Recording, Replay, force, replay
 from dpaudit.coins.limits import Limits
 from dpaudit.coins.recorder import ImpossibleHistoryError
 from dpaudit.coins.replayer import SiteLoss
@@ -28,14 +28,16 @@ __all__ = ["Neighbours", "both_directions", "far_out", "push_to_the_tail", "wors
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Two neighbouring inputs with a name that says what changed."""
+    """Two neighbouring inputs with a name that says what changed. ``changed`` is the number of the user whose
+    data that are, for claims of joint privacy; where it is not said, the position of the record."""
 
     name: str
     left: Any
     right: Any
+    changed: int | None = None
 
     def swapped(self) -> Neighbours:
-        return Neighbours(f"{self.name}, swapped", self.right, self.left)
+        return Neighbours(f"{self.name}, swapped", self.right, self.left, self.changed)
 
 
 def both_directions(pairs: Sequence[Neighbours]) -> list[Neighbours]:
@@ -75,12 +77,14 @@ def worst_history(
     rounds: int = 6,
     keep_errors: bool = False,
     limits: Limits | None = None,
+    replayed: Callable[[Recording], Replay] | None = None,
 ) -> list[Replay]:
     """Replays of ``pair`` along histories of growing loss: first ``choice`` alone (or sampled), then with
     moved sites pushed into their tails.
 
     ``push`` is the distance in standard deviations of the noise. A history that the program makes impossible
-    ends the search, with what was found so far. ``keep_errors`` and ``limits`` as in ``force``.
+    ends the search, with what was found so far. ``keep_errors`` and ``limits`` as in ``force``. ``replayed``
+    replays a recording on the neighbour; without it everything that anybody sees is compared.
     """
     forced: dict[tuple[str, int], Any] = {}
     found: list[Replay] = []
@@ -93,7 +97,7 @@ def worst_history(
             if keep_errors and not isinstance(error, ImpossibleHistoryError):
                 raise  # what the program shows is refused
             break
-        result = replay(program, pair.right, recording)
+        result = replay(program, pair.right, recording) if replayed is None else replayed(recording)
         found.append(result)
         wanted = push_to_the_tail(result, push)
         if all(key in forced for key in wanted):

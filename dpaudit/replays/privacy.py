@@ -60,7 +60,10 @@ def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[
         words += f"; {findings.places} were moved, numbers went from {findings.numbers}"
     if audit.claim.unit is Unit.USER:
         words += "; each pair is taken to change what one user contributes"
-    whole = accounted([Site("*", mechanism=audit.whole, total=audit.declared)], declared=words)
+    mechanism = audit.whole
+    if mechanism.rule == "billboard" and not isinstance(claim, PrivacyClaim):
+        mechanism = mechanism.premises[0]  # an accounting is of the statistics, which everybody sees
+    whole = accounted([Site("*", mechanism=mechanism, total=audit.declared)], declared=words)
     return [certify(claim, whole)]
 
 

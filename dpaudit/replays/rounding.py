@@ -80,7 +80,8 @@ def loss_in_double(program: Program, result: Replay, view: View, *, end: int) ->
     if float_type(recording.data, result.data) == np.dtype(float):
         return None
     left, right = (
-        replay(program, in_double(data), recording, compare=False) for data in (recording.data, result.data)
+        replay(program, in_double(data), recording, compare=False, view=result.view, counted=result.counted)
+        for data in (recording.data, result.data)
     )
     if min(left.reached, right.reached) < end:
         return None

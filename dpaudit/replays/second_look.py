@@ -19,6 +19,7 @@ from dpaudit.coins import Program, Recorder
 from dpaudit.coins.limits import Limits, StepLimitError
 from dpaudit.coins.transcript import count_of, run_program
 from dpaudit.errors import BrokenHarnessError
+from dpaudit.replays.changed_users import view_of
 from dpaudit.replays.histories import Neighbours
 from dpaudit.verdicts import VerdictKind
 from dpaudit.views import View
@@ -44,10 +45,12 @@ def second_look(program: Program, claim: PrivacyClaim, pairs: Sequence[Neighbour
         return f"no second look as a black box: it does not test {claim.type} claims"
     if float(claim.epsilon) > LARGEST_EPSILON:
         return "no second look as a black box: no sample could refute so large an epsilon"
-    mechanism = _Shown(program, claim.view)
+    view = view_of(pairs[0], claim.view)
+    mechanism = _Shown(program, view)
     sites = mechanism.sites(pairs[0].left, np.random.default_rng(seed))
     runs = SITES // sites
-    chosen = [(pair.left, pair.right) for pair in pairs[: max(1, runs // 1000)]]
+    same = [pair for pair in pairs if view_of(pair, claim.view) == view]
+    chosen = [(pair.left, pair.right) for pair in same[: max(1, runs // 1000)]]
     if runs < LEAST_RUNS:
         return f"no second look as a black box: a run has {sites} sites, too many for a short one"
     result = check(

@@ -1,0 +1,169 @@
+"""How a replay meets a recording: compared sites by position, others by name, and where the two part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dpaudit.coins.base import To
+from dpaudit.coins.comparison import Leak, OpenDraw, SiteLoss, is_compared, none_counted
+from dpaudit.coins.limits import StepLimitError, exhausted
+from dpaudit.coins.transcript import Kind, Recording, SiteRecord, raised_by
+from dpaudit.coins.unseen import Key, Unseen
+from dpaudit.errors import InvalidParameterError, MechanismError
+from dpaudit.laws.base import BaseMeasure, Law
+from dpaudit.views import EVERYTHING, PUBLIC, Audience, View, audience
+
+__all__ = ["DivergedError", "Matching"]
+
+
+class DivergedError(BaseException):
+    """Unwinds a program whose replay cannot go on. A BaseException, so that a program's own handlers let it
+    through; one that catches it nevertheless gets it again at its next site, and notes nothing more."""
+
+
+class Matching:
+    """What a replay knows of the recording, of how far it came and of what it found."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        *,
+        compare: bool = True,
+        view: View = EVERYTHING,
+        counted: Callable[[str], bool] = none_counted,
+        hidden: Mapping[Key, Any] | None = None,
+    ) -> None:
+        self.recording = recording
+        self.replicates = recording.replicates
+        self.view = view
+        self.losses: list[SiteLoss] = []
+        self.leaks: list[Leak] = []
+        self.renamed: list[str] = []
+        self.obstacles: list[str] = []
+        self.open: list[OpenDraw] = []
+        self.kernels: list[Any] = []
+        self.queries: dict[int, list[Any]] = {}
+        self.bound: dict[int, int] = {}
+        self.hidden_from: int | None = None
+        self._compare = compare
+        self._counted = counted
+        self._chosen = dict(hidden or {})
+        self._diverged = False
+        self._shown = [i for i, record in enumerate(recording.sites) if self._compares_record(record)]
+        self._next = 0
+        self.unseen = Unseen(recording, self._compares_record)
+
+    def _compares_record(self, record: SiteRecord) -> bool:
+        return is_compared(record, self.view, self._counted)
+
+    def compares(self, to: Audience, site: str) -> bool:
+        """Whether a random site of the neighbour's is compared."""
+        return self.view.sees(to) or self._counted(site)
+
+    @property
+    def reached(self) -> int:
+        """The position in the recording up to which the replay agreed on what is shown."""
+        return self._shown[self._next] if self._next < len(self._shown) else len(self.recording.sites)
+
+    def meet_hidden(self, site: str) -> tuple[Key, SiteRecord | None]:
+        """The next random site of this name that is not compared, and its record if there is one."""
+        self._go_on()
+        if self.hidden_from is None:
+            self.hidden_from = self.reached
+        return self.unseen.random(site)
+
+    def no_record_of(self, site: str) -> DivergedError:
+        """Ends the replay: the recording has no such hidden draw."""
+        if self._at_cut():
+            self._diverged = True
+            return DivergedError()
+        return self._diverge(Leak("hidden", self.reached, site, "no draw", "a hidden draw", refutes=False))
+
+    def finish(self) -> None:
+        """After the program's end: whatever was recorded and not replayed is missing."""
+        self._go_on()
+        self.unseen.end()
+        if self._next < len(self._shown):
+            index = self._shown[self._next]
+            entry = self.recording.sites[index]
+            self.leaks.append(
+                Leak("missing", index, entry.site, entry.value, "nothing: the run has ended", refutes=True)
+            )
+
+    def note_raised(self, error: MechanismError | InvalidParameterError) -> None:
+        """The program raised on the neighbour: shown, unless the replay had diverged before.
+
+        Two runs that end by the same error agree. Another type of error is another outcome; another message
+        is one only for whoever reads it, so that it refutes nothing by itself.
+        """
+        why = exhausted(error.__cause__)
+        if self._diverged or self._at_cut():
+            return
+        raised = raised_by(error)
+        entry = None if self._next >= len(self._shown) else self.recording.sites[self._shown[self._next]]
+        if why:
+            self.obstacles.append(f"a replay on the neighbour ended early: {why}")
+            self._diverged = True
+        elif entry is None or entry.kind != "raise":
+            text = f"{raised[0]}: {raised[1]}"
+            self.leaks.append(Leak("raised", self.reached, "program", "no error", text, refutes=True))
+        elif entry.value != raised:
+            certain = bool(entry.value[0] != raised[0])
+            self.leaks.append(Leak("raised", self.reached, "program", entry.value, raised, refutes=certain))
+        else:
+            self._next += 1
+
+    def note_endless(self, error: StepLimitError) -> None:
+        """The program exceeded a limit on the neighbour only."""
+        if not self._diverged and not self._at_cut():
+            self.leaks.append(
+                Leak("raised", self.reached, "program", "an end", f"no end: {error}", refutes=False)
+            )
+
+    def _at_cut(self) -> bool:
+        """Whether the replay has come to the end of a recording that was cut there."""
+        return bool(self.recording.cut) and self._next >= len(self._shown)
+
+    def _go_on(self) -> None:
+        """Raise again where the replay has diverged: what a program shows after it caught that is no leak."""
+        if self._diverged:
+            raise DivergedError
+
+    def _diverge(self, leak: Leak) -> DivergedError:
+        self._diverged = True
+        self.leaks.append(leak)
+        return DivergedError()
+
+    def _match(self, kind: Kind, site: str, to: To, law: Law | None = None) -> tuple[int, SiteRecord]:
+        self._go_on()
+        people = audience(to)
+        if self._at_cut():
+            self._diverged = True
+            raise DivergedError
+        if self._next >= len(self._shown):
+            end = len(self.recording.sites)
+            raise self._diverge(
+                Leak("extra", end, site, "nothing: the run has ended", kind, refutes=PUBLIC in people)
+            )
+        index = self._shown[self._next]
+        entry = self.recording.sites[index]
+        if entry.kind == "raise":
+            text = ": ".join(entry.value)
+            raise self._diverge(Leak("raised", index, "program", text, "no error", refutes=True))
+        if entry.to != people:
+            names = [sorted(p.name for p in group) for group in (entry.to, people)]
+            raise self._diverge(Leak("audience", index, entry.site, names[0], names[1], refutes=False))
+        if (entry.kind == "reveal") != (kind == "reveal") or (entry.kind == "channel") != (kind == "channel"):
+            # A revealed value against a law with a density: the adversary who sees the exact value is
+            # certain.
+            continuous = any(
+                law is not None and law.base_measure is BaseMeasure.LEBESGUE for law in (entry.law, law)
+            )
+            raise self._diverge(Leak("kind", index, entry.site, entry.kind, kind, refutes=continuous))
+        return index, entry
+
+    def _advance(self, index: int, entry: SiteRecord, site: str) -> None:
+        if entry.site != site:
+            self.renamed.append(f"{entry.site!r} at position {index} is named {site!r} on the neighbour")
+        self._next += 1
