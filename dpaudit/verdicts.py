@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from fractions import Fraction
 
-from dpaudit.claims import Accounting, ApproxDP, Claim, PrivacyClaim, Statement
+from dpaudit.claims import AccountingClaim, ApproxDP, Claim, PrivacyClaim, Statement
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness
 
@@ -280,7 +280,7 @@ def _slack(bound: Fraction, upper: Fraction | None) -> float | None:
 
 def _require_quantity(claim: Claim, evidence: Sequence[Evidence]) -> None:
     """Evidence bounds the claim's quantity: a statement's by the name that it has there, or by its type's."""
-    if not isinstance(claim, PrivacyClaim | Accounting | Statement):
+    if not isinstance(claim, PrivacyClaim | AccountingClaim | Statement):
         return
     named = claim.quantity_name if isinstance(claim, Statement) else ""
     allowed = (named, claim.quantity) if named else (claim.quantity,)

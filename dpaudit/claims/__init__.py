@@ -5,9 +5,15 @@ adversary, turnout and model. ``quantity`` is what the claim bounds, in its own 
 and ``bound`` the claimed value.
 """
 
+from dpaudit.claims.accounting import (
+    Accounting,
+    AccountingClaim,
+    ConcentratedAccounting,
+    GaussianAccounting,
+    RenyiAccounting,
+)
 from dpaudit.claims.base import Adjacency, Adversary, Claim, Model, Unit, claim_from_json
 from dpaudit.claims.privacy import (
-    Accounting,
     ApproxDP,
     GaussianDP,
     PrivacyClaim,
@@ -32,12 +38,15 @@ from dpaudit.claims.statements import (
 
 __all__ = [
     "Accounting",
+    "AccountingClaim",
     "Adjacency",
     "Adversary",
     "ApproxDP",
     "Claim",
+    "ConcentratedAccounting",
     "Controls",
     "ErrorRate",
+    "GaussianAccounting",
     "GaussianDP",
     "LowerBound",
     "MessageSize",
@@ -47,6 +56,7 @@ __all__ = [
     "PureDP",
     "RegretBound",
     "RegretRate",
+    "RenyiAccounting",
     "RenyiDP",
     "SameDistribution",
     "Statement",

@@ -1,4 +1,4 @@
-"""Privacy claims: pure, approximate, Rényi, zero-concentrated, Gaussian DP; the accounting of a proof."""
+"""Privacy claims: pure, approximate, Rényi, zero-concentrated, Gaussian DP."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact, positive, probability
 from dpaudit.views import PUBLIC, View
 
-__all__ = ["Accounting", "ApproxDP", "GaussianDP", "PrivacyClaim", "PureDP", "RenyiDP", "ZeroConcentratedDP"]
+__all__ = ["ApproxDP", "GaussianDP", "PrivacyClaim", "PureDP", "RenyiDP", "ZeroConcentratedDP"]
 
 #: Fields with a fixed list of values, which may also be given by name.
 _OPTIONS: dict[str, type[Enum]] = {
@@ -164,32 +164,3 @@ class GaussianDP(PrivacyClaim):
 
     def in_words(self) -> str:
         return f"μ = {float(exact(self.mu)):g} Gaussian differential privacy {self._context()}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Accounting(Claim):
-    """The proof's own accounting: the releases that the change of one record can touch cost at most
-    ``epsilon`` in total. ``adjacency``, ``unit`` and ``turnout`` are those of the claim that the proof is
-    about.
-    """
-
-    type: ClassVar[str] = "accounting"
-    quantity: ClassVar[str] = "epsilon"
-    epsilon: ExactLike
-    declared: str
-    adjacency: Adjacency = Adjacency.REPLACE_ONE
-    unit: Unit = Unit.EVENT
-    turnout: str = "everybody"
-
-    def __post_init__(self) -> None:
-        for name in ("adjacency", "unit"):
-            self._set(name, one_of(_OPTIONS[name], getattr(self, name), name=name))
-        self._set("epsilon", positive(self.epsilon, name="epsilon"))
-
-    @property
-    def bound(self) -> Fraction:
-        return exact(self.epsilon)
-
-    def in_words(self) -> str:
-        change = f"the change of one {self.unit.value} ({self.adjacency.value})"
-        return f"{change} costs at most ε = {self.epsilon} over all releases; declared: {self.declared}"

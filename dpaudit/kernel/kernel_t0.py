@@ -30,6 +30,7 @@ MAX_BITS, MAX_TEXT, MAX_LIST = 4096, 2000, 10_000
 NUMBER = re.compile(r"([+-]?\d+)(?:/(\d+)|(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?)", re.ASCII)
 QUANTITY = {"pure-dp": "epsilon", "accounting": "epsilon", "approx-dp": "delta", "renyi-dp": "renyi epsilon"}
 QUANTITY |= {"zcdp": "rho", "gdp": "mu", "tail-bound": "probability"}
+QUANTITY |= {"zcdp-accounting": "rho", "gdp-accounting": "mu", "renyi-dp-accounting": "renyi epsilon"}
 QUANTITY |= dict.fromkeys(["sub-gaussian", "sub-exponential"], "variance proxy")
 REPLACE_ONE, ADD_REMOVE, ZERO_OUT, EVENT, USER = "replace-one", "add-remove", "zero-out", "event", "user"
 #: Rules of higher tiers, and the tier that the least of them needs.
@@ -99,7 +100,7 @@ class Setting:
         need(kind in QUANTITY, f"a certificate must be for a claim on privacy or noise, got {kind[:40]!r}.")
         if QUANTITY[kind] in ("probability", "variance proxy"):
             return cls()
-        if kind == "accounting":
+        if kind.endswith("accounting"):
             claim = {**claim, "model": "ideal", "view": {"principals": ["public"], "complement": False}}
         need(claim["model"] == "ideal", "the claim must be on real-number laws, got one on a float program.")
         adjacency, unit, view = claim["adjacency"], claim["unit"], claim["view"]
@@ -487,9 +488,14 @@ def open_certificate(data: Any, claim: dict[str, Any]) -> tuple[Fraction, list[s
     return rational(data["bound"], "bound"), assumptions, node["premises"][0]
 
 
+def notion_of(claim: dict[str, Any]) -> str:
+    """The type of the claim, without saying whether it is an accounting (but of a pure one)."""
+    return str(claim["type"]).removesuffix("-accounting")
+
+
 def rational_bound(g: Guarantee, claim: dict[str, Any]) -> Fraction | None:
     """What rational bounds give for the claim's quantity (for mu: its square); None if they say nothing."""
-    kind, rho = claim["type"], zcdp(g)
+    kind, rho = notion_of(claim), zcdp(g)
     if kind == "renyi-dp":
         order = number_of(claim, "order")
         bounds = [] if rho is None else [rho * order]
@@ -501,7 +507,7 @@ def rational_bound(g: Guarantee, claim: dict[str, Any]) -> Fraction | None:
 
 def covers(g: Guarantee, claim: dict[str, Any], stated: Fraction) -> bool:
     """Whether rational bounds reach the stated one."""
-    bound, reached = rational_bound(g, claim), stated**2 if claim["type"] == "gdp" else stated
+    bound, reached = rational_bound(g, claim), stated**2 if notion_of(claim) == "gdp" else stated
     return bound is not None and stated >= 0 and bound <= reached
 
 
@@ -510,7 +516,7 @@ def check(data: Any, claim: dict[str, Any], rules: Any = None, reaches: Any = co
     ``rules`` and ``reaches``. Raises ``BeyondTierError`` if this needs one, ``CertificateError`` if refused.
     """
     stated, assumptions, tree = open_certificate(data, claim)
-    g, kind = derive(tree, Setting.of(claim), rules or RULES), claim["type"]
+    g, kind = derive(tree, Setting.of(claim), rules or RULES), notion_of(claim)
     wrong = f"the assumptions must be those of the tree, {[*g.assumptions]}, got {assumptions}; list these."
     need(sorted(assumptions) == sorted(g.assumptions), wrong)
     reached = reaches(g, claim, stated)

@@ -116,6 +116,15 @@ class BinaryTree(Kernel):
         outcome = self.noise_by_level[level].shift(total).sample(rng, ())
         return outcome.item() if np.ndim(outcome) == 0 else outcome
 
+    def node_laws(self, queries: Sequence[Any]) -> list[Law]:
+        """The law of each answer when these leaves are asked in order, at most ``leaves`` of them."""
+        state = self.open()
+        found = []
+        for query in queries[: self.leaves]:
+            level, total = state.add(_leaf(query))
+            found.append(self.noise_by_level[level].shift(total))
+        return found
+
     def _nodes(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Iterator[tuple[Law, arb]]:
         """The law of each node's answer, with the answer."""
         if same_length(queries, outcomes) > self.leaves:

@@ -10,24 +10,36 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.coins.replayer import Replay, SiteLoss
+from dpaudit.coins.replayer import Replay, SessionPair, SiteLoss
 from dpaudit.errors import NotTractableError
 from dpaudit.exact import dyadic, exact
 from dpaudit.kernel.ball import upper_exact
-from dpaudit.laws import DiscreteLaplace, Laplace, Shifted, WrappedMod
+from dpaudit.laws import (
+    BinaryTree,
+    DiscreteLaplace,
+    Gaussian,
+    Gumbel,
+    Laplace,
+    NoisyArgmax,
+    Shifted,
+    WrappedMod,
+)
 from dpaudit.laws.base import Law, law_from_json
-from dpaudit.proofs.sites import Site, total_of
+from dpaudit.proofs.measures import Measure
+from dpaudit.proofs.sites import Site, allowed_by
+from dpaudit.replays.moves import base_of, moves_of, spread_of
 from dpaudit.replays.residues import wrapped_loss
 
-__all__ = ["Observed", "observe_accounting", "worst_loss"]
+__all__ = ["Observed", "common_measure", "node_laws", "observe_accounting", "worst_loss", "worst_price"]
 
 #: A mean of data, such as a tenth, is no dyadic number: the margin that refutations have too.
 ROUNDING = 1 + Fraction(1, 10**9)
@@ -36,7 +48,7 @@ ROUNDING = 1 + Fraction(1, 10**9)
 @dataclass(frozen=True)
 class Observed:
     """What one replay touched: per declared site the number of sites and the worst-case price;
-    ``undeclared`` sites that moved."""
+    ``undeclared`` sites that moved. Prices are in the measure of the sites (``proofs.measures``)."""
 
     touches: dict[str, int]
     prices: dict[str, Fraction]
@@ -50,15 +62,26 @@ class Observed:
             touched, price = self.touches[item.pattern], self.prices[item.pattern]
             if touched > item.touches:
                 found.append(f"{item.pattern}: touched {touched} times, declared {item.touches}")
-            if price > item.price * ROUNDING:
+            if price > item.allowed * ROUNDING:
                 found.append(
-                    f"{item.pattern}: one record can cost {float(price):.6g}, declared "
-                    f"{float(item.price):.6g}"
+                    f"{item.pattern}: one record can cost {float(price):.6g}{_UNITS[item.measure]}, declared "
+                    f"{float(item.allowed):.6g}"
                 )
-        total = total_of(sites)
+        total, unit = allowed_by(sites), _UNITS[common_measure(sites)]
         if self.total > total * ROUNDING:
-            found.append(f"one record can cost {float(self.total):.6g} in all, declared {float(total):.6g}")
+            found.append(
+                f"one record can cost {float(self.total):.6g}{unit} in all, declared {float(total):.6g}"
+            )
         return found
+
+
+_UNITS: dict[Measure, str] = {"loss": "", "square": " in squares", "count": " touches"}
+
+
+def common_measure(sites: Sequence[Site]) -> Measure:
+    """The measure in which the sites add up; that of an undeclared site too."""
+    found = {site.measure for site in sites}
+    return "square" if "square" in found else "loss" if "loss" in found or not found else "count"
 
 
 def observe_accounting(replay: Replay, sites: Sequence[Site]) -> Observed:
@@ -67,43 +90,101 @@ def observe_accounting(replay: Replay, sites: Sequence[Site]) -> Observed:
     touches = {item.pattern: 0 for item in sites}
     prices = {item.pattern: Fraction(0) for item in sites}
     undeclared: list[str] = []
-    total = Fraction(0)
-    for moved in (loss for loss in replay.losses if loss.moved):
-        price = _price(moved)
+    total, common = Fraction(0), common_measure(sites)
+    for site, price_of in _moved(replay):
+        owner = next((item for item in sites if item.matches(site)), None)
+        price = price_of(common if owner is None else owner.measure)
         total += price
-        owner = next((item for item in sites if item.matches(moved.record.site)), None)
         if owner is None:
-            undeclared.append(moved.record.site)
+            undeclared.append(site)
         else:
             touches[owner.pattern] += 1
             prices[owner.pattern] += price
-    for session in replay.sessions:
-        if session.moved and session.indices:
-            site = replay.recording.sites[session.indices[0]].site
-            price = _finite_price(session.loss(replay.reached))
-            total += price
-            owner = next((item for item in sites if item.matches(site)), None)
-            if owner is None:
-                undeclared.append(site)
-            else:
-                touches[owner.pattern] += 1
-                prices[owner.pattern] += price
     return Observed(touches, prices, tuple(undeclared), total)
 
 
-def _price(moved: SiteLoss) -> Fraction:
+def _moved(replay: Replay) -> Iterator[tuple[str, Callable[[Measure], Fraction]]]:
+    """The names of the sites that moved, in order, each with its price in any measure."""
+    for moved in (loss for loss in replay.losses if loss.moved):
+        yield moved.record.site, partial(_site_price, moved)
+    for session in replay.sessions:
+        if session.moved and session.indices:
+            site = replay.recording.sites[session.indices[0]].site
+            yield site, partial(_session_price, session, replay.reached)
+
+
+def _site_price(moved: SiteLoss, measure: Measure) -> Fraction:
     """The worst price of a moved site where it has a closed form, otherwise the price at the recorded
     outcome."""
-    if moved.record.law is not None:
-        worst = worst_loss(moved.record.law, moved.law_neighbour)
-        if worst is not None:
-            return worst
-    return _finite_price(moved.loss)
+    law = moved.record.law
+    price = None if law is None else worst_price(law, moved.law_neighbour, measure)
+    return _realised(moved.loss, measure) if price is None else price
 
 
-def _finite_price(loss: NDArray[np.float64]) -> Fraction:
+def _session_price(session: SessionPair, reached: int, measure: Measure) -> Fraction:
+    """The price of a channel: of a tree the sum over its nodes, otherwise that of the recorded answers."""
+    nodes = node_laws(session)
+    prices = [worst_price(law, other, measure) for law, other in nodes or ()] if measure != "count" else []
+    known = [price for price in prices if price is not None]
+    if not known or len(known) < len(prices):
+        return _realised(session.loss(reached), measure)
+    return sum(known, Fraction(0))
+
+
+def node_laws(session: SessionPair) -> list[tuple[Law, Law]] | None:
+    """The laws of the nodes of a tree, on both inputs, in the order of its answers; ``None`` for another
+    channel, for different trees, and for leaves of different shapes."""
+    kernel, other = session.kernel, session.kernel_neighbour
+    if not (isinstance(kernel, BinaryTree) and isinstance(other, BinaryTree)):
+        return None
+    sides = [kernel.node_laws(session.queries), other.node_laws(session.queries_neighbour)]
+    if len(sides[0]) != len(sides[1]):
+        return None
+    return [(one, two) for one, two in zip(*sides, strict=True) if one != two]
+
+
+def _realised(loss: NDArray[np.float64], measure: Measure) -> Fraction:
+    if measure == "count":
+        return Fraction(1)
     realised = float(np.max(np.abs(loss)))
-    return Fraction(realised) if np.isfinite(realised) else Fraction(10**300)
+    price = Fraction(realised) if np.isfinite(realised) else Fraction(10**300)
+    return price**2 if measure == "square" else price
+
+
+def worst_price(law: Law, other: Law, measure: Measure) -> Fraction | None:
+    """What a move from ``law`` to ``other`` costs at its worst outcome in ``measure``; ``None`` where no rule
+    here gives it.
+
+    In squares: the squared change over the variance where the noise has Gaussian tails, a quarter of the
+    squared worst loss for a maximum with Gumbel noise (bounded range: e^2/8-zCDP, Cesar and Rogers 2021), the
+    scores' squared change around its mean over the variance for one with Gaussian noise (a common shift moves
+    no maximum), and the squared worst loss otherwise (e^2/2-zCDP, Bun and Steinke 2016, Proposition 1.4).
+    """
+    if measure == "count":
+        return Fraction(1)
+    if measure == "loss":
+        return worst_loss(law, other)
+    spread, moves = spread_of(base_of(law)), moves_of(law, other)
+    if spread is not None and spread > 0 and moves is not None:
+        return sum((gap**2 for gap in moves), Fraction(0)) / spread
+    if isinstance(law, NoisyArgmax) and isinstance(other, NoisyArgmax) and isinstance(law.noise, Gaussian):
+        alike = law.noise == other.noise and law.scores.shape == other.scores.shape
+        return _centred_square(law, other) / law.noise.sigma2 if alike else None
+    loss = worst_loss(law, other)
+    if loss is None:
+        return None
+    return loss**2 / 4 if isinstance(law, NoisyArgmax) and isinstance(law.noise, Gumbel) else loss**2
+
+
+def _centred_square(law: NoisyArgmax, other: NoisyArgmax) -> Fraction:
+    """The sum of squares of the scores' changes, each minus their mean, of all maxima together."""
+    here, there = (one.scores.reshape(-1, one.count).tolist() for one in (law, other))
+    total = Fraction(0)
+    for row, moved in zip(here, there, strict=False):
+        gaps = [dyadic(a) - dyadic(b) for a, b in zip(row, moved, strict=False)]
+        mean = sum(gaps, Fraction(0)) / len(gaps)
+        total += sum(((gap - mean) ** 2 for gap in gaps), Fraction(0))
+    return total
 
 
 def worst_loss(law: Law, other: Law) -> Fraction | None:

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
-from dpaudit.claims import Accounting, PrivacyClaim
+from dpaudit.claims import (
+    Accounting,
+    AccountingClaim,
+    ApproxDP,
+    ConcentratedAccounting,
+    GaussianAccounting,
+    GaussianDP,
+    PrivacyClaim,
+    RenyiAccounting,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
 from dpaudit.coins import Choice, Program
+from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Evidence
+from dpaudit.kernel.ball import ball, precision, upper_short
 from dpaudit.proofs.build import Proof, accounted
-from dpaudit.proofs.sites import Site, total_of
+from dpaudit.proofs.sites import Site, allowed_by, priced_sites, total_of
+from dpaudit.replays.accounting import common_measure
 from dpaudit.replays.domains import Domain
 from dpaudit.replays.histories import Neighbours
 from dpaudit.suite import Run
@@ -49,8 +64,7 @@ class PrivacyAudit:
     domain: Domain | None = None
 
     def __post_init__(self) -> None:
-        sites = [site.priced(self.claim) for site in self.sites]
-        object.__setattr__(self, "sites", sites)
+        object.__setattr__(self, "sites", priced_sites(self.sites, self.claim))
 
     @cached_property
     def whole(self) -> Proof | None:
@@ -64,16 +78,53 @@ class PrivacyAudit:
 
     @property
     def declared(self) -> Fraction:
-        """The declared total price of one record."""
+        """The declared total price of one record, in the unit in which prices add up (``Site``)."""
         return total_of(self.sites)
 
     @property
-    def accounting(self) -> Accounting:
-        """The claim that the proof's accounting makes."""
-        return Accounting(
-            epsilon=self.declared,
-            declared="; ".join(site.describe() for site in self.sites),
-            adjacency=self.claim.adjacency,
-            unit=self.claim.unit,
-            turnout=self.claim.turnout,
-        )
+    def allowed(self) -> Fraction:
+        """The same in the measure that replays are held against (``proofs.measures``)."""
+        return allowed_by(self.sites)
+
+    @property
+    def accounting(self) -> AccountingClaim | None:
+        """The claim that the proof's accounting makes, in the claim's notion; for (epsilon, delta), which
+        does not add up, in epsilon or in rho, and ``None`` where the sites have neither."""
+        stated, claim = self.declared, self.claim
+        common: dict[str, Any] = {
+            "declared": "; ".join(site.describe() for site in self.sites),
+            "adjacency": claim.adjacency,
+            "unit": claim.unit,
+            "turnout": claim.turnout,
+        }
+        if isinstance(claim, ZeroConcentratedDP):
+            return ConcentratedAccounting(rho=stated, **common)
+        if isinstance(claim, GaussianDP):
+            return GaussianAccounting(mu=_root(stated), **common)
+        if isinstance(claim, RenyiDP):
+            return RenyiAccounting(order=claim.order, epsilon=stated, **common)
+        if isinstance(claim, ApproxDP) and common_measure(self.sites) != "loss":
+            rho = _concentrated(self.sites, claim)
+            return None if rho is None else ConcentratedAccounting(rho=rho, **common)
+        return Accounting(epsilon=stated, **common)
+
+
+def _root(squared: Fraction) -> Fraction:
+    """The square root of a total: exact where it is rational, otherwise rounded up."""
+    with precision(256):
+        upper = upper_short(ball(squared).sqrt())
+    nearest = upper.limit_denominator(10**12)
+    return nearest if nearest**2 == squared else upper
+
+
+def _concentrated(sites: Sequence[Site], claim: ApproxDP) -> Fraction | None:
+    """What the sites cost in rho; ``None`` where one of them has none."""
+    if any(site.mechanism is None for site in sites):
+        return None
+    setting = ZeroConcentratedDP(
+        rho=1, adjacency=claim.adjacency, unit=claim.unit, view=claim.view, turnout=claim.turnout
+    )
+    try:
+        return total_of([replace(site, total=None).priced(setting) for site in sites])
+    except InvalidParameterError:
+        return None

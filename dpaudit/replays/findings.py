@@ -14,22 +14,24 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from dpaudit.claims import Model, PrivacyClaim, PureDP
+from dpaudit.claims import ApproxDP, Model, PrivacyClaim, PureDP
 from dpaudit.coins import Program, Recording, Replay, replay
-from dpaudit.coins.replayer import Leak
+from dpaudit.coins.limits import Limits
+from dpaudit.coins.replayer import Leak, SiteLoss
 from dpaudit.coins.transcript import same_shown
 from dpaudit.coins.unseen import Key
 from dpaudit.errors import MechanismError
 from dpaudit.evidence import Witness
 from dpaudit.proofs.proof import Proof
 from dpaudit.proofs.sites import Site, total_of
-from dpaudit.replays.accounting import observe_accounting
+from dpaudit.replays.accounting import common_measure, observe_accounting, worst_price
 from dpaudit.replays.changed_users import in_the_claims_words, view_of
 from dpaudit.replays.hidden_draws import every_outcome
 from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.misfits import above_pure_bound, misfits, pure_bound
+from dpaudit.replays.releases import first_release
 from dpaudit.replays.rounding import by_rounding, float_type, loss_in_double
-from dpaudit.replays.witnessing import inside_supports, leak_witness, loss_witness
+from dpaudit.replays.witnessing import certain_leak, inside_supports, leak_witness, loss_witness
 from dpaudit.verdicts import RELATIVE_MARGIN
 from dpaudit.views import EVERYTHING, View
 
@@ -89,10 +91,16 @@ class Findings:
     unseen: dict[str, None] = field(default_factory=dict)
     places: str = ""
     numbers: str = ""
+    limits: Limits = field(default_factory=Limits)
+    lines: int = 0
+    releases: dict[View, tuple[Fraction, str, Replay, SiteLoss]] = field(default_factory=dict)
+    certain: Witness | None = None
 
     @property
     def refuted(self) -> bool:
         """Whether a leak refutes the claim in its own view: nothing can be added to that."""
+        if isinstance(self.subject.claim, ApproxDP):
+            return self.certain is not None and self.certain.bound == 1
         return self.best.get(self.subject.claim.view, (0.0, None))[0] == float("inf")
 
     def replay(self, pair: Neighbours, how: str, recording: Recording) -> Replay:
@@ -120,14 +128,15 @@ class Findings:
         if subject.proof is not None:
             pure = isinstance(subject.claim, PureDP)
             broken += misfits(result, subject.proof, subject.claim.adjacency, pure=pure)
-            broken += above_pure_bound(observed.total, subject.pure_bound)
+            if common_measure(subject.sites) == "loss":
+                broken += above_pure_bound(observed.total, subject.pure_bound)
         for violation in broken:
             # One entry for each kind of violation, whatever its numbers: the first one stands for all.
             pattern = re.sub(r"[0-9.]+", "#", violation)
             self.violations.setdefault(pattern, f"{violation} ({pair.name}, {how})")
         for leak in result.leaks:
             key = (leak.what, leak.site, leak.refutes)
-            if self._rounded(leak, result):
+            if self.rounded(leak, result):
                 self.violations.setdefault(
                     f"rounding at {leak.site}",
                     f"{leak} differs by rounding only, as far as {_type(result)} data tell: a leak as run "
@@ -140,8 +149,25 @@ class Findings:
         self.unseen |= dict.fromkeys(result.unseen)
         for view in dict.fromkeys((subject.claim.view, EVERYTHING)):
             self._keep_best(view, pair, how, result)
+            if not isinstance(subject.claim, PureDP):
+                self._keep_release(view, f"{pair.name}; {how} history", result)
 
-    def _rounded(self, leak: Leak, result: Replay) -> bool:
+    def _keep_release(self, view: View, words: str, result: Replay) -> None:
+        """Keep the first release that moved furthest, and the likeliest leak, in ``view``."""
+        item = first_release(result, view)
+        if item is not None and item.record.law is not None:
+            size = worst_price(item.record.law, item.law_neighbour, "square") or Fraction(0)
+            if size > self.releases.get(view, (Fraction(-1),))[0]:
+                self.releases[view] = (size, words, result, item)
+        if view != self.subject.claim.view or not isinstance(self.subject.claim, ApproxDP):
+            return
+        for leak in result.leaks_in(view):
+            if not self.rounded(leak, result) and inside_supports(result, end=leak.index, view=view):
+                found = certain_leak(result, leak, view=view, description=words)
+                if found is not None and (self.certain is None or _mass(found) > _mass(self.certain)):
+                    self.certain = found
+
+    def rounded(self, leak: Leak, result: Replay) -> bool:
         """Whether a leak may be the rounding of a program that is right over the reals, which the claim is
         about."""
         return (
@@ -154,7 +180,12 @@ class Findings:
         """Whether a loss above the claim, or above what the proof declares, is not there in double
         precision."""
         subject, loss = self.subject, witness.bound
+<<<<<<< HEAD
         bound = subject.claim.bound if view == result.view else total_of(subject.sites)
+=======
+        bound = subject.claim.bound if view == subject.claim.view else total_of(subject.sites)
+        bound = bound if isinstance(subject.claim, PureDP) else None  # the loss is no other notion's quantity
+>>>>>>> wt-claims
         if bound is None or loss is None or subject.claim.model is not Model.IDEAL:
             return False
         most = bound * (1 + RELATIVE_MARGIN)
@@ -181,9 +212,14 @@ class Findings:
         """Keep the transcript with the largest loss that is a witness in the view ``claimed``; a leak that
         refutes there is an infinite one. Everything means everything that the replay compared."""
         words = f"{pair.name}; {how} history"
+<<<<<<< HEAD
         view = result.view if claimed == self.subject.claim.view else claimed
         before = self.best.get(claimed, (0.0, None))[0]
         leaks = [leak for leak in result.leaks_in(view) if not self._rounded(leak, result)]
+=======
+        before = self.best.get(view, (0.0, None))[0]
+        leaks = [leak for leak in result.leaks_in(view) if not self.rounded(leak, result)]
+>>>>>>> wt-claims
         if leaks and before != float("inf") and inside_supports(result, end=leaks[0].index, view=view):
             witness = leak_witness(result, leaks[0], view=view, description=words)
             self.best[claimed] = (float("inf"), in_the_claims_words(witness, view, claimed))
@@ -192,13 +228,17 @@ class Findings:
         loss = abs(float(result.loss(view, end=end)))
         # Building a witness costs balls: only for a loss that beats the best one by more than rounding.
         if loss > before * (1 + 1e-12) + 1e-15 and inside_supports(result, end=end, view=view):
-            bound = self.subject.claim.bound
+            bound = self.subject.claim.bound if isinstance(self.subject.claim, PureDP) else None
             if bound is not None and loss > bound >= before:
                 for _ in range(REPEATS):
                     require_repeatable(self.subject.program, pair, result.recording)
             witness = loss_witness(result, end=end, view=view, description=words)
             if not self._excess_is_rounding(result, witness, view, end):
                 self.best[claimed] = (loss, in_the_claims_words(witness, view, claimed))
+
+
+def _mass(leak: Witness) -> Fraction:
+    return Fraction(0) if leak.bound is None else leak.bound
 
 
 def _type(result: Replay) -> str:

@@ -65,6 +65,7 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
         )
     findings.notes += list(dict.fromkeys(text for text in unchecked if text))
     limits, steps = _look(findings, audit, pairs, run.rng("replays"), watch)
+    findings.limits, findings.lines = limits, steps
     declared = audit.domain is not None
     beside = more_pairs(
         pairs,

@@ -34,14 +34,13 @@ from dpaudit.laws import (
     NoisyArgmax,
     PolyaDifference,
     RandomisedResponse,
-    Shifted,
     ShuffledMultiset,
     Skellam,
-    WrappedMod,
 )
 from dpaudit.laws.base import Law
 from dpaudit.replays.accounting import worst_loss
 from dpaudit.replays.leaves import Leaf, leaves_of
+from dpaudit.replays.moves import base_of, moves_of
 
 __all__ = ["ROUNDING", "Match", "match", "match_session"]
 
@@ -56,33 +55,6 @@ class Match:
 
     share: Fraction = Fraction(1)
     objection: str = ""
-
-
-# What moved, as numbers
-
-
-def _base(law: Law) -> Law:
-    return law.base if isinstance(law, Shifted | WrappedMod) else law
-
-
-def _offsets(law: Law) -> list[Fraction]:
-    offset = law.offset if isinstance(law, Shifted | WrappedMod) else Fraction(0)
-    return [offset] if isinstance(offset, Fraction) else [dyadic(entry) for entry in offset.ravel().tolist()]
-
-
-def _moves(law: Law, other: Law) -> list[Fraction] | None:
-    """By how much each entry of additive noise moved, modulo m the short way round; ``None`` if the two are
-    not the same noise of one shape."""
-    if type(law) is not type(other) and not {type(law), type(other)} <= {Shifted, type(_base(law))}:
-        return None
-    if _base(law) != _base(other) or law.batch_shape != other.batch_shape:
-        return None
-    gaps = [abs(a - b) for a, b in zip(_offsets(law), _offsets(other), strict=True)]
-    if isinstance(law, WrappedMod) and isinstance(other, WrappedMod):
-        if law.modulus != other.modulus:
-            return None
-        gaps = [min(gap, law.modulus - gap) for gap in gaps]
-    return gaps
 
 
 def _sensitivity(leaf: Leaf, adjacency: Adjacency) -> Fraction:
@@ -113,14 +85,14 @@ def _additive(noise: Callable[[Leaf, Law], Fraction | None], *, squared: bool = 
     for another family. Prices add up in |move| / scale, or ``squared``."""
 
     def rule(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
-        moves = _moves(law, other)
+        moves = moves_of(law, other)
         if moves is None:
             return _no(f"its noise is not the same on both inputs, {law!r} and {other!r}")
-        ratio = noise(leaf, _base(law))
+        ratio = noise(leaf, base_of(law))
         if ratio is None:
-            return _no(f"its noise is {_base(law)!r}")
+            return _no(f"its noise is {base_of(law)!r}")
         if ratio < 1:
-            return _no(f"its noise {_base(law)!r} is smaller than the leaf's")
+            return _no(f"its noise {base_of(law)!r} is smaller than the leaf's")
         if squared:
             most = (
                 leaf.number("sensitivity_squared")
@@ -174,7 +146,7 @@ def _integer(leaf: Leaf, noise: Law) -> Fraction | None:
 
 def _integer_noise(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
     """Of one number: the bound is for one shift."""
-    moves = _moves(law, other)
+    moves = moves_of(law, other)
     if moves is not None and sum(gap > 0 for gap in moves) > 1:
         return _no("more than one of its numbers moved")
     found: Match = _additive(_integer)(leaf, law, other, adjacency)
@@ -182,9 +154,9 @@ def _integer_noise(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Ma
 
 
 def _vector_noise(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
-    moves, ratio = _moves(law, other), _integer(leaf, _base(law))
+    moves, ratio = moves_of(law, other), _integer(leaf, base_of(law))
     if moves is None or ratio is None or ratio < 1:
-        return _no(f"its noise is {_base(law)!r} and {_base(other)!r}")
+        return _no(f"its noise is {base_of(law)!r} and {base_of(other)!r}")
     if len(moves) > int(leaf.parameters["dimension"]) or max(moves) > int(leaf.parameters["largest"]):
         return _no("it has more coordinates, or one of them moved further, than the leaf says")
     moved = sum((gap**2 for gap in moves), Fraction(0))

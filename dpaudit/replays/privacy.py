@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import ApproxDP, Claim, PrivacyClaim, PureDP, Unit
+from dpaudit.claims import Accounting, AccountingClaim, ApproxDP, Claim, GaussianDP, PureDP, Unit
 from dpaudit.coins import fingerprint, record
 from dpaudit.coins.limits import Limits
 from dpaudit.errors import BrokenHarnessError
@@ -29,14 +29,17 @@ from dpaudit.evidence import Certificate, Evidence, Witness
 from dpaudit.plots import histogram_of_losses
 from dpaudit.proofs.build import accounted, certify
 from dpaudit.proofs.sites import Site
+from dpaudit.replays.accounting import common_measure
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.entered import Watch
+from dpaudit.replays.estimating import Source, estimated
 from dpaudit.replays.findings import Findings
 from dpaudit.replays.gathering import gather
+from dpaudit.replays.releases import release_witness
 from dpaudit.replays.second_look import second_look
 from dpaudit.suite import Cell, Outcome, Run
 from dpaudit.verdicts import RELATIVE_MARGIN, VerdictKind, judge
-from dpaudit.views import EVERYTHING
+from dpaudit.views import EVERYTHING, View
 
 __all__ = ["ACCOUNTING", "digest_of", "privacy_outcome"]
 
@@ -75,30 +78,43 @@ def _obstacles(audit: PrivacyAudit, findings: Findings) -> list[str]:
     found += list(findings.violations.values())
     found += [f"leak: {leak}" for leak in findings.leaks.values()]
     found += findings.obstacles
-    if findings.attained < ATTAINED * audit.declared:
-        share = float(findings.attained / audit.declared) if audit.declared else 0.0
+    if findings.attained < ATTAINED * audit.allowed:
+        share = float(findings.attained / audit.allowed) if audit.allowed else 0.0
         found.append(
             f"the declared total {float(audit.declared):g} was not attained: the search reached "
-            f"{float(findings.attained):g}, {100 * share:.3g} % of it"
+            f"{float(findings.attained):g}{_of(audit)}, {100 * share:.3g} % of it"
         )
     return found
 
 
+def _of(audit: PrivacyAudit) -> str:
+    """In which measure replays are held against the declaration, where that is not the claim's own unit."""
+    if common_measure(audit.sites) == "loss":
+        return ""
+    return f" of {float(audit.allowed):g} in squares (change² over variance)"
+
+
 def _too_tight(audit: PrivacyAudit, evidence: Sequence[Evidence]) -> list[str]:
     """A certificate from an accounting must not be tighter than the accounting that the replays were held
-    against."""
-    return [
-        f"the certificate's bound {float(item.bound):g} is below the declared total {float(audit.declared):g}"
-        for item in evidence
-        if isinstance(item, Certificate) and item.quantity == "epsilon" and item.bound < audit.declared
-    ]
+    against; delta does not add up, and its certificate is held against the leaves alone."""
+    if isinstance(audit.claim, ApproxDP):
+        return []
+    found = []
+    for item in (item for item in evidence if isinstance(item, Certificate)):
+        bound = item.bound**2 if isinstance(audit.claim, GaussianDP) else item.bound
+        if bound < audit.declared * (1 - RELATIVE_MARGIN):
+            found.append(
+                f"the certificate's bound {float(bound):g} is below the declared total "
+                f"{float(audit.declared):g}"
+            )
+    return found
 
 
 def _notes(audit: PrivacyAudit, findings: Findings) -> list[str]:
     return [
         *findings.notes,
         f"{findings.replays} replays; one record cost at most {float(findings.attained):.6g} in all "
-        f"releases, declared {float(audit.declared):.6g}",
+        f"releases{_of(audit)}, declared {float(audit.declared):.6g}",
     ]
 
 
@@ -110,14 +126,12 @@ def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> O
     """
     findings = gather(audit, run)
     obstacles = _obstacles(audit, findings)
-    cells = [_accounting_cell(audit, findings, obstacles, expect=accounting)] if accounting else []
+    notes = _notes(audit, findings)
+    cells = _accounting_cells(audit, findings, obstacles, notes, expect=accounting)
     evidence = _certificate(audit, audit.claim, findings)
     obstacles = obstacles + _too_tight(audit, evidence)
-    notes = _notes(audit, findings)
-    if audit.claim.view in findings.best:
-        evidence += _against(audit.claim, findings.best[audit.claim.view][1])
-    if audit.more is not None:
-        evidence.extend(audit.more(run))
+    evidence += _from_below(audit, findings, audit.claim, audit.claim.view)
+    evidence += _estimates(audit, findings, run)
     evidence = _reconciled(evidence, obstacles, notes)
     verdict = judge(audit.claim, evidence, obstacles=obstacles, alpha=run.alpha).verdict
     if any("lines" in why for why in findings.cut):
@@ -128,17 +142,49 @@ def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> O
     return Outcome(evidence, notes, obstacles, plots, findings.replays, cells=cells)
 
 
+def _estimates(audit: PrivacyAudit, findings: Findings, run: Run) -> list[Evidence]:
+    """The suite's own evidence, and for a claim that no single transcript refutes a bound from sampled
+    losses; the two share the row's error level."""
+    exactly = isinstance(audit.claim, PureDP) or findings.refuted or not findings.losses
+    if any("lines" in why for why in findings.cut):
+        exactly = True  # some run of the program has no end
+    share = run if exactly or audit.more is None else replace(run, alpha=run.alpha / 2)
+    found = [] if audit.more is None else list(audit.more(share))
+    if exactly:
+        return found
+    source = Source(
+        program=audit.program,
+        claim=audit.claim,
+        limits=findings.limits,
+        real=lambda leak, result: not findings.rounded(leak, result),
+    )
+    bound = estimated(source, audit.neighbours(run), share, lines=findings.lines)
+    return found if bound is None else [*found, bound]
+
+
+def _accounting_cells(
+    audit: PrivacyAudit, findings: Findings, obstacles: Sequence[str], notes: list[str], *, expect: str
+) -> list[Cell]:
+    """The proof's own accounting as a cell, if it is wanted and the sites have one in the claim's notion."""
+    if not expect:
+        return []
+    claim = audit.accounting
+    if claim is None:
+        notes.append("no accounting: not every site has an epsilon or a rho; delta alone is composed")
+        return []
+    return [_accounting_cell(audit, claim, findings, obstacles, expect=expect)]
+
+
 def _accounting_cell(
-    audit: PrivacyAudit, findings: Findings, obstacles: Sequence[str], *, expect: str
+    audit: PrivacyAudit, claim: AccountingClaim, findings: Findings, obstacles: Sequence[str], *, expect: str
 ) -> Cell:
     """The proof's own accounting: what all releases together cost at their worst outcomes."""
-    evidence = _certificate(audit, audit.accounting, findings)
+    evidence = _certificate(audit, claim, findings)
     notes: list[str] = []
-    if EVERYTHING in findings.best:
-        evidence.append(findings.best[EVERYTHING][1])
+    evidence += _from_below(audit, findings, claim, EVERYTHING)
     return Cell(
         name=ACCOUNTING,
-        claim=audit.accounting,
+        claim=claim,
         evidence=_reconciled(evidence, obstacles, notes),
         expect=expect,
         notes=notes,
@@ -148,14 +194,22 @@ def _accounting_cell(
     )
 
 
-def _against(claim: PrivacyClaim, witness: Witness) -> list[Evidence]:
-    """What a transcript says about the claim: its loss bounds a pure epsilon; of another notion only an event
-    that one input never shows refutes, and of (epsilon, delta) not even that."""
-    if isinstance(claim, PureDP):
-        return [witness]
-    if witness.form == "leak" and not isinstance(claim, ApproxDP):
-        return [replace(witness, quantity=claim.quantity)]
-    return []
+def _from_below(audit: PrivacyAudit, findings: Findings, claim: Claim, view: View) -> list[Evidence]:
+    """Witnesses against ``claim`` in ``view``: for a pure one the transcript of largest loss; for another
+    notion a leak (of (epsilon, delta) with its probability), and the first release."""
+    best = findings.best.get(view)
+    if isinstance(claim, PureDP | Accounting):
+        return [] if best is None else [best[1]]
+    found: list[Evidence] = []
+    if isinstance(claim, ApproxDP):
+        found += [] if findings.certain is None else [findings.certain]
+    elif best is not None and best[1].form == "leak":
+        found.append(replace(best[1], quantity=claim.quantity))
+    if view in findings.releases:
+        _, words, result, item = findings.releases[view]
+        witness = release_witness(result, item, claim, view=view, words=words)
+        found += [] if witness is None else [witness]
+    return found
 
 
 def _reconciled(evidence: Sequence[Evidence], obstacles: Sequence[str], notes: list[str]) -> list[Evidence]:

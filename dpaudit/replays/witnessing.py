@@ -3,21 +3,24 @@ that refutes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from dpaudit.coins.replayer import Leak, Replay, SessionPair, SiteLoss
+from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness
 from dpaudit.exact import encode_value
 from dpaudit.kernel.ball import arb, lower_short, precision
 from dpaudit.laws.base import BaseMeasure
 from dpaudit.views import PUBLIC, Audience, View
 from dpaudit.witnesses.inputs import same_written
+from dpaudit.witnesses.leak import prefix_mass
 from dpaudit.witnesses.transcript import WitnessSession, WitnessSite, leak_body, transcript_body
 
-__all__ = ["inside_supports", "leak_witness", "loss_witness", "witness_sites"]
+__all__ = ["certain_leak", "inside_supports", "leak_witness", "loss_witness", "witness_sites"]
 
 #: Bits for losses: offsets are dyadic and scales short rationals, so this leaves an enclosure far below any
 #: margin.
@@ -82,6 +85,25 @@ def leak_witness(result: Replay, leak: Leak, *, view: View, description: str) ->
     )
 
 
+def certain_leak(result: Replay, leak: Leak, *, view: View, description: str) -> Witness | None:
+    """A leak as an event of known probability, for an (epsilon, delta) claim: all random sites before it are
+    listed, whether they moved or not; ``None`` where one of them has a density."""
+    before = [site for site in result.recording.sites[: leak.index] if site.random]
+    if any(site.law is None and site.kind != "channel" for site in before):
+        return None
+    if any(site.law is not None and site.law.base_measure is BaseMeasure.LEBESGUE for site in before):
+        return None
+    sites = witness_sites(result, end=leak.index, view=view, unmoved=True)
+    try:
+        with precision(BITS):
+            mass = prefix_mass(sites)
+    except CertificateError:
+        return None
+    found = leak_witness(result, leak, view=view, description=description)
+    body = {**found.body, "sites": [site.to_json() for site in sites]}
+    return replace(found, quantity="delta", bound=mass, body=body)
+
+
 def _audience(result: Replay, leak: Leak, view: View) -> Audience:
     """Who sees the leak: that of its site; where one side shows nothing, whoever sees what the other shows,
     the public if it is more than was recorded."""
@@ -123,15 +145,17 @@ def inside_supports(result: Replay, *, end: int, view: View) -> bool:
     return True
 
 
-def witness_sites(result: Replay, *, end: int, view: View) -> list[Any]:
-    """The random sites before ``end`` that ``view`` sees and whose laws moved, and the channels with their
-    joint laws."""
+def witness_sites(result: Replay, *, end: int, view: View, unmoved: bool = False) -> list[Any]:
+    """The random sites before ``end`` that ``view`` sees and whose laws moved (or all of them), and the
+    channels with their joint laws."""
     sites: list[Any] = [
-        _site(item) for item in result.losses if item.moved and item.index < end and view.sees(item.record.to)
+        _site(item)
+        for item in result.losses
+        if (item.moved or unmoved) and item.index < end and view.sees(item.record.to)
     ]
     for session in result.sessions:
         count = sum(index < end for index in session.indices)
-        if count and session.moved and view.sees(result.recording.sites[session.indices[0]].to):
+        if count and (session.moved or unmoved) and view.sees(result.recording.sites[session.indices[0]].to):
             sites.append(_session(result, session, count))
     return sites
 

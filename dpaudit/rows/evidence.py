@@ -23,7 +23,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from dpaudit.claims import (
-    Accounting,
+    AccountingClaim,
     Claim,
     ErrorRate,
     LowerBound,
@@ -52,7 +52,7 @@ ClaimAt = Claim | Callable[..., Claim]
 
 _KINDS: tuple[tuple[tuple[type[Claim], ...], str], ...] = (
     ((PrivacyClaim,), "privacy"),
-    ((Accounting,), "structure"),
+    ((AccountingClaim,), "structure"),
     ((SubGaussian, SubExponential, TailBound), "tail"),
     ((RegretRate, RegretBound), "regret"),
     ((LowerBound,), "lower-bound"),

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from dpaudit.claims import Accounting, Claim, PrivacyClaim, PureDP
+from dpaudit.claims import AccountingClaim, Claim, PrivacyClaim, PureDP
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Estimate, Evidence
 
@@ -66,7 +66,9 @@ def require_counted(samples: int, parts: Iterable[tuple[Claim, Sequence[Evidence
 def _most_samples(claim: Claim, evidence: Sequence[Evidence]) -> int:
     estimates = [item.samples for item in evidence if isinstance(item, Estimate)]
     counted = estimates and len(estimates) == len(evidence)
-    return sum(estimates) if counted and not isinstance(claim, PrivacyClaim | Accounting) else MAX_SAMPLES
+    return (
+        sum(estimates) if counted and not isinstance(claim, PrivacyClaim | AccountingClaim) else MAX_SAMPLES
+    )
 
 
 def _require_types(item: Estimate) -> None:

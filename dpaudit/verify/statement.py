@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpaudit.claims import Accounting, Claim, PrivacyClaim
+from dpaudit.claims import AccountingClaim, Claim, PrivacyClaim
 from dpaudit.evidence import Certificate, Estimate, Witness
 
 __all__ = [
@@ -34,6 +34,7 @@ MAX_MECHANISM, MAX_ASSUMED, MAX_PART = 200, 200, 60
 _WITNESSES = {
     "transcript": "loss of the recorded transcript ({sites})",
     "leak": "a value shown on one of the recorded inputs only, after {sites}",
+    "release": "what the two recorded laws of one release say about this quantity",
     "mixture": "probabilities of the recorded events under both laws",
     "divergence": "divergence of the recorded noise from itself, shifted",
     "window-event": "probability of the recorded decisions",
@@ -55,7 +56,7 @@ def certificate_in_words(item: Certificate, claim: Claim, bound: str, tier: str)
 
 def setting_in_words(claim: Claim) -> str:
     """What ``claim`` protects and from whom; empty for one that is not about privacy."""
-    if not isinstance(claim, PrivacyClaim | Accounting):
+    if not isinstance(claim, PrivacyClaim | AccountingClaim):
         return ""
     view = [f"in the view of {_short(str(claim.view), MAX_PART)}"] if isinstance(claim, PrivacyClaim) else []
     parts = [claim.adjacency.value, f"per {claim.unit.value}", *view]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Protocol
 
 from flint import arb
 
-from dpaudit.claims import ApproxDP, Claim
+from dpaudit.claims import Claim
 from dpaudit.errors import CertificateError
 from dpaudit.exact import decode_value
+from dpaudit.kernel.ball import lower_short
+from dpaudit.laws.base import BaseMeasure
 from dpaudit.views import Audience, Principal, View
 from dpaudit.witnesses.inputs import same_written
 
-__all__ = ["LEAKS", "audience_of", "require_leak"]
+__all__ = ["LEAKS", "audience_of", "prefix_mass", "require_leak"]
 
 LEAKS = ("value", "missing", "extra", "shape")
 
@@ -34,12 +37,8 @@ def require_leak(sites: Sequence[_Site], leak: Any, claim: Claim, view: View) ->
     """Raise ``CertificateError`` unless ``leak``, after ``sites``, is shown in ``view`` and differs.
 
     An event that is possible on one side only has an infinite log-ratio and Renyi divergence, and no finite
-    mu; its delta may be small.
+    mu; its delta is at least its probability (``prefix_mass``).
     """
-    if isinstance(claim, ApproxDP):
-        raise CertificateError(
-            "a leak refutes an approx-dp claim only by its probability; sum the event out (form 'mixture')."
-        )
     if not isinstance(leak, dict) or leak.keys() != _KEYS or not isinstance(leak["site"], str):
         raise CertificateError(
             f"a leak must have the fields {sorted(_KEYS)}, its site and audience among them, got "
@@ -67,6 +66,28 @@ def require_leak(sites: Sequence[_Site], leak: Any, claim: Claim, view: View) ->
             f"a leak must show different things on the two sides, both show {str(recorded)[:60]}; there is "
             "no leak."
         )
+
+
+def prefix_mass(sites: Sequence[_Site]) -> Fraction:
+    """The probability of what came out before a leak, from below: the product of the sites' masses on the
+    recorded side, 1 without sites. Raises ``CertificateError`` where one of them has a density: a single
+    outcome of it has probability 0."""
+    total = arb(1)
+    for site in sites:
+        if _has_density(site):
+            raise CertificateError(
+                f"site {site.site!r} before a leak must have probabilities, not a density, for an approx-dp "
+                "claim; the leak has probability 0 after one outcome of it."
+            )
+        total *= site.log_densities()[0].exp()
+    return max(lower_short(total), Fraction(0))
+
+
+def _has_density(site: _Site) -> bool:
+    law = getattr(site, "law", None)
+    if law is None:  # a channel, whose answers are finitely many
+        return getattr(getattr(site, "kernel", None), "answers", None) is None
+    return bool(law.base_measure is BaseMeasure.LEBESGUE)
 
 
 def audience_of(names: Any) -> Audience:

@@ -1,6 +1,6 @@
 """Re-computing a witness: its loss in balls, from the recorded laws and values alone.
 
-Four forms. In each, site names only label; what counts are laws, values and who sees them.
+Forms. In each, site names only label; what counts are laws, values and who sees them.
 
 ``transcript``: both inputs, and the sites that the view sees, each with its law on both sides and the value
 that came out (or a channel session: kernel, queries on both sides, outcomes). The loss is the sum of log
@@ -8,12 +8,15 @@ p(value) - log p'(value). Sites whose law is the same on both sides contribute n
 
 ``leak``: such sites as a common prefix, possible on both sides, and then something shown that the neighbour
 shows differently or not at all: an event of positive probability on one side and 0 on the other. The loss is
-infinite, the bound ``None``.
+infinite, the bound ``None``; of an (epsilon, delta) claim the bound is the prefix's probability, of which all
+random sites must be listed, whether their laws moved or not.
 
 ``mixture``: hidden draws summed out. For each event (a sequence of shown values) each side has a tree of its
 hidden draws and shown sites. The recorded side is bounded from below by the branches listed, the neighbour's
 from above: hidden mass that no branch lists counts in full. For a pure claim the loss is the log-ratio; for
 an (epsilon, delta) claim it is the sum over the events (distinct, so disjoint) of P - e^epsilon P'.
+
+``release``: one site with nothing random before it, for any claim (``release``).
 
 ``divergence``: integer noise against itself shifted, for Renyi and concentrated DP (``divergence_witness``).
 
@@ -29,7 +32,17 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import Accounting, Adjacency, Claim, Model, PrivacyClaim, PureDP, Unit
+from dpaudit.claims import (
+    Accounting,
+    AccountingClaim,
+    Adjacency,
+    ApproxDP,
+    Claim,
+    Model,
+    PrivacyClaim,
+    PureDP,
+    Unit,
+)
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness
 from dpaudit.exact import exact
@@ -39,9 +52,10 @@ from dpaudit.laws.base import BaseMeasure
 from dpaudit.views import EVERYTHING, PUBLIC, View
 from dpaudit.witnesses.divergence import divergence_bound
 from dpaudit.witnesses.inputs import require_inputs
-from dpaudit.witnesses.leak import require_leak
+from dpaudit.witnesses.leak import prefix_mass, require_leak
 from dpaudit.witnesses.mixture import mixture_bound
 from dpaudit.witnesses.noise import NoiseClaim, recompute_noise
+from dpaudit.witnesses.release import release_bound
 from dpaudit.witnesses.transcript import AnySite, WitnessSession, WitnessSite
 from dpaudit.witnesses.window_event import window_event_bound
 
@@ -58,6 +72,7 @@ _BODIES = {
     "transcript": {"view", "inputs", "sites"},
     "leak": {"view", "inputs", "sites", "leak"},
     "mixture": {"view", "events"},
+    "release": {"view", "inputs", "site", "parts", "order"},
     "window-event": {
         *("view", "epsilon", "unit", "path", "rewards", "replaced"),
         *("sums", "scales", "bonus", "shift", "tails", "box"),
@@ -88,6 +103,8 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
             bound = mixture_bound(witness.body["events"], claim, view)
         elif witness.form == "divergence":
             bound = divergence_bound(witness.body, claim)
+        elif witness.form == "release":
+            bound = release_bound(witness.body, claim, view)
         else:
             bound = _transcript_bound(witness, claim, view)
     if bound is not None and (witness.bound is None or witness.bound > bound):
@@ -101,7 +118,7 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
 
 def _require_about(witness: Witness, claim: Claim) -> None:
     """A witness must be of a form and a quantity that can speak about the claim."""
-    if not isinstance(claim, PrivacyClaim | Accounting):
+    if not isinstance(claim, PrivacyClaim | AccountingClaim):
         raise CertificateError(
             f"a witness must be for a claim about privacy, an accounting or noise, got {claim.type!r}; use "
             "an estimate."
@@ -171,10 +188,11 @@ def _transcript_bound(witness: Witness, claim: Claim, view: View) -> Fraction | 
             _require_positive_box(site)
     if witness.form == "leak":
         require_leak(sites, witness.body["leak"], claim, view)
-        return None
+        return prefix_mass(sites) if isinstance(claim, ApproxDP) else None
     if witness.form != "transcript":
         raise CertificateError(
-            f"a witness's form must be transcript, leak, mixture or divergence, got {witness.form!r}; "
+            f"a witness's form must be transcript, leak, release, mixture or divergence, got "
+            f"{witness.form!r}; "
             "re-create it."
         )
     total = arb(0)

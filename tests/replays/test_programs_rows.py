@@ -12,6 +12,7 @@ import pytest
 from dpaudit.claims import ApproxDP, Claim, PureDP, ZeroConcentratedDP
 from dpaudit.coins import Coins
 from dpaudit.errors import BrokenHarnessError, MechanismError
+from dpaudit.evidence import Witness
 from dpaudit.kernel.kernel_t0 import HIGHER, Guarantee
 from dpaudit.kernel.t2.rules import T2
 from dpaudit.laws import Gaussian, Laplace
@@ -100,11 +101,12 @@ def zcdp(sigma: int, **options: Any) -> tuple[Claim, Outcome]:
     return claim, privacy_outcome(audit, RUN)
 
 
-def test_other_notions_take_leaks_as_witnesses_and_no_transcripts() -> None:
-    """One transcript never refutes them; raw data do, and too little noise is an obstacle."""
+def test_other_notions_take_leaks_and_first_releases_as_witnesses_and_no_transcripts() -> None:
+    """Half the noise has four times the divergence, exactly; raw data refute; no transcript is evidence."""
     claim, found = zcdp(1)
     judged = judge(claim, found.evidence, obstacles=found.obstacles, alpha=RUN.alpha)
-    assert judged.verdict is VerdictKind.INCONCLUSIVE
+    assert (judged.verdict, judged.lower) == (VerdictKind.REFUTED, Fraction(1, 2))
+    assert {item.form for item in found.evidence if isinstance(item, Witness)} == {"release"}
     assert any("smaller than the leaf's" in text for text in found.obstacles)
     claim, found = zcdp(2, program=lambda coins, data: float(data[0]))
     judged = judge(claim, found.evidence, obstacles=found.obstacles, alpha=RUN.alpha)

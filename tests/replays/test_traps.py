@@ -41,7 +41,8 @@ def test_a_broken_program_is_not_verified(name: str) -> None:
 
 def test_leaves_of_two_branches_are_named_as_what_they_are() -> None:
     """The reasons say that no branch pays for both, and that the pure bound is exceeded by a tenth."""
-    reasons = " ".join(decide(BROKEN["leaves_of_two_branches"]).reasons)
+    run = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
+    reasons = " ".join(privacy_outcome(BROKEN["leaves_of_two_branches"].audit(), run).obstacles)
     assert "does not pay for together" in reasons
     assert "can cost 1.1 in all, the certificate pays for 1" in reasons
 

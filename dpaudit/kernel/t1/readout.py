@@ -22,7 +22,7 @@ from typing import Any
 from flint import arb
 
 from dpaudit.kernel.ball import ball, enclose, upper_exact, upper_short
-from dpaudit.kernel.kernel_t0 import Guarantee, number_of, rational_bound, zcdp
+from dpaudit.kernel.kernel_t0 import Guarantee, notion_of, number_of, rational_bound, zcdp
 from dpaudit.kernel.t1.tier import curves_of
 
 __all__ = [
@@ -48,7 +48,7 @@ def best_bound(
     """The smallest bound that ``guarantee`` implies for the quantity of a claim (as JSON); ``None`` if there
     is none.
     """
-    kind = claim["type"]
+    kind = notion_of(claim)
     if kind == "gdp":
         return None if guarantee.gdp_squared is None else _root(guarantee.gdp_squared)
     if kind == "renyi-dp":

@@ -1,0 +1,51 @@
+"""By how much the noise of a site moved between two inputs: its law, and the change of each entry."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpaudit.exact import dyadic
+from dpaudit.laws import Binomial, DiscreteGaussian, Gaussian, Shifted, Skellam, WrappedMod
+from dpaudit.laws.base import Law
+
+__all__ = ["base_of", "moves_of", "spread_of"]
+
+
+def base_of(law: Law) -> Law:
+    """The noise without its offset."""
+    return law.base if isinstance(law, Shifted | WrappedMod) else law
+
+
+def moves_of(law: Law, other: Law) -> list[Fraction] | None:
+    """By how much each entry of additive noise moved, modulo m the short way round; ``None`` if the two are
+    not the same noise of one shape."""
+    if type(law) is not type(other) and not {type(law), type(other)} <= {Shifted, type(base_of(law))}:
+        return None
+    if base_of(law) != base_of(other) or law.batch_shape != other.batch_shape:
+        return None
+    pairs = list(zip(_offsets(law), _offsets(other), strict=False))
+    if len(_offsets(law)) != len(_offsets(other)):
+        return None
+    gaps = [abs(a - b) for a, b in pairs]
+    if isinstance(law, WrappedMod) and isinstance(other, WrappedMod):
+        if law.modulus != other.modulus:
+            return None
+        gaps = [min(gap, law.modulus - gap) for gap in gaps]
+    return gaps
+
+
+def spread_of(noise: Law) -> Fraction | None:
+    """The variance (of a discrete Gaussian its parameter) of noise with Gaussian tails; ``None`` for other
+    noise, whose worst loss counts."""
+    if isinstance(noise, Gaussian | DiscreteGaussian):
+        return noise.sigma2
+    if isinstance(noise, Skellam):
+        return Fraction(noise.parameters()["variance"])
+    if isinstance(noise, Binomial):
+        return noise.trials * noise.p * (1 - noise.p)
+    return None
+
+
+def _offsets(law: Law) -> list[Fraction]:
+    offset = law.offset if isinstance(law, Shifted | WrappedMod) else Fraction(0)
+    return [offset] if isinstance(offset, Fraction) else [dyadic(entry) for entry in offset.ravel().tolist()]
