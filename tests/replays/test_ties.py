@@ -74,7 +74,7 @@ def test_selection_at_its_epsilon(noise: Any, proof: Proof) -> None:
     """Scale 2 is 1-DP for scores of sensitivity 1, and no more than that; half of it is refuted."""
 
     def law(scale: int) -> Any:
-        return lambda data: NoisyArgmax(scores=np.sum(data, axis=0), noise=noise(scale=scale))
+        return lambda data: NoisyArgmax(scores=np.asarray(data).sum(axis=0), noise=noise(scale=scale))
 
     right = decided(observing(law(2)), proof, SCORES, 1)
     assert right.verdict == "verified"
