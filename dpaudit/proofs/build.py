@@ -402,7 +402,11 @@ def group_privacy(event: Proof, *, events: int, declared: str) -> Proof:
 
 
 def billboard(statistics: Proof, *, actions: str) -> Proof:
-    """Joint privacy: users act on public ``statistics`` and on their own data; ``actions`` says how."""
+    """Joint privacy: users act on public ``statistics`` and on their own data; ``actions`` says how.
+
+    Holds in ``View.everybody_but(user(i))``. Statistics may come from a protocol (``shuffled``, noise in
+    shares): that the other users know neither their messages nor a share of the noise is then an assumption.
+    """
     return accepted("billboard", {"actions": actions}, [statistics])
 
 

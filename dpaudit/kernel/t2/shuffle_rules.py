@@ -15,7 +15,12 @@ computation.
 Proof. See ``shuffle`` and ``blanket``. The pure bound is post-processing. Surplus users beyond n: reveal
 their outputs apart from the n others; the shuffled outputs of all are a post-processing of that. ∎
 
-Both are about replacing one user's value, in a view that sees the shuffled outputs and no single message.
+Below ``billboard`` the view is that of all other users, who see the shuffled outputs and act. Each of them
+knows the own data, which the bounds allow: they hold for all values of the others. Who also knows the own
+message takes it out of the shuffle, and n - 1 such users leave the local bound: that none of them does is an
+assumption.
+
+All are about replacing one user's value, in a view that sees the shuffled outputs and no single message.
 ``analysis: stronger-clones-2023`` is refused: as stated for every randomiser it carries an erratum.
 
 Source: Feldman, McMillan, Talwar 2021, Theorem 3.1; Cheu, Smith, Ullman, Zeber, Zhilyaev 2019 for randomised
@@ -76,12 +81,14 @@ def _users(p: Parameters, setting: Setting, most: int) -> tuple[int, tuple[str, 
     """How many send, in a setting in which shuffling hides who sent what."""
     one_message(p, setting)
     names, rest = setting.view
-    hidden = not rest and names <= {"public", "shuffler-output"}
+    hidden = not rest and names <= {"public", "shuffler-output", "others"}
     p.need(
         hidden,
         f"the view must see shuffled outputs, no single messages, got {sorted(names)}; use the local bound.",
     )
-    users = p.integer("users", low=1, high=most)
-    if setting.turnout == "everybody":
-        return users, ()
-    return users, (f"at the turnout {setting.turnout!r}, at least {users} users send",)
+    users, assumed = p.integer("users", low=1, high=most), list[str]()
+    if setting.turnout != "everybody":
+        assumed.append(f"at the turnout {setting.turnout!r}, at least {users} users send")
+    if "others" in names:  # whoever knows the other messages finds the last one by subtraction
+        assumed.append("the users in the view know neither their own messages nor the coins of these")
+    return users, tuple(assumed)
