@@ -27,7 +27,7 @@ __all__ = ["LEFT_OUT", "NO_SHARES"]
 LEFT_OUT = r"left out"
 NO_SHARES = r"no(ne| share|body).*noise|noise.*(no |not )"
 
-OWN_MESSAGES = r"neither the messages"
+OWN_MESSAGES = r"neither their own messages"
 
 #: Words of a hypothesis; it is true of some cases and false of others.
 WORDS = "the hypothesis in words"
