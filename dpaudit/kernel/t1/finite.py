@@ -205,4 +205,4 @@ def _pair(rows: Chances, grid: Grid) -> LossLaw:
     for left, right in permutations(table, 2):
         atoms = [(p, q) for p, q in zip(left, right, strict=True) if not p.is_zero()]
         laws.append(from_atoms(grid, atoms))
-    return reduce(maximum, laws)
+    return maximum(*laws)
