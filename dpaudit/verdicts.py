@@ -374,6 +374,12 @@ def _accept(
 def _why_open(
     claim: Claim, bound: Fraction, lower: Fraction | None, upper: Fraction | None
 ) -> tuple[str, ...]:
+    if not claim.at_least and upper is not None and bound < upper <= bound + _margin(claim, bound):
+        above = f"{float(upper - bound):.3g}"
+        return (
+            f"equal within the slack: the certificate is above the claim by {above}, less than the margin, "
+            f"and does not prove it; where the bound is no rational number, claim one above it ({upper})",
+        )
     if not claim.at_least and lower is not None and lower > bound:
         return ("rounding: the lower bound is above the claim by less than the margin",)
     missing = "a lower bound above the claim" if lower is None or lower <= bound else ""

@@ -438,7 +438,7 @@ def derive(
     p, inner = Parameters(node["parameters"], rule=name), found.inner(node["parameters"], s)
     premises = tuple(derive(premise, inner, rules, depth + 1, budget) for premise in node["premises"])
     guarantee = found.derive(p, premises, s)
-    p.seen |= {"grid", "dimension"}  # only higher tiers read these; what is derived here holds without them
+    p.seen |= {"grid", "dimension", "orders"}  # for higher tiers: what is derived here holds without them
     p.finish()
     return guarantee.assuming(*(text for premise in premises for text in premise.assumptions))
 

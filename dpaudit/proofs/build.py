@@ -12,10 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact, exact_str
+from dpaudit.laws.base import Law
+from dpaudit.laws.exact_weights import exact_weights
 from dpaudit.proofs.proof import Proof, accepted, certify
 from dpaudit.proofs.sites import Site
 
@@ -31,11 +34,13 @@ __all__ = [
     "compose_sequential",
     "discrete_gaussian_sum",
     "discrete_laplace_mechanism",
+    "exponential_mechanism",
     "finite_mechanism",
     "gaussian_mechanism",
     "group_privacy",
     "integer_noise",
     "laplace_mechanism",
+    "permute_and_flip",
     "polya_noise",
     "post_processing",
     "randomised_response",
@@ -60,6 +65,9 @@ class BoundedSum:
 
 
 Sensitivity = ExactLike | BoundedSum
+
+#: How scores move between neighbours.
+Moves = Literal["one_coordinate", "monotone", "general"]
 
 
 def _text(value: ExactLike, name: str) -> str:
@@ -153,7 +161,7 @@ def gaussian_mechanism(
 def report_noisy_max(
     *,
     sensitivity: Sensitivity,
-    range: Literal["one_coordinate", "monotone", "general"],
+    range: Moves,
     noise: Literal["laplace", "gumbel", "exponential", "gaussian"] = "laplace",
     scale: ExactLike,
     candidates: int | None = None,
@@ -172,6 +180,49 @@ def report_noisy_max(
     else:
         parameters["scale"] = _text(scale, "scale")
     return accepted("noisy-max", parameters)
+
+
+def exponential_mechanism(
+    *, sensitivity: Sensitivity, epsilon: ExactLike, range: Moves = "general", candidates: int | None = None
+) -> Proof:
+    """The exponential mechanism: candidate i with probability in proportion to exp(q_i epsilon / 2D), scores
+    of ``sensitivity`` D each (exp(q_i epsilon / D) where they move the same way): pure ``epsilon``.
+
+    It is the largest score with Gumbel noise (``NoisyArgmax``) of scale 2D / epsilon (D / epsilon).
+    """
+    scale = _selection_scale(sensitivity, epsilon, range)
+    return report_noisy_max(
+        sensitivity=sensitivity, range=range, noise="gumbel", scale=scale, candidates=candidates
+    )
+
+
+def permute_and_flip(
+    *, sensitivity: Sensitivity, epsilon: ExactLike, range: Moves = "general", candidates: int | None = None
+) -> Proof:
+    """Permute-and-flip: candidates in random order, each taken with probability exp((q_i - max q) epsilon /
+    2D), scores of ``sensitivity`` D each (epsilon / D where they move the same way): pure ``epsilon``.
+
+    It is the largest score with exponential noise (``NoisyArgmax``) of scale 2D / epsilon (D / epsilon), as
+    McKenna and Sheldon 2020 and Ding et al. 2021 show; the proof stands in ``proofs.md``.
+    """
+    scale = _selection_scale(sensitivity, epsilon, range)
+    return report_noisy_max(
+        sensitivity=sensitivity, range=range, noise="exponential", scale=scale, candidates=candidates
+    )
+
+
+def _selection_scale(sensitivity: Sensitivity, epsilon: ExactLike, range: Moves) -> Fraction:
+    if isinstance(sensitivity, BoundedSum):
+        raise InvalidParameterError(
+            "a selection with a stated epsilon must have its sensitivity as a number, got a sum; pass the "
+            "number, or report_noisy_max with a scale."
+        )
+    moved, budget = exact(sensitivity, name="sensitivity"), exact(epsilon, name="epsilon")
+    if moved <= 0 or budget <= 0:
+        raise InvalidParameterError(
+            f"sensitivity and epsilon must be greater than 0, got {moved} and {budget}; raise them."
+        )
+    return (2 if range == "general" else 1) * moved / budget
 
 
 def above_threshold(
@@ -206,11 +257,32 @@ def randomised_response(*, epsilon: ExactLike, symbols: int = 2) -> Proof:
     return accepted("randomised-response", {"epsilon": _text(epsilon, "epsilon"), "symbols": str(symbols)})
 
 
-def finite_mechanism(rows: Sequence[Sequence[ExactLike]]) -> Proof:
+def finite_mechanism(
+    rows: Sequence[Sequence[ExactLike]] | None = None, *, laws: Sequence[Law] | None = None
+) -> Proof:
     """A mechanism by its table: ``rows[i][y]`` is the probability of output y on input i; any two inputs
     are neighbours.
+
+    Instead of rows, finite ``laws`` with exact chances, one an input: categorical ones, randomised response,
+    the argmax of scores with Gumbel or exponential noise (of at most 8 candidates). Then a largest log-ratio
+    that is rational, such as their own epsilon, is found exactly. Raises ``InvalidParameterError`` for a law
+    without such chances.
     """
-    return accepted("finite", {"rows": [[_text(entry, "probability") for entry in row] for row in rows]})
+    if (rows is None) == (laws is None):
+        raise InvalidParameterError("exactly one of rows and laws must be given; pass one.")
+    if rows is not None:
+        return accepted("finite", {"rows": [[_text(entry, "probability") for entry in row] for row in rows]})
+    return accepted("finite", {"weights": [_weights(law) for law in laws or ()]})
+
+
+def _weights(law: Law) -> list[list[list[str]]]:
+    weights = exact_weights(law)
+    if weights is None:
+        raise InvalidParameterError(
+            f"a law of a table must be finite with exact chances, got {law!r}; pass probabilities as rows."
+        )
+    terms = ([*weight.terms.items()] for weight in weights)
+    return [[[exact_str(c), exact_str(a)] for a, c in sorted(weight)] for weight in terms]
 
 
 def polya_noise(*, sensitivity: Sensitivity, scale: ExactLike, share: ExactLike) -> Proof:
@@ -330,7 +402,11 @@ def group_privacy(event: Proof, *, events: int, declared: str) -> Proof:
 
 
 def billboard(statistics: Proof, *, actions: str) -> Proof:
-    """Joint privacy: users act on public ``statistics`` and on their own data; ``actions`` says how."""
+    """Joint privacy: users act on public ``statistics`` and on their own data; ``actions`` says how.
+
+    Holds in ``View.everybody_but(user(i))``. Statistics may come from a protocol (``shuffled``, noise in
+    shares): that the other users know neither their messages nor a share of the noise is then an assumption.
+    """
     return accepted("billboard", {"actions": actions}, [statistics])
 
 

@@ -34,6 +34,7 @@ from dpaudit.laws import (
     WrappedMod,
 )
 from dpaudit.laws.base import Law, law_from_json
+from dpaudit.laws.exact_weights import exact_loss
 from dpaudit.proofs.measures import Measure
 from dpaudit.proofs.sites import Site, allowed_by
 from dpaudit.replays.moves import base_of, moves_of, spread_of
@@ -194,7 +195,7 @@ def worst_loss(law: Law, other: Law) -> Fraction | None:
     Laplace and discrete Laplace noise of equal scale at two offsets: the l1 distance over the scale, attained
     in the tail (Dwork and Roth 2014, Theorem 3.6). One integer law modulo m at two offsets: the largest
     log-ratio over all residues, of which floats find the place and balls the value. Other laws with finitely
-    many atoms: the largest log-ratio, from balls.
+    many atoms: the largest log-ratio, exactly where all of them are rational, otherwise from balls.
     """
     if isinstance(law, Shifted) and isinstance(other, Shifted):
         return _shift_loss(law, other)
@@ -210,6 +211,9 @@ def _finite_loss(law_text: str, other_text: str) -> Fraction | None:
     """The largest log-ratio of two laws with finitely many atoms. Cached by the laws' text: a search meets
     the same pair many times."""
     law, other = (law_from_json(json.loads(text)) for text in (law_text, other_text))
+    exactly = exact_loss(law, other)
+    if exactly is not None:
+        return exactly
     try:
         left = {_key(value): p for value, p in law.atoms()}
         right = {_key(value): p for value, p in other.atoms()}

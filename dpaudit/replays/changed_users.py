@@ -98,7 +98,9 @@ def in_the_claims_words(witness: Witness, pair_view: View, claim_view: View) -> 
         return {**item, "to": sorted(CHANGED_USER.name if one == name else one for one in item["to"])}
 
     body = {**witness.body, "view": claim_view.to_json()}
-    body["sites"] = [renamed(item) for item in body["sites"]]
-    if "leak" in body:
-        body["leak"] = renamed(body["leak"])
+    if "sites" in body:
+        body["sites"] = [renamed(item) for item in body["sites"]]
+    for name_of_one in ("leak", "site"):
+        if name_of_one in body:
+            body[name_of_one] = renamed(body[name_of_one])
     return replace(witness, body=body, description=f"{witness.description}; the user left out is {name}")

@@ -152,20 +152,22 @@ class Findings:
             if not isinstance(subject.claim, PureDP):
                 self._keep_release(view, f"{pair.name}; {how} history", result)
 
-    def _keep_release(self, view: View, words: str, result: Replay) -> None:
-        """Keep the first release that moved furthest, and the likeliest leak, in ``view``."""
+    def _keep_release(self, claimed: View, words: str, result: Replay) -> None:
+        """Keep the first release that moved furthest, and the likeliest leak, in the view ``claimed``, which
+        for a claim of joint privacy is that of the pair."""
+        view = result.view if claimed == self.subject.claim.view else claimed
         item = first_release(result, view)
         if item is not None and item.record.law is not None:
             size = worst_price(item.record.law, item.law_neighbour, "square") or Fraction(0)
-            if size > self.releases.get(view, (Fraction(-1),))[0]:
-                self.releases[view] = (size, words, result, item)
-        if view != self.subject.claim.view or not isinstance(self.subject.claim, ApproxDP):
+            if size > self.releases.get(claimed, (Fraction(-1),))[0]:
+                self.releases[claimed] = (size, words, result, item)
+        if claimed != self.subject.claim.view or not isinstance(self.subject.claim, ApproxDP):
             return
         for leak in result.leaks_in(view):
             if not self.rounded(leak, result) and inside_supports(result, end=leak.index, view=view):
                 found = certain_leak(result, leak, view=view, description=words)
                 if found is not None and (self.certain is None or _mass(found) > _mass(self.certain)):
-                    self.certain = found
+                    self.certain = in_the_claims_words(found, view, claimed)
 
     def rounded(self, leak: Leak, result: Replay) -> bool:
         """Whether a leak may be the rounding of a program that is right over the reals, which the claim is
@@ -180,12 +182,8 @@ class Findings:
         """Whether a loss above the claim, or above what the proof declares, is not there in double
         precision."""
         subject, loss = self.subject, witness.bound
-<<<<<<< HEAD
         bound = subject.claim.bound if view == result.view else total_of(subject.sites)
-=======
-        bound = subject.claim.bound if view == subject.claim.view else total_of(subject.sites)
         bound = bound if isinstance(subject.claim, PureDP) else None  # the loss is no other notion's quantity
->>>>>>> wt-claims
         if bound is None or loss is None or subject.claim.model is not Model.IDEAL:
             return False
         most = bound * (1 + RELATIVE_MARGIN)
@@ -212,14 +210,9 @@ class Findings:
         """Keep the transcript with the largest loss that is a witness in the view ``claimed``; a leak that
         refutes there is an infinite one. Everything means everything that the replay compared."""
         words = f"{pair.name}; {how} history"
-<<<<<<< HEAD
         view = result.view if claimed == self.subject.claim.view else claimed
         before = self.best.get(claimed, (0.0, None))[0]
-        leaks = [leak for leak in result.leaks_in(view) if not self._rounded(leak, result)]
-=======
-        before = self.best.get(view, (0.0, None))[0]
         leaks = [leak for leak in result.leaks_in(view) if not self.rounded(leak, result)]
->>>>>>> wt-claims
         if leaks and before != float("inf") and inside_supports(result, end=leaks[0].index, view=view):
             witness = leak_witness(result, leaks[0], view=view, description=words)
             self.best[claimed] = (float("inf"), in_the_claims_words(witness, view, claimed))

@@ -19,6 +19,7 @@ import numpy as np
 from dpaudit.claims import Adjacency
 from dpaudit.coins.replayer import SessionPair
 from dpaudit.exact import dyadic, exact
+from dpaudit.kernel.t1.exponentials import ExpSum
 from dpaudit.laws import (
     AboveThreshold,
     BinaryTree,
@@ -38,6 +39,7 @@ from dpaudit.laws import (
     Skellam,
 )
 from dpaudit.laws.base import Law
+from dpaudit.laws.exact_weights import exact_weights, same_chances
 from dpaudit.replays.accounting import worst_loss
 from dpaudit.replays.leaves import Leaf, leaves_of
 from dpaudit.replays.moves import base_of, moves_of
@@ -210,9 +212,24 @@ def _response(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
 
 
 def _finite(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    if "weights" in leaf.parameters:
+        return _weighted(leaf, law, other)
     rows = [tuple(exact(entry) for entry in row) for row in leaf.parameters["rows"]]
     for one in (law, other):
         if not isinstance(one, Categorical) or _chances(one) not in rows:
+            return _no(f"its law {one!r} is no row of the table")
+    return Match()
+
+
+def _weighted(leaf: Leaf, law: Law, other: Law) -> Match:
+    """Both laws are rows of the table, with equal chances outcome by outcome."""
+    rows = [
+        [ExpSum({exact(a): exact(c) for c, a in weight}) for weight in row]
+        for row in leaf.parameters["weights"]
+    ]
+    for one in (law, other):
+        weights = exact_weights(one)
+        if weights is None or not any(same_chances(weights, row) for row in rows):
             return _no(f"its law {one!r} is no row of the table")
     return Match()
 

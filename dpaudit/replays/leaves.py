@@ -33,7 +33,9 @@ class Leaf:
         return exact(self.parameters[name], name=name)
 
     def describe(self) -> str:
-        words = (f"{name} {value}" for name, value in self.parameters.items() if name != "rows")
+        words = (
+            f"{name} {value}" for name, value in self.parameters.items() if name not in ("rows", "weights")
+        )
         return f"{self.rule} ({', '.join(words)})"
 
 

@@ -31,6 +31,7 @@ from dpaudit.proofs.build import accounted, certify
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.accounting import common_measure
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.changed_users import in_the_claims_words
 from dpaudit.replays.entered import Watch
 from dpaudit.replays.estimating import Source, estimated
 from dpaudit.replays.findings import Findings
@@ -207,8 +208,9 @@ def _from_below(audit: PrivacyAudit, findings: Findings, claim: Claim, view: Vie
         found.append(replace(best[1], quantity=claim.quantity))
     if view in findings.releases:
         _, words, result, item = findings.releases[view]
-        witness = release_witness(result, item, claim, view=view, words=words)
-        found += [] if witness is None else [witness]
+        seen = result.view if view == audit.claim.view else view
+        witness = release_witness(result, item, claim, view=seen, words=words)
+        found += [] if witness is None else [in_the_claims_words(witness, seen, view)]
     return found
 
 

@@ -89,6 +89,8 @@ def certain_leak(result: Replay, leak: Leak, *, view: View, description: str) ->
     """A leak as an event of known probability, for an (epsilon, delta) claim: all random sites before it are
     listed, whether they moved or not; ``None`` where one of them has a density."""
     before = [site for site in result.recording.sites[: leak.index] if site.random]
+    if any(not view.sees(site.to) for site in before):
+        return None  # with other hidden outcomes the neighbour may show the same
     if any(site.law is None and site.kind != "channel" for site in before):
         return None
     if any(site.law is not None and site.law.base_measure is BaseMeasure.LEBESGUE for site in before):

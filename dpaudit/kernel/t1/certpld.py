@@ -38,7 +38,17 @@ from flint import arb, fmpz, fmpz_poly
 from dpaudit.kernel.ball import ball, integer, precision, upper_exact
 from dpaudit.kernel.errors import InvalidParameterError
 
-__all__ = ["Grid", "LossLaw", "compose", "from_atoms", "from_cells", "from_losses", "maximum", "power"]
+__all__ = [
+    "Grid",
+    "LossLaw",
+    "compose",
+    "from_atoms",
+    "from_cells",
+    "from_losses",
+    "from_masses",
+    "maximum",
+    "power",
+]
 
 #: Most grid points of one law: 2^22 integers of 128 bits are 64 MB.
 MAX_POINTS = 1 << 22
@@ -117,6 +127,26 @@ class LossLaw:
             value = (arb(self.infinite) + finite) / (arb(2) ** self.grid.bits)
             return value if value > 0 else arb(0).union(value.upper().max(arb(0)))
 
+    def renyi(self, order: Fraction) -> arb:
+        """A ball for the Renyi divergence of ``order`` above 1 of this law, infinite with mass at infinity;
+        its upper end bounds that of every pair that an upper law dominates.
+
+        log(sum m exp((a - 1) l)) / (a - 1): the integral of E^(a-2) a (a - 1) delta(log E) over all E > 0.
+        """
+        if self.infinite:
+            return arb.pos_inf()
+        with precision(self.grid.precision):
+            rise, total = ball((order - 1) * self.grid.step).exp(), arb(0)
+            for mass in reversed(self.poly.coeffs()):
+                total = total * rise + mass
+            start = ball((order - 1) * self.low * self.grid.step).exp()
+            return (total * start / arb(2) ** self.grid.bits).log() / ball(order - 1)
+
+
+def from_masses(grid: Grid, masses: dict[int, int], infinite: int) -> LossLaw:
+    """The law with ``masses`` at the grid points i * step, and ``infinite`` at infinity, in units."""
+    return _law(grid, masses, infinite)
+
 
 def _law(grid: Grid, masses: dict[int, int], infinite: int) -> LossLaw:
     if not masses:
@@ -148,12 +178,17 @@ def from_atoms(grid: Grid, atoms: Iterable[tuple[arb, arb]], *, infinite: arb | 
     masses: dict[int, int] = {}
     lost = arb(infinite)
     with precision(grid.precision):
+        cells = _Cells(grid)
         for p, q in atoms:
+            if grid.upper and cells.took(p, q):
+                continue
             loss = (p / q).log()
             if loss.is_finite():
                 _place(grid, masses, p, loss)
             elif grid.upper or q.is_zero():
                 lost += p
+        for index, mass in cells.sums.items():
+            _add(masses, index, grid.units(mass))
         return _law(grid, masses, grid.units(lost))
 
 
@@ -168,6 +203,36 @@ def from_losses(grid: Grid, parts: Iterable[tuple[arb, Fraction]]) -> LossLaw:
             else:
                 _split(grid, masses, p, i, ball(loss - i * grid.step))
         return _law(grid, masses, 0)
+
+
+class _Cells:
+    """Atoms of an upper law split over the ends of their cells without a logarithm.
+
+    A float proposes the cell i. The split that keeps both masses is b = (p - exp(i step) q) / (1 -
+    exp(-step)) at i + 1 and p - b at i; that neither is negative says that the loss is in the cell.
+    """
+
+    def __init__(self, grid: Grid) -> None:
+        self.step, self.width = float(grid.step), 1 - (-ball(grid.step)).exp()
+        self.exact_step = ball(grid.step)
+        self.sums: dict[int, arb] = {}
+        self._factors: dict[int, arb] = {}
+
+    def took(self, p: arb, q: arb) -> bool:
+        """Whether the cell of the atom was certain; then it is split and added."""
+        here, there = float(p), float(q)
+        if not (here > 1e-290 and there > 1e-290):
+            return False
+        index = math.floor(math.log(here / there) / self.step)
+        if index not in self._factors:
+            self._factors[index] = (self.exact_step * index).exp()
+        above = (p - self._factors[index] * q) / self.width
+        rest = p - above
+        if not (above >= 0 and rest >= 0):
+            return False
+        self.sums[index + 1] = self.sums.get(index + 1, arb(0)) + above
+        self.sums[index] = self.sums.get(index, arb(0)) + rest
+        return True
 
 
 def _place(grid: Grid, masses: dict[int, int], p: arb, loss: arb) -> None:
@@ -299,28 +364,31 @@ def power(law: LossLaw, times: int) -> LossLaw:
         square = compose(square, square)
 
 
-def maximum(left: LossLaw, right: LossLaw) -> LossLaw:
-    """An upper law whose delta is at least that of both upper laws at every e: one pair that dominates two.
+def maximum(*laws: LossLaw) -> LossLaw:
+    """An upper law whose delta is at least that of all these upper laws at every e: one pair that dominates
+    them.
 
-    The pointwise maximum of two delta curves, convex in E = e^epsilon and linear between grid points, is
-    again one; the mass at grid point j is the second difference (d_{j+1} - d_j) / (e^step - 1) - (d_j -
-    d_{j-1}) / (1 - e^-step), and the lowest point takes what is left of the total.
+    The pointwise maximum of delta curves, convex in E = e^epsilon and linear between grid points, is again
+    one; the mass at grid point j is the second difference (d_{j+1} - d_j) / (e^step - 1) - (d_j - d_{j-1}) /
+    (1 - e^-step), and the lowest point takes what is left of the total.
     """
-    if left.grid != right.grid or not left.grid.upper:
-        raise InvalidParameterError("both loss laws must be upper laws on the same grid; build them alike.")
-    grid = left.grid
-    low = min(left.low, right.low)
-    high = max(left.low + left.points, right.low + right.points)
+    grid = laws[0].grid
+    if not grid.upper or any(law.grid != grid for law in laws):
+        raise InvalidParameterError("all loss laws must be upper laws on the same grid; build them alike.")
+    low = min(law.low for law in laws)
+    high = max(law.low + law.points for law in laws)
     _check_points(high - low + 1)
     with precision(grid.precision):
-        curve = [a.max(b) for a, b in zip(_curve(left, low, high), _curve(right, low, high), strict=True)]
+        curve = _curve(laws[0], low, high)
+        for law in laws[1:]:
+            curve = [a.max(b) for a, b in zip(curve, _curve(law, low, high), strict=True)]
         up, down = ball(grid.step).exp() - 1, 1 - (-ball(grid.step)).exp()
         masses: dict[int, int] = {}
         for j in range(1, len(curve) - 1):
             mass = (curve[j + 1] - curve[j]) / up - (curve[j] - curve[j - 1]) / down
             _add(masses, low + j, max(0, integer(mass.upper().ceil())))
-    infinite = max(left.infinite, right.infinite)
-    total = max(left.units(), right.units())
+    infinite = max(law.infinite for law in laws)
+    total = max(law.units() for law in laws)
     _add(masses, low, max(0, total - infinite - sum(masses.values())))
     return _law(grid, masses, infinite)
 

@@ -1,7 +1,17 @@
-"""T1: what compositions know besides sums: the product of dominating pairs, the worst of several curves.
+"""T1: what compositions know besides sums: the product of dominating pairs, sums of Renyi divergences, the
+worst of several curves.
 
 ``sequential``, ``tree`` and ``accounted`` with a ``grid``: delta of the whole is at most that of the product
-of dominating pairs (``pairs``). ``parallel``: the pointwise maximum of the premises' curves.
+of dominating pairs (``pairs``). Without one, Renyi divergences that are bounded for every prefix of earlier
+outcomes add up, order by order; where they hold but with probability b (``Curves.cut``) so do these b; and at
+each of ``orders`` (those of the premises, if none are listed) the sum converts to delta. ``parallel``: the
+pointwise maximum of the premises' curves.
+
+Proof of the sums. Let release i have outcomes in a range G_i but with probability b_i under its first law
+P_i, for every prefix. Some release is out of range with probability at most sum b_i under the first law of
+the transcript. On the transcripts that stay in range, sum P^a P'^(1-a) factorises by prefixes, each factor at
+most exp((a-1) r_i); so the restricted law has Renyi divergence at most sum r_i, and F5 of ``renyi`` converts
+it. ∎
 """
 
 from __future__ import annotations
@@ -9,10 +19,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from flint import arb
+
 from dpaudit.kernel.ball import ball
 from dpaudit.kernel.kernel_t0 import MAX_COUNT, Guarantee, Parameters, Setting, moves, zcdp
+from dpaudit.kernel.t1.certpld import Grid, LossLaw
 from dpaudit.kernel.t1.pairs import GaussianPair, composed, read_grid
 from dpaudit.kernel.t1.readout import GaussianDelta, delta_bound, renyi_bound
+from dpaudit.kernel.t1.renyi_sums import converted, read_orders, summed_cut, summed_renyi
 from dpaudit.kernel.t1.tier import Curve, Curves, Tier, curves_of
 
 __all__ = ["add_compositions"]
@@ -24,12 +38,25 @@ def add_compositions(
     """Extend the composition rules of a tier, with the Gaussian's functions where the tier has them."""
 
     def product(p: Parameters, premises: Sequence[Guarantee], times: Sequence[int]) -> Curves | None:
-        grid = read_grid(p)
-        if grid is None or sum(times) == 1:  # one run: the premise's own curves
+        grid, orders = read_grid(p), _orders(p, premises)
+        if sum(times) == 1:  # one run: the premise's own curves
             return None
         parts = [*zip(premises, times, strict=True)]
+        renyi, cut = summed_renyi(parts), summed_cut(parts)
+        if grid is None:
+            profile = None if cut is None or not orders else converted(cut, orders)
+            return Curves(profile=profile, renyi=renyi, cut=cut, orders=orders)
         # Composed only when a delta is asked for: it is the one expensive step of a derivation.
-        return Curves(profile=lambda epsilon: composed(parts, grid, gaussian_pair).delta(epsilon))
+
+        def directed(finer: Grid) -> tuple[LossLaw, LossLaw]:
+            laws = composed(parts, finer, gaussian_pair)
+            return laws[0], laws[-1]
+
+        def profile_on_grid(epsilon: Fraction) -> arb:
+            first, *others = (law.delta(epsilon) for law in composed(parts, grid, gaussian_pair))
+            return others[0].max(first) if others else first
+
+        return Curves(profile=profile_on_grid, directed=directed, renyi=renyi, cut=cut, orders=orders)
 
     @tier.extend("sequential")
     def _sequential(
@@ -62,6 +89,13 @@ def add_compositions(
 
 def _counts(p: Parameters, name: str, length: int) -> list[int]:
     return [p.integer(name, count, low=1, high=MAX_COUNT) for count in p.entries(name, length=length)]
+
+
+def _orders(p: Parameters, premises: Sequence[Guarantee]) -> tuple[Fraction, ...]:
+    """The orders that a node lists, or those of its premises."""
+    if "orders" in p:
+        return read_orders(p)
+    return tuple(sorted({order for premise in premises for order in curves_of(premise).orders}))
 
 
 def _worst_profile(premises: Sequence[Guarantee], gaussian_delta: GaussianDelta | None) -> Curve | None:

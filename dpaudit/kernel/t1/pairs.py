@@ -13,9 +13,14 @@ the other. So the transcript is a post-processing of the product. ∎ (Zhu, Dong
 fixed order.)
 
 The dominating pair of a premise is the one its rule gives; else N(0, 1) against N(mu, 1) for a GDP bound (its
-definition), taken exactly for all GDP premises together; else randomised response for a pure bound (Kairouz,
-Oh, Viswanath 2015). A premise with none of these is refused. Any grid gives a bound; smaller steps give a
-tighter one.
+definition), taken exactly for all GDP premises together; else the pair of its bound on delta (``profiles``);
+else randomised response for a pure bound (Kairouz, Oh, Viswanath 2015). A premise with none of these is
+refused. Any grid gives a bound; smaller steps give a tighter one.
+
+Direction. Where a record is added or removed, the same of the two data sets is the larger one in every step.
+A premise may give one pair for (larger, smaller) and one for (smaller, larger); then both products are made,
+each with the pairs of its direction and with those that serve both, and the larger delta counts. (Rules that
+change the neighbours for their premises, ``group`` and ``parallel`` with moves, keep no pair.)
 """
 
 from __future__ import annotations
@@ -29,6 +34,7 @@ from flint import arb
 from dpaudit.kernel.ball import ball, precision
 from dpaudit.kernel.kernel_t0 import BeyondTierError, CertificateError, Guarantee, Parameters
 from dpaudit.kernel.t1.certpld import Grid, LossLaw, compose, from_cells, from_losses, power
+from dpaudit.kernel.t1.profiles import profile_pair
 from dpaudit.kernel.t1.tier import curves_of
 
 __all__ = ["GaussianPair", "composed", "laplace_pair", "read_grid", "response_pair"]
@@ -58,36 +64,43 @@ GaussianPair = Callable[[Fraction, Grid], LossLaw]
 
 def composed(
     parts: list[tuple[Guarantee, int]], grid: Grid, gaussian_pair: GaussianPair | None = None
-) -> LossLaw:
-    """The product of the dominating pairs, each as often as given."""
+) -> list[LossLaw]:
+    """The product of the dominating pairs, each as often as given: one law, or one for each direction."""
     parts = [(guarantee, count) for guarantee, count in parts if count]
     if len(parts) > MAX_PAIRS or any(count > MAX_COPIES for _, count in parts):
         raise CertificateError(
             f"a composition by loss laws must have at most {MAX_PAIRS} premises, each at most {MAX_COPIES} "
             "times."
         )
-    laws, mu_squared = [], Fraction(0)
+    steps, mu_squared = list[list[LossLaw]](), Fraction(0)
     for guarantee, count in parts:
-        if curves_of(guarantee).pair is None and guarantee.gdp_squared is not None:
+        curves = curves_of(guarantee)
+        if curves.pair is None and curves.directed is None and guarantee.gdp_squared is not None:
             mu_squared += guarantee.gdp_squared * count
         else:
-            laws.append(power(_pair(guarantee, grid), count))
+            steps.append([power(law, count) for law in _pairs(guarantee, grid)])
     if mu_squared:
         if gaussian_pair is None:
             raise BeyondTierError("T2", "the loss law of Gaussian noise")
-        laws.append(gaussian_pair(mu_squared, grid))
-    if not laws:
-        laws.append(response_pair(Fraction(0), grid))
-    return reduce(compose, laws)
+        steps.append([gaussian_pair(mu_squared, grid)])
+    if not steps:
+        steps.append([response_pair(Fraction(0), grid)])
+    # A step with one law has it in both directions.
+    directions = range(max(len(laws) for laws in steps))
+    return [reduce(compose, [laws[min(way, len(laws) - 1)] for laws in steps]) for way in directions]
 
 
-def _pair(guarantee: Guarantee, grid: Grid) -> LossLaw:
-    pair = curves_of(guarantee).pair
-    if pair is not None:
-        law: LossLaw = pair(grid)
-        return law
+def _pairs(guarantee: Guarantee, grid: Grid) -> list[LossLaw]:
+    """The premise's upper law, or one for each direction."""
+    curves = curves_of(guarantee)
+    if curves.directed is not None:
+        return [*curves.directed(grid)]
+    if curves.pair is not None:
+        return [curves.pair(grid)]
+    if curves.profile is not None:
+        return [profile_pair(curves.profile, guarantee.pure, grid)]
     if guarantee.pure is not None:
-        return response_pair(guarantee.pure, grid)
+        return [response_pair(guarantee.pure, grid)]
     raise CertificateError(
         "every premise of a composition by loss laws must have a dominating pair, a GDP bound or a pure "
         "bound; use another mechanism."

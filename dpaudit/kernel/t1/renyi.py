@@ -31,7 +31,15 @@ from dpaudit.kernel.ball import ball
 from dpaudit.kernel.errors import InvalidParameterError
 from dpaudit.kernel.t1.lattice import LogConcave
 
-__all__ = ["kappa", "restricted_renyi"]
+__all__ = ["kappa", "restricted_delta", "restricted_renyi"]
+
+
+def restricted_delta(divergence: arb, *, order: Fraction, epsilon: Fraction) -> arb:
+    """exp((a - 1)(R_a - e)) / (a - 1) (1 - 1/a)^a: what ``divergence`` R_a says of delta at ``epsilon`` (F5);
+    1 where that is no finite number."""
+    a = ball(order)
+    value = ((a - 1) * (divergence - ball(epsilon))).exp() / (a - 1) * (1 - 1 / a) ** a
+    return value if value.is_finite() else arb(1)
 
 
 def restricted_renyi(logs: Sequence[arb], *, shift: int, order: Fraction) -> arb:

@@ -3,6 +3,12 @@
 Curves are functions, because they are computed only when a claim asks for them: ``profile`` from epsilon to
 an upper bound on delta, ``renyi`` from an order above 1 to one on the Renyi divergence (balls, whose upper
 ends count), ``pair`` from a grid to the upper loss law of a dominating pair. ``None`` says "no such bound".
+
+Two more for compositions. ``directed`` goes from a grid to two upper laws, where one dominates the pairs (run
+on the larger data, run on the smaller) and the other the pairs the other way round: neighbours by addition or
+removal of a record keep their direction in every step. ``cut`` goes from an order to (b, r): out of some
+range of outcomes lies probability at most b, and the Renyi divergence of what lies inside, the first law
+being restricted to it, is at most r (F5 of ``renyi``). ``orders`` are those worth trying in conversions.
 """
 
 from __future__ import annotations
@@ -29,6 +35,9 @@ class Curves:
     profile: Curve | None = None
     renyi: Curve | None = None
     pair: Callable[[Grid], LossLaw] | None = None
+    directed: Callable[[Grid], tuple[LossLaw, LossLaw]] | None = None
+    cut: Callable[[Fraction], tuple[arb, arb]] | None = None
+    orders: tuple[Fraction, ...] = ()
 
 
 def curves_of(guarantee: Guarantee) -> Curves:

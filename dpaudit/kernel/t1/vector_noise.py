@@ -10,8 +10,9 @@ falls but with probability b), ``times`` adaptive releases satisfy
 
 Proof. F5 bounds the Renyi divergence of one release restricted to the range; the outcomes of all releases out
 of range have probability at most times d b under P; conditional Renyi divergences bounded for every prefix
-add; the last term is the conversion of F5 (Canonne, Kamath, Steinke 2020, Proposition 12). Randomised
-rounding that both neighbours share is averaged out (F2): then R2 and g bound the change after rounding. ∎
+add, so other releases may be mixed in (``composition``); the last term is the conversion of F5 (Canonne,
+Kamath, Steinke 2020, Proposition 12). Randomised rounding that both neighbours share is averaged out (F2):
+then R2 and g bound the change after rounding. ∎
 
 No worst direction of the change is assumed: the maximum over each coordinate's shift is taken. The smallest
 bound over the ``orders`` listed counts.
@@ -31,11 +32,11 @@ from dpaudit.kernel.kernel_t0 import Guarantee, Parameters, Setting
 from dpaudit.kernel.t1.integer_noise import Reader, noise_conditions, read_law
 from dpaudit.kernel.t1.lattice import LogConcave, bulk
 from dpaudit.kernel.t1.renyi import kappa
+from dpaudit.kernel.t1.renyi_sums import converted, read_orders
 from dpaudit.kernel.t1.tier import Curves, Tier
 
 __all__ = ["VectorNoise", "add_vector_noise"]
 
-MAX_ORDERS = 10
 MAX_REACH = 2000
 MAX_TERMS = 4_000_000
 BITS = 96
@@ -43,36 +44,29 @@ BITS = 96
 
 @dataclass(frozen=True)
 class VectorNoise:
-    """``times`` releases of ``dimension`` coordinates, each with noise ``law`` cut at mass 2^-``cut`` for
-    the Renyi sums.
+    """``times`` releases of ``dimension`` coordinates, each with noise ``law`` cut at mass 2^-``cutoff``
+    for the Renyi sums.
     """
 
     law: LogConcave
     dimension: int
     squares: Fraction
     reach: int
-    cut: int
+    cutoff: int
     times: int
 
-    def delta(self, order: Fraction, epsilon: Fraction) -> arb:
-        """The bound of the rule at one order; a ball, at most 1 in what it says."""
+    def cut(self, order: Fraction) -> tuple[arb, arb]:
+        """The probability that some coordinate is out of range, and the divergence of ``order`` in range."""
         with precision(BITS):
-            low, high, below, above = bulk(self.law, self.cut)
+            low, high, below, above = bulk(self.law, self.cutoff)
             inner = self._inner(low, high)
             outside = below + above
             if inner != (low, high):
                 low, high = inner
                 outside = 1 - sum(self.law.masses(low, high), arb(0))
             self._check_cost(high - low)
-            divergence = (
-                self.times
-                * kappa(self.law, low=low, high=high, reach=self.reach, order=order)
-                * ball(self.squares)
-            )
-            a = ball(order)
-            rest = ((a - 1) * (divergence - ball(epsilon))).exp() / (a - 1) * (1 - 1 / a) ** a
-            total = self.times * self.dimension * outside + rest
-            return total if total.is_finite() else arb(1)
+            worst = kappa(self.law, low=low, high=high, reach=self.reach, order=order)
+            return self.times * self.dimension * outside, self.times * worst * ball(self.squares)
 
     def _inner(self, low: int, high: int) -> tuple[int, int]:
         """The range moved in by the reach where the support ends, so that the shifted law has mass there."""
@@ -102,15 +96,9 @@ def add_vector_noise(tier: Tier, families: Mapping[str, Reader]) -> None:
             dimension=p.integer("dimension", low=1, high=10**12),
             squares=p.positive("l2_squared", zero=True),
             reach=p.integer("largest", low=1, high=MAX_REACH),
-            cut=p.integer("cut", low=20, high=2000),
+            cutoff=p.integer("cut", low=20, high=2000),
             times=p.integer("times", low=1, high=10**12),
         )
-        orders = [p.number("orders", order) for order in p.entries("orders", most=MAX_ORDERS)]
-        good = bool(orders) and min(orders) > 1
-        p.need(good, "orders must be one or more numbers above 1; list the orders to try.")
-
-        def profile(epsilon: Fraction) -> arb:
-            bounds = [noise.delta(order, epsilon) for order in orders]
-            return min(bounds, key=lambda bound: float(bound.mid()))
-
-        return Guarantee(curves=Curves(profile=profile), assumptions=noise_conditions(p, setting, noise.law))
+        orders = read_orders(p)
+        curves = Curves(profile=converted(noise.cut, orders), cut=noise.cut, orders=orders)
+        return Guarantee(curves=curves, assumptions=noise_conditions(p, setting, noise.law))

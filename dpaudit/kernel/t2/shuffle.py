@@ -43,7 +43,7 @@ from dpaudit.kernel.t1.divergence import positive_part
 from dpaudit.kernel.t1.lattice import LogConcave, bulk, survival
 from dpaudit.kernel.t2.special_laws import Binomial
 
-__all__ = ["clones_delta", "exact_response_delta"]
+__all__ = ["MAX_EXACT_USERS", "MAX_USERS", "Clones", "clones_delta", "exact_response_delta"]
 
 MAX_USERS = 10**12
 MAX_RANGE = 3_000_000
@@ -63,7 +63,7 @@ def _weights(local: Fraction, epsilon: Fraction) -> tuple[arb, arb]:
     return q - e * (1 - q), e * q - (1 - q)
 
 
-class _Clones(LogConcave):
+class Clones(LogConcave):
     """Bin(n - 1, exp(-e0)): the number of clones. Its success probability is a ball."""
 
     def __init__(self, users: int, local: Fraction) -> None:
@@ -92,7 +92,7 @@ class _Clones(LogConcave):
 
 
 def _clones(users: int, local: Fraction, epsilon: Fraction) -> arb:
-    law = _Clones(users, local)
+    law = Clones(users, local)
     low, high, below, above = bulk(law, ctx.prec)
     if high - low > MAX_RANGE:
         raise InvalidParameterError(

@@ -12,10 +12,18 @@ Statement (``shuffled-table``). If every user applies the randomiser with the ta
 outputs, exact rationals), delta(e) is at most its blanket bound at n users. ``grid`` sets the step of its
 computation.
 
+Each composes by a dominating pair (``shuffle_pairs``; ``profiles`` for the blanket), and has the Renyi
+divergences of that pair's loss law.
+
 Proof. See ``shuffle`` and ``blanket``. The pure bound is post-processing. Surplus users beyond n: reveal
 their outputs apart from the n others; the shuffled outputs of all are a post-processing of that. ∎
 
-Both are about replacing one user's value, in a view that sees the shuffled outputs and no single message.
+Below ``billboard`` the view is that of all other users, who see the shuffled outputs and act. Each of them
+knows the own data, which the bounds allow: they hold for all values of the others. Who also knows the own
+message takes it out of the shuffle, and n - 1 such users leave the local bound: that none of them does is an
+assumption.
+
+All are about replacing one user's value, in a view that sees the shuffled outputs and no single message.
 ``analysis: stronger-clones-2023`` is refused: as stated for every randomiser it carries an erratum.
 
 Source: Feldman, McMillan, Talwar 2021, Theorem 3.1; Cheu, Smith, Ullman, Zeber, Zhilyaev 2019 for randomised
@@ -24,14 +32,26 @@ response.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache, partial
+
+from flint import arb
+
 from dpaudit.kernel.kernel_t0 import CertificateError, Guarantee, Parameters, Setting
+from dpaudit.kernel.t1.certpld import Grid, LossLaw
 from dpaudit.kernel.t1.finite import largest_log_ratio, one_message, read_table
 from dpaudit.kernel.t1.pairs import read_grid
+from dpaudit.kernel.t1.profiles import profile_pair
 from dpaudit.kernel.t1.tier import Curves, Tier
 from dpaudit.kernel.t2.blanket import blanket_delta
 from dpaudit.kernel.t2.shuffle import MAX_EXACT_USERS, MAX_USERS, clones_delta, exact_response_delta
+from dpaudit.kernel.t2.shuffle_pairs import clones_pair, exact_response_pair, renyi_grid
 
 __all__ = ["ANALYSES", "add_shuffles"]
+
+#: Renyi orders by which compositions without a grid convert to delta, unless they list others.
+ORDERS = tuple(Fraction(2**k) for k in range(1, 9))
 
 ANALYSES = ("clones-2021", "stronger-clones-2023")
 
@@ -49,7 +69,12 @@ def add_shuffles(tier: Tier) -> None:
         local = premises[0].pure
         if local is None:
             raise CertificateError("shuffle: the local randomiser must have a pure bound; use one that has.")
-        curves = Curves(profile=lambda epsilon: clones_delta(users=users, local=local, epsilon=epsilon))
+        curves = Curves(
+            profile=lambda epsilon: clones_delta(users=users, local=local, epsilon=epsilon),
+            pair=partial(clones_pair, users, local),
+            renyi=lambda order: clones_pair(users, local, renyi_grid(local)).renyi(order),
+            orders=ORDERS,
+        )
         same = "all users apply the same randomiser"  # one that names its user is not hidden by a shuffle
         return Guarantee(pure=local, curves=curves, assumptions=(*assumed, same))
 
@@ -58,7 +83,10 @@ def add_shuffles(tier: Tier) -> None:
         users, assumed = _users(p, setting, MAX_EXACT_USERS)
         local = p.positive("local")
         curves = Curves(
-            profile=lambda epsilon: exact_response_delta(users=users, local=local, epsilon=epsilon)
+            profile=lambda epsilon: exact_response_delta(users=users, local=local, epsilon=epsilon),
+            pair=partial(exact_response_pair, users, local),
+            renyi=lambda order: exact_response_pair(users, local, renyi_grid(local)).renyi(order),
+            orders=ORDERS,
         )
         return Guarantee(pure=local, curves=curves, assumptions=assumed)
 
@@ -68,20 +96,34 @@ def add_shuffles(tier: Tier) -> None:
         rows, grid = read_table(p), read_grid(p)
         if grid is None:
             raise CertificateError("shuffled-table: a grid must be given for the blanket's values; add one.")
-        curves = Curves(profile=lambda epsilon: blanket_delta(rows, users=users, epsilon=epsilon, grid=grid))
-        return Guarantee(pure=largest_log_ratio(rows), curves=curves, assumptions=assumed)
+        pure = largest_log_ratio(rows)
+
+        def profile(epsilon: Fraction) -> arb:
+            return blanket_delta(rows, users=users, epsilon=epsilon, grid=grid)
+
+        @cache
+        def pair(finer: Grid) -> LossLaw:
+            return profile_pair(profile, pure, finer)
+
+        curves = Curves(profile=profile, pair=pair)
+        if pure:  # without a bound on the loss there may be mass at infinity
+            law = partial(pair, renyi_grid(pure))
+            curves = replace(curves, renyi=lambda order: law().renyi(order), orders=ORDERS)
+        return Guarantee(pure=pure, curves=curves, assumptions=assumed)
 
 
 def _users(p: Parameters, setting: Setting, most: int) -> tuple[int, tuple[str, ...]]:
     """How many send, in a setting in which shuffling hides who sent what."""
     one_message(p, setting)
     names, rest = setting.view
-    hidden = not rest and names <= {"public", "shuffler-output"}
+    hidden = not rest and names <= {"public", "shuffler-output", "others"}
     p.need(
         hidden,
         f"the view must see shuffled outputs, no single messages, got {sorted(names)}; use the local bound.",
     )
-    users = p.integer("users", low=1, high=most)
-    if setting.turnout == "everybody":
-        return users, ()
-    return users, (f"at the turnout {setting.turnout!r}, at least {users} users send",)
+    users, assumed = p.integer("users", low=1, high=most), list[str]()
+    if setting.turnout != "everybody":
+        assumed.append(f"at the turnout {setting.turnout!r}, at least {users} users send")
+    if "others" in names:  # whoever knows the other messages finds the last one by subtraction
+        assumed.append("the users in the view know neither their own messages nor the coins of these")
+    return users, tuple(assumed)

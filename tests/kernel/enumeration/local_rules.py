@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 
 from dpaudit.claims import Adjacency, Unit
+from dpaudit.laws import Exponential, NoisyArgmax
 from dpaudit.proofs import build
 from dpaudit.proofs.build import LossGrid
 from dpaudit.views import user
@@ -72,6 +74,32 @@ def finite(rng: np.random.Generator, situation: Situation) -> Case:
         law=lambda values: _in_order(rows, values),
         pairs=pairs_in(situation),
     )
+
+
+@generates("finite:weights", holds=_one_record)
+def finite_weights(rng: np.random.Generator, situation: Situation) -> Case:
+    """A table in exponentials: permute-and-flip on random scores for every record."""
+    scores = [[int(q) for q in rng.integers(0, 3, size=3)] for _ in situation.values]
+    scale = choose(rng, [Fraction(1), Fraction(2), Fraction(1, 2)])
+    rows = [_flips(row, float(scale)) for row in scores]
+    laws = [NoisyArgmax(scores=row, noise=Exponential(scale=scale)) for row in scores]
+    return Case(
+        proof=lambda: build.finite_mechanism(laws=laws),
+        law=lambda values: _in_order(rows, values),
+        pairs=pairs_in(situation),
+    )
+
+
+def _flips(scores: Sequence[int], scale: float) -> list[float]:
+    """Permute-and-flip over every order of the candidates."""
+    law, orders = [0.0] * len(scores), [*permutations(range(len(scores)))]
+    for order in orders:
+        left = 1.0 / len(orders)
+        for i in order:
+            heads = math.exp((scores[i] - max(scores)) / scale)
+            law[i] += left * heads
+            left *= 1 - heads
+    return law
 
 
 @generates("randomised-response", holds=_one_record)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import Unit
+from dpaudit.claims import Adjacency, Unit
 from dpaudit.proofs import build
 from tests.kernel.enumeration import oracle
 from tests.kernel.enumeration.cases import Case, generates
@@ -27,12 +27,22 @@ __all__ = ["LEFT_OUT", "NO_SHARES"]
 LEFT_OUT = r"left out"
 NO_SHARES = r"no(ne| share|body).*noise|noise.*(no |not )"
 
+OWN_MESSAGES = r"neither their own messages"
+
 #: Words of a hypothesis; it is true of some cases and false of others.
 WORDS = "the hypothesis in words"
 
 
 def _joint_view(situation: Situation) -> bool:
     return situation.view.complement
+
+
+def _joint_event(situation: Situation) -> bool:
+    return (
+        situation.view.complement
+        and situation.adjacency is Adjacency.REPLACE_ONE
+        and situation.unit is Unit.EVENT
+    )
 
 
 def _own(data: Data, who: int) -> tuple[int | None, ...]:
@@ -102,6 +112,47 @@ def billboard_shares(rng: np.random.Generator, situation: Situation) -> Case:
         reads=lambda data: data,
         conditions={LEFT_OUT: lambda pair: pair.owner == 0, NO_SHARES: lambda pair: False},
     )
+
+
+@generates("billboard:shuffled", holds=_joint_event, close=0.7, count=24)
+def billboard_shuffled(rng: np.random.Generator, situation: Situation) -> Case:
+    """Users act on shuffled randomised responses and on their own data; in half of the cases they also know
+    the messages that they sent."""
+    epsilon, knowing = choose(rng, [Fraction(1, 2), Fraction(1)]), bool(rng.integers(2))
+    keep = float(1 / (1 + np.exp(-float(epsilon))))
+    pairs = [pair for pair in pairs_in(situation) if _one_bit_each(pair.left) and _one_bit_each(pair.right)]
+    acts = _actions(rng, 4)
+
+    def law(data: Any) -> Law:
+        chances = [keep if value == 1 else 1 - keep for _, value in data]
+        own = [k for k, (who, _) in enumerate(data) if who != 0]
+        blocks: dict[tuple[int, ...], Law] = {}
+        for bits in product((0, 1), repeat=len(data)):
+            weight = float(np.prod([c if b else 1 - c for c, b in zip(chances, bits, strict=True)]))
+            key = (sum(bits), *(bits[k] for k in own if knowing))
+            blocks[key] = blocks.get(key, 0.0) + weight * acts(data, sum(bits))
+        size = 4 * 2**3
+        flat = np.zeros(4 * size)
+        for key, block in blocks.items():
+            place = key[0] * size + 4 * sum(2**k * b for k, b in enumerate(key[1:]))
+            flat[place : place + 4] += block
+        return flat
+
+    return Case(
+        proof=lambda: build.billboard(
+            build.shuffled(build.randomised_response(epsilon=epsilon), users=2), actions="best reply"
+        ),
+        law=law,
+        pairs=pairs,
+        reads=lambda data: data,
+        conditions={LEFT_OUT: lambda pair: pair.owner == 0, OWN_MESSAGES: lambda pair: not knowing},
+    )
+
+
+def _one_bit_each(data: Data) -> bool:
+    """Two or three users with one bit each."""
+    owners = [who for who, value in data if value in (0, 1)]
+    return len(data) == len(owners) == len(set(owners)) and len(data) >= 2
 
 
 @generates("post-processing")
