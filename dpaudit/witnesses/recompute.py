@@ -1,6 +1,6 @@
 """Re-computing a witness: its loss in balls, from the recorded laws and values alone.
 
-Four forms. In each, site names only label; what counts are laws, values and who sees them.
+Five forms. In each, site names only label; what counts are laws, values and who sees them.
 
 ``transcript``: both inputs, and the sites that the view sees, each with its law on both sides and the value
 that came out (or a channel session: kernel, queries on both sides, outcomes). The loss is the sum of log
@@ -16,6 +16,8 @@ from above: hidden mass that no branch lists counts in full. For a pure claim th
 an (epsilon, delta) claim it is the sum over the events (distinct, so disjoint) of P - e^epsilon P'.
 
 ``divergence``: integer noise against itself shifted, for Renyi and concentrated DP (``divergence_witness``).
+
+``tables``: the probabilities of all that the view can see, on both inputs (``tables_witness``).
 
 What a file cannot show, and a replay of the program does (``dpaudit verify --suite``): that the laws are
 those of the program, that no site was left out, and that near a forced value of a continuous law the program
@@ -42,6 +44,7 @@ from dpaudit.witnesses.inputs import require_inputs
 from dpaudit.witnesses.leak import require_leak
 from dpaudit.witnesses.mixture import mixture_bound
 from dpaudit.witnesses.noise import NoiseClaim, recompute_noise
+from dpaudit.witnesses.tables import tables_bound
 from dpaudit.witnesses.transcript import AnySite, WitnessSession, WitnessSite
 from dpaudit.witnesses.window_event import window_event_bound
 
@@ -88,6 +91,8 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
             bound = mixture_bound(witness.body["events"], claim, view)
         elif witness.form == "divergence":
             bound = divergence_bound(witness.body, claim)
+        elif witness.form == "tables":
+            bound = tables_bound(witness.body, claim)
         else:
             bound = _transcript_bound(witness, claim, view)
     if bound is not None and (witness.bound is None or witness.bound > bound):
@@ -174,8 +179,8 @@ def _transcript_bound(witness: Witness, claim: Claim, view: View) -> Fraction | 
         return None
     if witness.form != "transcript":
         raise CertificateError(
-            f"a witness's form must be transcript, leak, mixture or divergence, got {witness.form!r}; "
-            "re-create it."
+            "a witness's form must be transcript, leak, mixture, divergence or tables, got "
+            f"{witness.form!r}; re-create it."
         )
     total = arb(0)
     for site in sites:
