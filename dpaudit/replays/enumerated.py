@@ -16,9 +16,11 @@ accounted, since that the tables are the program's is an assumption (rule ``enum
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -35,7 +37,7 @@ from dpaudit.replays.histories import Neighbours
 from dpaudit.suite import Run
 from dpaudit.witnesses.tables import Interval, Outcome, tables_witness
 
-__all__ = ["Pairs", "enumerated", "tables_of"]
+__all__ = ["Enumeration", "Pairs", "enumerated", "tables_of"]
 
 #: What a suite's pairs are: as the ``neighbours`` of a ``PrivacyAudit``.
 Pairs = Callable[[Run], Sequence[Neighbours]]
@@ -48,9 +50,45 @@ SHOWN = 200
 ORDERS = tuple(Fraction(n, 4) for n in (5, 6, 8, 12, 16, 32, 64, 128, 256))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Enumeration:
+    """A program to be enumerated in a claim's view: called with a run it gives the evidence."""
+
+    claim: PrivacyClaim
+    program: Program
+    over: DataSets | Pairs
+    tail: float = 0.0
+
+    def __call__(self, run: Run) -> list[Evidence]:
+        with precision(BITS):
+            if isinstance(self.over, DataSets):
+                return _on_all(self.claim, self.program, self.over, self.tail)
+            pairs = list(self.over(run))
+            laws = [(self._law(pair.left), self._law(pair.right)) for pair in pairs]
+            return [_worst(self.claim, pairs, laws)]
+
+    def fingerprint(self, seed: int) -> str:
+        """A digest of all tables, which must be the same in any process: for the ``fingerprint`` of a row."""
+        run = Run(profile="quick", alpha=0.05, seed=seed, row_id="")
+        digest = hashlib.sha256()
+        with precision(BITS):
+            over = self.over
+            inputs = (
+                over.listed() if isinstance(over, DataSets) else [d for p in over(run) for d in _sides(p)]
+            )
+            for data in inputs:
+                law = self._law(data)
+                table = {key: [str(end) for end in _interval(p)] for key, p in law.probabilities.items()}
+                digest.update(json.dumps(table, sort_keys=True).encode())
+        return digest.hexdigest()
+
+    def _law(self, data: Any) -> ViewLaw:
+        return tables_of(self.program, data, self.claim, tail=self.tail)
+
+
 def enumerated(
     claim: PrivacyClaim, program: Program, *, over: DataSets | Pairs, tail: float = 0.0
-) -> Callable[[Run], list[Evidence]]:
+) -> Enumeration:
     """Evidence on ``claim`` from ``program`` enumerated in the claim's view: a function of the run.
 
     ``over`` are pairs of neighbours, or all those of some data sets. A witness for the worst pair; and a
@@ -67,16 +105,7 @@ def enumerated(
         raise InvalidParameterError(
             "an enumeration is about ideal laws, the claim is about a float program; claim model='ideal'."
         )
-
-    def gather(run: Run) -> list[Evidence]:
-        with precision(BITS):
-            if isinstance(over, DataSets):
-                return _on_all(claim, program, over, tail)
-            pairs = list(over(run))
-            laws = [[tables_of(program, data, claim, tail=tail) for data in _sides(pair)] for pair in pairs]
-            return [_worst(claim, pairs, [(left, right) for left, right in laws])]
-
-    return gather
+    return Enumeration(claim=claim, program=program, over=over, tail=tail)
 
 
 def tables_of(program: Program, data: Any, claim: PrivacyClaim, *, tail: float = 0.0) -> ViewLaw:

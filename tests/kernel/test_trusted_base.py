@@ -70,11 +70,11 @@ def test_no_tier_looks_up() -> None:
 
 
 def test_the_tiers_stay_small() -> None:
-    """Lines of code: T0 at most 400 in one file, T1 at most 1,500, T2 at most 1,200 more."""
+    """Lines of code: T0 at most 400 in one file, T1 at most 2,000, T2 at most 1,500 more."""
     lines = trusted_lines()
     assert lines["T0"] <= 400
-    assert lines["T1"] <= 1500
-    assert lines["T2"] <= 1200
+    assert lines["T1"] <= 2000
+    assert lines["T2"] <= 1500
 
 
 def report_of(*rows: tuple[str, Claim, build.Proof]) -> dict[str, Any]:

@@ -297,13 +297,31 @@ def test_a_row_needs_one_line() -> None:
     """An evidence row of a suite: verified from the enumeration alone."""
     rows, claim = Group(), PureDP(epsilon="1.0987", **HERE)
 
-    @evidence(rows, "bits", "here", claim=claim)
+    small = enumerated(claim, responses, over=BITS)
+
+    @evidence(rows, "bits", "here", claim=claim, fingerprint=small.fingerprint)
     def bits(run: Run) -> list[Evidence]:
         """Three bits, each kept with probability 3/4"""
-        return enumerated(claim, responses, over=BITS)(run)
+        return small(run)
 
     outcome = rows.rows[0].evaluate(RUN)
     assert judge(claim, outcome.evidence).verdict == "verified"
+
+
+def test_a_fingerprint_is_that_of_the_tables() -> None:
+    """The same for equal programs, over data sets and their pairs; another one for another law."""
+    claim = PureDP(epsilon=2, **HERE)
+
+    def others(coins: Coins, data: Any) -> list[Any]:
+        laws = [RandomisedResponse(truth=int(x), symbols=2, keep="2/3") for x in data]
+        return [coins.observe(law, site="bit") for law in laws]
+
+    pairs = lambda run: BITS.pairs(Adjacency.REPLACE_ONE)[:2]  # noqa: E731
+    for over in (BITS, pairs):
+        first, again, other = (
+            enumerated(claim, program, over=over).fingerprint(7) for program in (responses, responses, others)
+        )
+        assert first == again != other
 
 
 # Data sets
