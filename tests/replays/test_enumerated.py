@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -37,9 +38,11 @@ from dpaudit.laws import (
     NoisyArgmax,
     RandomisedResponse,
 )
+from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.data_sets import DataSets
 from dpaudit.replays.enumerated import enumerated
 from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.rows import evidence
 from dpaudit.suite import Group, Run
 from dpaudit.verdicts import judge
@@ -387,3 +390,17 @@ def test_pairs_of_a_suite_are_named_in_the_witness() -> None:
     (witness,) = enumerated(PureDP(epsilon=1), hidden_bit, over=lambda run: pairs)(RUN)
     assert isinstance(witness, Witness)
     assert witness.description.startswith("far: ")
+
+
+def test_an_audit_that_replays_leave_open_is_refuted_by_its_tables() -> None:
+    """The hidden bit against ε = 1: no transcript has a loss of its own, the enumeration shows log 3."""
+    claim = PureDP(epsilon=1, **HERE)
+    pairs = lambda run: BITS.pairs(Adjacency.REPLACE_ONE)  # noqa: E731
+    audit = PrivacyAudit(claim=claim, program=hidden_bit, neighbours=pairs, sites=[])
+    outcome = privacy_outcome(audit, RUN)
+    assert judge(claim, outcome.evidence, obstacles=outcome.obstacles).verdict == "inconclusive"
+    audit = replace(audit, more=enumerated(claim, hidden_bit, over=BITS))
+    outcome = privacy_outcome(audit, RUN)
+    judged = judge(claim, outcome.evidence, obstacles=outcome.obstacles)
+    assert judged.verdict == "refuted"
+    assert float(judged.lower or 0) == pytest.approx(LOG_3, rel=1e-13)
