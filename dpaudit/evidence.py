@@ -55,8 +55,8 @@ class Witness:
 
     ``bound`` is ``None`` where the loss is infinite (a leak). ``form`` names how ``body`` is re-computed:
     ``transcript`` (a sequence of sites with both laws and the value), ``mixture`` (the same with hidden draws
-    summed out), ``leak``. ``origin`` is ``sampled``, ``forced`` or ``enumerated``; ``description`` says in
-    words what the pair and the event are.
+    summed out), ``leak``, ``tables`` (all that can be seen, enumerated). ``origin`` is ``sampled``,
+    ``forced`` or ``enumerated``; ``description`` says in words what the pair and the event are.
     """
 
     quantity: str

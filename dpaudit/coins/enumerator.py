@@ -22,7 +22,7 @@ from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.transcript import Recording, frozen_copy, run_program, same_value
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import encode_value
-from dpaudit.kernel.ball import arb
+from dpaudit.kernel.ball import arb, upper
 from dpaudit.laws.base import Law
 from dpaudit.views import EVERYTHING, NOBODY, PUBLIC, SERVER, View, audience
 
@@ -107,6 +107,7 @@ class _Enumerated(Coins):
             value = through.apply(
                 [self._random(law, f"{site}/{i}", visible=False) for i, law in enumerate(laws)]
             )
+            value = value.item() if value.ndim == 0 else value  # as the atoms of an image law
             if visible:
                 self.seen.append(frozen_copy(value))
             return value
@@ -247,7 +248,7 @@ def enumerate_view(
         probabilities[key] = probabilities.get(key, arb(0)) + path.weight
         transcripts[key] = path.seen
         total += path.weight
-    left_out = 0.0 if tail == 0.0 else max(0.0, float((1 - total).upper()))
+    left_out = 0.0 if tail == 0.0 else max(0.0, upper(1 - total))
     return ViewLaw(probabilities, transcripts, left_out)
 
 

@@ -1,16 +1,21 @@
-"""Sums of independent integer variables with finitely many outcomes, by exact convolution."""
+"""Sums of independent integer variables with finitely many outcomes, by exact convolution.
+
+Equal laws are one power, by repeated squaring; different ones are multiplied the two shortest first, so that
+n users with k values each take about log(n) products of the whole length instead of n.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, ClassVar, Self
+from functools import cached_property, lru_cache
+from heapq import heapify, heappop, heappush
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from flint import arb, arb_poly, ctx
+from flint import arb, arb_poly, ctx, fmpz_poly
 from numpy.typing import NDArray
 
 from dpaudit.errors import InvalidParameterError, NotTractableError, UndecidedError
@@ -19,7 +24,9 @@ from dpaudit.laws.base import Argument, Law, LogConcavity, Support, law_from_jso
 from dpaudit.laws.lattice import LatticeLaw
 from dpaudit.laws.scalar import Floats
 
-__all__ = ["ConvolvedIntegers", "grouped"]
+Polynomial = TypeVar("Polynomial", arb_poly, fmpz_poly)
+
+__all__ = ["ConvolvedIntegers", "grouped", "product_of", "read_groups", "with_digits"]
 
 #: Most outcomes that a convolution may have.
 _WIDEST = 2**16
@@ -74,6 +81,16 @@ class ConvolvedIntegers(LatticeLaw):
                 f"instead."
             )
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.groups)  # a thousand users: too long for every look into a table
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"groups": self.groups}  # another process has other hashes
+
     def parameters(self) -> dict[str, Fraction]:
         raise NotImplementedError  # a list of laws: to_json and repr are written out below
 
@@ -94,10 +111,11 @@ class ConvolvedIntegers(LatticeLaw):
     def __repr__(self) -> str:
         return "ConvolvedIntegers of " + " + ".join(f"{times} x {law!r}" for law, times in self.groups)
 
-    @property
+    @cached_property
     def _ends(self) -> tuple[int, int]:
-        low = sum(int(law.support.lower or 0) * times for law, times in self.groups)
-        return low, sum(int(law.support.upper or 0) * times for law, times in self.groups)
+        ends = [(law.support, times) for law, times in self.groups]
+        low = sum(int(one.lower or 0) * times for one, times in ends)
+        return low, sum(int(one.upper or 0) * times for one, times in ends)
 
     @property
     def support(self) -> Support:
@@ -120,6 +138,12 @@ class ConvolvedIntegers(LatticeLaw):
 
     def _pmf_ball(self, k: int) -> arb:
         return _table(self, max(int(ctx.prec), 53))[k - self._ends[0]]
+
+    def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
+        if tail > 0:
+            return super().atoms(tail=tail)
+        table = _table(self, max(int(ctx.prec), 53))
+        return ((k, p) for k, p in enumerate(table, start=self._ends[0]) if not p.is_zero())
 
     def _below(self, k: Floats) -> Floats:
         return self._tail(k, 1)
@@ -176,6 +200,17 @@ def read_groups(parts: Any) -> tuple[tuple[Law, int], ...]:
     return tuple(groups)
 
 
+def product_of(factors: Iterable[Polynomial]) -> Polynomial:
+    """The product of one or more polynomials, the two shortest first. Raises ``IndexError`` for none."""
+    heap = [(len(factor), place, factor) for place, factor in enumerate(factors)]
+    heapify(heap)
+    for place in range(len(heap), 2 * len(heap) - 1):
+        left, right = heappop(heap)[2], heappop(heap)[2]
+        product = left * right
+        heappush(heap, (len(product), place, product))
+    return heap[0][2]
+
+
 def _mask(law: LatticeLaw) -> int:
     """Bit j is set iff lower + j is a possible outcome: where the product of polynomials is exactly 0."""
     low = int(law.support.lower or 0)
@@ -197,29 +232,41 @@ def _possible(law: ConvolvedIntegers) -> list[bool]:
     return [bool(total >> j & 1) for j in range(high - low + 1)]
 
 
+def _polynomial(law: LatticeLaw) -> arb_poly:
+    """The probabilities from the least outcome on, as coefficients."""
+    low, high = int(law.support.lower or 0), int(law.support.upper or 0)
+    atoms = dict(law.atoms())
+    return arb_poly([atoms.get(k, 0) for k in range(low, high + 1)])
+
+
 @lru_cache(maxsize=32)
 def _table(law: ConvolvedIntegers, bits: int) -> tuple[arb, ...]:
     """The probabilities of all outcomes, each to about ``bits`` bits of its own size."""
     possible = _possible(law)
+
+    def compute() -> list[arb]:
+        product = product_of(_polynomial(part) ** times for part, times in law.groups)
+        return [product[j] for j, there in enumerate(possible) if there]
+
+    found = iter(with_digits(compute, bits=bits, what=law))
+    return tuple(next(found) if there else arb(0) for there in possible)
+
+
+def with_digits(compute: Callable[[], list[arb]], *, bits: int, what: Law) -> list[arb]:
+    """The positive numbers that ``compute`` encloses, each to about ``bits`` bits of its own size.
+
+    Fast multiplication loses the small coefficients first: their accuracy is checked one by one, and the
+    precision raised. Raises ``UndecidedError``, naming the law, where it does not suffice.
+    """
     working = bits + 32
     while working <= 2 * MAX_PRECISION:
         with precision(working):
-            product = arb_poly([1])
-            for part, times in law.groups:
-                low, high = int(part.support.lower or 0), int(part.support.upper or 0)
-                atoms = dict(part.atoms())
-                product = product * arb_poly([atoms.get(k, 0) for k in range(low, high + 1)]) ** times
-            # Fast multiplication loses the small coefficients first: their accuracy is checked one by one.
-            values = [product[j] if there else arb(0) for j, there in enumerate(possible)]
-        if all(
-            value > 0 and value.rel_accuracy_bits() >= bits - 4
-            for value, there in zip(values, possible, strict=True)
-            if there
-        ):
-            return tuple(values)
+            values = compute()
+        if all(value > 0 and value.rel_accuracy_bits() >= bits - 4 for value in values):
+            return values
         working *= 2
     raise UndecidedError(
-        f"the smallest probability of {law!r} must be enclosed within {working} bits, got {min(values)}; "
+        f"the smallest probability of {what!r} must be enclosed within {working} bits, got {min(values)}; "
         f"sample instead."
     )
 

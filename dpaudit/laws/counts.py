@@ -21,7 +21,7 @@ from scipy import special
 
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.laws.base import BaseMeasure, Law, register
-from dpaudit.laws.convolution import grouped, read_groups
+from dpaudit.laws.convolution import grouped, product_of, read_groups, with_digits
 from dpaudit.laws.scalar import Floats
 from dpaudit.laws.shared_level_ball import to_accuracy
 
@@ -156,12 +156,9 @@ class CountVector(Law):
         base = self.users + 1
         if base ** (self.outcomes - 1) > _DEGREE:
             raise NotTractableError(self._too_many)
-        key = sum(c * base**j for j, c in enumerate(counts[1:]))
-        if any(law.logp_ball(j).exp().is_zero() for law, _ in self.groups for j in range(self.outcomes)):
-            # The coefficient may be exactly 0: decide that in integers.
-            support = _generating_support(self)
-            if support[key] == 0:
-                return arb(0)
+        key = self._key(counts)
+        if self._gaps and _generating_support(self)[key] == 0:
+            return arb(0)
         return to_accuracy(lambda: _generating(self, int(ctx.prec))[key])
 
     @property
@@ -218,10 +215,39 @@ class CountVector(Law):
         return following
 
     def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
+        users, last = self.users, self.outcomes - 1
+        short = (users + 1) ** last <= _DEGREE and math.comb(users + last, last) <= _VECTORS
+        if len(self.groups) > 1 and short:
+            return self._atoms_by_polynomial()
         table: dict[tuple[int, ...], arb] = {(0,) * self.outcomes: arb(1)}
         for law, times in self.groups:
             table = self._convolve(table, law, times, None)
         return ((np.array(vector, dtype=np.int64), p) for vector, p in sorted(table.items()))
+
+    def _atoms_by_polynomial(self) -> Iterator[tuple[Any, arb]]:
+        """All coefficients of the generating polynomial at once, in the order of the vectors."""
+        vectors = _compositions(self.users, self.outcomes)
+        keys = [self._key(vector) for vector in vectors.tolist()]
+        if self._gaps:
+            support = _generating_support(self)
+            kept = [i for i, key in enumerate(keys) if support[key] != 0]
+            vectors, keys = vectors[kept], [keys[i] for i in kept]
+
+        def compute() -> list[arb]:
+            product = _generating(self, int(ctx.prec))
+            return [product[key] for key in keys]
+
+        values = with_digits(compute, bits=max(int(ctx.prec), 53), what=self)
+        return zip(vectors, values, strict=True)
+
+    def _key(self, counts: Sequence[int]) -> int:
+        """The exponent of a count vector in the generating polynomial."""
+        return sum(c * (self.users + 1) ** j for j, c in enumerate(counts[1:]))
+
+    @property
+    def _gaps(self) -> bool:
+        """Whether some user never says some symbol: coefficients may be exactly 0, which integers decide."""
+        return any(law.logp_ball(j).exp().is_zero() for law, _ in self.groups for j in range(self.outcomes))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -254,21 +280,21 @@ def _generating(law: CountVector, bits: int) -> arb_poly:
     """Π over groups of (Σ_j p_j X^{b^(j-1)})^times in balls of ``bits`` bits (the key is part of the cache:
     the context has it too).
     """
-    product = arb_poly([1])
+    factors = []
     for part, times in law.groups:
         masses = [part.logp_ball(j).exp() for j in range(law.outcomes)]
-        product = product * arb_poly(_spread(law, masses, zero=arb(0))) ** times
-    return product
+        factors.append(arb_poly(_spread(law, masses, zero=arb(0))) ** times)
+    return product_of(factors)
 
 
 @lru_cache(maxsize=4)
 def _generating_support(law: CountVector) -> fmpz_poly:
     """The same with 1 for every possible symbol: a coefficient is 0 iff the count vector is impossible."""
-    product = fmpz_poly([1])
+    factors = []
     for part, times in law.groups:
         possible = [int(not part.logp_ball(j).exp().is_zero()) for j in range(law.outcomes)]
-        product = product * fmpz_poly(_spread(law, possible, zero=0)) ** times
-    return product
+        factors.append(fmpz_poly(_spread(law, possible, zero=0)) ** times)
+    return product_of(factors)
 
 
 def _spread(law: CountVector, values: list[N], *, zero: N) -> list[N]:

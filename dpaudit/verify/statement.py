@@ -37,6 +37,7 @@ _WITNESSES = {
     "release": "what the two recorded laws of one release say about this quantity",
     "mixture": "probabilities of the recorded events under both laws",
     "divergence": "divergence of the recorded noise from itself, shifted",
+    "tables": "divergence of the recorded tables of probabilities",
     "window-event": "probability of the recorded decisions",
     "tilt": "moment generating function of the recorded noise at one point",
     "tail-mass": "probability of the recorded event",

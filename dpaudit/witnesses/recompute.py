@@ -20,6 +20,8 @@ an (epsilon, delta) claim it is the sum over the events (distinct, so disjoint) 
 
 ``divergence``: integer noise against itself shifted, for Renyi and concentrated DP (``divergence_witness``).
 
+``tables``: the probabilities of all that the view can see, on both inputs (``tables_witness``).
+
 What a file cannot show, and a replay of the program does (``dpaudit verify --suite``): that the laws are
 those of the program, that no site was left out, and that near a forced value of a continuous law the program
 takes the same branches.
@@ -56,6 +58,7 @@ from dpaudit.witnesses.leak import prefix_mass, require_leak
 from dpaudit.witnesses.mixture import mixture_bound
 from dpaudit.witnesses.noise import NoiseClaim, recompute_noise
 from dpaudit.witnesses.release import release_bound
+from dpaudit.witnesses.tables import tables_bound
 from dpaudit.witnesses.transcript import AnySite, WitnessSession, WitnessSite
 from dpaudit.witnesses.window_event import window_event_bound
 
@@ -105,6 +108,8 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
             bound = divergence_bound(witness.body, claim)
         elif witness.form == "release":
             bound = release_bound(witness.body, claim, view)
+        elif witness.form == "tables":
+            bound = tables_bound(witness.body, claim)
         else:
             bound = _transcript_bound(witness, claim, view)
     if bound is not None and (witness.bound is None or witness.bound > bound):
@@ -191,9 +196,8 @@ def _transcript_bound(witness: Witness, claim: Claim, view: View) -> Fraction | 
         return prefix_mass(sites) if isinstance(claim, ApproxDP) else None
     if witness.form != "transcript":
         raise CertificateError(
-            f"a witness's form must be transcript, leak, release, mixture or divergence, got "
-            f"{witness.form!r}; "
-            "re-create it."
+            "a witness's form must be transcript, leak, release, mixture, divergence or tables, got "
+            f"{witness.form!r}; re-create it."
         )
     total = arb(0)
     for site in sites:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from dpaudit.coins import Coins, enumerate_view, sum_out
-from dpaudit.laws import AboveThreshold, Laplace
-from dpaudit.views import EVERYTHING
+from dpaudit.kernel.ball import arb, ball, upper
+from dpaudit.laws import (
+    AboveThreshold,
+    Bernoulli,
+    CountVector,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Laplace,
+    Sum,
+)
+from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View
 
 SVT = AboveThreshold(
     threshold=1, threshold_noise=Laplace(scale=2), query_noise=Laplace(scale=4), max_positives=1
@@ -37,3 +48,53 @@ def test_a_transcript_that_ends_before_the_program_is_impossible() -> None:
     law = enumerate_view(answers, 0.0)
     (key,) = [name for name, shown in law.transcripts.items() if shown[:-1] == (False, False)]
     assert float(whole.mid()) == pytest.approx(float(law.probabilities[key].mid()), rel=1e-12)
+
+
+def pair_of_counts(coins: Coins, data: int) -> tuple[int, ...]:
+    """The sum of two users' count vectors, which has no law of its own here: they are enumerated one by
+    one."""
+    laws = [CountVector([Bernoulli(p="1/4")], outcomes=2), CountVector([Bernoulli(p="1/3")], outcomes=2)]
+    total = coins.aggregate(laws, Sum(), site="total", to=PUBLIC if data else SERVER)
+    shown = tuple(map(int, total))
+    total[:] = 0  # what was seen before stays as it was
+    return shown if data < 2 else ()
+
+
+def test_an_aggregate_without_a_law_of_its_own_is_seen_where_it_is_public() -> None:
+    """Its value stands before the return value, which shows it too or not; the server's view alone sees the
+    other one."""
+    chances = {(0, 2): Fraction(1, 12), (1, 1): Fraction(5, 12), (2, 0): Fraction(1, 2)}
+    for data, returns in ((1, True), (2, False)):
+        law = enumerate_view(pair_of_counts, data, view=View.of(PUBLIC))
+        seen = {tuple(shown[0].tolist()): shown[1] for shown in law.transcripts.values()}
+        assert seen == {counts: counts if returns else () for counts in chances}
+        for key, shown in law.transcripts.items():
+            assert (law.probabilities[key] - ball(chances[tuple(shown[0].tolist())])).contains(0)
+            assert law.probabilities[key].rad() < 1e-12
+    hidden = enumerate_view(pair_of_counts, 0, view=View.of(PUBLIC))
+    assert set(hidden.transcripts.values()) == {((0, 2),), ((1, 1),), ((2, 0),)}
+
+
+def test_a_number_summed_from_enumerated_users_is_a_number() -> None:
+    """One user has a law of his own, two have none: both show numbers, so that neither gives itself away."""
+
+    def noisy(coins: Coins, data: list[int]) -> None:
+        laws = [DiscreteGaussian(sigma2=Fraction(1, 50)) for _ in data]
+        coins.aggregate(laws, Sum(), site="sum", to=PUBLIC)
+
+    for data in ([0], [0, 0]):
+        law = enumerate_view(noisy, data, view=View.of(PUBLIC), tail=1e-6)
+        assert {type(shown[0]) for shown in law.transcripts.values()} == {int}
+
+
+def test_what_is_left_out_is_bounded_from_above() -> None:
+    """Two draws, each without at most a millionth: together at least what is really missing."""
+
+    def two(coins: Coins, data: int) -> None:
+        for _ in range(2):
+            coins.observe(DiscreteLaplace(scale=1), site="noise")
+
+    law = enumerate_view(two, 0, tail=1e-6)
+    total = sum(law.probabilities.values(), arb(0))
+    assert 0 < law.left_out <= 2e-6
+    assert upper(1 - total) <= law.left_out

@@ -18,7 +18,7 @@ from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.domains import Interval
 from dpaudit.replays.histories import Neighbours
 from dpaudit.rows import privacy
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Group
 
 __all__ = ["rows"]
 

@@ -13,16 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import GaussianDP
 from dpaudit.coins import Coins, Program
 from dpaudit.laws import BinaryTree, Gaussian
-from dpaudit.proofs.build import billboard, gaussian_mechanism, tree_mechanism
-from dpaudit.proofs.sites import Site
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.histories import Neighbours
-from dpaudit.rows import privacy
-from dpaudit.suite import Group, Run
-from dpaudit.views import View, user
+from dpaudit.suite import Group
+from dpaudit.views import user
 
 __all__ = ["rows"]
 

@@ -13,6 +13,7 @@ from tests.kernel.enumeration import (
     local_rules,
     noise_rules,
     selection_rules,
+    table_rules,
     view_rules,
 )
 from tests.kernel.enumeration.cases import GENERATORS, compare_all, stream
@@ -20,7 +21,7 @@ from tests.kernel.enumeration.data import SITUATIONS, Situation
 from tests.kernel.enumeration.test_noise_laws import LAW_RULES
 
 #: Importing them registers their generators.
-MODULES = (composition_rules, local_rules, noise_rules, selection_rules, view_rules)
+MODULES = (composition_rules, local_rules, noise_rules, selection_rules, table_rules, view_rules)
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=str)

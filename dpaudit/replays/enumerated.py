@@ -1,0 +1,258 @@
+"""Evidence from small programs summed out: the exact law of what a view sees, on one input and its neighbour.
+
+    @evidence(rows, "winner", "my own", claim=PureDP(epsilon=1, domain=str(BITS)))
+    def winner(run: Run) -> list[Evidence]:
+        \"\"\"The noisy winner of three bits is ε-DP\"\"\"
+        return enumerated(CLAIM, program, over=BITS)(run)
+
+with ``BITS = DataSets(records=3, values=(0, 1))``; in a ``PrivacyAudit``: ``more=enumerated(CLAIM, program,
+over=BITS)``.
+
+Lower bounds are exact: the pair whose tables show most is a witness (``dpaudit.witnesses.tables``). An upper
+bound is exact for the program on the data sets that were enumerated, and for no other data: there is one only
+where these are all that the claim speaks about, which its ``domain`` must say in the same words. It is
+accounted, since that the tables are the program's is an assumption (rule ``enumerated`` of the kernel).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.claims import Adversary, ApproxDP, Model, PrivacyClaim, Unit
+from dpaudit.coins import Program, ViewLaw, enumerate_view
+from dpaudit.errors import CertificateError, InvalidParameterError, MechanismError
+from dpaudit.evidence import Certificate, Evidence, Witness
+from dpaudit.exact import exact
+from dpaudit.kernel.ball import arb, lower_short, precision, upper_exact, upper_short
+from dpaudit.proofs.build import certify
+from dpaudit.proofs.tables import enumerated_tables
+from dpaudit.replays.data_sets import DataSets
+from dpaudit.replays.histories import Neighbours
+from dpaudit.suite import Run
+from dpaudit.witnesses.tables import Interval, Outcome, tables_witness
+
+__all__ = ["Enumeration", "Pairs", "enumerated", "tables_of"]
+
+#: What a suite's pairs are: as the ``neighbours`` of a ``PrivacyAudit``.
+Pairs = Callable[[Run], Sequence[Neighbours]]
+
+#: Working precision of an enumeration: probabilities are written with fewer bits.
+BITS = 192
+#: More outcomes than this are merged in a witness.
+SHOWN = 200
+#: The order of a zCDP witness is the best of these.
+ORDERS = tuple(Fraction(n, 4) for n in (5, 6, 8, 12, 16, 32, 64, 128, 256))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Enumeration:
+    """A program to be enumerated in a claim's view: called with a run it gives the evidence."""
+
+    claim: PrivacyClaim
+    program: Program
+    over: DataSets | Pairs
+    tail: float = 0.0
+
+    def __call__(self, run: Run) -> list[Evidence]:
+        with precision(BITS):
+            if isinstance(self.over, DataSets):
+                return _on_all(self.claim, self.program, self.over, self.tail)
+            pairs = list(self.over(run))
+            laws = [(self._law(pair.left), self._law(pair.right)) for pair in pairs]
+            return [_worst(self.claim, pairs, laws)]
+
+    def fingerprint(self, seed: int) -> str:
+        """A digest of all tables, which must be the same in any process: for the ``fingerprint`` of a row."""
+        run = Run(profile="quick", alpha=0.05, seed=seed, row_id="")
+        digest = hashlib.sha256()
+        with precision(BITS):
+            over = self.over
+            inputs = (
+                over.listed() if isinstance(over, DataSets) else [d for p in over(run) for d in _sides(p)]
+            )
+            for data in inputs:
+                law = self._law(data)
+                table = {key: [str(end) for end in _interval(p)] for key, p in law.probabilities.items()}
+                digest.update(json.dumps(table, sort_keys=True).encode())
+        return digest.hexdigest()
+
+    def _law(self, data: Any) -> ViewLaw:
+        return tables_of(self.program, data, self.claim, tail=self.tail)
+
+
+def enumerated(
+    claim: PrivacyClaim, program: Program, *, over: DataSets | Pairs, tail: float = 0.0
+) -> Enumeration:
+    """Evidence on ``claim`` from ``program`` enumerated in the claim's view: a function of the run.
+
+    ``over`` are pairs of neighbours, or all those of some data sets. A witness for the worst pair; and a
+    certificate where ``over`` is ``DataSets`` that are, in the same words, the claim's ``domain``, everybody
+    takes part, and the data are fixed in advance. Laws with infinitely many outcomes need a ``tail``, the
+    mass that each may leave out: there is a witness only.
+
+    Raises ``InvalidParameterError`` for a claim about a float program and where there is no pair, and, when
+    run, ``NotTractableError`` for laws with densities and too many paths, ``MechanismError`` for a program
+    that does something else when it is run again. Where there is no certificate, the description of the
+    witness says why.
+    """
+    if claim.model is not Model.IDEAL:
+        raise InvalidParameterError(
+            "an enumeration is about ideal laws, the claim is about a float program; claim model='ideal'."
+        )
+    return Enumeration(claim=claim, program=program, over=over, tail=tail)
+
+
+def tables_of(program: Program, data: Any, claim: PrivacyClaim, *, tail: float = 0.0) -> ViewLaw:
+    """The law of what the claim's view sees on ``data``. Raises ``MechanismError`` for a program that does
+    not repeat itself: what it draws outside the coins is in no table."""
+    law, again = (enumerate_view(program, data, view=claim.view, tail=tail) for _ in range(2))
+    same = law.probabilities.keys() == again.probabilities.keys() and all(
+        p.overlaps(again.probabilities[key]) for key, p in law.probabilities.items()
+    )
+    if not same:
+        raise MechanismError(
+            "a program must do the same when it is enumerated again, it showed something else; draw all "
+            "randomness from the coins, and keep nothing from run to run."
+        )
+    return law
+
+
+def _sides(pair: Neighbours) -> tuple[Any, Any]:
+    return pair.left, pair.right
+
+
+def _on_all(claim: PrivacyClaim, program: Program, over: DataSets, tail: float) -> list[Evidence]:
+    """The worst pair of all, and what all of them prove."""
+    of = _changing(claim)
+    places, pairs = over.neighbours(claim.adjacency, of=of), over.pairs(claim.adjacency, of=of)
+    laws = [tables_of(program, data, claim, tail=tail) for data in over.listed()]
+    witness = _worst(claim, pairs, [(laws[i], laws[j]) for i, j in places])
+    why_not = _beyond(claim, over, tail)
+    if not why_not:
+        try:
+            return [_certificate(claim, over, laws, places), witness]
+        except CertificateError as error:
+            why_not = str(error)
+    return [replace(witness, description=f"{witness.description}; a lower bound only: {why_not}")]
+
+
+def _beyond(claim: PrivacyClaim, over: DataSets, tail: float) -> str:
+    """Why the claim speaks of more than what was enumerated; empty if it does not."""
+    if claim.domain != str(over):
+        return f"the claim's domain is not {str(over)!r}"
+    if claim.adversary is not Adversary.OBLIVIOUS:
+        return "the data of an adaptive adversary are not fixed in advance"
+    if claim.turnout != "everybody":
+        return "everybody takes part in what was enumerated"
+    return f"outcomes of mass {tail:g} may be left out at each law" if tail > 0 else ""
+
+
+def _changing(claim: PrivacyClaim) -> list[int] | None:
+    """The records that may differ: under joint privacy those of the users whom the view leaves out."""
+    names = [principal.name for principal in claim.view.principals]
+    users = [int(name.removeprefix("user-")) for name in names if name.startswith("user-")]
+    return users if claim.view.complement and users else None
+
+
+def _worst(
+    claim: PrivacyClaim, pairs: Sequence[Neighbours], laws: Sequence[tuple[ViewLaw, ViewLaw]]
+) -> Witness:
+    """The witness of the pair that shows most."""
+    if not pairs:
+        raise InvalidParameterError("an enumeration must have a pair of neighbours, got none; give one.")
+    found = []
+    for pair, sides in zip(pairs, laws, strict=True):
+        outcomes = _outcomes(claim, *sides)
+        words = f"{pair.name}: the laws of all that the view sees, {len(outcomes)} outcomes"
+        missing = [_missing(law) for law in sides]
+        found.append(
+            tables_witness(
+                claim,
+                outcomes,
+                inputs=_sides(pair),
+                description=words,
+                left_out=(missing[0], missing[1]),
+                orders=ORDERS,
+            )
+        )
+    return max(found, key=lambda one: math.inf if one.bound is None else one.bound)
+
+
+def _missing(law: ViewLaw) -> Fraction:
+    """The mass that was not enumerated, from above; 0 for a complete law."""
+    if not law.left_out:
+        return Fraction(0)
+    return min(upper_exact(1 - sum(law.probabilities.values(), arb(0))), Fraction(1))
+
+
+def _interval(p: arb) -> Interval:
+    return max(lower_short(p), Fraction(0)), min(upper_short(p), Fraction(1))
+
+
+def _outcomes(claim: PrivacyClaim, left: ViewLaw, right: ViewLaw) -> list[Outcome]:
+    """One for each transcript; where there are too many, transcripts of nearly the same ratio as one."""
+    keys = [*dict.fromkeys([*left.probabilities, *right.probabilities])]
+    groups: dict[Any, list[str]] = {}
+    cell = _cells(claim, {key: _log_ratio(left, right, key) for key in keys})
+    for key in keys:
+        groups.setdefault(cell(key) if len(keys) > SHOWN else key, []).append(key)
+    found = []
+    for group in groups.values():
+        masses = [sum((law.probabilities.get(key, arb(0)) for key in group), arb(0)) for law in (left, right)]
+        shown = (left if group[0] in left.transcripts else right).transcripts[group[0]]
+        recorded, neighbour = map(_interval, masses)
+        found.append(Outcome(values=shown, recorded=recorded, neighbour=neighbour, merged=len(group)))
+    return found
+
+
+def _log_ratio(left: ViewLaw, right: ViewLaw, key: str) -> float:
+    """For an order only."""
+    p, q = (law.probabilities.get(key, arb(0)) for law in (left, right))
+    if p > 0 and q > 0:
+        return float((p / q).log().mid())
+    return math.inf if p > 0 else -math.inf
+
+
+def _cells(claim: PrivacyClaim, ratios: dict[str, float]) -> Callable[[str], Any]:
+    """Which transcripts are merged: those in one cell of log-ratios. Both ends stay alone, and no cell
+    reaches over a claimed epsilon in either direction, so that delta and epsilon lose nothing."""
+    finite = [ratio for ratio in ratios.values() if math.isfinite(ratio)]
+    low, high = min(finite, default=0.0), max(finite, default=0.0)
+    ends = {min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)}
+    epsilon = float(exact(claim.epsilon)) if isinstance(claim, ApproxDP) else 0.0
+
+    def cell(key: str) -> Any:
+        ratio = ratios[key]
+        if key in ends:
+            return key
+        if not math.isfinite(ratio):
+            return ratio
+        place = math.floor((SHOWN - 10) * (ratio - low) / (high - low)) if high > low else 0
+        return place, ratio > epsilon, ratio > -epsilon
+
+    return cell
+
+
+def _certificate(
+    claim: PrivacyClaim, over: DataSets, laws: Sequence[ViewLaw], places: Sequence[tuple[int, int]]
+) -> Certificate:
+    """What the tables prove on these data sets. Raises ``CertificateError`` for tables that are too large,
+    and for a notion that they do not bound."""
+    keys = [*dict.fromkeys(key for law in laws for key in law.probabilities)]
+    rows = [[_interval(law.probabilities.get(key, arb(0))) for key in keys] for law in laws]
+    of = _changing(claim)
+    users = "; each record is all that one user contributes" if claim.unit is Unit.USER else ""
+    whose = "" if of is None else f"; neighbours differ in record {', '.join(str(i + 1) for i in of)}"
+    proof = enumerated_tables(
+        rows,
+        neighbours=places,
+        domain=f"{over}{whose}{users}",
+        program=f"{len(keys)} outcomes on {len(laws)} data sets, every path of the program summed",
+    )
+    return certify(claim, proof)
