@@ -21,7 +21,16 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import Accounting, AccountingClaim, ApproxDP, Claim, GaussianDP, PureDP, Unit
+from dpaudit.claims import (
+    Accounting,
+    AccountingClaim,
+    ApproxDP,
+    Claim,
+    GaussianDP,
+    PrivacyClaim,
+    PureDP,
+    Unit,
+)
 from dpaudit.coins import fingerprint, record
 from dpaudit.coins.limits import Limits
 from dpaudit.errors import BrokenHarnessError

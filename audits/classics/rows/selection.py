@@ -1,7 +1,7 @@
 """Private selection: the index of the largest noisy score, which is all that comes out.
 
-Scores are the columns of a table of 0 and 1, one row a record; replacing a record moves each by at most 1, some
-up and some down: the general case, 2/scale.
+Scores are the columns of a table of 0 and 1, one row a record; replacing a record moves each by at most 1,
+some up and some down: the general case, 2/scale.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def selection(family: Family, scale: int) -> PrivacyAudit:
     accounting="",
 )
 def right(family: Family) -> PrivacyAudit:
-    """Noisy max with noise of scale 2/ε is ε-DP: Laplace; Gumbel, which is the exponential mechanism; exponential,
-    which is permute-and-flip
+    """Noisy max with noise of scale 2/ε is ε-DP: Laplace; Gumbel, the exponential mechanism;
+    exponential, which is permute-and-flip
 
     a record moves each score by at most 1
     """

@@ -1,7 +1,7 @@
 """The sparse vector technique in its six published variants, numbered as by Lyu, Su and Li (2017).
 
-Queries are the columns of a table of 0 and 1, one row a record; replacing a record moves each by at most 1, some
-up and some down. Every variant is claimed to be 1-DP, with at most c answers "above".
+Queries are the columns of a table of 0 and 1, one row a record; replacing a record moves each by at most 1,
+some up and some down. Every variant is claimed to be 1-DP, with at most c answers "above".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.domains import Values
 from dpaudit.replays.histories import Neighbours
 from dpaudit.rows import privacy
-from dpaudit.suite import Group, Run
+from dpaudit.suite import Group
 
 __all__ = ["rows"]
 
@@ -30,6 +30,7 @@ CLAIM = PureDP(epsilon=1, domain="a row of 0 and 1")
 COLUMNS = 12
 #: So low that an answer "below" says much about the threshold's noise.
 THRESHOLD = -20
+HALF = tuple(range(6, 12))
 
 
 def sparse_vector(kernel: Kernel, *, ends: Callable[[Any], bool] = bool, channels: int = 1) -> Program:
@@ -44,19 +45,15 @@ def sparse_vector(kernel: Kernel, *, ends: Callable[[Any], bool] = bool, channel
     return program
 
 
-def pairs(run: Run) -> list[Neighbours]:
-    """All columns but the last fall by 1 and the last one rises."""
-    last = np.eye(COLUMNS, dtype=int)[-1:]
-    return [Neighbours("all but the last fall", 1 - last, last)]
-
-
-def variant(program: Program, sites: list[Site]) -> PrivacyAudit:
+def variant(program: Program, sites: list[Site], *, rising: tuple[int, ...] = (COLUMNS - 1,)) -> PrivacyAudit:
+    """One record more in the columns ``rising``, one less in all others, answered "above" in the former only."""
+    up = np.isin(np.arange(COLUMNS), rising).astype(int)[None]
     return PrivacyAudit(
         claim=CLAIM,
         program=program,
-        neighbours=pairs,
+        neighbours=lambda run: [Neighbours("some columns rise, the others fall", 1 - up, up)],
         sites=sites,
-        histories={"below until the last": lambda site, occurrence, law: occurrence == COLUMNS - 1},
+        histories={"above where they rise": lambda site, occurrence, law: occurrence in rising},
         domain=Values(0, 1),
     )
 
@@ -84,7 +81,9 @@ def algorithm_2() -> PrivacyAudit:
         threshold=THRESHOLD, threshold_noise=Laplace(scale=4), query_noise=Laplace(scale=8)
     )
     svt = above_threshold(sensitivity=1, threshold_scale=4, query_scale=8)
-    return variant(sparse_vector(kernel, channels=2), [Site("flags", mechanism=svt, touches=2)])
+    return variant(
+        sparse_vector(kernel, channels=2), [Site("flags", mechanism=svt, touches=2)], rising=(5, 11)
+    )
 
 
 @privacy(rows, "SVT/3", "Roth 2011, lecture notes", expect="refuted", accounting="")
@@ -121,7 +120,7 @@ def algorithm_5() -> PrivacyAudit:
     kernel = AboveThreshold(
         threshold=THRESHOLD, threshold_noise=Laplace(scale=2), query_noise=None, max_positives=None
     )
-    return variant(sparse_vector(kernel, ends=lambda answer: False), [Site("flags", total=1)])
+    return variant(sparse_vector(kernel, ends=lambda answer: False), [Site("flags", total=1)], rising=HALF)
 
 
 @privacy(rows, "SVT/6", "Chen et al. 2015", expect="refuted", accounting="")
@@ -136,4 +135,4 @@ def algorithm_6() -> PrivacyAudit:
         query_noise=Laplace(scale=2),
         max_positives=None,
     )
-    return variant(sparse_vector(kernel, ends=lambda answer: False), [Site("flags", total=1)])
+    return variant(sparse_vector(kernel, ends=lambda answer: False), [Site("flags", total=1)], rising=HALF)
