@@ -152,7 +152,9 @@ class Replay:
                 total = total + item.loss
         for session in self.sessions:
             if session.indices and view.sees(self.recording.sites[session.indices[0]].to):
-                total = total + session.loss(stop)
+                part = session.loss(stop)  # one number for each coordinate of an array-valued query
+                axes = tuple(range(0 if self.recording.replicates is None else 1, part.ndim))
+                total = total + part.sum(axis=axes)
         return total
 
     def leaks_in(self, view: View) -> tuple[Leak, ...]:

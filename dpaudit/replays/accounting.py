@@ -24,7 +24,6 @@ from dpaudit.errors import NotTractableError
 from dpaudit.exact import dyadic, exact
 from dpaudit.kernel.ball import upper_exact
 from dpaudit.laws import (
-    BinaryTree,
     DiscreteLaplace,
     Gaussian,
     Gumbel,
@@ -37,10 +36,11 @@ from dpaudit.laws.base import Law, law_from_json
 from dpaudit.laws.exact_weights import exact_loss
 from dpaudit.proofs.measures import Measure
 from dpaudit.proofs.sites import Site, allowed_by
+from dpaudit.replays.channel_prices import node_laws, threshold_price
 from dpaudit.replays.moves import base_of, moves_of, spread_of
 from dpaudit.replays.residues import wrapped_loss
 
-__all__ = ["Observed", "common_measure", "node_laws", "observe_accounting", "worst_loss", "worst_price"]
+__all__ = ["Observed", "common_measure", "observe_accounting", "worst_loss", "worst_price"]
 
 #: A mean of data, such as a tenth, is no dyadic number: the margin that refutations have too.
 ROUNDING = 1 + Fraction(1, 10**9)
@@ -49,12 +49,14 @@ ROUNDING = 1 + Fraction(1, 10**9)
 @dataclass(frozen=True)
 class Observed:
     """What one replay touched: per declared site the number of sites and the worst-case price;
-    ``undeclared`` sites that moved. Prices are in the measure of the sites (``proofs.measures``)."""
+    ``undeclared`` sites that moved; ``channels``: declared sites that a channel touched. Prices are in the
+    measure of the sites (``proofs.measures``)."""
 
     touches: dict[str, int]
     prices: dict[str, Fraction]
     undeclared: tuple[str, ...]
     total: Fraction
+    channels: frozenset[str] = frozenset()
 
     def violations(self, sites: Sequence[Site]) -> list[str]:
         """Every way in which the observation exceeds the declaration, in words."""
@@ -92,6 +94,7 @@ def observe_accounting(replay: Replay, sites: Sequence[Site]) -> Observed:
     prices = {item.pattern: Fraction(0) for item in sites}
     undeclared: list[str] = []
     total, common = Fraction(0), common_measure(sites)
+    opened = {replay.recording.sites[item.indices[0]].site for item in replay.sessions if item.indices}
     for site, price_of in _moved(replay):
         owner = next((item for item in sites if item.matches(site)), None)
         price = price_of(common if owner is None else owner.measure)
@@ -101,7 +104,8 @@ def observe_accounting(replay: Replay, sites: Sequence[Site]) -> Observed:
         else:
             touches[owner.pattern] += 1
             prices[owner.pattern] += price
-    return Observed(touches, prices, tuple(undeclared), total)
+    channels = {item.pattern for item in sites if touches[item.pattern] and any(map(item.matches, opened))}
+    return Observed(touches, prices, tuple(undeclared), total, frozenset(channels))
 
 
 def _moved(replay: Replay) -> Iterator[tuple[str, Callable[[Measure], Fraction]]]:
@@ -123,28 +127,21 @@ def _site_price(moved: SiteLoss, measure: Measure) -> Fraction:
 
 
 def _session_price(session: SessionPair, reached: int, measure: Measure) -> Fraction:
-    """The price of a channel: of a tree the sum over its nodes, otherwise that of the recorded answers."""
+    """The price of a channel: of a tree the sum over its nodes, of AboveThreshold that of its worst answers,
+    otherwise that of the recorded ones."""
     nodes = node_laws(session)
-    prices = [worst_price(law, other, measure) for law, other in nodes or ()] if measure != "count" else []
-    known = [price for price in prices if price is not None]
-    if not known or len(known) < len(prices):
-        return _realised(session.loss(reached), measure)
-    return sum(known, Fraction(0))
+    if nodes and measure != "count":
+        prices = [worst_price(law, other, measure) for law, other in nodes]
+        known = [price for price in prices if price is not None]
+        if len(known) == len(prices):
+            return sum(known, Fraction(0))
+    loss = threshold_price(session)
+    if loss is not None and measure != "count":
+        return loss**2 if measure == "square" else loss
+    return _realised(np.sum(session.loss(reached)), measure)
 
 
-def node_laws(session: SessionPair) -> list[tuple[Law, Law]] | None:
-    """The laws of the nodes of a tree, on both inputs, in the order of its answers; ``None`` for another
-    channel, for different trees, and for leaves of different shapes."""
-    kernel, other = session.kernel, session.kernel_neighbour
-    if not (isinstance(kernel, BinaryTree) and isinstance(other, BinaryTree)):
-        return None
-    sides = [kernel.node_laws(session.queries), other.node_laws(session.queries_neighbour)]
-    if len(sides[0]) != len(sides[1]):
-        return None
-    return [(one, two) for one, two in zip(*sides, strict=True) if one != two]
-
-
-def _realised(loss: NDArray[np.float64], measure: Measure) -> Fraction:
+def _realised(loss: Any, measure: Measure) -> Fraction:
     if measure == "count":
         return Fraction(1)
     realised = float(np.max(np.abs(loss)))

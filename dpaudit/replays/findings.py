@@ -124,6 +124,8 @@ class Findings:
         observed = observe_accounting(result, subject.sites)
         self.attained = max(self.attained, observed.total)
         self.touched |= {pattern for pattern, count in observed.touches.items() if count and recording.forced}
+        if how.startswith("forced"):  # answers of a channel are drawn, in these histories from a fixed seed
+            self.touched |= observed.channels
         broken = observed.violations(subject.sites)
         if subject.proof is not None:
             pure = isinstance(subject.claim, PureDP)

@@ -40,7 +40,9 @@ from dpaudit.laws import (
 )
 from dpaudit.laws.base import Law
 from dpaudit.laws.exact_weights import exact_weights, same_chances
+from dpaudit.proofs.proof import Proof
 from dpaudit.replays.accounting import worst_loss
+from dpaudit.replays.channel_prices import query_moves
 from dpaudit.replays.leaves import Leaf, leaves_of
 from dpaudit.replays.moves import base_of, moves_of
 
@@ -282,29 +284,37 @@ _RULES: dict[str, Callable[[Leaf, Law, Law, Adjacency], Match]] = {
 
 def match_session(session: SessionPair, adjacency: Adjacency, leaf: Leaf) -> Match:
     """How a channel that moved fits ``leaf``."""
-    kernel = session.kernel
-    if kernel != session.kernel_neighbour or len(session.queries) != len(session.queries_neighbour):
+    kernel, gaps = session.kernel, query_moves(session)
+    if kernel != session.kernel_neighbour:
         return _no("its channel is not the same on both inputs")
-    gaps = [
-        [
-            dyadic(a) - dyadic(b)
-            for a, b in zip(np.ravel(left).tolist(), np.ravel(right).tolist(), strict=True)
-        ]
-        for left, right in zip(session.queries, session.queries_neighbour, strict=True)
-        if np.shape(left) == np.shape(right)
-    ]
-    if len(gaps) != len(session.queries):
-        return _no("its queries have other shapes on the neighbour")
-    moved = [sum(map(abs, gap), Fraction(0)) for gap in gaps]
+    if gaps is None:
+        return _no("its queries are not as many, or have other shapes, on the neighbour")
     if leaf.rule == "above-threshold" and isinstance(kernel, AboveThreshold):
         return _threshold(leaf, kernel, [sum(gap, Fraction(0)) for gap in gaps], adjacency)
     if leaf.rule == "tree" and isinstance(kernel, BinaryTree) and leaf.premise is not None:
-        if kernel.leaves > int(leaf.parameters["leaves"]) or sum(gap > 0 for gap in moved) > 1:
-            return _no("it is a larger tree, or more than one of its leaves moved")
-        node, size = leaves_of(leaf.premise)[0][0], Fraction(max(moved, default=Fraction(0)))
-        found = [match(node, law, law.shift(size), adjacency) for law in kernel.noise_by_level]
-        return next((item for item in found if item.objection), Match())
-    return _no(f"it is the channel {kernel!r}")
+        return _tree(leaf, leaf.premise, kernel, gaps, adjacency)
+    return _no(f"it is the channel {kernel!r}, and the leaf a {leaf.rule} mechanism")
+
+
+def _tree(
+    leaf: Leaf, node: Proof, kernel: BinaryTree, gaps: Sequence[Sequence[Fraction]], adjacency: Adjacency
+) -> Match:
+    """Every level's noise is the node's mechanism for the change of one leaf, of any shape: entries add up in
+    the norm of the node."""
+    moved = [gap for gap in gaps if any(gap)]
+    if kernel.leaves > int(leaf.parameters["leaves"]):
+        return _no(f"it is a tree of {kernel.leaves} leaves")
+    if len(moved) != 1:
+        return _no(f"{len(moved)} of its leaves moved")
+    leaves, _ = leaves_of(node)
+    if len(leaves) != 1:
+        return _no("a node of the leaf's tree is more than one mechanism")
+    places = np.array([float(entry) for entry in moved[0]])
+    found = [
+        match(leaves[0], law.shift(0 * places), law.shift(places), adjacency)
+        for law in kernel.noise_by_level
+    ]
+    return next((item for item in found if item.objection), Match())
 
 
 def _threshold(leaf: Leaf, kernel: AboveThreshold, moved: Sequence[Fraction], adjacency: Adjacency) -> Match:

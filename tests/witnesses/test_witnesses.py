@@ -128,12 +128,13 @@ def test_witness_of_another_view_is_refused() -> None:
 
 
 def test_one_transcript_never_refutes_delta() -> None:
-    """A transcript or a leak says nothing about an (epsilon, delta) claim, nor a transcript about zCDP."""
+    """A transcript says nothing about (epsilon, delta) or about zCDP; a leak has its probability."""
     claim = ApproxDP(epsilon=1, delta="1e-6")
     with pytest.raises(CertificateError, match="never refutes"):
         recompute(witness(site(), quantity="delta"), claim)
-    with pytest.raises(CertificateError, match="probability"):
+    with pytest.raises(CertificateError, match="claims too much"):
         recompute(witness(bound=None, quantity="delta", form="leak", body=leak()), claim)
+    assert recompute(witness(bound=Fraction(1), quantity="delta", form="leak", body=leak()), claim) == 1
     with pytest.raises(CertificateError, match="never refutes"):
         recompute(witness(site(), quantity="rho"), ZeroConcentratedDP(rho=1))
 
