@@ -14,6 +14,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from dpaudit.claims import ApproxDP, Model, PrivacyClaim, PureDP
 from dpaudit.coins import Program, Recording, Replay, replay
 from dpaudit.coins.limits import Limits
@@ -30,7 +32,7 @@ from dpaudit.replays.hidden_draws import every_outcome
 from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.misfits import above_pure_bound, misfits, pure_bound
 from dpaudit.replays.releases import first_release
-from dpaudit.replays.rounding import by_rounding, float_type, loss_in_double
+from dpaudit.replays.rounding import by_rounding, float_type, loss_in_double, site_in_double
 from dpaudit.replays.witnessing import certain_leak, inside_supports, leak_witness, loss_witness
 from dpaudit.verdicts import RELATIVE_MARGIN
 from dpaudit.views import EVERYTHING, View
@@ -69,6 +71,18 @@ class Subject:
         return replay(self.program, pair.right, recording, view=view, counted=self.counted, hidden=hidden)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """The first release of a replay: how far it moved (in squares), the pair and history in words, and the
+    pair's view."""
+
+    size: Fraction
+    words: str
+    view: View
+    result: Replay
+    item: SiteLoss
+
+
 @dataclass
 class Findings:
     """What all replays of one audit showed."""
@@ -93,7 +107,7 @@ class Findings:
     numbers: str = ""
     limits: Limits = field(default_factory=Limits)
     lines: int = 0
-    releases: dict[View, tuple[Fraction, str, Replay, SiteLoss]] = field(default_factory=dict)
+    releases: dict[View, Release] = field(default_factory=dict)
     certain: Witness | None = None
 
     @property
@@ -161,8 +175,9 @@ class Findings:
         item = first_release(result, view)
         if item is not None and item.record.law is not None:
             size = worst_price(item.record.law, item.law_neighbour, "square") or Fraction(0)
-            if size > self.releases.get(claimed, (Fraction(-1),))[0]:
-                self.releases[claimed] = (size, words, result, item)
+            before = self.releases.get(claimed)
+            if before is None or size > before.size:
+                self.releases[claimed] = Release(size=size, words=words, view=view, result=result, item=item)
         if claimed != self.subject.claim.view or not isinstance(self.subject.claim, ApproxDP):
             return
         for leak in result.leaks_in(view):
@@ -170,6 +185,20 @@ class Findings:
                 found = certain_leak(result, leak, view=view, description=words)
                 if found is not None and (self.certain is None or _mass(found) > _mass(self.certain)):
                     self.certain = in_the_claims_words(found, view, claimed)
+
+    def release_in(self, view: View) -> tuple[str, View, SiteLoss, tuple[Any, Any]] | None:
+        """The first release that moved furthest in ``view``: words, the pair's view, its laws, and the two
+        inputs. For a claim on real numbers with data narrower than double those of double precision."""
+        found = self.releases.get(view)
+        if found is None:
+            return None
+        result, inputs = found.result, (found.result.recording.data, found.result.data)
+        if self.subject.claim.model is not Model.IDEAL or float_type(*inputs) == np.dtype(float):
+            return found.words, found.view, found.item, inputs
+        again = site_in_double(self.subject.program, result, found.item.index)
+        if again is None:
+            return None
+        return f"{found.words}, in double precision", found.view, again[0], again[1:]
 
     def rounded(self, leak: Leak, result: Replay) -> bool:
         """Whether a leak may be the rounding of a program that is right over the reals, which the claim is

@@ -311,8 +311,7 @@ def _tree(
         return _no("a node of the leaf's tree is more than one mechanism")
     places = np.array([float(entry) for entry in moved[0]])
     found = [
-        match(leaves[0], law.shift(0 * places), law.shift(places), adjacency)
-        for law in kernel.noise_by_level
+        match(leaves[0], law.shift(0 * places), law.shift(places), adjacency) for law in kernel.noise_by_level
     ]
     return next((item for item in found if item.objection), Match())
 

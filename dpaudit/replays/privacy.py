@@ -21,22 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import (
-    Accounting,
-    AccountingClaim,
-    ApproxDP,
-    Claim,
-    GaussianDP,
-    PrivacyClaim,
-    PureDP,
-    Unit,
-)
+from dpaudit.claims import Accounting, AccountingClaim, ApproxDP, Claim, PrivacyClaim, PureDP, Unit
 from dpaudit.coins import fingerprint, record
 from dpaudit.coins.limits import Limits
-from dpaudit.errors import BrokenHarnessError
+from dpaudit.errors import BrokenHarnessError, CertificateError
 from dpaudit.evidence import Certificate, Evidence, Witness
+from dpaudit.kernel.kernel_t0 import Setting
 from dpaudit.plots import histogram_of_losses
 from dpaudit.proofs.build import accounted, certify
+from dpaudit.proofs.measures import allowance_of
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.accounting import common_measure
 from dpaudit.replays.audit import PrivacyAudit
@@ -104,20 +97,21 @@ def _of(audit: PrivacyAudit) -> str:
     return f" of {float(audit.allowed):g} in squares (change² over variance)"
 
 
-def _too_tight(audit: PrivacyAudit, evidence: Sequence[Evidence]) -> list[str]:
-    """A certificate from an accounting must not be tighter than the accounting that the replays were held
-    against; delta does not add up, and its certificate is held against the leaves alone."""
-    if isinstance(audit.claim, ApproxDP):
+def _too_tight(audit: PrivacyAudit) -> list[str]:
+    """The proof must not pay for less than the accounting that the replays were held against."""
+    measure = common_measure(audit.sites)
+    if audit.whole is None or measure == "count" or any(site.measure != measure for site in audit.sites):
         return []
-    found = []
-    for item in (item for item in evidence if isinstance(item, Certificate)):
-        bound = item.bound**2 if isinstance(audit.claim, GaussianDP) else item.bound
-        if bound < audit.declared * (1 - RELATIVE_MARGIN):
-            found.append(
-                f"the certificate's bound {float(bound):g} is below the declared total "
-                f"{float(audit.declared):g}"
-            )
-    return found
+    try:
+        paid = allowance_of(audit.whole, Setting.of(audit.claim.to_json()), measure)
+    except CertificateError:
+        return []  # said where the certificate is made
+    if paid is None or paid >= audit.allowed * (1 - RELATIVE_MARGIN):
+        return []
+    return [
+        f"the proof pays for {float(paid):g}, less than the declared total {float(audit.allowed):g}"
+        f"{'' if measure == 'loss' else ' in squares (change² over variance)'}"
+    ]
 
 
 def _notes(audit: PrivacyAudit, findings: Findings) -> list[str]:
@@ -139,7 +133,7 @@ def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> O
     notes = _notes(audit, findings)
     cells = _accounting_cells(audit, findings, obstacles, notes, expect=accounting)
     evidence = _certificate(audit, audit.claim, findings)
-    obstacles = obstacles + _too_tight(audit, evidence)
+    obstacles = obstacles + _too_tight(audit)
     evidence += _from_below(audit, findings, audit.claim, audit.claim.view)
     evidence += _estimates(audit, findings, run)
     evidence = _reconciled(evidence, obstacles, notes)
@@ -215,10 +209,10 @@ def _from_below(audit: PrivacyAudit, findings: Findings, claim: Claim, view: Vie
         found += [] if findings.certain is None else [findings.certain]
     elif best is not None and best[1].form == "leak":
         found.append(replace(best[1], quantity=claim.quantity))
-    if view in findings.releases:
-        _, words, result, item = findings.releases[view]
-        seen = result.view if view == audit.claim.view else view
-        witness = release_witness(result, item, claim, view=seen, words=words)
+    release = findings.release_in(view)
+    if release is not None:
+        words, seen, item, inputs = release
+        witness = release_witness(item, claim, view=seen, inputs=inputs, words=words)
         found += [] if witness is None else [in_the_claims_words(witness, seen, view)]
     return found
 

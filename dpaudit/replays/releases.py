@@ -7,6 +7,7 @@ what that site showed (``witnesses.release``).
 
 from __future__ import annotations
 
+import copy
 import functools
 import json
 import math
@@ -50,14 +51,13 @@ def first_release(result: Replay, view: View) -> SiteLoss | None:
 
 
 def release_witness(
-    result: Replay, item: SiteLoss, claim: Claim, *, view: View, words: str
+    item: SiteLoss, claim: Claim, *, view: View, inputs: tuple[Any, Any], words: str
 ) -> Witness | None:
-    """The better of both directions of ``item``, the first release, as a witness against ``claim``; ``None``
-    where its laws give no bound above 0."""
+    """The better of both directions of ``item``, the first release on the two ``inputs``, as a witness
+    against ``claim``; ``None`` where its laws give no bound above 0."""
     law, other = item.record.law, item.law_neighbour
     if law is None or law.base_measure is not other.base_measure or law.batch_shape != other.batch_shape:
         return None
-    inputs = (result.recording.data, result.data)
     best: Witness | None = None
     for swap in (False, True):
         pair = (other, law) if swap else (law, other)
@@ -84,7 +84,7 @@ def release_witness(
 def _best_body(law: Law, other: Law, claim: Claim) -> tuple[Fraction | None, dict[str, Any]] | None:
     """The largest bound, with the pieces and the order that give it."""
     texts = (json.dumps(law.to_json()), json.dumps(other.to_json()))
-    return _cached_body(*texts, claim)
+    return copy.deepcopy(_cached_body(*texts, claim))  # a caller may change what it gets
 
 
 @functools.lru_cache(maxsize=512)

@@ -9,23 +9,26 @@ decides nothing, so the row is inconclusive and says so.
   that size (``by_rounding``). A real difference that small is not told from rounding.
 * A loss, where the data are narrower than double: the same numbers, the same outcomes and the same program in
   double precision stay within the bound (``loss_in_double``).
+* The first release, where the data are narrower than double: its laws in double precision count
+  (``site_in_double``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dpaudit.coins import Program, Replay, replay
+from dpaudit.coins import Program, Replay, SiteLoss, replay
 from dpaudit.coins.transcript import count_of
 from dpaudit.kernel.ball import arb, precision, upper_short
 from dpaudit.replays.witnessing import BITS, witness_sites
 from dpaudit.views import View
 
-__all__ = ["by_rounding", "float_type", "in_double", "loss_in_double"]
+__all__ = ["by_rounding", "float_type", "in_double", "loss_in_double", "site_in_double"]
 
 
 def float_type(*data: Any) -> np.dtype[Any]:
@@ -91,6 +94,22 @@ def loss_in_double(program: Program, result: Replay, view: View, *, end: int) ->
             for item in witness_sites(one, end=end, view=view):
                 total += sign * item.loss_ball()
         return upper_short(abs(total)) if total.is_finite() else None
+
+
+def site_in_double(program: Program, result: Replay, index: int) -> tuple[SiteLoss, Any, Any] | None:
+    """The random site at ``index`` with its laws on the same two inputs in double precision, and these two
+    inputs; ``None`` where one of them does not get there."""
+    inputs = [in_double(data) for data in (result.recording.data, result.data)]
+    laws = []
+    for data in inputs:
+        again = replay(program, data, result.recording, compare=False)
+        laws += [item.law_neighbour for item in again.losses if item.index == index]
+    item = next((item for item in result.losses if item.index == index), None)
+    if item is None or len(laws) != 2:
+        return None
+    moved = laws[0] != laws[1]
+    found = replace(item, record=replace(item.record, law=laws[0]), law_neighbour=laws[1], moved=moved)
+    return found, inputs[0], inputs[1]
 
 
 def _parts(data: Any) -> Iterator[np.ndarray[Any, Any]]:
