@@ -15,7 +15,7 @@ from dpaudit.kernel.t1.certpld import Grid, LossLaw, from_cells
 from dpaudit.kernel.t1.pairs import response_pair
 from dpaudit.kernel.t1.readout import probability
 
-__all__ = ["gaussian_delta", "gaussian_pair"]
+__all__ = ["gaussian_delta", "gaussian_pair", "normal_cdf"]
 
 
 def gaussian_delta(mu_squared: Fraction, epsilon: Fraction) -> Fraction:
@@ -26,12 +26,13 @@ def gaussian_delta(mu_squared: Fraction, epsilon: Fraction) -> Fraction:
     def compute() -> arb:
         mu = ball(mu_squared).sqrt()
         near, far = mu / 2 - ball(epsilon) / mu, -mu / 2 - ball(epsilon) / mu
-        return _normal_cdf(near) - ball(epsilon).exp() * _normal_cdf(far)
+        return normal_cdf(near) - ball(epsilon).exp() * normal_cdf(far)
 
     return probability(enclose(compute))
 
 
-def _normal_cdf(x: arb) -> arb:
+def normal_cdf(x: arb) -> arb:
+    """P(N(0, 1) <= x), accurate in the lower tail."""
     return (-x / arb(2).sqrt()).erfc() / 2
 
 
