@@ -22,6 +22,7 @@ from dpaudit.laws.selection import NoisyArgmax
 from dpaudit.laws.shifted import Shifted
 from dpaudit.laws.skellam import Skellam
 from dpaudit.laws.sparse_vector import AboveThreshold
+from dpaudit.laws.subsampled import SubsampledGaussianSum
 from dpaudit.laws.tree_counter import BinaryTree
 from dpaudit.laws.wrapped import WrappedMod
 
@@ -58,6 +59,7 @@ __all__ = [
     "Shuffle",
     "ShuffledMultiset",
     "Skellam",
+    "SubsampledGaussianSum",
     "Sum",
     "SumMod",
     "Support",
