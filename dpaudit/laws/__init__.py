@@ -23,6 +23,7 @@ from dpaudit.laws.shifted import Shifted
 from dpaudit.laws.skellam import Skellam
 from dpaudit.laws.sparse_vector import AboveThreshold
 from dpaudit.laws.sparse_vector_values import ValuesAboveThreshold
+from dpaudit.laws.subsampled import SubsampledGaussianSum
 from dpaudit.laws.tree_counter import BinaryTree
 from dpaudit.laws.wrapped import WrappedMod
 
@@ -59,6 +60,7 @@ __all__ = [
     "Shuffle",
     "ShuffledMultiset",
     "Skellam",
+    "SubsampledGaussianSum",
     "Sum",
     "SumMod",
     "Support",

@@ -41,6 +41,7 @@ __all__ = [
     "integer_noise",
     "laplace_mechanism",
     "permute_and_flip",
+    "poisson_subsampled_gaussian",
     "polya_noise",
     "post_processing",
     "randomised_response",
@@ -102,8 +103,14 @@ class LossGrid:
         }
 
 
-def _with_grid(parameters: dict[str, Any], grid: LossGrid | None) -> dict[str, Any]:
-    return parameters if grid is None else {**parameters, "grid": grid.to_json()}
+def _composed(
+    parameters: dict[str, Any], grid: LossGrid | None, orders: Sequence[ExactLike] = ()
+) -> dict[str, Any]:
+    """The parameters of a composition with how its delta is computed, where that is said."""
+    more: dict[str, Any] = {} if grid is None else {"grid": grid.to_json()}
+    if orders:
+        more["orders"] = [_text(order, "order") for order in orders]
+    return {**parameters, **more}
 
 
 def laplace_mechanism(*, sensitivity: Sensitivity, scale: ExactLike, dimension: int | None = None) -> Proof:
@@ -156,6 +163,35 @@ def gaussian_mechanism(
             exact(sensitivity_squared or 0, name="sensitivity_squared")
         )
     return accepted("gaussian", parameters)
+
+
+def poisson_subsampled_gaussian(
+    *,
+    sensitivity: Sensitivity,
+    rate: ExactLike,
+    scale: ExactLike | None = None,
+    variance: ExactLike | None = None,
+) -> Proof:
+    """Gaussian noise of ``scale`` (standard deviation) or ``variance`` on the sum over a hidden Poisson
+    subsample: each record is in it with probability ``rate`` in (0, 1), and adds at most ``sensitivity`` in
+    l2 norm. One step of private stochastic gradient descent; for neighbours by addition, removal or null
+    records.
+
+    Exact delta of one step; many steps compose with a ``grid`` (``compose_sequential``, ``accounted``).
+    """
+    if (scale is None) == (variance is None):
+        raise InvalidParameterError("exactly one of scale and variance must be given; pass one.")
+    spread = (
+        exact(variance, name="variance") if variance is not None else exact(scale or 0, name="scale") ** 2
+    )
+    return accepted(
+        "poisson-subsampled-gaussian",
+        {
+            "sensitivity": _sensitivity(sensitivity),
+            "rate": _text(rate, "rate"),
+            "variance": exact_str(spread),
+        },
+    )
 
 
 def report_noisy_max(
@@ -310,7 +346,7 @@ def shuffled_table(rows: Sequence[Sequence[ExactLike]], *, users: int, grid: Los
     """
     table = [[_text(entry, "probability") for entry in row] for row in rows]
     parameters = {"rows": table, "users": str(users)}
-    return accepted("shuffled-table", _with_grid(parameters, grid or LossGrid(step="1/100")))
+    return accepted("shuffled-table", _composed(parameters, grid or LossGrid(step="1/100")))
 
 
 def shuffled_response(*, users: int, local: ExactLike) -> Proof:
@@ -411,15 +447,22 @@ def billboard(statistics: Proof, *, actions: str) -> Proof:
 
 
 def compose_sequential(
-    proofs: Sequence[Proof], *, times: Sequence[int] | None = None, grid: LossGrid | None = None
+    proofs: Sequence[Proof],
+    *,
+    times: Sequence[int] | None = None,
+    grid: LossGrid | None = None,
+    orders: Sequence[ExactLike] = (),
 ) -> Proof:
     """Mechanisms on the same data, mechanism i ``times[i]`` times (once if not given), adaptively chosen.
 
     With a ``grid`` delta is bounded by certified loss distributions, which is much tighter than adding
-    parameters up.
+    parameters up. Without one, Renyi divergences are added up and converted to delta at ``orders`` above 1;
+    shuffled mechanisms and vector noise bring orders along.
     """
     counts = [1] * len(proofs) if times is None else list(times)
-    return accepted("sequential", _with_grid({"times": [str(count) for count in counts]}, grid), proofs)
+    return accepted(
+        "sequential", _composed({"times": [str(count) for count in counts]}, grid, orders), proofs
+    )
 
 
 def compose_parallel(
@@ -448,15 +491,16 @@ def tree_mechanism(
     levels: int | None = None,
     declared: str = "",
     grid: LossGrid | None = None,
+    orders: Sequence[ExactLike] = (),
 ) -> Proof:
     """A binary tree whose every node is one release ``node``: of ``leaves`` leaves, or with ``levels``
-    declared nodes per record.
+    declared nodes per record; ``grid`` and ``orders`` as in ``compose_sequential``.
     """
     if (leaves is None) == (levels is None):
         raise InvalidParameterError("exactly one of leaves and levels must be given; pass one.")
     if leaves is not None:
-        return accepted("tree", _with_grid({"leaves": str(leaves)}, grid), [node])
-    return accepted("tree", _with_grid({"levels": str(levels), "declared": declared}, grid), [node])
+        return accepted("tree", _composed({"leaves": str(leaves)}, grid, orders), [node])
+    return accepted("tree", _composed({"levels": str(levels), "declared": declared}, grid, orders), [node])
 
 
 def post_processing(proof: Proof, *, function: str) -> Proof:
@@ -471,9 +515,15 @@ def relaxed_release(statistic: Proof, *, security: ExactLike, release: str) -> P
     return accepted("relaxed", {"release": release, "security": _text(security, "security")}, [statistic])
 
 
-def accounted(sites: Sequence[Site], *, declared: str, grid: LossGrid | None = None) -> Proof:
+def accounted(
+    sites: Sequence[Site],
+    *,
+    declared: str,
+    grid: LossGrid | None = None,
+    orders: Sequence[ExactLike] = (),
+) -> Proof:
     """A whole program from its declared accounting: ``declared`` says in words why one record touches no
-    more than the sites list.
+    more than the sites list. ``grid`` and ``orders`` as in ``compose_sequential``.
 
     All of them add up: raises ``InvalidParameterError`` for a site without a mechanism, and for one of a
     group, of which a record touches one only.
@@ -485,5 +535,5 @@ def accounted(sites: Sequence[Site], *, declared: str, grid: LossGrid | None = N
             "name the mechanisms, or compose them yourself."
         )
     names, touches = [site.pattern for site in sites], [str(site.touches) for site in sites]
-    parameters = _with_grid({"declared": declared, "sites": names, "touches": touches}, grid)
+    parameters = _composed({"declared": declared, "sites": names, "touches": touches}, grid, orders)
     return accepted("accounted", parameters, mechanisms)

@@ -19,7 +19,7 @@ from dpaudit.coins.limits import Limits
 from dpaudit.coins.recorder import ImpossibleHistoryError
 from dpaudit.coins.replayer import SiteLoss
 from dpaudit.errors import InvalidParameterError, NotTractableError
-from dpaudit.laws import ScalarLaw, Shifted, WrappedMod
+from dpaudit.laws import ScalarLaw, Shifted, SubsampledGaussianSum, WrappedMod
 from dpaudit.laws.base import BaseMeasure, Law
 from dpaudit.replays.residues import extreme_residues
 
@@ -147,6 +147,8 @@ def _extreme_outcome(moved: SiteLoss, push: float) -> Any:
         residues = extreme_residues(law, other)
         if residues is not None:
             return residues.item() if residues.ndim == 0 else residues
+    if isinstance(law, SubsampledGaussianSum) and isinstance(other, SubsampledGaussianSum):
+        return law.outcome_against(other, push)
     if law is None or law.batch_shape:
         return None
     return _likeliest_ratio(law, other)

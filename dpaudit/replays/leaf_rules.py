@@ -37,6 +37,7 @@ from dpaudit.laws import (
     RandomisedResponse,
     ShuffledMultiset,
     Skellam,
+    SubsampledGaussianSum,
 )
 from dpaudit.laws.base import Law
 from dpaudit.laws.exact_weights import exact_weights, same_chances
@@ -262,6 +263,24 @@ def _shuffled(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
     return next((found for found in everybody if found.objection), Match())
 
 
+def _subsampled(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    """The same records on both sides but one, which is missing or null on one of them."""
+    if not (isinstance(law, SubsampledGaussianSum) and isinstance(other, SubsampledGaussianSum)):
+        return _no(f"its law is {law!r} and {other!r}: release the sum as one SubsampledGaussianSum")
+    if (law.rate, law.sigma2, law.dimension) != (other.rate, other.sigma2, other.dimension):
+        return _no(f"its sampling or noise is not the same on both inputs, {law!r} and {other!r}")
+    if law.rate > leaf.number("rate") or law.sigma2 < leaf.number("variance"):
+        return _no(f"its rate {law.rate} is larger, or its variance {law.sigma2} smaller, than the leaf's")
+    here, there = Counter(law.records), Counter(other.records)
+    changed = [*((here - there) + (there - here)).elements()]
+    if len(changed) != 1:
+        return _no(f"{len(changed)} of its records differ, where one may be there on one side only")
+    squared, most = sum((entry**2 for entry in changed[0]), Fraction(0)), _sensitivity(leaf, adjacency)
+    if squared > most**2 * (1 + ROUNDING):
+        return _no(f"a record of norm {float(squared) ** 0.5:.6g} counts, more than {most}")
+    return Match()
+
+
 _RULES: dict[str, Callable[[Leaf, Law, Law, Adjacency], Match]] = {
     "laplace": _additive(_laplace),
     "discrete-laplace": _additive(_discrete_laplace),
@@ -276,6 +295,7 @@ _RULES: dict[str, Callable[[Leaf, Law, Law, Adjacency], Match]] = {
     "shuffle": _shuffled,
     "shuffled-response": _shuffled,
     "shuffled-table": _shuffled,
+    "poisson-subsampled-gaussian": _subsampled,
 }
 
 

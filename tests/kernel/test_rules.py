@@ -241,8 +241,8 @@ def test_accounting_with_loss_laws_is_tighter() -> None:
 
 
 def test_skellam_through_trees_and_accounting() -> None:
-    """Noise without pure or GDP bound composes by loss laws only: a tree of 8 leaves costs four nodes;
-    without a grid nothing is claimed but 1.
+    """Noise without pure or GDP bound composes by loss laws and by its Renyi curve: a tree of 8 leaves costs
+    four nodes. Without a grid delta is 1, unless orders are listed for the conversion.
     """
     node = build.integer_noise("skellam", sensitivity=1, variance=100)
     claim = ApproxDP(epsilon=1, delta=1)
@@ -250,8 +250,12 @@ def test_skellam_through_trees_and_accounting() -> None:
     four = build.compose_sequential([node], times=[4], grid=LossGrid()).certify(claim).bound
     assert tree == four < Fraction(1, 100)
     assert build.tree_mechanism(node, leaves=8).certify(claim).bound == 1
-    with pytest.raises(CertificateError, match="must bound renyi"):
-        build.tree_mechanism(node, leaves=8).certify(RenyiDP(order=2, epsilon=1))
+    renyi = RenyiDP(order=2, epsilon=1)
+    once, nodes = (proof.certify(renyi).bound for proof in (node, build.tree_mechanism(node, leaves=8)))
+    assert nodes == pytest.approx(4 * once, rel=1e-15)
+    orders = [8, 16, 32, 64]
+    listed = build.compose_sequential([node], times=[4], orders=orders).certify(claim).bound
+    assert four < listed < Fraction(1, 100)
 
 
 def test_parallel_takes_the_worst_profile() -> None:

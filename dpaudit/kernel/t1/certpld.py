@@ -284,7 +284,8 @@ def from_cells(
         if grid.upper:
             _add(masses, low, grid.units(p_low))
         for i in range(low, high):
-            p_high, q_high = p_upto(step * (i + 1)), q_upto(step * (i + 1))
+            end = step * (i + 1)
+            p_high, q_high = p_upto(end), q_upto(end)
             p_cell, q_cell = p_high - p_low, q_high - q_low
             if grid.upper:
                 above = (p_cell - (step * i).exp() * q_cell) / width

@@ -32,7 +32,7 @@ def gaussian_delta(mu_squared: Fraction, epsilon: Fraction) -> Fraction:
 
 
 def normal_cdf(x: arb) -> arb:
-    """Phi(x), the standard normal cdf."""
+    """P(N(0, 1) <= x), accurate in the lower tail."""
     return (-x / arb(2).sqrt()).erfc() / 2
 
 

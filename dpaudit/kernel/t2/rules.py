@@ -12,6 +12,7 @@ from dpaudit.kernel.t2.families import FAMILIES
 from dpaudit.kernel.t2.gaussian import gaussian_delta, gaussian_pair
 from dpaudit.kernel.t2.polya import add_polya
 from dpaudit.kernel.t2.shuffle_rules import add_shuffles
+from dpaudit.kernel.t2.subsampled_gaussian import add_subsampled_gaussian
 from dpaudit.kernel.t2.tail import add_tail
 
 __all__ = ["T2"]
@@ -22,5 +23,6 @@ add_integer_noise(T2, FAMILIES)
 add_vector_noise(T2, FAMILIES)
 add_polya(T2)
 add_shuffles(T2)
+add_subsampled_gaussian(T2)
 add_cumulant(T2)
 add_tail(T2)

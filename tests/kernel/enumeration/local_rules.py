@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 from typing import Any
@@ -214,6 +215,30 @@ def shuffle(rng: np.random.Generator, situation: Situation) -> Case:
         rows = table = random_rows(rng, 2, 2, zeros=False)
         local = lambda: build.finite_mechanism(table)  # noqa: E731
     return _shuffled(rng, situation, rows, users, lambda: build.shuffled(local(), users=users))
+
+
+@generates("sequential:shuffled", holds=_shuffles, close=0.8, count=9)
+def shuffled_twice(rng: np.random.Generator, situation: Situation) -> Case:
+    """Two shuffled rounds: on a grid, by exact pairs, clones or a blanket's profile, or by Renyi sums."""
+    epsilon, users = _settings(rng, situation)
+    rows: Sequence[Sequence[Any]] = response_rows(epsilon, 2)
+    kind, fine = int(rng.integers(4)), LossGrid(step="1/50", bits=64, tail=30)
+    round_ = lambda: build.shuffled_response(users=users, local=epsilon)  # noqa: E731
+    if kind == 1:
+        round_ = lambda: build.shuffled(build.randomised_response(epsilon=epsilon), users=users)  # noqa: E731
+    if kind == 2:
+        rows = table = random_rows(rng, 2, 2, zeros=False)
+        round_ = lambda: build.shuffled_table(table, users=users, grid=fine)  # noqa: E731
+    grid = None if kind == 3 else fine
+    one = _shuffled(
+        rng, situation, rows, users, lambda: build.compose_sequential([round_()], times=[2], grid=grid)
+    )
+
+    def law(key: Any) -> Law:
+        once = one.law(key)
+        return np.multiply.outer(once, once).ravel()
+
+    return replace(one, law=law)
 
 
 @generates("shuffled-table", holds=_shuffles, close=0.8, count=6)

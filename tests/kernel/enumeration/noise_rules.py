@@ -7,7 +7,9 @@ leaves one part out; and a user who is removed from the data takes his part alon
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,8 @@ import scipy.stats
 
 from dpaudit.claims import Adjacency, Unit
 from dpaudit.proofs import build
-from dpaudit.proofs.build import BoundedSum
-from dpaudit.views import user
+from dpaudit.proofs.build import BoundedSum, LossGrid
+from dpaudit.views import PUBLIC, View, user
 from tests.kernel.enumeration import oracle
 from tests.kernel.enumeration.cases import Case, generates
 from tests.kernel.enumeration.data import Data, Pair, Situation, move, pairs_in, values_of
@@ -116,6 +118,61 @@ def gaussian(rng: np.random.Generator, situation: Situation) -> Case:
         proof=lambda: build.gaussian_mechanism(**stated, scale=scale),
         law=lambda v: joint(*(oracle.gaussian_cells(float(q(v)), float(scale), edges) for q in queries)),
         pairs=pairs,
+    )
+
+
+def _one_comes_or_goes(situation: Situation) -> bool:
+    return (
+        situation.adjacency is not Adjacency.REPLACE_ONE
+        and situation.unit is Unit.EVENT
+        and situation.view == View.of(PUBLIC)
+    )
+
+
+@generates("poisson-subsampled-gaussian", holds=_one_comes_or_goes)
+def subsampled_gaussian(rng: np.random.Generator, situation: Situation) -> Case:
+    """Every subset of the records with its chance; a random table of contributions, 0 for the null record."""
+    step = _Step(rng, cells=72)
+    return Case(proof=step.proof, law=lambda values: step.law(values, 1.0), pairs=pairs_in(situation))
+
+
+class _Step:
+    """A step with random parameters: its proof, and its law with all contributions times a factor."""
+
+    def __init__(self, rng: np.random.Generator, *, cells: int) -> None:
+        self.scale = choose(rng, [Fraction(1), Fraction(2)])
+        self.rate = choose(rng, [Fraction(1, 4), Fraction(2, 3)])
+        self.table = [Fraction(int(k), 2) for k in rng.integers(-4, 5, size=3)]
+        self.edges = np.linspace(-9, 9, cells + 1)
+
+    def proof(self) -> build.Proof:
+        moved = max(*map(abs, self.table), Fraction(1, 2))
+        return build.poisson_subsampled_gaussian(sensitivity=moved, rate=self.rate, scale=self.scale)
+
+    def law(self, values: Sequence[int | None], factor: float) -> Law:
+        records = [0.0 if v is None else factor * float(self.table[v]) for v in values]
+        total = np.zeros(len(self.edges) + 1)
+        for chosen in product((False, True), repeat=len(records)):
+            chance = float(np.prod([float(self.rate if c else 1 - self.rate) for c in chosen]))
+            shown = float(np.dot(records, chosen))
+            total += chance * oracle.gaussian_cells(shown, float(self.scale), self.edges)
+        return total
+
+
+@generates("sequential:subsampled", holds=_one_comes_or_goes, count=6)
+def subsampled_steps(rng: np.random.Generator, situation: Situation) -> Case:
+    """Two steps on a grid, the second with contributions that turn round after a negative first outcome."""
+    step = _Step(rng, cells=24)
+    grid = LossGrid(step="1/50", bits=64, tail=30)
+
+    def law(values: Sequence[int | None]) -> Law:
+        after = [step.law(values, -1.0 if j <= 12 else 1.0) for j in range(26)]
+        return np.concatenate([p * later for p, later in zip(step.law(values, 1.0), after, strict=True)])
+
+    return Case(
+        proof=lambda: build.compose_sequential([step.proof()], times=[2], grid=grid),
+        law=law,
+        pairs=pairs_in(situation),
     )
 
 
