@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
-from dpaudit.coins import Coins, enumerate_view, sum_out
+from dpaudit.coins import Coins, ViewLaw, enumerate_view, hockey_stick, max_log_ratio, sum_out
+from dpaudit.errors import NotTractableError
 from dpaudit.kernel.ball import arb, ball, upper
 from dpaudit.laws import (
     AboveThreshold,
@@ -98,3 +100,47 @@ def test_what_is_left_out_is_bounded_from_above() -> None:
     total = sum(law.probabilities.values(), arb(0))
     assert 0 < law.left_out <= 2e-6
     assert upper(1 - total) <= law.left_out
+
+
+def by_hand(left_out: float = 0.0, **chances: str) -> ViewLaw:
+    """A law with these probabilities, written in decimals that are binary."""
+    return ViewLaw({key: arb(p) for key, p in chances.items()}, {key: (key,) for key in chances}, left_out)
+
+
+def test_the_largest_ratio_is_of_outcomes_that_are_possible() -> None:
+    """An outcome of probability 0 has none, one that the neighbour never shows an infinite one."""
+    left, right = by_hand(a="0.5", b="0.5", c="0"), by_hand(a="0.25", b="0.75")
+    ratio, where = max_log_ratio(left, right)
+    assert where == "a"
+    assert (ratio - arb(2).log()).contains(0)
+    for other in (by_hand(b="1"), by_hand(a="0", b="1")):
+        assert max_log_ratio(left, other) == (arb("inf"), "a")
+
+
+@pytest.mark.parametrize("sides", [(0.0, 0.25), (0.25, 0.0), (0.25, 0.25)])
+def test_no_largest_ratio_of_laws_that_are_not_whole(sides: tuple[float, float]) -> None:
+    """Mass left out on one side is enough: what is absent may be there."""
+    with pytest.raises(NotTractableError, match="complete laws"):
+        max_log_ratio(*(by_hand(mass, a="0.75") for mass in sides))
+
+
+def test_a_hockey_stick_covers_what_was_left_out() -> None:
+    """Sums by hand at e^epsilon = 2: 1/4 + 1/16 of the left law alone, up to 1/16 more, or down by twice
+    1/32."""
+    left, right = by_hand(a="0.75", b="0.125", c="0.0625"), by_hand(a="0.25", b="0.71875")
+    exact = hockey_stick(left, right, arb(2))
+    assert (exact.lower(), exact.upper()) == (arb("0.3125"), arb("0.3125"))
+    left, right = (replace(law, left_out=mass) for law, mass in ((left, 0.0625), (right, 0.03125)))
+    wide = hockey_stick(left, right, arb(2))
+    for end, wanted in ((wide.lower(), 0.25), (wide.upper(), 0.375)):
+        assert float(end) == pytest.approx(wanted, abs=1e-8)
+
+
+def test_a_gap_of_undecided_sign_counts_from_nothing_to_its_upper_end() -> None:
+    """A probability of 1/2 or up to a quarter more or less: the positive part is at most that quarter."""
+    around = ViewLaw({"a": arb("0.5", "0.25")}, {"a": ("a",)}, 0.0)
+    wide = hockey_stick(around, by_hand(a="0.5"), arb(1))
+    assert float(wide.lower()) == pytest.approx(0.0, abs=1e-8)
+    assert float(wide.upper()) == pytest.approx(0.25, abs=1e-8)
+    assert hockey_stick(by_hand(a="0.25"), by_hand(a="0.5"), arb(1)) == 0
+    assert hockey_stick(by_hand(a="0.5"), by_hand(a="0.5"), arb(1)) == 0
