@@ -27,10 +27,11 @@ from typing import Any
 from dpaudit.claims import Claim, Controls, LowerBound, PrivacyClaim, Statement
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate, Evidence
+from dpaudit.exact import rounded_down
 from dpaudit.suite import Cell
-from dpaudit.verdicts import Judgement, SharedLevel, Strength, VerdictKind, judge_at
+from dpaudit.verdicts import MAX_FLOAT, Judgement, SharedLevel, Strength, VerdictKind, judge_at
 
-__all__ = ["Judged", "JudgedRow", "as_expected", "judge_row", "quantity_of"]
+__all__ = ["Judged", "JudgedRow", "as_expected", "claimed_of", "judge_row", "quantity_of"]
 
 #: Worst first: a row's verdict is that of its worst part.
 WORST_FIRST = (
@@ -138,6 +139,14 @@ def as_expected(result: Mapping[str, Any]) -> bool:
 def quantity_of(claim: Claim) -> str:
     """What a claim's bounds are values of: a statement's own words where it has some."""
     return getattr(claim, "quantity_name", "") or claim.quantity
+
+
+def claimed_of(claim: Claim) -> float | None:
+    """The claimed number as a report shows it, rounded down; ``None`` where there is none, or where it is
+    beyond the floats: the claim's own words and its exact value say it then."""
+    if claim.bound is None or abs(claim.bound) > Fraction(MAX_FLOAT):
+        return None
+    return rounded_down(claim.bound)
 
 
 def _require_distinct(cells: Sequence[Cell]) -> None:

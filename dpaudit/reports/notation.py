@@ -18,7 +18,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from typing import Any, Literal
 
 from dpaudit.errors import DpauditError
-from dpaudit.exact import decode_value, exact
+from dpaudit.exact import decode_value, exact, in_figures
 
 __all__ = [
     "MISSING",
@@ -168,7 +168,13 @@ def show_exact(text: object) -> str:
     try:
         return f"≈ {show(float(number), digits=6)}"
     except OverflowError:
-        return "≈ ∞" if number > 0 else "≈ −∞"
+        return f"≈ {_in_powers(in_figures(number))}"
+
+
+def _in_powers(text: str) -> str:
+    """``1.5e+401`` as ``1.5×10⁴⁰¹``."""
+    mantissa, _, power = text.replace("-", "−", 1).partition("e")
+    return f"{mantissa}×10{str(int(power)).translate(_SUPERSCRIPT)}"
 
 
 def show_bound(text: object, *, toward: Toward) -> str:

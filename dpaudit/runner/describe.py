@@ -10,8 +10,7 @@ from typing import Any
 
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidParameterError
-from dpaudit.row_verdicts import quantity_of
-from dpaudit.runner.finding import rounded_down
+from dpaudit.row_verdicts import claimed_of, quantity_of
 from dpaudit.suite import Row, Suite
 from dpaudit.views import View
 
@@ -83,7 +82,7 @@ def _describe_row(row: Row) -> dict[str, Any]:
         "view": str(row.view) or (str(view) if isinstance(view, View) else ""),
         "claim": row.claim.to_json(),
         "quantity": quantity_of(row.claim),
-        "claimed": rounded_down(row.claim.bound),
+        "claimed": claimed_of(row.claim),
         "expect": row.expect,
         "source": str(row.source),
         "role": row.role,

@@ -24,7 +24,7 @@ from dpaudit.kernel import check as kernel
 from dpaudit.kernel.kernel_t0 import shown
 from dpaudit.reports.document import known_fields
 from dpaudit.reports.strict import require_ascii_numbers
-from dpaudit.row_verdicts import Judged, as_expected, judge_row, quantity_of
+from dpaudit.row_verdicts import Judged, as_expected, claimed_of, judge_row, quantity_of
 from dpaudit.suite import Cell
 from dpaudit.verdicts import Strength, VerdictKind
 from dpaudit.verify.estimates import require_counted, require_possible
@@ -122,7 +122,8 @@ def _require_same_words(result: dict[str, Any], claim: Claim) -> None:
             raise BrokenReportError(
                 f"the {field} shown must be that of the claim, got {about}; the file was edited."
             )
-    if "claimed" in result and not _agrees(result["claimed"], claim.bound):
+    shown_as = None if claimed_of(claim) is None else claim.bound
+    if "claimed" in result and not _agrees(result["claimed"], shown_as):
         raise BrokenReportError(
             f"the number claimed must be that of the claim, {claim.bound}, got {result['claimed']!r}; the "
             "file was edited."
