@@ -9,7 +9,8 @@ A row is verified only where a part is about that very claim: cells at other set
 printed for all of them, and do not verify it at this one. A statement that names its quantity and a number is
 verified, too, by deciding cells that all claim that quantity with this number, or a stronger one. What
 decides is about what the row is about: privacy, or one type of claim and one quantity. A cell with the row's
-own claim that is refuted or crashed decides even where it says that it does not.
+own claim that is refuted or crashed decides even where it says that it does not, and so does every cell with
+an error: where one point raised, the row crashed, and the other points keep their verdicts.
 
 A row about controls is verified where each cell came out as its ``expect`` says, and is never refuted. The
 claim names the cells, with what each must come out as, and the row must have these and no others.
@@ -108,7 +109,7 @@ def judge_row(
     _require_distinct(cells)
     _require_about(claim, cells)
     level = SharedLevel(alpha, [*evidence, *(item for cell in cells for item in cell.evidence)])
-    judgements = [judge_at(level, cell.claim, cell.evidence, obstacles=cell.obstacles) for cell in cells]
+    judgements = [_cell_judged(level, cell) for cell in cells]
     judged = tuple(
         Judged(judgement, _confidence(judgement, cell.evidence, level))
         for cell, judgement in zip(cells, judgements, strict=True)
@@ -121,7 +122,7 @@ def judge_row(
     parts = [
         _Part(cell.claim, cell.evidence, judgement, cell.name)
         for cell, judgement in zip(cells, judgements, strict=True)
-        if cell.deciding or (cell.claim == claim and judgement.verdict in NEVER_PASSED_OVER)
+        if cell.deciding or cell.error or (cell.claim == claim and judgement.verdict in NEVER_PASSED_OVER)
     ]
     if evidence or not parts:
         own = judge_at(level, claim, evidence, obstacles=obstacles)
@@ -129,6 +130,13 @@ def judge_row(
     whole = _composed(claim, parts, obstacles)
     counted = [item for part in parts for item in part.evidence]
     return JudgedRow(Judged(whole, _confidence(whole, counted, level)), judged)
+
+
+def _cell_judged(level: SharedLevel, cell: Cell) -> Judgement:
+    """A cell's verdict for its own claim; a cell with an error crashed, whatever it was to be."""
+    if cell.error:
+        return Judgement(VerdictKind.CRASHED, Strength.NONE, None, None, None, (cell.error,))
+    return judge_at(level, cell.claim, cell.evidence, obstacles=cell.obstacles)
 
 
 def as_expected(result: Mapping[str, Any]) -> bool:
@@ -278,6 +286,12 @@ def _reasons(parts: Sequence[_Part], verdict: VerdictKind) -> tuple[str, ...]:
     deciding = [part for part in cells if part.judgement.verdict is verdict]
     if not deciding:
         return ()
+    if verdict is VerdictKind.CRASHED:
+        first = deciding[0]
+        return (
+            f"{verdict} in {_of(deciding, cells)}: {_named(deciding)}",
+            *(f"{first.cell}: {reason}" for reason in first.judgement.reasons[:1]),
+        )
     if verdict is not VerdictKind.VERIFIED:
         return (f"{verdict} in {_of(deciding, cells)}: {_named(deciding)}",)
     weakest = min((part.judgement.strength for part in cells), key=STRENGTHS.index)
@@ -311,10 +325,12 @@ def _controls(
         )
     pairs = [(cell, found.verdict) for cell, found in zip(cells, judgements, strict=True)]
     wrong = [(cell, verdict) for cell, verdict in pairs if verdict != cell.expect]
-    crashed = [cell.name for cell, verdict in pairs if verdict is VerdictKind.CRASHED]
+    crashed = [cell for cell, verdict in pairs if verdict is VerdictKind.CRASHED]
     count = Fraction(len(wrong))
     if crashed:
-        because = (f"the control {crashed[0]} crashed",)
+        because = tuple(
+            f"the control {cell.name} crashed{f': {cell.error}' if cell.error else ''}" for cell in crashed
+        )
         return Judgement(VerdictKind.CRASHED, Strength.NONE, None, count, None, because, broken=True)
     if cells and not wrong and not obstacles:
         return Judgement(VerdictKind.VERIFIED, Strength.TESTED, count, count, None)

@@ -34,6 +34,7 @@ class CellView:
     obstacles: tuple[str, ...]
     notes: tuple[str, ...]
     exhibits: tuple[Exhibit, ...]
+    traceback: str
 
 
 def cell_view(data: object) -> CellView:
@@ -62,4 +63,5 @@ def cell_view(data: object) -> CellView:
         obstacles=tuple(line for line in read_lines(cell, "obstacles") if line not in reasons),
         notes=read_lines(cell, "notes"),
         exhibits=tuple(exhibit(item) for item in read_list(cell, "evidence")),
+        traceback=read_text(cell, "traceback"),
     )

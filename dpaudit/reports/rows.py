@@ -73,6 +73,10 @@ MEANING_OF_VERDICT = {
     "what would decide it.",
     "crashed": "The audit of this row did not finish. Nothing is known about the claim.",
 }
+#: Of a row that holds what some of its parts found.
+IN_PART = (
+    "One part of this row crashed: nothing is claimed of the whole. The other parts keep what they found."
+)
 #: What the two sides are called: privacy is attacked and certified, everything else is bounded.
 PRIVATE_SIDES, OTHER_SIDES = ("attack", "certificate"), ("from below", "from above")
 MET = "Both bounds equal the claim: it holds, with nothing to spare."
@@ -268,6 +272,8 @@ def _meaning(result: Mapping[str, Any], verdict: str, strength: str, *, worst: s
     )
     if _stays_out(result):
         return "The claim does not extend to this setting, of which the paper does not speak: no error of it."
+    if verdict == "crashed" and (read_list(result, "cells") or read_list(result, "evidence")):
+        return IN_PART
     return worst or meaning
 
 

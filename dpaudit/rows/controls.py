@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dpaudit.claims import Claim, Controls, Ordering
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.evidence import Evidence
-from dpaudit.rows.inequality import Step, worst_of
+from dpaudit.rows.crashes import cells_or_crash
 from dpaudit.rows.mutants import Mutation
 from dpaudit.rows.words import words_of
+from dpaudit.rows.worst import Step, worst_of
 from dpaudit.suite import Cell, Group, Outcome, Row, Run
 
 if TYPE_CHECKING:  # a suite without programs must not load the replays
@@ -91,10 +92,15 @@ def controls(
 
 
 def _cells(name: str, item: Control, run: Run) -> list[Cell]:
-    given = item.evaluate(replace(run, row_id=f"{run.row_id}/{name}"))
-    outcome = given if isinstance(given, Outcome) else Outcome(given)
-    notes = [item.about, *outcome.notes] if item.about else list(outcome.notes)
-    return replace(outcome, notes=notes).as_cells(name, claim=item.claim, expect=item.expect)
+    """The control's cells; the one that crashed, where evaluating it raises."""
+
+    def found() -> list[Cell]:
+        given = item.evaluate(replace(run, row_id=f"{run.row_id}/{name}"))
+        outcome = given if isinstance(given, Outcome) else Outcome(given)
+        notes = [item.about, *outcome.notes] if item.about else list(outcome.notes)
+        return replace(outcome, notes=notes).as_cells(name, claim=item.claim, expect=item.expect)
+
+    return cells_or_crash(name, item.claim, found, expect=item.expect)
 
 
 def false_inequality(item: Step, *, about: str = "") -> Control:

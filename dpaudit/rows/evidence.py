@@ -40,6 +40,7 @@ from dpaudit.claims.statements import Statement
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate, Evidence
 from dpaudit.exact import ExactLike, exact, exact_str, rounded_down, rounded_up
+from dpaudit.rows.crashes import crashed_cell
 from dpaudit.rows.grid import Grid, Point, in_words
 from dpaudit.rows.signature import named_point, require_parameters
 from dpaudit.rows.words import words_of
@@ -143,8 +144,8 @@ def evidence(
     ``quantity`` is at most ``at_most``, where ``constants`` are this audit's. With ``over`` each point is a
     cell with its own claim, named by its parameters unless ``name(**point)`` says another, expected to come
     out as ``expect`` (which may be a function of the point, too); the row claims all of them and shows the
-    first one's. The docstring says the title, the text and the notes (``words``); ``case`` fills ``{case}``
-    in it, where decorators stack.
+    first one's. A point at which the function raises is a cell that crashed (``crashes``). The docstring says
+    the title, the text and the notes (``words``); ``case`` fills ``{case}`` in it, where decorators stack.
     """
 
     def decorate(function: Function) -> Function:
@@ -164,13 +165,17 @@ def evidence(
             cells: list[Cell] = []
             plots: list[dict[str, Any]] = []
             for point in points:
-                stated = _at(stated_at, point)
-                with named_point(point):
-                    given = function(share, **point, **fixed)
-                outcome = _outcome(given, stated, share, scope=in_words(point))
+                called, stated = name(**point) if name else in_words(point), _at(stated_at, point)
+                wanted_here = _at_point(expect, point)
+                try:
+                    with named_point(point):
+                        given = function(share, **point, **fixed)
+                    outcome = _outcome(given, stated, share, scope=in_words(point))
+                except Exception as error:  # this point's alone
+                    cells.append(crashed_cell(called, stated, error, expect=wanted_here))
+                    continue
                 plots += outcome.plots
-                called = name(**point) if name else in_words(point)
-                cells += outcome.as_cells(called, claim=stated, expect=_at_point(expect, point))
+                cells += outcome.as_cells(called, claim=stated, expect=wanted_here)
             return Outcome([], words.notes, cells=cells, plots=plots)
 
         evaluate.__doc__ = words.about

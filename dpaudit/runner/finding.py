@@ -102,6 +102,7 @@ def _cell(cell: Cell, written: list[dict[str, Any]], judged: Judged) -> dict[str
         "obstacles": list(cell.obstacles),
         "reasons": list(judged.judgement.reasons),
         "deciding": bool(cell.deciding),
+        **({"error": cell.error, "traceback": cell.traceback or None} if cell.error else {}),
     }
 
 

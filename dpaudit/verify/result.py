@@ -79,6 +79,7 @@ def _cell(data: dict[str, Any]) -> Cell:
         expect=data["expect"],
         obstacles=data["obstacles"],
         deciding=data["deciding"],
+        error=data.get("error", ""),
     )
 
 
@@ -176,7 +177,9 @@ def _verdict(name: str, part: dict[str, Any], judged: Judged) -> Finding:
 
 def _disagreements(result: dict[str, Any], judged: Judged) -> Iterator[str]:
     judgement = judged.judgement
-    if result["verdict"] == VerdictKind.CRASHED.value and not (result["evidence"] or result.get("cells")):
+    is_row = "deciding" not in result
+    crashed = result["verdict"] == VerdictKind.CRASHED.value
+    if is_row and crashed and not (result["evidence"] or result.get("cells")):
         # The row crashed before it had evidence: nothing may be claimed.
         for field in ("lower", "upper", "lower_exact", "upper_exact", "slack", "confidence"):
             if result.get(field) is not None:
@@ -200,8 +203,8 @@ def _disagreements(result: dict[str, Any], judged: Judged) -> Iterator[str]:
         yield f"the confidence must be {judged.confidence}, got {result['confidence']!r}"
     if "reasons" in result and result["reasons"] != list(judgement.reasons):
         yield f"the reasons must be those of the judgement, {list(judgement.reasons)}"
-    if result.get("traceback") is not None:
-        yield "a traceback must be that of a row that crashed, this one did not"
+    if result.get("traceback") is not None and (is_row or not result.get("error")):
+        yield "a traceback must be that of a row or a cell that crashed by itself, this one did not"
     yield from _expected(result)
 
 
