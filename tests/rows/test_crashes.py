@@ -183,7 +183,7 @@ def test_a_point_of_an_expectation_keeps_the_others() -> None:
         result = found(rows.rows[0])
         assert result["verdict"] == "crashed"
         assert {name for name, verdict in verdicts(rows.rows[0]).items() if verdict == "crashed"} == fallen
-        assert (result["lower"], result["upper"]) == (3.9, None)
+        assert (result["lower"], result["upper"]) == (pytest.approx(3.9), None)
         assert result["evidence"][0]["upper"] == pytest.approx(4.1)
         assert result["evidence"][0]["covers_claim"] is False
 
