@@ -32,7 +32,7 @@ from dpaudit.exact import rounded_down
 from dpaudit.suite import Cell
 from dpaudit.verdicts import MAX_FLOAT, Judgement, SharedLevel, Strength, VerdictKind, judge_at
 
-__all__ = ["Judged", "JudgedRow", "as_expected", "claimed_of", "judge_row", "quantity_of"]
+__all__ = ["Judged", "JudgedRow", "as_expected", "claimed_of", "is_accepted", "judge_row", "quantity_of"]
 
 #: Worst first: a row's verdict is that of its worst part.
 WORST_FIRST = (
@@ -142,6 +142,16 @@ def _cell_judged(level: SharedLevel, cell: Cell) -> Judgement:
 def as_expected(result: Mapping[str, Any]) -> bool:
     """Whether a result of the report, and each of its cells, has the verdict that is expected of it."""
     return all(part["verdict"] == part["expect"] for part in (result, *result.get("cells", ())))
+
+
+def is_accepted(result: Mapping[str, Any], *, require: str | None) -> bool:
+    """Whether a result and its cells are as expected and, for a verified privacy row, as strong as
+    ``--require`` asks."""
+    if not as_expected(result):
+        return False
+    if require is None or result["kind"] != "privacy" or result["verdict"] != "verified":
+        return True
+    return result["strength"] in (("proved",) if require == "proved" else ("proved", "accounted"))
 
 
 def quantity_of(claim: Claim) -> str:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
 from dpaudit.errors import InvalidParameterError
-from dpaudit.reports.document import read_report
+from dpaudit.report_file.document import read_report
 from dpaudit.reports.fields import NOT_REPEATED
 from dpaudit.reports.notation import clean
 from dpaudit.reports.terminal import bounds_in_words, one_line, result_line

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import InvalidParameterError
-from dpaudit.reports.document import write_text
+from dpaudit.report_file.document import write_text
 from dpaudit.reports.notation import as_number, clean, distinct
 from dpaudit.reports.roles import ROLE_WORDS, by_role, in_words, shown_title, unexpected_cells
 

@@ -17,11 +17,11 @@ import numpy as np
 
 from dpaudit.claims import Claim
 from dpaudit.errors import CertificateError, MechanismError
+from dpaudit.estimates import require_counted, require_possible
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness, evidence_from_json
 from dpaudit.kernel.ball import ball, lower, precision, upper
 from dpaudit.row_verdicts import Judged, claimed_of, judge_row, quantity_of
 from dpaudit.suite import Cell, Outcome
-from dpaudit.verify.estimates import require_counted, require_possible
 
 __all__ = ["finding_of", "rounded_down", "rounded_up"]
 

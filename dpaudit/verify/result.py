@@ -19,15 +19,15 @@ from typing import Any
 
 from dpaudit.claims import Claim, Controls, PrivacyClaim, claim_from_json
 from dpaudit.errors import BrokenReportError, DpauditError
+from dpaudit.estimates import require_counted, require_possible
 from dpaudit.evidence import Certificate, Evidence, Witness, evidence_from_json
 from dpaudit.kernel import check as kernel
 from dpaudit.kernel.kernel_t0 import shown
-from dpaudit.reports.document import known_fields
-from dpaudit.reports.strict import require_ascii_numbers
+from dpaudit.report_file.document import known_fields
+from dpaudit.report_file.strict import require_ascii_numbers
 from dpaudit.row_verdicts import Judged, as_expected, claimed_of, judge_row, quantity_of
 from dpaudit.suite import Cell
 from dpaudit.verdicts import Strength, VerdictKind
-from dpaudit.verify.estimates import require_counted, require_possible
 from dpaudit.verify.findings import Finding, first_difference, id_of
 from dpaudit.verify.statement import certificate_in_words, estimate_in_words, witness_in_words
 from dpaudit.witnesses.recompute import recompute

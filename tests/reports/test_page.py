@@ -18,7 +18,7 @@ from dpaudit import plots
 from dpaudit.claims import ErrorRate
 from dpaudit.errors import BrokenReportError
 from dpaudit.evidence import Estimate
-from dpaudit.reports.document import to_text
+from dpaudit.report_file.document import to_text
 from dpaudit.reports.html import render_html
 from dpaudit.reports.rows import attention
 from tests.reports.dom import Node, parse
