@@ -172,7 +172,8 @@ class Row:
 
     ``expect`` is the verdict that the suite's author expects (``verified``, ``refuted``, ``inconclusive``),
     ``weight`` the row's share of the run's error level, ``fingerprint`` (for programs) a function of a seed
-    whose value must not depend on the process, ``role`` what the claim is to the paper.
+    whose value must not depend on the process, ``role`` what the claim is to the paper. ``repairs`` names the
+    rows that a repair mends; without it that is ``ID`` for an id that begins with ``ID/repaired``.
     """
 
     id: str
@@ -186,8 +187,16 @@ class Row:
     fingerprint: Callable[[int], str] | None = None
     source: str = ""
     role: Role = "printed"
+    repairs: str | Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        named = (self.repairs,) if isinstance(self.repairs, str) else tuple(self.repairs)
+        object.__setattr__(self, "repairs", named)
+        if named and self.role != "repaired":
+            raise InvalidParameterError(
+                f"{self.id}: only a row with the role 'repaired' mends another one, got {self.role!r} for "
+                f"repairs={named}; give it that role, or leave repairs out."
+            )
         if self.role not in ROLES:
             raise InvalidParameterError(
                 f"{self.id}: role must be one of {ROLES}, got {self.role!r}; correct the row."

@@ -22,7 +22,7 @@ from markupsafe import Markup
 from dpaudit.errors import BrokenReportError
 from dpaudit.reports.exhibits import Fact
 from dpaudit.reports.fields import VERDICTS, read_text
-from dpaudit.reports.groups import counts_by_paper, counts_by_role, false_rows, grouped, outside_rows
+from dpaudit.reports.groups import counts_by_paper, counts_by_role, false_rows, grouped, links, outside_rows
 from dpaudit.reports.notation import clean, describe, natural_key, words
 from dpaudit.reports.roles import OUTSIDE
 from dpaudit.reports.rows import attention, row_view
@@ -59,8 +59,10 @@ def render_html(report: dict[str, Any]) -> str:
         roles=counts_by_role(claims),
         wrong=false_rows(claims),
         outside=outside_rows(claims),
+        beside=[c for c in claims if c.under],
         outside_words=OUTSIDE,
         groups=grouped(claims),
+        links=links(claims),
         papers=sorted({c.paper for c in claims}, key=natural_key),
         counts=counts_by_paper(claims),
         kinds=sorted({c.kind for c in claims}, key=natural_key),
@@ -123,7 +125,7 @@ def _suites(report: Mapping[str, Any]) -> list[dict[str, str | bool]]:
 
 def _anchors(ids: list[str]) -> list[str]:
     """One fragment name for each id: safe characters stay, others become hyphens, repeats get a number."""
-    taken = {"top"}  # "#top" is the top of any page
+    taken = {"top", "glossary"}  # "#top" is the top of any page
     anchors = []
     for identifier in ids:
         base = re.sub(r"[^A-Za-z0-9._-]+", "-", identifier)[:120] or "claim"

@@ -25,6 +25,7 @@ from dpaudit.reports.roles import (
     by_role,
     false_as_printed,
     not_extending,
+    refuted_under,
     shown_title,
     unexpected_cells,
 )
@@ -110,6 +111,8 @@ def result_line(result: Result, *, id_width: int = 0, place: str = "") -> Text:
     text.append(f"  {one_line(shown_title(result))}")
     bounds = bounds_in_words(result)
     text.append(f"  {bounds}" if bounds else "", style="cyan")
+    under = _named_cells(refuted_under(result))
+    text.append(f"  refuted in {under}" if under else "", style="red")
     cells = _cells_in_words(result)
     text.append(f"{f'  {cells}' if cells else ''}  {duration(result['seconds'])}{place}", style="dim")
     for line in _objections(result):
@@ -129,6 +132,11 @@ def _cells_in_words(result: Result) -> str:
     if not worst or not bounded:
         return _many(len(result["cells"]), "cell")
     return f"worst of {_many(len(cells), 'cell')}: {worst[0]}"
+
+
+def _named_cells(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_CELLS} more" if len(names) > MAX_CELLS else ""
+    return ", ".join(one_line(name) for name in names[:MAX_CELLS]) + more
 
 
 def _objections(result: Result) -> list[str]:
@@ -240,6 +248,10 @@ def summary(report: Mapping[str, Any]) -> Text:
     ):
         if rows:
             text.append(f"{heading}: {', '.join(one_line(row['id']) for row in rows)}\n")
+    for result in results:
+        under = _named_cells(refuted_under(result))
+        if under:
+            text.append(f"Refuted under {one_line(result['id'])}, which is {result['verdict']}: {under}\n")
     refused = [result for result in results if not result["accepted"]]
     cells = sum(len(result["cells"]) for result in results)
     text.append(_many(len(results), "row") + (f" with {_many(cells, 'cell')}: " if cells else ": "))

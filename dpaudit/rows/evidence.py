@@ -135,6 +135,7 @@ def evidence(
     view: str = "",
     fingerprint: Callable[[int], str] | None = None,
     case: str = "",
+    repairs: str | Sequence[str] = (),
     **fixed: Any,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function ``(run, **point)`` returns evidence: a list of it, a
@@ -191,6 +192,7 @@ def evidence(
                 source=source,
                 role=role,
                 fingerprint=fingerprint,
+                repairs=repairs,
             )
         )
         return function

@@ -126,6 +126,7 @@ def expected(
     role: Role = "printed",
     expect: str = "verified",
     method: str = "",
+    repairs: str | Sequence[str] = (),
     **fixed: Any,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns an ``Expression`` for a point's parameters.
@@ -177,6 +178,7 @@ def expected(
                 expect=expect,
                 source=source,
                 role=role,
+                repairs=repairs,
             )
         )
         return function

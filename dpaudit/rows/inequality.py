@@ -61,6 +61,7 @@ def inequality(
     expect: str = "verified",
     measure: Measure = "left / right",
     case: str = "",
+    repairs: str | Sequence[str] = (),
     **fixed: Any,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns (left, right), or a ``Chain``, for a point's
@@ -80,7 +81,18 @@ def inequality(
             return both
 
         only = Step(name="inequality", text=words.title, sides=sides, over=over or listed("", ()))
-        add_steps(rows, id, source, [only], words=words, kind=kind, role=role, expect=expect, measure=measure)
+        add_steps(
+            rows,
+            id,
+            source,
+            [only],
+            words=words,
+            kind=kind,
+            role=role,
+            expect=expect,
+            measure=measure,
+            repairs=repairs,
+        )
         return function
 
     return decorate
@@ -97,6 +109,7 @@ def steps(
     measure: Measure = "left / right",
     case: str = "",
     cells: bool = False,
+    repairs: str | Sequence[str] = (),
     **fixed: Any,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns its inequalities, a list of ``Step``.
@@ -119,6 +132,7 @@ def steps(
             expect=expect,
             measure=measure,
             cells=cells,
+            repairs=repairs,
         )
         return function
 
@@ -137,6 +151,7 @@ def add_steps(
     expect: str,
     measure: Measure,
     cells: bool = False,
+    repairs: str | Sequence[str] = (),
 ) -> None:
     """Add one row for several inequalities; the worst of them counts, or each is a cell."""
     scope = " | ".join(_scopes(parts))
@@ -160,6 +175,7 @@ def add_steps(
             expect=expect,
             source=source,
             role=role,
+            repairs=repairs,
         )
     )
 

@@ -60,6 +60,7 @@ def privacy(
     expect: str = "verified",
     accounting: str | None = None,
     plots: Callable[..., Sequence[Plot]] | None = None,
+    repairs: str | Sequence[str] = (),
     **fixed: object,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns a ``PrivacyAudit`` for a point's parameters.
@@ -104,6 +105,7 @@ def privacy(
                 view=str(first.claim.view),
                 source=source,
                 role=role,
+                repairs=repairs,
                 fingerprint=lambda seed: _digest(settings.audits, seed, id),
             )
         )

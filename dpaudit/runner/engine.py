@@ -208,6 +208,8 @@ def _crash(reason: str, trace: str | None) -> dict[str, Any]:
 def _merge(row: PlannedRow, finding: dict[str, Any], answer: Answer, settings: Settings) -> dict[str, Any]:
     """The result as the report holds it: what the row says of itself, and what was found."""
     about = {name: row.description[name] for name in _ABOUT}
+    if row.description["repairs"]:
+        about["repairs"] = row.description["repairs"]
     return {
         **about,
         "paper": row.suite.description["paper"],

@@ -93,6 +93,10 @@ def _require_role(result: dict[str, Any], claim: Claim) -> None:
             f"a claim about controls must have the role 'control', got {result.get('role')!r}; the file was "
             "edited."
         )
+    if result.get("repairs") and result.get("role") != "repaired":
+        raise BrokenReportError(
+            f"only a repair mends another row, got the role {result.get('role')!r}; the file was edited."
+        )
 
 
 def _require_samples(
