@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -242,16 +242,8 @@ def summary(report: Mapping[str, Any]) -> Text:
         text.append(f"{ROLE_WORDS[role]}: ")
         text.append_text(_counts(group))
         text.append("\n")
-    for heading, rows in (
-        ("False as printed", false_as_printed(results)),
-        ("Does not extend", not_extending(results)),
-    ):
-        if rows:
-            text.append(f"{heading}: {', '.join(one_line(row['id']) for row in rows)}\n")
-    for result in results:
-        under = _named_cells(refuted_under(result))
-        if under:
-            text.append(f"Refuted under {one_line(result['id'])}, which is {result['verdict']}: {under}\n")
+    for line in _false(results):
+        text.append(f"{line}\n")
     refused = [result for result in results if not result["accepted"]]
     cells = sum(len(result["cells"]) for result in results)
     text.append(_many(len(results), "row") + (f" with {_many(cells, 'cell')}: " if cells else ": "))
@@ -267,13 +259,27 @@ def summary(report: Mapping[str, Any]) -> Text:
         text.append(
             "\nthe run was interrupted: this report is partial (go on with --resume)", style="bold yellow"
         )
-    slack = [
-        result for result in results if (as_number(result["slack"]) or 0) >= 2 and result["kind"] == "privacy"
-    ]
-    for result in slack:
-        factor = show(as_number(result["slack"]), digits=3, toward="down")
-        text.append(
-            f"\nslack: {one_line(result['id'])} is at least {factor} times more private than it claims",
-            "cyan",
-        )
+    for line in _slack(results):
+        text.append(f"\n{line}", "cyan")
     return text
+
+
+def _false(results: Sequence[Result]) -> Iterator[str]:
+    """What is false: as printed, outside the stated conditions, in cells of rows that are not refuted."""
+    for heading, rows in (
+        ("False as printed", false_as_printed(results)),
+        ("Does not extend", not_extending(results)),
+    ):
+        if rows:
+            yield f"{heading}: {', '.join(one_line(row['id']) for row in rows)}"
+    for result in results:
+        under = _named_cells(refuted_under(result))
+        if under:
+            yield f"Refuted under {one_line(result['id'])}, which is {result['verdict']}: {under}"
+
+
+def _slack(results: Sequence[Result]) -> Iterator[str]:
+    for result in results:
+        if (as_number(result["slack"]) or 0) >= 2 and result["kind"] == "privacy":
+            factor = show(as_number(result["slack"]), digits=3, toward="down")
+            yield f"slack: {one_line(result['id'])} is at least {factor} times more private than it claims"

@@ -20,6 +20,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeVar
 
 from dpaudit.claims import (
@@ -44,7 +45,7 @@ from dpaudit.rows.crashes import crashed_cell
 from dpaudit.rows.grid import Grid, Point, in_words
 from dpaudit.rows.signature import named_point, require_parameters
 from dpaudit.rows.words import words_of
-from dpaudit.suite import Cell, Group, Outcome, Role, Row, Run
+from dpaudit.suite import Group, Outcome, Role, Row, Run
 
 __all__ = ["Measured", "evidence", "kind_of", "measured"]
 
@@ -163,21 +164,21 @@ def evidence(
                 return replace(outcome, notes=[*outcome.notes, *words.notes])
             points = list(over.at(run))
             share = Run(run.profile, run.alpha / len(points), run.seed, run.row_id)
-            cells: list[Cell] = []
-            plots: list[dict[str, Any]] = []
-            for point in points:
-                called, stated = name(**point) if name else in_words(point), _at(stated_at, point)
-                wanted_here = _at_point(expect, point)
-                try:
-                    with named_point(point):
-                        given = function(share, **point, **fixed)
-                    outcome = _outcome(given, stated, share, scope=in_words(point))
-                except Exception as error:  # this point's alone
-                    cells.append(crashed_cell(called, stated, error, expect=wanted_here))
-                    continue
-                plots += outcome.plots
-                cells += outcome.as_cells(called, claim=stated, expect=wanted_here)
-            return Outcome([], words.notes, cells=cells, plots=plots)
+            parts = [
+                _at_one(
+                    partial(function, share, **point, **fixed),
+                    share,
+                    point,
+                    claim=_at(stated_at, point),
+                    name=name(**point) if name else in_words(point),
+                    expect=_at_point(expect, point),
+                )
+                for point in points
+            ]
+            cells = [cell for part in parts for cell in part.cells]
+            return Outcome(
+                [], words.notes, cells=cells, plots=[plot for part in parts for plot in part.plots]
+            )
 
         evaluate.__doc__ = words.about
         rows.add(
@@ -198,6 +199,19 @@ def evidence(
         return function
 
     return decorate
+
+
+def _at_one(
+    function: Callable[[], Any], run: Run, point: Point, *, claim: Claim, name: str, expect: str
+) -> Outcome:
+    """What one point of a grid shows, as cells: what the function found there, or that it raised."""
+    try:
+        with named_point(point):
+            given = function()
+        outcome = _outcome(given, claim, run, scope=in_words(point))
+    except Exception as error:  # this point's alone
+        return Outcome([], cells=[crashed_cell(name, claim, error, expect=expect)])
+    return Outcome([], cells=outcome.as_cells(name, claim=claim, expect=expect), plots=outcome.plots)
 
 
 def _titled(
