@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import Decimal
+import sys
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -26,6 +27,8 @@ __all__ = [
     "encode_value",
     "exact",
     "exact_str",
+    "in_figures",
+    "nearest_float",
     "positive",
     "probability",
     "read_exact",
@@ -39,6 +42,9 @@ ExactLike = int | Fraction | Decimal | str | float | np.integer[Any] | np.floati
 #: Exact strings from untrusted files stay short: a longer one is refused before any arithmetic.
 MAX_DIGITS = 20_000
 MAX_EXPONENT = 6_000
+
+#: Floats below this have fewer digits than the others.
+SMALL = 1e-300
 
 _NUMBER = re.compile(r"[+-]?\d+(/\d+)?|[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,5})?", re.ASCII)
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
@@ -155,8 +161,17 @@ def probability(value: ExactLike, *, name: str) -> Fraction:
 
 
 def exact_str(value: Fraction | int) -> str:
-    """Write an exact number so that ``exact`` reads it back: ``"2"``, ``"3/8"``."""
-    return str(Fraction(value))
+    """Write an exact number so that ``exact`` reads it back: ``"2"``, ``"3/8"``.
+
+    Raises ``InvalidParameterError`` for more digits than Python writes.
+    """
+    try:
+        return str(Fraction(value))
+    except ValueError as error:
+        raise InvalidParameterError(
+            f"an exact number must have at most {sys.get_int_max_str_digits()} digits, got one near "
+            f"{in_figures(Fraction(value))}; rescale it."
+        ) from error
 
 
 def dyadic(value: float | int | Fraction | np.generic) -> Fraction:
@@ -178,18 +193,20 @@ def dyadic(value: float | int | Fraction | np.generic) -> Fraction:
 
 def rounded_down(value: float | Fraction) -> float:
     """The largest float that is not above ``value``; minus infinity below all of them."""
-    near = _nearest(value)
+    near = nearest_float(value)
     return near if math.isinf(near) or Fraction(near) <= value else math.nextafter(near, -math.inf)
 
 
 def rounded_up(value: float | Fraction) -> float:
     """The smallest float that is not below ``value``; infinity above all of them."""
-    near = _nearest(value)
+    near = nearest_float(value)
     return near if math.isinf(near) or Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
-def _nearest(value: float | Fraction) -> float:
-    """A float beside ``value``: the largest one, or its negative, where ``value`` is beyond all floats."""
+def nearest_float(value: float | Fraction) -> float:
+    """A float beside ``value``: the largest one, or its negative, where ``value`` is beyond all floats.
+
+    Raises ``InvalidParameterError`` for NaN."""
     if isinstance(value, float | np.floating):
         if math.isnan(value):
             raise InvalidParameterError(
@@ -200,6 +217,19 @@ def _nearest(value: float | Fraction) -> float:
         return float(value)
     except OverflowError:
         return math.copysign(float(np.finfo(np.float64).max), 1 if value > 0 else -1)
+
+
+def in_figures(value: Fraction, *, digits: int = 6) -> str:
+    """A number for a text, with at most so many digits, whatever its size: ``0.125``, ``1e+401``."""
+    try:
+        near = float(value)
+    except OverflowError:
+        near = 0.0
+    if not value or abs(near) > SMALL:
+        return f"{near:.{digits}g}"
+    context = Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    shown = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize(context)
+    return str(shown).lower()
 
 
 def encode_value(value: Any) -> Any:

@@ -9,7 +9,8 @@ A row is verified only where a part is about that very claim: cells at other set
 printed for all of them, and do not verify it at this one. A statement that names its quantity and a number is
 verified, too, by deciding cells that all claim that quantity with this number, or a stronger one. What
 decides is about what the row is about: privacy, or one type of claim and one quantity. A cell with the row's
-own claim that is refuted or crashed decides even where it says that it does not.
+own claim that is refuted or crashed decides even where it says that it does not, and so does every cell with
+an error: where one point raised, the row crashed, and the other points keep their verdicts.
 
 A row about controls is verified where each cell came out as its ``expect`` says, and is never refuted. The
 claim names the cells, with what each must come out as, and the row must have these and no others.
@@ -27,10 +28,11 @@ from typing import Any
 from dpaudit.claims import Claim, Controls, LowerBound, PrivacyClaim, Statement
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate, Evidence
+from dpaudit.exact import rounded_down
 from dpaudit.suite import Cell
-from dpaudit.verdicts import Judgement, SharedLevel, Strength, VerdictKind, judge_at
+from dpaudit.verdicts import MAX_FLOAT, Judgement, SharedLevel, Strength, VerdictKind, judge_at
 
-__all__ = ["Judged", "JudgedRow", "as_expected", "judge_row", "quantity_of"]
+__all__ = ["Judged", "JudgedRow", "as_expected", "claimed_of", "is_accepted", "judge_row", "quantity_of"]
 
 #: Worst first: a row's verdict is that of its worst part.
 WORST_FIRST = (
@@ -107,7 +109,7 @@ def judge_row(
     _require_distinct(cells)
     _require_about(claim, cells)
     level = SharedLevel(alpha, [*evidence, *(item for cell in cells for item in cell.evidence)])
-    judgements = [judge_at(level, cell.claim, cell.evidence, obstacles=cell.obstacles) for cell in cells]
+    judgements = [_cell_judged(level, cell) for cell in cells]
     judged = tuple(
         Judged(judgement, _confidence(judgement, cell.evidence, level))
         for cell, judgement in zip(cells, judgements, strict=True)
@@ -120,7 +122,7 @@ def judge_row(
     parts = [
         _Part(cell.claim, cell.evidence, judgement, cell.name)
         for cell, judgement in zip(cells, judgements, strict=True)
-        if cell.deciding or (cell.claim == claim and judgement.verdict in NEVER_PASSED_OVER)
+        if cell.deciding or cell.error or (cell.claim == claim and judgement.verdict in NEVER_PASSED_OVER)
     ]
     if evidence or not parts:
         own = judge_at(level, claim, evidence, obstacles=obstacles)
@@ -130,14 +132,39 @@ def judge_row(
     return JudgedRow(Judged(whole, _confidence(whole, counted, level)), judged)
 
 
+def _cell_judged(level: SharedLevel, cell: Cell) -> Judgement:
+    """A cell's verdict for its own claim; a cell with an error crashed, whatever it was to be."""
+    if cell.error:
+        return Judgement(VerdictKind.CRASHED, Strength.NONE, None, None, None, (cell.error,))
+    return judge_at(level, cell.claim, cell.evidence, obstacles=cell.obstacles)
+
+
 def as_expected(result: Mapping[str, Any]) -> bool:
     """Whether a result of the report, and each of its cells, has the verdict that is expected of it."""
     return all(part["verdict"] == part["expect"] for part in (result, *result.get("cells", ())))
 
 
+def is_accepted(result: Mapping[str, Any], *, require: str | None) -> bool:
+    """Whether a result and its cells are as expected and, for a verified privacy row, as strong as
+    ``--require`` asks."""
+    if not as_expected(result):
+        return False
+    if require is None or result["kind"] != "privacy" or result["verdict"] != "verified":
+        return True
+    return result["strength"] in (("proved",) if require == "proved" else ("proved", "accounted"))
+
+
 def quantity_of(claim: Claim) -> str:
     """What a claim's bounds are values of: a statement's own words where it has some."""
     return getattr(claim, "quantity_name", "") or claim.quantity
+
+
+def claimed_of(claim: Claim) -> float | None:
+    """The claimed number as a report shows it, rounded down; ``None`` where there is none, or where it is
+    beyond the floats: the claim's own words and its exact value say it then."""
+    if claim.bound is None or abs(claim.bound) > Fraction(MAX_FLOAT):
+        return None
+    return rounded_down(claim.bound)
 
 
 def _require_distinct(cells: Sequence[Cell]) -> None:
@@ -269,6 +296,12 @@ def _reasons(parts: Sequence[_Part], verdict: VerdictKind) -> tuple[str, ...]:
     deciding = [part for part in cells if part.judgement.verdict is verdict]
     if not deciding:
         return ()
+    if verdict is VerdictKind.CRASHED:
+        first = deciding[0]
+        return (
+            f"{verdict} in {_of(deciding, cells)}: {_named(deciding)}",
+            *(f"{first.cell}: {reason}" for reason in first.judgement.reasons[:1]),
+        )
     if verdict is not VerdictKind.VERIFIED:
         return (f"{verdict} in {_of(deciding, cells)}: {_named(deciding)}",)
     weakest = min((part.judgement.strength for part in cells), key=STRENGTHS.index)
@@ -302,10 +335,12 @@ def _controls(
         )
     pairs = [(cell, found.verdict) for cell, found in zip(cells, judgements, strict=True)]
     wrong = [(cell, verdict) for cell, verdict in pairs if verdict != cell.expect]
-    crashed = [cell.name for cell, verdict in pairs if verdict is VerdictKind.CRASHED]
+    crashed = [cell for cell, verdict in pairs if verdict is VerdictKind.CRASHED]
     count = Fraction(len(wrong))
     if crashed:
-        because = (f"the control {crashed[0]} crashed",)
+        because = tuple(
+            f"the control {cell.name} crashed{f': {cell.error}' if cell.error else ''}" for cell in crashed
+        )
         return Judgement(VerdictKind.CRASHED, Strength.NONE, None, count, None, because, broken=True)
     if cells and not wrong and not obstacles:
         return Judgement(VerdictKind.VERIFIED, Strength.TESTED, count, count, None)

@@ -75,7 +75,8 @@ class Cell:
 
     ``name`` is what the row's table prints and is used once in the row; ``samples`` are counted from the
     evidence where they are 0. With ``deciding=False`` the cell stands under the row and does not enter its
-    verdict. How cells decide a row: ``dpaudit.row_verdicts``.
+    verdict. A cell with an ``error`` (one line; ``traceback`` has the rest) has no evidence: it crashed, and
+    so does its row. How cells decide a row: ``dpaudit.row_verdicts``.
     """
 
     name: str
@@ -86,6 +87,8 @@ class Cell:
     obstacles: Sequence[str] = ()
     samples: int = 0
     deciding: bool = True
+    error: str = ""
+    traceback: str = ""
 
     def __post_init__(self) -> None:
         name = self.name
@@ -109,6 +112,11 @@ class Cell:
         if self.expect not in EXPECTATIONS:
             raise InvalidParameterError(
                 f"the cell {name!r} must expect one of {EXPECTATIONS}, got {self.expect!r}; correct it."
+            )
+        if self.error and (self.evidence or not isinstance(self.error, str)):
+            raise InvalidParameterError(
+                f"the cell {name!r} crashed, so it must have its error in words and no evidence, got "
+                f"{len(self.evidence)} pieces and {str(self.error)[:60]!r}; leave one of them out."
             )
 
 
@@ -164,7 +172,8 @@ class Row:
 
     ``expect`` is the verdict that the suite's author expects (``verified``, ``refuted``, ``inconclusive``),
     ``weight`` the row's share of the run's error level, ``fingerprint`` (for programs) a function of a seed
-    whose value must not depend on the process, ``role`` what the claim is to the paper.
+    whose value must not depend on the process, ``role`` what the claim is to the paper. ``repairs`` names the
+    rows that a repair mends; without it that is ``ID`` for an id that begins with ``ID/repaired``.
     """
 
     id: str
@@ -178,8 +187,16 @@ class Row:
     fingerprint: Callable[[int], str] | None = None
     source: str = ""
     role: Role = "printed"
+    repairs: str | Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        named = (self.repairs,) if isinstance(self.repairs, str) else tuple(self.repairs)
+        object.__setattr__(self, "repairs", named)
+        if named and self.role != "repaired":
+            raise InvalidParameterError(
+                f"{self.id}: only a row with the role 'repaired' mends another one, got {self.role!r} for "
+                f"repairs={named}; give it that role, or leave repairs out."
+            )
         if self.role not in ROLES:
             raise InvalidParameterError(
                 f"{self.id}: role must be one of {ROLES}, got {self.role!r}; correct the row."

@@ -13,6 +13,7 @@ from fractions import Fraction
 from dpaudit.claims import AccountingClaim, ApproxDP, Claim, PrivacyClaim, Statement
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness
+from dpaudit.exact import in_figures
 
 __all__ = [
     "MAX_FLOAT",
@@ -233,7 +234,7 @@ def _set_aside(item: Evidence, clash: _Clash, obstacles: Sequence[str]) -> str:
 
 
 def _shown(number: Fraction) -> str:
-    return f"{float(number):.9g}"
+    return in_figures(number, digits=9)
 
 
 def _decide(
@@ -384,6 +385,6 @@ def _why_open(
         return ("rounding: the lower bound is above the claim by less than the margin",)
     missing = "a lower bound above the claim" if lower is None or lower <= bound else ""
     return (
-        f"to decide: {missing or 'stronger evidence'}, or a certificate at {float(bound):g}"
-        + (f" (the best one reaches {float(upper):g})" if upper is not None else ""),
+        f"to decide: {missing or 'stronger evidence'}, or a certificate at {in_figures(bound)}"
+        + (f" (the best one reaches {in_figures(upper)})" if upper is not None else ""),
     )

@@ -41,7 +41,7 @@ from dpaudit.claims import ApproxDP, Model, PrivacyClaim, PureDP
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.evidence import Estimate
 from dpaudit.exact import exact
-from dpaudit.replays.histories import Neighbours
+from dpaudit.neighbours import Neighbours
 from dpaudit.statistics.blocks import Workers
 from dpaudit.verdicts import VerdictKind, judge
 

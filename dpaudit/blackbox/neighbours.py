@@ -16,7 +16,7 @@ from hypothesis.strategies import SearchStrategy
 from dpaudit.claims import Adjacency
 from dpaudit.claims.base import one_of
 from dpaudit.errors import InvalidParameterError
-from dpaudit.replays.histories import Neighbours
+from dpaudit.neighbours import Neighbours
 
 __all__ = ["PairsOfInputs", "corners", "doubts", "read_neighbours"]
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from dpaudit.claims.base import Adjacency, Claim, Unit, one_of
 from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, exact, positive
+from dpaudit.exact import ExactLike, exact, in_figures, positive
 
 __all__ = [
     "Accounting",
@@ -81,7 +81,7 @@ class ConcentratedAccounting(AccountingClaim):
         return exact(self.rho)
 
     def in_words(self) -> str:
-        return self._said(f"ρ = {float(exact(self.rho)):g}")
+        return self._said(f"ρ = {in_figures(exact(self.rho))}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class GaussianAccounting(AccountingClaim):
         return exact(self.mu)
 
     def in_words(self) -> str:
-        return self._said(f"μ = {float(exact(self.mu)):g}")
+        return self._said(f"μ = {in_figures(exact(self.mu))}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,4 +126,4 @@ class RenyiAccounting(AccountingClaim):
         return exact(self.epsilon)
 
     def in_words(self) -> str:
-        return self._said(f"a Rényi divergence of {float(exact(self.epsilon)):g} (order {self.order})")
+        return self._said(f"a Rényi divergence of {in_figures(exact(self.epsilon))} (order {self.order})")

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
 
 from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import exact_str, read_exact, refuse_floats
+from dpaudit.exact import exact_str, nearest_float, read_exact, refuse_floats
 from dpaudit.views import View
 
 __all__ = ["Adjacency", "Adversary", "Claim", "Model", "Unit", "claim_from_json", "one_of"]
@@ -85,13 +85,13 @@ class Claim:
         raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:
-        """The type, each parameter as a number, and beside it its exact value as a string
-        (``epsilon_exact``)."""
+        """The type, each parameter as a number (the largest float for one beyond it), and beside it its exact
+        value as a string (``epsilon_exact``)."""
         data: dict[str, Any] = {"type": self.type}
         for item in fields(self):
             value = getattr(self, item.name)
             if isinstance(value, Fraction):
-                data[item.name] = float(value)
+                data[item.name] = nearest_float(value)
                 data[f"{item.name}_exact"] = exact_str(value)
             elif isinstance(value, Enum):
                 data[item.name] = value.value
@@ -126,7 +126,7 @@ def claim_from_json(data: dict[str, Any]) -> Claim:
     claim = cls(**values)
     for name in values:
         value = getattr(claim, name)
-        if isinstance(value, Fraction) and data[name] != float(value):
+        if isinstance(value, Fraction) and data[name] != nearest_float(value):
             raise InvalidParameterError(
                 f"{name} must agree with {name}_exact = {value}, got {data[name]}; the file was edited."
             )

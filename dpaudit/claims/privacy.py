@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from dpaudit.claims.base import Adjacency, Adversary, Claim, Model, Unit, one_of
 from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, exact, positive, probability
+from dpaudit.exact import ExactLike, exact, in_figures, positive, probability
 from dpaudit.views import PUBLIC, View
 
 __all__ = ["ApproxDP", "GaussianDP", "PrivacyClaim", "PureDP", "RenyiDP", "ZeroConcentratedDP"]
@@ -92,9 +92,8 @@ class ApproxDP(PrivacyClaim):
         return exact(self.delta)
 
     def in_words(self) -> str:
-        return (
-            f"(ε = {self.epsilon}, δ = {float(exact(self.delta)):g}) differential privacy {self._context()}"
-        )
+        delta = in_figures(exact(self.delta))
+        return f"(ε = {self.epsilon}, δ = {delta}) differential privacy {self._context()}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,9 +120,8 @@ class RenyiDP(PrivacyClaim):
         return exact(self.epsilon)
 
     def in_words(self) -> str:
-        return (
-            f"Rényi divergence of order {self.order} at most {float(exact(self.epsilon)):g} {self._context()}"
-        )
+        epsilon = in_figures(exact(self.epsilon))
+        return f"Rényi divergence of order {self.order} at most {epsilon} {self._context()}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +141,7 @@ class ZeroConcentratedDP(PrivacyClaim):
         return exact(self.rho)
 
     def in_words(self) -> str:
-        return f"ρ = {float(exact(self.rho)):g} zero-concentrated differential privacy {self._context()}"
+        return f"ρ = {in_figures(exact(self.rho))} zero-concentrated differential privacy {self._context()}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,4 +161,4 @@ class GaussianDP(PrivacyClaim):
         return exact(self.mu)
 
     def in_words(self) -> str:
-        return f"μ = {float(exact(self.mu)):g} Gaussian differential privacy {self._context()}"
+        return f"μ = {in_figures(exact(self.mu))} Gaussian differential privacy {self._context()}"

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from dpaudit.claims.base import Claim
 from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, exact, positive, probability
+from dpaudit.exact import ExactLike, exact, in_figures, positive, probability
 
 __all__ = [
     "Controls",
@@ -88,7 +88,7 @@ class TailBound(Claim):
         return exact(self.probability)
 
     def in_words(self) -> str:
-        return f"P({self.event}) <= {float(exact(self.probability)):g}"
+        return f"P({self.event}) <= {in_figures(exact(self.probability))}"
 
 
 @dataclass(frozen=True, kw_only=True)

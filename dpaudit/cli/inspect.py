@@ -16,9 +16,10 @@ from rich.text import Text
 
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
 from dpaudit.errors import InvalidParameterError
-from dpaudit.reports.document import read_report
+from dpaudit.report_file.document import read_report
 from dpaudit.reports.fields import NOT_REPEATED
 from dpaudit.reports.notation import clean
+from dpaudit.reports.roles import mended_by
 from dpaudit.reports.terminal import bounds_in_words, one_line, result_line
 from dpaudit.runner.plan import BrokenSuite, LoadedSuite, load_suites
 from dpaudit.runner.process import Pool
@@ -106,6 +107,7 @@ def explain_command(row_id: str, paths: tuple[str, ...], report_path: Path | Non
 
 def _explain(console: Console, suite: LoadedSuite, row: Mapping[str, Any]) -> None:
     console.print(Text(f"{one_line(row['id'])}: {one_line(row['title'])}", style="bold"))
+    menders = [other["id"] for other in suite.rows if row["id"] in mended_by(other)]
     facts = {
         "claims": row["claim"]["in_words"],
         "paper": ", ".join(filter(None, (suite.description["paper"], suite.description["reference"]))),
@@ -113,6 +115,8 @@ def _explain(console: Console, suite: LoadedSuite, row: Mapping[str, Any]) -> No
         "view": row["view"],
         "kind": row["kind"],
         "role": row["role"],
+        "mends": ", ".join(mended_by(row)),
+        "mended": f"by {', '.join(menders)}" if menders else "",
         "expected": row["expect"],
         "checked": FRESH if row["has_fingerprint"] else NOT_FRESH,
         "suite": suite.file.label,

@@ -16,7 +16,7 @@ from rich.text import Text
 import dpaudit
 from dpaudit.cli.console import make_console
 from dpaudit.errors import InvalidParameterError
-from dpaudit.reports.document import read_report, write_text
+from dpaudit.report_file.document import read_report, write_text
 from dpaudit.reports.junit import junit_xml
 from dpaudit.reports.markdown import markdown_table, refresh
 from dpaudit.reports.terminal import one_line, report_table, summary
@@ -137,8 +137,8 @@ def _require_own_modules(file: Path) -> None:
 
 def _run_again(report: dict[str, Any], suites: tuple[str, ...], jobs: int | None) -> Iterator[Finding]:
     from dpaudit.cli.run import read_command
-    from dpaudit.runner.again import compare_with_report
     from dpaudit.runner.process import Pool, available_cpus
+    from dpaudit.verify.again import compare_with_report
 
     workers = available_cpus() if jobs is None else jobs
     pool = Pool(workers)

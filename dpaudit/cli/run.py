@@ -19,7 +19,7 @@ from rich.text import Text
 
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken, show_error
 from dpaudit.errors import InvalidParameterError
-from dpaudit.reports.document import write_report, write_text
+from dpaudit.report_file.document import write_report, write_text
 from dpaudit.reports.fields import NOT_REPEATED
 from dpaudit.reports.terminal import LiveResults, one_line, summary
 from dpaudit.runner.commands import command_words, selected_by

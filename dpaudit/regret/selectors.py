@@ -43,13 +43,33 @@ def smallest_selection_error(laws: Sequence[Mapping[Outcome, Fraction]], *, n: i
             f"epsilon must be in (0, {LARGEST_EPSILON}] for the solver, got {epsilon}; choose another."
         )
     states = list(combinations_with_replacement(laws[0], n))
+    k, size = len(laws), len(states) * len(laws)
+    entries = np.arange(size)
+    whole = coo_array((np.ones(size), (entries // k, entries)), shape=(len(states), size + 1))
+    limits = _limits(laws, states, epsilon)
+    result: Any = linprog(  # type: ignore[call-overload]  # its stubs know dense matrices only
+        np.arange(size + 1) == size,
+        A_ub=limits.tocsr(),
+        b_ub=np.repeat([-1.0, 0.0], [k, limits.shape[0] - k]),
+        A_eq=whole.tocsr(),
+        b_eq=np.ones(len(states)),
+        bounds=(0, 1),
+    )
+    if not result.success:
+        raise ArithmeticError(f"a feasible linear program must be solved, got {result.message!r}.")
+    return float(result.fun)
+
+
+def _limits(laws: Sequence[Mapping[Outcome, Fraction]], states: list[State], epsilon: float) -> Any:
+    """The rows of the inequalities, sparse: one a law for its error, then one a pair of neighbours and an
+    answer for privacy."""
     k, size, answers = len(laws), len(states) * len(laws), np.arange(len(laws))
     weights = np.array([[_probability(state, law) for state in states] for law in laws])
     pairs = np.array(list(set(_neighbours(states))))
     one, other = ((pairs[:, [side]] * k + answers).ravel() for side in (0, 1))
     ratios = k + np.arange(one.size)  # rows of P(answer | state) <= exp(epsilon) P(answer | neighbour)
     right = answers[:, None] + k * np.arange(len(states))  # of the answers that law j makes right
-    limits = coo_array(
+    return coo_array(
         (
             np.concatenate(
                 [-weights.ravel(), -np.ones(k), np.repeat([1.0, -math.exp(epsilon)], one.size)],
@@ -61,19 +81,6 @@ def smallest_selection_error(laws: Sequence[Mapping[Outcome, Fraction]], *, n: i
         ),
         shape=(k + one.size, size + 1),
     )
-    entries = np.arange(size)
-    whole = coo_array((np.ones(size), (entries // k, entries)), shape=(len(states), size + 1))
-    result: Any = linprog(  # type: ignore[call-overload]  # its stubs know dense matrices only
-        np.arange(size + 1) == size,
-        A_ub=limits.tocsr(),
-        b_ub=np.repeat([-1.0, 0.0], [k, one.size]),
-        A_eq=whole.tocsr(),
-        b_eq=np.ones(len(states)),
-        bounds=(0, 1),
-    )
-    if not result.success:
-        raise ArithmeticError(f"a feasible linear program must be solved, got {result.message!r}.")
-    return float(result.fun)
 
 
 def _probability(state: State, law: Mapping[Outcome, Fraction]) -> float:

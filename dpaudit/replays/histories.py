@@ -8,8 +8,7 @@ search did.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,28 +20,10 @@ from dpaudit.coins.replayer import SiteLoss
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.laws import ScalarLaw, Shifted, SubsampledGaussianSum, WrappedMod
 from dpaudit.laws.base import BaseMeasure, Law
+from dpaudit.neighbours import Neighbours, both_directions
 from dpaudit.replays.residues import extreme_residues
 
 __all__ = ["Neighbours", "both_directions", "far_out", "push_to_the_tail", "worst_history"]
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """Two neighbouring inputs with a name that says what changed. ``changed`` is the number of the user whose
-    data that are, for claims of joint privacy; where it is not said, the position of the record."""
-
-    name: str
-    left: Any
-    right: Any
-    changed: int | None = None
-
-    def swapped(self) -> Neighbours:
-        return Neighbours(f"{self.name}, swapped", self.right, self.left, self.changed)
-
-
-def both_directions(pairs: Sequence[Neighbours]) -> list[Neighbours]:
-    """Each pair and its mirror image: a loss is not symmetric."""
-    return [item for pair in pairs for item in (pair, pair.swapped())]
 
 
 #: Standard deviations: beyond any threshold that a program would compare noisy values with.

@@ -65,6 +65,10 @@ class Forced:
     words: str
 
 
+#: A site, a level and how the program behaves there, a higher level and how it behaves there.
+Bracket = tuple[Target, float, Hashable, float, Hashable]
+
+
 def quantile_histories(
     watch: Watch, pair: Neighbours, *, values: int, halvings: int, limits: Limits
 ) -> Iterator[Forced]:
@@ -75,7 +79,7 @@ def quantile_histories(
     if not targets:
         return
     levels = _levels(max(3, values // len(targets)))
-    brackets: list[tuple[Target, float, Hashable, float, Hashable]] = []
+    brackets: list[Bracket] = []
     for target in targets:
         before: tuple[float, Hashable] | None = None
         for level in levels:
@@ -87,7 +91,14 @@ def quantile_histories(
             if before is not None and before[1] != behaviour:
                 brackets.append((target, *before, level, behaviour))
             before = (level, behaviour)
-    left = halvings
+    yield from _bisected(watch, pair, brackets, halvings, limits)
+
+
+def _bisected(
+    watch: Watch, pair: Neighbours, brackets: list[Bracket], left: int, limits: Limits
+) -> Iterator[Forced]:
+    """At most ``left`` recordings at levels between two that behave differently, nearer to where that
+    changes."""
     while brackets and left > 0:
         target, low, at_low, high, at_high = brackets.pop(0)
         for _ in range(HALVINGS):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from dpaudit.claims import LowerBound
 from dpaudit.reports.exhibits import Exhibit, exhibit
-from dpaudit.reports.fields import VERDICTS, read_lines, read_list, read_object, read_text
-from dpaudit.reports.notation import as_number, describe, distinct, is_infinite, symbol
+from dpaudit.reports.fields import UNENTERED, VERDICTS, read_lines, read_list, read_object, read_text
+from dpaudit.reports.notation import as_number, describe, distinct, is_infinite, signs, symbol
 
 __all__ = ["CellView", "cell_view"]
 
@@ -33,7 +33,9 @@ class CellView:
     reasons: tuple[str, ...]
     obstacles: tuple[str, ...]
     notes: tuple[str, ...]
+    unentered: tuple[str, ...]
     exhibits: tuple[Exhibit, ...]
+    traceback: str
 
 
 def cell_view(data: object) -> CellView:
@@ -43,10 +45,10 @@ def cell_view(data: object) -> CellView:
     verdict, strength, expect = (read_text(cell, key) for key in ("verdict", "strength", "expect"))
     lower, claimed, upper = (as_number(cell.get(key)) for key in ("lower", "claimed", "upper"))
     texts = distinct(lower, claimed, None if is_infinite(upper) else upper)
-    reasons = read_lines(cell, "reasons")
+    reasons, notes = read_lines(cell, "reasons"), read_lines(cell, "notes")
     return CellView(
         name=read_text(cell, "name"),
-        claim=read_text(claim, "in_words"),
+        claim=signs(read_text(claim, "in_words")),
         quantity=symbol(cell.get("quantity")),
         relation="≥" if claim.get("type") == LowerBound.type else "≤",
         claimed=texts[1],
@@ -60,6 +62,8 @@ def cell_view(data: object) -> CellView:
         deciding=cell.get("deciding") is not False,
         reasons=reasons,
         obstacles=tuple(line for line in read_lines(cell, "obstacles") if line not in reasons),
-        notes=read_lines(cell, "notes"),
+        notes=tuple(line for line in notes if not line.startswith(UNENTERED)),
+        unentered=tuple(line for line in notes if line.startswith(UNENTERED)),
         exhibits=tuple(exhibit(item) for item in read_list(cell, "evidence")),
+        traceback=read_text(cell, "traceback"),
     )

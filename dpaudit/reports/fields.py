@@ -9,8 +9,19 @@ from typing import Any
 
 from dpaudit.reports.notation import clean, describe
 
-__all__ = ["NOT_REPEATED", "STRENGTHS", "VERDICTS", "read_lines", "read_list", "read_object", "read_text"]
+__all__ = [
+    "NOT_REPEATED",
+    "STRENGTHS",
+    "UNENTERED",
+    "VERDICTS",
+    "read_lines",
+    "read_list",
+    "read_object",
+    "read_text",
+]
 
+#: How a note begins that excuses lines of a program: a page folds these.
+UNENTERED = "not every line of "
 VERDICTS = ("crashed", "refuted", "inconclusive", "verified")
 #: Weakest first: a verified row with less behind it needs attention before one with more.
 STRENGTHS = ("none", "estimate", "witness", "tested", "accounted", "proved")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.reports.document import read_report
+from dpaudit.report_file.document import read_report
 from dpaudit.reports.notation import as_number, is_infinite
 from dpaudit.reports.roles import claim_id, unexpected_cells
 

@@ -14,7 +14,16 @@ from dpaudit.reports.notation import natural_key
 from dpaudit.reports.roles import ROLE_WORDS, STATED, claim_id
 from dpaudit.reports.rows import RowView
 
-__all__ = ["Group", "counts_by_paper", "counts_by_role", "false_rows", "grouped", "outside_rows"]
+__all__ = [
+    "Group",
+    "Links",
+    "counts_by_paper",
+    "counts_by_role",
+    "false_rows",
+    "grouped",
+    "links",
+    "outside_rows",
+]
 
 #: The best comes first.
 SHOWN_VERDICTS = VERDICTS[::-1]
@@ -38,8 +47,8 @@ class Fold:
 
 @dataclass(frozen=True)
 class FalseRow:
-    """A row that is false as printed, with its own verified repairs (``ID/repaired...``); a repair of another
-    row of the same claim mends something else.
+    """A row that is false as printed, with its own verified repairs; a repair of another row of the same
+    claim mends something else.
     """
 
     row: RowView
@@ -160,15 +169,31 @@ def false_rows(rows: Sequence[RowView]) -> list[FalseList]:
         refuted = [row for row in rows if row.role == role and row.verdict == "refuted"]
         claims: dict[tuple[str, str], list[FalseRow]] = {}
         for row in sorted(refuted, key=lambda row: natural_key(row.id)):
-            own = tuple(r for r in repairs if r.paper == row.paper and _repairs(r.id, row.id))
+            own = tuple(r for r in repairs if r.paper == row.paper and row.id in r.mends)
             claims.setdefault((row.paper, claim_id(row.id)), []).append(FalseRow(row, own))
         if claims:
             found.append(FalseList(heading, tuple(map(tuple, claims.values()))))
     return found
 
 
-def _repairs(repair: str, row: str) -> bool:
-    return repair.startswith(f"{row}/repaired")
+@dataclass(frozen=True)
+class Links:
+    """The rows that a row mends, and those that mend it."""
+
+    mends: tuple[RowView, ...]
+    mended_by: tuple[RowView, ...]
+
+
+def links(rows: Sequence[RowView]) -> dict[str, Links]:
+    """The links between repairs and what they mend, by the anchor of every row that has one."""
+    known = {(row.paper, row.id): row for row in rows}
+    found: dict[str, Links] = {}
+    for row in rows:
+        mends = tuple(known[row.paper, name] for name in row.mends if (row.paper, name) in known)
+        repairs = tuple(other for other in rows if other.paper == row.paper and row.id in other.mends)
+        if mends or repairs:
+            found[row.anchor] = Links(mends, repairs)
+    return found
 
 
 def outside_rows(rows: Sequence[RowView]) -> list[RowView]:

@@ -22,10 +22,10 @@ from markupsafe import Markup
 from dpaudit.errors import BrokenReportError
 from dpaudit.reports.exhibits import Fact
 from dpaudit.reports.fields import VERDICTS, read_text
-from dpaudit.reports.groups import counts_by_paper, counts_by_role, false_rows, grouped, outside_rows
+from dpaudit.reports.groups import counts_by_paper, counts_by_role, false_rows, grouped, links, outside_rows
 from dpaudit.reports.notation import clean, describe, natural_key, words
 from dpaudit.reports.roles import OUTSIDE
-from dpaudit.reports.rows import attention, row_view
+from dpaudit.reports.rows import RowView, attention, row_view
 from dpaudit.verify.statement import CANNOT_KNOW
 
 __all__ = ["render_html"]
@@ -55,17 +55,8 @@ def render_html(report: dict[str, Any]) -> str:
             (anchor, *(read_text(item, key) for key in ("id", "paper", "reason")))
             for anchor, item in zip(anchors[len(results) :], unchecked, strict=True)
         ],
+        **_overview(claims),
         complete=report.get("complete") is not False,
-        roles=counts_by_role(claims),
-        wrong=false_rows(claims),
-        outside=outside_rows(claims),
-        outside_words=OUTSIDE,
-        groups=grouped(claims),
-        papers=sorted({c.paper for c in claims}, key=natural_key),
-        counts=counts_by_paper(claims),
-        kinds=sorted({c.kind for c in claims}, key=natural_key),
-        verdicts=[v for v in VERDICTS if any(c.verdict == v for c in claims)],
-        alarms=sum(bool(c.alarm) for c in claims),
         run=_run(report),
         stamps=_stamps(report),
         suites=_suites(report),
@@ -74,6 +65,24 @@ def render_html(report: dict[str, Any]) -> str:
         policy=policy,
         cannot_know=CANNOT_KNOW,
     )
+
+
+def _overview(claims: list[RowView]) -> dict[str, Any]:
+    """What the rows come to: counts, lists of what is false, groups, links, choices of the filters."""
+    return {
+        "roles": counts_by_role(claims),
+        "wrong": false_rows(claims),
+        "outside": outside_rows(claims),
+        "beside": [c for c in claims if c.under],
+        "outside_words": OUTSIDE,
+        "groups": grouped(claims),
+        "links": links(claims),
+        "papers": sorted({c.paper for c in claims}, key=natural_key),
+        "counts": counts_by_paper(claims),
+        "kinds": sorted({c.kind for c in claims}, key=natural_key),
+        "verdicts": [v for v in VERDICTS if any(c.verdict == v for c in claims)],
+        "alarms": sum(bool(c.alarm) for c in claims),
+    }
 
 
 def _run(report: Mapping[str, Any]) -> str:
@@ -123,7 +132,7 @@ def _suites(report: Mapping[str, Any]) -> list[dict[str, str | bool]]:
 
 def _anchors(ids: list[str]) -> list[str]:
     """One fragment name for each id: safe characters stay, others become hyphens, repeats get a number."""
-    taken = {"top"}  # "#top" is the top of any page
+    taken = {"top", "glossary"}  # "#top" is the top of any page
     anchors = []
     for identifier in ids:
         base = re.sub(r"[^A-Za-z0-9._-]+", "-", identifier)[:120] or "claim"

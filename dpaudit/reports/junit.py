@@ -49,7 +49,7 @@ def _suite(
         )
         reasons = "\n".join(map(_text, [*row["reasons"], *unexpected_cells(row)]))
         if row["verdict"] == "crashed":
-            ET.SubElement(case, "error", message=reasons).text = _text(row["traceback"] or "")
+            ET.SubElement(case, "error", message=reasons).text = _text(_traceback(row))
         elif not row["accepted"]:
             message = f"expected {row['expect']}, came out {row['verdict']} / {row['strength']}"
             if row["verdict"] == row["expect"] and not row["as_expected"]:
@@ -59,6 +59,12 @@ def _suite(
     if unchecked:
         lines = [f"{_text(item['id'])}: {_text(item['reason'])}" for item in unchecked]
         ET.SubElement(element, "system-out").text = "not checkable by computation:\n" + "\n".join(lines)
+
+
+def _traceback(row: Mapping[str, Any]) -> str:
+    """That of a row that crashed, or those of its cells that did."""
+    inside = [cell["traceback"] for cell in row["cells"] if cell.get("traceback")]
+    return row["traceback"] or "\n".join(inside)
 
 
 def _about(row: Mapping[str, Any]) -> Iterator[str]:

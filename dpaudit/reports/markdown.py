@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import InvalidParameterError
-from dpaudit.reports.document import write_text
+from dpaudit.report_file.document import write_text
 from dpaudit.reports.notation import as_number, clean, distinct
-from dpaudit.reports.roles import ROLE_WORDS, by_role, in_words, shown_title, unexpected_cells
+from dpaudit.reports.roles import ROLE_WORDS, by_role, in_words, refuted_under, shown_title, unexpected_cells
 
 __all__ = ["BEGIN", "END", "escape", "markdown_table", "refresh"]
 
@@ -56,6 +56,8 @@ def _row(result: Mapping[str, Any]) -> str:
     cells = "; ".join(map(escape, unexpected_cells(result)))
     wanted = f"expected {result['expect']}" if result["verdict"] != result["expect"] else cells
     verdict = f"{result['verdict']}{strength}" + ("" if result["as_expected"] else f" ({wanted})")
+    under = ", ".join(map(escape, refuted_under(result)))
+    verdict += f"; refuted in {under}" if under else ""
     mark = "✓" if result["accepted"] else "✗"
     texts = [mark, *map(escape, (result["id"], shown_title(result))), f"**{verdict}**"]
     return _line([*texts, *map(escape, bounds), in_words(result["cells"])])

@@ -18,7 +18,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from typing import Any, Literal
 
 from dpaudit.errors import DpauditError
-from dpaudit.exact import decode_value, exact
+from dpaudit.exact import decode_value, exact, in_figures
 
 __all__ = [
     "MISSING",
@@ -32,6 +32,7 @@ __all__ = [
     "show",
     "show_bound",
     "show_exact",
+    "signs",
     "symbol",
     "words",
 ]
@@ -63,6 +64,8 @@ _INVISIBLE = re.compile(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u2800\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+
+_AT_MOST, _AT_LEAST = re.compile(r"(?<= )<=(?= )"), re.compile(r"(?<= )>=(?= )")
 
 MAX_ITEMS = 12
 MAX_TEXT = 400
@@ -168,7 +171,13 @@ def show_exact(text: object) -> str:
     try:
         return f"≈ {show(float(number), digits=6)}"
     except OverflowError:
-        return "≈ ∞" if number > 0 else "≈ −∞"
+        return f"≈ {_in_powers(in_figures(number))}"
+
+
+def _in_powers(text: str) -> str:
+    """``1.5e+401`` as ``1.5×10⁴⁰¹``."""
+    mantissa, _, power = text.replace("-", "−", 1).partition("e")
+    return f"{mantissa}×10{str(int(power)).translate(_SUPERSCRIPT)}"
 
 
 def show_bound(text: object, *, toward: Toward) -> str:
@@ -187,6 +196,11 @@ def symbol(quantity: object) -> str:
     """The usual letter of a quantity (``ε`` for ``epsilon``), or its own name; ``value`` if it has none."""
     name = describe(quantity) if quantity else "value"
     return {"epsilon": "ε", "delta": "δ", "rho": "ρ", "mu": "μ"}.get(name, name)
+
+
+def signs(text: str) -> str:
+    """``<=`` and ``>=`` between spaces as ``≤`` and ``≥``: one way to write them on a page."""
+    return _AT_LEAST.sub("≥", _AT_MOST.sub("≤", text))
 
 
 def words(name: object) -> str:

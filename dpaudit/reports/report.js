@@ -50,7 +50,7 @@
     let name = "";
     try { name = decodeURIComponent(location.hash.slice(1)); } catch { return; }
     const target = name && document.getElementById(name);
-    if (!target || target.tagName !== "DETAILS") return;
+    if (!target || !target.closest("details")) return;
     for (let box = target; box; box = box.parentElement) if (box.tagName === "DETAILS") box.open = true;
     target.scrollIntoView();
   }

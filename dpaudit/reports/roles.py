@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from dpaudit.claims import Controls
+
 __all__ = [
     "OUTSIDE",
     "ROLE_WORDS",
@@ -19,7 +21,9 @@ __all__ = [
     "claim_id",
     "false_as_printed",
     "in_words",
+    "mended_by",
     "not_extending",
+    "refuted_under",
     "role_of",
     "shown_title",
     "unexpected_cells",
@@ -91,6 +95,33 @@ def shown_title(result: Result) -> str:
 def claim_id(row_id: str) -> str:
     """The id of the claim that a row belongs to: the row's up to its first slash."""
     return row_id.split("/", 1)[0]
+
+
+def mended_by(result: Result) -> tuple[str, ...]:
+    """The ids of the rows that a repair mends: those that it names, or ``ID`` for ``ID/repaired...``."""
+    if role_of(result) != "repaired":
+        return ()
+    named, own = result.get("repairs"), str(result.get("id", ""))
+    if isinstance(named, list) and named:
+        return tuple(str(name) for name in named)
+    before, found, _ = own.rpartition("/repaired")
+    return (before,) if found else ()
+
+
+def refuted_under(result: Result) -> list[str]:
+    """The names of refuted cells in a row that is not refuted: those that do not decide, and those of a row
+    that crashed. A page and the terminal say them wherever they say the row's verdict. Of a row about
+    controls they are what it is for."""
+    claim = result.get("claim")
+    controls = isinstance(claim, Mapping) and claim.get("type") == Controls.type
+    cells = result.get("cells")
+    if controls or result.get("verdict") == "refuted" or not isinstance(cells, list):
+        return []
+    return [
+        str(cell.get("name", ""))
+        for cell in cells
+        if isinstance(cell, Mapping) and cell.get("verdict") == "refuted"
+    ]
 
 
 def unexpected_cells(result: Result) -> list[str]:

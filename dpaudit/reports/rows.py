@@ -19,6 +19,7 @@ from dpaudit.reports.exhibits import Exhibit, Fact, exhibit
 from dpaudit.reports.fields import (
     NOT_REPEATED,
     STRENGTHS,
+    UNENTERED,
     VERDICTS,
     read_lines,
     read_list,
@@ -35,10 +36,11 @@ from dpaudit.reports.notation import (
     natural_key,
     show,
     show_exact,
+    signs,
     symbol,
     words,
 )
-from dpaudit.reports.roles import STATED, role_of
+from dpaudit.reports.roles import STATED, mended_by, refuted_under, role_of
 
 __all__ = ["RowView", "attention", "row_view"]
 
@@ -73,6 +75,10 @@ MEANING_OF_VERDICT = {
     "what would decide it.",
     "crashed": "The audit of this row did not finish. Nothing is known about the claim.",
 }
+#: Of a row that holds what some of its parts found.
+IN_PART = (
+    "One part of this row crashed: nothing is claimed of the whole. The other parts keep what they found."
+)
 #: What the two sides are called: privacy is attacked and certified, everything else is bounded.
 PRIVATE_SIDES, OTHER_SIDES = ("attack", "certificate"), ("from below", "from above")
 MET = "Both bounds equal the claim: it holds, with nothing to spare."
@@ -124,6 +130,9 @@ class RowView:
     facts: tuple[Fact, ...]
     traceback: str
     reproduce: str
+    mends: tuple[str, ...]
+    under: tuple[str, ...]
+    unentered: tuple[str, ...]
 
 
 def attention(result: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -172,12 +181,12 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
     drawn = claim.get("type") != Controls.type  # a count of cells is no bound on anything
     low_text, claim_text, high_text = distinct(lower, claimed, upper)
     evidence = tuple(exhibit(item) for item in read_list(result, "evidence"))
-    reasons = read_lines(result, "reasons")
+    reasons, notes = read_lines(result, "reasons"), read_lines(result, "notes")
     worst = _worst_in_words(result)
     return RowView(
         anchor=anchor,
         id=read_text(result, "id"),
-        title=read_text(result, "title"),
+        title=signs(read_text(result, "title")),
         paper=read_text(result, "paper"),
         kind=read_text(result, "kind"),
         role=role_of(result),
@@ -187,7 +196,7 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         strength="" if strength == "none" else strength,
         alarm=_alarm(result),
         expected=_expected(result),
-        claim=read_text(claim, "in_words"),
+        claim=signs(read_text(claim, "in_words")),
         context=_context(claim),
         quantity=symbol(result.get("quantity")),
         sides=_sides(result, evidence),
@@ -206,7 +215,7 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         picture=draw() if drawn else Markup(""),
         meaning=_meaning(result, verdict, strength, worst=worst),
         reasons=reasons,
-        notes=read_lines(result, "notes"),
+        notes=tuple(line for line in notes if not line.startswith(UNENTERED)),
         obstacles=tuple(line for line in read_lines(result, "obstacles") if line not in reasons),
         cells=tuple(cell_view(cell) for cell in read_list(result, "cells")),
         exhibits=evidence,
@@ -214,6 +223,9 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         facts=_row_facts(result),
         traceback=read_text(result, "traceback"),
         reproduce=read_text(result, "reproduce"),
+        mends=mended_by(result),
+        under=tuple(refuted_under(result)),
+        unentered=tuple(line for line in notes if line.startswith(UNENTERED)),
     )
 
 
@@ -268,6 +280,8 @@ def _meaning(result: Mapping[str, Any], verdict: str, strength: str, *, worst: s
     )
     if _stays_out(result):
         return "The claim does not extend to this setting, of which the paper does not speak: no error of it."
+    if verdict == "crashed" and (read_list(result, "cells") or read_list(result, "evidence")):
+        return IN_PART
     return worst or meaning
 
 

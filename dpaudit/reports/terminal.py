@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -25,6 +25,7 @@ from dpaudit.reports.roles import (
     by_role,
     false_as_printed,
     not_extending,
+    refuted_under,
     shown_title,
     unexpected_cells,
 )
@@ -110,6 +111,8 @@ def result_line(result: Result, *, id_width: int = 0, place: str = "") -> Text:
     text.append(f"  {one_line(shown_title(result))}")
     bounds = bounds_in_words(result)
     text.append(f"  {bounds}" if bounds else "", style="cyan")
+    under = _named_cells(refuted_under(result))
+    text.append(f"  refuted in {under}" if under else "", style="red")
     cells = _cells_in_words(result)
     text.append(f"{f'  {cells}' if cells else ''}  {duration(result['seconds'])}{place}", style="dim")
     for line in _objections(result):
@@ -129,6 +132,11 @@ def _cells_in_words(result: Result) -> str:
     if not worst or not bounded:
         return _many(len(result["cells"]), "cell")
     return f"worst of {_many(len(cells), 'cell')}: {worst[0]}"
+
+
+def _named_cells(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_CELLS} more" if len(names) > MAX_CELLS else ""
+    return ", ".join(one_line(name) for name in names[:MAX_CELLS]) + more
 
 
 def _objections(result: Result) -> list[str]:
@@ -234,12 +242,8 @@ def summary(report: Mapping[str, Any]) -> Text:
         text.append(f"{ROLE_WORDS[role]}: ")
         text.append_text(_counts(group))
         text.append("\n")
-    for heading, rows in (
-        ("False as printed", false_as_printed(results)),
-        ("Does not extend", not_extending(results)),
-    ):
-        if rows:
-            text.append(f"{heading}: {', '.join(one_line(row['id']) for row in rows)}\n")
+    for line in _false(results):
+        text.append(f"{line}\n")
     refused = [result for result in results if not result["accepted"]]
     cells = sum(len(result["cells"]) for result in results)
     text.append(_many(len(results), "row") + (f" with {_many(cells, 'cell')}: " if cells else ": "))
@@ -255,13 +259,27 @@ def summary(report: Mapping[str, Any]) -> Text:
         text.append(
             "\nthe run was interrupted: this report is partial (go on with --resume)", style="bold yellow"
         )
-    slack = [
-        result for result in results if (as_number(result["slack"]) or 0) >= 2 and result["kind"] == "privacy"
-    ]
-    for result in slack:
-        factor = show(as_number(result["slack"]), digits=3, toward="down")
-        text.append(
-            f"\nslack: {one_line(result['id'])} is at least {factor} times more private than it claims",
-            "cyan",
-        )
+    for line in _slack(results):
+        text.append(f"\n{line}", "cyan")
     return text
+
+
+def _false(results: Sequence[Result]) -> Iterator[str]:
+    """What is false: as printed, outside the stated conditions, in cells of rows that are not refuted."""
+    for heading, rows in (
+        ("False as printed", false_as_printed(results)),
+        ("Does not extend", not_extending(results)),
+    ):
+        if rows:
+            yield f"{heading}: {', '.join(one_line(row['id']) for row in rows)}"
+    for result in results:
+        under = _named_cells(refuted_under(result))
+        if under:
+            yield f"Refuted under {one_line(result['id'])}, which is {result['verdict']}: {under}"
+
+
+def _slack(results: Sequence[Result]) -> Iterator[str]:
+    for result in results:
+        if (as_number(result["slack"]) or 0) >= 2 and result["kind"] == "privacy":
+            factor = show(as_number(result["slack"]), digits=3, toward="down")
+            yield f"slack: {one_line(result['id'])} is at least {factor} times more private than it claims"

@@ -9,7 +9,7 @@ from dpaudit.rows.evidence import Measured, evidence, measured
 from dpaudit.rows.expected import expected
 from dpaudit.rows.expression import Expression, Leaf, average, constant, largest, leaf, smallest
 from dpaudit.rows.grid import Grid, Point, full, in_words, listed, only_quick, over
-from dpaudit.rows.inequality import Chain, Constant, Sides, Step, inequality, step, steps, worst_of
+from dpaudit.rows.inequality import inequality, step, steps
 from dpaudit.rows.mutants import (
     branching,
     one_share_less,
@@ -20,6 +20,7 @@ from dpaudit.rows.mutants import (
     without,
 )
 from dpaudit.rows.privacy import privacy
+from dpaudit.rows.worst import Chain, Constant, Sides, Step, worst_of
 
 __all__ = [
     "Chain",

@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpaudit.claims import Claim, Controls, Ordering
 from dpaudit.errors import InvalidParameterError, MechanismError
-from dpaudit.evidence import Evidence
-from dpaudit.rows.inequality import Step, worst_of
-from dpaudit.rows.mutants import Mutation
+from dpaudit.evidence import Evidence, Witness
+from dpaudit.exact import decode_value
+from dpaudit.rows.crashes import cells_or_crash
+from dpaudit.rows.mutants import BrokenMutantError, Mutation
 from dpaudit.rows.words import words_of
+from dpaudit.rows.worst import Step, worst_of
 from dpaudit.suite import Cell, Group, Outcome, Row, Run
 
 if TYPE_CHECKING:  # a suite without programs must not load the replays
@@ -91,10 +93,15 @@ def controls(
 
 
 def _cells(name: str, item: Control, run: Run) -> list[Cell]:
-    given = item.evaluate(replace(run, row_id=f"{run.row_id}/{name}"))
-    outcome = given if isinstance(given, Outcome) else Outcome(given)
-    notes = [item.about, *outcome.notes] if item.about else list(outcome.notes)
-    return replace(outcome, notes=notes).as_cells(name, claim=item.claim, expect=item.expect)
+    """The control's cells; the one that crashed, where evaluating it raises."""
+
+    def found() -> list[Cell]:
+        given = item.evaluate(replace(run, row_id=f"{run.row_id}/{name}"))
+        outcome = given if isinstance(given, Outcome) else Outcome(given)
+        notes = [item.about, *outcome.notes] if item.about else list(outcome.notes)
+        return replace(outcome, notes=notes).as_cells(name, claim=item.claim, expect=item.expect)
+
+    return cells_or_crash(name, item.claim, found, expect=item.expect)
 
 
 def false_inequality(item: Step, *, about: str = "") -> Control:
@@ -121,24 +128,59 @@ def program_control(audit: PrivacyAudit, *, expect: str = "refuted", about: str 
 
 
 def broken(audit: PrivacyAudit, mutation: Mutation, *, about: str = "") -> Control:
-    """The audit's program with a mistake (``mutants``), under the same replays: it must be refuted.
+    """The audit's program with a mistake (``mutants``), under the same replays: it must be refuted, by what
+    it shows. An error on one input alone is shown, and counts; a mutant that raises on both is not caught.
 
     Evaluating it raises ``MechanismError`` where the mutation changes nothing that the program does on the
-    audit's inputs: there would be no mistake to catch. That the program itself is not refuted is a control of
-    its own, ``program_control(audit, expect="verified")``.
+    audit's inputs, where it cannot be made there, and where all that tells the inputs apart is which error
+    the mutant ends by: there would be no mistake to catch. That the program itself is not refuted is a
+    control of its own, ``program_control(audit, expect="verified")``.
     """
     mutant_audit = replace(audit, program=mutation(audit.program))
     mutant = program_control(mutant_audit, about=about)
 
-    def evaluate(run: Run) -> Outcome | Sequence[Evidence]:
+    def digest(seed: int) -> str:
         from dpaudit.replays.privacy import digest_of
 
-        both = (digest_of(one, run.seed, row_id="control") for one in (audit, mutant_audit))
-        if len(set(both)) == 1:
-            raise MechanismError(
-                "a mutation must change what the program does, got the same runs on all inputs of the audit; "
-                "name sites that it has, or another mistake."
-            )
-        return mutant.evaluate(run)
+        try:
+            return digest_of(mutant_audit, seed, row_id="control")
+        except BrokenMutantError:
+            return "no mutant"  # evaluating it says so, under its own name
 
-    return replace(mutant, evaluate=evaluate)
+    def evaluate(run: Run) -> Outcome:
+        from dpaudit.replays.privacy import digest_of, privacy_outcome
+
+        try:
+            _require_changed(*(digest_of(one, run.seed, row_id="control") for one in (audit, mutant_audit)))
+            outcome = privacy_outcome(mutant_audit, run)
+        except BrokenMutantError as error:
+            raise MechanismError(
+                f"a mutation must be possible wherever the program comes to it, got {error}; name the sites "
+                "that have what it changes."
+            ) from error
+        for item in outcome.evidence:
+            _require_shown(item)
+        return outcome
+
+    return replace(mutant, evaluate=evaluate, digest=digest)
+
+
+def _require_changed(right: str, mutated: str) -> None:
+    if right == mutated:
+        raise MechanismError(
+            "a mutation must change what the program does, got the same runs on all inputs of the audit; "
+            "name sites that it has, or another mistake."
+        )
+
+
+def _require_shown(item: Evidence) -> None:
+    """A witness by two errors, one on either input, is none against the mistake: the mutant does not run."""
+    leak = item.body.get("leak") if isinstance(item, Witness) and item.form == "leak" else None
+    if leak is None or leak["what"] != "missing":
+        return
+    ends = [decode_value(leak[side]) for side in ("recorded", "neighbour")]
+    if all(isinstance(end, tuple) for end in ends):  # (type, message) of an error
+        raise MechanismError(
+            f"a mutant must run on one of two inputs at least, got {': '.join(ends[0])} on one and "
+            f"{': '.join(ends[1])} on the other; mend the mutation."
+        )

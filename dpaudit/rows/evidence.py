@@ -20,6 +20,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeVar
 
 from dpaudit.claims import (
@@ -40,10 +41,11 @@ from dpaudit.claims.statements import Statement
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate, Evidence
 from dpaudit.exact import ExactLike, exact, exact_str, rounded_down, rounded_up
+from dpaudit.rows.crashes import crashed_cell
 from dpaudit.rows.grid import Grid, Point, in_words
 from dpaudit.rows.signature import named_point, require_parameters
 from dpaudit.rows.words import words_of
-from dpaudit.suite import Cell, Group, Outcome, Role, Row, Run
+from dpaudit.suite import Group, Outcome, Role, Row, Run
 
 __all__ = ["Measured", "evidence", "kind_of", "measured"]
 
@@ -134,6 +136,7 @@ def evidence(
     view: str = "",
     fingerprint: Callable[[int], str] | None = None,
     case: str = "",
+    repairs: str | Sequence[str] = (),
     **fixed: Any,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function ``(run, **point)`` returns evidence: a list of it, a
@@ -143,8 +146,8 @@ def evidence(
     ``quantity`` is at most ``at_most``, where ``constants`` are this audit's. With ``over`` each point is a
     cell with its own claim, named by its parameters unless ``name(**point)`` says another, expected to come
     out as ``expect`` (which may be a function of the point, too); the row claims all of them and shows the
-    first one's. The docstring says the title, the text and the notes (``words``); ``case`` fills ``{case}``
-    in it, where decorators stack.
+    first one's. A point at which the function raises is a cell that crashed (``crashes``). The docstring says
+    the title, the text and the notes (``words``); ``case`` fills ``{case}`` in it, where decorators stack.
     """
 
     def decorate(function: Function) -> Function:
@@ -161,17 +164,21 @@ def evidence(
                 return replace(outcome, notes=[*outcome.notes, *words.notes])
             points = list(over.at(run))
             share = Run(run.profile, run.alpha / len(points), run.seed, run.row_id)
-            cells: list[Cell] = []
-            plots: list[dict[str, Any]] = []
-            for point in points:
-                stated = _at(stated_at, point)
-                with named_point(point):
-                    given = function(share, **point, **fixed)
-                outcome = _outcome(given, stated, share, scope=in_words(point))
-                plots += outcome.plots
-                called = name(**point) if name else in_words(point)
-                cells += outcome.as_cells(called, claim=stated, expect=_at_point(expect, point))
-            return Outcome([], words.notes, cells=cells, plots=plots)
+            parts = [
+                _at_one(
+                    partial(function, share, **point, **fixed),
+                    share,
+                    point,
+                    claim=_at(stated_at, point),
+                    name=name(**point) if name else in_words(point),
+                    expect=_at_point(expect, point),
+                )
+                for point in points
+            ]
+            cells = [cell for part in parts for cell in part.cells]
+            return Outcome(
+                [], words.notes, cells=cells, plots=[plot for part in parts for plot in part.plots]
+            )
 
         evaluate.__doc__ = words.about
         rows.add(
@@ -186,11 +193,25 @@ def evidence(
                 source=source,
                 role=role,
                 fingerprint=fingerprint,
+                repairs=repairs,
             )
         )
         return function
 
     return decorate
+
+
+def _at_one(
+    function: Callable[[], Any], run: Run, point: Point, *, claim: Claim, name: str, expect: str
+) -> Outcome:
+    """What one point of a grid shows, as cells: what the function found there, or that it raised."""
+    try:
+        with named_point(point):
+            given = function()
+        outcome = _outcome(given, claim, run, scope=in_words(point))
+    except Exception as error:  # this point's alone
+        return Outcome([], cells=[crashed_cell(name, claim, error, expect=expect)])
+    return Outcome([], cells=outcome.as_cells(name, claim=claim, expect=expect), plots=outcome.plots)
 
 
 def _titled(

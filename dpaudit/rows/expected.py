@@ -12,8 +12,8 @@ the worst point counts, and the table shows every point.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from dpaudit.claims import Claim, LowerBound, Ordering, RegretBound, RegretRate
@@ -22,9 +22,10 @@ from dpaudit.evidence import Estimate
 from dpaudit.exact import ExactLike, exact, exact_str
 from dpaudit.plots import table
 from dpaudit.regret.intervals import Interval
+from dpaudit.rows.crashes import Raised, crashed_points
 from dpaudit.rows.expression import Expression, Leaf, same_leaf
 from dpaudit.rows.grid import Grid, Point, in_words, listed, symbol
-from dpaudit.rows.signature import require_parameters
+from dpaudit.rows.signature import named_point, require_parameters
 from dpaudit.rows.words import words_of
 from dpaudit.suite import Group, Outcome, Role, Row, Run
 
@@ -50,10 +51,9 @@ class _Cell:
     value: Interval
 
 
-def evaluated(
-    run: Run, expressions: Sequence[Expression], *, alpha: float
-) -> tuple[list[Interval], dict[Leaf, Interval]]:
-    """The interval of each expression, all of them together at level ``alpha``, and those of the leaves."""
+def _leaves(expressions: Sequence[Expression]) -> list[Leaf]:
+    """Each leaf once. Raises ``InvalidParameterError`` where two leaves with one key bound different
+    things."""
     leaves: dict[Leaf, Leaf] = {}
     for item in (found for expression in expressions for found in expression.leaves()):
         if not same_leaf(leaves.setdefault(item, item), item):
@@ -61,8 +61,54 @@ def evaluated(
                 f"leaves with one key must bound the same thing, got two under {item.key!r}; "
                 "put what differs into the key."
             )
+    return list(leaves)
+
+
+def evaluated(
+    run: Run, expressions: Sequence[Expression], *, alpha: float
+) -> tuple[list[Interval], dict[Leaf, Interval]]:
+    """The interval of each expression, all of them together at level ``alpha``, and those of the leaves."""
+    leaves = _leaves(expressions)
     known = {item: item.bounding(run, alpha / len(leaves)) for item in leaves}
     return [expression.value(known) for expression in expressions], known
+
+
+def _looked_at(
+    run: Run, function: Callable[..., Expression], points: Sequence[Point], fixed: Mapping[str, Any]
+) -> tuple[list[_Cell], dict[Leaf, Interval], list[Raised]]:
+    """Every point with its interval, all of them together at the run's level, the leaves' intervals, and the
+    points that raised.
+
+    A leaf that raises takes every point with it that it is a part of, and keeps its share of the level.
+    """
+    raised: list[Raised] = []
+    expressions: list[tuple[Point, Expression]] = []
+    for point in points:
+        try:
+            with named_point(point):
+                expressions.append((point, function(**point, **fixed)))
+        except Exception as error:  # this point's alone
+            raised.append(Raised(point, error))
+    leaves = _leaves([expression for _, expression in expressions])
+    known: dict[Leaf, Interval] = {}
+    broken: dict[Leaf, Exception] = {}
+    for item in leaves:
+        try:
+            known[item] = item.bounding(run, run.alpha / len(leaves))
+        except Exception as error:
+            broken[item] = error
+    cells: list[_Cell] = []
+    for point, expression in expressions:
+        try:
+            for item in expression.leaves():
+                if item in broken:
+                    raise broken[item]
+            cells.append(_Cell(point, expression, expression.value(known)))
+        except Exception as error:
+            raised.append(Raised(point, error))
+    if raised and not raised[0].point:  # a row without a grid is one computation
+        raise raised[0].error
+    return cells, known, raised
 
 
 def expected(
@@ -80,6 +126,7 @@ def expected(
     role: Role = "printed",
     expect: str = "verified",
     method: str = "",
+    repairs: str | Sequence[str] = (),
     **fixed: Any,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns an ``Expression`` for a point's parameters.
@@ -101,14 +148,17 @@ def expected(
         require_parameters(function, over, fixed, id=id)
 
         def evaluate(run: Run) -> Outcome:
-            points = list(grid.at(run))
-            expressions = [function(**point, **fixed) for point in points]
-            values, known = evaluated(run, expressions, alpha=run.alpha)
-            cells = [_Cell(*cell) for cell in zip(points, expressions, values, strict=True)]
-            estimate = _estimate(
-                cells, grid, run, quantity, method, least=at_most is None, leaves=list(known)
-            )
-            return Outcome([estimate], words.notes, plots=[_table(words.title, cells, known, quantity)])
+            cells, known, raised = _looked_at(run, function, list(grid.at(run)), fixed)
+            crashed = crashed_points(raised, statement)
+            if not cells:
+                return Outcome([], words.notes, cells=crashed)
+            least, leaves = at_most is None, list(known)
+            estimate = _estimate(cells, grid, run, quantity, method, least=least, leaves=leaves)
+            if crashed:
+                scope = f"{estimate.scope}; without the points that raised"
+                estimate = replace(estimate, covers_claim=False, scope=scope)
+            picture = _table(words.title, cells, known, quantity)
+            return Outcome([estimate], words.notes, plots=[picture], cells=crashed)
 
         evaluate.__doc__ = words.about
         where = f"; at every point of the grid {grid.scope}" if grid.scope else ""
@@ -128,6 +178,7 @@ def expected(
                 expect=expect,
                 source=source,
                 role=role,
+                repairs=repairs,
             )
         )
         return function

@@ -17,180 +17,23 @@ Decorators stack: the same function with other fixed parameters is a row of its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from dpaudit.claims import Ordering
-from dpaudit.errors import UndecidedError
 from dpaudit.evidence import Estimate
-from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.plots import table
+from dpaudit.rows.crashes import crashed_points
 from dpaudit.rows.grid import Grid, Point, in_words, listed
-from dpaudit.rows.signature import named_point, require_parameters
+from dpaudit.rows.signature import require_parameters
 from dpaudit.rows.words import Words, words_of
+from dpaudit.rows.worst import Both, Chain, Looked, Measure, Sides, Step, Worst, look
 from dpaudit.suite import Cell, Group, Outcome, Role, Row, Run
 
-__all__ = [
-    "Chain",
-    "Constant",
-    "Measure",
-    "Sides",
-    "Step",
-    "Worst",
-    "inequality",
-    "step",
-    "steps",
-    "worst_of",
-]
+__all__ = ["add_steps", "inequality", "step", "steps"]
 
-BITS = 160
-
-Measure = Literal["left / right", "left - right"]
-#: Both sides of an inequality: exact numbers or balls.
-Sides = tuple[Any, Any]
-
-
-@dataclass(frozen=True)
-class Constant:
-    """A ratio that a row states at its largest and does not claim: what an O(.) hides, on the grid."""
-
-    left: Any
-    right: Any
-
-
-#: Several inequalities at the same point: the printed form of each, with its sides.
-Chain = Mapping[str, Sides | Constant]
-Both = Callable[..., Sides | Chain]
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """One inequality: ``sides`` takes a point's parameters by name and returns (left, right), or several of
-    them as a ``Chain``, whose printed forms stand in the place of ``name`` and ``text``. ``expect`` is its
-    verdict where it is a cell."""
-
-    name: str
-    text: str
-    sides: Both
-    over: Grid
-    expect: str = "verified"
-
-
-@dataclass(frozen=True)
-class Worst:
-    """The largest measure of an inequality on a grid: ends as floats, where it is, and how many points there
-    were."""
-
-    name: str
-    text: str
-    low: float
-    high: float
-    point: Point
-    count: int
-    claimed: bool = True
-
-    def estimate(self, measure: Measure, *, scope: str, details: Mapping[str, Any] | None = None) -> Estimate:
-        """The same as evidence on ``measure``."""
-        return Estimate(
-            quantity=measure,
-            lower=self.low,
-            upper=self.high,
-            confidence=1.0,
-            samples=self.count,
-            method="ball arithmetic at every point of the grid",
-            scope=scope or "no parameters",
-            covers_claim=True,
-            details=dict(details or {"at": in_words(self.point)}),
-        )
-
-
-def worst_of(item: Step, run: Run, *, measure: Measure = "left / right") -> Worst:
-    """Compute a step at all its points; of a chain, its worst inequality that is claimed.
-
-    Raises ``UndecidedError`` where a side is not finite, a ratio's right side not certainly positive, or the
-    grid has no point.
-    """
-    each = [found for found in _worst_of_each(item, run, measure) if found.claimed]
-    worst = max(each, key=lambda found: found.low)
-    return replace(worst, high=max(found.high for found in each), count=sum(found.count for found in each))
-
-
-def _worst_of_each(item: Step, run: Run, measure: Measure) -> list[Worst]:
-    """The step, or each inequality of its chain, at its worst point."""
-    worst: dict[str, Worst] = {}
-    with precision(BITS):
-        for point in item.over.at(run):
-            with named_point(point):
-                here = list(_named(item, point))
-            _require_the_same(item, worst, here, point)
-            for name, text, sides in here:
-                value, claimed = _measured(name, sides, point, measure), not isinstance(sides, Constant)
-                start = Worst(name, text, float("-inf"), float("-inf"), {}, 0, claimed)
-                worst[name] = _updated(worst.get(name, start), value, point)
-    if not any(found.claimed for found in worst.values()):
-        raise UndecidedError(
-            f"{item.name}: a grid must have a point with an inequality, got none; mend the grid."
-        )
-    return list(worst.values())
-
-
-def _require_the_same(
-    item: Step, worst: Mapping[str, Worst], here: Sequence[tuple[str, str, Any]], point: Point
-) -> None:
-    """A chain says the same at every point: what it leaves out somewhere it would claim there as well."""
-    known = {name: found.claimed for name, found in worst.items()}
-    stated = {name: not isinstance(sides, Constant) for name, _, sides in here}
-    if known and known != stated:
-        raise UndecidedError(
-            f"{item.name}: a chain must state the same inequalities at every point, got {sorted(stated)} at "
-            f"{in_words(point)} after {sorted(known)}; what holds on a part of the grid is a row of its own."
-        )
-
-
-def _named(item: Step, point: Point) -> Iterator[tuple[str, str, Sides | Constant]]:
-    found = item.sides(**point)
-    if isinstance(found, Mapping):
-        yield from ((printed, printed, sides) for printed, sides in found.items())
-    else:
-        yield item.name, item.text, found
-
-
-def _updated(worst: Worst, value: Any, point: Point) -> Worst:
-    low, high = lower(value), max(worst.high, upper(value))
-    if low > worst.low:
-        return replace(worst, low=low, high=high, point=point, count=worst.count + 1)
-    return replace(worst, high=high, count=worst.count + 1)
-
-
-def _measured(name: str, sides: Sides | Constant, point: Point, measure: Measure) -> Any:
-    ratio = isinstance(sides, Constant) or measure == "left / right"
-    left, right = (sides.left, sides.right) if isinstance(sides, Constant) else sides
-    for side in (left, right):
-        if isinstance(side, float):
-            raise UndecidedError(
-                f"{name}: a side must be exact or a ball, got the float {side!r} at {in_words(point)}; "
-                "compute it in fractions, or in balls (dpaudit.kernel.ball)."
-            )
-    if isinstance(left, arb) or isinstance(right, arb):
-        left, right = (side if isinstance(side, arb) else ball(side) for side in (left, right))
-    if ratio and not right > 0:
-        raise UndecidedError(
-            f"{name}: the right side must be positive, got {right} at {in_words(point)}; "
-            "mend the grid, or take measure='left - right'."
-        )
-    if isinstance(left, arb):
-        value = left / right if ratio else left - right
-    else:  # two exact sides are compared exactly: where they are equal, no rounding comes between them
-        left, right = Fraction(left), Fraction(right)
-        value = ball(left / right if ratio else left - right)
-    if not value.is_finite():
-        raise UndecidedError(
-            f"{name}: both sides must be finite, got {value} at {in_words(point)}; mend the grid."
-        )
-    return value
 
 
 def step(name: str = "", *, over: Grid | None = None, expect: str = "verified") -> Callable[[Both], Step]:
@@ -218,6 +61,7 @@ def inequality(
     expect: str = "verified",
     measure: Measure = "left / right",
     case: str = "",
+    repairs: str | Sequence[str] = (),
     **fixed: Any,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns (left, right), or a ``Chain``, for a point's
@@ -237,7 +81,18 @@ def inequality(
             return both
 
         only = Step(name="inequality", text=words.title, sides=sides, over=over or listed("", ()))
-        add_steps(rows, id, source, [only], words=words, kind=kind, role=role, expect=expect, measure=measure)
+        add_steps(
+            rows,
+            id,
+            source,
+            [only],
+            words=words,
+            kind=kind,
+            role=role,
+            expect=expect,
+            measure=measure,
+            repairs=repairs,
+        )
         return function
 
     return decorate
@@ -254,6 +109,7 @@ def steps(
     measure: Measure = "left / right",
     case: str = "",
     cells: bool = False,
+    repairs: str | Sequence[str] = (),
     **fixed: Any,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns its inequalities, a list of ``Step``.
@@ -276,6 +132,7 @@ def steps(
             expect=expect,
             measure=measure,
             cells=cells,
+            repairs=repairs,
         )
         return function
 
@@ -294,19 +151,18 @@ def add_steps(
     expect: str,
     measure: Measure,
     cells: bool = False,
+    repairs: str | Sequence[str] = (),
 ) -> None:
     """Add one row for several inequalities; the worst of them counts, or each is a cell."""
     scope = " | ".join(_scopes(parts))
 
     def evaluate(run: Run) -> Outcome:
+        looked = [look(part, run, measure) for part in parts]
         if cells:
-            each = [_cell(part, run, measure) for part in parts]
+            pairs = zip(parts, looked, strict=True)
+            each = [cell for part, found in pairs for cell in _cells(part, found, measure)]
             return Outcome([], words.notes, cells=each, samples=sum(cell.samples for cell in each))
-        worst = [found for part in parts for found in _worst_of_each(part, run, measure)]
-        estimate = _estimate(worst, measure, scope)
-        picture = _table(words.title, worst, measure)
-        notes = [*_failing(worst, measure), *_stated(worst), *words.notes]
-        return Outcome([estimate], notes, plots=[picture], samples=estimate.samples)
+        return _whole(parts, looked, measure, scope=scope, words=words)
 
     evaluate.__doc__ = words.about
     rows.add(
@@ -319,6 +175,7 @@ def add_steps(
             expect=expect,
             source=source,
             role=role,
+            repairs=repairs,
         )
     )
 
@@ -332,28 +189,54 @@ def _claim(parts: Sequence[Step], measure: Measure, scope: str) -> Ordering:
     )
 
 
-def _estimate(worst: Sequence[Worst], measure: Measure, scope: str) -> Estimate:
-    """The largest measure of all that is claimed."""
+def _whole(
+    parts: Sequence[Step], looked: Sequence[Looked], measure: Measure, *, scope: str, words: Words
+) -> Outcome:
+    """All inequalities as one, and a cell for each point at which one of them raised."""
+    crashed = [
+        cell
+        for part, found in zip(parts, looked, strict=True)
+        for cell in _crashed(part, found, measure, before=f"{part.name}: " if len(parts) > 1 else "")
+    ]
+    worst = [item for found in looked for item in found.worst]
+    notes = [*_failing(worst, measure), *_stated(worst), *words.notes]
+    picture = _table(words.title, worst, measure)
+    if not any(item.claimed for item in worst):  # every point raised
+        return Outcome([], notes, plots=[picture], cells=crashed)
+    estimate = _estimate(worst, measure, scope, whole=not crashed)
+    return Outcome([estimate], notes, plots=[picture], samples=estimate.samples, cells=crashed)
+
+
+def _crashed(part: Step, found: Looked, measure: Measure, *, before: str) -> list[Cell]:
+    return crashed_points(found.raised, _claim([part], measure, part.over.scope), before=before)
+
+
+def _estimate(worst: Sequence[Worst], measure: Measure, scope: str, *, whole: bool) -> Estimate:
+    """The largest measure of all that is claimed; with a point left out it does not cover the claim."""
     claimed = [item for item in worst if item.claimed]
     ends = max(item.low for item in claimed), max(item.high for item in claimed)
-    whole = replace(claimed[0], low=ends[0], high=ends[1], count=sum(item.count for item in worst))
+    largest = replace(claimed[0], low=ends[0], high=ends[1], count=sum(item.count for item in worst))
     points = {item.name: in_words(item.point) for item in worst}
-    return whole.estimate(measure, scope=scope, details=points)
+    text = scope if whole else f"{scope or 'no parameters'}; without the points that raised"
+    return largest.estimate(measure, scope=text, details=points, covers_claim=whole)
 
 
-def _cell(part: Step, run: Run, measure: Measure) -> Cell:
-    """One step with a verdict of its own."""
-    worst = _worst_of_each(part, run, measure)
+def _cells(part: Step, found: Looked, measure: Measure) -> list[Cell]:
+    """One step with a verdict of its own, and a cell for each of its points that raised."""
+    crashed = _crashed(part, found, measure, before=f"{part.name}: ")
+    if not any(item.claimed for item in found.worst):
+        return crashed
     scope = part.over.scope
-    estimate = _estimate(worst, measure, scope)
-    return Cell(
+    estimate = _estimate(found.worst, measure, scope, whole=not crashed)
+    cell = Cell(
         name=part.name,
         claim=_claim([part], measure, scope),
         evidence=[estimate],
         expect=part.expect,
-        notes=[*_failing(worst, measure), *_stated(worst)],
+        notes=[*_failing(found.worst, measure), *_stated(found.worst)],
         samples=estimate.samples,
     )
+    return [cell, *crashed]
 
 
 def _scopes(parts: Sequence[Step]) -> list[str]:

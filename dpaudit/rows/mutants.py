@@ -6,13 +6,15 @@ A mutant runs the program with coins that pass everything on to the real ones, e
 
 ``sites`` is a shell-style pattern of the sites at which the mistake is made. A mistake that a program has no
 place for (shared noise where nothing is released twice) leaves it as it was: hold each mutant against what it
-must be caught by (``controls``).
+must be caught by (``controls``). Where the mistake itself cannot be made (a law without a scale), no run says
+anything about the mutant: ``BrokenMutantError`` ends it.
 """
 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -36,6 +38,7 @@ from dpaudit.laws import (
 from dpaudit.views import PUBLIC, SERVER
 
 __all__ = [
+    "BrokenMutantError",
     "Mutation",
     "branching",
     "one_share_less",
@@ -51,14 +54,21 @@ __all__ = [
 Mutation = Callable[[Program], Program]
 
 
+class BrokenMutantError(BaseException):
+    """The transformation itself raised, so that there is no mutant. A BaseException: no program catches it,
+    and no interpreter takes it for an outcome."""
+
+
 @dataclass
 class _Passing(Coins):
-    """Coins that pass every call on; a mistake overrides one of them."""
+    """Coins that pass every call on; a mistake overrides one of them. ``passed_on`` is what the real coins
+    raised last."""
 
     real: Coins
     sites: str = "*"
     replicates: int | None = field(init=False, default=None)
     kept: dict[Any, Any] = field(init=False, default_factory=dict)
+    passed_on: Exception | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.replicates = self.real.replicates
@@ -68,25 +78,77 @@ class _Passing(Coins):
         return fnmatch.fnmatchcase(site, self.sites)
 
     def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
-        return self.real.observe(law, site=site, to=to)
+        with self._asking():
+            return self.real.observe(law, site=site, to=to)
 
     def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
-        return self.real.aggregate(laws, through, site=site, to=to)
+        with self._asking():
+            return self.real.aggregate(laws, through, site=site, to=to)
 
     def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
-        return self.real.channel(kernel, site=site, to=to)
+        with self._asking():
+            return self.real.channel(kernel, site=site, to=to)
 
     def draw(self, law: Law, *, site: str) -> Any:
-        return self.real.draw(law, site=site)
+        with self._asking():
+            return self.real.draw(law, site=site)
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
-        return self.real.reveal(value, site=site, to=to)
+        with self._asking():
+            return self.real.reveal(value, site=site, to=to)
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self.passed_on = error
+            raise
 
 
-def _mutation(make: Callable[[Coins], Coins]) -> Mutation:
+class _Guarded(Coins):
+    """What a mutant sees of its coins: an error of the mistake's own, and none that the real coins raised,
+    ends the run as ``BrokenMutantError``."""
+
+    def __init__(self, mistake: _Passing) -> None:
+        self.mistake = mistake
+        self.replicates = mistake.replicates
+
+    @contextmanager
+    def _making(self, site: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            if error is self.mistake.passed_on:
+                raise
+            name = type(self.mistake).__name__.lower()
+            raise BrokenMutantError(f"{name} at site {site!r}: {type(error).__name__}: {error}") from error
+
+    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+        with self._making(site):
+            return self.mistake.observe(law, site=site, to=to)
+
+    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
+        with self._making(site):
+            return self.mistake.aggregate(laws, through, site=site, to=to)
+
+    def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
+        with self._making(site):
+            return self.mistake.channel(kernel, site=site, to=to)
+
+    def draw(self, law: Law, *, site: str) -> Any:
+        with self._making(site):
+            return self.mistake.draw(law, site=site)
+
+    def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
+        with self._making(site):
+            return self.mistake.reveal(value, site=site, to=to)
+
+
+def _mutation(make: Callable[[Coins], _Passing]) -> Mutation:
     def mutate(program: Program) -> Program:
         def mutant(coins: Coins, data: Any) -> Any:
-            return program(make(coins), data)
+            return program(_Guarded(make(coins)), data)
 
         return mutant
 

@@ -26,10 +26,11 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 
 from dpaudit.errors import InvalidParameterError
 from dpaudit.plots import Plot
+from dpaudit.rows.crashes import crashed_cell
 from dpaudit.rows.grid import Grid, Point, in_words, listed
 from dpaudit.rows.signature import require_parameters
 from dpaudit.rows.words import words_of
-from dpaudit.suite import Group, Outcome, Profile, Role, Row, Run
+from dpaudit.suite import Cell, Group, Outcome, Profile, Role, Row, Run
 
 if TYPE_CHECKING:  # a suite without programs must not load the replays
     from dpaudit.replays.audit import PrivacyAudit
@@ -59,6 +60,7 @@ def privacy(
     expect: str = "verified",
     accounting: str | None = None,
     plots: Callable[..., Sequence[Plot]] | None = None,
+    repairs: str | Sequence[str] = (),
     **fixed: object,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns a ``PrivacyAudit`` for a point's parameters.
@@ -87,7 +89,7 @@ def privacy(
                 return replace(outcome, notes=notes, plots=[*outcome.plots, *drawn])
             chosen = settings.at(run)
             share = replace(run, alpha=run.alpha / len(points))
-            outcomes = {key: _outcome(audit, share, wanted) for key, audit in chosen.items()}
+            outcomes = {key: _attempt(audit, share, wanted) for key, audit in chosen.items()}
             table = _table(outcomes, chosen, expect)
             return replace(table, notes=words.notes, plots=[*table.plots, *drawn])
 
@@ -103,6 +105,7 @@ def privacy(
                 view=str(first.claim.view),
                 source=source,
                 role=role,
+                repairs=repairs,
                 fingerprint=lambda seed: _digest(settings.audits, seed, id),
             )
         )
@@ -157,18 +160,29 @@ def _outcome(audit: PrivacyAudit, run: Run, accounting: str) -> Outcome:
     return privacy_outcome(audit, run, accounting=accounting)
 
 
+def _attempt(audit: PrivacyAudit, run: Run, accounting: str) -> Outcome | Exception:
+    """One setting's outcome, or what it raised: the other settings keep theirs."""
+    try:
+        return _outcome(audit, run, accounting)
+    except Exception as error:
+        return error
+
+
 def _digest(audits: list[PrivacyAudit], seed: int, id: str) -> str:
     from dpaudit.replays.privacy import digest_of
 
     return "".join(digest_of(audit, seed, row_id=id) for audit in audits)
 
 
-def _table(outcomes: dict[str, Outcome], audits: dict[str, PrivacyAudit], expect: str) -> Outcome:
+def _table(outcomes: dict[str, Outcome | Exception], audits: dict[str, PrivacyAudit], expect: str) -> Outcome:
     """Every setting a cell, with its accounting as another one under it."""
-    cells = [
-        cell
-        for key, outcome in outcomes.items()
-        for cell in outcome.as_cells(key, claim=audits[key].claim, expect=expect)
-    ]
-    plots = [plot for outcome in outcomes.values() for plot in outcome.plots]
+    cells: list[Cell] = []
+    plots: list[Plot] = []
+    for key, outcome in outcomes.items():
+        claim = audits[key].claim
+        if isinstance(outcome, Exception):
+            cells.append(crashed_cell(key, claim, outcome, expect=expect))
+        else:
+            cells += outcome.as_cells(key, claim=claim, expect=expect)
+            plots += outcome.plots
     return Outcome([], cells=cells, plots=plots, samples=sum(cell.samples for cell in cells if cell.deciding))

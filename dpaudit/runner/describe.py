@@ -10,8 +10,7 @@ from typing import Any
 
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidParameterError
-from dpaudit.row_verdicts import quantity_of
-from dpaudit.runner.finding import rounded_down
+from dpaudit.row_verdicts import claimed_of, quantity_of
 from dpaudit.suite import Row, Suite
 from dpaudit.views import View
 
@@ -47,6 +46,7 @@ def describe(suite: Suite) -> dict[str, Any]:
 
     Raises ``InvalidParameterError`` for a row that is none.
     """
+    _require_mended(suite)
     return {
         "paper": str(suite.paper),
         "title": str(suite.title),
@@ -54,6 +54,17 @@ def describe(suite: Suite) -> dict[str, Any]:
         "unchecked": [{"id": str(name), "reason": str(reason)} for name, reason in suite.unchecked],
         "rows": [_describe_row(row) for row in suite.rows],
     }
+
+
+def _require_mended(suite: Suite) -> None:
+    """What a repair mends is a row beside it."""
+    ids = {row.id for row in suite.rows}
+    for row in suite.rows:
+        unknown = [name for name in row.repairs if name not in ids or name == row.id]
+        if unknown:
+            raise InvalidParameterError(
+                f"{row.id}: repairs must name other rows of the suite, got {unknown[0]!r}; correct the id."
+            )
 
 
 def _describe_row(row: Row) -> dict[str, Any]:
@@ -83,10 +94,11 @@ def _describe_row(row: Row) -> dict[str, Any]:
         "view": str(row.view) or (str(view) if isinstance(view, View) else ""),
         "claim": row.claim.to_json(),
         "quantity": quantity_of(row.claim),
-        "claimed": rounded_down(row.claim.bound),
+        "claimed": claimed_of(row.claim),
         "expect": row.expect,
         "source": str(row.source),
         "role": row.role,
+        "repairs": list(row.repairs),
         "weight": weight,
         "has_fingerprint": row.fingerprint is not None,
         "does": _documentation(row),

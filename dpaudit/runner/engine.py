@@ -12,18 +12,18 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dpaudit.errors import BrokenReportError
 from dpaudit.processes.child import ChildDiedError, ChildHungError
-from dpaudit.reports.document import check_result
-from dpaudit.row_verdicts import as_expected
+from dpaudit.report_file.document import check_result
+from dpaudit.row_verdicts import as_expected, is_accepted
 from dpaudit.runner.plan import LoadedSuite, PlannedRow, Settings
 from dpaudit.runner.process import Pool
 
-__all__ = ["execute", "is_accepted"]
+__all__ = ["execute"]
 
 #: Hash seeds and global seeds of the two fresh processes; the ordinary workers have 0.
 FRESH_SEEDS = (1, 2)
@@ -208,6 +208,8 @@ def _crash(reason: str, trace: str | None) -> dict[str, Any]:
 def _merge(row: PlannedRow, finding: dict[str, Any], answer: Answer, settings: Settings) -> dict[str, Any]:
     """The result as the report holds it: what the row says of itself, and what was found."""
     about = {name: row.description[name] for name in _ABOUT}
+    if row.description["repairs"]:
+        about["repairs"] = row.description["repairs"]
     return {
         **about,
         "paper": row.suite.description["paper"],
@@ -219,13 +221,3 @@ def _merge(row: PlannedRow, finding: dict[str, Any], answer: Answer, settings: S
         "accepted": is_accepted(finding | about, require=settings.require),
         "reproduce": row.reproduce,
     }
-
-
-def is_accepted(result: Mapping[str, Any], *, require: str | None) -> bool:
-    """Whether a result and its cells are as expected and, for a verified privacy row, as strong as
-    ``--require`` asks."""
-    if not as_expected(result):
-        return False
-    if require is None or result["kind"] != "privacy" or result["verdict"] != "verified":
-        return True
-    return result["strength"] in (("proved",) if require == "proved" else ("proved", "accounted"))

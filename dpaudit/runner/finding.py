@@ -17,11 +17,11 @@ import numpy as np
 
 from dpaudit.claims import Claim
 from dpaudit.errors import CertificateError, MechanismError
+from dpaudit.estimates import require_counted, require_possible
 from dpaudit.evidence import Certificate, Estimate, Evidence, Witness, evidence_from_json
 from dpaudit.kernel.ball import ball, lower, precision, upper
-from dpaudit.row_verdicts import Judged, judge_row, quantity_of
+from dpaudit.row_verdicts import Judged, claimed_of, judge_row, quantity_of
 from dpaudit.suite import Cell, Outcome
-from dpaudit.verify.estimates import require_counted, require_possible
 
 __all__ = ["finding_of", "rounded_down", "rounded_up"]
 
@@ -93,7 +93,7 @@ def _cell(cell: Cell, written: list[dict[str, Any]], judged: Judged) -> dict[str
         "name": cell.name,
         "claim": cell.claim.to_json(),
         "quantity": quantity_of(cell.claim),
-        "claimed": rounded_down(cell.claim.bound),
+        "claimed": claimed_of(cell.claim),
         "expect": cell.expect,
         **_verdict(judged),
         "samples": _samples(cell.samples, cell.evidence, [(cell.claim, cell.evidence)]),
@@ -102,6 +102,7 @@ def _cell(cell: Cell, written: list[dict[str, Any]], judged: Judged) -> dict[str
         "obstacles": list(cell.obstacles),
         "reasons": list(judged.judgement.reasons),
         "deciding": bool(cell.deciding),
+        **({"error": cell.error, "traceback": cell.traceback or None} if cell.error else {}),
     }
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from dpaudit.errors import InvalidParameterError
 from dpaudit.processes.child import ChildDiedError, ChildHungError
-from dpaudit.reports.strict import require_clear_ids
+from dpaudit.report_file.strict import require_clear_ids
 from dpaudit.runner.commands import file_for
 from dpaudit.runner.process import Pool
 from dpaudit.runner.select import exactly, selector

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import dpaudit
-from dpaudit.reports.document import SCHEMA_VERSION, Journal, journal_path, read_journal
-from dpaudit.runner.engine import execute, is_accepted
+from dpaudit.report_file.document import SCHEMA_VERSION, Journal, journal_path, read_journal
+from dpaudit.row_verdicts import is_accepted
+from dpaudit.runner.engine import execute
 from dpaudit.runner.plan import Plan, PlannedRow, Settings
 from dpaudit.runner.process import Pool
 from dpaudit.runner.stamps import library_versions, now, platform_name, tool_hash

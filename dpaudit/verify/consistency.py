@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import Any
 
 from dpaudit.errors import BrokenReportError
-from dpaudit.reports.document import known_fields
-from dpaudit.reports.strict import require_ascii_numbers, require_clear_ids
+from dpaudit.report_file.document import known_fields
+from dpaudit.report_file.strict import require_ascii_numbers, require_clear_ids
+from dpaudit.row_verdicts import is_accepted
 from dpaudit.runner.commands import command_words, selected_by
-from dpaudit.runner.engine import is_accepted
 from dpaudit.runner.plan import MAX_LEVEL
 from dpaudit.verify.findings import Finding, id_of
 

@@ -19,15 +19,15 @@ from typing import Any
 
 from dpaudit.claims import Claim, Controls, PrivacyClaim, claim_from_json
 from dpaudit.errors import BrokenReportError, DpauditError
+from dpaudit.estimates import require_counted, require_possible
 from dpaudit.evidence import Certificate, Evidence, Witness, evidence_from_json
 from dpaudit.kernel import check as kernel
 from dpaudit.kernel.kernel_t0 import shown
-from dpaudit.reports.document import known_fields
-from dpaudit.reports.strict import require_ascii_numbers
-from dpaudit.row_verdicts import Judged, as_expected, judge_row, quantity_of
+from dpaudit.report_file.document import known_fields
+from dpaudit.report_file.strict import require_ascii_numbers
+from dpaudit.row_verdicts import Judged, as_expected, claimed_of, judge_row, quantity_of
 from dpaudit.suite import Cell
 from dpaudit.verdicts import Strength, VerdictKind
-from dpaudit.verify.estimates import require_counted, require_possible
 from dpaudit.verify.findings import Finding, first_difference, id_of
 from dpaudit.verify.statement import certificate_in_words, estimate_in_words, witness_in_words
 from dpaudit.witnesses.recompute import recompute
@@ -79,6 +79,7 @@ def _cell(data: dict[str, Any]) -> Cell:
         expect=data["expect"],
         obstacles=data["obstacles"],
         deciding=data["deciding"],
+        error=data.get("error", ""),
     )
 
 
@@ -91,6 +92,10 @@ def _require_role(result: dict[str, Any], claim: Claim) -> None:
         raise BrokenReportError(
             f"a claim about controls must have the role 'control', got {result.get('role')!r}; the file was "
             "edited."
+        )
+    if result.get("repairs") and result.get("role") != "repaired":
+        raise BrokenReportError(
+            f"only a repair mends another row, got the role {result.get('role')!r}; the file was edited."
         )
 
 
@@ -122,7 +127,8 @@ def _require_same_words(result: dict[str, Any], claim: Claim) -> None:
             raise BrokenReportError(
                 f"the {field} shown must be that of the claim, got {about}; the file was edited."
             )
-    if "claimed" in result and not _agrees(result["claimed"], claim.bound):
+    shown_as = None if claimed_of(claim) is None else claim.bound
+    if "claimed" in result and not _agrees(result["claimed"], shown_as):
         raise BrokenReportError(
             f"the number claimed must be that of the claim, {claim.bound}, got {result['claimed']!r}; the "
             "file was edited."
@@ -175,7 +181,9 @@ def _verdict(name: str, part: dict[str, Any], judged: Judged) -> Finding:
 
 def _disagreements(result: dict[str, Any], judged: Judged) -> Iterator[str]:
     judgement = judged.judgement
-    if result["verdict"] == VerdictKind.CRASHED.value and not (result["evidence"] or result.get("cells")):
+    is_row = "deciding" not in result
+    crashed = result["verdict"] == VerdictKind.CRASHED.value
+    if is_row and crashed and not (result["evidence"] or result.get("cells")):
         # The row crashed before it had evidence: nothing may be claimed.
         for field in ("lower", "upper", "lower_exact", "upper_exact", "slack", "confidence"):
             if result.get(field) is not None:
@@ -199,8 +207,8 @@ def _disagreements(result: dict[str, Any], judged: Judged) -> Iterator[str]:
         yield f"the confidence must be {judged.confidence}, got {result['confidence']!r}"
     if "reasons" in result and result["reasons"] != list(judgement.reasons):
         yield f"the reasons must be those of the judgement, {list(judgement.reasons)}"
-    if result.get("traceback") is not None:
-        yield "a traceback must be that of a row that crashed, this one did not"
+    if result.get("traceback") is not None and (is_row or not result.get("error")):
+        yield "a traceback must be that of a row or a cell that crashed by itself, this one did not"
     yield from _expected(result)
 
 

@@ -15,15 +15,15 @@ from dpaudit.claims import claim_from_json
 from dpaudit.cli.run import read_command
 from dpaudit.errors import DpauditError
 from dpaudit.evidence import evidence_from_json
-from dpaudit.reports.document import read_report
+from dpaudit.report_file.document import read_report
 from dpaudit.row_verdicts import as_expected
-from dpaudit.runner import again as runner
-from dpaudit.runner.again import compare_with_report
 from dpaudit.runner.finding import finding_of
 from dpaudit.runner.plan import Plan, PlannedRow, Settings
 from dpaudit.runner.process import Pool
 from dpaudit.suite import Cell, Outcome
+from dpaudit.verify import again as runner
 from dpaudit.verify import report as verifier
+from dpaudit.verify.again import compare_with_report
 from dpaudit.verify.findings import Finding
 from dpaudit.verify.report import verify_report
 from tests.cli.suites import by_id

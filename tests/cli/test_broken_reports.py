@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpaudit.errors import BrokenReportError
-from dpaudit.reports import strict
-from dpaudit.reports.document import read_report
+from dpaudit.report_file import strict
+from dpaudit.report_file.document import read_report
 from tests.cli.suites import REFUTED, VERIFIED, invoke, run, write_suite
 
 

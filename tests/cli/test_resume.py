@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dpaudit.cli.run import _stoppable, _Stopped
-from dpaudit.reports.document import journal_path, read_journal, read_report
+from dpaudit.report_file.document import journal_path, read_journal, read_report
 from tests.cli.suites import RAISES, VERIFIED, by_id, invoke, run, start, write_suite
 
 COUNTED = """

@@ -220,7 +220,7 @@ def test_the_report_fits_the_published_schema(report: dict[str, Any]) -> None:
     """The shipped schema, read by the reference validator alone, accepts the report and refuses a changed
     one.
     """
-    schema = json.loads(files("dpaudit.reports").joinpath("schema.json").read_text(encoding="utf-8"))
+    schema = json.loads(files("dpaudit.report_file").joinpath("schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     validator.validate(report)

@@ -42,6 +42,19 @@ def graph() -> Graph:
     return {name: others - {"dpaudit", name} for name, others in edges.items()}
 
 
+def folders() -> Graph:
+    """Which folder of the package imports which; a single file beside them is a folder of its own."""
+    edges: Graph = {}
+    for name, others in graph().items():
+        here = folder_of(name)
+        edges.setdefault(here, set()).update(folder_of(other) for other in others)
+    return {name: others - {name} for name, others in edges.items()}
+
+
+def folder_of(module: str) -> str:
+    return ".".join(module.split(".")[:2])
+
+
 def require_no_circle(edges: Graph) -> None:
     TopologicalSorter(edges).prepare()
 
@@ -49,6 +62,21 @@ def require_no_circle(edges: Graph) -> None:
 def test_no_module_needs_itself() -> None:
     """No circle of imports, those inside functions and those for annotations included."""
     require_no_circle(graph())
+
+
+def test_no_folder_needs_itself() -> None:
+    """No circle of folders: each is above or below another one, never both."""
+    edges = folders()
+    assert {"dpaudit.replays", "dpaudit.blackbox", "dpaudit.reports", "dpaudit.verify"} <= set(edges)
+    require_no_circle(edges)
+
+
+def test_a_circle_of_folders_would_be_seen() -> None:
+    """Where no module is in a circle: the lower folder imports a file of the upper one."""
+    edges = folders()
+    edges["dpaudit.report_file"].add("dpaudit.reports")
+    with pytest.raises(CycleError):
+        require_no_circle(edges)
 
 
 def test_a_circle_would_be_seen() -> None:

@@ -80,7 +80,24 @@ def test_a_crashed_cell_crashes_the_row() -> None:
     """Two rigorous statements that contradict in one cell leave no verdict, whatever the others say."""
     broken = cell("broken", witness("3/2"), proof("1/2"), claim=PURE)
     verdict, _, judged = row(PURE, cell("refuted", witness(2), claim=PURE), broken)
-    assert (verdict, judged.broken, judged.reasons) == ("crashed", True, ("crashed in 1 of 2 cells: broken",))
+    assert (verdict, judged.broken, judged.reasons[0]) == ("crashed", True, "crashed in 1 of 2 cells: broken")
+    assert judged.reasons[1].startswith("broken: lower bound 1.5 above upper bound 0.5")
+
+
+def test_a_cell_with_an_error_crashes_the_row_and_keeps_the_others() -> None:
+    """Whatever it is set to: neither another refuted cell nor a place under the row hides it."""
+    for deciding in (True, False):
+        fallen = cell("n = 0", deciding=deciding, error="ZeroDivisionError: division by zero")
+        judged = judge_row(ERROR, [error(0.5)], [cell("n = 1", error(2)), fallen], obstacles=[], alpha=ALPHA)
+        assert [part.judgement.verdict for part in judged.cells] == ["refuted", "crashed"]
+        assert (judged.whole.judgement.verdict, judged.whole.judgement.upper) == ("crashed", Fraction(1, 2))
+        assert "n = 0: ZeroDivisionError: division by zero" in judged.whole.judgement.reasons
+
+
+def test_a_cell_that_raised_has_no_evidence() -> None:
+    """What was found before the error says nothing about the point."""
+    with pytest.raises(InvalidParameterError, match="no evidence"):
+        cell("n = 0", error(2), error="ZeroDivisionError")
 
 
 def test_a_verified_row_is_as_strong_as_its_weakest_part() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from dpaudit import Report
 from dpaudit.errors import BrokenReportError
-from dpaudit.reports.document import write_report
+from dpaudit.report_file.document import write_report
 from tests.reports.sample import sample_report
 
 

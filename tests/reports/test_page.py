@@ -15,12 +15,17 @@ import numpy as np
 import pytest
 
 from dpaudit import plots
-from dpaudit.claims import ErrorRate
+from dpaudit.claims import Controls, ErrorRate
 from dpaudit.errors import BrokenReportError
 from dpaudit.evidence import Estimate
-from dpaudit.reports.document import to_text
+from dpaudit.report_file.document import to_text
+from dpaudit.reports.fields import STRENGTHS, VERDICTS
 from dpaudit.reports.html import render_html
+from dpaudit.reports.markdown import markdown_table
+from dpaudit.reports.notation import signs
 from dpaudit.reports.rows import attention
+from dpaudit.reports.terminal import result_line, summary
+from dpaudit.suite import ROLES
 from tests.reports.dom import Node, parse
 from tests.reports.sample import many_rows, row, sample_report
 
@@ -98,8 +103,8 @@ def test_the_policy_admits_only_what_the_page_carries(dom: Node) -> None:
 def test_links_lead_to_claims(dom: Node) -> None:
     """Anchors are unique, and every link of the page leads to one."""
     anchors = [node.attributes["id"] for node in dom.walk() if "id" in node.attributes]
-    assert len(anchors) == len(set(anchors)) == 21
-    targets = {node.attributes["href"][1:] for node in dom.find("a")} - {"top"}
+    assert len(anchors) == len(set(anchors)) == 22  # the rows, what nobody can check, the glossary
+    targets = {node.attributes["href"][1:] for node in dom.find("a")} - {"top", "glossary"}
     assert targets <= set(anchors)
     assert len(targets) == 19
 
@@ -282,7 +287,7 @@ def test_every_claim_says_all_it_has(dom: Node) -> None:
         section = sections[result["id"]]
         text = section.words()
         verdict = "does not extend" if result["role"] == "what-if" else result["verdict"]
-        said = [result["title"], result["claim"]["in_words"], verdict, result["reproduce"]]
+        said = [signs(result["title"]), signs(result["claim"]["in_words"]), verdict, result["reproduce"]]
         for wanted in [*said, *result["notes"], *result["reasons"]]:
             assert " ".join(wanted.split()) in text
         parts = [result, *result["cells"]]
@@ -494,3 +499,75 @@ def test_a_repair_stands_beside_what_it_repairs_alone() -> None:
     assert [link.words() for link in others.find("small")[0].find("a")] == ["A/c/repaired"]
     main = {n.find("b")[0].words(): n for n in dom.find("div", "main")[0].find("details", "claim")}
     assert [name for name in names if "open" in main[name].attributes] == ["A", "A/b", "A/c"]
+
+
+# Refuted cells that do not decide
+
+
+def _with_refuted_cell(**changes: Any) -> dict[str, Any]:
+    """A verified row of the sample, with a refuted cell that does not decide, expected as it came out."""
+    report = sample_report()
+    row = next(r for r in report["results"] if r["verdict"] == "verified" and r["role"] == "printed")
+    cell = next(c for r in report["results"] for c in r["cells"] if c["verdict"] == "refuted")
+    cells = [cell | {"name": "beside", "deciding": False, "expect": "refuted"}]
+    return report | {"results": [row | {"id": "A", "cells": cells, "as_expected": True} | changes]}
+
+
+def test_a_refuted_cell_is_never_hidden() -> None:
+    """Though it does not decide and is as expected: the top of the page, the table, the row and its summary
+    say it, and so do the terminal and the Markdown table."""
+    report = _with_refuted_cell()
+    dom = parse(render_html(report))
+    (section,) = dom.find("section", "under")
+    assert section.find("a")[0].attributes["href"] == "#A"
+    assert "beside" in section.words()
+    (row,) = dom.find("tr", "row")
+    (claim,) = dom.find("details", "claim")
+    for place in (row, claim.find("summary")[0]):
+        assert [badge.words() for badge in place.find("span", "badge under")] == ["1 cell refuted"]
+    assert any("Refuted in 1 cell that does not make the row refuted" in p.words() for p in claim.find("p"))
+    (result,) = report["results"]
+    assert "refuted in beside" in result_line(result).plain
+    assert "Refuted under A, which is verified: beside" in summary(report).plain
+    suites = [report["suites"][0] | _suite_of(result)]
+    assert "; refuted in beside" in markdown_table(report | {"suites": suites})
+
+
+def _suite_of(result: dict[str, Any]) -> dict[str, Any]:
+    return {"suite": result["suite"], "paper": result["paper"]}
+
+
+def test_what_no_refuted_cell_stands_under_says_nothing() -> None:
+    """A refuted row says it itself; controls are refuted on purpose."""
+    assert parse(render_html(_with_refuted_cell(verdict="refuted"))).find("section", "under") == []
+    assert parse(render_html(_with_refuted_cell(cells=[]))).find("section", "under") == []
+    controls = _with_refuted_cell(claim=Controls(text="all").to_json())
+    assert parse(render_html(controls)).find("span", "badge under") == []
+
+
+def test_excused_lines_are_folded() -> None:
+    """A note on lines that no replay entered is there, folded, and the other notes are not."""
+    excused = "not every line of play was entered: a public parameter"
+    report = _with_refuted_cell(notes=["a note", excused])
+    (claim,) = parse(render_html(report)).find("details", "claim")
+    (fold,) = claim.find("details", "more unentered")
+    assert [item.words() for item in fold.find("li")] == [excused]
+    assert "a note" in [item.words() for item in claim.find("li")]
+    assert "open" not in fold.attributes
+
+
+def test_one_sign_for_at_most() -> None:
+    """``<=`` between spaces in a title or a claim is shown as one sign, in other texts as it stands."""
+    report = _with_refuted_cell(title="a <= b <=c", notes=["x <= y"])
+    page = parse(render_html(report)).words()
+    assert "a ≤ b <=c" in page
+    assert "x <= y" in page
+
+
+def test_the_glossary_is_reached_from_the_verdicts() -> None:
+    """It has every verdict, strength and role, and two links lead to it."""
+    dom = parse(render_html(sample_report()))
+    (glossary,) = [node for node in dom.walk() if node.attributes.get("id") == "glossary"]
+    for word in (*VERDICTS, *STRENGTHS[1:], *ROLES, "lower", "upper"):
+        assert word in glossary.words(), word
+    assert len([link for link in dom.find("a") if link.attributes.get("href") == "#glossary"]) == 2

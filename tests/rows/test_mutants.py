@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 from dpaudit.coins import Coins, enumerate_view, record, replay
-from dpaudit.errors import InvalidParameterError
+from dpaudit.coins.base import To
+from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.laws import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -21,8 +23,12 @@ from dpaudit.laws import (
     Skellam,
     SumMod,
 )
+from dpaudit.replays.histories import Neighbours
+from dpaudit.rows import Control, broken, controls
 from dpaudit.rows.mutants import (
     Mutation,
+    _mutation,
+    _Passing,
     branching,
     one_share_less,
     reusing,
@@ -32,7 +38,9 @@ from dpaudit.rows.mutants import (
     with_scale,
     without,
 )
+from dpaudit.suite import Group
 from dpaudit.views import PUBLIC, SERVER, View
+from tests.rows.test_row_kinds import RUN, audit_at, found
 
 LEFT, RIGHT = np.array([0.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0])
 
@@ -142,3 +150,125 @@ def test_a_law_without_a_scale_is_refused_by_name() -> None:
     """A factor on what has no scale would be no mistake at all."""
     with pytest.raises(InvalidParameterError, match="PointMass"):
         with_scale(PointMass(value=1), Fraction(2))
+
+
+# What counts as caught
+
+
+def _table(found: Mapping[str, Control]) -> Any:
+    def table() -> Mapping[str, Control]:
+        """Mistakes are caught"""
+        return found
+
+    return table
+
+
+def caught(program: Any, mutation: Mutation) -> dict[str, Any]:
+    """The row of one control: this mutant of ``program``, which claims to be 1-DP."""
+    rows = Group()
+    audit = replace(audit_at(Fraction(1), Fraction(1)), program=program)
+    controls(rows, "M", "here")(_table({"mutant": broken(audit, mutation)}))
+    return found(rows.rows[0])
+
+
+def checked(error: Any) -> Any:
+    """A noisy sum that ends by ``error(sum)`` where the sum comes out without noise and that is an error."""
+
+    def program(coins: Coins, data: Any) -> float:
+        shown = float(coins.release(float(np.sum(data)), Laplace(scale=1), site="sum"))
+        reason = error(shown) if shown == float(np.sum(data)) else None
+        if reason is not None:
+            raise reason
+        return round(shown)
+
+    return program
+
+
+def test_an_error_on_one_input_alone_is_shown() -> None:
+    """Without noise the sum 2 is refused and 1 is not: a real difference, and the mutant is caught."""
+    result = caught(checked(lambda total: ValueError("2") if total == 2 else None), without(shown=False))
+    assert (result["verdict"], result["cells"][0]["verdict"]) == ("verified", "refuted")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        lambda total: ValueError("no noise"),
+        lambda total: ValueError(f"no noise at {total}"),
+        lambda total: ValueError("2") if total == 2 else KeyError("1"),
+    ],
+    ids=["same", "message", "type"],
+)
+def test_a_mutant_that_raises_on_both_inputs_is_not_caught(error: Any) -> None:
+    """It does not run: whether the errors are alike or not, the control crashes by name."""
+    result = caught(checked(error), without(shown=False))
+    assert result["verdict"] == "crashed"
+    assert result["reasons"][0].startswith("the control mutant crashed: a ")
+
+
+def test_two_errors_do_not_tell_inputs_apart_where_others_run() -> None:
+    """The first pair ends by one error and by another one, the second pair runs: no witness against the
+    mistake is made of which error it was."""
+    program = checked(lambda total: {1.0: KeyError("1"), 2.0: ValueError("2")}.get(total))
+    pairs = [
+        Neighbours("errors", np.array([0.0, 1.0]), np.array([1.0, 1.0])),
+        Neighbours("runs", np.array([0.0, 5.0]), np.array([0.0, 5.5])),
+    ]
+    audit = replace(audit_at(Fraction(1), Fraction(1)), program=program, neighbours=lambda run: pairs)
+    evaluate = broken(audit, without(shown=False)).evaluate
+    with pytest.raises(MechanismError, match="KeyError: '1' on one and ValueError: 2 on the other"):
+        evaluate(RUN)
+
+
+def raising(where: float) -> Mutation:
+    """A transformation that fails by itself where the raw sum is ``where``."""
+
+    def scaled_there(law: Law) -> Law:
+        if float(getattr(law, "offset", 0)) == where:
+            raise ZeroDivisionError("no such factor")
+        return with_scale(law, Fraction(1, 2))
+
+    class Failing(_Passing):
+        def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+            return super().observe(scaled_there(law), site=site, to=to)
+
+    return _mutation(lambda coins: Failing(coins))
+
+
+def noisy(coins: Coins, data: Any) -> float:
+    return float(coins.release(float(np.sum(data)), Laplace(scale=1), site="sum"))
+
+
+def test_a_transformation_that_breaks_on_one_input_catches_nothing() -> None:
+    """Half the noise is refuted; where making it fails on one of the inputs, the control crashes and says
+    what failed, though the program catches every error."""
+
+    def swallowing(coins: Coins, data: Any) -> float:
+        try:
+            return noisy(coins, data)
+        except Exception:
+            return 0.0
+
+    assert caught(noisy, raising(where=7.0))["cells"][0]["verdict"] == "refuted"
+    for program in (noisy, swallowing):
+        for where in (1.0, 2.0):
+            result = caught(program, raising(where=where))
+            assert result["verdict"] == "crashed"
+            assert "failing at site 'sum': ZeroDivisionError: no such factor" in result["reasons"][0]
+
+
+def test_a_mutant_that_cannot_be_made_crashes_its_control_alone() -> None:
+    """A law without a scale, at a site of its own: there is a fingerprint, the other one is caught."""
+
+    def revealing(coins: Coins, data: Any) -> float:
+        coins.observe(PointMass(value=1), site="fixed")
+        return noisy(coins, data)
+
+    rows = Group()
+    audit = replace(audit_at(Fraction(1), Fraction(1)), program=revealing)
+    table = {"all": broken(audit, scaled("1/2")), "sum": broken(audit, scaled("1/2", sites="sum"))}
+    controls(rows, "M", "here")(_table(table))
+    row = rows.rows[0]
+    assert row.fingerprint is not None
+    assert row.fingerprint(3) == row.fingerprint(3)
+    assert [cell["verdict"] for cell in found(row)["cells"]] == ["crashed", "refuted"]

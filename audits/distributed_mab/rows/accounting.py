@@ -152,7 +152,13 @@ def _condition() -> Sides:
     return (budget.exp() - 1) / budget / (4 * ln(Fraction(10, 7))), 1
 
 
-@steps(rows, "CZ23-T7/range", "Theorem 7 (Dwork and Roth, Corollary 3.21)", role="repaired")
+@steps(
+    rows,
+    "CZ23-T7/range",
+    "Theorem 7 (Dwork and Roth, Corollary 3.21)",
+    role="repaired",
+    repairs="CZ23-T7",
+)
 def composition_in_range() -> list[Step]:
     """k mechanisms with ε = ε'/(2 sqrt(2k log(1/δ'))) compose to (ε', kδ + δ')-DP, for ε' < 1 and δ' <= 7/10
 

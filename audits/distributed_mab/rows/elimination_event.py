@@ -71,6 +71,7 @@ def _union(numerator: int, p: Fraction) -> Sides:
     "CZ23-L2a/log-1-over-p",
     EVENT,
     role="repaired",
+    repairs="CZ23-L2a",
     numerator=1,
     case="with log(1/p), as the proof uses it: means within β(b) with probability 1 - 3p",
 )
@@ -79,6 +80,7 @@ def _union(numerator: int, p: Fraction) -> Sides:
     "CZ23-L2a/union",
     EVENT,
     role="repaired",
+    repairs="CZ23-L2a",
     numerator=2,
     case="as printed, with log(2/p): means within β(b) with probability 1 - (5π²/12)p",
 )
@@ -213,6 +215,7 @@ def theorems(run: Run, theorem: str) -> Measured:
     over=listed("theorem", *SHEETS),
     kind="tail",
     role="repaired",
+    repairs=("CZ23-L2a", "CZ23-L2a/theorems"),
     name=_called,
 )
 def by_batch(run: Run, theorem: str) -> Measured:

@@ -143,6 +143,7 @@ def _where(elsewhere: Sequence[Elsewhere]) -> dict[str, Any]:
     "Theorem 1; repair of CZ23-T1R/experiment-p",
     claim=rate_claim("1/T"),
     role="repaired",
+    repairs="CZ23-T1R/experiment-p",
 )
 def theorem(run: Run) -> Measured:
     """With p = 1/T, as in Theorem 1, the rate holds at means 1 and 3/4

@@ -185,6 +185,7 @@ ADP = {
     "repair of CZ23-ADP/constants",
     **ADP,
     role="repaired",
+    repairs="CZ23-ADP/constants",
     words="at δ = T^(-1/4)",
     few=False,
 )

@@ -252,6 +252,7 @@ THREE_HALVES = claim_at(BATCH, 3 * EPSILON / 2)
     "Theorem 3, what its parameters give",
     claim=THREE_HALVES,
     role="repaired",
+    repairs="CZ23-T3P",
 )
 def three_halves(run: Run) -> list[Evidence]:
     """Shuffle-DP-SE as printed, and any admissible S, is (3ε/2, 0)-DP, ε = 1

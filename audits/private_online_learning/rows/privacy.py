@@ -72,7 +72,15 @@ AS_PRINTED, IN_WORDS = "as Algorithm 4 prints it", "as section 4.2 describes it"
 WIDER = "with node noise of scale 2(r+1)/ε"
 
 
-@privacy(rows, "HHM-T5P/repaired", "Algorithm 4", role="repaired", reading=WIDER, variant="repaired")
+@privacy(
+    rows,
+    "HHM-T5P/repaired",
+    "Algorithm 4",
+    role="repaired",
+    repairs=("HHM-T5P", "HHM-T5P/levels"),
+    reading=WIDER,
+    variant="repaired",
+)
 @privacy(rows, "HHM-T5P/promoted", "Theorem 5, section 4.2", reading=IN_WORDS, variant="promoted")
 @privacy(rows, "HHM-T5P", "Theorem 5, Algorithm 4", expect="refuted", reading=AS_PRINTED, variant="printed")
 def hybrid(reading: str, variant: HybridVariant) -> PrivacyAudit:

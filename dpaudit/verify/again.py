@@ -56,10 +56,7 @@ def compare_with_report(
     Raises ``InvalidParameterError`` for paths that name no suite, ``BrokenReportError`` where no suite is one
     of the report's.
     """
-    settings = Settings(
-        **{name: report[name] for name in ("profile", "alpha", "seed", "require")},
-        jobs=jobs,
-    )
+    settings = Settings(**{name: report[name] for name in _SETTINGS}, jobs=jobs)
     plan = plan_run(paths, settings, pool)
     labels = _labels(report["suites"], plan)
     if not labels:
@@ -74,15 +71,10 @@ def compare_with_report(
     yield from _about_rows(report, plan, labels, command)
     rows, expected = [], {}
     for row, result in _pairs(report, plan, labels):
-        started = _paths(report, command)
-        rows.append(
-            replace(
-                row,
-                # Among other suites the row's share of the error level was another one.
-                alpha=row.alpha if whole else result["alpha"],
-                reproduce=reproduce_command(started, row.id, settings),
-            )
-        )
+        # Among other suites the row's share of the error level was another one.
+        alpha = row.alpha if whole else result["alpha"]
+        again = reproduce_command(_paths(report, command), row.id, settings)
+        rows.append(replace(row, alpha=alpha, reproduce=again))
         expected[row.key] = result
     for row, found in execute(rows, settings, pool):
         here = {**found, "suite": labels[row.suite.file.label]}

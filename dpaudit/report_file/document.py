@@ -27,7 +27,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
 from dpaudit.errors import BrokenReportError, InvalidParameterError
-from dpaudit.reports.strict import (
+from dpaudit.report_file.strict import (
     parse_strict,
     read_regular_file,
     require_ascii_numbers,
@@ -248,7 +248,7 @@ def _parse(text: str, path: Path) -> Any:
 
 @cache
 def _validator(reference: str) -> Draft202012Validator:
-    schema = json.loads(files("dpaudit.reports").joinpath("schema.json").read_text(encoding="utf-8"))
+    schema = json.loads(files("dpaudit.report_file").joinpath("schema.json").read_text(encoding="utf-8"))
     if reference:
         schema = {"$ref": reference, "$defs": schema["$defs"]}
     return Draft202012Validator(schema)

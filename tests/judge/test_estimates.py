@@ -10,8 +10,8 @@ import pytest
 
 from dpaudit.claims import ErrorRate, PureDP
 from dpaudit.errors import CertificateError
+from dpaudit.estimates import require_possible
 from dpaudit.evidence import Estimate
-from dpaudit.verify.estimates import require_possible
 
 CLAIM = PureDP(epsilon=1)
 SAMPLED = Estimate(
