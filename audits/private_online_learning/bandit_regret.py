@@ -23,7 +23,7 @@ from audits.private_online_learning.variants import VARIANTS
 from dpaudit import plots
 from dpaudit.claims import RegretRate
 from dpaudit.regret import Interval, RegretRuns, gaps_of, mean_interval
-from dpaudit.rows import Grid, Measured, full, in_words, measured, only_quick, over
+from dpaudit.rows import Grid, Measured, evidence, full, in_words, only_quick, over
 from dpaudit.suite import Group, Run
 
 __all__ = [
@@ -75,7 +75,7 @@ def rate(
         claimed=CONSTANT,
         constants=(("C", str(CONSTANT)),),
     )
-    return measured(rows, id, source, claim=claim, case=f"{who}: regret O({shape})", **options)
+    return evidence(rows, id, source, claim=claim, case=f"{who}: regret O({shape})", **options)
 
 
 def lazy_rate(gap: float, epsilon: float, horizon: float) -> float:

@@ -23,7 +23,7 @@ from dpaudit.exact_functions import larger, log2
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import PolyaDifference
 from dpaudit.plots import table
-from dpaudit.rows import Measured, Sides, Step, full, inequality, listed, measured, over, step, steps
+from dpaudit.rows import Measured, Sides, Step, evidence, full, inequality, listed, over, step, steps
 from dpaudit.suite import Group, Run
 from mechanisms.wire import bits_per_residue, integer_bits, read_integers
 
@@ -59,7 +59,7 @@ def logarithmic(variant: str, n: int, epsilon: Fraction, s: int) -> Sides:
 # Measured
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-COMM/measured",
     "Section 4, App. B; Theorem 3 with CarrySum",

@@ -16,7 +16,7 @@ from dpaudit.exact_functions import log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Binomial, PolyaDifference, WrappedMod
 from dpaudit.laws.exact_tails import above, beyond
-from dpaudit.rows import Grid, Measured, Sides, Step, full, in_words, inequality, measured, over, step, steps
+from dpaudit.rows import Grid, Measured, Sides, Step, evidence, full, in_words, inequality, over, step, steps
 from dpaudit.suite import Group, Run
 from mechanisms.decoding_error import Rewards, error_probability
 from mechanisms.parameter_sheet import local_laplace_sheet, polya_sheet, rounded_up_root
@@ -240,7 +240,7 @@ def _worst(run: Run, called: str, n: int, parts: list[Fraction]) -> Measured:
 USERS = (2, 4, 16, full(64))
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-A1",
     "Assumption 1, as printed",
@@ -265,7 +265,7 @@ def _from_four(n: int) -> str:
     return "refuted" if n >= 4 else "verified"
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-A1/union",
     "Assumption 1 in the proof of Lemma 2",
@@ -290,7 +290,7 @@ def _has_batches(variant: str, n: int) -> bool:
     return variant != "LDP-SE" or n > 2
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-A1/repaired",
     "Assumption 1 for Theorems 1 to 5 and, where n >= 2 log(2/p), 6",

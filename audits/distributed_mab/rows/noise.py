@@ -16,7 +16,7 @@ from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import DiscreteGaussian, DiscreteLaplace, Law, Polya, PolyaDifference, Skellam
 from dpaudit.laws.exact_tails import beyond
 from dpaudit.proofs.build import discrete_gaussian_sum, discrete_laplace_mechanism
-from dpaudit.rows import Measured, Sides, Step, evidence, full, inequality, measured, over, step, steps
+from dpaudit.rows import Measured, Sides, Step, evidence, full, inequality, over, step, steps
 from dpaudit.statistics import fit_log_wealth
 from dpaudit.suite import Group, Run
 from dpaudit.views import SERVER, View
@@ -93,7 +93,7 @@ def _fit(run: Run, draws: NDArray[np.int64], law: Law, name: str) -> Measured:
     return Measured(low=wealth, high=wealth, samples=len(draws), method=method, exact=False)
 
 
-@measured(rows, "CZ23-F1/sampler", "Fact 1", claim=_drawn("Lap_Z(b)"), over=over(n=(1, 7, 64), b=(1, 8)))
+@evidence(rows, "CZ23-F1/sampler", "Fact 1", claim=_drawn("Lap_Z(b)"), over=over(n=(1, 7, 64), b=(1, 8)))
 def drawn_shares(run: Run, n: int, b: int) -> Measured:
     """Sums of n sampled Pólya shares are drawn from Lap_Z(g/ε)
 
@@ -109,7 +109,7 @@ FIT = _drawn("Pólya(r, β), β = e^{-1/b}")
 BIG = over(r="1 1/8", b=(1, 16))
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-FN3/rate",
     "footnote 3",
@@ -119,7 +119,7 @@ BIG = over(r="1 1/8", b=(1, 16))
     expect="refuted",
     reading="rate",
 )
-@measured(rows, "CZ23-FN3", "footnote 3", claim=FIT, over=BIG + over(r="1/1024", b=(1, 16)), reading="scale")
+@evidence(rows, "CZ23-FN3", "footnote 3", claim=FIT, over=BIG + over(r="1/1024", b=(1, 16)), reading="scale")
 def mixture(run: Run, r: Fraction, b: int, reading: str) -> Measured:
     """Poisson(Gamma(r, β/(1-β))) is Pólya(r, β), the second parameter being a {reading}
 

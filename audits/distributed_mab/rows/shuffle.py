@@ -44,7 +44,6 @@ from dpaudit.rows import (
     in_words,
     inequality,
     listed,
-    measured,
     over,
     step,
     steps,
@@ -320,7 +319,7 @@ def _error_claim(case: str, n: int) -> ErrorRate:
     )
 
 
-_assumption = partial(measured, rows, over=over(n=(2, 16, full(4, 64))), kind="tail")
+_assumption = partial(evidence, rows, over=over(n=(2, 16, full(4, 64))), kind="tail")
 FROM_TAU = "at the p' that τ and q were built for, and above"
 ANY_P, PRINTED, REPAIRED = "noise for ε', any p", f"noise for ε, {FROM_TAU}", f"noise for ε', {FROM_TAU}"
 

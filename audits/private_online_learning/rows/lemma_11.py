@@ -17,7 +17,7 @@ from dpaudit.evidence import Estimate
 from dpaudit.exact_functions import ceil_log2, ln
 from dpaudit.kernel.ball import ball
 from dpaudit.laws.noisy_sums import ROUNDING, binomial_laplace_tail
-from dpaudit.rows import Chain, Measured, Sides, Step, evidence, full, inequality, measured, over, step, steps
+from dpaudit.rows import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
 from dpaudit.rows.tables import largest_of
 from dpaudit.suite import Group, Run
 
@@ -146,7 +146,7 @@ MEANS = over(
 )
 
 
-@measured(
+@evidence(
     rows,
     "HHM-L11/25-26",
     "App. C, (25), (26): O(1/t³), here with constant 1",
