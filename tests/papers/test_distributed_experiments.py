@@ -17,17 +17,10 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from algorithms.mab import clipped_sums, successive_elimination
+from algorithms.mab.competitors import Competitor, simulated
 from algorithms.mab.distributed_elimination import DESIGNS, variant
 from algorithms.mab.distributed_regret import noisy_sums, simulate_baseline
-from algorithms.mab.reward_models import (
-    ClippedGaussians,
-    RewardLevels,
-    RewardModel,
-    SimulatedArms,
-    bernoulli_arms,
-)
-from algorithms.play import play
-from audits.distributed_mab.experiment_cuts import (
+from algorithms.mab.elimination_cuts import (
     Tails,
     _most_regret,
     _reward_log_mgf,
@@ -36,15 +29,22 @@ from audits.distributed_mab.experiment_cuts import (
     stay_bounds,
     tails_of,
 )
-from audits.distributed_mab.experiment_figures import label, regret_table
+from algorithms.mab.reward_models import (
+    ClippedGaussians,
+    RewardLevels,
+    RewardModel,
+    SimulatedArms,
+    bernoulli_arms,
+)
+from algorithms.play import play
+from audits.distributed_mab.experiment_figures import regret_table
 from audits.distributed_mab.experiment_runs import Cell, corner_arms, regrets
 from audits.distributed_mab.experiment_settings import (
     COMPETITORS,
+    FAILURE_PROB,
     FIGURES,
-    Competitor,
     figure_table,
     instances,
-    simulated,
 )
 from benchmarks import figures
 from dpaudit.coins import Sampler
@@ -238,7 +238,7 @@ def test_bounds_on_leaving_and_staying_hold_in_simulated_batches(competitor: Com
         bernoulli_arms([[1.0, 0.6, 0.5]]),
     ):
         for batch in range(2, 6):
-            tails = tails_of(competitor, model, batch, n_active=3, epsilon="1/2", failure_prob="0.1")
+            tails = tails_of(competitor, model, batch=batch, n_active=3, epsilon="1/2", failure_prob="0.1")
             leave, stay = _frequencies(tails, model, competitor, "1/2", size)
             for frequency, bound in ((leave, leave_bounds(tails)[0]), (stay, stay_bounds(tails)[0])):
                 slack = SIGMAS * np.sqrt(np.maximum(bound, 1 / size) / size) + 12 / size
@@ -254,7 +254,7 @@ def test_wraps_are_part_of_the_bound() -> None:
     """At a mean of 0 with p = 0.1 the best arm is put out by wraps alone: a bound without the analyzer's
     window is far below the frequency."""
     model, competitor = corner_arms(), COMPETITORS[1]
-    tails = tails_of(competitor, model, 4, n_active=10, epsilon="1", failure_prob="0.1")
+    tails = tails_of(competitor, model, batch=4, n_active=10, epsilon="1", failure_prob="0.1")
     leave, _ = _frequencies(tails, model, competitor, "1", 20_000)
     assert 0.15 < leave[0] <= leave_bounds(tails)[0, 0]
     unwrapped = Tails(**(tails.__dict__ | {"margin": math.inf}))
@@ -279,7 +279,8 @@ def test_caps_are_near_the_regret_and_cheap(competitor: Competitor) -> None:
     than 0.2 % of the mean."""
     model, horizon = instances("easy", runs=3), 10**6
     cut = cut_of(competitor, model, epsilon="0.1", failure_prob="0.1", horizon=horizon)
-    final = simulated(competitor, "0.1", model.rows(np.arange(60) % 3), horizon=horizon, seed=1).final
+    runs = model.rows(np.arange(60) % 3)
+    final = simulated(competitor, "0.1", runs, horizon=horizon, seed=1, failure_prob=FAILURE_PROB).final
     assert final.max() <= cut.cap <= 2.6 * final.mean()
     assert cut.excess < 0.002 * final.mean()
 
@@ -397,7 +398,7 @@ def test_every_cell_of_the_reference_table_is_reproduced() -> None:
 def test_summary_and_table_show_the_same_numbers() -> None:
     """Mean and standard error of figure 5, in the summary of the runs' frame and in the table's cells."""
     found = figure_table(5, seed=2, runs=4, horizon=10**5)
-    called = {item.label: label(item) for item in FIGURES[5].competitors}
+    called = {item.label: item.title for item in FIGURES[5].competitors}
     numbers = summary(
         regret_frame(
             ({"algorithm": called[key], "epsilon": str(epsilon)}, result)
@@ -412,7 +413,7 @@ def test_summary_and_table_show_the_same_numbers() -> None:
         row = next(row for row in table["rows"] if row[0] == record["algorithm"])
         cell = row[table["columns"].index(f"ε = {record['epsilon']}")]
         assert cell == f"{record['mean']:.0f} ± {record['standard_error']:.0f}"
-    assert {label(c) for c in FIGURES[5].competitors} == {row[0] for row in table["rows"]}
+    assert {c.title for c in FIGURES[5].competitors} == {row[0] for row in table["rows"]}
 
 
 def test_the_diamonds_come_in_another_order_in_every_run() -> None:
@@ -434,7 +435,7 @@ def test_the_distributed_figures_are_regenerated_by_one_command(tmp_path: Path) 
     for name, plot in data.items():
         read_plot(plot)
         figure = figures.DISTRIBUTED_FIGURES[name][0]
-        assert [line["name"] for line in plot["series"]] == [label(c) for c in FIGURES[figure].competitors]
+        assert [line["name"] for line in plot["series"]] == [c.title for c in FIGURES[figure].competitors]
         assert all(len(line["low"]) == len(line["x"]) for line in plot["series"])
         assert ElementTree.fromstring((out / f"figure-{name}.svg").read_text(encoding="utf-8")).tag.endswith(
             "svg"
