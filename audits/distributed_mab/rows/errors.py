@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from algorithms.mab.distributed_elimination import Variant, variant
-from audits.distributed_mab.noise_laws import LEVELS
+from audits.distributed_mab.rows.tails import LEVELS
 from dpaudit.claims import ErrorRate
 from dpaudit.errors import UndecidedError
 from dpaudit.exact_functions import log_of_two_over

@@ -9,7 +9,7 @@ from typing import Any
 
 from algorithms.mab.batched_regret import Setting, cut_of, shape_value
 from algorithms.mab.decoded_exits import CONVOLUTION, Exit, exits, regret_between
-from audits.distributed_mab.simulated_regret import interval
+from algorithms.mab.simulated_regret import interval
 from dpaudit.claims import RegretRate
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from algorithms.mab.batched_regret import Setting, shape, shape_value, worst_ratio
-from audits.distributed_mab.simulated_regret import against_rate, interval, noise_cells, sampling_cells
+from algorithms.mab.simulated_regret import against_rate, interval, noise_cells, sampling_cells
 from dpaudit.claims import RegretRate
 from dpaudit.evidence import Estimate
 from dpaudit.plots import table
