@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from algorithms.mab.distributed_elimination import NAMES
-from audits.distributed_mab import communication, encoding
+from audits.distributed_mab import communication
 from audits.distributed_mab.communication import (
     bits,
     carried_bits,
@@ -22,12 +22,14 @@ from audits.distributed_mab.communication import (
     sent_over_the_wire,
     sheet_of,
 )
-from audits.distributed_mab.encoding import Circle, mean_error, rounding_distance, rounding_ends, sum_movement
 from dpaudit.coins import Coins
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import ball, precision
 from dpaudit.laws import Bernoulli, PointMass, PolyaDifference
+from mechanisms import rounding_error
+from mechanisms.decoding_window import Circle
 from mechanisms.parameter_sheet import Sheet, polya_sheet, shuffle_sheet
+from mechanisms.rounding_error import mean_error, rounding_distance, rounding_ends, sum_movement
 from mechanisms.wire import integer_bits, read_integers
 
 HALF = Fraction(1, 2)
@@ -50,7 +52,9 @@ def test_encodings_by_hand(g: int) -> None:
 
 def test_rounding_down_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative controls: floor without the coin has a bias, and a coin of another bias another law."""
-    monkeypatch.setattr(encoding, "encoding_law", lambda x, precision: PointMass(math.floor(x * precision)))
+    monkeypatch.setattr(
+        rounding_error, "encoding_law", lambda x, precision: PointMass(math.floor(x * precision))
+    )
     assert mean_error(HALF, 3) == ball(-HALF)
     monkeypatch.undo()
 
@@ -60,7 +64,7 @@ def test_rounding_down_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     quarter = Fraction(1, 4)
     with precision(160):
         assert rounding_distance(quarter, users=3, precision=1) < ball(Fraction(1, 10**30))
-        monkeypatch.setattr(encoding, "encode", biased)
+        monkeypatch.setattr(rounding_error, "encode", biased)
         # (8, 24, 24, 8)/64 against (27, 27, 9, 1)/64
         assert rounding_distance(quarter, users=3, precision=1).overlaps(ball(Fraction(22, 64)))
 
@@ -201,7 +205,7 @@ def test_carried_bits_against_sums_over_one_message(users: int) -> None:
 
 def test_explanations_are_whole_sentences() -> None:
     """No docstring of these audits holds the quotation marks of a literal that was split over two lines."""
-    folder = Path(encoding.__file__).parent
+    folder = Path(communication.__file__).parent
     nodes = [
         node
         for path in sorted(folder.rglob("*.py"))
