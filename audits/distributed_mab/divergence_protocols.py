@@ -16,7 +16,8 @@ import numpy as np
 
 from algorithms.mab.batched_elimination import Elimination
 from algorithms.mab.distributed_elimination import Variant, program, variant
-from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, batch_lengths, reward_pairs
+from algorithms.neighbours import reward_pairs
+from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, batch_lengths
 from dpaudit.proofs.build import Proof, discrete_gaussian_sum, integer_noise
 from dpaudit.replays.followed import Steering, Survey, survey
 from mechanisms.parameter_sheet import Sheet

@@ -10,6 +10,7 @@ import numpy as np
 
 from algorithms.mab.batched_elimination import batch_length
 from algorithms.mab.distributed_elimination import Variant, program, variant
+from algorithms.neighbours import reward_pairs
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.public_refusals import GAME, PROTOCOL, TURNOUT
 from dpaudit.claims import PureDP
@@ -21,7 +22,6 @@ from dpaudit.laws.base import Law
 from dpaudit.proofs.build import Proof, compose_parallel, discrete_laplace_mechanism, post_processing
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.histories import Neighbours
 from dpaudit.suite import Run
 from dpaudit.views import SERVER, Principal, View
 
@@ -32,7 +32,6 @@ __all__ = [
     "in_parallel",
     "laplace_batches",
     "protocol_audit",
-    "reward_pairs",
     "steered",
 ]
 
@@ -74,21 +73,6 @@ def laplace_batches(chosen: Variant, lengths: Sequence[int], *, epsilon: Fractio
     """Lap_Z(g/ε) on sums of encodings, of sensitivity g, for each batch size with its own g."""
     precisions = [chosen.sheet(users).precision for users in lengths]
     return [discrete_laplace_mechanism(sensitivity=g, scale=g / epsilon) for g in precisions]
-
-
-def reward_pairs(
-    *, horizon: int, rounds: Sequence[int], backgrounds: Mapping[str, Sequence[float]]
-) -> list[Neighbours]:
-    """One user's rewards go from all 0 to all 1, in each of ``rounds`` and on each background (a reward for
-    every arm)."""
-    found = []
-    for name, rewards in backgrounds.items():
-        data = np.tile(np.array(rewards, dtype=float), (horizon, 1))
-        for t in rounds:
-            left, right = data.copy(), data.copy()
-            left[t], right[t] = 0.0, 1.0
-            found.append(Neighbours(f"{name}, user {t + 1} from 0 to 1", left, right))
-    return found
 
 
 def steered(chosen: Variant, lengths: Sequence[int], up: Callable[[int], bool | None]) -> Choice:

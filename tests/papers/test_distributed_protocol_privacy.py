@@ -14,6 +14,7 @@ import pytest
 
 from algorithms.mab.batched_elimination import confidence_radius
 from algorithms.mab.distributed_elimination import program, variant
+from algorithms.neighbours import reward_pairs
 from audits.distributed_mab import (
     central_decisions,
     divergence_protocols,
@@ -21,13 +22,7 @@ from audits.distributed_mab import (
     lost_messages,
     returning_programs,
 )
-from audits.distributed_mab.protocol_runs import (
-    PUBLIC_CHOICES,
-    batch_lengths,
-    protocol_audit,
-    reward_pairs,
-    steered,
-)
+from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, batch_lengths, protocol_audit, steered
 from dpaudit.claims import PureDP
 from dpaudit.coins import force, record, replay
 from dpaudit.coins.base import Coins

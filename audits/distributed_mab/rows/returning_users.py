@@ -22,14 +22,9 @@ from audits.distributed_mab.returning_programs import (
     returning_pairs,
     returning_program,
 )
-from audits.distributed_mab.returning_users import (
-    approximate_route,
-    concentrated_route,
-    exact_route,
-    returning_witness,
-)
+from audits.distributed_mab.returning_users import returning_witness
 from dpaudit.claims import PureDP, Unit, ZeroConcentratedDP
-from dpaudit.conversions import gaussian_delta
+from dpaudit.conversions import approximate_route, concentrated_route, exact_route, gaussian_delta
 from dpaudit.evidence import Evidence
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import ball, precision, upper_short

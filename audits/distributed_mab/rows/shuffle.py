@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from algorithms.mab.distributed_elimination import variant
-from audits.distributed_mab.protocol_runs import reward_pairs
+from algorithms.neighbours import reward_pairs
 from audits.distributed_mab.shuffle_protocol import (
     EPSILON,
     algorithm_witness,
@@ -23,7 +23,6 @@ from audits.distributed_mab.shuffle_protocol import (
     carry_sheet,
     carry_witness,
     chain_total,
-    distances_of,
     failure_bounds,
     leaky_program,
     leaky_witness,
@@ -52,6 +51,7 @@ from dpaudit.suite import Group, Outcome, Run
 from dpaudit.views import SERVER, View
 from mechanisms.parameter_sheet import ShuffleVariant
 from mechanisms.relaxed_aggregation import LeakyCoin, carry_loss
+from mechanisms.relaxed_views import distances_of
 
 __all__ = ["rows"]
 
