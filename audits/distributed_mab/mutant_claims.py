@@ -11,7 +11,6 @@ from audits.distributed_mab.mutant_protocols import (
     FAILURE_PROB,
     REFERENCES,
     SCALE_FACTOR,
-    Make,
     Mechanism,
     program_of,
 )
@@ -24,6 +23,7 @@ from dpaudit.replays.breaches import Target
 from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.moved_noise import moved_noise
 from dpaudit.views import SERVER, View
+from mechanisms.broken_protocols import Make
 from mechanisms.decoded_sum_law import declared_sum, distance, enumerated_sum
 from mechanisms.gaussian_sum_divergence import xi
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from algorithms.mab.batched_proofs import in_parallel
 from algorithms.mab.distributed_elimination import Variant, program, variant
+from algorithms.mab.steered_histories import steered
 from audits.distributed_mab.noise_privacy import BATCHES, HORIZON, largest_log_ratio
-from audits.distributed_mab.protocol_runs import in_parallel, steered
 from dpaudit.claims import PureDP
 from dpaudit.coins import Choice, Coins, Program, force
 from dpaudit.coins.enumerator import visible_values

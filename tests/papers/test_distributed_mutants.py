@@ -16,15 +16,7 @@ from algorithms.mab.batched_elimination import Elimination
 from algorithms.mab.distributed_elimination import NAMES, Variant, program, variant
 from algorithms.mab.elimination_corners import late_pair
 from audits.distributed_mab.mutant_claims import claim_of, divergence_witness_of, sum_distance, target_of
-from audits.distributed_mab.mutant_protocols import (
-    EPSILON,
-    FAILURE_PROB,
-    MECHANISMS,
-    REFERENCES,
-    Make,
-    correct,
-    program_of,
-)
+from audits.distributed_mab.mutant_protocols import EPSILON, FAILURE_PROB, MECHANISMS, REFERENCES, program_of
 from audits.distributed_mab.mutant_register import ARITHMETIC, HARMLESS, PRIVACY
 from audits.distributed_mab.rows import mutants
 from audits.distributed_mab.rows.mutants import early_pairs
@@ -42,6 +34,7 @@ from dpaudit.suite import Run
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.recompute import recompute
 from mechanisms.batch_protocol import BatchProtocol
+from mechanisms.broken_protocols import Make, correct
 from mechanisms.decoded_sum_law import distance, enumerated_sum
 from mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
 from mechanisms.modular_sum import secure_sum

@@ -16,15 +16,7 @@ import numpy as np
 from algorithms.mab.elimination_corners import late_pair
 from algorithms.neighbours import reward_pairs
 from audits.distributed_mab.mutant_claims import claim_of, divergence_witness_of, sum_distance, target_of
-from audits.distributed_mab.mutant_protocols import (
-    EPSILON,
-    FAILURE_PROB,
-    MECHANISMS,
-    REFERENCES,
-    Make,
-    Mechanism,
-    correct,
-)
+from audits.distributed_mab.mutant_protocols import EPSILON, FAILURE_PROB, MECHANISMS, REFERENCES, Mechanism
 from audits.distributed_mab.mutant_register import ARITHMETIC, HARMLESS, PRIVACY, Mutant
 from dpaudit.claims import Ordering, PrivacyClaim, SameDistribution
 from dpaudit.coins import fingerprint, record
@@ -34,6 +26,7 @@ from dpaudit.replays.breaches import Found, Target, over_seeds, search
 from dpaudit.replays.histories import Neighbours
 from dpaudit.rows import Control, controls
 from dpaudit.suite import Group, Outcome, Run
+from mechanisms.broken_protocols import Make, correct
 
 __all__ = ["rows"]
 
