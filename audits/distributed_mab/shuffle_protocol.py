@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from dpaudit.laws import Law, WrappedMod
 from dpaudit.proofs.build import Proof, discrete_laplace_mechanism, post_processing, relaxed_release
 from dpaudit.replays.hidden_draws import mixture_witness, program_event
 from mechanisms.batch_protocol import BatchProtocol
-from mechanisms.decoding_error import Rewards, error_probability
+from mechanisms.decoding_error import Rewards, error_interval
 from mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
 from mechanisms.parameter_sheet import Sheet, ShuffleVariant, shuffle_sheet
 from mechanisms.relaxed_aggregation import (
@@ -192,9 +191,6 @@ def one_arm_wins(noise: ShuffleVariant, best: int) -> Choice:
 
 # Assumption 1
 
-#: Error probabilities in floats are right to better than this, thresholds to better than its square.
-ROUNDING = 1e-9
-
 
 def failure_bounds(
     chosen: Variant, n: int, *, p: Fraction, mean: Fraction, rewards: Rewards
@@ -202,10 +198,5 @@ def failure_bounds(
     """P(|n_a| > radius at p) in a batch of ``n`` users, from both sides of rounding: with ``GarbledSum`` at
     q = p', half the p of the sheet, and the most that any (ε̂, p')-relaxation can bring about."""
     sheet, q, tail, spread = chosen.sheet(n), chosen.failure_prob / 2, chosen.tail(n), math.log(2 / p)
-    radius = tail.sigma * math.sqrt(spread) + tail.h * spread
-    far = partial(error_probability, sheet, mean=mean, rewards=rewards)
-    outer = radius * (1 + ROUNDING) + ROUNDING
-    garbled = far(outer, moved=GarbledSum(secagg_error=q).offset(sheet))
-    low = float(1 - q) * far(outer) + float(q) * garbled
-    high = min(1.0, far(radius * (1 - ROUNDING) - ROUNDING) + float(q))
-    return low * (1 - ROUNDING), high * (1 + ROUNDING)
+    radius, moved = tail.sigma * math.sqrt(spread) + tail.h * spread, GarbledSum(secagg_error=q).offset(sheet)
+    return error_interval(sheet, radius, mean=mean, rewards=rewards, off=q, moved=moved)

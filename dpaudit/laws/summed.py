@@ -22,6 +22,7 @@ __all__ = [
     "gamma_poisson",
     "laplace_mass",
     "laplace_moment",
+    "laplace_sum_tail",
     "poisson_difference",
     "skellam_mgf",
     "skellam_pair",
@@ -131,3 +132,20 @@ def skellam_mgf(variance: Number, t: Fraction) -> arb:
     terms = [(law.logp_ball(k) + point * k).exp() for k in range(-reach, reach + 1)]
     ends = [terms[i] * (terms[i] / terms[j]) / (1 - terms[i] / terms[j]) for i, j in ((0, 1), (-1, -2))]
     return sum(terms, arb(0)) + arb(0).union(ends[0] + ends[1])
+
+
+def laplace_sum_tail(n: int, x: arb) -> arb:
+    """P(Z_1 + ... + Z_n >= x) as a ball, for independent Laplace draws of scale 1 and a ball x >= 0.
+
+    The density is exp(-x) times a polynomial: a sum of Gamma tails with positive weights
+    C(n-1+k, k) 2^-(n+k), k = 0..n-1, of shape n - k.
+    """
+    total, shape_tail, power = arb(0), arb(0), arb(1)
+    tails = []
+    for j in range(n):
+        shape_tail += power  # 1 + x + ... + x^j/j!: the Gamma tail of shape j + 1, without exp(-x)
+        tails.append(shape_tail)
+        power = power * x / (j + 1)
+    for k in range(n):
+        total += ball(Fraction(math.comb(n - 1 + k, k), 2 ** (n + k))) * tails[n - 1 - k]
+    return total * (-x).exp()

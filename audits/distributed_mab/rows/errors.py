@@ -18,7 +18,7 @@ from dpaudit.laws import Binomial, PolyaDifference, WrappedMod
 from dpaudit.laws.exact_tails import above, beyond
 from dpaudit.rows import Grid, Measured, Sides, Step, evidence, full, in_words, inequality, over, step, steps
 from dpaudit.suite import Group, Run
-from mechanisms.decoding_error import Rewards, error_probability
+from mechanisms.decoding_error import Rewards, error_interval
 from mechanisms.parameter_sheet import local_laplace_sheet, polya_sheet, rounded_up_root
 
 __all__ = ["rows"]
@@ -188,8 +188,6 @@ BATCHES = over(
     rewards=("constant", "coins"),
 )
 CONDITIONS = "Theorems 4 and 6 at ε < 1 alone, Theorem 6 where n >= 2 log(2/level)"
-#: Floats: the error probabilities are right to better than this, thresholds to better than its square.
-ROUNDING = 1e-9
 
 
 def _claim(words: str, variant: str = "Dist-DP-SE", *, n: int) -> ErrorRate:
@@ -204,12 +202,7 @@ def _ratio(chosen: Variant, n: int, p: Fraction, mean: Fraction, rewards: Reward
     """P(|n_a| > radius at p)/(2p) in a batch of ``n`` users, from both sides of rounding."""
     tail, spread = chosen.tail(n), math.log(2 / p)
     radius = tail.sigma * math.sqrt(spread) + tail.h * spread
-    inner, outer = radius * (1 - ROUNDING) - ROUNDING, radius * (1 + ROUNDING) + ROUNDING
-    low, high = (
-        error_probability(chosen.sheet(n), threshold, mean=mean, rewards=rewards) / float(2 * p)
-        for threshold in (outer, inner)
-    )
-    return low * (1 - ROUNDING), high * (1 + ROUNDING)
+    return error_interval(chosen.sheet(n), radius, mean=mean, rewards=rewards, per=float(2 * p))
 
 
 def _worst(run: Run, called: str, n: int, parts: list[Fraction]) -> Measured:
