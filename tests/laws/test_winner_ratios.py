@@ -29,7 +29,7 @@ def test_two_actions_by_the_tail_of_two_draws(scale: int, vectors: int) -> None:
 
 
 def test_divergences_by_hand() -> None:
-    """A lead of 2 that goes to 0: chances of 1/2 and of the tail, in both directions, up to an ε without gap."""
+    """A lead of 2 that goes to 0: chances of 1/2 and of the tail, both directions, up to an ε without gap."""
     low = overtakes(2, 1)
     grid = np.array([0.0, 0.3, 5.0])
     by_hand = [max(0.5 - math.exp(e) * low, (1 - low) - math.exp(e) * 0.5, 0.0) for e in grid]

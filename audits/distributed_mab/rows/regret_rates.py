@@ -252,35 +252,29 @@ def claim_of(rate: Rate) -> RegretRate:
     )
 
 
-def rate_outcome(rate: Rate, run: Run) -> Outcome:
-    """Both sides of one rate."""
-    upper, lines = rigorous_side(run, rate)
-    lower = simulated_side(run, rate)
-    picture = table(
-        title="The rigorous bound on regret / rate over all instances, by horizon",
-        columns=["T", "regret / rate at most", "at"],
-        rows=lines,
-    )
-    notes = [
-        f"on the grid the claim holds with C = {upper.upper:.4g} and not with C = {lower.lower:.4g}",
-        f"the bound is largest at {max(lines, key=lambda line: line[1])[0]}: see the table",
-    ]
-    return Outcome([upper, lower], notes, plots=[picture])
-
-
-def _add(rate: Rate) -> None:
-    def bounded(run: Run) -> Outcome:
-        return rate_outcome(rate, run)
-
-    bounded.__doc__ = f"""{rate.title}
-
-    Bound E Reg(T) / rate over all instances by Lemma 2's argument with its constants worked out, at every
-    point of the grid, p = 1/T; simulate corner instances from below."""
-    evidence(rows, rate.id, rate.source, claim=claim_of(rate), role=rate.role)(bounded)
-
-
 for _rate in RATES:
-    _add(_rate)
+
+    @evidence(
+        rows, _rate.id, _rate.source, claim=claim_of(_rate), role=_rate.role, case=_rate.title, rate=_rate
+    )
+    def bounded(run: Run, rate: Rate) -> Outcome:
+        """{case}
+
+        Bound E Reg(T) / rate over all instances by Lemma 2's argument with its constants worked out, at every
+        point of the grid, p = 1/T; simulate corner instances from below.
+        """
+        upper, lines = rigorous_side(run, rate)
+        lower = simulated_side(run, rate)
+        picture = table(
+            title="The rigorous bound on regret / rate over all instances, by horizon",
+            columns=["T", "regret / rate at most", "at"],
+            rows=lines,
+        )
+        notes = [
+            f"on the grid the claim holds with C = {upper.upper:.4g} and not with C = {lower.lower:.4g}",
+            f"the bound is largest at {max(lines, key=lambda line: line[1])[0]}: see the table",
+        ]
+        return Outcome([upper, lower], notes, plots=[picture])
 
 
 # Growth
