@@ -172,7 +172,7 @@ def _distributed_frame(found: Mapping[int, distributed_figures.Table]) -> pandas
     cells = []
     for figure, table in found.items():
         shown = experiment_settings.FIGURES[figure]
-        called = {item.label: distributed_figures.label(item) for item in shown.competitors}
+        called = {item.label: item.title for item in shown.competitors}
         for (key, epsilon), result in table.items():
             labels = {"algorithm": called[key], "figure": figure, "instances": shown.environment}
             cells.append((labels | {"epsilon": str(epsilon)}, result))

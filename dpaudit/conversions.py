@@ -1,5 +1,6 @@
 """Conversions between notions of privacy, in balls: Rényi to (ε, δ), the exact Gaussian curve, and the
-composition of randomised responses, the worst of all mechanisms with their budget."""
+composition of randomised responses, the worst of all mechanisms with their budget; and the least Gaussian
+noise that makes several steps (ε, δ)-DP together, by three routes."""
 
 from __future__ import annotations
 
@@ -10,7 +11,16 @@ from functools import lru_cache
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
 
-__all__ = ["best_order", "converted", "gaussian_delta", "response_delta", "step_budget"]
+__all__ = [
+    "approximate_route",
+    "best_order",
+    "concentrated_route",
+    "converted",
+    "exact_route",
+    "gaussian_delta",
+    "response_delta",
+    "step_budget",
+]
 
 
 def gaussian_delta(rho: int | Fraction, epsilon: arb) -> arb:
@@ -65,3 +75,40 @@ def step_budget(target: Fraction, times: int, slack: Fraction) -> arb:
     """ε = ε'/(2 sqrt(2k log(1/δ'))): the budget of each of k mechanisms by advanced composition as printed in
     Dwork and Roth, Corollary 3.21; it fails for slacks δ' near 1."""
     return ball(target) / (2 * (2 * times * ln(1 / slack)).sqrt())
+
+
+# The variance of Gaussian noise on a query of sensitivity 1 in each of several steps, σ² = 1/(2ρ)
+
+
+def _smallest_rho(epsilon: Fraction, delta: Fraction, *, route: str) -> float:
+    """The zCDP parameter of the least Gaussian noise that a route allows at (ε, δ), by bisection
+    in the logarithm; ``route`` is "exact" (the curve itself) or "closed" (ρ + 2 sqrt(ρ log(1/δ)) <= ε)."""
+    if route == "closed":
+        root = math.sqrt(math.log(1 / delta) + float(epsilon)) - math.sqrt(math.log(1 / delta))
+        return root**2
+    low, high = -60.0, 10.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        fits = gaussian_delta(Fraction(math.exp(middle)), ball(epsilon)) <= ball(delta)
+        low, high = (middle, high) if fits else (low, middle)
+    return math.exp(low)
+
+
+@lru_cache(maxsize=64)
+def approximate_route(steps: int, epsilon: Fraction, delta: Fraction) -> arb:
+    """σ² where each step is (ε_i, δ_i)-DP on the exact Gaussian curve and the steps compose by advanced
+    composition: ε_i of ``step_budget`` at δ/2, δ_i = δ/(2 steps)."""
+    budget = step_budget(epsilon, steps, delta / 2)
+    part = Fraction(float(budget.mid()))
+    return 1 / (2 * ball(Fraction(_smallest_rho(part, delta / (2 * steps), route="exact"))))
+
+
+def concentrated_route(steps: int, epsilon: Fraction, delta: Fraction) -> arb:
+    """σ² where zCDP adds up over the steps and is converted by ρ + 2 sqrt(ρ log(1/δ)) <= ε."""
+    return steps / (2 * ball(Fraction(_smallest_rho(epsilon, delta, route="closed"))))
+
+
+@lru_cache(maxsize=64)
+def exact_route(steps: int, epsilon: Fraction, delta: Fraction) -> arb:
+    """The least σ² of all: the Gaussian noise of all steps on its exact curve."""
+    return steps / (2 * ball(Fraction(_smallest_rho(epsilon, delta, route="exact"))))

@@ -4,7 +4,7 @@ undo, with the exact law of all three."""
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal
 
 import numpy as np
@@ -15,10 +15,13 @@ from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, bulk
 from dpaudit.laws import Binomial, DiscreteGaussian, LatticeLaw
 from mechanisms.parameter_sheet import Sheet
 
-__all__ = ["Rewards", "error_probability"]
+__all__ = ["Rewards", "error_interval", "error_probability"]
 
 Floats = NDArray[np.float64]
 Rewards = Literal["constant", "coins"]
+
+#: Error probabilities in floats are right to better than this, thresholds to better than its square.
+ROUNDING = 1e-9
 
 
 @lru_cache(maxsize=256)
@@ -73,3 +76,25 @@ def _encoded(n: int, g: int, mean: Fraction, rewards: Rewards) -> list[tuple[flo
     if rewards == "coins":
         return [(weight, g * k, float(k)) for weight, k in likely]
     return [(weight, n * int(whole) + k, float(n * mean)) for weight, k in likely]
+
+
+def error_interval(
+    sheet: Sheet,
+    threshold: float,
+    *,
+    mean: Fraction,
+    rewards: Rewards,
+    off: Fraction = Fraction(0),
+    moved: int = 0,
+    per: float = 1.0,
+) -> tuple[float, float]:
+    """P(|decoded sum - sum of rewards| > threshold) from both sides of float rounding, with a secure function
+    that is off with probability ``off`` or less: from below one that is off with all of it, by ``moved``
+    round the circle; from above whatever it does then. In units of ``per``, a probability."""
+    far = partial(error_probability, sheet, mean=mean, rewards=rewards)
+    outer, inner = threshold * (1 + ROUNDING) + ROUNDING, threshold * (1 - ROUNDING) - ROUNDING
+    low = far(outer)
+    if off:
+        low = float(1 - off) * low + float(off) * far(outer, moved=moved)
+    high = min(1.0, far(inner) + float(off))
+    return low / per * (1 - ROUNDING), high / per * (1 + ROUNDING)

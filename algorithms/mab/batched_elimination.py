@@ -27,7 +27,15 @@ from dpaudit.coins.base import Coins
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact, probability
 
-__all__ = ["Elimination", "NoiseTail", "Protocols", "batch_length", "confidence_radius", "strategy"]
+__all__ = [
+    "Elimination",
+    "NoiseTail",
+    "Protocols",
+    "batch_length",
+    "batch_lengths",
+    "confidence_radius",
+    "strategy",
+]
 
 Floats = NDArray[np.float64]
 
@@ -47,6 +55,14 @@ class NoiseTail(NamedTuple):
 def batch_length(batch: int, *, growth: ExactLike = 2) -> int:
     """l(b) = ceil(η^b) users of each active arm in batch ``batch`` = 1, 2, ...; ``growth`` = η > 1."""
     return math.ceil(_growth(growth) ** batch)
+
+
+def batch_lengths(horizon: int, *, growth: ExactLike = 2) -> list[int]:
+    """The batch sizes l(1), l(2), ... below ``horizon``: no other batch can be completed."""
+    found: list[int] = []
+    while (length := batch_length(len(found) + 1, growth=growth)) < horizon:
+        found.append(length)
+    return found
 
 
 def confidence_radius(

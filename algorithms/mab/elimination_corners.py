@@ -1,7 +1,8 @@
 """Who survives a batch on the event E of elimination in batches, and for how many pulls.
 
 On E every decoded mean is within β(b) of its mean. The algorithm's own decision rule is driven with decoded
-means at the corners of E, which is tested in exact arithmetic on the very floats.
+means at the corners of E, which is tested in exact arithmetic on the very floats. ``late_pair`` is a corner
+of the rewards: one of them decides who goes out.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from algorithms.mab.batched_elimination import (
     confidence_radius,
     strategy,
 )
+from algorithms.mab.distributed_elimination import Variant
 from dpaudit.coins import Sampler
+from dpaudit.replays.histories import Neighbours
 
-__all__ = ["Corner", "best_arms_lost", "corners_of_event", "pull_ratio", "surviving_gaps"]
+__all__ = ["Corner", "best_arms_lost", "corners_of_event", "late_pair", "pull_ratio", "surviving_gaps"]
 
 Floats = NDArray[np.float64]
 
@@ -138,3 +141,25 @@ def pull_ratio(survived: Sequence[int], *, batches: int, growth: Fraction = Frac
             largest = max(largest, float(played[arm]) / batch_length(over, growth=growth))
         arm, count = pulls.send(_Rewards(count, 0.0 if begun[arm] <= survived[arm] else -1e12))
     return largest
+
+
+def late_pair(chosen: Variant) -> Neighbours:
+    """Rewards at which raw sums eliminate arm 0 after the first batch that can eliminate at all, or keep it
+    if one user's reward is 1 and not 0."""
+    batch = next(b for b in range(1, 40) if _gap(chosen, b) < 1)
+    length, start = batch_length(batch), 2 * sum(batch_length(b) for b in range(1, batch))
+    # the smallest gap between the sums that is at least l(b) gap; one less keeps the arm
+    wanted = int(np.ceil(length * _gap(chosen, batch)))
+    data = np.zeros((start + 2 * length + 2, 2))
+    data[:, 1] = 1.0
+    data[start : start + length - wanted, 0] = 1.0
+    other = data.copy()
+    other[start + length - 1, 0] = 1.0
+    return Neighbours(f"batch {batch}, one reward of arm 0 from 0 to 1", data, other)
+
+
+def _gap(chosen: Variant, batch: int) -> float:
+    """The difference of two means above which the lower arm goes out."""
+    length = batch_length(batch)
+    tail = chosen.tail(length)
+    return 2 * float(confidence_radius(batch, 2, length, failure_prob=float(chosen.failure_prob), tail=tail))

@@ -283,3 +283,19 @@ def _elimination(gap: float, n_arms: int, epsilon: float, horizon: int) -> float
     return elimination_cap(
         gap, n_arms=n_arms, epsilon=epsilon, failure_probability=1 / horizon, horizon=horizon
     )
+
+
+#: Neighbouring gaps of a supremum over all gaps.
+STEP = 2**0.25
+
+
+def worst_gap_regret(pulls: Callable[[float], float], *, n_arms: int, horizon: int) -> float:
+    """Upper bound on the regret over ALL gaps in [0, 1]: T gap* for the arms below gap*, and for each other
+    arm the supremum of gap * pulls(gap), bounded on a geometric grid because pulls fall with the gap."""
+    above, best, high = 0.0, float(horizon), 1.0
+    while (n_arms - 1) * above < best and high * horizon > 0.25:
+        low = high / STEP
+        above = max(above, high * min(horizon, pulls(low)))
+        best = min(best, horizon * low + (n_arms - 1) * above)
+        high = low
+    return best

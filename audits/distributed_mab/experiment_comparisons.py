@@ -8,12 +8,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from algorithms.mab.competitors import Competitor
 from audits.distributed_mab.experiment_figures import Table, final_figure, regret_table, time_figure
 from audits.distributed_mab.experiment_runs import Cell, Combination, decided
 from audits.distributed_mab.experiment_settings import (
     FIGURES,
     HORIZONS,
-    Competitor,
     figure_table,
 )
 from dpaudit import plots

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from algorithms.mab.distributed_elimination import DESIGNS
-from audits.distributed_mab.experiment_settings import FIGURES, Competitor
+from audits.distributed_mab.experiment_settings import FIGURES
 from dpaudit import plots
 from dpaudit.exact import ExactLike
 from dpaudit.regret import RegretRuns, at_horizon, over_time, plus_minus
 
-__all__ = ["Table", "final_figure", "label", "regret_table", "time_figure"]
+__all__ = ["Table", "final_figure", "regret_table", "time_figure"]
 
 #: (``Competitor.label``, epsilon) -> regret of every instance, as ``figure_table`` returns it.
 Table = Mapping[tuple[str, ExactLike], RegretRuns]
@@ -25,15 +24,8 @@ ENVIRONMENTS: Mapping[str, str] = {
 }
 
 
-def label(competitor: Competitor) -> str:
-    """A curve's name in the legend."""
-    scale = "" if competitor.scale_factor == 1 else f" (s = {competitor.scale_factor})"
-    called = "DP-SE" if competitor.name == "dp_se" else DESIGNS[competitor.name].title
-    return called + scale
-
-
 def _labels(figure: int) -> dict[str, str]:
-    return {competitor.label: label(competitor) for competitor in FIGURES[figure].competitors}
+    return {competitor.label: competitor.title for competitor in FIGURES[figure].competitors}
 
 
 def _epsilons(found: Table) -> list[ExactLike]:

@@ -14,10 +14,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.mab.competitors import Competitor, simulated
+from algorithms.mab.elimination_cuts import cut_of
 from algorithms.mab.reward_models import RewardLevels, RewardModel, bernoulli_arms
-from audits.distributed_mab.experiment_cuts import cut_of
-from audits.distributed_mab.experiment_figures import label
-from audits.distributed_mab.experiment_settings import FAILURE_PROB, Competitor, instances, simulated
+from audits.distributed_mab.experiment_settings import FAILURE_PROB, instances
 from dpaudit.evidence import Estimate
 from dpaudit.regret import Cut, combination_interval
 from dpaudit.suite import Run
@@ -39,7 +39,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        return f"{label(self.competitor)}, ε = {self.epsilon}, T = {self.horizon:.3g}"
+        return f"{self.competitor.title}, ε = {self.epsilon}, T = {self.horizon:.3g}"
 
 
 #: Σ coefficient * E Reg(T)/T over cells of one environment.

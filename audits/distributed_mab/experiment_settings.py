@@ -19,8 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.mab.distributed_elimination import variant
-from algorithms.mab.distributed_regret import simulate_baseline, simulate_variant
+from algorithms.mab.competitors import Competitor, simulated
 from algorithms.mab.reward_models import ClippedGaussians, RewardLevels, RewardModel
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike
@@ -32,11 +31,9 @@ __all__ = [
     "FAILURE_PROB",
     "FIGURES",
     "HORIZONS",
-    "Competitor",
     "diamond_arms",
     "figure_table",
     "instances",
-    "simulated",
 ]
 
 EPSILONS: tuple[str, ...] = ("0.1", "0.5", "1")
@@ -44,19 +41,6 @@ FAILURE_PROB = "0.1"
 HORIZONS: Mapping[str, int] = {"easy": 10**6, "hard": 10**7, "diamonds": 10**7}
 _WIDTHS: Mapping[str, float] = {"easy": 0.5, "hard": 0.1}
 _DATA = Path(__file__).parent / "data" / "diamonds.json"
-
-
-@dataclass(frozen=True)
-class Competitor:
-    """One curve: a variant's name (``dp_se`` is the baseline), its scale factor and the growth of batches."""
-
-    name: str
-    scale_factor: int = 1
-    growth: int = 4
-
-    @property
-    def label(self) -> str:
-        return self.name if self.scale_factor == 1 else f"{self.name}(s={self.scale_factor})"
 
 
 COMPETITORS: tuple[Competitor, ...] = (
@@ -144,26 +128,8 @@ def figure_table(
     root = root_of(seed)
     cells = [(competitor, epsilon) for competitor in chosen.competitors for epsilon in chosen.epsilons]
     return {
-        (competitor.label, epsilon): simulated(competitor, epsilon, model, horizon=rounds, seed=own)
+        (competitor.label, epsilon): simulated(
+            competitor, epsilon, model, horizon=rounds, seed=own, failure_prob=FAILURE_PROB
+        )
         for (competitor, epsilon), own in zip(cells, root.spawn(len(cells)), strict=True)
     }
-
-
-def simulated(
-    competitor: Competitor,
-    epsilon: ExactLike,
-    model: RewardModel,
-    *,
-    horizon: int,
-    seed: Seed,
-    failure_prob: ExactLike = FAILURE_PROB,
-) -> RegretRuns:
-    """One run of ``competitor`` on every instance of ``model``."""
-    if competitor.name == "dp_se":
-        return simulate_baseline(
-            model, epsilon=epsilon, failure_prob=failure_prob, horizon=horizon, seed=seed
-        )
-    chosen = variant(
-        competitor.name, epsilon=epsilon, failure_prob=failure_prob, scale_factor=competitor.scale_factor
-    )
-    return simulate_variant(chosen, model, horizon=horizon, growth=competitor.growth, seed=seed)

@@ -8,8 +8,8 @@ from itertools import accumulate
 
 import numpy as np
 
+from algorithms.mab.batched_elimination import batch_lengths
 from algorithms.mab.distributed_elimination import Variant
-from audits.distributed_mab.protocol_runs import batch_lengths
 from dpaudit.coins import record, replay
 from dpaudit.coins.base import Program
 from dpaudit.laws import PolyaDifference

@@ -11,18 +11,20 @@ from audits.distributed_mab.mutant_protocols import (
     FAILURE_PROB,
     REFERENCES,
     SCALE_FACTOR,
-    Make,
     Mechanism,
     program_of,
 )
-from audits.distributed_mab.mutant_search import Target, declared_sum, distance, enumerated_sum, moved_noise
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.renyi_privacy import theorem_2_final
 from dpaudit.claims import PrivacyClaim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.evidence import Witness
 from dpaudit.kernel.ball import arb, precision
+from dpaudit.replays.breaches import Target
 from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.moved_noise import moved_noise
 from dpaudit.views import SERVER, View
+from mechanisms.broken_protocols import Make
+from mechanisms.decoded_sum_law import declared_sum, distance, enumerated_sum
 from mechanisms.gaussian_sum_divergence import xi
 
 __all__ = ["claim_of", "divergence_witness_of", "sum_distance", "target_of"]
@@ -46,6 +48,7 @@ def target_of(make: Make, mechanism: Mechanism, *, releases: int = 1) -> Target:
     """The protocol in Algorithm 1, with the accounting that its proof declares."""
     return Target(
         program=program_of(make, mechanism),
+        epsilon=EPSILON,
         pure=isinstance(claim_of(mechanism), PureDP),
         site="message" if mechanism == "local" else "aggregate",
         releases=releases,

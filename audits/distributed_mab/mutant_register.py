@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from audits.distributed_mab.mutant_protocols import (
-    MECHANISMS,
+from audits.distributed_mab.mutant_protocols import EPSILON, MECHANISMS, Mechanism
+from mechanisms.broken_protocols import (
     LastBatchToo,
     Make,
-    Mechanism,
     Overlap,
     ReusedNoise,
     announced,
@@ -83,36 +82,8 @@ def _everywhere(mechanism: Mechanism) -> dict[str, Mutant]:
     """The mutants that every mechanism has. Concentrated notions have no largest loss: they are caught by a
     divergence."""
     numeric: Catch = "loss" if mechanism in ("polya", "central", "local") else "divergence"
-    rows: list[tuple[str, str, Make, Catch]] = [
-        (*_WRONG_SCALE[numeric], numeric),
-        ("halved-sensitivity", "noise for a sensitivity of g/2", for_sensitivity(_half), numeric),
-        (ONE_LESS, "noise for a sensitivity of g - 1", for_sensitivity(_one_less), numeric),
-        ("wrong-n", *_WRONG_N[mechanism], numeric),
-        (
-            "budget-twice",
-            "each batch released twice, each time with the noise for the full budget",
-            around(lambda: twice),
-            numeric,
-        ),
-        (
-            "overlapping-batches",
-            "batch length off by one: a batch begins with the last user of the batch before",
-            around(Overlap),
-            numeric,
-        ),
-        (
-            SHARED,
-            "one noise value for all arms of a batch",
-            around(lambda: ReusedNoise(by_batch=True)),
-            "leak",
-        ),
-        (
-            "raw-branch",
-            "a batch without any reward is announced and not sent",
-            around(lambda: announced),
-            "leak",
-        ),
-    ]
+    noisy = (_WRONG_SCALE[numeric], *_WRONG_SENSITIVITY, ("wrong-n", *_WRONG_N[mechanism]), *_WRONG_BATCHES)
+    rows = [(*row, numeric) for row in noisy] + [(*row, _LEAK) for row in _SHOWN]
     special: dict[str, dict[str, int]] = {
         # g is 2 for 2 and 4 users, where g - 1 is half of g: look at a batch of 8 as well
         ONE_LESS: {"horizon": 29, "record": 12} if numeric == "loss" else {},
@@ -135,9 +106,34 @@ def _one_less(g: int) -> Fraction:
     return Fraction(max(g - 1, 1))
 
 
+_LEAK: Catch = "leak"
+_WRONG_SENSITIVITY: tuple[tuple[str, str, Make], ...] = (
+    ("halved-sensitivity", "noise for a sensitivity of g/2", for_sensitivity(_half)),
+    (ONE_LESS, "noise for a sensitivity of g - 1", for_sensitivity(_one_less)),
+)
+_WRONG_BATCHES: tuple[tuple[str, str, Make], ...] = (
+    (
+        "budget-twice",
+        "each batch released twice, each time with the noise for the full budget",
+        around(lambda: twice),
+    ),
+    (
+        "overlapping-batches",
+        "batch length off by one: a batch begins with the last user of the batch before",
+        around(Overlap),
+    ),
+)
+_SHOWN: tuple[tuple[str, str, Make], ...] = (
+    (SHARED, "one noise value for all arms of a batch", around(lambda: ReusedNoise(by_batch=True))),
+    ("raw-branch", "a batch without any reward is announced and not sent", around(lambda: announced)),
+)
 _WRONG_SCALE: dict[Catch, tuple[str, str, Make]] = {
-    "loss": ("inverted-scale", "noise of scale ε/g, not g/ε", noise(inverted)),
-    "divergence": ("wrong-scale", "noise of variance g/ε, not (g/ε)²", noise(deviation_for_variance)),
+    "loss": ("inverted-scale", "noise of scale ε/g, not g/ε", noise(inverted(EPSILON))),
+    "divergence": (
+        "wrong-scale",
+        "noise of variance g/ε, not (g/ε)²",
+        noise(deviation_for_variance(EPSILON)),
+    ),
 }
 _TWICE_AS_MANY = ("shares for the next batch's n", shares_for(lambda users: 2 * users))
 _WRONG_N: dict[Mechanism, tuple[str, Make]] = {
@@ -146,7 +142,10 @@ _WRONG_N: dict[Mechanism, tuple[str, Make]] = {
     "gaussian": _TWICE_AS_MANY,
     # The server's noise depends on n through g alone, a local user's should not depend on n at all.
     "central": ("noise for the last batch's g", scale_of_half_the_batch),
-    "local": ("each message with a share of 1/n, as if only their sum were seen", noise(one_share)),
+    "local": (
+        "each message with a share of 1/n, as if only their sum were seen",
+        noise(one_share(EPSILON)),
+    ),
 }
 
 
@@ -161,7 +160,8 @@ PRIVACY: dict[str, Mutant] = {
         "batch length off by one: shares for n + 1 users", shares_for(lambda users: users + 1)
     ),
     "polya/one-sided": _polya(
-        "one Pólya variable for each user, not a difference of two", with_aggregator(lambda: one_sided)
+        "one Pólya variable for each user, not a difference of two",
+        with_aggregator(lambda: one_sided(EPSILON)),
     ),
     "polya/one-noise-for-all": _polya(
         "one noise value for all arms and batches", around(lambda: ReusedNoise(by_batch=False)), "leak"
@@ -194,7 +194,8 @@ ARITHMETIC: dict[str, Mutant] = {
 #: What is caught here is the audit's mistake.
 HARMLESS: dict[str, Harmless] = {
     "in-halves": Harmless(
-        about="shares drawn in two halves, users in reverse", make=with_aggregator(lambda: in_halves)
+        about="shares drawn in two halves, users in reverse",
+        make=with_aggregator(lambda: in_halves(EPSILON)),
     ),
     "half-budget-twice": Harmless(
         about="each batch released twice, with the noise for half the budget each",

@@ -1,46 +1,31 @@
-"""What the rows on whole protocols share: neighbouring rewards, steered histories, the proof by batches."""
+"""What the rows on whole protocols share: their audit, and the lines that no history can enter."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
-import numpy as np
-
-from algorithms.mab.batched_elimination import batch_length
-from algorithms.mab.distributed_elimination import Variant, program, variant
+from algorithms.mab.batched_elimination import batch_lengths
+from algorithms.mab.batched_proofs import in_parallel, laplace_batches
+from algorithms.mab.distributed_elimination import program, variant
+from algorithms.mab.steered_histories import steered
+from algorithms.neighbours import reward_pairs
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.public_refusals import GAME, PROTOCOL, TURNOUT
 from dpaudit.claims import PureDP
-from dpaudit.coins import Choice
 from dpaudit.evidence import Evidence
 from dpaudit.exact import ExactLike
-from dpaudit.laws import WrappedMod
-from dpaudit.laws.base import Law
-from dpaudit.proofs.build import Proof, compose_parallel, discrete_laplace_mechanism, post_processing
+from dpaudit.proofs.build import post_processing
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.histories import Neighbours
 from dpaudit.suite import Run
 from dpaudit.views import SERVER, Principal, View
 
 __all__ = [
-    "PARTITION",
     "PUBLIC_CHOICES",
-    "batch_lengths",
-    "in_parallel",
-    "laplace_batches",
     "protocol_audit",
-    "reward_pairs",
-    "steered",
 ]
 
-#: Why batches compose in parallel: the declaration that the certificates carry.
-PARTITION = (
-    "a user takes part in one batch of one arm, which the public rule reads off the outcomes shown before; a "
-    "batch that the horizon cuts is not aggregated"
-)
 
 #: Lines that no history can enter, for they belong to other public parameters.
 PUBLIC_CHOICES = {
@@ -54,67 +39,6 @@ PUBLIC_CHOICES = {
     "total_noise": "the family of the shares is a public parameter; the other families' lines",
     "encode": "rounding, which rewards 0 and 1 do not need (CZ23-T1P/rounding)",
 }
-
-
-def batch_lengths(horizon: int, *, growth: ExactLike = 2) -> list[int]:
-    """The batch sizes l(1), l(2), ... below ``horizon``: no other batch can be completed."""
-    found: list[int] = []
-    while (length := batch_length(len(found) + 1, growth=growth)) < horizon:
-        found.append(length)
-    return found
-
-
-def in_parallel(parts: Sequence[Proof]) -> Proof:
-    """The batches' mechanisms, each on users of its own; which batch a user is in follows from what was
-    shown."""
-    return compose_parallel(parts, by="shown outcomes", partition=PARTITION)
-
-
-def laplace_batches(chosen: Variant, lengths: Sequence[int], *, epsilon: Fraction) -> list[Proof]:
-    """Lap_Z(g/ε) on sums of encodings, of sensitivity g, for each batch size with its own g."""
-    precisions = [chosen.sheet(users).precision for users in lengths]
-    return [discrete_laplace_mechanism(sensitivity=g, scale=g / epsilon) for g in precisions]
-
-
-def reward_pairs(
-    *, horizon: int, rounds: Sequence[int], backgrounds: Mapping[str, Sequence[float]]
-) -> list[Neighbours]:
-    """One user's rewards go from all 0 to all 1, in each of ``rounds`` and on each background (a reward for
-    every arm)."""
-    found = []
-    for name, rewards in backgrounds.items():
-        data = np.tile(np.array(rewards, dtype=float), (horizon, 1))
-        for t in rounds:
-            left, right = data.copy(), data.copy()
-            left[t], right[t] = 0.0, 1.0
-            found.append(Neighbours(f"{name}, user {t + 1} from 0 to 1", left, right))
-    return found
-
-
-def steered(chosen: Variant, lengths: Sequence[int], up: Callable[[int], bool | None]) -> Choice:
-    """The history in which aggregate number k = 0, 1, ... decodes to the largest sum that the analyzer can
-    return if ``up(k)``, to the smallest one if not, and is drawn if ``up(k)`` is ``None``.
-
-    Messages of single users (local model) add up to that aggregate.
-    """
-    tops = {}
-    for users in lengths:
-        sheet = chosen.sheet(users)
-        tops[sheet.modulus] = users * sheet.precision + sheet.noise_margin
-
-    def choose(site: str, occurrence: int, law: Law) -> Any:
-        direction = up(occurrence)
-        if direction is None or not isinstance(law, WrappedMod) or law.modulus not in tops:
-            return None
-        # the analyzer takes residues above n g + τ for negative sums, the next one for the most negative
-        wanted = tops[law.modulus] + (0 if direction else 1)
-        if not law.batch_shape:
-            return wanted
-        messages = np.zeros(law.batch_shape, dtype=np.int64)
-        messages[0] = wanted
-        return messages
-
-    return choose
 
 
 def protocol_audit(
@@ -134,7 +58,7 @@ def protocol_audit(
     """The audit of one variant (``distributed_elimination.NAMES``) with p = 1/T, as the theorems set it.
 
     The users of ``rounds`` (and of ``more_rounds``, in the full profile) change on each of ``backgrounds``;
-    ``ways`` are the steered histories (``protocol_runs.steered``); ``site`` is what a user's reward enters.
+    ``ways`` are the steered histories (``steered``); ``site`` is what a user's reward enters.
     """
     budget = Fraction(epsilon)
     chosen = variant(name, epsilon=budget, failure_prob=Fraction(1, horizon))

@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.mab.batched_elimination import batch_lengths
+from algorithms.mab.batched_proofs import laplace_batches
 from algorithms.mab.distributed_elimination import program, variant
+from algorithms.mab.steered_histories import steered
 from algorithms.play import Decisions
-from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, batch_lengths, laplace_batches, steered
+from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
 from dpaudit.claims import PureDP, Unit
 from dpaudit.coins.base import Coins, Program
 from dpaudit.proofs.build import accounted, compose_parallel

@@ -6,37 +6,33 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
+from algorithms.mab.batched_proofs import in_parallel
 from algorithms.mab.distributed_elimination import Variant, program, variant
+from algorithms.mab.steered_histories import steered
 from audits.distributed_mab.noise_privacy import BATCHES, HORIZON, largest_log_ratio
-from audits.distributed_mab.protocol_runs import in_parallel, steered
 from dpaudit.claims import PureDP
 from dpaudit.coins import Choice, Coins, Program, force
 from dpaudit.coins.enumerator import visible_values
 from dpaudit.evidence import Witness
 from dpaudit.kernel.ball import ball
-from dpaudit.laws import Bernoulli, Law, PointMass, WrappedMod
+from dpaudit.laws import Law, WrappedMod
 from dpaudit.proofs.build import Proof, discrete_laplace_mechanism, post_processing, relaxed_release
 from dpaudit.replays.hidden_draws import mixture_witness, program_event
-from dpaudit.views import SERVER, Audience
-from dpaudit.witnesses.mixture import Draw, End, Event, See, Tree
 from mechanisms.batch_protocol import BatchProtocol
-from mechanisms.decoding_error import Rewards, error_probability
-from mechanisms.local_noise import total_noise
-from mechanisms.modular_sum import Aggregator, clipped, decoded_sum, secure_sum
-from mechanisms.parameter_sheet import Sheet, ShuffleVariant, polya_sheet, shuffle_sheet
+from mechanisms.decoding_error import Rewards, error_interval
+from mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
+from mechanisms.parameter_sheet import Sheet, ShuffleVariant, shuffle_sheet
 from mechanisms.relaxed_aggregation import (
     CarrySum,
     GarbledSum,
     LeakyCoin,
     LeakySum,
-    distances,
-    nearer_to_full,
 )
+from mechanisms.relaxed_views import leaky_event
 
 __all__ = [
     "EPSILON",
@@ -45,9 +41,7 @@ __all__ = [
     "carry_sheet",
     "carry_witness",
     "chain_total",
-    "distances_of",
     "failure_bounds",
-    "leaky_event",
     "leaky_program",
     "leaky_witness",
     "one_arm_wins",
@@ -57,7 +51,6 @@ __all__ = [
 ADMISSIBLE = "the output of any (ε/4, q)-relaxation of secure aggregation (Definition 9)"
 #: Of the whole algorithm.
 EPSILON = Fraction(1)
-_TO: Audience = frozenset([SERVER])
 
 
 def _sheet_of(users: int, epsilon: Fraction, noise: ShuffleVariant, *, horizon: int = HORIZON) -> Sheet:
@@ -95,37 +88,6 @@ def batches_proof(epsilon: Fraction, noise: ShuffleVariant) -> Proof:
 
 
 # From below: one batch
-
-
-def leaky_event(sheet: Sheet, coin: LeakyCoin, *, reach: int) -> Event:
-    """One batch with ``LeakySum`` about user 0, whose reward is 1 or else 0, all others' being 0; the server
-    sees ŷ = g and the coin 1.
-
-    Messages from -``reach`` to g + ``reach`` are listed, modulo m, or all of them where these are as many.
-    """
-    return Event(
-        values=[sheet.precision % sheet.modulus, 1],
-        recorded=_leaky_tree(sheet, coin, reach, sheet.precision),
-        neighbour=_leaky_tree(sheet, coin, reach, 0),
-    )
-
-
-def _leaky_tree(sheet: Sheet, coin: LeakyCoin, reach: int, encoded: int) -> Tree:
-    m, rest = sheet.modulus, total_noise(sheet.share, users=sheet.users - 1)
-
-    def shown(message: int) -> Tree:
-        bias = coin.high if nearer_to_full(message, sheet) else coin.low
-        toss = See(site="coin", to=_TO, law=Bernoulli(p=bias), then=End(reached=True))
-        return See(site="aggregate", to=_TO, law=WrappedMod(rest, modulus=m, offset=message), then=toss)
-
-    law = clipped(sheet.share.shift(encoded), modulus=m)
-    return Draw(site="message", law=law, branches=[(k, shown(k)) for k in _listed(sheet, reach)])
-
-
-def _listed(sheet: Sheet, reach: int) -> list[int]:
-    if 2 * reach + sheet.precision + 1 >= sheet.modulus:
-        return list(range(sheet.modulus))
-    return [k % sheet.modulus for k in range(-reach, sheet.precision + reach + 1)]
 
 
 def leaky_witness(
@@ -227,35 +189,7 @@ def one_arm_wins(noise: ShuffleVariant, best: int) -> Choice:
     return lambda site, occurrence, law: ways(site, occurrence, law) if site == "aggregate" else None
 
 
-# Definition 9
-
-
-@lru_cache(maxsize=64)
-def distances_of(kind: str, users: int, budget: Fraction) -> tuple[Any, Any]:
-    """``distances`` for S by name, with ε̂ (for the garbled sum: q) = ``budget``; g = 1 and a modulus of 4, 5
-    or 8 for 1, 2 or 3 users: small enough for all message vectors."""
-    sheet = polya_sheet(users=users, epsilon=Fraction(7 if users < 3 else 5, 10), tail_prob=1)
-    if kind == "leaky":
-        leaky = LeakySum(secagg_epsilon=budget)
-        return distances(leaky, partial(_toss, leaky), sheet)
-    secure = CarrySum(secagg_epsilon=budget) if kind == "carry" else GarbledSum(secagg_error=budget)
-
-    def rerun(coins: Coins, total: int) -> Any:
-        return secure(coins, [*[PointMass(0)] * (users - 1), PointMass(total)], sheet)
-
-    return distances(secure, rerun, sheet, tail=0.1 if kind == "carry" else 0.0)
-
-
-def _toss(leaky: LeakySum, coins: Coins, total: int) -> None:
-    """The simulator of ``LeakySum``: the sum, and a coin that looks at nothing."""
-    coins.reveal(total, site="aggregate", to=SERVER)
-    coins.observe(Bernoulli(p=leaky.coin.simulated), site="coin", to=SERVER)
-
-
 # Assumption 1
-
-#: Error probabilities in floats are right to better than this, thresholds to better than its square.
-ROUNDING = 1e-9
 
 
 def failure_bounds(
@@ -264,10 +198,5 @@ def failure_bounds(
     """P(|n_a| > radius at p) in a batch of ``n`` users, from both sides of rounding: with ``GarbledSum`` at
     q = p', half the p of the sheet, and the most that any (ε̂, p')-relaxation can bring about."""
     sheet, q, tail, spread = chosen.sheet(n), chosen.failure_prob / 2, chosen.tail(n), math.log(2 / p)
-    radius = tail.sigma * math.sqrt(spread) + tail.h * spread
-    far = partial(error_probability, sheet, mean=mean, rewards=rewards)
-    outer = radius * (1 + ROUNDING) + ROUNDING
-    garbled = far(outer, moved=GarbledSum(secagg_error=q).offset(sheet))
-    low = float(1 - q) * far(outer) + float(q) * garbled
-    high = min(1.0, far(radius * (1 - ROUNDING) - ROUNDING) + float(q))
-    return low * (1 - ROUNDING), high * (1 + ROUNDING)
+    radius, moved = tail.sigma * math.sqrt(spread) + tail.h * spread, GarbledSum(secagg_error=q).offset(sheet)
+    return error_interval(sheet, radius, mean=mean, rewards=rewards, off=q, moved=moved)

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from algorithms.mab.lazy_replicates import lazy_runs
-from algorithms.mab.pull_bounds import hybrid_pull_bound, lazy_pull_bound
+from algorithms.mab.pull_bounds import hybrid_pull_bound, lazy_pull_bound, worst_gap_regret
 from algorithms.simulation import simulate_many
 from audits.private_online_learning.variants import VARIANTS
 from dpaudit import plots
 from dpaudit.claims import RegretRate
 from dpaudit.regret import Interval, RegretRuns, gaps_of, mean_interval
-from dpaudit.rows import Grid, Measured, full, in_words, measured, only_quick, over
+from dpaudit.rows import Grid, Measured, evidence, full, in_words, only_quick, over
 from dpaudit.suite import Group, Run
 
 __all__ = [
@@ -43,7 +43,6 @@ __all__ = [
     "minimax_rate",
     "on_grid",
     "rate",
-    "worst_gap_regret",
 ]
 
 #: A function of gap, epsilon and horizon.
@@ -52,8 +51,6 @@ Summand = Callable[[float, float, int], float]
 #: C of every rate of this paper: a round number, ours.
 CONSTANT = 1000
 
-#: Neighbouring gaps of a supremum over all gaps.
-STEP = 2**0.25
 
 LATER = full(5, 100, 10**4, 10**5, 10**6, 10**8, 10**10)
 #: ε and T: the ends first.
@@ -75,7 +72,7 @@ def rate(
         claimed=CONSTANT,
         constants=(("C", str(CONSTANT)),),
     )
-    return measured(rows, id, source, claim=claim, case=f"{who}: regret O({shape})", **options)
+    return evidence(rows, id, source, claim=claim, case=f"{who}: regret O({shape})", **options)
 
 
 def lazy_rate(gap: float, epsilon: float, horizon: float) -> float:
@@ -139,18 +136,6 @@ def all_gaps(run: Run, grid: Grid, pulls: Callable[..., float], *, extra: float)
         scope=f"all gaps; {grid.scope}",
         notes=[f"on the grid the ratio is at most {ratio:.4g} (at {place})"],
     )
-
-
-def worst_gap_regret(pulls: Callable[[float], float], *, n_arms: int, horizon: int) -> float:
-    """Upper bound on the regret over ALL gaps in [0, 1]: T gap* for the arms below gap*, and for each other
-    arm the supremum of gap * pulls(gap), bounded on a geometric grid because pulls fall with the gap."""
-    above, best, high = 0.0, float(horizon), 1.0
-    while (n_arms - 1) * above < best and high * horizon > 0.25:
-        low = high / STEP
-        above = max(above, high * min(horizon, pulls(low)))
-        best = min(best, horizon * low + (n_arms - 1) * above)
-        high = low
-    return best
 
 
 # Simulated

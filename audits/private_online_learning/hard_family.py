@@ -8,6 +8,7 @@ the paper's base is 1/2. With gap 1 one action always pays 1 and all others 0.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -19,9 +20,13 @@ from dpaudit.proofs.build import certify, compose_parallel, report_noisy_max
 from dpaudit.regret.selectors import smallest_selection_error
 
 __all__ = [
+    "CERTIFIED",
+    "SCALES",
     "certified_leader",
+    "fano_bound",
     "instance",
     "point_mass_bound",
+    "smallest_horizon",
     "smallest_log_actions",
     "smallest_private_error",
     "total_variation",
@@ -31,6 +36,14 @@ __all__ = [
 Outcome = tuple[int, ...]
 Law = dict[Outcome, Fraction]
 HALF = Fraction(1, 2)
+
+#: Learner -> scale of the Laplace noise on each epoch's sums; 0 for none.
+SCALES: dict[str, Callable[[int, float], float]] = {
+    "repaired FTNL": lambda k, epsilon: 2 / epsilon,
+    "naive FTNL": lambda k, epsilon: k / epsilon,
+    "Follow the Leader": lambda k, epsilon: 0.0,
+}
+CERTIFIED = ("repaired FTNL", "naive FTNL")
 
 
 def instance(best: int, *, n_actions: int, gap: Fraction, base: Fraction = HALF) -> Law:
@@ -112,3 +125,14 @@ def smallest_log_actions(constant: Fraction) -> tuple[int, float]:
         if regret < float(constant) * log_actions:
             return log_actions, regret
         log_actions += 1
+
+
+def smallest_horizon(*, n_actions: int, gap: float, epsilon: float) -> int:
+    """The smallest T that Theorem 10 admits: max{ln K/(16 gap²), ln K/(10 epsilon gap)}, rounded up."""
+    log = math.log(n_actions)
+    return max(1, math.ceil(max(log / (16 * gap**2), log / (10 * epsilon * gap))))
+
+
+def fano_bound(*, n_actions: int, n: int, gap: float, epsilon: float) -> float:
+    """Eq. (58): 0.45 min{1, (K - 1)/exp(10 epsilon n gap)}."""
+    return 0.45 * min(1.0, (n_actions - 1) * math.exp(-10 * epsilon * n * gap))

@@ -41,22 +41,20 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Witness
 from dpaudit.exact import ExactLike, exact_str, positive
 from dpaudit.views import PUBLIC, View
 from dpaudit.witnesses.window_event import window_event_loss
 from dpaudit.witnesses.window_search import with_proof
+from mechanisms.hybrid_charges import block_of, largest_charge, released_noises, scale_of
 from mechanisms.hybrid_counter import HybridVariant
 
 __all__ = [
     "DECISIONS",
     "HORIZON",
-    "charge_at",
     "decision_event",
     "decision_loss_bounds",
     "decision_witness",
-    "largest_charge",
     "reward_vectors",
 ]
 
@@ -65,64 +63,6 @@ ARM_ONE = (1, 10, 160, 162, 164, 166, 168)
 HORIZON = 169
 CHANGED_PULL = 2
 DECISIONS = tuple(1 if t in ARM_ONE else 2 for t in range(1, HORIZON + 1))
-
-
-def released_noises(arm: int, pulls: int, variant: HybridVariant = "printed") -> list[str]:
-    """The noises in arm's released sum after ``pulls`` >= 1 pulls (equations 32 and 33).
-
-    ``Zr`` is the noise of array r, ``Yr:h:j`` that of node j of height h in the tree with 2^r leaves.
-    """
-    # The tree in use holds pulls 2^level to 2^(level+1) - 1; level 0 is an array only.
-    level = pulls.bit_length() - 1
-    names = [f"{arm}/Z{r}" for r in range(max(level, 1))]
-    leaves = pulls - (2**level - 1) if level else 0
-    if leaves == 2**level and variant == "promoted":
-        return [*names, f"{arm}/Z{level}"]
-    start = 0
-    for height in range(level, -1, -1):
-        if leaves >> height & 1:
-            names.append(f"{arm}/Y{level}:{height}:{start >> height}")
-            start += 2**height
-    return names
-
-
-def scale_of(name: str, variant: HybridVariant = "printed") -> Fraction:
-    """In units of 2/epsilon: 1 for an array, r (or r + 1, widened) for a node of the tree with 2^r leaves."""
-    kind, level = _kind(name)
-    return Fraction(1) if kind == "Z" else Fraction(level + (variant == "repaired"))
-
-
-def block_of(name: str) -> range:
-    """The pulls whose rewards the sum under this noise contains."""
-    kind, level = _kind(name)
-    if kind == "Z":
-        return range(2**level, 2 ** (level + 1))
-    height, index = (int(part) for part in name.split(":")[1:])
-    first = 2**level + (index << height)
-    return range(first, first + 2**height)
-
-
-def _kind(name: str) -> tuple[str, int]:
-    label = name.split("/")[1].split(":")[0]
-    return label[0], int(label[1:])
-
-
-def charge_at(level: int, *, variant: HybridVariant = "printed") -> Fraction:
-    """The largest loss that one reward of the block of 2^level pulls can cause, by the used noises that
-    contain it, in units of epsilon."""
-    used = {name for pulls in range(1, 2 ** (level + 1) + 1) for name in released_noises(1, pulls, variant)}
-    return max(
-        sum((1 / (2 * scale_of(name, variant)) for name in used if pull in block_of(name)), Fraction(0))
-        for pull in range(2**level, 2 ** (level + 1))
-    )
-
-
-def largest_charge(levels: int, *, variant: HybridVariant = "printed") -> Fraction:
-    """The largest ``charge_at`` up to ``levels`` >= 1, and of all: at most r + 1 nodes of the tree with 2^r
-    leaves contain a leaf, so that no level exceeds level 1."""
-    if levels < 1:
-        raise InvalidParameterError(f"levels must be at least 1, got {levels}; the first tree has level 1.")
-    return max(charge_at(level, variant=variant) for level in range(levels + 1))
 
 
 def reward_vectors(*, neighbour: bool) -> list[tuple[int, int]]:

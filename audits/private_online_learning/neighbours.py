@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.neighbours import reward_pairs
 from dpaudit.claims import PureDP
 from dpaudit.coins import Choice
 from dpaudit.laws import Law
@@ -48,20 +49,9 @@ def _replace(data: NDArray[np.float64], round_: int, vector: list[float]) -> NDA
 def bandit_pairs(*, horizon: int, rounds: tuple[int, ...]) -> list[Neighbours]:
     """Two arms under bandit feedback: the vector of one of ``rounds`` goes from all 0 to all 1, on
     backgrounds 0, 1/2 and (0, 1)."""
-    backgrounds = {
-        "rewards 0": np.zeros((horizon, 2)),
-        "rewards 1/2": np.full((horizon, 2), 0.5),
-        "arms 0 and 1": np.tile([0.0, 1.0], (horizon, 1)),
-    }
-    return [
-        Neighbours(
-            f"{name}, round {t + 1} from (0, 0) to (1, 1)",
-            _replace(data, t, [0.0, 0.0]),
-            _replace(data, t, [1.0, 1.0]),
-        )
-        for name, data in backgrounds.items()
-        for t in rounds
-    ]
+    backgrounds = {"rewards 0": (0.0, 0.0), "rewards 1/2": (0.5, 0.5), "arms 0 and 1": (0.0, 1.0)}
+    words = "round {user} from (0, 0) to (1, 1)"
+    return reward_pairs(horizon=horizon, rounds=rounds, backgrounds=backgrounds, words=words)
 
 
 def vector_pairs(*, n_actions: int, epochs: int) -> list[Neighbours]:

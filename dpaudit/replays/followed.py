@@ -104,6 +104,16 @@ class Survey:
     faults: tuple[str, ...]
     runs: int
 
+    def obstacles(self, *, declared: int = 1) -> list[str]:
+        """What stands between a certificate and this program: faults, and sums that one record moves by
+        another amount than ``declared`` times g at most."""
+        reasons = list(self.faults)
+        if self.moved != declared:
+            reasons.append(
+                f"one record must move the sums by up to {declared} g in all, it moved {self.moved} g"
+            )
+        return reasons
+
 
 def survey(
     program: Program,

@@ -5,7 +5,7 @@ and the parts of a row share its error level among themselves.
 """
 
 from dpaudit.rows.controls import Control, broken, controls, false_inequality, program_control
-from dpaudit.rows.evidence import Measured, evidence, measured
+from dpaudit.rows.evidence import Measured, evidence
 from dpaudit.rows.expected import expected
 from dpaudit.rows.expression import Expression, Leaf, average, constant, largest, leaf, smallest
 from dpaudit.rows.grid import Grid, Point, full, in_words, listed, only_quick, over
@@ -47,7 +47,6 @@ __all__ = [
     "largest",
     "leaf",
     "listed",
-    "measured",
     "one_share_less",
     "only_quick",
     "over",

@@ -47,7 +47,7 @@ from dpaudit.rows.signature import named_point, require_parameters
 from dpaudit.rows.words import words_of
 from dpaudit.suite import Group, Outcome, Role, Row, Run
 
-__all__ = ["Measured", "evidence", "kind_of", "measured"]
+__all__ = ["Measured", "evidence", "kind_of"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 ClaimAt = Claim | Callable[..., Claim]
@@ -229,10 +229,6 @@ def _titled(
         return Ordering(text=text, quantity_name=quantity, claimed=at_most, constants=named)
 
     return claim
-
-
-#: The same decorator, under the name that reads better where the function returns ``Measured``.
-measured = evidence
 
 
 def _first(grid: Grid, id: str) -> Point:

@@ -14,20 +14,17 @@ import numpy as np
 import pytest
 
 from algorithms.mab.distributed_elimination import NAMES
-from audits.distributed_mab import communication, encoding
-from audits.distributed_mab.communication import (
-    bits,
-    carried_bits,
-    log_size_bound,
-    sent_over_the_wire,
-    sheet_of,
-)
-from audits.distributed_mab.encoding import Circle, mean_error, rounding_distance, rounding_ends, sum_movement
+from audits.distributed_mab import communication
+from audits.distributed_mab.communication import bits, log_size_bound, sheet_of
 from dpaudit.coins import Coins
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import ball, precision
 from dpaudit.laws import Bernoulli, PointMass, PolyaDifference
+from mechanisms import rounding_error, sent_bits
+from mechanisms.decoding_window import Circle
 from mechanisms.parameter_sheet import Sheet, polya_sheet, shuffle_sheet
+from mechanisms.rounding_error import mean_error, rounding_distance, rounding_ends, sum_movement
+from mechanisms.sent_bits import carried_bits, sent_over_the_wire
 from mechanisms.wire import integer_bits, read_integers
 
 HALF = Fraction(1, 2)
@@ -50,7 +47,9 @@ def test_encodings_by_hand(g: int) -> None:
 
 def test_rounding_down_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative controls: floor without the coin has a bias, and a coin of another bias another law."""
-    monkeypatch.setattr(encoding, "encoding_law", lambda x, precision: PointMass(math.floor(x * precision)))
+    monkeypatch.setattr(
+        rounding_error, "encoding_law", lambda x, precision: PointMass(math.floor(x * precision))
+    )
     assert mean_error(HALF, 3) == ball(-HALF)
     monkeypatch.undo()
 
@@ -60,7 +59,7 @@ def test_rounding_down_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     quarter = Fraction(1, 4)
     with precision(160):
         assert rounding_distance(quarter, users=3, precision=1) < ball(Fraction(1, 10**30))
-        monkeypatch.setattr(encoding, "encode", biased)
+        monkeypatch.setattr(rounding_error, "encode", biased)
         # (8, 24, 24, 8)/64 against (27, 27, 9, 1)/64
         assert rounding_distance(quarter, users=3, precision=1).overlaps(ball(Fraction(22, 64)))
 
@@ -113,7 +112,7 @@ def test_what_is_sent_is_counted_and_read_back(name: str) -> None:
 @pytest.mark.parametrize("name", ["dist_dp_se", "ldp_se", "cdp_se"])
 def test_a_lossy_wire_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: if one message arrives one too large, the sum does not decode to the same."""
-    honest = communication.unpack_residues
+    honest = sent_bits.unpack_residues
 
     def lossy(packed: bytes, *, modulus: int, count: int) -> list[int]:
         first, *others = honest(packed, modulus=modulus, count=count)
@@ -122,9 +121,9 @@ def test_a_lossy_wire_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     sheet = sheet_of(name, 4, HALF, p=Fraction(1, 100))
     calls = iter([honest, lossy])  # a distributed run reads inside the protocol, then once more here
     if name == "dist_dp_se":
-        monkeypatch.setattr(communication, "unpack_residues", lambda *a, **k: next(calls)(*a, **k))
+        monkeypatch.setattr(sent_bits, "unpack_residues", lambda *a, **k: next(calls)(*a, **k))
     else:
-        monkeypatch.setattr(communication, "unpack_residues", lossy)
+        monkeypatch.setattr(sent_bits, "unpack_residues", lossy)
     assert not sent_over_the_wire(sheet, [1.0, 0.5, 0.5, 0.0], np.random.default_rng(3))[1]
 
 
@@ -201,7 +200,7 @@ def test_carried_bits_against_sums_over_one_message(users: int) -> None:
 
 def test_explanations_are_whole_sentences() -> None:
     """No docstring of these audits holds the quotation marks of a literal that was split over two lines."""
-    folder = Path(encoding.__file__).parent
+    folder = Path(communication.__file__).parent
     nodes = [
         node
         for path in sorted(folder.rglob("*.py"))

@@ -8,43 +8,30 @@ import math
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pandas
 import pytest
-from scipy import integrate, optimize, stats
+from scipy import integrate, stats
 
 from algorithms.mab import clipped_sums, successive_elimination
-from algorithms.mab.distributed_elimination import DESIGNS, variant
-from algorithms.mab.distributed_regret import noisy_sums, simulate_baseline
+from algorithms.mab.competitors import simulated
+from algorithms.mab.distributed_elimination import variant
+from algorithms.mab.distributed_regret import simulate_baseline
 from algorithms.mab.reward_models import (
     ClippedGaussians,
-    RewardLevels,
-    RewardModel,
     SimulatedArms,
     bernoulli_arms,
 )
 from algorithms.play import play
-from audits.distributed_mab.experiment_cuts import (
-    Tails,
-    _most_regret,
-    _reward_log_mgf,
-    cut_of,
-    leave_bounds,
-    stay_bounds,
-    tails_of,
-)
-from audits.distributed_mab.experiment_figures import label, regret_table
+from audits.distributed_mab.experiment_figures import regret_table
 from audits.distributed_mab.experiment_runs import Cell, corner_arms, regrets
 from audits.distributed_mab.experiment_settings import (
     COMPETITORS,
     FIGURES,
-    Competitor,
     figure_table,
     instances,
-    simulated,
 )
 from benchmarks import figures
 from dpaudit.coins import Sampler
@@ -167,131 +154,6 @@ def test_the_baseline_in_step_has_the_law_of_its_strategy() -> None:
 # The price of a cap.
 
 
-@pytest.mark.parametrize("name", DESIGNS)
-def test_noise_cumulants_bound_those_of_the_law(name: str) -> None:
-    """log E e^{rate noise / g} from the probabilities: equal but for discrete Gaussians (an upper bound)."""
-    sheet = variant(name, epsilon="1/2", failure_prob="0.1", scale_factor=2).sheet(16)
-    rates = np.array([0.02, 0.1, 0.24])
-    ours = DESIGNS[name].cumulant(rates / sheet.precision, sheet, Fraction(1, 2))
-    parts = sheet.users if name in ("ldp_se", "dist_cdp_se") else 1
-    law = sheet.total_noise() if parts == 1 else sheet.share
-    k = np.arange(-4000, 4001)
-    exact = parts * np.log(np.exp(law.logp(k)[None] + rates[:, None] * k / sheet.precision).sum(axis=1))
-    if name == "dist_cdp_se":
-        assert np.all(exact <= ours * (1 + 1e-9))
-        assert np.all(ours < 1.05 * exact)
-    else:
-        np.testing.assert_allclose(ours, exact, rtol=1e-6)
-
-
-def test_reward_cumulants_bound_those_of_the_law() -> None:
-    """Clipped Gaussians by quadrature: below the sub-Gaussian bound, above nine tenths of it in the middle;
-    levels by enumeration."""
-    rates = np.array([-8.0, -1.0, 0.5, 6.0])
-    for location in LOCATIONS:
-        model = ClippedGaussians([[location]], deviation=0.1)
-        law, mean = stats.norm(location, 0.1), model.means[0, 0]
-        for rate, bound in zip(rates, _reward_log_mgf(model, rates), strict=True):
-            inner = integrate.quad(
-                lambda x, rate=rate, law=law, mean=mean: math.exp(rate * (x - mean)) * law.pdf(x), 0, 1
-            )[0]
-            exact = math.log(
-                inner + law.cdf(0) * math.exp(-rate * mean) + law.sf(1) * math.exp(rate * (1 - mean))
-            )
-            assert exact <= bound + 1e-9
-            if location == 0.5:
-                assert exact > 0.9 * bound
-    levels = RewardLevels([0, "1/4", 1], [[[0.2, 0.3, 0.5], [0.0, 0.0, 1.0]]])
-    found = _reward_log_mgf(levels, rates)
-    for arm, chances in enumerate(([0.2, 0.3, 0.5], [0.0, 0.0, 1.0])):
-        x = np.array([0, 0.25, 1]) - levels.means[0, arm]
-        np.testing.assert_allclose(
-            found[0, arm], [math.log(chances @ np.exp(r * x)) for r in rates], atol=1e-12
-        )
-
-
-def _frequencies(tails: Tails, model: RewardModel, competitor: Competitor, epsilon: str, size: int) -> Any:
-    """How often each arm leaves, and how often it stays beside the best, in ``size`` simulated batches."""
-    rng = np.random.default_rng(11)
-    sheet = variant(
-        competitor.name, epsilon=epsilon, failure_prob="0.1", scale_factor=competitor.scale_factor
-    ).sheet(tails.users)
-    copies = model.rows(np.zeros(size, dtype=np.int64))
-    cells = np.ones(copies.means.shape, dtype=bool)
-    totals = copies.encoded_sums(rng, cells, users=tails.users, precision=sheet.precision)
-    sums = noisy_sums(sheet, totals, rng).reshape(copies.means.shape)
-    out = sums.max(axis=1, keepdims=True) - sums > tails.reach
-    best = int(np.argmax(model.means[0]))
-    behind = sums[:, [best]] - sums > tails.reach
-    return out.mean(axis=0), 1 - behind.mean(axis=0)
-
-
-@pytest.mark.parametrize("competitor", [COMPETITORS[1], COMPETITORS[2], Competitor("dist_cdp_se", 10)])
-def test_bounds_on_leaving_and_staying_hold_in_simulated_batches(competitor: Competitor) -> None:
-    """Batches 2 to 5 of three instances, one with means at the ends: frequencies stay below the bounds; some
-    frequencies are positive, and halving the reach in the bounds' favour breaks one."""
-    size = 8000
-    broken = positive = 0
-    for model in (
-        ClippedGaussians([[0.5, 0.35, 0.1]], deviation=0.1),
-        bernoulli_arms([[0.5, 0.0, 0.0]]),
-        bernoulli_arms([[1.0, 0.6, 0.5]]),
-    ):
-        for batch in range(2, 6):
-            tails = tails_of(competitor, model, batch, n_active=3, epsilon="1/2", failure_prob="0.1")
-            leave, stay = _frequencies(tails, model, competitor, "1/2", size)
-            for frequency, bound in ((leave, leave_bounds(tails)[0]), (stay, stay_bounds(tails)[0])):
-                slack = SIGMAS * np.sqrt(np.maximum(bound, 1 / size) / size) + 12 / size
-                assert np.all(frequency <= bound + slack)
-            positive += int((leave > 0).any())
-            generous = Tails(**(tails.__dict__ | {"reach": 2 * tails.reach + tails.users / 4}))
-            broken += int(np.any(leave > leave_bounds(generous)[0] + 0.01))
-    assert positive > 0
-    assert broken > 0
-
-
-def test_wraps_are_part_of_the_bound() -> None:
-    """At a mean of 0 with p = 0.1 the best arm is put out by wraps alone: a bound without the analyzer's
-    window is far below the frequency."""
-    model, competitor = corner_arms(), COMPETITORS[1]
-    tails = tails_of(competitor, model, 4, n_active=10, epsilon="1", failure_prob="0.1")
-    leave, _ = _frequencies(tails, model, competitor, "1", 20_000)
-    assert 0.15 < leave[0] <= leave_bounds(tails)[0, 0]
-    unwrapped = Tails(**(tails.__dict__ | {"margin": math.inf}))
-    assert leave_bounds(unwrapped)[0, 0] < 0.01
-
-
-def test_the_largest_regret_under_caps_is_the_linear_program_s() -> None:
-    """Σ gap N with N below caps and Σ N below T, against an independent solver."""
-    rng = np.random.default_rng(12)
-    for _ in range(20):
-        gaps, most, horizon = rng.random(6), rng.random(6) * 100, float(rng.integers(20, 400))
-        solved = optimize.linprog(
-            -gaps, A_ub=np.ones((1, 6)), b_ub=[horizon], bounds=[(0, cap) for cap in most]
-        )
-        ours = _most_regret(gaps[None], most[None], horizon)  # type: ignore[arg-type]
-        assert ours[0] == pytest.approx(-solved.fun, rel=1e-7)
-
-
-@pytest.mark.parametrize("competitor", [*COMPETITORS, *FIGURES[4].competitors])
-def test_caps_are_near_the_regret_and_cheap(competitor: Competitor) -> None:
-    """Easy instances at ε = 0.1: no run of 60 above the cap, which is at most 2.6 means; beyond it lies less
-    than 0.2 % of the mean."""
-    model, horizon = instances("easy", runs=3), 10**6
-    cut = cut_of(competitor, model, epsilon="0.1", failure_prob="0.1", horizon=horizon)
-    final = simulated(competitor, "0.1", model.rows(np.arange(60) % 3), horizon=horizon, seed=1).final
-    assert final.max() <= cut.cap <= 2.6 * final.mean()
-    assert cut.excess < 0.002 * final.mean()
-
-
-def test_a_cap_pays_for_a_failing_analyzer() -> None:
-    """Where the analyzer fails one run in five, cap and excess pay for it; with p = 1/T they need not."""
-    cut = cut_of(COMPETITORS[1], corner_arms(), epsilon="1", failure_prob="0.1", horizon=10**8)
-    assert cut.cap + cut.excess >= 0.2 * 0.5 * 10**8
-    repaired = cut_of(COMPETITORS[1], corner_arms(), epsilon="1", failure_prob="1/100000000", horizon=10**8)
-    assert repaired.cap + repaired.excess < 0.05 * 0.5 * 10**8
-
-
 def test_combination_bounds_hold_and_add_the_excess() -> None:
     """E A - 2 E B for known means: inside the bounds; a cap that cuts a tenth of A moves only the side that
     its excess pays for."""
@@ -397,7 +259,7 @@ def test_every_cell_of_the_reference_table_is_reproduced() -> None:
 def test_summary_and_table_show_the_same_numbers() -> None:
     """Mean and standard error of figure 5, in the summary of the runs' frame and in the table's cells."""
     found = figure_table(5, seed=2, runs=4, horizon=10**5)
-    called = {item.label: label(item) for item in FIGURES[5].competitors}
+    called = {item.label: item.title for item in FIGURES[5].competitors}
     numbers = summary(
         regret_frame(
             ({"algorithm": called[key], "epsilon": str(epsilon)}, result)
@@ -412,7 +274,7 @@ def test_summary_and_table_show_the_same_numbers() -> None:
         row = next(row for row in table["rows"] if row[0] == record["algorithm"])
         cell = row[table["columns"].index(f"ε = {record['epsilon']}")]
         assert cell == f"{record['mean']:.0f} ± {record['standard_error']:.0f}"
-    assert {label(c) for c in FIGURES[5].competitors} == {row[0] for row in table["rows"]}
+    assert {c.title for c in FIGURES[5].competitors} == {row[0] for row in table["rows"]}
 
 
 def test_the_diamonds_come_in_another_order_in_every_run() -> None:
@@ -434,7 +296,7 @@ def test_the_distributed_figures_are_regenerated_by_one_command(tmp_path: Path) 
     for name, plot in data.items():
         read_plot(plot)
         figure = figures.DISTRIBUTED_FIGURES[name][0]
-        assert [line["name"] for line in plot["series"]] == [label(c) for c in FIGURES[figure].competitors]
+        assert [line["name"] for line in plot["series"]] == [c.title for c in FIGURES[figure].competitors]
         assert all(len(line["low"]) == len(line["x"]) for line in plot["series"])
         assert ElementTree.fromstring((out / f"figure-{name}.svg").read_text(encoding="utf-8")).tag.endswith(
             "svg"

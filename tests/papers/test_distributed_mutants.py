@@ -14,38 +14,28 @@ from scipy import stats
 
 from algorithms.mab.batched_elimination import Elimination
 from algorithms.mab.distributed_elimination import NAMES, Variant, program, variant
+from algorithms.mab.elimination_corners import late_pair
 from audits.distributed_mab.mutant_claims import claim_of, divergence_witness_of, sum_distance, target_of
-from audits.distributed_mab.mutant_protocols import (
-    EPSILON,
-    FAILURE_PROB,
-    MECHANISMS,
-    REFERENCES,
-    Make,
-    correct,
-    program_of,
-)
+from audits.distributed_mab.mutant_protocols import EPSILON, FAILURE_PROB, MECHANISMS, REFERENCES, program_of
 from audits.distributed_mab.mutant_register import ARITHMETIC, HARMLESS, PRIVACY
-from audits.distributed_mab.mutant_search import (
-    distance,
-    early_pairs,
-    enumerated_sum,
-    late_pair,
-    moved_noise,
-    search,
-)
 from audits.distributed_mab.rows import mutants
+from audits.distributed_mab.rows.mutants import early_pairs
 from dpaudit.coins import Choice, Program, Recording, Replay, Sampler, force, record, replay
 from dpaudit.kernel.ball import arb, lower, upper
 from dpaudit.laws import Binomial, Categorical, SumMod
 from dpaudit.laws.base import Law
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.accounting import observe_accounting
+from dpaudit.replays.breaches import search
 from dpaudit.replays.histories import Neighbours, both_directions
+from dpaudit.replays.moved_noise import moved_noise
 from dpaudit.statistics import fit_log_wealth
 from dpaudit.suite import Run
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.recompute import recompute
 from mechanisms.batch_protocol import BatchProtocol
+from mechanisms.broken_protocols import Make, correct
+from mechanisms.decoded_sum_law import distance, enumerated_sum
 from mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
 from mechanisms.modular_sum import secure_sum
 from mechanisms.parameter_sheet import Sheet

@@ -14,7 +14,6 @@ import pytest
 from scipy import special, stats
 
 from audits.distributed_mab import (
-    noise_laws,
     noise_privacy,
     renyi_privacy,
 )
@@ -33,11 +32,10 @@ from audits.distributed_mab.rows import (
 from dpaudit import conversions
 from dpaudit.claims import PureDP, ZeroConcentratedDP
 from dpaudit.kernel.ball import arb, ball, precision
-from dpaudit.laws import DiscreteLaplace, Polya, Skellam, WrappedMod
+from dpaudit.laws import DiscreteLaplace, Skellam, WrappedMod
 from dpaudit.laws.exact_tails import beyond
 from dpaudit.rows import Sides, over, step, worst_of
 from dpaudit.runner.finding import finding_of
-from dpaudit.statistics import fit_log_wealth
 from dpaudit.suite import Row, Run, Suite
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.divergence import divergence_witness
@@ -89,29 +87,6 @@ def test_refuted_rows_have_a_true_variant_beside_them() -> None:
         if row.expect == "refuted":
             stem = "/".join(row.id.split("/")[:1])
             assert any(other == stem or other.startswith(stem + "/") for other in verified), row.id
-
-
-def test_polya_sums_match_another_library() -> None:
-    """The convolved Pólya masses agree with scipy's negative binomial sums, subtracted."""
-    n, b, k = 5, Fraction(2), 3
-    beta = math.exp(-1 / float(b))
-    masses = stats.nbinom.pmf(np.arange(400), 1.0, 1 - beta)  # the sum of n shapes 1/n has shape 1
-    expected = float(masses[: 400 - k] @ masses[k:])
-    with precision(160):
-        found = float(noise_laws.convolved_polya(n, b, k, length=200))
-    assert found == pytest.approx(expected, rel=1e-12)
-
-
-def test_footnote_sampler_with_a_rate_is_rejected() -> None:
-    """Negative control: read with a rate, the footnote's sampler is caught at the suite's error rate."""
-    rng = np.random.default_rng(3)
-    law = Polya(shape=Fraction(1, 8), log_ratio=Fraction(1, 16))
-    odds = 1 / math.expm1(1 / 16)
-    wealth = {}
-    for reading in ("scale", "rate"):
-        draws = noise_laws.gamma_poisson(rng, shape=0.125, second=odds, size=2000, reading=reading)
-        wealth[reading] = float(np.max(fit_log_wealth(draws, law, rng=rng).total))
-    assert wealth["scale"] < -math.log(FALSE_FAILURE_RATE) < wealth["rate"]
 
 
 def test_a_third_of_the_radius_fails() -> None:

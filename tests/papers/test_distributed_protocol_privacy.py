@@ -12,22 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algorithms.mab.batched_elimination import confidence_radius
+from algorithms.mab.batched_elimination import batch_lengths, confidence_radius
 from algorithms.mab.distributed_elimination import program, variant
+from algorithms.mab.steered_histories import HISTORIES, certain_lengths, steered
+from algorithms.neighbours import reward_pairs
 from audits.distributed_mab import (
     central_decisions,
-    divergence_protocols,
     enumerated_protocols,
     lost_messages,
     returning_programs,
 )
-from audits.distributed_mab.protocol_runs import (
-    PUBLIC_CHOICES,
-    batch_lengths,
-    protocol_audit,
-    reward_pairs,
-    steered,
-)
+from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, protocol_audit
+from audits.distributed_mab.rows import divergence_protocols
 from dpaudit.claims import PureDP
 from dpaudit.coins import force, record, replay
 from dpaudit.coins.base import Coins
@@ -340,11 +336,11 @@ def test_faults_of_a_followed_program_are_named(fault: str) -> None:
         faulty,
         map(chosen.sheet, batch_lengths(30)),
         reward_pairs(horizon=30, rounds=(0,), backgrounds={"zeros": (0.0, 0.0)}),
-        divergence_protocols.HISTORIES,
+        HISTORIES,
         unentered={**PUBLIC_CHOICES, "strategy.run": "short", "_Journal.note": "short"}
         | {"test_faults_of_a_followed_program_are_named.faulty": "one fault at a time"},
     )
-    noticed = divergence_protocols.obstacles(found)
+    noticed = found.obstacles()
     assert bool(noticed) == (fault != "nothing")
     assert found.moved == (2 if fault == "two aggregates" else 1)
 
@@ -365,7 +361,7 @@ def test_batches_that_every_history_makes() -> None:
     and some history has no later one."""
     horizon = 512
     chosen = variant("dist_rdp_se", epsilon=1, failure_prob=Fraction(1, horizon))
-    certain = divergence_protocols.certain_lengths(chosen, horizon)
+    certain = certain_lengths(chosen, horizon)
     rewards = program(chosen, grid=1)
     fewest = math.inf
     lengths = batch_lengths(horizon)

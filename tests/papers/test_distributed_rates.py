@@ -28,12 +28,12 @@ from algorithms.mab.batched_regret import (
 from algorithms.mab.decoded_exits import decoded_law, exits, regret_between
 from algorithms.mab.distributed_elimination import NAMES
 from algorithms.mab.distributed_regret import noisy_sums, simulate_baseline
+from algorithms.mab.mean_change import cheapest_coupling, dearest_change
 from algorithms.mab.reward_models import bernoulli_arms
+from algorithms.mab.simulated_regret import final_regrets, in_units_of_noise
 from audits.distributed_mab.regret_approximate import best_order, renyi_budget
-from audits.distributed_mab.regret_lower_bound import cheapest_coupling, dearest_change
 from audits.distributed_mab.renyi_privacy import theorem_2_final
 from audits.distributed_mab.rows import lower_bounds, regret_corners, regret_orderings, regret_rates
-from audits.distributed_mab.simulated_regret import final_regrets, in_units_of_noise
 from dpaudit.claims import Statement
 from dpaudit.conversions import converted
 from dpaudit.evidence import Estimate

@@ -23,7 +23,6 @@ from audits.distributed_mab.shuffle_protocol import (
     carry_witness,
     chain_total,
     failure_bounds,
-    leaky_event,
     leaky_witness,
 )
 from dpaudit.claims import PureDP
@@ -51,6 +50,7 @@ from mechanisms.relaxed_aggregation import (
     distances,
     nearer_to_full,
 )
+from mechanisms.relaxed_views import leaky_event
 
 Floats = NDArray[np.float64]
 

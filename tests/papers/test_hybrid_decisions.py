@@ -25,7 +25,6 @@ from audits.private_online_learning.hybrid_decisions import (
     decision_event,
     decision_loss_bounds,
     decision_witness,
-    largest_charge,
     reward_vectors,
 )
 from dpaudit.claims import PureDP
@@ -35,6 +34,7 @@ from dpaudit.evidence import evidence_from_json
 from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.witnesses.window_event import event_rows, window_event_bound
 from dpaudit.witnesses.window_search import with_proof
+from mechanisms.hybrid_charges import largest_charge
 from mechanisms.hybrid_counter import HybridCounter, HybridNoise
 from tests.rates import FALSE_FAILURE_RATE
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from algorithms.online import one_best
 from algorithms.simulation import simulate
-from audits.private_online_learning import family_law, hard_family
+from audits.private_online_learning import hard_family
 from audits.private_online_learning.rows import lower_bound, lower_bound_learners
 from audits.private_online_learning.suite import suite as paper_suite
 from audits.private_online_learning.variants import VARIANTS
@@ -178,15 +179,15 @@ def test_a_certified_selector_is_no_better_than_the_best_one() -> None:
     for k, n in ((2, 2), (3, 2)):
         for epsilon in (0.1, 1.0, 4.0):
             best = hard_family.smallest_private_error(n_actions=k, n=n, gap=Fraction(1, 4), epsilon=epsilon)
-            noisy = family_law.noisy_max_error(n=n, best=0.75, others=0.5, n_actions=k, scale=2 / epsilon)
+            noisy = one_best.noisy_max_error(n=n, best=0.75, others=0.5, n_actions=k, scale=2 / epsilon)
             assert best <= noisy + 1e-7
 
 
 def test_a_selector_that_is_not_private_falls_below_the_bound() -> None:
     """Negative control: the noiseless leader of many samples errs less than (58) asks at a small epsilon."""
     n, gap, epsilon = 200, 0.25, 0.001
-    error = family_law.follow_the_leader_error(n=n, best=0.75, others=0.5, n_actions=16, best_first=False)
-    assert error < family_law.fano_bound(n_actions=16, n=n, gap=gap, epsilon=epsilon)
+    error = one_best.follow_the_leader_error(n=n, best=0.75, others=0.5, n_actions=16, best_first=False)
+    assert error < hard_family.fano_bound(n_actions=16, n=n, gap=gap, epsilon=epsilon)
 
 
 # Laws of leaders -------------------------------------------------------------------------------------------
@@ -201,7 +202,7 @@ def test_the_noisy_leaders_error_is_that_of_the_arg_max(n: int, k: int, gap: flo
     weights = np.prod(stats.binom.pmf(grids, n, means), axis=1)
     winner = np.zeros(len(grids), dtype=np.int64)
     right = np.exp(NoisyArgmax(grids, noise).logp(winner))
-    found = family_law.noisy_max_error(n=n, best=0.5 + gap, others=0.5, n_actions=k, scale=scale)
+    found = one_best.noisy_max_error(n=n, best=0.5 + gap, others=0.5, n_actions=k, scale=scale)
     assert found == pytest.approx(1 - float(weights @ right), abs=1e-9)
 
 
@@ -213,7 +214,7 @@ def test_the_noisy_leaders_error_agrees_with_simulation() -> None:
         scale=scale, size=(size, k)
     )
     wrong = int(np.sum(sums.argmax(axis=1) != k - 1))
-    expected = family_law.noisy_max_error(n=n, best=0.5 + gap, others=0.5, n_actions=k, scale=scale)
+    expected = one_best.noisy_max_error(n=n, best=0.5 + gap, others=0.5, n_actions=k, scale=scale)
     assert stats.binomtest(wrong, size, expected).pvalue > FALSE_FAILURE_RATE
 
 
@@ -227,9 +228,7 @@ def test_follow_the_leaders_error_enumerates_ties() -> None:
         for sums in np.ndindex(3, 3, 3):
             weight = math.prod(float(stats.binom.pmf(x, n, m)) for x, m in zip(sums, means, strict=True))
             error += weight * (int(np.argmax(sums)) != index)
-        found = family_law.follow_the_leader_error(
-            n=n, best=best, others=others, n_actions=3, best_first=first
-        )
+        found = one_best.follow_the_leader_error(n=n, best=best, others=others, n_actions=3, best_first=first)
         assert found == pytest.approx(error, abs=1e-12)
 
 
@@ -238,7 +237,9 @@ def test_the_regret_on_the_family_agrees_with_the_algorithms_themselves(learner:
     """Exact regret against the regret engine's runs of the reference algorithm, horizon cut in mid-epoch."""
     name = {"repaired FTNL": "ftnl/repaired", "naive FTNL": "naive_ftnl", "Follow the Leader": "ftl"}[learner]
     k, gap, horizon = 4, 0.25, 100
-    exact = family_law.family_regret(learner, n_actions=k, gap=gap, epsilon=0.5, horizon=horizon)
+    exact = one_best.worst_regret(
+        scale=hard_family.SCALES[learner](k, 0.5), n_actions=k, gap=gap, horizon=horizon
+    )
     runs = simulate(
         VARIANTS[name], [0.5] * (k - 1) + [0.5 + gap], epsilon="1/2", horizon=horizon, runs=4000, seed=9
     )
@@ -250,17 +251,17 @@ def test_the_regret_on_the_family_agrees_with_the_algorithms_themselves(learner:
 )
 def test_epochs_fill_the_horizon(horizon: int, lengths: list[int]) -> None:
     """Epochs double, the last one is cut."""
-    assert family_law.epoch_lengths(horizon) == lengths
+    assert one_best.epoch_lengths(horizon) == lengths
 
 
 def test_a_scale_that_the_nodes_cannot_resolve_is_refused() -> None:
     """Noise far narrower than the lattice raises instead of giving a wrong integral."""
     with pytest.raises(InvalidParameterError, match="scale must be"):
-        family_law.noisy_max_error(n=4, best=0.75, others=0.5, n_actions=2, scale=0.01)
+        one_best.noisy_max_error(n=4, best=0.75, others=0.5, n_actions=2, scale=0.01)
 
 
 def test_the_smallest_horizon_is_the_theorems() -> None:
     """Both conditions of Theorem 10, rounded up."""
-    t = family_law.smallest_horizon(n_actions=16, gap=0.25, epsilon=0.01)
+    t = hard_family.smallest_horizon(n_actions=16, gap=0.25, epsilon=0.01)
     assert t >= math.log(16) / (16 * 0.0625)
     assert t - 1 < math.log(16) / (10 * 0.01 * 0.25) <= t

@@ -19,6 +19,7 @@ from dpaudit.coins import record
 from dpaudit.coins.base import Coins
 from dpaudit.kernel.ball import ball, precision
 from dpaudit.laws import noisy_sums
+from dpaudit.laws.summed import laplace_sum_tail
 from dpaudit.rows import Sides, inequality, over
 from dpaudit.suite import Group, Row, Run
 from dpaudit.verdicts import Judgement, judge
@@ -140,7 +141,7 @@ def test_radius_reaches_its_constant() -> None:
 @pytest.mark.parametrize(("n", "x"), [(1, 2.5), (2, 0.0), (3, 1.5), (8, 10.0), (22, 40.0)])
 def test_the_tail_of_a_sum_of_laplace_draws_agrees_with_its_characteristic_function(n: int, x: float) -> None:
     """The mixture of Gamma tails equals the inversion integral of (1 + u^2)^-n."""
-    found = float(lemma_12.laplace_sum_tail(n, ball(Fraction(x))).mid())
+    found = float(laplace_sum_tail(n, ball(Fraction(x))).mid())
     with mpmath.workdps(30):
         # P(S >= x) = 1/2 - (1/pi) * integral of sin(u x)/u * (1 + u^2)^-n over u > 0.
         integral = (

@@ -23,6 +23,7 @@ from algorithms.mab.pull_bounds import (
     hybrid_pull_bound,
     lazy_excess,
     lazy_pull_bound,
+    worst_gap_regret,
 )
 from algorithms.mab.successive_elimination import epoch_length
 from algorithms.online.leader_law import (
@@ -34,7 +35,6 @@ from algorithms.online.leader_law import (
 from algorithms.play import play
 from algorithms.simulation import simulate
 from audits.private_online_learning import experiment_runs, ftnl_instances
-from audits.private_online_learning.bandit_regret import worst_gap_regret
 from audits.private_online_learning.experiment_settings import EPSILONS, SETTINGS
 from audits.private_online_learning.rows import (
     experiments,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -26,7 +27,7 @@ from dpaudit.evidence import Evidence
 from dpaudit.kernel.ball import ball, precision
 from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
 from dpaudit.proofs.build import discrete_gaussian_sum, integer_noise
-from dpaudit.rows import Sides, Step, evidence, full, inequality, listed, only_quick, over, step, steps
+from dpaudit.rows import Grid, Sides, Step, evidence, full, inequality, listed, only_quick, over, step, steps
 from dpaudit.suite import Group, Run
 from dpaudit.views import SERVER, View
 from mechanisms.gaussian_sum_divergence import divergence_excess, largest_log_ratio, one_gaussian, xi
@@ -37,19 +38,20 @@ __all__ = ["rows"]
 rows = Group("Rényi and concentrated privacy of a batch's aggregate")
 
 THE_SERVER = View.of(SERVER)
+HALF = Fraction(1, 2)
 QUERY = "a user's contribution to an integer query of sensitivity Δ"
 ORDERS = (2, 3, 4, 5, 8, 16, 32, 64)
 LOST = "when messages are lost (the paper is silent on drop-outs)"
 
 
-def renyi(order: Any, epsilon: Any, domain: str = DOMAIN, turnout: str = "everybody") -> RenyiDP:
+def renyi(order: Any, epsilon: Any, domain: str = DOMAIN) -> RenyiDP:
     """A Rényi claim in the server's view."""
-    return RenyiDP(order=order, epsilon=epsilon, view=THE_SERVER, domain=domain, turnout=turnout)
+    return RenyiDP(order=order, epsilon=epsilon, view=THE_SERVER, domain=domain)
 
 
-def concentrated(rho: Fraction, domain: str = DOMAIN, turnout: str = "everybody") -> ZeroConcentratedDP:
+def concentrated(rho: Fraction, domain: str = DOMAIN) -> ZeroConcentratedDP:
     """A concentrated claim in the server's view."""
-    return ZeroConcentratedDP(rho=rho, view=THE_SERVER, domain=domain, turnout=turnout)
+    return ZeroConcentratedDP(rho=rho, view=THE_SERVER, domain=domain)
 
 
 # Lemma 3
@@ -179,24 +181,17 @@ def _algebra(epsilons: str) -> Any:
     return over(epsilon=epsilons, s="1 3 10", n=(2, 4, 100, 2**19), order=(2, 64))
 
 
-def _g(epsilon: Fraction, s: Fraction, n: int) -> int:
-    return rounded_up_root(s * epsilon, n)
+EVERY = _algebra(f"{BELOW_ONE} {FROM_ONE}")
 
 
-@inequality(
-    rows,
-    "CZ23-T2P/algebra/first",
-    "proof of Theorem 2",
-    over=_algebra(f"{BELOW_ONE} {FROM_ONE}"),
-    role="step",
-)
+@inequality(rows, "CZ23-T2P/algebra/first", "proof of Theorem 2", over=EVERY, role="step")
 def first_branch(epsilon: Fraction, s: Fraction, n: int, order: int) -> Sides:
     """From Lemma 3 to Theorem 2: ((2α-1)g² + 6g)ε⁴/(4g⁴) <= (2α-1)ε²/(4s²n) + 3ε/(2s³n^{3/2})
 
     Insert Δ = g, σ² = g²/ε² and g = ⌈sε sqrt n⌉ into Lemma 3 and compare with the theorem's term (a factor
     1 + 1e-20 covers the points where both are equal).
     """
-    g = Fraction(_g(epsilon, s, n))
+    g = Fraction(rounded_up_root(s * epsilon, n))
     tail = ball(3 * epsilon / (2 * s**3 * n)) / ball(n).sqrt()
     printed = ball((2 * order - 1) * epsilon**2 / (4 * s**2 * n)) + tail
     return ((2 * order - 1) * g**2 + 6 * g) * epsilon**4 / (4 * g**4), ball(SLACK) * printed
@@ -206,7 +201,7 @@ def first_branch(epsilon: Fraction, s: Fraction, n: int, order: int) -> Sides:
     rows,
     "CZ23-T2P/algebra/second/repaired",
     "proof of Theorem 2, repaired",
-    over=_algebra(f"{BELOW_ONE} {FROM_ONE}"),
+    over=EVERY,
     role="repaired",
     power=1,
     words="3ε/(2s sqrt n), for every ε",
@@ -239,13 +234,13 @@ def second_branch(epsilon: Fraction, s: Fraction, n: int, order: int, power: int
     sqrt(n) and is too small by up to 1/ε for ε < 1; the theorem's ε(α) itself survives (CZ23-T2P/curve)
     """
     printed = ball(SLACK * 3 * epsilon**power / (2 * s)) / ball(n).sqrt()
-    return 3 * epsilon**2 / (2 * _g(epsilon, s, n)), printed
+    return 3 * epsilon**2 / (2 * rounded_up_root(s * epsilon, n)), printed
 
 
 USERS, PRESENT = 16, 15
 FIFTEEN = f"{PRESENT} of {USERS} users"
 TAIL = Fraction(1, 2**20)
-RDP_LOST = renyi(2, theorem_2_final(2, Fraction(1, 2), Fraction(10)), turnout=FIFTEEN)
+RDP_LOST = replace(theorem_2_claim(2, 10, HALF), turnout=FIFTEEN)
 
 
 @evidence(rows, "CZ23-T2P/dropout", f"Theorem 2, {LOST}", claim=RDP_LOST, role="what-if", expect="refuted")
@@ -256,8 +251,8 @@ def rdp_dropout(run: Run) -> list[Evidence]:
 
     Note: a turnout r divides the variance by 1/r: about ε²α/(2r)
     """
-    g, variance = skellam_batch(Fraction(1, 2), Fraction(10), USERS)
-    sheet = skellam_sheet(users=USERS, epsilon=Fraction(1, 2), tail_prob=TAIL, scale_factor=10)
+    g, variance = skellam_batch(HALF, Fraction(10), USERS)
+    sheet = skellam_sheet(users=USERS, epsilon=HALF, tail_prob=TAIL, scale_factor=10)
     return [skellam_witness(RDP_LOST, variance * PRESENT / USERS, g, sheet.modulus)]
 
 
@@ -304,27 +299,23 @@ def sums(run: Run, variance: Fraction, count: int, shift: int) -> list[Evidence]
     return [certified] if exactly is None else [certified, exactly]
 
 
-REPAIRED = over(variance="1/4 1/2 1 2", count=(2, 3, 16, full(5, 64, 128)), half=(False, True)).where(
-    lambda variance, count, half: not half or count >= 4, "Δ = n/2 if half, else 1"
-)
+def _shifts(many: tuple[int, ...], **others: Any) -> Grid:
+    """Sums of 2, 3 and 16, in the full profile also of ``many``, moved by 1 or by half their number."""
+    grid = over(variance="1/4 1/2 1 2", count=(2, 3, 16, full(*many)), half=(False, True), **others)
+    return grid.where(lambda count, half, **_: not half or count >= 4, "Δ = n/2 if half, else 1")
 
 
 def _shift(count: int, half: bool) -> int:
     return count // 2 if half else 1
 
 
-@step("all orders", over=REPAIRED)
+@step("all orders", over=_shifts((5, 64, 128)))
 def _every_order(variance: Fraction, count: int, half: bool) -> Sides:
     """max_r log Θ(r)/Θ(r - Δ), which bounds D_α - αΔ²/(2nσ²) at every α, is at most ξ"""
     return largest_log_ratio(variance, count=count, shift=_shift(count, half)), xi(variance, count - 1)
 
 
-@step(
-    "orders",
-    over=over(
-        variance="1/4 1/2 1 2", count=(2, 3, 16, full(5)), half=(False, True), order="1001/1000 3/2 4 30"
-    ).where(lambda variance, count, half, order: not half or count >= 4, "Δ = n/2 if half, else 1"),
-)
+@step("orders", over=_shifts((5,), order="1001/1000 3/2 4 30"))
 def _some_orders(variance: Fraction, count: int, half: bool, order: Fraction) -> Sides:
     """exp(D_α - αΔ²/(2nσ²)) <= exp(ξ)"""
     excess = divergence_excess(variance, count=count, shift=_shift(count, half), order=order)
@@ -392,8 +383,7 @@ def cdp(run: Run, epsilon: Fraction, s: int, exponent: int) -> list[Evidence]:
     return [gaussian_batches(epsilon, s, exponent).certify(theorem_4_claim(epsilon, s, exponent))]
 
 
-with precision(256):
-    CDP_LOST = concentrated(concentrated_bound(Fraction(1, 4), xi(Fraction(100), 2**19 - 1)), turnout=FIFTEEN)
+CDP_LOST = replace(theorem_4_claim(HALF, 10, 20), turnout=FIFTEEN)
 
 
 @evidence(rows, "CZ23-T4P/dropout", f"Theorem 4, {LOST}", claim=CDP_LOST, role="what-if", expect="refuted")
@@ -404,7 +394,7 @@ def cdp_dropout(run: Run) -> list[Evidence]:
 
     Note: a turnout r costs ε²/(2r)
     """
-    sheet = discrete_gaussian_sheet(users=USERS, epsilon=Fraction(1, 2), tail_prob=TAIL, scale_factor=10)
-    g, share = gaussian_batch(Fraction(1, 2), Fraction(10), USERS)
+    sheet = discrete_gaussian_sheet(users=USERS, epsilon=HALF, tail_prob=TAIL, scale_factor=10)
+    g, share = gaussian_batch(HALF, Fraction(10), USERS)
     certified = discrete_gaussian_sum(sensitivity=g, variance=share, count=PRESENT).certify(CDP_LOST)
     return [sum_witness(CDP_LOST, share, count=PRESENT, shift=g, modulus=sheet.modulus), certified]

@@ -10,21 +10,15 @@ from typing import Any
 import numpy as np
 
 from algorithms.mab.distributed_elimination import DESIGNS
-from audits.distributed_mab.communication import (
-    TAIL,
-    bits,
-    carried_bits,
-    log_size_bound,
-    sent_over_the_wire,
-    sheet_of,
-)
+from audits.distributed_mab.communication import TAIL, bits, log_size_bound, sheet_of
 from dpaudit.claims import MessageSize
 from dpaudit.exact_functions import larger, log2
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import PolyaDifference
 from dpaudit.plots import table
-from dpaudit.rows import Measured, Sides, Step, full, inequality, listed, measured, over, step, steps
+from dpaudit.rows import Measured, Sides, Step, evidence, full, inequality, listed, over, step, steps
 from dpaudit.suite import Group, Run
+from mechanisms.sent_bits import carried_bits, sent_over_the_wire
 from mechanisms.wire import bits_per_residue, integer_bits, read_integers
 
 __all__ = ["rows"]
@@ -59,7 +53,7 @@ def logarithmic(variant: str, n: int, epsilon: Fraction, s: int) -> Sides:
 # Measured
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-COMM/measured",
     "Section 4, App. B; Theorem 3 with CarrySum",

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from audits.distributed_mab.noise_laws import LEVELS
+from audits.distributed_mab.rows.tails import LEVELS
 from dpaudit.exact_functions import larger, log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Binomial, DiscreteGaussian, DiscreteLaplace, PolyaDifference, Skellam

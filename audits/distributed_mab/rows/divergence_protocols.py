@@ -10,24 +10,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
-from algorithms.mab.distributed_elimination import Variant
+from algorithms.mab.batched_elimination import batch_lengths
+from algorithms.mab.batched_proofs import gaussian_batches, in_parallel, share_variance, skellam_batches
+from algorithms.mab.distributed_elimination import Variant, program, variant
+from algorithms.mab.steered_histories import HISTORIES, certain_lengths
+from algorithms.neighbours import reward_pairs
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE, concentrated_bound
-from audits.distributed_mab.divergence_protocols import (
-    certain_lengths,
-    gaussian_batches,
-    obstacles,
-    setting_of,
-    share_variance,
-    skellam_batches,
-    surveyed,
-)
 from audits.distributed_mab.noise_privacy import DOMAIN
-from audits.distributed_mab.protocol_runs import in_parallel
+from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
 from audits.distributed_mab.renyi_privacy import theorem_2_final
 from dpaudit.claims import Ordering, RenyiDP, ZeroConcentratedDP
 from dpaudit.evidence import Estimate, Evidence
 from dpaudit.kernel.ball import precision
+from dpaudit.replays.followed import Survey, survey
 from dpaudit.rows import evidence, over
 from dpaudit.suite import Cell, Group, Outcome, Run
 from dpaudit.views import SERVER, View
@@ -39,6 +36,32 @@ __all__ = ["rows"]
 rows = Group("Rényi and concentrated privacy of the protocols")
 
 SERVER_VIEW = View.of(SERVER)
+
+
+@lru_cache(maxsize=8)
+def surveyed(name: str, epsilon: Fraction, horizon: int, s: int) -> Survey:
+    """What one reward moves in Algorithm 1 with two arms: the first user's, those of the users who complete
+    the first and the last batch of arm 2, and that of one whose batch the horizon cuts."""
+    chosen, lengths = setting_of(name, epsilon, horizon, s)
+    ends = [2 * sum(lengths[:b]) for b in range(1, len(lengths) + 1)]
+    last = max(end for end in ends if end < horizon)
+    return survey(
+        program(chosen, grid=1),
+        map(chosen.sheet, lengths),
+        reward_pairs(
+            horizon=horizon,
+            rounds=(0, ends[0] - 1, last - 1, horizon - 1),
+            backgrounds={"all rewards 0": (0.0, 0.0)},
+        ),
+        HISTORIES,
+        unentered=PUBLIC_CHOICES,
+    )
+
+
+def setting_of(name: str, epsilon: Fraction, horizon: int, s: int) -> tuple[Variant, list[int]]:
+    """The variant with p = 1/T, and the sizes of the batches that can be completed."""
+    chosen = variant(name, epsilon=epsilon, failure_prob=Fraction(1, horizon), scale_factor=s)
+    return chosen, batch_lengths(horizon)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +105,7 @@ def _outcome(protocol: Protocol, found: list[Evidence]) -> Outcome:
         samples=looked.runs,
         deciding=False,
     )
-    return Outcome(found, notes, obstacles(looked), samples=looked.runs, cells=[cell])
+    return Outcome(found, notes, looked.obstacles(), samples=looked.runs, cells=[cell])
 
 
 ACCOUNTING = Ordering(

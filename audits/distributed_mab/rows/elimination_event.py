@@ -23,7 +23,7 @@ from algorithms.mab.elimination_event import (
 from dpaudit.claims import ErrorRate
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.plots import table
-from dpaudit.rows import Grid, Measured, Sides, Step, full, inequality, listed, measured, over, step, steps
+from dpaudit.rows import Grid, Measured, Sides, Step, evidence, full, inequality, listed, over, step, steps
 from dpaudit.suite import Group, Run
 
 __all__ = ["rows"]
@@ -169,7 +169,7 @@ def _of_theorem(theorem: str) -> str:
     return "verified" if theorem in (*WIDE, "T6") else "refuted"
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-L2a/T3R",
     "Lemma 2 (event E) for Theorem 3, noise drawn with ε'",
@@ -181,7 +181,7 @@ def _of_theorem(theorem: str) -> str:
     name=_called,
     case="Noise drawn with ε' in Theorem 3 and its own",
 )
-@measured(
+@evidence(
     rows,
     "CZ23-L2a/theorems",
     "Lemma 2 (event E) in the proofs of Theorems 1 to 6",
@@ -207,7 +207,7 @@ def theorems(run: Run, theorem: str) -> Measured:
     return _event(run, theorem, _points(theorem, ARMS, LONG))
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-L2a/repaired",
     "Lemma 2 (event E), τ built for p/(K l(b))",
@@ -235,7 +235,7 @@ def _of_experiment(theorem: str, most: int) -> str:
     return "verified" if theorem in WIDE and most == ARMS[-1] else "refuted"
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-L2a/experiments",
     "Lemma 2 (event E) with the experiments' p",
@@ -258,7 +258,7 @@ def experiments(run: Run, theorem: str, most: int) -> Measured:
     return _event(run, theorem, _points(theorem, arms, SHORT, failure_prob=(TENTH,)))
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-L2a/experiments/inside",
     "Lemma 2 (event E) with the experiments' p and means",

@@ -19,7 +19,7 @@ from algorithms.mab.reward_models import bernoulli_arms
 from dpaudit.claims import ErrorRate, RegretRate
 from dpaudit.plots import Plot, curves, series, table
 from dpaudit.regret import Cut, mean_interval, proportion_interval
-from dpaudit.rows import Measured, full, measured, only_quick, over
+from dpaudit.rows import Measured, evidence, full, only_quick, over
 from dpaudit.suite import Group, Run
 
 __all__ = ["C", "rows"]
@@ -80,7 +80,7 @@ def _regret_rate(words: str) -> RegretRate:
     return RegretRate(text=text, quantity_name="E Reg / rate", claimed=C, constants=CONSTANTS)
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-L1",
     "Lemma 1; Lemma 2 with p = 1/T",
@@ -163,7 +163,7 @@ def _probable(tau: str) -> ErrorRate:
     return ErrorRate(text=text, quantity_name="P[Reg > C rate] / 3p", claimed=1, constants=CONSTANTS)
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-L2",
     "Lemma 2 for Theorem 1",
@@ -185,7 +185,7 @@ def without_assumption_1(run: Run) -> Measured:
     return _losing(run, NEAR_ONE)
 
 
-@measured(rows, "CZ23-L2/premise", "Lemma 2 for Theorem 1", claim=_probable("τ built for p/(K l(b))"))
+@evidence(rows, "CZ23-L2/premise", "Lemma 2 for Theorem 1", claim=_probable("τ built for p/(K l(b))"))
 def with_assumption_1(run: Run) -> list[Measured]:
     """Lemma 2 where its premise holds, for Dist-DP-SE with τ built for p/(K l(b)): with probability 1 - 3p,
     Reg(T) = O(Σ log(KT/p)/Δ_a + ...)
@@ -239,7 +239,7 @@ GROWTHS = (Fraction(3, 2), Fraction(2), Fraction(4))
 GROWN = over(growth=GROWTHS, name=("dist_dp_se",), **{**USUAL, "epsilon": (TENTH, FIVE), "n_arms": (2, 50)})
 
 
-@measured(rows, "CZ23-R4", "Remark 4", claim=_regret_rate("l(b) = ⌈η^b⌉, η = 3/2, 2, 4"))
+@evidence(rows, "CZ23-R4", "Remark 4", claim=_regret_rate("l(b) = ⌈η^b⌉, η = 3/2, 2, 4"))
 def growth(run: Run) -> Measured:
     """Remark 4: l(b) = η^b keeps the order of the regret, η = 3/2, 2, 4
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from algorithms.mab.elimination_corners import best_arms_lost, pull_ratio, surviving_gaps
 from dpaudit.claims import Ordering
 from dpaudit.kernel.ball import ball
-from dpaudit.rows import Chain, Measured, Sides, full, inequality, measured, over
+from dpaudit.rows import Chain, Measured, Sides, evidence, full, inequality, over
 from dpaudit.suite import Group, Run
 
 __all__ = ["rows"]
@@ -60,7 +60,7 @@ def _survives(constant: Fraction) -> Ordering:
     return Ordering(text=text, quantity_name="Δ/β", claimed=constant)
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-L2c/sharper",
     SECOND,
@@ -69,7 +69,7 @@ def _survives(constant: Fraction) -> Ordering:
     expect="refuted",
     case="3.9",
 )
-@measured(rows, "CZ23-L2c", SECOND, claim=_survives(Fraction(4)), role="step", case="4")
+@evidence(rows, "CZ23-L2c", SECOND, claim=_survives(Fraction(4)), role="step", case="4")
 def bad_arms(run: Run) -> Measured:
     """While all means are within β(b) an arm with Δ_a > {case} β(b) goes out
 
@@ -94,7 +94,7 @@ def _at_most(constant: Fraction) -> Ordering:
     return Ordering(text=text, quantity_name="N_a(T) / l(b̄_a)", claimed=constant)
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-L2d/growth/repaired",
     f"{THIRD}, with Remark 4",
@@ -103,7 +103,7 @@ def _at_most(constant: Fraction) -> Ordering:
     growths="3/2, 2, 4",
     case="16/3",
 )
-@measured(
+@evidence(
     rows,
     "CZ23-L2d/growth",
     f"{THIRD}, with Remark 4",
@@ -113,7 +113,7 @@ def _at_most(constant: Fraction) -> Ordering:
     growths="4",
     case="4",
 )
-@measured(
+@evidence(
     rows,
     "CZ23-L2d",
     THIRD,

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from audits.distributed_mab.encoding import Circle, mean_error, rounding_distance, rounding_ends, sum_movement
 from dpaudit.claims import SubGaussian
 from dpaudit.evidence import Evidence
 from dpaudit.proofs.decide import bounded_noise, decide_proxy
 from dpaudit.rows import Chain, Sides, Step, evidence, full, inequality, over, step, steps
 from dpaudit.suite import Group, Run
+from mechanisms.decoding_window import Circle
+from mechanisms.rounding_error import mean_error, rounding_distance, rounding_ends, sum_movement
 
 __all__ = ["rows"]
 

@@ -9,16 +9,16 @@ from functools import partial
 from typing import Any
 
 from algorithms.mab.distributed_elimination import Variant, variant
-from audits.distributed_mab.noise_laws import LEVELS
+from audits.distributed_mab.rows.tails import LEVELS
 from dpaudit.claims import ErrorRate
 from dpaudit.errors import UndecidedError
 from dpaudit.exact_functions import log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Binomial, PolyaDifference, WrappedMod
 from dpaudit.laws.exact_tails import above, beyond
-from dpaudit.rows import Grid, Measured, Sides, Step, full, in_words, inequality, measured, over, step, steps
+from dpaudit.rows import Grid, Measured, Sides, Step, evidence, full, in_words, inequality, over, step, steps
 from dpaudit.suite import Group, Run
-from mechanisms.decoding_error import Rewards, error_probability
+from mechanisms.decoding_error import Rewards, error_interval
 from mechanisms.parameter_sheet import local_laplace_sheet, polya_sheet, rounded_up_root
 
 __all__ = ["rows"]
@@ -188,8 +188,6 @@ BATCHES = over(
     rewards=("constant", "coins"),
 )
 CONDITIONS = "Theorems 4 and 6 at ε < 1 alone, Theorem 6 where n >= 2 log(2/level)"
-#: Floats: the error probabilities are right to better than this, thresholds to better than its square.
-ROUNDING = 1e-9
 
 
 def _claim(words: str, variant: str = "Dist-DP-SE", *, n: int) -> ErrorRate:
@@ -204,12 +202,7 @@ def _ratio(chosen: Variant, n: int, p: Fraction, mean: Fraction, rewards: Reward
     """P(|n_a| > radius at p)/(2p) in a batch of ``n`` users, from both sides of rounding."""
     tail, spread = chosen.tail(n), math.log(2 / p)
     radius = tail.sigma * math.sqrt(spread) + tail.h * spread
-    inner, outer = radius * (1 - ROUNDING) - ROUNDING, radius * (1 + ROUNDING) + ROUNDING
-    low, high = (
-        error_probability(chosen.sheet(n), threshold, mean=mean, rewards=rewards) / float(2 * p)
-        for threshold in (outer, inner)
-    )
-    return low * (1 - ROUNDING), high * (1 + ROUNDING)
+    return error_interval(chosen.sheet(n), radius, mean=mean, rewards=rewards, per=float(2 * p))
 
 
 def _worst(run: Run, called: str, n: int, parts: list[Fraction]) -> Measured:
@@ -240,7 +233,7 @@ def _worst(run: Run, called: str, n: int, parts: list[Fraction]) -> Measured:
 USERS = (2, 4, 16, full(64))
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-A1",
     "Assumption 1, as printed",
@@ -265,7 +258,7 @@ def _from_four(n: int) -> str:
     return "refuted" if n >= 4 else "verified"
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-A1/union",
     "Assumption 1 in the proof of Lemma 2",
@@ -290,7 +283,7 @@ def _has_batches(variant: str, n: int) -> bool:
     return variant != "LDP-SE" or n > 2
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-A1/repaired",
     "Assumption 1 for Theorems 1 to 5 and, where n >= 2 log(2/p), 6",

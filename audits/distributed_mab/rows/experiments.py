@@ -3,7 +3,7 @@
 The paper says in words what its figures show. Each sentence becomes an ordering of mean regrets per round
 with named constants, where the mean is over the 20 instances and over all runs on them. It is decided by bets
 on runs whose instances are drawn from the 20, the same one for all algorithms of a comparison; each regret is
-cut at a cap, and what lies beyond it is bounded rigorously (``experiment_runs``, ``experiment_cuts``).
+cut at a cap, and what lies beyond it is bounded rigorously (``elimination_cuts``).
 
 The horizons are the paper's in every profile: easy instances T = 10^6, hard ones and the graded data T =
 10^7.

@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from algorithms.mab.batched_elimination import batch_lengths
+from algorithms.mab.batched_proofs import in_parallel, laplace_batches
 from algorithms.mab.distributed_elimination import Variant, program, variant
+from algorithms.neighbours import reward_pairs
 from audits.distributed_mab.lost_messages import oversized, unfinished_batches
 from audits.distributed_mab.noise_privacy import DOMAIN
-from audits.distributed_mab.protocol_runs import (
-    PUBLIC_CHOICES,
-    batch_lengths,
-    in_parallel,
-    laplace_batches,
-    reward_pairs,
-)
+from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
 from dpaudit.claims import Ordering, PureDP
 from dpaudit.proofs.build import Proof, polya_noise, post_processing
 from dpaudit.proofs.sites import Site

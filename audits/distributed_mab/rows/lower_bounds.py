@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from algorithms.mab.batched_regret import Setting
-from audits.distributed_mab.regret_lower_bound import cheapest_coupling, dearest_change
-from audits.distributed_mab.simulated_regret import final_regrets, interval
+from algorithms.mab.mean_change import cheapest_coupling, dearest_change
+from algorithms.mab.simulated_regret import final_regrets, interval
 from dpaudit.claims import Ordering
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import ball

@@ -7,30 +7,26 @@ divergence, wrong sums by the exact law of what the analyzer returns.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from algorithms.mab.elimination_corners import late_pair
+from algorithms.neighbours import reward_pairs
 from audits.distributed_mab.mutant_claims import claim_of, divergence_witness_of, sum_distance, target_of
-from audits.distributed_mab.mutant_protocols import (
-    EPSILON,
-    FAILURE_PROB,
-    MECHANISMS,
-    REFERENCES,
-    Make,
-    Mechanism,
-    correct,
-)
+from audits.distributed_mab.mutant_protocols import EPSILON, FAILURE_PROB, MECHANISMS, REFERENCES, Mechanism
 from audits.distributed_mab.mutant_register import ARITHMETIC, HARMLESS, PRIVACY, Mutant
-from audits.distributed_mab.mutant_search import Found, Target, early_pairs, late_pair, over_seeds, search
 from dpaudit.claims import Ordering, PrivacyClaim, SameDistribution
 from dpaudit.coins import fingerprint, record
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import lower, precision, upper
+from dpaudit.replays.breaches import Found, Target, over_seeds, search
 from dpaudit.replays.histories import Neighbours
 from dpaudit.rows import Control, controls
 from dpaudit.suite import Group, Outcome, Run
+from mechanisms.broken_protocols import Make, correct
 
 __all__ = ["rows"]
 
@@ -102,6 +98,15 @@ def _privacy(mutant: Mutant) -> Control:
 
     about = f"{mutant.about}; {HOW[mutant.caught]}"
     return Control(claim=claim, evaluate=evaluate, about=about, digest=digest)
+
+
+def early_pairs(
+    *, horizon: int, rounds: Sequence[int], backgrounds: Sequence[float] = (0.0,)
+) -> list[Neighbours]:
+    """Two arms, batches of 2 + 2, 4 + 4, ... users; all rewards equal but those of one round, 0 or 1."""
+    levels = {f"rewards {level:g}": (level, level) for level in backgrounds}
+    words = "round {round} from 0 to 1"
+    return reward_pairs(horizon=horizon, rounds=rounds, backgrounds=levels, words=words)
 
 
 def _pairs(run: Run, mutant: Mutant) -> list[Neighbours]:

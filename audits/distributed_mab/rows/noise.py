@@ -8,15 +8,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from audits.distributed_mab import noise_laws
 from dpaudit.claims import PureDP, SameDistribution, ZeroConcentratedDP
 from dpaudit.evidence import Evidence
 from dpaudit.exact_functions import log_of_two_over
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.laws import DiscreteGaussian, DiscreteLaplace, Law, Polya, PolyaDifference, Skellam
+from dpaudit.laws import DiscreteGaussian, DiscreteLaplace, Law, Polya, PolyaDifference, Skellam, summed
 from dpaudit.laws.exact_tails import beyond
 from dpaudit.proofs.build import discrete_gaussian_sum, discrete_laplace_mechanism
-from dpaudit.rows import Measured, Sides, Step, evidence, full, inequality, measured, over, step, steps
+from dpaudit.rows import Measured, Sides, Step, evidence, full, inequality, over, step, steps
 from dpaudit.statistics import fit_log_wealth
 from dpaudit.suite import Group, Run
 from dpaudit.views import SERVER, View
@@ -41,13 +40,13 @@ def _laplace_moments(b: Fraction, degree: int) -> Sides:
     """Σ_k P(k), of degree 0, is 1, and Σ_k k² P(k) is 2e^{1/b}/(e^{1/b} - 1)²: |ratio - 1| <= 1e-30"""
     power = ball(1 / b).exp()
     printed = 2 * power / (power - 1) ** 2 if degree else arb(1)
-    return abs(noise_laws.laplace_moment(b, degree) / printed - 1), AGREEMENT
+    return abs(summed.laplace_moment(b, degree) / printed - 1), AGREEMENT
 
 
 @step("law", over=over(b=SCALES, k=(-5, 0, 1, 40)))
 def _laplace_law(b: Fraction, k: int) -> Sides:
     """the law that the mechanisms draw from has the printed mass, to 1e-30"""
-    return abs(DiscreteLaplace(scale=b).logp_ball(k).exp() / noise_laws.laplace_mass(b, k) - 1), AGREEMENT
+    return abs(DiscreteLaplace(scale=b).logp_ball(k).exp() / summed.laplace_mass(b, k) - 1), AGREEMENT
 
 
 @steps(rows, "CZ23-D4", "Definition 4; variance in Fact 3")
@@ -76,8 +75,8 @@ def polya_sum(n: int, b: Fraction, k: int) -> Sides:
     Convolve the printed Pólya masses n times, subtract the two sums by another convolution, and compare with
     the printed discrete Laplace mass.
     """
-    total = noise_laws.convolved_polya(n, b, k, length=int(60 * b) + 40 + k)
-    return abs(total / noise_laws.laplace_mass(b, k) - 1), Fraction(1, 10**10)
+    total = summed.convolved_polya(n, b, k, length=int(60 * b) + 40 + k)
+    return abs(total / summed.laplace_mass(b, k) - 1), Fraction(1, 10**10)
 
 
 def _drawn(law: str) -> SameDistribution:
@@ -93,7 +92,7 @@ def _fit(run: Run, draws: NDArray[np.int64], law: Law, name: str) -> Measured:
     return Measured(low=wealth, high=wealth, samples=len(draws), method=method, exact=False)
 
 
-@measured(rows, "CZ23-F1/sampler", "Fact 1", claim=_drawn("Lap_Z(b)"), over=over(n=(1, 7, 64), b=(1, 8)))
+@evidence(rows, "CZ23-F1/sampler", "Fact 1", claim=_drawn("Lap_Z(b)"), over=over(n=(1, 7, 64), b=(1, 8)))
 def drawn_shares(run: Run, n: int, b: int) -> Measured:
     """Sums of n sampled Pólya shares are drawn from Lap_Z(g/ε)
 
@@ -109,7 +108,7 @@ FIT = _drawn("Pólya(r, β), β = e^{-1/b}")
 BIG = over(r="1 1/8", b=(1, 16))
 
 
-@measured(
+@evidence(
     rows,
     "CZ23-FN3/rate",
     "footnote 3",
@@ -119,7 +118,7 @@ BIG = over(r="1 1/8", b=(1, 16))
     expect="refuted",
     reading="rate",
 )
-@measured(rows, "CZ23-FN3", "footnote 3", claim=FIT, over=BIG + over(r="1/1024", b=(1, 16)), reading="scale")
+@evidence(rows, "CZ23-FN3", "footnote 3", claim=FIT, over=BIG + over(r="1/1024", b=(1, 16)), reading="scale")
 def mixture(run: Run, r: Fraction, b: int, reading: str) -> Measured:
     """Poisson(Gamma(r, β/(1-β))) is Pólya(r, β), the second parameter being a {reading}
 
@@ -130,7 +129,7 @@ def mixture(run: Run, r: Fraction, b: int, reading: str) -> Measured:
     """
     name, size = f"r = {r}, β = e^(-1/{b})", run.choose(quick=5_000, full=50_000)
     odds = 1 / math.expm1(1 / b)  # β/(1-β), β = e^{-1/b}
-    draws = noise_laws.gamma_poisson(run.rng(name), shape=float(r), second=odds, size=size, reading=reading)
+    draws = summed.gamma_poisson(run.rng(name), shape=float(r), second=odds, size=size, reading=reading)
     return _fit(run, draws, Polya(shape=r, log_ratio=Fraction(1, b)), name)
 
 
@@ -141,21 +140,21 @@ def mixture(run: Run, r: Fraction, b: int, reading: str) -> Measured:
 def _skellam_mass(variance: Fraction, k: int) -> Sides:
     """|P(N1 - N2 = k) / (e^{-σ²} I_k(σ²)) - 1| <= 1e-30"""
     printed = Skellam(variance=variance).logp_ball(k).exp()
-    return abs(noise_laws.poisson_difference(variance, k) / printed - 1), AGREEMENT
+    return abs(summed.poisson_difference(variance, k) / printed - 1), AGREEMENT
 
 
 @step("sum", over=over(pair=((Fraction(1, 20), 1), (1, 30), full((30, 100))), k=(0, 3, 20)))
 def _skellam_sum(pair: tuple[Fraction, Fraction], k: int) -> Sides:
     """|P(X1 + X2 = k) / Sk(σ1² + σ2²)(k) - 1| <= 1e-30, (σ1², σ2²) = pair"""
     printed = Skellam(variance=sum(pair)).logp_ball(k).exp()
-    return abs(noise_laws.skellam_pair(*pair, k) / printed - 1), AGREEMENT
+    return abs(summed.skellam_pair(*pair, k) / printed - 1), AGREEMENT
 
 
 @step("MGF", over=over(variance="1/20 1 30", lam="-2 1/3 3/2"))
 def _skellam_moments(variance: Fraction, lam: Fraction) -> Sides:
     """|E e^{λX} / exp(σ²(cosh λ - 1)) - 1| <= 1e-30"""
     printed = (ball(variance) * (ball(lam).cosh() - 1)).exp()
-    return abs(noise_laws.skellam_mgf(variance, lam) / printed - 1), AGREEMENT
+    return abs(summed.skellam_mgf(variance, lam) / printed - 1), AGREEMENT
 
 
 @steps(rows, "CZ23-SK0", "Definition 5")

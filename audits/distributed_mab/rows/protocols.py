@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from algorithms.neighbours import reward_pairs
 from audits.distributed_mab.central_decisions import (
     EPSILON,
     HORIZON,
@@ -22,7 +23,7 @@ from audits.distributed_mab.central_decisions import (
     literal_program,
 )
 from audits.distributed_mab.noise_privacy import DOMAIN
-from audits.distributed_mab.protocol_runs import protocol_audit, reward_pairs
+from audits.distributed_mab.protocol_runs import protocol_audit
 from dpaudit.claims import PureDP
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit

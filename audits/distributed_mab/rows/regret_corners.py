@@ -9,7 +9,7 @@ from typing import Any
 
 from algorithms.mab.batched_regret import Setting, cut_of, shape_value
 from algorithms.mab.decoded_exits import CONVOLUTION, Exit, exits, regret_between
-from audits.distributed_mab.simulated_regret import interval
+from algorithms.mab.simulated_regret import interval
 from dpaudit.claims import RegretRate
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
@@ -75,24 +75,19 @@ def experiment(run: Run) -> Measured:
     Note: repair: p = 1/T, as in the theorem (CZ23-T1R/theorem-p)
     """
     found = exits(_setting(Fraction(1), 60, p=EXPERIMENT), MEANS, batches=11)
-    lines, ratios = [], []
-    for exponent in EXPONENTS:
-        low, high = regret_between(found, gap=0.25, horizon=2**exponent)
-        rate = shape_value(_setting(Fraction(1), exponent, p=EXPERIMENT), MEANS)
-        lines.append([f"2^{exponent}", low, high, low / rate])
-        ratios.append((low / rate, high / rate))
-    elsewhere = _elsewhere(run)
-    inner = [gone for means, _, _, gone in elsewhere if min(means) >= 0.25 and max(means) <= 0.75]
+    ends = {exponent: regret_between(found, gap=0.25, horizon=2**exponent) for exponent in EXPONENTS}
+    rates = {e: shape_value(_setting(Fraction(1), e, p=EXPERIMENT), MEANS) for e in EXPONENTS}
+    elsewhere, gone = _elsewhere(run), _gone(found)
+    inner = [chance for means, _, _, chance in elsewhere if min(means) >= 0.25 and max(means) <= 0.75]
     regrets = table(
         title="Expected regret at p = 1/10, means 1 and 3/4, ε = 1",
         columns=["T", "at least", "at most", "at least / rate"],
-        rows=lines,
+        rows=[[f"2^{e}", low, high, low / rates[e]] for e, (low, high) in ends.items()],
     )
-    gone = _gone(found)
     return Measured(
-        low=max(low for low, _ in ratios),
-        high=max(high for _, high in ratios),
-        samples=len(ratios),
+        low=max(low / rates[e] for e, (low, _) in ends.items()),
+        high=max(high / rates[e] for e, (_, high) in ends.items()),
+        samples=len(ends),
         method="exact law of both decoded means in every batch (convolution in floats, wraps included)",
         scope="means 1 and 3/4, ε = 1, p = 1/10, T = 2^16, ..., 2^60",
         notes=[

@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from algorithms.mab.batched_regret import Setting, shape, shape_value, worst_ratio
-from audits.distributed_mab.simulated_regret import against_rate, interval, noise_cells, sampling_cells
+from algorithms.mab.simulated_regret import against_rate, interval, noise_cells, sampling_cells
 from dpaudit.claims import RegretRate
-from dpaudit.evidence import Estimate
 from dpaudit.plots import table
-from dpaudit.rows import Expression, evidence, expected, over
-from dpaudit.suite import Group, Outcome, Role, Run
+from dpaudit.rows import Expression, Measured, evidence, expected, over
+from dpaudit.suite import Group, Role, Run
 
 __all__ = ["INSTANCES", "RATES", "Grid", "Rate", "grid_of", "rigorous_side", "rows", "simulated_cells"]
 
@@ -160,7 +159,7 @@ def grid_of(rate: Rate, *, quick: bool) -> Grid:
     )
 
 
-def rigorous_side(run: Run, rate: Rate) -> tuple[Estimate, Sequence[Any]]:
+def rigorous_side(run: Run, rate: Rate) -> tuple[Measured, Sequence[Any]]:
     """The largest bound on regret / rate over the grid, all instances at each point; and it for each T."""
     grid = grid_of(rate, quick=run.profile == "quick")
     rows: list[tuple[str, float, str]] = []
@@ -179,17 +178,13 @@ def rigorous_side(run: Run, rate: Rate) -> tuple[Estimate, Sequence[Any]]:
             found.append((ratio, f"K = {k}, ε = {epsilon}, s = {s}, Δ = {gap:.4g}"))
         rows.append((f"2^{exponent}", *max(found)))
     worst = max(ratio for _, ratio, _ in rows)
-    estimate = Estimate(
-        quantity="regret / rate",
-        lower=None,
-        upper=worst,
-        confidence=1.0,
+    upper = Measured(
+        high=worst,
         samples=len(grid),
         method="Lemma 2's argument with every constant worked out: Hoeffding, Chernoff, wraps counted",
         scope=f"ALL instances at each of {len(grid)} points: {grid}",
-        covers_claim=True,
     )
-    return estimate, [list(row) for row in rows]
+    return upper, [list(row) for row in rows]
 
 
 def simulated_cells(run: Run, rate: Rate) -> list[tuple[Setting, tuple[float, ...]]]:
@@ -214,7 +209,7 @@ def simulated_cells(run: Run, rate: Rate) -> list[tuple[Setting, tuple[float, ..
     ]
 
 
-def simulated_side(run: Run, rate: Rate) -> Estimate:
+def simulated_side(run: Run, rate: Rate) -> Measured:
     """The largest lower confidence bound of regret / rate over simulated instances."""
     runs, cells = run.choose(quick=60, full=400), simulated_cells(run, rate)
     best, where = 0.0, ""
@@ -225,15 +220,12 @@ def simulated_side(run: Run, rate: Rate) -> Estimate:
             exponent = setting.horizon.bit_length() - 1
             where = f"means {means[:5]}, ε = {setting.epsilon}, s = {setting.scale_factor}, T = 2^{exponent}"
             best = ratio
-    return Estimate(
-        quantity="regret / rate",
-        lower=best,
-        upper=None,
-        confidence=1 - run.alpha,
+    return Measured(
+        low=best,
+        exact=False,
         samples=runs * len(cells),
         method="batch simulation; bets on the mean of min(regret, cap)",
         scope=f"{len(cells)} cells (instance, ε, T, s), {runs} runs each; largest at {where}",
-        seed=run.seed,
     )
 
 
@@ -252,35 +244,29 @@ def claim_of(rate: Rate) -> RegretRate:
     )
 
 
-def rate_outcome(rate: Rate, run: Run) -> Outcome:
-    """Both sides of one rate."""
-    upper, lines = rigorous_side(run, rate)
-    lower = simulated_side(run, rate)
-    picture = table(
-        title="The rigorous bound on regret / rate over all instances, by horizon",
-        columns=["T", "regret / rate at most", "at"],
-        rows=lines,
-    )
-    notes = [
-        f"on the grid the claim holds with C = {upper.upper:.4g} and not with C = {lower.lower:.4g}",
-        f"the bound is largest at {max(lines, key=lambda line: line[1])[0]}: see the table",
-    ]
-    return Outcome([upper, lower], notes, plots=[picture])
-
-
-def _add(rate: Rate) -> None:
-    def bounded(run: Run) -> Outcome:
-        return rate_outcome(rate, run)
-
-    bounded.__doc__ = f"""{rate.title}
-
-    Bound E Reg(T) / rate over all instances by Lemma 2's argument with its constants worked out, at every
-    point of the grid, p = 1/T; simulate corner instances from below."""
-    evidence(rows, rate.id, rate.source, claim=claim_of(rate), role=rate.role)(bounded)
-
-
 for _rate in RATES:
-    _add(_rate)
+
+    @evidence(
+        rows, _rate.id, _rate.source, claim=claim_of(_rate), role=_rate.role, case=_rate.title, rate=_rate
+    )
+    def bounded(run: Run, rate: Rate) -> list[Measured]:
+        """{case}
+
+        Bound E Reg(T) / rate over all instances by Lemma 2's argument with its constants worked out, at every
+        point of the grid, p = 1/T; simulate corner instances from below.
+        """
+        upper, lines = rigorous_side(run, rate)
+        lower = simulated_side(run, rate)
+        picture = table(
+            title="The rigorous bound on regret / rate over all instances, by horizon",
+            columns=["T", "regret / rate at most", "at"],
+            rows=lines,
+        )
+        notes = [
+            f"on the grid the claim holds with C = {upper.high:.4g} and not with C = {lower.low:.4g}",
+            f"the bound is largest at {max(lines, key=lambda line: line[1])[0]}: see the table",
+        ]
+        return [replace(upper, notes=notes, plots=[picture]), lower]
 
 
 # Growth

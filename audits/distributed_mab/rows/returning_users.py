@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from algorithms.mab.batched_elimination import batch_lengths
+from algorithms.mab.batched_proofs import gaussian_batches
 from algorithms.mab.distributed_elimination import program, variant
+from algorithms.mab.steered_histories import HISTORIES
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE, concentrated_bound
-from audits.distributed_mab.divergence_protocols import HISTORIES, gaussian_batches, obstacles
-from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, batch_lengths
+from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
 from audits.distributed_mab.returning_programs import (
     ASSUMPTION_2,
     BATCHES,
@@ -22,14 +24,9 @@ from audits.distributed_mab.returning_programs import (
     returning_pairs,
     returning_program,
 )
-from audits.distributed_mab.returning_users import (
-    approximate_route,
-    concentrated_route,
-    exact_route,
-    returning_witness,
-)
+from audits.distributed_mab.returning_users import returning_witness
 from dpaudit.claims import PureDP, Unit, ZeroConcentratedDP
-from dpaudit.conversions import gaussian_delta
+from dpaudit.conversions import approximate_route, concentrated_route, exact_route, gaussian_delta
 from dpaudit.evidence import Evidence
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import ball, precision, upper_short
@@ -119,7 +116,7 @@ def concentrated_protocol(run: Run) -> Outcome:
         f"one user moved the sums of encodings by {found.moved} g in all",
         "the lower bound is that of one aggregate: there is no witness for the product of two",
     ]
-    reasons = obstacles(found, declared=BATCHES)
+    reasons = found.obstacles(declared=BATCHES)
     return Outcome([proof.certify(PROTOCOL), below], notes, reasons, samples=found.runs)
 
 

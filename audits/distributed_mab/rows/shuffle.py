@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from algorithms.mab.distributed_elimination import variant
-from audits.distributed_mab.protocol_runs import reward_pairs
+from algorithms.neighbours import reward_pairs
 from audits.distributed_mab.shuffle_protocol import (
     EPSILON,
     algorithm_witness,
@@ -23,7 +23,6 @@ from audits.distributed_mab.shuffle_protocol import (
     carry_sheet,
     carry_witness,
     chain_total,
-    distances_of,
     failure_bounds,
     leaky_program,
     leaky_witness,
@@ -44,7 +43,6 @@ from dpaudit.rows import (
     in_words,
     inequality,
     listed,
-    measured,
     over,
     step,
     steps,
@@ -53,6 +51,7 @@ from dpaudit.suite import Group, Outcome, Run
 from dpaudit.views import SERVER, View
 from mechanisms.parameter_sheet import ShuffleVariant
 from mechanisms.relaxed_aggregation import LeakyCoin, carry_loss
+from mechanisms.relaxed_views import distances_of
 
 __all__ = ["rows"]
 
@@ -321,7 +320,7 @@ def _error_claim(case: str, n: int) -> ErrorRate:
     )
 
 
-_assumption = partial(measured, rows, over=over(n=(2, 16, full(4, 64))), kind="tail")
+_assumption = partial(evidence, rows, over=over(n=(2, 16, full(4, 64))), kind="tail")
 FROM_TAU = "at the p' that τ and q were built for, and above"
 ANY_P, PRINTED, REPAIRED = "noise for ε', any p", f"noise for ε, {FROM_TAU}", f"noise for ε', {FROM_TAU}"
 

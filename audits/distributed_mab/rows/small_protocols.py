@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from algorithms.mab.batched_proofs import in_parallel, laplace_batches
 from algorithms.mab.distributed_elimination import variant
 from audits.distributed_mab.enumerated_protocols import (
     SERVER_VIEW,
@@ -12,7 +13,6 @@ from audits.distributed_mab.enumerated_protocols import (
     rounding_loss,
 )
 from audits.distributed_mab.noise_privacy import DOMAIN
-from audits.distributed_mab.protocol_runs import in_parallel, laplace_batches
 from dpaudit.claims import PureDP
 from dpaudit.evidence import Evidence
 from dpaudit.proofs.build import post_processing

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from audits.distributed_mab.noise_laws import LEVELS
 from dpaudit.claims import SubExponential
 from dpaudit.evidence import Evidence
 from dpaudit.exact_functions import larger, log_of_two_over
@@ -20,10 +19,15 @@ from dpaudit.rows import Sides, Step, evidence, full, inequality, listed, over, 
 from dpaudit.suite import Group, Run
 from mechanisms.parameter_sheet import LAPLACE_SUM_CONSTANT as C
 
-__all__ = ["rows", "skellam_radius"]
+__all__ = ["LEVELS", "rows", "skellam_radius"]
 
 
 rows = Group("Tails of the noise: Proposition 1 and Lemma 5", kind="tail")
+
+#: Failure probabilities: both ends of (0, 1] and the experiments' own 1/10.
+LEVELS = tuple(
+    Fraction(p) for p in ("1", "999/1000", "1/2", "1/10", "1/1000", "1/1000000", "1/1000000000000")
+)
 
 
 # Proposition 1

@@ -18,7 +18,7 @@ from audits.private_online_learning.experiment_runs import CELLS, Cell, Pair, Ta
 from audits.private_online_learning.experiment_settings import EPSILONS, HORIZON, RUNS, SETTINGS
 from dpaudit.claims import Ordering
 from dpaudit.plots import Plot
-from dpaudit.rows import Measured, measured, over
+from dpaudit.rows import Measured, evidence, over
 from dpaudit.suite import Group, Run
 
 __all__ = ["rows"]
@@ -59,7 +59,7 @@ def name_of(sentence: Sentence) -> str:
     return sentence.text.split(":")[0]
 
 
-@measured(
+@evidence(
     rows,
     "HHM-E1",
     "Section 6, Figures 1, 2, 6 and 12",
@@ -94,7 +94,7 @@ def _hybrid_claim(sentence: Sentence) -> Ordering:
     return sentence.claim(f"{PROFILES}{quick})")
 
 
-@measured(
+@evidence(
     rows,
     "HHM-E2/eight",
     "Section 6, Figures 3 and 7: 'when ε is large (8, 64), Hybrid-UCB starts performing well'",
@@ -108,7 +108,7 @@ def _hybrid_claim(sentence: Sentence) -> Ordering:
     remark="This reads 'performing well' at ε = 8 as at ε = 64, and that is too much: in settings 2 and 3 "
     "Hybrid-UCB's regret is still well above. HHM-E2 has the weaker reading: it starts.",
 )
-@measured(
+@evidence(
     rows,
     "HHM-E2",
     "Section 6, Figures 1 to 4, 6 to 9, 11 and 12",
@@ -186,7 +186,7 @@ def _final_claim(sentence: Sentence) -> Ordering:
     return sentence.claim(f"{settings}, the seven ε, {horizons}")
 
 
-@measured(
+@evidence(
     rows,
     "HHM-E3",
     "Section 6, Figures 5, 10 and 12a",

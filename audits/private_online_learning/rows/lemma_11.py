@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.claims import Ordering
-from dpaudit.evidence import Estimate
 from dpaudit.exact_functions import ceil_log2, ln
 from dpaudit.kernel.ball import ball
 from dpaudit.laws.noisy_sums import ROUNDING, binomial_laplace_tail
-from dpaudit.rows import Chain, Measured, Sides, Step, evidence, full, inequality, measured, over, step, steps
+from dpaudit.rows import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
 from dpaudit.rows.tables import largest_of
 from dpaudit.suite import Group, Run
 
@@ -115,7 +114,7 @@ def critical_level_repaired(T: int, gap: Fraction, epsilon: Fraction) -> Chain:
         claimed=0,
     ),
 )
-def trichotomy(run: Run) -> list[Estimate]:
+def trichotomy(run: Run) -> Measured:
     """If a suboptimal arm's index reaches the best arm's, one of three events happens (Lemmas 11 and 12)
 
     Check the linear identity that proves the step, coefficient by coefficient. Let x be a noisy mean and R
@@ -127,15 +126,13 @@ def trichotomy(run: Run) -> list[Estimate]:
     names = ("x_j", "R_j", "x_1", "R_1", "mu_j", "mu_1")
     failing = np.array([[1, -1, 0, 0, -1, 0], [0, 0, -1, -1, 0, 1], [0, 1, 0, 0, 0.5, -0.5]])
     differs = int(np.count_nonzero(np.array([1, 1, 2]) @ failing - np.array([1, 1, -1, -1, 0, 0])))
-    return [
-        Estimate.exactly(
-            differs,
-            quantity="coefficients in which the two sides of the identity differ",
-            samples=len(names),
-            method="exact linear identity with non-negative multipliers 1, 1, 2",
-            scope="all real noisy means, radii and means: the identity is linear",
-        )
-    ]
+    return Measured(
+        low=differs,
+        high=differs,
+        samples=len(names),
+        method="exact linear identity with non-negative multipliers 1, 1, 2",
+        scope="all real noisy means, radii and means: the identity is linear",
+    )
 
 
 ROUNDS = np.array([2, 3, 10, 100, 10**4, 10**6])
@@ -146,7 +143,7 @@ MEANS = over(
 )
 
 
-@measured(
+@evidence(
     rows,
     "HHM-L11/25-26",
     "App. C, (25), (26): O(1/t³), here with constant 1",

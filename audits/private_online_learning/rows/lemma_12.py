@@ -6,7 +6,6 @@ Logarithms are base 2 where the paper says so. The level s has ω(s) = 2^(s+1) -
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -14,10 +13,11 @@ from typing import Any
 from audits.private_online_learning.rows.lemma_11 import INSTANCES, LEVELS
 from dpaudit.exact_functions import ceil_log2, larger, ln, log2
 from dpaudit.kernel.ball import arb, ball
+from dpaudit.laws.summed import laplace_sum_tail
 from dpaudit.rows import Chain, Constant, Sides, Step, inequality, listed, over, step, steps
 from dpaudit.suite import Group, Run
 
-__all__ = ["critical_level", "laplace_sum_tail", "rows", "split_sides"]
+__all__ = ["critical_level", "rows", "split_sides"]
 
 rows = Group("Lemma 12: the trees of Hybrid-UCB")
 
@@ -48,23 +48,6 @@ def critical_level(T: int, gap: Fraction, epsilon: Fraction) -> int:
 
 
 # Fact 2
-
-
-def laplace_sum_tail(n: int, x: Any) -> Any:
-    """P(Z_1 + ... + Z_n >= x) as a ball, for independent Laplace draws of scale 1 and a ball x >= 0.
-
-    The density is exp(-x) times a polynomial: a sum of Gamma tails with positive weights
-    C(n-1+k, k) 2^-(n+k), k = 0..n-1, of shape n - k.
-    """
-    total, shape_tail, power = arb(0), arb(0), arb(1)
-    tails = []
-    for j in range(n):
-        shape_tail += power  # 1 + x + ... + x^j/j!: the Gamma tail of shape j + 1, without exp(-x)
-        tails.append(shape_tail)
-        power = power * x / (j + 1)
-    for k in range(n):
-        total += ball(Fraction(math.comb(n - 1 + k, k), 2 ** (n + k))) * tails[n - 1 - k]
-    return total * (-x).exp()
 
 
 @inequality(

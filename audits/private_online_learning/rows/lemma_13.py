@@ -13,7 +13,7 @@ import numpy as np
 from dpaudit.claims import Ordering
 from dpaudit.kernel.ball import ball
 from dpaudit.laws.noisy_sums import ROUNDING, bernoulli_difference, laplace_difference_tail, two_point_sum
-from dpaudit.rows import Measured, Sides, Step, full, measured, over, step, steps
+from dpaudit.rows import Measured, Sides, Step, evidence, full, over, step, steps
 from dpaudit.rows.tables import largest_of
 from dpaudit.suite import Group, Run
 
@@ -34,10 +34,10 @@ CLAIM = Ordering(
 )
 
 
-@measured(
+@evidence(
     rows, "HHM-L13/repaired", "Lemma 13, appendix G", kind="tail", role="repaired", claim=CLAIM, noise=2
 )
-@measured(rows, "HHM-L13", "Lemma 13, appendix G", kind="tail", claim=CLAIM, noise=1)
+@evidence(rows, "HHM-L13", "Lemma 13, appendix G", kind="tail", claim=CLAIM, noise=1)
 def leader_error(run: Run, noise: int) -> Measured:
     """A rival's noisy sum overtakes the best one's rarely, with Laplace({noise}/ε) on each sum
 

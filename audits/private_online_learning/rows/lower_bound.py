@@ -11,9 +11,14 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
+from algorithms.online.one_best import ROUNDING, worst_regret
 from audits.private_online_learning import hard_family
-from audits.private_online_learning.family_law import ROUNDING, family_regret, smallest_horizon
-from audits.private_online_learning.hard_family import instance, total_variation, witness_gap
+from audits.private_online_learning.hard_family import (
+    instance,
+    smallest_horizon,
+    total_variation,
+    witness_gap,
+)
 from dpaudit.claims import LowerBound
 from dpaudit.evidence import Evidence
 from dpaudit.exact_functions import larger, ln
@@ -304,7 +309,7 @@ BELOW = LowerBound(
 def _followed(run: Run) -> list[Evidence]:
     K, gap, epsilon = 16, 0.25, 1 / 2000
     horizon = smallest_horizon(n_actions=K, gap=gap, epsilon=epsilon)
-    regret = family_regret("Follow the Leader", n_actions=K, gap=gap, epsilon=epsilon, horizon=horizon)
+    regret = worst_regret(scale=0, n_actions=K, gap=gap, horizon=horizon)
     ratio = regret / (0.0098 * math.log(K) / epsilon)
     ends = Measured(low=ratio * (1 - ROUNDING), high=ratio * (1 + ROUNDING), method="exact Binomial sums")
     return [ends.estimate(BELOW, run, scope=f"T = {horizon}, the worst instance of the family")]

@@ -6,15 +6,14 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from audits.private_online_learning.family_law import (
+from algorithms.online.one_best import ROUNDING, majority_error, worst_regret
+from audits.private_online_learning.hard_family import (
     CERTIFIED,
-    ROUNDING,
-    family_regret,
+    SCALES,
     fano_bound,
-    majority_error,
     smallest_horizon,
+    smallest_private_error,
 )
-from audits.private_online_learning.hard_family import smallest_private_error
 from dpaudit.rows import Expression, constant, expected, full, over
 from dpaudit.suite import Group
 
@@ -101,7 +100,8 @@ def majority(K: int, gap: float, epsilon: float, learner: str) -> Expression:
     one epoch action 1, else the noisy leader of the epoch before.
     """
     epochs = math.floor(math.log2(_most_samples(K, gap, epsilon) + 1))
-    return _nearly(0.2 / majority_error(learner, n_actions=K, gap=gap, epsilon=epsilon, epochs=epochs))
+    scale = SCALES[learner](K, epsilon)
+    return _nearly(0.2 / majority_error(scale=scale, n_actions=K, gap=gap, epochs=epochs))
 
 
 # Learners
@@ -135,7 +135,7 @@ def private_term(K: int, gap: float, epsilon: float, learner: str) -> Expression
     can verify it, since the claim is about all of them (the proof's steps are the other rows).
     """
     horizon = smallest_horizon(n_actions=K, gap=gap, epsilon=epsilon)
-    regret = family_regret(learner, n_actions=K, gap=gap, epsilon=epsilon, horizon=horizon)
+    regret = worst_regret(scale=SCALES[learner](K, epsilon), n_actions=K, gap=gap, horizon=horizon)
     return _nearly(regret / (0.0098 * math.log(K) / epsilon))
 
 
@@ -169,5 +169,5 @@ def non_private_term(K: int, gap: float, learner: tuple[str, int]) -> Expression
     """
     name, epsilon = learner
     horizon = math.ceil(math.log(K) / (16 * gap**2))
-    regret = family_regret(name, n_actions=K, gap=gap, epsilon=epsilon, horizon=horizon)
+    regret = worst_regret(scale=SCALES[name](K, epsilon), n_actions=K, gap=gap, horizon=horizon)
     return _nearly(regret / (math.log(K) / gap / 256))

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
 from algorithms.online import ftnl
-from audits.private_online_learning.hybrid_decisions import charge_at, decision_witness
+from audits.private_online_learning.hybrid_decisions import decision_witness
 from audits.private_online_learning.neighbours import BANDIT_HISTORIES, CLAIM, bandit_pairs, vector_pairs
 from audits.public_refusals import FULL_INFORMATION, GAME, TREE
 from dpaudit.claims import Ordering
@@ -24,6 +24,7 @@ from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.rows import Measured, evidence, full, over, privacy
 from dpaudit.rows.mutants import without
 from dpaudit.suite import Group, Run
+from mechanisms.hybrid_charges import charge_at
 from mechanisms.hybrid_counter import HybridVariant
 from mechanisms.report_noisy_max import RnmVariant, rnm_noise
 

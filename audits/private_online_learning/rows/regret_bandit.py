@@ -32,7 +32,7 @@ from audits.private_online_learning.variants import VARIANTS
 from dpaudit.claims import Ordering, RegretBound
 from dpaudit.plots import Plot, table
 from dpaudit.regret import CUT_AND_PRICED, Interval
-from dpaudit.rows import Expression, Grid, Measured, expected, largest, leaf, listed, measured, over
+from dpaudit.rows import Expression, Grid, Measured, evidence, expected, largest, leaf, listed, over
 from dpaudit.suite import Group, Run
 
 __all__ = ["rows"]
@@ -58,7 +58,7 @@ def _lazy_bound(gap: float, epsilon: float, horizon: int) -> float:
     return 96 * math.log(horizon) / min(gap, epsilon) + gap * math.log2(horizon)
 
 
-@measured(
+@evidence(
     rows,
     "HHM-T3/explicit",
     "proof of Theorem 3: d_j, eq. (19), Lemma 11",
@@ -213,7 +213,7 @@ def hybrid_ucb(run: Run) -> list[Measured]:
     return [bandit.on_grid(run, bandit.hybrid_pulls, hybrid_rate), bandit.hybrid_instances(run)]
 
 
-@measured(
+@evidence(
     rows,
     "HHM-T5R/explicit",
     "proof of Theorem 5: d_j, Lemma 12",
@@ -291,7 +291,7 @@ rows.not_checkable(
 # Bounds that the paper quotes
 
 
-@measured(
+@evidence(
     rows,
     "HHM-MT/tossou",
     "Sections 1 and 3, appendix E.1",

@@ -28,7 +28,7 @@ from audits.private_online_learning.ftnl_instances import (
 )
 from dpaudit import plots
 from dpaudit.claims import RegretBound
-from dpaudit.rows import Measured, measured
+from dpaudit.rows import Measured, evidence
 from dpaudit.suite import Group, Run
 
 __all__ = ["rows"]
@@ -56,10 +56,10 @@ def _explicit(noise: int) -> RegretBound:
 SUM = "proof of Theorem 7, the sum before eq. (57)"
 
 
-@measured(
+@evidence(
     rows, "HHM-T7/repaired", SUM, claim=_explicit(2), role="repaired", case="the noise of ε-DP", noise=2
 )
-@measured(rows, "HHM-T7", SUM, claim=_explicit(1), role="step", case="the printed noise", noise=1)
+@evidence(rows, "HHM-T7", SUM, claim=_explicit(1), role="step", case="the printed noise", noise=1)
 def explicit_sum(run: Run, noise: int) -> Measured:
     """FTNL with {case}: regret at most Σ_k 256 (1 + ln|J_k|) / min{Δ_(k), ε}
 

@@ -18,7 +18,7 @@ from algorithms.play import play
 from audits.private_online_learning.neighbours import vector_pairs
 from dpaudit.claims import Adjacency, PureDP
 from dpaudit.coins import Coins, Program
-from dpaudit.laws import Laplace, NoisyArgmax
+from dpaudit.laws import Laplace
 from dpaudit.plots import Plot, delta_curve, table
 from dpaudit.proofs.build import BoundedSum
 from dpaudit.proofs.build import report_noisy_max as certified_noisy_max
@@ -28,6 +28,7 @@ from dpaudit.replays.histories import Neighbours
 from dpaudit.rows import full, over, privacy
 from dpaudit.suite import Group, Run
 from mechanisms.report_noisy_max import RnmVariant, report_noisy_max, rnm_noise
+from mechanisms.winner_ratios import largest_winner_ratio, winner_deltas
 
 __all__ = ["rows"]
 
@@ -90,35 +91,13 @@ def replaced_vectors(variant: RnmVariant) -> PrivacyAudit:
     )
 
 
-def _largest_ratio(epsilon: Fraction, *, n_actions: int, rows: int, variant: RnmVariant) -> float:
-    """The largest log-ratio of the winner's law over replaced vectors, for sums in [0, rows], divided by
-    epsilon.
-
-    P(winner = 1) falls in the rivals' scores and rises in its own, so that the worst replacement moves all of
-    them against it by 1; the ratio grows with the deficit, so that all rivals are level. A geometric grid of
-    deficits up to ``rows`` (and the smallest ones) is evaluated.
-    """
-    noise = rnm_noise(epsilon=epsilon, variant=variant)
-    # A replaced vector moves the difference by 2; with one vector it goes from 1 behind to 1 ahead.
-    deficits = np.array(
-        sorted({1, rows, *(2**k for k in range(rows.bit_length())), min(rows, int(64 / epsilon) + 1)})
-    )
-    # Action 1 trails by d before and by d - 2 after the replacement.
-    before = np.zeros((len(deficits), n_actions))
-    before[:, 0] = -deficits
-    after = before.copy()
-    after[:, 0] += 2
-    winner = np.zeros(len(deficits), dtype=np.int64)
-    gain = NoisyArgmax(after, noise).logp(winner) - NoisyArgmax(before, noise).logp(winner)
-    return float(np.max(gain)) / float(epsilon)
-
-
 def _ratio_table(run: Run, variant: RnmVariant) -> Plot:
     """ε, K and n = 2^s against largest log-ratio / ε."""
     entries = []
     for point in RATIOS.at(run):
         epsilon, n_actions, n = point["epsilon"], point["n_actions"], 2 ** point["s"]
-        ratio = _largest_ratio(epsilon, n_actions=n_actions, rows=n, variant=variant)
+        noise = rnm_noise(epsilon=epsilon, variant=variant)
+        ratio = largest_winner_ratio(noise, n_actions=n_actions, vectors=n) / float(epsilon)
         entries.append([float(epsilon), n_actions, n, round(ratio, 6)])
     return table(
         title="Largest log-ratio of the winner's law, divided by ε",
@@ -128,23 +107,15 @@ def _ratio_table(run: Run, variant: RnmVariant) -> Plot:
 
 
 def _delta_plot(noise: Laplace) -> Plot:
-    """delta(epsilon): the largest over leads of one exact hockey-stick divergence from below; from above,
-    what the certified pure bound E = 2/scale implies, (e^E - e^epsilon)/(1 + e^E) (binary randomised response
-    dominates every E-DP pair, Kairouz, Oh and Viswanath 2015)."""
-    pure = 2 / float(noise.scale)
+    """delta(epsilon): from below exact; from above, what the certified pure bound E = 2/scale implies, (e^E -
+    e^epsilon)/(1 + e^E) (binary randomised response dominates every E-DP pair, Kairouz, Oh and Viswanath
+    2015)."""
+    pure, leads = 2 / float(noise.scale), range(-1, 13)
     grid = np.linspace(0.0, 1.1 * pure, 45)
-    leads = np.arange(-1, 13, dtype=float)
-    scores = np.stack([np.zeros_like(leads), leads], axis=-1)  # action 1 trails by the lead, then by two less
-    worlds = [NoisyArgmax(scores - shift, noise) for shift in (np.zeros(2), np.array([0.0, 2.0]))]
-    here, there = (
-        np.exp([law.logp(np.full(len(leads), j, dtype=np.int64)) for j in (0, 1)]) for law in worlds
-    )
-    factor = np.exp(grid)[:, None, None]
-    divergences = [np.maximum(p - factor * q, 0.0).sum(axis=1) for p, q in ((here, there), (there, here))]
     return delta_curve(
         title="δ(ε) of one Report Noisy Max, two actions",
         epsilon=grid.tolist(),
-        lower=np.maximum(*divergences).max(axis=1).tolist(),
+        lower=winner_deltas(grid, noise=noise, leads=leads).tolist(),
         upper=(np.maximum(np.exp(pure) - np.exp(grid), 0.0) / (1.0 + np.exp(pure))).tolist(),
         claimed_epsilon=float(EPSILON),
         claimed_delta=0.0,

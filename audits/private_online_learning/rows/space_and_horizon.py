@@ -22,7 +22,7 @@ from dpaudit.coins import Program, Sampler
 from dpaudit.exact import exact
 from dpaudit.plots import table
 from dpaudit.regret import difference_interval
-from dpaudit.rows import Measured, full, measured, over
+from dpaudit.rows import Measured, evidence, full, over
 from dpaudit.suite import Group, Run
 
 __all__ = ["rows"]
@@ -54,7 +54,7 @@ def _counted(count: int, *, runs: int, scope: str, note: str = "") -> Measured:
 MEMORIES = over(n_arms=(1, 2, 5), epsilon=EPSILONS, horizon=(1, 2, 3, 5, 64, 1000))
 
 
-@measured(
+@evidence(
     rows,
     "HHM-SPACE",
     "Appendix A",
@@ -128,7 +128,7 @@ def _prefix(name: str) -> SameDistribution:
 PREFIXES = over(horizon=(2, 100, 2000), epsilon=EPSILONS)
 
 
-@measured(
+@evidence(
     rows,
     "HHM-ANY/dp-se",
     "Section 7: DP-SE is not anytime",
@@ -138,7 +138,7 @@ PREFIXES = over(horizon=(2, 100, 2000), epsilon=EPSILONS)
     algorithm="DP-SE with β = 1/T",
     program=_elimination,
 )
-@measured(
+@evidence(
     rows,
     "HHM-ANY",
     "Sections 1 and 4.1",
@@ -170,7 +170,7 @@ RESTARTS = over(
 )
 
 
-@measured(
+@evidence(
     rows,
     "HHM-ANY/restarts",
     "Section 7: 'a multiplicative constant between 4 or 8'",

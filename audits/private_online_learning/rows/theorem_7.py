@@ -17,7 +17,7 @@ from dpaudit.claims import RegretBound
 from dpaudit.exact_functions import ceil_log2, ln, log2
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.plots import Plot, curves, series
-from dpaudit.rows import Chain, Measured, Sides, Step, inequality, listed, measured, over, step, steps
+from dpaudit.rows import Chain, Measured, Sides, Step, evidence, inequality, listed, over, step, steps
 from dpaudit.suite import Group, Run
 
 __all__ = ["point_mass_regret", "rows", "tail_series"]
@@ -181,7 +181,7 @@ def _form(text: str) -> RegretBound:
     )
 
 
-@measured(
+@evidence(
     rows,
     "HHM-T7/second-form",
     "Theorem 7, second bound",
@@ -191,7 +191,7 @@ def _form(text: str) -> RegretBound:
     fails="it fails only at Δ_min = 1, and so close to it that log(1/Δ_min) all but vanishes: for Δ_min ≤ "
     "1/2 that logarithm is half the number of brackets or more, and (57) gives the form",
 )
-@measured(
+@evidence(
     rows,
     "HHM-T7/first-form",
     "Theorem 7, first bound",

@@ -1,5 +1,5 @@
-"""The construction behind the lower bounds of Shariff and Sheffet (2018): arm a has mean 1/2 - Δ in the base
-instance and 1/2 + Δ in the other one."""
+"""A change of an arm's mean from 1/2 - Δ to 1/2 + Δ, in exact numbers: how many rewards it changes, and what
+it can cost under ε-DP. The construction behind the lower bounds of Shariff and Sheffet (2018)."""
 
 from __future__ import annotations
 

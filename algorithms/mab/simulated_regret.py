@@ -1,4 +1,5 @@
-"""Simulated regret of Algorithm 1 with bounds that hold: runs in step, cut at a cap of ``batched_regret``.
+"""Simulated regret of batched elimination with bounds that hold: runs in step, cut at a cap of
+``batched_regret``; leaves of expressions for rows.
 
 Each run plays its instance with the arms in an order of its own, drawn at random: a horizon that ends inside
 a batch favours the arms that come first, and no verdict may hang on labels.

@@ -1,6 +1,7 @@
-"""The paper's noise laws from their printed formulas alone: masses, moments, sums and samplers.
+"""Noise laws from the formulas of their masses alone: moments, sums, exponential moments, and a sampler.
 
-Nothing here uses the closed forms of ``dpaudit.laws`` for what it is compared with.
+A second route to the closed forms of the other files, which nothing here uses for what it is compared with:
+terms are added up, and what is left of a series is bounded.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Skellam
 
 __all__ = [
-    "LEVELS",
     "convolved_polya",
     "gamma_poisson",
     "laplace_mass",
     "laplace_moment",
+    "laplace_sum_tail",
     "poisson_difference",
     "skellam_mgf",
     "skellam_pair",
@@ -30,20 +31,15 @@ __all__ = [
 Number = int | Fraction
 Integers = NDArray[np.int64]
 
-#: Failure probabilities: both ends of (0, 1] and the experiments' own 1/10.
-LEVELS = tuple(
-    Fraction(p) for p in ("1", "999/1000", "1/2", "1/10", "1/1000", "1/1000000", "1/1000000000000")
-)
-
 
 def laplace_mass(b: Number, k: int) -> arb:
-    """Definition 4 as printed: (e^{1/b} - 1)/(e^{1/b} + 1) e^{-|k|/b}, as a ball."""
+    """The mass of the discrete Laplace law: (e^{1/b} - 1)/(e^{1/b} + 1) e^{-|k|/b}, as a ball."""
     power = ball(1 / Fraction(b)).exp()
     return (power - 1) / (power + 1) * ball(-abs(k) / Fraction(b)).exp()
 
 
 def laplace_moment(b: Number, degree: int) -> arb:
-    """Sum over all integers k of k^degree times the printed mass, added up term by term; ``degree`` even.
+    """Sum over all integers k of k^degree times that mass, added up term by term; ``degree`` even.
 
     Terms t(k) = k^d a^k satisfy t(k+1) <= r t(k) with r = a ((N+1)/N)^d for k >= N, so that the rest after N
     terms is between 0 and t(N+1)/(1 - r).
@@ -84,7 +80,7 @@ def _cut(polynomial: arb_poly, length: int) -> arb_poly:
 
 
 def convolved_polya(n: int, b: Fraction, k: int, *, length: int) -> arb:
-    """P(Σ (γ⁺ - γ⁻) = k), k >= 0, for ``n`` pairs of Pólya(1/n, e^{-1/b}), from nothing but the printed Pólya
+    """P(Σ (γ⁺ - γ⁻) = k), k >= 0, for ``n`` pairs of Pólya(1/n, e^{-1/b}), from nothing but the Pólya
     masses: sums up to ``length`` by convolution, the rest as a ball.
     """
     masses = _one_sided_sum(n, Fraction(b), length, int(ctx.prec))
@@ -97,8 +93,8 @@ def convolved_polya(n: int, b: Fraction, k: int, *, length: int) -> arb:
 def gamma_poisson(
     rng: np.random.Generator, *, shape: float, second: float, size: int, reading: str
 ) -> NDArray[np.int64]:
-    """Footnote 3: λ ~ Gamma(shape, second), X ~ Poisson(λ). ``reading`` says whether the second parameter is
-    the gamma law's "scale" or its "rate"."""
+    """X ~ Poisson(λ), λ ~ Gamma(shape, second). ``reading`` says whether the second parameter is the gamma
+    law's "scale" or its "rate"."""
     scale = second if reading == "scale" else 1 / second
     return rng.poisson(rng.gamma(shape, scale, size=size))
 
@@ -136,3 +132,20 @@ def skellam_mgf(variance: Number, t: Fraction) -> arb:
     terms = [(law.logp_ball(k) + point * k).exp() for k in range(-reach, reach + 1)]
     ends = [terms[i] * (terms[i] / terms[j]) / (1 - terms[i] / terms[j]) for i, j in ((0, 1), (-1, -2))]
     return sum(terms, arb(0)) + arb(0).union(ends[0] + ends[1])
+
+
+def laplace_sum_tail(n: int, x: arb) -> arb:
+    """P(Z_1 + ... + Z_n >= x) as a ball, for independent Laplace draws of scale 1 and a ball x >= 0.
+
+    The density is exp(-x) times a polynomial: a sum of Gamma tails with positive weights
+    C(n-1+k, k) 2^-(n+k), k = 0..n-1, of shape n - k.
+    """
+    total, shape_tail, power = arb(0), arb(0), arb(1)
+    tails = []
+    for j in range(n):
+        shape_tail += power  # 1 + x + ... + x^j/j!: the Gamma tail of shape j + 1, without exp(-x)
+        tails.append(shape_tail)
+        power = power * x / (j + 1)
+    for k in range(n):
+        total += ball(Fraction(math.comb(n - 1 + k, k), 2 ** (n + k))) * tails[n - 1 - k]
+    return total * (-x).exp()

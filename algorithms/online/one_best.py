@@ -1,16 +1,15 @@
-"""Learners on Theorem 10's family, where one action has the larger mean and all others are alike: the exact
-law of the leader, and the regret it gives.
+"""Learners on instances where one action has the larger mean and all others are alike: the exact law of the
+leader, and the regret it gives.
 
-Instance j has mean 1/2 + gap for action j and 1/2 for all others. Epochs have 1, 2, 4, ... rounds, the first
-one with action 1: by symmetry the worst instance is the one whose best action is the last. An epoch's sums
-are Binomial, the noise is Laplace or absent. P(a wrong leader) is a sum or a one-dimensional integral whose
-integrand is smooth between integers: no simulation.
+Action j has Bernoulli rewards of mean 1/2 + gap, all others of mean 1/2. Epochs have 1, 2, 4, ... rounds, the
+first one with action 1: by symmetry the worst instance is the one whose best action is the last. An epoch's
+sums are Binomial, the noise is Laplace or absent. P(a wrong leader) is a sum or a one-dimensional integral
+whose integrand is smooth between integers: no simulation.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -22,16 +21,13 @@ from scipy.stats import binom
 from dpaudit.errors import InvalidParameterError
 
 __all__ = [
-    "CERTIFIED",
     "ROUNDING",
-    "SCALES",
     "epoch_lengths",
-    "family_regret",
-    "fano_bound",
     "follow_the_leader_error",
+    "leader_error",
     "majority_error",
     "noisy_max_error",
-    "smallest_horizon",
+    "worst_regret",
 ]
 
 Floats = NDArray[np.float64]
@@ -43,47 +39,28 @@ SMALLEST_SCALE = 0.25
 #: Margin for the quadratures, far above their errors.
 ROUNDING = 1e-8
 
-#: Learner -> scale of the Laplace noise on each epoch's sums; 0 for none.
-SCALES: dict[str, Callable[[int, float], float]] = {
-    "repaired FTNL": lambda k, epsilon: 2 / epsilon,
-    "naive FTNL": lambda k, epsilon: k / epsilon,
-    "Follow the Leader": lambda k, epsilon: 0.0,
-}
-CERTIFIED = ("repaired FTNL", "naive FTNL")
 
-
-def smallest_horizon(*, n_actions: int, gap: float, epsilon: float) -> int:
-    """The smallest T that Theorem 10 admits: max{ln K/(16 gap²), ln K/(10 epsilon gap)}, rounded up."""
-    log = math.log(n_actions)
-    return max(1, math.ceil(max(log / (16 * gap**2), log / (10 * epsilon * gap))))
-
-
-def fano_bound(*, n_actions: int, n: int, gap: float, epsilon: float) -> float:
-    """Eq. (58): 0.45 min{1, (K - 1)/exp(10 epsilon n gap)}."""
-    return 0.45 * min(1.0, (n_actions - 1) * math.exp(-10 * epsilon * n * gap))
-
-
-def family_regret(learner: str, *, n_actions: int, gap: float, epsilon: float, horizon: int) -> float:
-    """The largest pseudo-regret of ``learner`` over the K instances."""
-    scale = SCALES[learner](n_actions, epsilon)
+def worst_regret(*, scale: float, n_actions: int, gap: float, horizon: int) -> float:
+    """The largest pseudo-regret over the K instances of the learner that follows, in every epoch, the leader
+    of the epoch before, with Laplace noise of ``scale`` on its sums; 0 for none."""
     lengths = epoch_lengths(horizon)
     wrong = sum(
-        length * _leader_error(n=before, n_actions=n_actions, gap=gap, scale=scale)
+        length * leader_error(n=before, n_actions=n_actions, gap=gap, scale=scale)
         for before, length in pairwise(lengths)
     )
     return gap * (float(lengths[0]) + wrong)
 
 
-def majority_error(learner: str, *, n_actions: int, gap: float, epsilon: float, epochs: int) -> float:
+def majority_error(*, scale: float, n_actions: int, gap: float, epochs: int) -> float:
     """P(the last of ``epochs`` epochs plays a wrong action) on the worst instance: its rounds are more than
     half of all, so that its action is the majority."""
     if epochs == 1:
         return 1.0
-    scale = SCALES[learner](n_actions, epsilon)
-    return _leader_error(n=2 ** (epochs - 2), n_actions=n_actions, gap=gap, scale=scale)
+    return leader_error(n=2 ** (epochs - 2), n_actions=n_actions, gap=gap, scale=scale)
 
 
-def _leader_error(*, n: int, n_actions: int, gap: float, scale: float) -> float:
+def leader_error(*, n: int, n_actions: int, gap: float, scale: float) -> float:
+    """P(the last action, the best one, does not lead after an epoch of ``n`` rounds)."""
     if scale:
         return noisy_max_error(n=n, best=0.5 + gap, others=0.5, n_actions=n_actions, scale=scale)
     return follow_the_leader_error(n=n, best=0.5 + gap, others=0.5, n_actions=n_actions, best_first=False)
