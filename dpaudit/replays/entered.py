@@ -42,9 +42,7 @@ __all__ = ["Watch", "excuse_for"]
 
 _HARNESS = str(Path(dpaudit.__file__).parent) + os.sep
 _BUNDLED = _HARNESS + "_reference" + os.sep
-_INSTALLED = tuple(
-    sorted({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
-)
+_PATHS = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 
 #: How a program is looked at.
 _looking = monitored if AVAILABLE else traced
@@ -60,6 +58,7 @@ class Watch:
     def __init__(self, program: Program, *, limit: int = 5_000_000) -> None:
         self._program = program
         self._own = _package_folder(program)
+        self._others = (_HARNESS, *_installed())
         self._left: dict[CodeType, set[int]] = {}
         self._open: dict[CodeType, set[Way]] = {}
         self._globals: dict[CodeType, dict[str, Any]] = {}
@@ -229,7 +228,7 @@ class Watch:
             return False  # generated code, such as a dataclass's methods
         if filename.startswith(_BUNDLED) or (self._own is not None and filename.startswith(self._own)):
             return True
-        return not filename.startswith((_HARNESS, *_INSTALLED))
+        return not filename.startswith(self._others)
 
 
 def _ways(code: CodeType) -> set[Way]:
@@ -241,6 +240,13 @@ def _ways(code: CodeType) -> set[Way]:
 
 #: The entry of all code that is not the program's.
 _OTHER: set[int] = set()
+
+
+def _installed() -> tuple[str, ...]:
+    """The folders of installed packages: this interpreter's own, and those that a ``.pth`` file, an
+    environment made with ``--system-site-packages`` or ``PYTHONPATH`` puts beside them."""
+    beside = {path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")}
+    return tuple(sorted(path + os.sep for path in _PATHS | beside))
 
 
 def _package_folder(program: Callable[..., Any]) -> str | None:
