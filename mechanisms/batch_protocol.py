@@ -18,14 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from dpaudit.coins.base import Coins
 from dpaudit.errors import InvalidParameterError
-from dpaudit.laws import LatticeLaw, Law, WrappedMod
+from dpaudit.laws import WrappedMod
 from dpaudit.views import SERVER
 from mechanisms.fixed_point import encode
 from mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
@@ -62,10 +61,10 @@ class BatchProtocol:
             return coins.observe(law, site="aggregate", to=SERVER)
         if self.sheet.trust == "local":
             return self._local(coins, encoded)
-        share = self.sheet.share
-        # one law for equal encodings; under replicates they are arrays
-        laws = [_shifted(share, x) if isinstance(x, int) else share.shift(x) for x in encoded]
-        return self.aggregator(coins, laws, self.sheet)
+        # one law for users with one encoding, by identity: under replicates it is an array
+        distinct = {id(x): x for x in encoded}
+        laws = {key: self.sheet.share.shift(x) for key, x in distinct.items()}
+        return self.aggregator(coins, [laws[id(x)] for x in encoded], self.sheet)
 
     def _local(self, coins: Coins, encoded: list[Any]) -> Any:
         """All messages at once: independent entries of one array, users on the last axis."""
@@ -75,8 +74,3 @@ class BatchProtocol:
         law = WrappedMod(self.sheet.share, modulus=self.sheet.modulus, offset=values)
         total = np.sum(coins.observe(law, site="message", to=SERVER), axis=-1) % self.sheet.modulus
         return int(total) if total.ndim == 0 else total
-
-
-@lru_cache(maxsize=4096)
-def _shifted(share: LatticeLaw, encoding: int) -> Law:
-    return share.shift(encoding)

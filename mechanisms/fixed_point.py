@@ -50,7 +50,7 @@ def encode(
     parts = [known[reward] for reward in rewards]
     if grid is None or precision % grid:
         return [whole + coins.draw(Bernoulli(p=rest), site=site) for whole, rest in parts]
-    if any(rest for _, rest in parts):
+    if any(rest for _, rest in known.values()):
         raise InvalidParameterError(
             f"rewards must be multiples of 1/{grid} as declared, got others; declare grid=None."
         )

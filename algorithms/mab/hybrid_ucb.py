@@ -106,6 +106,12 @@ class HybridPolicy:
         self._leaf = np.zeros(cells, dtype=np.int64)
         # One slot more than levels: it stays 0 and serves the prefix without nodes.
         self._prefix = np.zeros((cells, self._levels + 1))
+        # For each leaf, of which no block has more than half of all: the level of its new node, and that of
+        # the node before it in its prefix.
+        leaves = np.arange(int(horizon) // 2 + 2)
+        before = leaves & (leaves - 1)
+        self._own = _trailing_zeros(leaves)
+        self._above = np.where(before == 0, np.uint8(self._levels), _trailing_zeros(before))
         self._means = np.zeros(shape)
         self._widths = np.zeros(shape)  # 1 / sqrt(pulls)
         self._costs = np.zeros(shape)  # floor(log2(pulls + 1)) / (pulls * epsilon)
@@ -143,11 +149,9 @@ class HybridPolicy:
 
     def _node_noise(self, cells: Ints, level: Ints, leaf: Ints, draws: Draws) -> Floats:
         """Noise of the prefix that ends at ``leaf``, with its new node drawn."""
-        rest = leaf & (leaf - 1)
-        above = np.where(rest == 0, self._levels, _trailing_zeros(rest))
         new = draws.laplaces() * self._scales[level] / self._per_cell[cells]
-        prefix: Floats = self._prefix[cells, above] + new
-        self._prefix[cells, _trailing_zeros(leaf)] = prefix
+        prefix: Floats = self._prefix[cells, self._above[leaf]] + new
+        self._prefix[cells, self._own[leaf]] = prefix
         return prefix
 
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -237,31 +237,32 @@ def _users_first(parts: Any) -> NDArray[Any]:
 
 def _peel(laws: Sequence[Law]) -> tuple[list[Law], Fraction | NDArray[Any]]:
     """The random parts without their shifts, and the total of all shifts and constants."""
-    shapes = {law.batch_shape for law in {id(law): law for law in laws}.values()}
+    distinct = {id(law): law for law in laws}  # users with one value share a law as a rule
+    shapes = {law.batch_shape for law in distinct.values()}
     if len(shapes) > 1:
         raise InvalidParameterError(
             f"all users' outcomes must have one shape, got {sorted(shapes)}; broadcast their values first."
         )
-    bases: list[Law] = []
-    offsets: list[Any] = []
-    for law in laws:
-        if law.event_ndim:
-            raise NotTractableError(
-                f"a sum has an exact law only for numbers and vectors of independent numbers, got {law!r}; "
-                f"sample."
+    parts = {key: _part(law) for key, law in distinct.items()}
+    peeled = [parts[id(law)] for law in laws]
+    bases = [base for base, _ in peeled if base is not None]
+    return bases, _total([offset for _, offset in peeled if offset is not None])
+
+
+def _part(law: Law) -> tuple[Law | None, Any]:
+    """The random part of a law without its shift, and the shift; ``None`` for what it does not have."""
+    if law.event_ndim:
+        raise NotTractableError(
+            f"a sum has an exact law only for numbers and vectors of independent numbers, got {law!r}; "
+            "sample."
+        )
+    if isinstance(law, PointMass):
+        if isinstance(law.value, str):
+            raise InvalidParameterError(
+                f"outcomes must be numbers to be summed, got {law.value!r}; encode them."
             )
-        if isinstance(law, PointMass):
-            if isinstance(law.value, str):
-                raise InvalidParameterError(
-                    f"outcomes must be numbers to be summed, got {law.value!r}; encode them."
-                )
-            offsets.append(law.value)
-        elif isinstance(law, Shifted):
-            bases.append(law.base)
-            offsets.append(law.offset)
-        else:
-            bases.append(law)
-    return bases, _total(offsets)
+        return None, law.value
+    return (law.base, law.offset) if isinstance(law, Shifted) else (law, None)
 
 
 def _total(offsets: list[Any]) -> Fraction | NDArray[Any]:
@@ -306,8 +307,9 @@ def _sum_of(bases: list[Law]) -> Law:
     """
     if len(bases) == 1:
         return bases[0]
-    products = [base for base in bases if isinstance(base, Product)]
-    if products:
+    found = set(map(type, bases))  # each type once: users are many, and their laws alike
+    if any(issubclass(kind, Product) for kind in found):
+        products = [base for base in bases if isinstance(base, Product)]
         if len(products) < len(bases):
             raise NotTractableError(
                 "vectors of different laws and of one law are not summed together here; use Product for "
@@ -316,8 +318,8 @@ def _sum_of(bases: list[Law]) -> Law:
         return Product(
             [_sum_of([product.laws[j] for product in products]) for j in range(len(products[0].laws))]
         )
-    for family in _FAMILIES:
-        law = family(bases)
+    for family, total in _FAMILIES:
+        law = total(bases) if all(issubclass(kind, family) for kind in found) else None
         if law is not None:
             return law
     kinds = sorted({base.name for base in bases})
@@ -330,23 +332,17 @@ def _sum_of(bases: list[Law]) -> Law:
 
 
 def _sum_gaussian(bases: list[Law]) -> Law | None:
-    parts = [base for base in bases if isinstance(base, Gaussian)]
-    return Gaussian(variance=sum(part.sigma2 for part in parts)) if len(parts) == len(bases) else None
+    return Gaussian(variance=sum(part.sigma2 for part in cast(list[Gaussian], bases)))
 
 
 def _sum_skellam(bases: list[Law]) -> Law | None:
     """Differences of Poisson variables: means add, hence variances."""
-    parts = [base for base in bases if isinstance(base, Skellam)]
-    return (
-        Skellam(variance=sum(part.parameters()["variance"] for part in parts))
-        if len(parts) == len(bases)
-        else None
-    )
+    return Skellam(variance=sum(part.parameters()["variance"] for part in cast(list[Skellam], bases)))
 
 
 def _sum_binomial(bases: list[Law]) -> Law | None:
-    parts = [base for base in bases if isinstance(base, Binomial | Bernoulli)]
-    if len(parts) < len(bases) or len({part.p for part in parts}) > 1:
+    parts = cast(list[Binomial | Bernoulli], bases)
+    if len({part.p for part in parts}) > 1:
         return None
     return Binomial(
         trials=sum(part.trials if isinstance(part, Binomial) else 1 for part in parts), p=parts[0].p
@@ -355,8 +351,8 @@ def _sum_binomial(bases: list[Law]) -> Law | None:
 
 def _sum_polya(bases: list[Law]) -> Law | None:
     """Generating functions ((1-x)/(1-xz))^r multiply: shapes add at equal ratio."""
-    parts = [base for base in bases if isinstance(base, Polya)]
-    if len(parts) < len(bases) or len({(part.log_ratio, part.ratio) for part in _distinct(parts)}) > 1:
+    parts = cast(list[Polya], bases)
+    if len({(part.log_ratio, part.ratio) for part in _distinct(parts)}) > 1:
         return None
     shape = _total_shape(parts)
     first = parts[0]
@@ -382,8 +378,8 @@ def _sum_polya_difference(bases: list[Law]) -> Law | None:
     """Shapes add at equal ratio; shape 1 is geometric minus geometric, the discrete Laplace law (Goryczka and
     Xiong 2017).
     """
-    parts = [base for base in bases if isinstance(base, PolyaDifference)]
-    if len(parts) < len(bases) or len({part.log_ratio for part in _distinct(parts)}) > 1:
+    parts = cast(list[PolyaDifference], bases)
+    if len({part.log_ratio for part in _distinct(parts)}) > 1:
         return None
     shape = _total_shape(parts)
     if shape == 1:
@@ -391,10 +387,11 @@ def _sum_polya_difference(bases: list[Law]) -> Law | None:
     return PolyaDifference(shape=shape, log_ratio=parts[0].log_ratio)
 
 
-_FAMILIES: tuple[Callable[[list[Law]], Law | None], ...] = (
-    _sum_gaussian,
-    _sum_skellam,
-    _sum_binomial,
-    _sum_polya,
-    _sum_polya_difference,
+#: The laws that add up to one of their own kind, with their sum where there is one.
+_FAMILIES: tuple[tuple[tuple[type[Law], ...], Callable[[list[Law]], Law | None]], ...] = (
+    ((Gaussian,), _sum_gaussian),
+    ((Skellam,), _sum_skellam),
+    ((Binomial, Bernoulli), _sum_binomial),
+    ((Polya,), _sum_polya),
+    ((PolyaDifference,), _sum_polya_difference),
 )

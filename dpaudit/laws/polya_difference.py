@@ -25,9 +25,12 @@ from dpaudit.laws.tails import SymmetricLattice
 
 __all__ = ["PolyaDifference"]
 
-# : At least so many log-densities, all below the second number, come from a table; others are computed one by
-# one.
+#: At least so many log-densities, all below the second number, come from a table; others are computed one by
+#: one.
 _FEW, _TABLE = 64, 2**21
+#: From this ``log_ratio`` on, and up to this shape, the terms of the series soon fall by about e or more, and
+#: summing them is never slow; the library takes up to a hundred times as long for large k.
+_STEEP, _SLIM = Fraction(1, 2), 16
 
 
 @register("polya-difference")
@@ -69,14 +72,17 @@ class PolyaDifference(SymmetricLattice):
         return logs[back].reshape(k.shape)
 
     def _log_pmf_ball(self, k: int) -> arb:
-        return enclose(lambda: self._log_pmf_once(abs(k)), bits=int(ctx.prec) - 8, start=int(ctx.prec) + 32)
+        return _log_mass_ball(self, abs(k), int(ctx.prec))
 
     def _log_pmf_once(self, k: int) -> arb:
         r, log_x = ball(self.shape), ball(-self.log_ratio)
         z = (2 * log_x).exp()
-        series = z.hypgeom_2f1(r, r + k, arb(k + 1))
-        if not series.is_finite():  # the library gives up on some large k
+        if self.log_ratio >= _STEEP and self.shape <= _SLIM:
             series = _series_2f1(r, k, z)
+        else:
+            series = z.hypgeom_2f1(r, r + k, arb(k + 1))
+            if not series.is_finite():  # the library gives up on some large k
+                series = _series_2f1(r, k, z)
         rising = (r + k).lgamma() - r.lgamma() - arb(k + 1).lgamma()
         return 2 * r * (-log_x.expm1()).log() + k * log_x + rising + series.log()
 
@@ -150,6 +156,12 @@ def _ratios_ball(law: PolyaDifference, first: int, last: int) -> list[arb]:
         ratio = x * (k - 1 + r) / ((1 + x * x) * k - x * (k + 1 - r) * ratio)
         found.append(ratio)
     return found[::-1]
+
+
+@lru_cache(maxsize=2**14)
+def _log_mass_ball(law: PolyaDifference, k: int, bits: int) -> arb:
+    """A ball for log P(k), to ``bits`` bits less a few: a wrapped sum asks for the same terms many times."""
+    return enclose(lambda: law._log_pmf_once(k), bits=bits - 8, start=bits + 32)
 
 
 @lru_cache(maxsize=2**14)

@@ -6,7 +6,6 @@ releases of noisy scores.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,9 +27,6 @@ from dpaudit.laws.shared_level import Floats, log_level_integral
 from dpaudit.laws.shared_level_ball import level_integral_ball, to_accuracy
 
 __all__ = ["NoisyArgmax"]
-
-#: Candidates of a law whose table is kept.
-REMEMBERED = 64
 
 
 @register("noisy-argmax")
@@ -87,8 +83,6 @@ class NoisyArgmax(Law):
         index = trailing(x, self.batch_shape)
         inside = (index >= 0) & (index < self.count) & (np.floor(index) == index)
         winner = np.where(inside, index, 0).astype(np.int64)
-        if not self.batch_shape and self.count <= REMEMBERED:
-            return np.where(inside, _log_chances(self)[winner], -np.inf)
         # winner i: its noisy score is the level, centred at q_i; every other noisy score, centred at q_j -
         # q_i, lies below it
         return np.where(inside, self._log_probability(self._gaps(winner)), -np.inf)
@@ -203,12 +197,6 @@ class NoisyArgmax(Law):
 
     def __repr__(self) -> str:
         return f"NoisyArgmax(scores={self.scores.tolist()!r}, noise={self.noise!r})"
-
-
-@functools.lru_cache(maxsize=256)
-def _log_chances(law: NoisyArgmax) -> Floats:
-    """log P of every index of one law, which an audit asks for many times along its histories."""
-    return law._log_probability(law._gaps(np.arange(law.count)))
 
 
 def _read_scores(scores: NDArray[Any] | Sequence[Any]) -> NDArray[Any]:

@@ -21,6 +21,7 @@ Both routes integrate a positive function in log space, so that an I of 1e-300 k
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,8 @@ _HALF_NODES, _LOG_HALF_WEIGHTS = (_NODES + 1) / 2, np.log(_WEIGHTS / 2)
 _REACH = 45.0
 #: Numbers in the largest temporary array (64 MB of floats).
 _CHUNK = 2**23
+#: Integrals of arrays of at most so many numbers are kept.
+_SMALL = 2**10
 
 
 def require_level_laws(level: Law, noise: Law) -> None:
@@ -92,7 +95,25 @@ def log_level_integral(
     entries = math.prod(leading)
     if count == 0 or entries == 0:
         return np.zeros(leading)
-    flat, flat_sides = places.reshape(entries, count), sides.reshape(entries, count)
+    if places.size > _SMALL:
+        rows = places.reshape(entries, count)
+        found = _log_integrals(level, noise, rows, sides.reshape(entries, count), top)
+    else:
+        found = _kept(level, noise, places.tobytes(), sides.tobytes(), count, top).copy()
+    return found.reshape(leading)
+
+
+@lru_cache(maxsize=2**12)
+def _kept(level: Law, noise: Law, places: bytes, sides: bytes, count: int, top: float | None) -> Floats:
+    """The integrals of a few entries, by the bytes of the arrays: replays ask for the same many times."""
+    rows = np.frombuffer(places, dtype=np.float64).reshape(-1, count)
+    return _log_integrals(level, noise, rows, np.frombuffer(sides, dtype=bool).reshape(-1, count), top)
+
+
+def _log_integrals(
+    level: Law, noise: Law, flat: Floats, flat_sides: NDArray[np.bool_], top: float | None
+) -> Floats:
+    """log I for each row of ``flat`` and ``flat_sides`` (entries, T)."""
     route = _trapezoid if isinstance(level, Gaussian) else _panels
     # The order of the variables does not matter: entries that agree up to order (replicates of one history)
     # are computed once.
@@ -100,7 +121,7 @@ def log_level_integral(
     flat, flat_sides = np.take_along_axis(flat, order, axis=1), np.take_along_axis(flat_sides, order, axis=1)
     keys = np.concatenate([flat, flat_sides], axis=1)
     _, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return route(level, noise, flat[first], flat_sides[first], top)[back.ravel()].reshape(leading)
+    return route(level, noise, flat[first], flat_sides[first], top)[back.ravel()]
 
 
 def log_side(noise: Law, x: Floats, above: NDArray[np.bool_]) -> Floats:

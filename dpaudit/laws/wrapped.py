@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -97,7 +98,7 @@ class WrappedMod(Law):
 
     def _log_residues(self, residues: Floats) -> Floats:
         """log Σ_j p(residue + j m), residues in 0..m-1, over the terms that matter at double precision."""
-        first, last = self._reach()
+        first, last = _reach(self.base, self.modulus)
         total = np.full(residues.shape, -np.inf)
         rows = max(1, _CHUNK // max(residues.size, 1))
         for start in range(first, last + 1, rows):
@@ -105,27 +106,6 @@ class WrappedMod(Law):
             terms = self.base.logp(residues + steps.reshape(-1, *(1,) * residues.ndim))
             total = np.logaddexp(total, np.logaddexp.reduce(terms, axis=0))
         return total
-
-    def _reach(self) -> tuple[int, int]:
-        """The range of j with every term that is not negligible against the largest one of its sum."""
-        m, ends = self.modulus, self.base.support
-        if ends.lower is not None and ends.upper is not None:
-            first, last = math.floor(ends.lower / m), math.floor(ends.upper / m)
-        else:
-            centre = round(self.base.mean())
-            step = math.ceil(math.sqrt(self.base.variance())) + 1
-            peak = float(self.base.logp(centre))
-            while max(float(self.base.logp(centre - step)), float(self.base.logp(centre + step))) > peak - 60:
-                step *= 2
-            # The tails fall at least geometrically from the centre: the nearest term on either side dominates
-            # what lies beyond.
-            first, last = (centre - step) // m - 1, (centre + step) // m + 1
-        if last - first > _TERMS:
-            raise NotTractableError(
-                f"a wrapped sum may have at most {_TERMS} terms, got {last - first}; use a larger modulus "
-                f"or less noise."
-            )
-        return first, last
 
     def logp_ball(self, x: Any) -> arb:
         total = arb(0)
@@ -284,6 +264,29 @@ class WrappedMod(Law):
 
     def __repr__(self) -> str:
         return f"WrappedMod({self.base!r}, modulus={self.modulus}, offset={self.offset.tolist()!r})"
+
+
+@lru_cache(maxsize=1024)
+def _reach(base: LatticeLaw, modulus: int) -> tuple[int, int]:
+    """The range of j with every term that is not negligible against the largest one of its sum."""
+    ends = base.support
+    if ends.lower is not None and ends.upper is not None:
+        first, last = math.floor(ends.lower / modulus), math.floor(ends.upper / modulus)
+    else:
+        centre = round(base.mean())
+        step = math.ceil(math.sqrt(base.variance())) + 1
+        peak = float(base.logp(centre))
+        while max(float(base.logp(centre - step)), float(base.logp(centre + step))) > peak - 60:
+            step *= 2
+        # The tails fall at least geometrically from the centre: the nearest term on either side dominates
+        # what lies beyond.
+        first, last = (centre - step) // modulus - 1, (centre + step) // modulus + 1
+    if last - first > _TERMS:
+        raise NotTractableError(
+            f"a wrapped sum may have at most {_TERMS} terms, got {last - first}; use a larger modulus "
+            f"or less noise."
+        )
+    return first, last
 
 
 def _ratio(law: Polya | PolyaDifference) -> arb:

@@ -13,6 +13,7 @@ import select
 import signal
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 # What a child needs after a row has run is bound here, out of reach of a row that spoils its libraries.
@@ -23,6 +24,8 @@ from typing import IO, Any, NoReturn
 from dpaudit.processes.serving import Do, end_group, last_lines, message, send
 
 __all__ = ["serve_forked"]
+
+Prepare = Callable[[dict[str, Any]], None]
 
 #: Seconds between two looks at whether a child is still alive.
 POLL_SECONDS = 0.1
@@ -66,20 +69,22 @@ class _Child:
             break
 
 
-def serve_forked(commands: int, answers: int, do: Do) -> None:
+def serve_forked(commands: int, answers: int, do: Do, prepare: Prepare) -> None:
     """Serve commands from one pipe to another, each in a fork of this process, until the first one ends.
 
-    ``do`` gives the answer to a command and raises nothing. A command's ``seconds`` are the wall clock that
+    ``prepare`` is called with each command in this process, before the fork: what it imports, no fork has to.
+    ``do`` gives the answer to a command. Both raise nothing. A command's ``seconds`` are the wall clock that
     it may take.
     """
-    _Server(commands, answers, do).serve()
+    _Server(commands, answers, do, prepare).serve()
 
 
 class _Server:
-    def __init__(self, commands: int, answers: int, do: Do) -> None:
+    def __init__(self, commands: int, answers: int, do: Do, prepare: Prepare) -> None:
         self.commands = commands
         self.answers = answers
         self.do = do
+        self.prepare = prepare
         self.children: list[_Child] = []
         self.unread = bytearray()
 
@@ -105,6 +110,7 @@ class _Server:
             self._start(loads(line))
 
     def _start(self, command: dict[str, Any]) -> None:
+        self.prepare(command)
         try:
             child = self._fork(command)
         except OSError as error:

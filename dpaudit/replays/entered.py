@@ -24,7 +24,7 @@ import gc
 import os
 import sys
 import sysconfig
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from functools import partial
 from pathlib import Path
 from types import CodeType
@@ -42,9 +42,7 @@ __all__ = ["Watch", "excuse_for"]
 
 _HARNESS = str(Path(dpaudit.__file__).parent) + os.sep
 _BUNDLED = _HARNESS + "_reference" + os.sep
-_INSTALLED = tuple(
-    sorted({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
-)
+_PATHS = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 
 #: How a program is looked at.
 _looking = monitored if AVAILABLE else traced
@@ -54,22 +52,22 @@ class Watch:
     """Lines that ``program`` enters, and ways that it goes, when it is run as ``watch.program``.
 
     ``limit`` is how many lines one run may execute: beyond, it ends by ``StepLimitError``. ``steps`` is how
-    many the last one did. With ``tracking`` the ways of each run are kept in ``path``.
+    many the last one did. With ``tracking`` the ways of each run are kept in ``path``, with the names of
+    their functions.
     """
 
     def __init__(self, program: Program, *, limit: int = 5_000_000) -> None:
         self._program = program
         self._own = _package_folder(program)
-        self._left: dict[CodeType, set[int]] = {}
-        self._open: dict[CodeType, set[Way]] = {}
-        self._globals: dict[CodeType, dict[str, Any]] = {}
+        self._others = (_HARNESS, *_installed())
+        # by the identity of code, which is kept inside: its hash is that of its constants, and costs more
+        self._functions: dict[int, _Function] = {}
         self._foreign: dict[Purpose, dict[int, CodeType]] = {}
-        self._to_come: dict[CodeType, set[Way]] = {}
-        self._asked: dict[CodeType, set[int]] = {}
+        self._run = 0
         self.limit = limit
         self.steps = 0
         self.tracking = False
-        self.path: set[tuple[CodeType, Way]] = set()
+        self.path: set[tuple[str, Way]] = set()
         self._empty_caches()
 
     def program(self, coins: Coins, data: Any) -> Any:
@@ -83,8 +81,7 @@ class Watch:
     def _seen(self, purpose: Purpose, coins: Coins, data: Any) -> Any:
         self.steps = 0
         self.path = set()
-        self._to_come = {}
-        self._asked = {}
+        self._run += 1
         with _looking(self, purpose):
             result = self._program(coins, data)
             return tuple(result) if isinstance(result, Generator) else result
@@ -92,7 +89,7 @@ class Watch:
     @property
     def functions(self) -> int:
         """How many functions of the program were entered."""
-        return sum(1 for left in self._left.values() if left is not _OTHER)
+        return len(self._functions)
 
     def aside(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """``function``, which is not part of the program, unwatched."""
@@ -111,17 +108,18 @@ class Watch:
         """
         found: dict[tuple[str, int, str], tuple[str, str]] = {}
         whole = self._with_nested()
-        catchers = tuple(item for code, names in whole.items() for item in catchers_in(code, names))
-        for code, names in whole.items():
+        catchers = tuple(item for code, names in whole for item in catchers_in(code, names))
+        for code, names in whole:
             name = code.co_qualname.replace("<locals>.", "")
             file = Path(code.co_filename).name
-            left = self._left[code] if code in self._left else _lines(code) or {code.co_firstlineno}
+            function = self._functions.get(id(code))
+            left = function.left if function is not None else _lines(code) or {code.co_firstlineno}
             raising = raising_lines(code, names, catchers)
             for line in left:
                 owner = f"{name} (raise)" if line in raising else name
                 found[code.co_filename, line, ""] = (f"{file}:{line}", owner)
             refusals = raising_outcomes(code)
-            for condition, outcome in self._open.get(code, ()):
+            for condition, outcome in function.open if function is not None else ():
                 refusal = (condition.line, condition.columns[0], outcome) in refusals
                 if left & raising if refusal else left - raising:
                     continue
@@ -130,16 +128,16 @@ class Watch:
                 found[code.co_filename, condition.line, f"{condition.columns}{outcome}"] = (where, owner)
         return [found[key] for key in sorted(found)]
 
-    def _with_nested(self) -> dict[CodeType, dict[str, Any]]:
+    def _with_nested(self) -> list[tuple[CodeType, dict[str, Any]]]:
         """The program's functions that were entered, and those defined inside of them, with their globals."""
-        found: dict[CodeType, dict[str, Any]] = {}
-        waiting = [(code, self._globals[code]) for code, left in self._left.items() if left is not _OTHER]
+        found: dict[int, tuple[CodeType, dict[str, Any]]] = {}
+        waiting = [(function.code, function.names) for function in self._functions.values()]
         while waiting:
             code, names = waiting.pop()
-            if code not in found:
-                found[code] = names
+            if id(code) not in found:
+                found[id(code)] = code, names
                 waiting += [(item, names) for item in code.co_consts if isinstance(item, CodeType)]
-        return found
+        return list(found.values())
 
     def follows(self, code: CodeType, names: dict[str, Any], purpose: Purpose) -> bool:
         """Whether there is anything to see in a call of ``code``, whose globals are ``names``."""
@@ -148,15 +146,11 @@ class Watch:
             if not follows:
                 self.foreign(purpose)[id(code)] = code
             return follows
-        left = self._left.get(code)
-        if left is None:
-            left = self._left[code] = _lines(code) if self._is_own(code.co_filename) else _OTHER
-            self._globals[code] = names
-            if left is not _OTHER:
-                self._open[code] = _ways(code)
-        if left is _OTHER:
-            self.foreign(purpose)[id(code)] = code
-            return False
+        if id(code) not in self._functions:
+            if not self._is_own(code.co_filename):
+                self.foreign(purpose)[id(code)] = code
+                return False
+            self._functions[id(code)] = _Function(code, names)
         return not self.finished(code)
 
     def foreign(self, purpose: Purpose) -> dict[int, CodeType]:
@@ -166,16 +160,16 @@ class Watch:
     def finished(self, code: CodeType) -> bool:
         """Whether a call of ``code`` shows nothing new: all of it was entered, its loops have an end and,
         where ways are tracked, it went every way in this run already."""
-        if self._left[code] or has_open_loop(code):
-            return False
-        return not (self._ways_to_come(code) if self.tracking else self._open[code])
+        function = self._functions[id(code)]
+        return not (function.left or function.loops or self._of_interest(function))
 
-    def _ways_to_come(self, code: CodeType) -> set[Way]:
-        """The ways that ``code`` did not go in this run."""
-        found = self._to_come.get(code)
-        if found is None:
-            found = self._to_come[code] = _ways(code)
-        return found
+    def _of_interest(self, function: _Function) -> set[Way]:
+        """Where ways are tracked, those that the function did not go in this run; otherwise in no run."""
+        if not self.tracking:
+            return function.open
+        if function.run != self._run:
+            function.run, function.to_come = self._run, set(function.ways)
+        return function.to_come
 
     def step(self) -> None:
         """One more line; raises ``StepLimitError`` beyond the limit."""
@@ -188,34 +182,26 @@ class Watch:
         self.steps += 1
         if self.steps > self.limit:
             raise StepLimitError(f"more than {self.limit} lines executed")
-        self._left[code].discard(number)
+        self._functions[id(code)].left.discard(number)
 
     def way(self, code: CodeType, way: Way) -> None:
         """A condition came out."""
-        self._open[code].discard(way)
+        function = self._functions[id(code)]
+        ways = self._of_interest(function)
+        is_new = way in ways
+        ways.discard(way)
+        function.open.discard(way)
         if self.tracking:
-            self.path.add((code, way))
-            self._ways_to_come(code).discard(way)
-        if code in self._asked:
-            self._asked[code] &= self._lines_of_interest(code)
+            self.path.add((function.name, way))
+        if is_new and way[0].line not in {condition.line for condition, _ in ways}:
+            function.asked &= function.lines_with(ways)
 
     def asked(self, code: CodeType) -> set[int]:
-        """The lines on which conditions are of interest; one that no longer is leaves the set."""
-        found = self._asked.get(code)
-        if found is None:
-            found = self._asked[code] = self._lines_of_interest(code)
-        return found
-
-    def _lines_of_interest(self, code: CodeType) -> set[int]:
-        """Where ways are tracked, lines with a condition that did not come out both ways in this run;
-        otherwise in no run."""
-        ways = self._ways_to_come(code) if self.tracking else self._open[code]
-        lines = {way[0].line for way in ways}
-        return {
-            jump.line
-            for jump in jumps_of(code).values()
-            if jump.condition.line in lines or jump.line in lines
-        }
+        """The lines on which conditions are of interest; one that no longer is leaves the set, until a run
+        asks again."""
+        function = self._functions[id(code)]
+        function.asked = function.lines_with(self._of_interest(function))
+        return function.asked
 
     def _empty_caches(self) -> None:
         for item in gc.get_objects():
@@ -229,18 +215,38 @@ class Watch:
             return False  # generated code, such as a dataclass's methods
         if filename.startswith(_BUNDLED) or (self._own is not None and filename.startswith(self._own)):
             return True
-        return not filename.startswith((_HARNESS, *_INSTALLED))
+        return not filename.startswith(self._others)
 
 
-def _ways(code: CodeType) -> set[Way]:
-    """All ways that the conditions of ``code`` can come out."""
-    return {
-        (jump.condition, outcome) for jump in jumps_of(code).values() for outcome in (jump.taken, jump.passed)
-    }
+class _Function:
+    """What is known of a function of the program: the lines and ways that no run entered yet, and in the
+    ``run`` of that number the ways to come and the lines that are asked for."""
+
+    def __init__(self, code: CodeType, names: dict[str, Any]) -> None:
+        self.code, self.names = code, names
+        self.name = f"{code.co_qualname} in {code.co_filename}"
+        self.loops = has_open_loop(code)
+        self.left = _lines(code)
+        self._jumps = tuple(jumps_of(code).values())
+        self.ways = frozenset(
+            (jump.condition, outcome) for jump in self._jumps for outcome in (jump.taken, jump.passed)
+        )
+        self.open = set(self.ways)
+        self.run = 0
+        self.to_come = set(self.ways)
+        self.asked: set[int] = set()
+
+    def lines_with(self, ways: Collection[Way]) -> set[int]:
+        """The lines where the conditions of ``ways`` are."""
+        lines = {condition.line for condition, _ in ways}
+        return {jump.line for jump in self._jumps if jump.condition.line in lines or jump.line in lines}
 
 
-#: The entry of all code that is not the program's.
-_OTHER: set[int] = set()
+def _installed() -> tuple[str, ...]:
+    """The folders of installed packages: this interpreter's own, and those that a ``.pth`` file, an
+    environment made with ``--system-site-packages`` or ``PYTHONPATH`` puts beside them."""
+    beside = {path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")}
+    return tuple(sorted(path + os.sep for path in _PATHS | beside))
 
 
 def _package_folder(program: Callable[..., Any]) -> str | None:

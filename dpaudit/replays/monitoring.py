@@ -54,9 +54,10 @@ class _Monitor:
         self.looking: tuple[Listener, Purpose] | None = None
         self._tool: int | None = None
         self._last: Listener | None = None
-        self._own: dict[CodeType, bool] = {}
-        self._followed: dict[Purpose, set[CodeType]] = {}
-        self._now: set[CodeType] = set()
+        # by the identity of code, which ``_own`` keeps: two equal ones are looked at, each by itself
+        self._own: dict[int, tuple[CodeType, bool]] = {}
+        self._followed: dict[Purpose, set[int]] = {}
+        self._now: set[int] = set()
 
     def available(self) -> bool:
         """Whether a tool's number is ours; the first free one is taken at the first call."""
@@ -74,7 +75,7 @@ class _Monitor:
             return
         listener, purpose = looking
         if listener is not self._last:
-            for code, own in self._own.items():
+            for code, own in self._own.values():
                 if own:
                     _MONITORING.set_local_events(self._tool, code, 0)
             self._last, self._own, self._followed = listener, {}, {}
@@ -96,24 +97,24 @@ class _Monitor:
 
     def _start(self, code: CodeType, offset: int) -> Any:
         """A function is called. One that is not the program's is not reported again."""
-        if self.looking is None or code in self._now:
+        if self.looking is None or id(code) in self._now:
             return None
         listener, purpose = self.looking
         names = sys._getframe(1).f_globals
-        own = self._own.get(code)
-        if own is None:
-            own = self._own[code] = listener.follows(code, names, "count")
-            if own:
+        known = self._own.get(id(code))
+        if known is None:
+            known = self._own[id(code)] = code, listener.follows(code, names, "count")
+            if known[1]:
                 events = _MONITORING.events
                 _MONITORING.set_local_events(self._tool, code, events.LINE | events.BRANCH | events.JUMP)
-        if not own:
+        if not known[1]:
             return _MONITORING.DISABLE
         if listener.follows(code, names, purpose):
-            self._now.add(code)
+            self._now.add(id(code))
         return None
 
     def _line(self, code: CodeType, number: int) -> None:
-        if self.looking is not None and code in self._now:
+        if self.looking is not None and id(code) in self._now:
             listener, purpose = self.looking
             if purpose == "enter":
                 listener.line(code, number)
@@ -121,7 +122,7 @@ class _Monitor:
                 listener.step()
 
     def _branch(self, code: CodeType, offset: int, destination: int) -> None:
-        if self.looking is not None and self.looking[1] == "enter" and code in self._now:
+        if self.looking is not None and self.looking[1] == "enter" and id(code) in self._now:
             jump = jumps_of(code).get(offset)
             if jump is not None:
                 taken = destination == jump.target
@@ -129,7 +130,7 @@ class _Monitor:
 
     def _jump(self, code: CodeType, offset: int, destination: int) -> None:
         """A jump back within a line is a step: no event tells of the line again."""
-        if self.looking is not None and code in self._now and _within_a_line(code, offset, destination):
+        if self.looking is not None and id(code) in self._now and _within_a_line(code, offset, destination):
             self.looking[0].step()
 
 

@@ -15,7 +15,7 @@ from types import CodeType, FrameType
 from typing import Any, Literal, Protocol
 
 from dpaudit.coins.unwatched import HIDES
-from dpaudit.replays.branches import Condition, Jump, jumps_of
+from dpaudit.replays.branches import Condition, jumps_of
 
 __all__ = ["Listener", "Purpose", "Way", "traced"]
 
@@ -104,26 +104,39 @@ class _Followed:
     def __init__(self, code: CodeType, purpose: Purpose, listener: Listener) -> None:
         self.code = code
         self.asked = listener.asked(code) if purpose == "enter" else set()
-        self.jumps = jumps_of(code) if purpose == "enter" else {}
+        self.jumps = dict(jumps_of(code)) if purpose == "enter" else {}
+        self.gone: dict[int, bool] = {}
         self.entered: set[int] = set()
+
+    def went(self, at: int, to: int) -> Way | None:
+        """The way that the jump at one offset went, to another; ``None`` for one that the run went before. A
+        jump that went both ways is not looked for any more. Any thread may ask at any time."""
+        jump, before = self.jumps.get(at), self.gone.get(at)
+        if jump is None or before is (taken := to == jump.target):
+            return None
+        self.gone[at] = taken
+        if before is not None:
+            self.jumps.pop(at, None)
+        return jump.condition, jump.taken if taken else jump.passed
 
 
 def _line_by_line(listener: Listener, known: _Followed) -> Tracer:
     """The tracer of one call of a function."""
     code, jumps, asked, entered = known.code, known.jumps, known.asked, known.entered
     step = listener.step
-    pending: Jump | None = None
+    pending: int | None = None  # where a jump is that comes out with the next operation
 
     def line_by_line(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal pending
         if event == "opcode" or event == "line":
             if pending is not None:
-                taken = frame.f_lasti == pending.target
-                way = (pending.condition, pending.taken if taken else pending.passed)
+                way = known.went(pending, frame.f_lasti)
                 pending = None
-                listener.way(code, way)
+                if way is not None:
+                    listener.way(code, way)
             if event == "opcode":
-                pending = jumps.get(frame.f_lasti)
+                if frame.f_lasti in jumps:
+                    pending = frame.f_lasti
                 return line_by_line
             line = frame.f_lineno
             if line in entered:

@@ -64,7 +64,7 @@ def main(root: str, global_seed: int) -> None:
             stream.flush()  # what the import printed is not each row's
     send(answers, message(load["id"], answer=answer | {"forks": forks}))
     if forks:  # no gc.freeze before: what an audit looks for among the collector's objects would be hidden
-        serve_forked(commands, answers, worker.do)
+        serve_forked(commands, answers, worker.do, worker.prepare)
     else:
         serve(commands, answers, worker.do)
 
@@ -83,6 +83,13 @@ class _Worker:
             return describe(self.suite)
         except BaseException as error:  # a suite may raise anything, SystemExit too; all of it is its failure
             return self._failure(error) | {"place": self._place(error)}
+
+    def prepare(self, command: dict[str, Any]) -> None:
+        """Before the fork for a row that audits a program: import what such rows need, once for all of them,
+        since that takes longer than many a row. It starts no thread; where it fails, the row says so."""
+        with suppress(BaseException):  # as at the import of a suite
+            if command["do"] != "calibrate" and self._row(command["row"]).fingerprint is not None:
+                import dpaudit.replays.privacy  # noqa: F401
 
     def do(self, command: dict[str, Any]) -> Answer:
         """The answer to a command; ``failed`` with the reason where the suite's code raised."""

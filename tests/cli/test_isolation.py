@@ -191,6 +191,27 @@ def collector(run):
     assert verdicts(report) == {"collector": "verified"}
 
 
+def test_what_audits_need_is_imported_once_and_leaves_the_process_to_be_forked(tmp_path: Path) -> None:
+    """The process of a suite imports the replays before its first row with a program, and not for others; it
+    has one thread then, too."""
+    rows = """
+def add(name, **options):
+    def evaluate(run):
+        loaded = "dpaudit.replays.privacy" in sys.modules
+        tasks = Path(f"/proc/{os.getppid()}/task")
+        threads = len(list(tasks.iterdir())) if tasks.is_dir() else 1
+        return Outcome([exactly(0.25, 0.5)], notes=[f"{loaded}, {threads}"])
+    suite.add(Row(id=name, title=name, kind="utility", claim=CLAIM, evaluate=evaluate, **options))
+
+add("without")
+add("with", fingerprint=str)
+add("after")
+"""
+    _, report = run(write_suite(tmp_path / "suite.py", rows), "--jobs", 1)
+    found = {name: row["notes"] for name, row in by_id(report).items()}
+    assert found == {"without": ["False, 1"], "with": ["True, 1"], "after": ["True, 1"]}
+
+
 def ended(pid: int) -> bool:
     """Whether a process is gone, or waits only for its parent to take notice."""
     try:

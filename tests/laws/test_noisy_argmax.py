@@ -23,6 +23,7 @@ from dpaudit.laws import (
     Laplace,
     NoisyArgmax,
     law_from_json,
+    shared_level,
 )
 from tests.rates import FALSE_FAILURE_RATE
 
@@ -254,3 +255,21 @@ def test_outcomes_of_another_shape_are_refused():
         law.logp(np.zeros(2))
     with pytest.raises(InvalidParameterError, match="shape"):
         law.logp_ball(1)
+
+
+def test_an_integral_that_is_kept_is_the_one_that_is_computed() -> None:
+    """One by one, where results are kept, the chances are those of a batch too large for that, bit by bit;
+    what a caller writes into a result spoils no other, and neither the side nor the noise is forgotten."""
+    noise, wider = Laplace(scale=1), Laplace(scale=2)
+    rows = np.random.default_rng(0).integers(-3, 4, size=(shared_level._SMALL, 3)) / 2
+    rows = np.concatenate([rows, np.eye(3)])
+    whole = shared_level.log_level_integral(noise, noise, rows, False)
+    for _ in range(2):
+        single = [shared_level.log_level_integral(noise, noise, row, False) for row in rows[-40:]]
+        assert np.array_equal(single, whole[-40:])
+        for result in single:
+            result[...] = 0.0
+    before = shared_level.log_level_integral(noise, noise, rows[-1], False)
+    assert shared_level.log_level_integral(noise, noise, rows[-1], True) != before
+    assert shared_level.log_level_integral(noise, wider, rows[-1], False) != before
+    assert shared_level.log_level_integral(wider, noise, rows[-1], False) != before

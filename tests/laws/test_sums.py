@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.errors import InvalidParameterError, NotTractableError
-from dpaudit.kernel.ball import lower, precision, upper
+from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.laws import (
     Bernoulli,
     Binomial,
@@ -111,7 +111,8 @@ def test_vectors_of_different_laws_add_by_coordinate():
 
 
 @pytest.mark.parametrize(
-    ("shape", "log_ratio"), [("1/10", "1/2"), ("9/10", "1"), ("5/2", "1/5"), ("1/1000", "1/5")]
+    ("shape", "log_ratio"),
+    [("1/10", "1/2"), ("9/10", "1"), ("5/2", "1/5"), ("1/1000", "1/5"), ("16", "1/2"), ("17", "1/2")],
 )
 def test_polya_difference_equals_the_double_sum(shape, log_ratio):
     """P(k) = Σ_j p(j+k) p(j) over two Pólya laws, in floats and in balls, on both sides of 0."""
@@ -123,6 +124,26 @@ def test_polya_difference_equals_the_double_sum(shape, log_ratio):
         assert lower(law.logp_ball(k)) == pytest.approx(direct, abs=1e-12)
     grid = np.arange(-100.0, 101.0)  # long enough for the table and its recurrence
     assert law.logp(grid) == pytest.approx([float(law.logp_ball(int(k))) for k in grid], abs=1e-12)
+
+
+@pytest.mark.parametrize("shape", ["1/1000", "1", "4/3", "16"])
+@pytest.mark.parametrize("log_ratio", ["1/2", "5"])
+def test_the_series_agrees_with_the_library(shape, log_ratio):
+    """The masses from the series of 2F1, which is summed where its terms fall fast, meet those from the
+    library's function, to 60 bits; negative control: the next mass does not."""
+    law = PolyaDifference(shape=shape, log_ratio=log_ratio)
+    with precision(2000):
+        r, x = ball(law.shape), ball(-law.log_ratio).exp()
+        for k in (0, 1, 40, 379):
+            series = (x * x).hypgeom_2f1(r, r + k, arb(k + 1))
+            rising = (r + k).gamma() / (r.gamma() * arb(k + 1).gamma())
+            mass = (1 - x) ** (2 * r) * x**k * rising * series
+            with precision(64):
+                found, beside = law.logp_ball(k).exp(), law.logp_ball(k + 1).exp()
+            assert found.overlaps(mass)
+            assert found.rel_accuracy_bits() >= 40
+            assert mass.rel_accuracy_bits() >= 60
+            assert not beside.overlaps(mass)
 
 
 def test_polya_difference_of_full_shape_is_discrete_laplace():
@@ -341,12 +362,15 @@ def test_the_order_of_users_does_not_matter():
 
 def test_precision_follows_the_caller():
     """At 300 bits, every enclosure has about 300 bits."""
+    coarse = PolyaDifference(shape="1/3", log_ratio="1/2").logp_ball(4)  # must not be kept for finer ones
     with precision(300):
+        assert float(PolyaDifference(shape="1/3", log_ratio="1/2").logp_ball(4).rad()) < 2.0**-270
         assert float(WrappedMod(DiscreteLaplace(scale=3), modulus=8).logp_ball(3).rad()) < 2.0**-250
         assert (
             float(ConvolvedIntegers([Bernoulli(p="1/3"), Bernoulli(p="1/7")]).logp_ball(1).rad()) < 2.0**-280
         )
         assert float(PolyaDifference(shape="1/3", log_ratio="1/5").logp_ball(4).rad()) < 2.0**-270
+    assert float(coarse.rad()) > 2.0**-200
 
 
 def test_refusals_say_why():

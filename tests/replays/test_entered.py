@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -380,18 +380,35 @@ def test_threads_of_the_program_are_watched() -> None:
     assert threading.gettrace() is before
 
 
+def helper_at(path: Path) -> Callable[[int], int]:
+    """A function with a branch, as if it were defined in the file ``path``."""
+    space: dict[str, Any] = {}
+    source = "def helper(x):\n    if x > 9:\n        return 9\n    return x\n"
+    exec(compile(source, os.fspath(path), "exec"), space)
+    return cast(Callable[[int], int], space["helper"])
+
+
 def test_a_folder_whose_name_begins_like_the_harness_is_the_programs() -> None:
     """``dpaudit_next`` beside ``dpaudit`` is no part of the harness."""
-    path = Path(dpaudit.__file__).parent.with_name("dpaudit_next") / "helper.py"
-    space: dict[str, Any] = {}
-    exec(
-        compile("def helper(x):\n    if x > 9:\n        return 9\n    return x\n", os.fspath(path), "exec"),
-        space,
-    )
-
-    watch = Watch(lambda coins, data: space["helper"](data))
+    helper = helper_at(Path(dpaudit.__file__).parent.with_name("dpaudit_next") / "helper.py")
+    watch = Watch(lambda coins, data: helper(data))
     watch.program(Recorder(np.random.default_rng(0)), 1)
     assert watch.missing() == [("helper.py:3", "helper")]
+
+
+@pytest.mark.parametrize(
+    ("folder", "is_library"), [("site-packages", True), ("dist-packages", True), ("packages", False)]
+)
+def test_packages_installed_beside_this_environment_are_no_part_of_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, is_library: bool
+) -> None:
+    """Those of another environment that is on the path, as with ``--system-site-packages``, are libraries; a
+    folder of another name on the path is the program's."""
+    monkeypatch.setattr(sys, "path", [*sys.path, os.fspath(tmp_path / folder)])
+    helper = helper_at(tmp_path / folder / "package" / "helper.py")
+    watch = Watch(lambda coins, data: helper(data))
+    watch.program(Recorder(np.random.default_rng(0)), 1)
+    assert watch.missing() == ([] if is_library else [("helper.py:3", "helper")])
 
 
 def test_an_excuse_covers_what_is_inside_of_the_function_and_nothing_else() -> None:

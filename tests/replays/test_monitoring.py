@@ -72,7 +72,7 @@ def seen(program: Any, looking: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[A
         missing.append(watch.missing())
     watch.tracking = True
     watch.program(Recorder(np.random.default_rng(0)), 0.75)
-    return missing, {(code.co_qualname, way) for code, way in watch.path}, watch.functions
+    return missing, watch.path, watch.functions
 
 
 @needs_monitoring

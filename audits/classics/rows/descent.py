@@ -16,7 +16,7 @@ from dpaudit.proofs.build import gaussian_mechanism, tree_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.domains import Interval
-from dpaudit.replays.histories import Neighbours
+from dpaudit.neighbours import Neighbours
 from dpaudit.rows import privacy
 from dpaudit.suite import Group
 

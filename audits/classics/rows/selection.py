@@ -17,7 +17,7 @@ from dpaudit.proofs.build import report_noisy_max
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.domains import Values
-from dpaudit.replays.histories import Neighbours
+from dpaudit.neighbours import Neighbours
 from dpaudit.rows import over, privacy
 from dpaudit.suite import Group, Run
 

@@ -18,7 +18,7 @@ from dpaudit.proofs.build import above_threshold
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.domains import Values
-from dpaudit.replays.histories import Neighbours
+from dpaudit.neighbours import Neighbours
 from dpaudit.rows import privacy
 from dpaudit.suite import Group
 
