@@ -1,0 +1,150 @@
+"""The rule ``enumerated``: bounds by hand, tables that it refuses, and the largest that it takes."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpaudit.claims import ApproxDP, GaussianDP, PureDP, RenyiDP
+from dpaudit.errors import CertificateError
+from dpaudit.kernel import kernel_t0
+from dpaudit.kernel.ball import precision
+from dpaudit.proofs.proof import Proof, accepted
+
+HALF, QUARTER = ["1/2", "1/2"], ["1/4", "3/4"]
+
+
+def proof(
+    lower: Any, upper: Any = None, neighbours: Any = (("0", "1"),), *, domain: str = "two inputs"
+) -> Proof:
+    """A proof with these tables; exact ones if ``upper`` is left out."""
+    parameters = {
+        "lower": lower,
+        "upper": lower if upper is None else upper,
+        "neighbours": [list(pair) for pair in neighbours],
+        "domain": domain,
+        "program": "by hand",
+    }
+    return accepted("enumerated", parameters)
+
+
+def bound(made: Proof, claim: Any) -> float:
+    return float(made.certify(claim).bound)
+
+
+def test_bounds_are_those_of_the_worse_direction() -> None:
+    """1/2, 1/2 against 1/4, 3/4: every number by hand, in both directions."""
+    made = proof([HALF, QUARTER])
+    assert bound(made, PureDP(epsilon=1)) == pytest.approx(math.log(2), rel=1e-14)
+    assert bound(made, ApproxDP(epsilon=0, delta=1)) == pytest.approx(0.25, rel=1e-14)
+    forth, back = 0.25 / 0.25 + 0.25 / 0.75, 0.0625 / 0.5 + 0.5625 / 0.5
+    expected = math.log(max(forth, back))
+    assert bound(made, RenyiDP(order=2, epsilon=1)) == pytest.approx(expected, rel=1e-14)
+    with pytest.raises(CertificateError, match="mu"):
+        made.certify(GaussianDP(mu=1))
+
+
+def test_enclosures_count_with_their_worse_ends() -> None:
+    """Upper ends of one row over lower ends of the other."""
+    made = proof([["1/2", "1/4"], ["1/8", "3/4"]], [["3/4", "1/2"], ["1/4", "7/8"]])
+    assert bound(made, PureDP(epsilon=1)) == pytest.approx(math.log(6), rel=1e-14)  # 3/4 over 1/8
+    assert bound(made, ApproxDP(epsilon=0, delta=1)) == pytest.approx(5 / 8, rel=1e-14)  # also 7/8 - 1/4
+
+
+def test_only_listed_neighbours_count() -> None:
+    """Three inputs in a row: the ends differ most, and are no neighbours."""
+    rows = [["1/2", "1/2"], ["1/4", "3/4"], ["1/8", "7/8"]]
+    near = proof(rows, neighbours=(("0", "1"), ("1", "2")))
+    far = proof(rows, neighbours=(("0", "1"), ("1", "2"), ("0", "2")))
+    assert bound(near, PureDP(epsilon=1)) == pytest.approx(math.log(2), rel=1e-14)
+    assert bound(far, PureDP(epsilon=1)) == pytest.approx(math.log(4), rel=1e-14)
+
+
+def test_an_outcome_of_one_side_has_a_delta_only() -> None:
+    """No epsilon and no divergence; and what is impossible on both sides counts nowhere."""
+    made = proof([["1/100", "99/100", "0"], ["0", "1", "0"]])
+    assert bound(made, ApproxDP(epsilon=5, delta=1)) == pytest.approx(0.01, rel=1e-14)
+    for claim in (PureDP(epsilon=1), RenyiDP(order=2, epsilon=1)):
+        with pytest.raises(CertificateError):
+            made.certify(claim)
+    both = proof([["1/2", "1/2", "0"], ["1/4", "3/4", "0"]])
+    assert bound(both, PureDP(epsilon=1)) == pytest.approx(math.log(2), rel=1e-14)
+
+
+def test_equal_rows_lose_nothing() -> None:
+    """Bounds of exactly 0."""
+    made = proof([HALF, HALF])
+    for claim in (PureDP(epsilon=1), ApproxDP(epsilon=0, delta=1)):
+        assert made.certify(claim).bound == 0
+
+
+def test_a_bound_is_the_same_at_any_working_precision() -> None:
+    """Whoever checks it starts with another precision than whoever made it."""
+    claim, made = ApproxDP(epsilon="1/3", delta=1), proof([["2/3", "1/3"], ["1/3", "2/3"]])
+    bounds = set()
+    for bits in (53, 64, 192, 300):
+        with precision(bits):
+            bounds.add(made.certify(claim).bound)
+    assert len(bounds) == 1
+
+
+def test_what_is_enumerated_is_an_assumption() -> None:
+    """The certificate is never proved, and says which data sets it is about."""
+    certificate = proof([HALF, QUARTER], domain="these two").certify(PureDP(epsilon=1))
+    assert certificate.strength == "accounted"
+    assert "these two" in certificate.assumptions[0]
+
+
+def flat(rows: int, outcomes: int) -> list[list[str]]:
+    return [[f"1/{outcomes}"] * outcomes for _ in range(rows)]
+
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "lower above upper": (lambda: proof([HALF, HALF], [["1/4", "1"], HALF]), "lie in each row"),
+    "above one": (lambda: proof([HALF, HALF], [["2", "1"], HALF]), "lie in each row"),
+    "below zero": (lambda: proof([["-1/2", "1"], HALF], [["1/2", "1"], HALF]), "lie in each row"),
+    "no law above": (lambda: proof([["3/4", "1/2"], HALF]), "lie in each row"),
+    "no law below": (lambda: proof([["1/4", "1/2"], HALF]), "lie in each row"),
+    "other shapes": (lambda: proof([HALF, HALF], [HALF]), "one shape"),
+    "ragged rows": (lambda: proof([HALF, ["1"]]), "one shape"),
+    "rows that are no lists": (lambda: proof(["1/2", "1/2"]), "rows of"),
+    "no rows": (lambda: proof([]), "rows of"),
+    "an empty row": (lambda: proof([[], []]), "rows of"),
+    "no neighbours": (lambda: proof([HALF, HALF], neighbours=()), "list a pair"),
+    "an input beside itself": (lambda: proof([HALF, HALF], neighbours=(("1", "1"),)), "two data sets"),
+    "an input that is none": (lambda: proof([HALF, HALF], neighbours=(("0", "2"),)), "from 0 to 1"),
+    "an input below none": (lambda: proof([HALF, HALF], neighbours=(("-1", "1"),)), "from 0 to 1"),
+    "three neighbours": (lambda: proof([HALF] * 3, neighbours=(("0", "1", "2"),)), "pairs of rows"),
+    "too many outcomes": (lambda: proof(flat(2, 1001)), "rows of 1 to 1000"),
+    "too many inputs": (lambda: proof(flat(201, 1)), "at most 200"),
+    "too many entries": (lambda: proof(flat(21, 1000)), "at most 20000 entries"),
+    "too many pairs": (lambda: proof([HALF, HALF], neighbours=(("0", "1"),) * 2001), "at most 2000"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_tables_that_are_refused(name: str) -> None:
+    """Each with its reason."""
+    make, why = REFUSED[name]
+    with pytest.raises(CertificateError, match=why):
+        make()
+
+
+def test_the_largest_tables_are_taken() -> None:
+    """1000 outcomes, 200 inputs, 20 000 entries, 2000 pairs: each limit is itself within."""
+    for rows, outcomes in ((2, 1000), (200, 1), (20, 1000)):
+        assert proof(flat(rows, outcomes)).certify(PureDP(epsilon=1)).bound == Fraction(0)
+    many = proof([HALF, QUARTER], neighbours=(("0", "1"),) * 2000)
+    assert bound(many, PureDP(epsilon=1)) == pytest.approx(math.log(2), rel=1e-14)
+
+
+def test_the_first_tier_says_which_one_it_needs() -> None:
+    """Rational arithmetic alone does not know the rule, and names the tier that does."""
+    claim = PureDP(epsilon=1)
+    certificate = proof([HALF, QUARTER]).certify(claim).to_json()
+    with pytest.raises(kernel_t0.BeyondTierError, match="the rule enumerated needs tier T1") as caught:
+        kernel_t0.check(certificate, claim.to_json())
+    assert caught.value.tier == "T1"
