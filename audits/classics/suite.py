@@ -1,10 +1,10 @@
 """The classics: mechanisms that everybody knows, right and wrong, each audited in a few lines."""
 
-from audits.classics.rows import descent, selection, sparse_vector
+from audits.classics.rows import descent, joint_bandits, selection, shuffled, sparse_vector
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
 
 suite = Suite(paper="classics", title="Classics of differential privacy, right and wrong")
 
-suite.include(sparse_vector.rows, selection.rows, descent.rows)
+suite.include(sparse_vector.rows, selection.rows, descent.rows, joint_bandits.rows, shuffled.rows)

@@ -13,11 +13,11 @@ import numpy as np
 from dpaudit.claims import PureDP
 from dpaudit.coins import Coins
 from dpaudit.laws import Exponential, Gumbel, Laplace, Law, NoisyArgmax
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import report_noisy_max
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.domains import Values
-from dpaudit.neighbours import Neighbours
 from dpaudit.rows import over, privacy
 from dpaudit.suite import Group, Run
 

@@ -14,11 +14,11 @@ import numpy as np
 from dpaudit.claims import PureDP
 from dpaudit.coins import Coins, Program
 from dpaudit.laws import AboveThreshold, Kernel, Laplace, ValuesAboveThreshold
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import above_threshold
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.domains import Values
-from dpaudit.neighbours import Neighbours
 from dpaudit.rows import privacy
 from dpaudit.suite import Group
 

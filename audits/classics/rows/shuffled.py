@@ -1,0 +1,124 @@
+"""Shuffled randomised response, and vector sums with binomial noise: what the shuffler or the sum shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpaudit.claims import ApproxDP
+from dpaudit.coins import Coins, Program
+from dpaudit.laws import Binomial, Counts, RandomisedResponse
+from dpaudit.neighbours import Neighbours
+from dpaudit.proofs.build import randomised_response, shuffled, shuffled_response, vector_noise
+from dpaudit.proofs.proof import Proof
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Values
+from dpaudit.rows import privacy
+from dpaudit.suite import Group
+from dpaudit.views import SHUFFLER_OUTPUT, View
+
+__all__ = ["rows"]
+
+rows = Group("Shuffled bits and vector sums")
+
+USERS = 1000
+
+
+def bits(coins: Coins, data: Any) -> Any:
+    laws = [RandomisedResponse(symbols=2, truth=int(bit), epsilon=1) for bit in data]
+    return coins.aggregate(laws, Counts(2), site="messages", to=SHUFFLER_OUTPUT)
+
+
+def shuffled_bits(mechanism: Proof, delta: str) -> PrivacyAudit:
+    zeros = np.zeros(USERS, int)
+    return PrivacyAudit(
+        claim=ApproxDP(epsilon="1/10", delta=delta, domain="a bit", view=View.of(SHUFFLER_OUTPUT)),
+        program=bits,
+        neighbours=lambda run: [Neighbours("one bit among zeros", zeros, np.eye(USERS, dtype=int)[0])],
+        sites=[Site("messages", mechanism=mechanism)],
+        domain=Values(0, 1),
+    )
+
+
+@privacy(rows, "SHUFFLE/clones", "Feldman, McMillan, Talwar 2021, Theorem 3.2", accounting="")
+def clones() -> PrivacyAudit:
+    """1000 shuffled randomised responses with ε₀ = 1 are (1/10, 3.528e-4)-DP, by clones
+
+    a user sends one message
+    """
+    return shuffled_bits(shuffled(randomised_response(epsilon=1), users=USERS), "3528/10000000")
+
+
+@privacy(rows, "SHUFFLE/exact", "by enumeration of the counts", role="sharper", accounting="")
+def exact() -> PrivacyAudit:
+    """1000 shuffled randomised responses with ε₀ = 1 are (1/10, 1.711e-5)-DP
+
+    a user sends one message
+    """
+    return shuffled_bits(shuffled_response(users=USERS, local=1), "1711/100000000")
+
+
+@privacy(rows, "SHUFFLE/below", "less than the exact value", expect="refuted", role="control", accounting="")
+def below() -> PrivacyAudit:
+    """1000 shuffled randomised responses with ε₀ = 1 are (1/10, 1.709e-5)-DP
+
+    a user sends one message
+    """
+    return shuffled_bits(shuffled_response(users=USERS, local=1), "1709/100000000")
+
+
+DIMENSION, PRECISION = 5, 5
+
+
+def vector_sum(bits: int) -> Program:
+    """Every user adds ``bits`` fair coins to each coordinate, 0 to 5; all that comes out is the sum."""
+
+    def program(coins: Coins, data: Any) -> Any:
+        noise = Binomial(trials=USERS * bits, p="1/2")
+        return coins.release(np.asarray(data).sum(axis=0), noise, site="sum", to=SHUFFLER_OUTPUT)
+
+    return program
+
+
+def vector_sums(bits: int) -> PrivacyAudit:
+    noise = vector_noise(
+        "binomial",
+        dimension=DIMENSION,
+        l2_squared=DIMENSION * PRECISION**2,
+        largest=PRECISION,
+        orders=range(2, 60, 3),
+        trials=USERS * bits,
+        probability="1/2",
+    )
+    zeros = np.zeros((USERS, DIMENSION), int)
+    ones = zeros.copy()
+    ones[0] = PRECISION
+    return PrivacyAudit(
+        claim=ApproxDP(
+            epsilon=1, delta="1/100000", domain="5 integers from 0 to 5", view=View.of(SHUFFLER_OUTPUT)
+        ),
+        program=vector_sum(bits),
+        neighbours=lambda run: [Neighbours("one vector among zeros", zeros, ones)],
+        sites=[Site("sum", mechanism=noise)],
+        domain=Values(*range(PRECISION + 1)),
+    )
+
+
+@privacy(rows, "VECTOR/right", "Cheu, Joseph, Mao, Peng 2021, with fewer bits than printed", accounting="")
+def vector_right() -> PrivacyAudit:
+    """The sum of 1000 vectors in {0, ..., 5}⁵ with 10 fair coins a user and coordinate is (1, 1e-5)-DP
+
+    a user enters one sum
+    """
+    return vector_sums(10)
+
+
+@privacy(rows, "VECTOR/few", "three bits a user", expect="refuted", role="control", accounting="")
+def vector_few() -> PrivacyAudit:
+    """The sum of 1000 vectors in {0, ..., 5}⁵ with 3 fair coins a user and coordinate is (1, 1e-5)-DP
+
+    a user enters one sum
+    """
+    return vector_sums(3)
