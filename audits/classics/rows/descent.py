@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import Adjacency, ApproxDP, ZeroConcentratedDP
+from dpaudit.claims import ApproxDP, ZeroConcentratedDP
 from dpaudit.coins import Coins, Program
 from dpaudit.laws import BinaryTree, Gaussian, SubsampledGaussianSum
 from dpaudit.neighbours import Neighbours

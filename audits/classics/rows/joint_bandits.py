@@ -14,10 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.claims import GaussianDP
 from dpaudit.coins import Coins, Program
 from dpaudit.laws import BinaryTree, Gaussian
+from dpaudit.neighbours import Neighbours
+from dpaudit.proofs.build import accounted, billboard, gaussian_mechanism, tree_mechanism
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.rows import privacy
 from dpaudit.suite import Group
-from dpaudit.views import user
+from dpaudit.views import EVERYBODY_ELSE, user
 
 __all__ = ["rows"]
 

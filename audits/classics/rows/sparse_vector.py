@@ -46,7 +46,7 @@ def sparse_vector(kernel: Kernel, *, ends: Callable[[Any], bool] = bool, channel
 
 
 def variant(program: Program, sites: list[Site], *, rising: tuple[int, ...] = (COLUMNS - 1,)) -> PrivacyAudit:
-    """One record more in the columns ``rising``, one less in all others, answered "above" in the former only."""
+    """One more in the columns ``rising``, one less in all others, "above" in the former only."""
     up = np.isin(np.arange(COLUMNS), rising).astype(int)[None]
     return PrivacyAudit(
         claim=CLAIM,
