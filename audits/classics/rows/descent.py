@@ -100,9 +100,7 @@ def descent(rate: str) -> PrivacyAudit:
     step = poisson_subsampled_gaussian(sensitivity=1, rate=rate, scale=1)
     sites = [Site("gradient", mechanism=step, touches=STEPS)]
     return PrivacyAudit(
-        claim=ApproxDP(
-            epsilon=1, delta="42/10000000", adjacency=Adjacency.ADD_REMOVE, domain="a point of the plane"
-        ),
+        claim=ApproxDP(epsilon=1, delta="42/10000000", adjacency="add-remove", domain="a point of the plane"),
         program=sgd(rate),
         neighbours=lambda run: [
             Neighbours("a record far out", np.array([[0.0, 1.0]]), np.array([[0.0, 1.0], [1e6, 0.0]]))
