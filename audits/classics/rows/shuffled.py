@@ -88,7 +88,7 @@ def vector_sums(bits: int) -> PrivacyAudit:
         dimension=DIMENSION,
         l2_squared=DIMENSION * PRECISION**2,
         largest=PRECISION,
-        orders=range(2, 60, 3),
+        orders=range(4, 64, 4),
         trials=USERS * bits,
         probability="1/2",
     )
