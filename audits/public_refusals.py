@@ -60,5 +60,5 @@ PROTOCOL = {
 #: Who turns up is a public parameter: with everybody present nobody is left out.
 TURNOUT = {
     "strategy.run (branch)": "who turns up is a public parameter: in other rows some users do not",
-    "_of_those_present": "who turns up is a public parameter: in other rows some users do not",
+    "strategy.run.<listcomp> (branch)": "who turns up is a public parameter: in other rows some users do not",
 }

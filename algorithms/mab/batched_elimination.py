@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.environment import Batch
 from algorithms.play import Pulls, Strategy
 from dpaudit.coins.base import Coins
 from dpaudit.errors import InvalidParameterError
@@ -144,21 +143,14 @@ def strategy(
             length = state.length
             for arm in np.flatnonzero(state.active).tolist():
                 batch = yield arm, length
-                rewards = _of_those_present(batch, turnout)
+                present = [turnout is None or bool(turnout[t]) for t in batch.rounds]
+                rewards = [x for x, here in zip(batch.values().tolist(), present, strict=True) if here]
                 if rewards:
                     means[arm] = protocols(length)(coins, rewards) / len(rewards)
             state.update(means)
         yield int(np.flatnonzero(state.active)[0]), None
 
     return run
-
-
-def _of_those_present(batch: Batch, turnout: Sequence[bool] | None) -> list[Any]:
-    """The rewards of the users of a batch who send a message."""
-    values: list[Any] = batch.values().tolist()
-    if turnout is None:
-        return values
-    return [x for x, t in zip(values, batch.rounds, strict=True) if turnout[t]]
 
 
 def _growth(value: ExactLike) -> Fraction:
