@@ -214,9 +214,12 @@ def test_orders_are_read_with_their_domain() -> None:
     assert on_grid.certify(claim).bound < Fraction(1, 100)
 
 
-def test_pairs_have_their_limits() -> None:
-    """Too many users for the exact pair or for the clones' outcomes are refused with what to do."""
+def test_many_users_compose_by_their_profile() -> None:
+    """20 000 users have too many outcomes to list: the pair of their delta takes over, near to it; the exact
+    pair of more than 1000 is refused."""
+    law = clones_pair(20_000, HALF, Grid(step=Fraction(1, 1000), bits=96, tail=60))
+    for epsilon in (Fraction(0), Fraction(3, 1000), Fraction(7, 2000)):
+        exact = float(clones_delta(users=20_000, local=HALF, epsilon=epsilon).mid())
+        assert exact * (1 - 1e-12) <= float(law.delta(epsilon).upper()) <= exact + 3e-5
     with pytest.raises(InvalidParameterError, match="use clones"):
         exact_response_pair(1001, HALF, GRID)
-    with pytest.raises(InvalidParameterError, match="state fewer"):
-        clones_pair(10**7, HALF, GRID)
