@@ -30,8 +30,9 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import ball, lower_exact, precision, upper_exact
 from dpaudit.kernel.t1.certpld import Grid, LossLaw, from_losses
 from dpaudit.kernel.t1.lattice import LogConcave, bulk
+from dpaudit.kernel.t2.subsampled_gaussian import Step
 
-__all__ = ["gaussian_lower", "laplace_lower", "lattice_lower", "merged_law"]
+__all__ = ["gaussian_lower", "laplace_lower", "lattice_lower", "merged_law", "subsampled_lower"]
 
 Atoms = Iterable[tuple[arb, arb]]
 Upto = Callable[[arb], arb]
@@ -83,6 +84,7 @@ def gaussian_lower(mu_squared: Fraction, grid: Grid) -> LossLaw:
             grid,
             _cells(
                 grid,
+                -end,
                 end,
                 lambda x: (-(x - mean) / scale).erfc() / 2,
                 lambda x: (-(x + mean) / scale).erfc() / 2,
@@ -104,20 +106,41 @@ def laplace_lower(epsilon: Fraction, grid: Grid) -> LossLaw:
         end = math.ceil(epsilon / grid.step)
         return merged_law(
             grid,
-            _cells(grid, end, p_upto, q_upto),
+            _cells(grid, -end, end, p_upto, q_upto),
             kept=[(half, epsilon), ((-e).exp() / 2, -epsilon)],
         )
 
 
-def _cells(grid: Grid, end: int, p_upto: Upto, q_upto: Upto) -> Iterator[tuple[arb, arb]]:
-    """Cells of a ``FINER`` part of a step from -``end`` to ``end`` steps, by rising loss."""
+def _cells(grid: Grid, low: int, high: int, p_upto: Upto, q_upto: Upto) -> Iterator[tuple[arb, arb]]:
+    """Cells of a ``FINER`` part of a step from ``low`` to ``high`` steps, by rising loss."""
     last = None
-    for j in range(-end * FINER, end * FINER + 1):
+    for j in range(low * FINER, high * FINER + 1):
         x = ball(j * grid.step / FINER)
         here = (p_upto(x), q_upto(x))
         if last is not None:
             yield here[0] - last[0], here[1] - last[1]
         last = here
+
+
+def subsampled_lower(mu_squared: Fraction, rate: Fraction, grid: Grid) -> tuple[LossLaw, LossLaw]:
+    """One Poisson-subsampled Gaussian step from below: (with, without) the record, and the other way round.
+
+    The pairs are attained, by the one record against no record; so their products bound what many steps cost.
+    """
+    step = Step(mu_squared, rate)
+    with precision(grid.precision):
+        far = math.ceil(step.reach(grid) / grid.step) + 1
+        near = math.ceil(upper_exact(-ball(1 - rate).log()) / grid.step) + 1
+
+        def up(x: arb) -> tuple[arb, arb]:
+            return step.below(step.place(x))
+
+        def down(x: arb) -> tuple[arb, arb]:
+            return step.above(step.place(-x))
+
+        forth = _cells(grid, -near, far, lambda x: up(x)[0], lambda x: up(x)[1])
+        back = _cells(grid, -far, near, lambda x: down(x)[1], lambda x: down(x)[0])
+        return merged_law(grid, forth), merged_law(grid, back)
 
 
 def lattice_lower(law: LogConcave, shift: int, grid: Grid) -> LossLaw:

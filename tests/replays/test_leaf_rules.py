@@ -25,6 +25,7 @@ from dpaudit.laws import (
     PolyaDifference,
     RandomisedResponse,
     Skellam,
+    SubsampledGaussianSum,
     WrappedMod,
 )
 from dpaudit.proofs import build
@@ -42,6 +43,12 @@ NORMAL = build.integer_noise("discrete-gaussian-sum", sensitivity=1, variance=9)
 LEADER = build.report_noisy_max(sensitivity=1, scale=2, range="one_coordinate")
 TABLE = build.finite_mechanism([["1/4", "3/4"], ["1/2", "1/2"]])
 SHUFFLED = build.shuffled_response(users=3, local=1)
+FLIPS = [NoisyArgmax(scores=q, noise=Exponential(scale=2)) for q in ((0, 1), (1, 0), (1, 1))]
+STEP = build.poisson_subsampled_gaussian(sensitivity=1, rate="1/4", scale=2)
+
+
+def sampled(*records: Any, rate: str = "1/4", sigma: int = 2) -> SubsampledGaussianSum:
+    return SubsampledGaussianSum(records, rate=rate, sigma=sigma)
 
 
 def bit(truth: int, epsilon: str = "1") -> RandomisedResponse:
@@ -85,6 +92,15 @@ RIGHT: dict[str, tuple[Any, Any, Any]] = {
         PolyaDifference(shape="3/4", log_ratio="1/2").shift(0),
         PolyaDifference(shape="3/4", log_ratio="1/2").shift(1),
     ),
+    "a table in exponentials": (build.finite_mechanism(laws=FLIPS), FLIPS[0], FLIPS[1]),
+    "the same law by other words": (
+        build.finite_mechanism(laws=[bit(0), bit(1)]),
+        bit(0),
+        RandomisedResponse(symbols=2, truth=1, epsilon=1),
+    ),
+    "a subsampled step": (STEP, sampled(1, "1/2"), sampled("1/2")),
+    "a subsampled vector": (STEP, sampled([0.6, 0.8], [3, 0]), sampled([3, 0])),
+    "less sampling, more noise": (STEP, sampled(1, rate="1/5", sigma=3), sampled(rate="1/5", sigma=3)),
     "gaussian": (GAUSSIAN, Gaussian(sigma=2).shift(0), Gaussian(sigma=2).shift(1)),
     "skellam": (SKELLAM, Skellam(variance=9).shift(0), Skellam(variance=9).shift(1)),
     "discrete gaussian": (NORMAL, DiscreteGaussian(sigma2=9), DiscreteGaussian(sigma2=9).shift(1)),
@@ -95,6 +111,19 @@ RIGHT: dict[str, tuple[Any, Any, Any]] = {
 }
 
 WRONG: dict[str, tuple[Any, Any, Any]] = {
+    "no row of a table in exponentials": (
+        build.finite_mechanism(laws=FLIPS),
+        FLIPS[0],
+        NoisyArgmax(scores=(0, 2), noise=Exponential(scale=2)),
+    ),
+    "balls of no table": (build.finite_mechanism(laws=FLIPS), FLIPS[0], scores(0, 1)),
+    "a sum whose sampling shows": (STEP, Gaussian(sigma=2).shift(1), Gaussian(sigma=2)),
+    "more sampling": (STEP, sampled(1, rate="1/3"), sampled(rate="1/3")),
+    "less noise on a subsample": (STEP, sampled(1, sigma=1), sampled(sigma=1)),
+    "a record above the clip": (STEP, sampled([1, 1]), sampled([0, 0])),
+    "a record that is replaced": (STEP, sampled(1), sampled("1/2")),
+    "two records that go": (STEP, sampled(1, 1), sampled()),
+    "a rate that moved": (STEP, sampled(1), sampled(rate="1/5")),
     "another family": (LAPLACE, Gaussian(sigma=9).shift(0), Gaussian(sigma=9).shift(1)),
     "one-sided noise": (LAPLACE, Exponential(scale=100).shift(0), Exponential(scale=100).shift(1)),
     "less noise": (LAPLACE, Laplace(scale=1).shift(0), Laplace(scale=1).shift(1)),

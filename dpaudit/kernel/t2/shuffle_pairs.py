@@ -27,12 +27,13 @@ from dpaudit.kernel.ball import ball, precision
 from dpaudit.kernel.errors import InvalidParameterError
 from dpaudit.kernel.t1.certpld import Grid, LossLaw, from_atoms, maximum
 from dpaudit.kernel.t1.lattice import bulk
-from dpaudit.kernel.t2.shuffle import MAX_EXACT_USERS, Clones
+from dpaudit.kernel.t1.profiles import profile_pair
+from dpaudit.kernel.t2.shuffle import MAX_EXACT_USERS, Clones, clones_delta
 
 __all__ = ["clones_pair", "exact_response_pair", "renyi_grid"]
 
-#: Most outcomes (c, a) of the clone pair.
-MAX_ATOMS = 1_500_000
+#: Most outcomes (c, a) of the clone pair that are listed, some ten seconds' work.
+MAX_ATOMS = 600_000
 #: How much smaller than the grid's tail the mass is that is not listed, in bits.
 BEYOND = 16
 
@@ -46,9 +47,15 @@ def renyi_grid(local: Fraction) -> Grid:
 
 @lru_cache(maxsize=16)
 def clones_pair(users: int, local: Fraction, grid: Grid) -> LossLaw:
-    """The upper law of the clone pair of ``users`` outputs of a ``local``-DP randomiser."""
+    """The upper law of the clone pair of ``users`` outputs of a ``local``-DP randomiser; of more users than
+    can be listed, the pair of its delta (``profiles``)."""
     with precision(grid.precision):
-        return _law(grid, _clone_atoms(users, local, grid), local)
+        low, high, _, _ = bulk(Clones(users, local), grid.tail + BEYOND)
+        # Beyond this width lies at most 2^-bits, by Hoeffding; what is there is counted anyway.
+        width = math.isqrt(int(0.35 * (grid.tail + BEYOND) * high)) + 2
+        if (high - low + 1) * min(2 * width + 2, high + 2) <= MAX_ATOMS:
+            return _law(grid, _clone_atoms(users, local, low, high, width), local)
+    return profile_pair(lambda e: clones_delta(users=users, local=local, epsilon=e), local, grid)
 
 
 def _law(grid: Grid, atoms: Iterable[Atom], local: Fraction) -> LossLaw:
@@ -63,17 +70,10 @@ def _law(grid: Grid, atoms: Iterable[Atom], local: Fraction) -> LossLaw:
     return from_atoms(grid, listed)
 
 
-def _clone_atoms(users: int, local: Fraction, grid: Grid) -> Iterator[Atom]:
-    clones, bits = Clones(users, local), grid.tail + BEYOND
-    low, high, _, _ = bulk(clones, bits)
-    width = math.isqrt(int(0.35 * bits * high)) + 2  # Hoeffding: 2^-bits is beyond it, either side
-    if (high - low + 1) * min(2 * width + 2, high + 2) > MAX_ATOMS:
-        raise InvalidParameterError(
-            f"the clone pair must have at most {MAX_ATOMS} outcomes, got {users} users; reveal some of them "
-            "(state fewer), or compose without a grid."
-        )
+def _clone_atoms(users: int, local: Fraction, low: int, high: int, width: int) -> Iterator[Atom]:
+    """P and Q of the outcomes with c in ``low``..``high`` and a within ``width`` of its middle."""
     q = 1 / (1 + ball(-local).exp())
-    for c, chance in zip(range(low, high + 1), clones.masses(low, high), strict=True):
+    for c, chance in zip(range(low, high + 1), Clones(users, local).masses(low, high), strict=True):
         first, last = max(0, c // 2 - width), min(c + 1, c // 2 + width)
         for below, here in pairwise(_halves(c, first - 1, last)):
             high_part, low_part = chance * below, chance * here
