@@ -34,8 +34,8 @@ class Site:
 
     ``total`` is in the unit in which prices add up under the claim: epsilon for pure and (epsilon, delta)
     claims, rho for zCDP, mu squared for GDP, the Rényi divergence of the claim's order. ``measure`` and
-    ``allowance`` (what replays are held against, ``measures``) follow from the claim in ``priced``; ``derived``
-    says that the total does too, and is taken anew for another claim.
+    ``allowance`` (what replays are held against, ``measures``) follow from the claim in ``priced``;
+    ``derived`` says that the total does too, and is taken anew for another claim.
     """
 
     pattern: str
