@@ -24,6 +24,7 @@ from dpaudit.claims import (
 from dpaudit.coins import Coins
 from dpaudit.coins.limits import Limits
 from dpaudit.evidence import Estimate, Witness
+from dpaudit.kernel.kernel_t0 import Setting
 from dpaudit.laws import (
     Bernoulli,
     Gaussian,
@@ -34,7 +35,9 @@ from dpaudit.laws import (
     Skellam,
 )
 from dpaudit.proofs import build
+from dpaudit.proofs.measures import allowance_of
 from dpaudit.proofs.sites import Site
+from dpaudit.replays.accounting import worst_price
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.estimating import Source, estimated, inverted
 from dpaudit.replays.histories import Neighbours
@@ -201,10 +204,6 @@ def bit(coins: Coins, data: Any) -> None:
     coins.observe(RandomisedResponse(symbols=2, truth=int(data[0]), epsilon=1), site="bit")
 
 
-def leader(coins: Coins, data: Any) -> None:
-    coins.observe(NoisyArgmax(np.array([float(data[0]), 0.0]), Gumbel(scale=1)), site="leader")
-
-
 def counted(variance: int) -> Program:
     def program(coins: Coins, data: Any) -> None:
         coins.release(int(data[0]), Skellam(variance=variance), site="count")
@@ -219,12 +218,14 @@ def mixed(coins: Coins, data: Any) -> None:
 
 RESPONSE = build.randomised_response(epsilon=1)
 CHOICE = build.report_noisy_max(sensitivity=1, scale=1, range="one_coordinate", noise="gumbel")
+NORMAL_CHOICE = build.report_noisy_max(
+    sensitivity=1, scale=1, range="one_coordinate", noise="gaussian", candidates=3
+)
 COUNT = build.integer_noise("skellam", sensitivity=1, variance=9)
 BOTH = (
     Site("sum", mechanism=NORMAL),
     Site("laplace", mechanism=build.laplace_mechanism(sensitivity=1, scale=2)),
 )
-LEAD = [Neighbours("0 to 1", np.array([300.0, 0.0]), np.array([301.0, 0.0]))]
 
 
 def test_pure_mechanisms_cost_the_squares_of_their_losses_in_rho() -> None:
@@ -235,6 +236,19 @@ def test_pure_mechanisms_cost_the_squares_of_their_losses_in_rho() -> None:
     assert Fraction(4, 10) < row.lower < Fraction(1, 2)
     row, _, _ = judged(audit_of(bit, ZeroConcentratedDP(rho="4/10"), Site("bit", mechanism=RESPONSE)))
     assert row.verdict is VerdictKind.REFUTED
+
+
+@pytest.mark.parametrize(("noise", "proof"), [(Gumbel(scale=1), CHOICE), (Gaussian(sigma=1), NORMAL_CHOICE)])
+def test_a_maximum_costs_in_squares_what_its_certificate_says(noise: Any, proof: Any) -> None:
+    """One score of three moves by 1: (1/1)^2/4 with Gumbel noise, 1 - 1/3 with Gaussian noise; the kernel's
+    rho and mu squared are the second route."""
+    law, other = (NoisyArgmax(np.array([score, 0.0, 0.0]), noise) for score in (300.0, 301.0))
+    if isinstance(noise, Gumbel):
+        law, other = (NoisyArgmax(np.array([score, 0.0, 0.0]), noise) for score in (-300.0, -301.0))
+    price = worst_price(law, other, "square")
+    assert price is not None
+    setting = Setting.of(RHO.to_json())
+    assert float(price) == pytest.approx(float(allowance_of(proof, setting, "square") or 0), rel=1e-9)
 
 
 def test_integer_noise_is_verified_by_its_curve() -> None:
