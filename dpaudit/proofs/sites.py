@@ -34,7 +34,8 @@ class Site:
 
     ``total`` is in the unit in which prices add up under the claim: epsilon for pure and (epsilon, delta)
     claims, rho for zCDP, mu squared for GDP, the Rényi divergence of the claim's order. ``measure`` and
-    ``allowance`` (what replays are held against, ``measures``) follow from the claim in ``priced``.
+    ``allowance`` (what replays are held against, ``measures``) follow from the claim in ``priced``;
+    ``derived`` says that the total does too, and is taken anew for another claim.
     """
 
     pattern: str
@@ -44,6 +45,7 @@ class Site:
     group: str = field(default="", kw_only=True)
     measure: Measure = field(default="loss", kw_only=True)
     allowance: Fraction | None = field(default=None, kw_only=True)
+    derived: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.touches < 1:
@@ -68,6 +70,8 @@ class Site:
 
         Raises ``InvalidParameterError`` where the mechanism has no price there and no total is stated.
         """
+        if self.derived:
+            return replace(self, total=None, allowance=None, derived=False).priced(claim, measure=measure)
         try:
             measure = measure_for(self.mechanism, claim) if measure is None else measure
             allowance = self._allowance(claim, measure)
@@ -82,7 +86,8 @@ class Site:
                 f"a site without a total must have a mechanism with {_priced_in(claim)}, got "
                 f"{self.pattern!r} without; state the total."
             )
-        return replace(self, total=total, measure=measure, allowance=allowance)
+        derived = self.total is None
+        return replace(self, total=total, measure=measure, allowance=allowance, derived=derived)
 
     def _allowance(self, claim: PrivacyClaim, measure: Measure) -> Fraction | None:
         if self.total is not None:

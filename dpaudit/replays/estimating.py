@@ -38,7 +38,7 @@ from dpaudit.statistics.loss import delta_bounds, hockey_stick
 from dpaudit.suite import Run
 from dpaudit.views import View
 
-__all__ = ["Source", "estimated", "seen_loss"]
+__all__ = ["Source", "estimated", "inverted", "seen_loss"]
 
 #: Runs of the pilot for each pair and direction, and of the estimate; lines of the program to spend on both.
 PILOT, MOST, LINES = 40, 4_000, 4_000_000
@@ -96,7 +96,7 @@ def estimated(source: Source, pairs: Sequence[Neighbours], run: Run, *, lines: i
     delta, _ = delta_bounds(losses, epsilon=chosen.epsilon, alpha=run.alpha)
     return Estimate(
         quantity=claim.quantity,
-        lower=_inverted(claim, delta, chosen.epsilon),
+        lower=inverted(claim, delta, chosen.epsilon),
         upper=None,
         confidence=1 - run.alpha,
         samples=runs,
@@ -114,7 +114,7 @@ def _pilot(source: Source, pairs: Sequence[Neighbours], rng: np.random.Generator
         losses = source.losses(pair, rng, PILOT)
         for epsilon in _epsilons(claim, losses):
             delta = float(np.mean(hockey_stick(losses, epsilon=epsilon)))
-            score = delta if isinstance(claim, ApproxDP) else _inverted(claim, delta * 0.9, epsilon) or 0.0
+            score = delta if isinstance(claim, ApproxDP) else inverted(claim, delta * 0.9, epsilon) or 0.0
             found.append(_Chosen(pair=pair, epsilon=epsilon, score=score))
     best = max(found, key=lambda item: item.score, default=None)
     return best if best is not None and best.score > 0 else None
@@ -142,7 +142,7 @@ def seen_loss(result: Replay, view: View, real: Callable[[Leak, Replay], bool]) 
     return float(loss) if not math.isnan(loss) else -math.inf
 
 
-def _inverted(claim: PrivacyClaim, delta: float, epsilon: float) -> float | None:
+def inverted(claim: PrivacyClaim, delta: float, epsilon: float) -> float | None:
     """The least value of the claim's quantity at which delta(epsilon) can be ``delta``."""
     if isinstance(claim, ApproxDP):
         return delta

@@ -87,7 +87,7 @@ def test_a_gaussian_vector_counts_its_l2_change() -> None:
 
 
 def test_laplace_noise_comes_near_its_exact_delta_from_below() -> None:
-    """delta(e) = 1 - exp((e - D/b)/2) (Dwork and Roth, by integration): cut into cells it is a little less."""
+    """delta(e) = 1 - exp((e - D/b)/2), by integration: cut into cells it is a little less."""
     found = bound(Laplace(scale=1).shift(0), Laplace(scale=1).shift(1), ApproxDP(epsilon="1/2", delta=0))
     truth = 1 - math.exp((0.5 - 1) / 2)
     assert 0.97 * truth < found <= truth
