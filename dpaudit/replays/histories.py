@@ -145,14 +145,14 @@ def _extreme_answers(session: SessionPair, push: float) -> list[Any]:
     states = [kernel.open() for kernel in kernels]
     for number, queries in enumerate(zip(session.queries, session.queries_neighbour, strict=True)):
         laws = [k.answer_law(s, q) for k, s, q in zip(kernels, states, queries, strict=True)]
-        if all(isinstance(law, Law) for law in laws):
-            value = None if laws[0] == laws[1] else _extreme_outcome(laws[0], laws[1], push)
-            value = session.outcomes[number] if value is None else value
-        elif number < ANSWERS and session.kernel.answers is not None:
-            value = _likeliest_answer(session, found)
-        else:
-            break
         try:
+            if all(isinstance(law, Law) for law in laws):
+                value = None if laws[0] == laws[1] else _extreme_outcome(laws[0], laws[1], push)
+                value = session.outcomes[number] if value is None else value
+            elif number < ANSWERS and session.kernel.answers is not None:
+                value = _likeliest_answer(session, found)
+            else:
+                break
             for kernel, state, query in zip(kernels, states, queries, strict=True):
                 kernel.take(state, query, value)
         except InvalidParameterError:
