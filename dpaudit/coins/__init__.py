@@ -9,7 +9,8 @@ from dpaudit.coins.enumerator import (
     sum_out,
     visible_values,
 )
-from dpaudit.coins.recorder import Choice, Forcer, Recorder, force, record
+from dpaudit.coins.forcer import Choice, Forcer, force
+from dpaudit.coins.recorder import Recorder, record
 from dpaudit.coins.replayer import Leak, Replay, Replayer, SiteLoss, replay
 from dpaudit.coins.sampler import Sampler
 from dpaudit.coins.transcript import Recording, Returned, SiteRecord, fingerprint, run_program, same_value

@@ -13,7 +13,16 @@ from dpaudit.coins.transcript import Recording, SiteRecord, same_value
 from dpaudit.laws.base import Law
 from dpaudit.views import EVERYTHING, View
 
-__all__ = ["Leak", "LeakKind", "OpenDraw", "Replay", "SessionPair", "SiteLoss", "is_compared", "none_counted"]
+__all__ = [
+    "HiddenChoice",
+    "Leak",
+    "LeakKind",
+    "Replay",
+    "SessionPair",
+    "SiteLoss",
+    "is_compared",
+    "none_counted",
+]
 
 LeakKind = Literal["value", "missing", "extra", "shape", "kind", "audience", "raised", "hidden"]
 
@@ -54,13 +63,16 @@ class SiteLoss:
 
 
 @dataclass(frozen=True)
-class OpenDraw:
-    """A random choice that the view does not see and whose law is another one on the neighbour (``law``), or
-    that is made there only: ``key`` is its site and occurrence. The replay went on with one outcome of many.
+class HiddenChoice:
+    """A random choice of the neighbour's that is not compared: its site and occurrence (``key``), its record
+    if there is one, its law and outcome. It ``moved`` where the law is another one, or it is made there only.
     """
 
     key: tuple[str, int]
+    record: SiteRecord | None
     law: Law
+    value: Any
+    moved: bool
 
 
 def none_counted(site: str) -> bool:
@@ -105,10 +117,11 @@ class SessionPair:
 class Replay:
     """A recording held against one replay on a neighbouring input, ``data``, in ``view``.
 
-    ``counted`` says which random sites are compared although the view does not see them, by name. ``open``
-    are hidden choices that came out one way of many, ``unseen`` the names of sites that the view does not see
-    and that differ. ``hidden_from`` is the position at which the neighbour first drew what was not compared,
-    ``hidden`` are the outcomes of such sites that were chosen.
+    ``counted`` says which random sites are compared although the view does not see them, by name; ``choices``
+    are the others. ``unseen`` are the names of sites that the view does not see and that differ.
+    ``hidden_from`` is the position at which the neighbour first drew what was not compared, ``hidden`` are
+    the outcomes of such sites that were chosen, ``released`` maps positions of reveals to the hidden choice
+    of which each is a release.
     """
 
     recording: Recording
@@ -121,10 +134,16 @@ class Replay:
     data: Any = field(default=None, compare=False, repr=False)
     view: View = EVERYTHING
     counted: Callable[[str], bool] = field(default=none_counted, compare=False, repr=False)
-    open: tuple[OpenDraw, ...] = ()
+    choices: tuple[HiddenChoice, ...] = ()
     unseen: tuple[str, ...] = ()
     hidden_from: int | None = None
     hidden: Mapping[tuple[str, int], Any] = field(default_factory=dict, compare=False, repr=False)
+    released: Mapping[int, tuple[str, int]] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def open(self) -> tuple[HiddenChoice, ...]:
+        """The hidden choices that moved and came out one way of many."""
+        return tuple(item for item in self.choices if item.moved and item.key not in self.hidden)
 
     def witness_end(self, view: View | None = None) -> int:
         """The position up to which the loss in ``view`` (the replay's own) is exact: that of the first random
@@ -161,12 +180,17 @@ class Replay:
         """The leaks that refute in ``view``: seen there, with nothing random hidden from it before them, on
         either input."""
         end = self.witness_end(view)
-        before = len(self.recording.sites) + 1 if self.hidden_from is None else self.hidden_from
         return tuple(
             leak
             for leak in self.leaks
-            if leak.refutes and leak.index <= end and leak.index < before and self._seen(leak, view)
+            if leak.refutes and leak.index <= end and not self.follows_hidden(leak) and self._seen(leak, view)
         )
+
+    def follows_hidden(self, leak: Leak) -> bool:
+        """Whether anything random that was not compared comes before a leak, on either input: other outcomes
+        of it might show what the neighbour shows."""
+        before = len(self.recording.sites) + 1 if self.hidden_from is None else self.hidden_from
+        return leak.index > self.witness_end(EVERYTHING) or leak.index >= before
 
     def _seen(self, leak: Leak, view: View) -> bool:
         if leak.what in ("missing", "raised", "extra"):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpaudit.coins.base import To
-from dpaudit.coins.comparison import Leak, OpenDraw, SiteLoss, is_compared, none_counted
+from dpaudit.coins.comparison import HiddenChoice, Leak, SiteLoss, is_compared, none_counted
 from dpaudit.coins.limits import StepLimitError, exhausted
 from dpaudit.coins.transcript import Kind, Recording, SiteRecord, raised_by
 from dpaudit.coins.unseen import Key, Unseen
@@ -33,6 +33,7 @@ class Matching:
         view: View = EVERYTHING,
         counted: Callable[[str], bool] = none_counted,
         hidden: Mapping[Key, Any] | None = None,
+        released: Mapping[int, Key] | None = None,
     ) -> None:
         self.recording = recording
         self.replicates = recording.replicates
@@ -41,7 +42,7 @@ class Matching:
         self.leaks: list[Leak] = []
         self.renamed: list[str] = []
         self.obstacles: list[str] = []
-        self.open: list[OpenDraw] = []
+        self.choices: dict[Key, HiddenChoice] = {}
         self.kernels: list[Any] = []
         self.queries: dict[int, list[Any]] = {}
         self.bound: dict[int, int] = {}
@@ -49,6 +50,7 @@ class Matching:
         self._compare = compare
         self._counted = counted
         self._chosen = dict(hidden or {})
+        self._released = dict(released or {})
         self._diverged = False
         self._shown = [i for i, record in enumerate(recording.sites) if self._compares_record(record)]
         self._next = 0

@@ -1,10 +1,9 @@
-"""Recorder and Forcer: run a program and write its transcript, sampled or along a chosen history."""
+"""Recorder: run a program and write its transcript. Forcer builds on it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -23,18 +22,10 @@ from dpaudit.coins.transcript import (
 )
 from dpaudit.coins.unwatched import unwatched
 from dpaudit.errors import InvalidParameterError, MechanismError, NotTractableError
-from dpaudit.laws.base import BaseMeasure, Law
+from dpaudit.laws.base import Law
 from dpaudit.views import NOBODY, PUBLIC, SERVER, audience
 
-__all__ = ["Choice", "Forcer", "ImpossibleHistoryError", "QuantileRng", "Recorder", "force", "record"]
-
-
-class ImpossibleHistoryError(InvalidParameterError):
-    """A chosen outcome has probability 0: the history is none of the program's."""
-
-
-#: Chooses the outcome at a site: ``choice(site, occurrence, law)`` returns a value, or None to sample.
-Choice = Callable[[str, int, Law], Any]
+__all__ = ["RecordedSession", "Recorder", "plain", "record", "recorded"]
 
 
 class Recorder(Coins):
@@ -76,15 +67,13 @@ class Recorder(Coins):
 
     def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
         self.kernels.append(kernel)
-        return _RecordedSession(self, kernel, len(self.kernels) - 1, site, to)
+        return RecordedSession(self, kernel, len(self.kernels) - 1, site, to)
 
     @unwatched
     def draw(self, law: Law, *, site: str) -> Any:
         self._admit(size_of(law))
-        uniform = self._uniform(law, site)
-        value = law.ppf(uniform)
-        plain = value.item() if np.ndim(value) == 0 and isinstance(value, np.ndarray | np.generic) else value
-        return self._keep("draw", site, NOBODY, plain, law=law, uniform=uniform)
+        value, uniform, forced = self._hidden(law, site)
+        return self._keep("draw", site, NOBODY, plain(value), law=law, uniform=uniform, forced=forced)
 
     @unwatched
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
@@ -116,13 +105,14 @@ class Recorder(Coins):
         self._admit(size_of(law))
         return sample_law(law, self.rng, self.replicates), False
 
-    def _uniform(self, law: Law, site: str) -> Any:
-        """The uniform of a hidden draw."""
-        return self.rng.random(outer_size(law, self.replicates) + law.batch_shape)
+    def _hidden(self, law: Law, site: str) -> tuple[Any, Any, bool]:
+        """The outcome of a hidden draw, its uniform, and whether it was chosen."""
+        uniform = self.rng.random(outer_size(law, self.replicates) + law.batch_shape)
+        return law.ppf(uniform), uniform, False
 
-    def _rng_of(self, site: str) -> Any:
-        """What a channel draws its noise with."""
-        return self.rng
+    def _answer(self, session: RecordedSession, query: Any) -> tuple[Any, bool]:
+        """A channel's answer, and whether it was chosen."""
+        return session.kernel.respond(session.state, query, self.rng, self.replicates), False
 
     def _admit(self, values: int) -> None:
         """One more site, with so many numbers."""
@@ -137,111 +127,35 @@ class Recorder(Coins):
         return value
 
 
-class _RecordedSession(ChannelSession):
+class RecordedSession(ChannelSession):
+    """An open channel: its kernel and state, and the answers so far."""
+
     def __init__(self, coins: Recorder, kernel: Any, index: int, site: str, to: To) -> None:
-        self._coins, self._kernel, self._index, self._site, self._to = coins, kernel, index, site, to
-        self._state = kernel.open()
+        self._coins, self._kernel, self._index, self._to = coins, kernel, index, to
+        self.site = site
+        self.state = kernel.open()
+        self.queries: list[Any] = []
+        self.answers: list[Any] = []
+        self.forced = False
+
+    @property
+    def kernel(self) -> Any:
+        return self._kernel
 
     @unwatched
     def ask(self, query: Any) -> Any:
         self._coins._admit(size_of(query))
-        rng = self._coins._rng_of(self._site)
-        value = self._kernel.respond(self._state, query, rng, self._coins.replicates)
-        return self._coins._keep(
-            "channel", self._site, self._to, value, session=self._index, query=frozen_copy(query)
-        )
+        self.queries.append(frozen_copy(query))
+        value, forced = self._coins._answer(self, query)
+        self.answers.append(value)
+        self.forced = self.forced or forced
+        details = {"session": self._index, "query": frozen_copy(query), "forced": forced}
+        return self._coins._keep("channel", self.site, self._to, value, **details)
 
 
-class Forcer(Recorder):
-    """Records a run along a chosen history: worst-case prefixes, rare branches.
-
-    ``choice`` picks outcomes; where it returns None the site is sampled. A chosen outcome of a law with a
-    density is moved by a uniform in ``[-radius, radius]``: the forced transcript then has a density, so that
-    what it shows holds with positive probability, not on a null set that the adversary never sees. An outcome
-    off the support of a counting law raises ``InvalidParameterError``. ``hidden`` maps (site, occurrence) of
-    hidden draws to the uniform that they get; ``levels`` maps the names of channels to the quantile at which
-    all their noise is drawn.
-    """
-
-    def __init__(
-        self,
-        rng: np.random.Generator,
-        choice: Choice,
-        *,
-        radius: float = 2.0**-20,
-        hidden: Mapping[tuple[str, int], float] | None = None,
-        levels: Mapping[str, Sequence[float]] | None = None,
-        limits: Limits | None = None,
-    ) -> None:
-        super().__init__(rng, limits=limits)
-        if not radius > 0:
-            raise InvalidParameterError(
-                f"radius must be greater than 0, got {radius}; a forced point must lie in a box."
-            )
-        self.choice = choice
-        self.radius = radius
-        self.impossible: ImpossibleHistoryError | None = None
-        self._hidden = dict(hidden or {})
-        self._levels = {site: QuantileRng(rng, chosen) for site, chosen in (levels or {}).items()}
-        self._seen: dict[str, int] = {}
-        self._drawn: dict[str, int] = {}
-
-    def _outcome(self, law: Law, site: str) -> tuple[Any, bool]:
-        occurrence = self._seen.get(site, 0)
-        self._seen[site] = occurrence + 1
-        chosen = self.choice(site, occurrence, law)
-        self._admit(size_of(law))
-        if chosen is None:
-            return sample_law(law, self.rng, None), False
-        if law.base_measure is BaseMeasure.LEBESGUE:
-            # Far out the floats are coarse: the box must hold many of them.
-            radius = np.maximum(self.radius, 2.0**-30 * np.abs(chosen))
-            chosen = chosen + radius * (2.0 * self.rng.random(np.shape(chosen)) - 1.0)
-            chosen = float(chosen) if np.ndim(chosen) == 0 else chosen
-        if not np.all(np.isfinite(law.logp(chosen))):
-            self.impossible = ImpossibleHistoryError(
-                f"a forced outcome must be possible, got {chosen!r} at site {site!r}; choose another."
-            )
-            raise self.impossible
-        return chosen, True
-
-    def _uniform(self, law: Law, site: str) -> Any:
-        occurrence = self._drawn.get(site, 0)
-        self._drawn[site] = occurrence + 1
-        uniform = super()._uniform(law, site)  # drawn in any case: the other sites stay what they were
-        chosen = self._hidden.get((site, occurrence))
-        return uniform if chosen is None else np.full(np.shape(uniform), chosen)[()]
-
-    def _rng_of(self, site: str) -> Any:
-        return self._levels.get(site, self.rng)
-
-
-class QuantileRng:
-    """A generator whose continuous noise comes out at given quantiles, in turn: what a channel draws inside
-    can be steered, and its answers stay possible ones."""
-
-    def __init__(self, rng: np.random.Generator, levels: Sequence[float]) -> None:
-        self._rng = rng
-        self._levels = list(levels)
-        self._next = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._rng, name)
-
-    def _level(self) -> float:
-        self._next += 1
-        return self._levels[(self._next - 1) % len(self._levels)]
-
-    def laplace(self, loc: float = 0.0, scale: float = 1.0, size: Any = None) -> Any:
-        q = self._level()
-        side = np.log(2 * q) if q < 0.5 else -np.log(2 * (1 - q))
-        return np.full(size or (), loc + scale * side)
-
-    def exponential(self, scale: float = 1.0, size: Any = None) -> Any:
-        return np.full(size or (), -scale * np.log1p(-self._level()))
-
-    def normal(self, loc: float = 0.0, scale: float = 1.0, size: Any = None) -> Any:
-        return np.full(size or (), loc + scale * NormalDist().inv_cdf(self._level()))
+def plain(value: Any) -> Any:
+    """A Python number where the outcome is one."""
+    return value.item() if np.ndim(value) == 0 and isinstance(value, np.ndarray | np.generic) else value
 
 
 def record(
@@ -258,36 +172,11 @@ def record(
     With ``keep_errors`` an error of the program's own is how the run ends, an outcome like any other;
     otherwise it is raised. ``limits`` cut the run where it exceeds them (``Recording.cut`` says so).
     """
-    return _recorded(program, data, Recorder(rng, replicates=replicates, limits=limits), keep_errors)
+    return recorded(program, data, Recorder(rng, replicates=replicates, limits=limits), keep_errors)
 
 
-def force(
-    program: Program,
-    data: Any,
-    choice: Choice,
-    *,
-    rng: np.random.Generator,
-    radius: float = 2.0**-20,
-    hidden: Mapping[tuple[str, int], float] | None = None,
-    levels: Mapping[str, Sequence[float]] | None = None,
-    keep_errors: bool = False,
-    limits: Limits | None = None,
-) -> Recording:
-    """Run ``program`` on ``data`` along a chosen history and return its transcript; see ``Forcer`` and
-    ``record``.
-
-    Raises ``ImpossibleHistoryError`` for an impossible outcome, even if the program catches it: a run that
-    goes on without the site's outcome is not one of its runs.
-    """
-    coins = Forcer(rng, choice, radius=radius, hidden=hidden, levels=levels, limits=limits)
-    try:
-        return _recorded(program, data, coins, keep_errors)
-    finally:
-        if coins.impossible is not None:
-            raise coins.impossible
-
-
-def _recorded(program: Program, data: Any, coins: Recorder, keep_errors: bool) -> Recording:
+def recorded(program: Program, data: Any, coins: Recorder, keep_errors: bool) -> Recording:
+    """The transcript that ``coins`` write of a run; errors as in ``record``."""
     try:
         run_program(program, data, coins)
     except StepLimitError as error:

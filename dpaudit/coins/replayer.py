@@ -36,13 +36,14 @@ shows one, and only all of them together say something.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
-from dpaudit.coins.comparison import Leak, OpenDraw, Replay, SessionPair, SiteLoss, none_counted
+from dpaudit.coins.comparison import HiddenChoice, Leak, Replay, SessionPair, SiteLoss, none_counted
 from dpaudit.coins.limits import StepLimitError
 from dpaudit.coins.matching import DivergedError, Matching
 from dpaudit.coins.transcript import (
@@ -55,9 +56,9 @@ from dpaudit.coins.transcript import (
     same_shown,
     same_value,
 )
-from dpaudit.coins.unseen import Key, possible_outcome
+from dpaudit.coins.unseen import Key, nearly_equal, possible_outcome, shifted_to
 from dpaudit.coins.unwatched import unwatched
-from dpaudit.errors import InvalidParameterError, MechanismError, NotTractableError
+from dpaudit.errors import DpauditError, InvalidParameterError, MechanismError, NotTractableError
 from dpaudit.laws.base import Law
 from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View, audience
 
@@ -115,6 +116,8 @@ class Replayer(Matching, Coins):
             self.unseen.shown(site, value)
             return value
         index, entry = self._match("reveal", site, to)
+        if index in self._released:
+            return self._release(index, entry, value, site)
         if self._compare and not same_shown(entry.value, value):
             raise self._diverge(Leak("value", index, site, entry.value, value, refutes=True))
         self._advance(index, entry, site)
@@ -123,27 +126,57 @@ class Replayer(Matching, Coins):
     def _hidden(self, law: Law, kind: Kind, site: str) -> Any:
         """An outcome that is not compared: the recorded one where the law is the same."""
         key, entry = self.meet_hidden(site)
-        if key in self._chosen:
-            return frozen_copy(self._chosen[key])
         if entry is None and kind == "draw":
             raise self.no_record_of(site)
-        if entry is not None and entry.law == law:
-            return frozen_copy(entry.value)
-        # One outcome is one case of many: what the others would show is not seen in this replay.
-        self.open.append(OpenDraw(key, law))
-        what = "draw" if kind == "draw" else "outcome"
-        self.obstacles.append(f"site {site!r}: the law of a hidden {what} moved; sum it out (coins.sum_out)")
-        if entry is None or entry.uniform is None:
+        moved = entry is None or entry.law != law
+        if key in self._chosen:
+            value = self._chosen[key]
+        elif entry is not None and not moved:
+            value = entry.value
+        else:
+            # One outcome is one case of many: what the others would show is not seen in this replay.
+            what = "draw" if kind == "draw" else "outcome"
+            text = f"site {site!r}: the law of a hidden {what} moved; sum it out (coins.sum_out)"
+            self.obstacles.append(text)
+            value = self._moved_outcome(law, entry, site)
+        self.choices[key] = HiddenChoice(key, entry, law, frozen_copy(value), moved)
+        return frozen_copy(value)
+
+    def _moved_outcome(self, law: Law, entry: SiteRecord | None, site: str) -> Any:
+        """The outcome of a hidden law that moved: by the recorded uniform, if there is one that floats can
+        tell from 0 and 1."""
+        value = None
+        if entry is not None and entry.uniform is not None:
+            if law.batch_shape != np.shape(entry.uniform) and law.batch_shape:
+                shapes = (np.shape(entry.uniform), law.batch_shape)
+                raise self._diverge(Leak("hidden", self.reached, site, *shapes, refutes=False))
+            value = law.ppf(entry.uniform)
+        if value is None or not np.all(np.isfinite(value)):
             value = possible_outcome(law, entry)
-            if value is None:
-                raise self.no_record_of(site)
-            return frozen_copy(value)
-        if law.batch_shape != np.shape(entry.uniform) and law.batch_shape:
-            raise self._diverge(
-                Leak("hidden", self.reached, site, np.shape(entry.uniform), law.batch_shape, refutes=False)
-            )
-        value = law.ppf(entry.uniform)
+        if value is None:
+            raise self.no_record_of(site)
         return value.item() if np.ndim(value) == 0 and isinstance(value, np.ndarray | np.generic) else value
+
+    def _release(self, index: int, entry: SiteRecord, value: Any, site: str) -> Any:
+        """A value that is a hidden outcome plus a number on both inputs, priced as the release that it is.
+
+        With h and h' = the neighbour's outcome, both show the same: the law of what is shown is the law of
+        the outcome, shifted by the shown value minus h here and minus h' there."""
+        choice = self.choices.get(self._released[index])
+        if choice is None or choice.record is None or choice.record.law is None:
+            raise self._diverge(Leak("value", index, site, entry.value, value, refutes=True))
+        if not nearly_equal(entry.value, value, beside=choice.value):
+            raise self._diverge(Leak("value", index, site, entry.value, value, refutes=True))
+        try:
+            here = shifted_to(choice.record.law, entry.value, choice.record.value)
+            there = shifted_to(choice.law, entry.value, choice.value)
+        except (DpauditError, ValueError, TypeError) as error:
+            raise self._diverge(Leak("value", index, site, entry.value, value, refutes=True)) from error
+        record = replace(entry, law=here)
+        loss = self._loss(record, here, there)
+        self._append(index, record, there, loss, moved=here != there)
+        self._advance(index, entry, site)
+        return frozen_copy(entry.value)
 
     def _hidden_aggregate(self, laws: tuple[Law, ...], through: Any, site: str) -> Any:
         try:
@@ -265,15 +298,17 @@ def replay(
     view: View = EVERYTHING,
     counted: Callable[[str], bool] = none_counted,
     hidden: Mapping[Key, Any] | None = None,
+    released: Mapping[int, Key] | None = None,
 ) -> Replay:
     """Run ``program`` on ``data``, a neighbour of the recorded input, along ``recording``, in ``view``.
 
     A program that raises on the neighbour only is a leak (the adversary sees that it failed), not an error.
     Without ``compare`` revealed values are not held against the recorded ones: only laws matter then.
     ``counted`` names random sites that are compared although the view does not see them. ``hidden`` gives
-    outcomes, by site and occurrence, of random sites that are not compared.
+    outcomes, by site and occurrence, of random sites that are not compared; ``released`` says, by position,
+    which reveals are releases of one of these, with additive noise.
     """
-    coins = Replayer(recording, compare=compare, view=view, counted=counted, hidden=hidden)
+    coins = Replayer(recording, compare=compare, view=view, counted=counted, hidden=hidden, released=released)
     try:
         run_program(program, data, coins)
         coins.finish()
@@ -294,10 +329,11 @@ def replay(
         data=data,
         view=view,
         counted=counted,
-        open=tuple(coins.open),
+        choices=tuple(coins.choices.values()),
         unseen=tuple(coins.unseen.differing),
         hidden_from=coins.hidden_from,
         hidden=dict(hidden or {}),
+        released=dict(released or {}),
     )
 
 

@@ -12,9 +12,12 @@ import numpy as np
 
 from dpaudit.coins.transcript import Recording, SiteRecord, same_shown
 from dpaudit.errors import DpauditError, InvalidParameterError, NotTractableError
-from dpaudit.laws.base import Law
+from dpaudit.laws.base import BaseMeasure, Law
 
-__all__ = ["Key", "Unseen", "outcome_at", "possible_outcome"]
+__all__ = ["Key", "Unseen", "nearly_equal", "outcome_at", "possible_outcome", "shifted_to"]
+
+#: Two sums of the same numbers in floats differ by less, relative to the largest number in them.
+ROUNDING = 2.0**-44
 
 #: A site's name and its occurrence, from 0.
 Key = tuple[str, int]
@@ -89,3 +92,33 @@ def outcome_at(law: Law, level: float) -> Any:
     except (DpauditError, ValueError):
         return None
     return None
+
+
+def nearly_equal(left: Any, right: Any, *, beside: Any) -> bool:
+    """Whether two shown numbers, or arrays of them, are of one type and equal up to the rounding of a sum
+    with ``beside`` in it."""
+    if type(left) is not type(right) or np.shape(left) != np.shape(right):
+        return False
+    one, other, third = (np.asarray(value) for value in (left, right, beside))
+    if one.dtype != other.dtype or one.dtype.kind not in "iuf":
+        return False
+    if one.dtype.kind != "f":
+        return bool(np.array_equal(one, other))
+    most = ROUNDING * max(float(np.max(np.abs(x), initial=0.0)) for x in (one, other, third))
+    return bool(np.all(np.abs(one - other) <= most))
+
+
+def shifted_to(law: Law, shown: Any, value: Any) -> Law:
+    """The law of what is shown as ``shown`` where the outcome of ``law`` in it is ``value``: a shift.
+
+    Raises ``InvalidParameterError`` where integers are shifted by no integer.
+    """
+    offset = np.asarray(shown) - np.asarray(value)
+    if law.base_measure is BaseMeasure.COUNTING:
+        whole = np.rint(offset).astype(np.int64)
+        if not np.array_equal(whole, offset):
+            raise InvalidParameterError(
+                f"an integer law must be shifted by integers, got {offset}; round it."
+            )
+        offset = whole
+    return law.shift(offset.item() if offset.ndim == 0 else offset)

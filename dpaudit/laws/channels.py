@@ -54,6 +54,22 @@ class Kernel(ABC):
         Raises ``InvalidParameterError`` once the channel is closed.
         """
 
+    def answer_law(self, state: Any, query: Any) -> Any:
+        """The law of the next answer, to ``query``, where it has one of its own; otherwise the kernel. The
+        state stays as it is."""
+        return self
+
+    @abstractmethod
+    def take(self, state: Any, query: Any, answer: Any) -> None:
+        """Change the state as if ``query`` had been answered by ``answer``. Raises as ``respond``."""
+
+    @abstractmethod
+    def respond_after(
+        self, state: Any, queries: Sequence[Any], outcomes: Sequence[Any], rng: np.random.Generator
+    ) -> Any:
+        """Sample the answer to the last of ``queries`` given ``outcomes``, those to all before it, of which
+        some were chosen and not drawn."""
+
     @abstractmethod
     def log_joint(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> NDArray[np.float64]:
         """Log-density of all answers of a session: one number for each independent copy (replicate,

@@ -116,17 +116,8 @@ class AboveThreshold(Kernel):
                 f"a query must be one number or have shape {size}, got {value.shape}; ask one query at a "
                 f"time."
             )
-        closed = (
-            np.zeros(size, bool)
-            if self.max_positives is None
-            else np.broadcast_to(state.positives >= self.max_positives, size)
-        )
-        if closed.all():
-            raise InvalidParameterError(
-                f"a closed channel answers no more: {self.max_positives} of "
-                f"max_positives={self.max_positives} positives are spent; open a new channel, and account "
-                f"for it."
-            )
+        closed = self._closed(state, size)
+        self._require_open(closed)
         if state.level is None:
             state.level = self._draw(self.threshold_noise, rng, size)
         answer = (
@@ -136,6 +127,35 @@ class AboveThreshold(Kernel):
         if self.resample_threshold and answer.any():
             state.level = np.where(answer, self._draw(self.threshold_noise, rng, size), state.level)
         return bool(answer) if replicates is None else answer
+
+    def take(self, state: _Comparisons, query: Any, answer: Any) -> None:
+        queried_numbers(query)
+        self._require_open(np.asarray(self._closed(state, ())))
+        state.positives = state.positives + int(_one(_flags(answer)))
+
+    def respond_after(
+        self, state: _Comparisons, queries: Sequence[Any], outcomes: Sequence[Any], rng: np.random.Generator
+    ) -> bool:
+        """True with its conditional probability, the ratio of two joint ones in floats."""
+        self._require_open(np.asarray(self._closed(state, ())))
+        logs = [float(self.log_joint(queries, [*outcomes, answer])) for answer in self.answers]
+        odds = np.exp(np.clip(logs[0] - logs[1], -700, 700)) if np.isfinite(logs[1]) else np.inf
+        answer = bool(rng.random() < 1 / (1 + odds))
+        self.take(state, queries[-1], answer)
+        return answer
+
+    def _closed(self, state: _Comparisons, size: tuple[int, ...]) -> NDArray[np.bool_]:
+        if self.max_positives is None:
+            return np.zeros(size, bool)
+        return np.asarray(np.broadcast_to(state.positives >= self.max_positives, size))
+
+    def _require_open(self, closed: NDArray[np.bool_]) -> None:
+        if closed.all():
+            raise InvalidParameterError(
+                f"a closed channel answers no more: {self.max_positives} of "
+                f"max_positives={self.max_positives} positives are spent; open a new channel, and account "
+                f"for it."
+            )
 
     @staticmethod
     def _draw(noise: Law | None, rng: np.random.Generator, size: tuple[int, ...]) -> Any:

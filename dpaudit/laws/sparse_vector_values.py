@@ -83,18 +83,48 @@ class ValuesAboveThreshold(Kernel):
             raise NotTractableError(
                 f"this channel has one session at a time, got replicates={replicates}; loop over them."
             )
-        if self.max_positives is not None and state.positives >= self.max_positives:
-            raise InvalidParameterError(
-                f"a closed channel answers no more: {self.max_positives} of "
-                f"max_positives={self.max_positives} values are shown; open a new channel, and account for "
-                f"it."
-            )
+        self._require_more(state)
         if state.level is None:
             state.level = float(self.threshold_noise.sample(rng, ()))
         value = float(_number(query)) + float(self.query_noise.sample(rng, ()))
         above = value >= float(self.threshold) + state.level
         state.positives += above
         return value if above else float("nan")
+
+    def take(self, state: _Comparisons, query: Any, answer: Any) -> None:
+        _number(query)
+        self._require_more(state)
+        state.positives += int(not np.isnan(_answers([answer])[0]))
+
+    def respond_after(
+        self, state: _Comparisons, queries: Sequence[Any], outcomes: Sequence[Any], rng: np.random.Generator
+    ) -> float:
+        """The noisy value is drawn as ever, and shown with the chance that the level, given all answers so
+        far, lies below it."""
+        self._require_more(state)
+        query = _number(queries[-1])
+        value = float(query) + float(self.query_noise.sample(rng, ()))
+        below, shown = _split(queries[:-1], outcomes)
+        gaps = np.array([float(q - self.threshold) for q in below])
+        tops = [v - float(self.threshold) for _, v in shown]
+        reach = value - float(self.threshold)
+        known = self._log_level(gaps, min(tops, default=None))
+        lower = self._log_level(gaps, min([*tops, reach]))
+        answer = value if np.log(rng.random()) < lower - known else float("nan")
+        self.take(state, query, answer)
+        return answer
+
+    def _require_more(self, state: _Comparisons) -> None:
+        if self.max_positives is not None and state.positives >= self.max_positives:
+            raise InvalidParameterError(
+                f"a closed channel answers no more: {self.max_positives} of "
+                f"max_positives={self.max_positives} values are shown; open a new channel, and account for "
+                f"it."
+            )
+
+    def _log_level(self, gaps: Floats, top: float | None) -> float:
+        """log P(every query of ``gaps`` is below the level, which is at most ``top``)."""
+        return float(log_level_integral(self.threshold_noise, self.query_noise, gaps, False, top=top))
 
     def log_joint(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Floats:
         """∫ f(z) Π_{below} F(T + z - q) dz over z <= min v - T, times Π g(v - q): f the density of the
@@ -103,16 +133,8 @@ class ValuesAboveThreshold(Kernel):
         below, shown = _split(queries, outcomes)
         threshold = float(self.threshold)
         values = sum((self.query_noise.logp(v - q) for q, v in shown), np.zeros(()))
-        top = min((v for _, v in shown), default=None)
-        gaps = np.array([q - threshold for q in below])
-        level = log_level_integral(
-            self.threshold_noise,
-            self.query_noise,
-            gaps,
-            False,
-            top=None if top is None else top - threshold,
-        )
-        return np.asarray(values + level)
+        top = min((v - threshold for _, v in shown), default=None)
+        return np.asarray(values + self._log_level(np.array([q - threshold for q in below]), top))
 
     def log_joint_ball(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> arb:
         self._require_open(queries, outcomes)

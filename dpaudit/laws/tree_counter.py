@@ -5,7 +5,7 @@ answers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -100,10 +100,7 @@ class BinaryTree(Kernel):
     def respond(
         self, state: _Growth, query: Any, rng: np.random.Generator, replicates: int | None = None
     ) -> Any:
-        if state.count >= self.leaves:
-            raise InvalidParameterError(
-                f"a closed channel answers no more: all {self.leaves} leaves have come; open a new tree."
-            )
+        self._require_open(state)
         level, total = state.add(_leaf(query))
         if replicates is not None:
             if np.ndim(total) == 0:
@@ -124,6 +121,25 @@ class BinaryTree(Kernel):
             level, total = state.add(_leaf(query))
             found.append(self.noise_by_level[level].shift(total))
         return found
+
+    def answer_law(self, state: _Growth, query: Any) -> Law:
+        level, total = replace(state, blocks=dict(state.blocks)).add(_leaf(query))
+        return self.noise_by_level[min(level, len(self.noise_by_level) - 1)].shift(total)
+
+    def take(self, state: _Growth, query: Any, answer: Any) -> None:
+        self._require_open(state)
+        state.add(_leaf(query))
+
+    def respond_after(
+        self, state: _Growth, queries: Sequence[Any], outcomes: Sequence[Any], rng: np.random.Generator
+    ) -> Any:
+        return self.respond(state, queries[-1], rng)  # the noise of a node is its own
+
+    def _require_open(self, state: _Growth) -> None:
+        if state.count >= self.leaves:
+            raise InvalidParameterError(
+                f"a closed channel answers no more: all {self.leaves} leaves have come; open a new tree."
+            )
 
     def _nodes(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Iterator[tuple[Law, arb]]:
         """The law of each node's answer, with the answer."""

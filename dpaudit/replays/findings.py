@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from dpaudit.proofs.proof import Proof
 from dpaudit.proofs.sites import Site, total_of
 from dpaudit.replays.accounting import common_measure, observe_accounting, worst_price
 from dpaudit.replays.changed_users import in_the_claims_words, view_of
-from dpaudit.replays.hidden_draws import every_outcome
+from dpaudit.replays.hidden_choices import Releases, settled
 from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.misfits import above_pure_bound, misfits, pure_bound
 from dpaudit.replays.releases import first_release
@@ -63,12 +63,16 @@ class Subject:
         return any(item.matches(site) for item in self.sites)
 
     def replay(
-        self, pair: Neighbours, recording: Recording, hidden: Mapping[Key, Any] | None = None
+        self,
+        pair: Neighbours,
+        recording: Recording,
+        hidden: Mapping[Key, Any] | None = None,
+        released: Mapping[int, Key] | None = None,
     ) -> Replay:
         """Replay a recording of ``pair.left`` on the neighbour, in the claim's view, with chosen ``hidden``
-        outcomes."""
-        view = view_of(pair, self.claim.view)
-        return replay(self.program, pair.right, recording, view=view, counted=self.counted, hidden=hidden)
+        outcomes and reveals that are ``released``."""
+        options: Any = {"view": view_of(pair, self.claim.view), "counted": self.counted}
+        return replay(self.program, pair.right, recording, hidden=hidden, released=released, **options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +107,7 @@ class Findings:
     pairs: int = 0
     histories: int = 0
     unseen: dict[str, None] = field(default_factory=dict)
+    releases: Releases = field(default_factory=Releases)
     places: str = ""
     numbers: str = ""
     limits: Limits = field(default_factory=Limits)
@@ -126,11 +131,14 @@ class Findings:
     def note(self, pair: Neighbours, how: str, result: Replay) -> None:
         """Keep what a replay shows; where hidden laws moved, what replays at all of their outcomes show."""
         self._note_end(pair, how, result.recording)
-        if not result.open:
-            return self._note(pair, how, result)
-        for one in every_outcome(result, lambda hidden: self.subject.replay(pair, result.recording, hidden)):
+        if not result.choices:
+            self._note(pair, how, result)
+            return
+        sides = (pair, Neighbours(pair.name, pair.right, pair.left, pair.changed))
+        again, own = (partial(self.subject.replay, side, result.recording) for side in sides)
+        for one in settled(result, again, own):
+            self.releases.note(one, pair.name)
             self._note(pair, how, one)
-        return None
 
     def _note(self, pair: Neighbours, how: str, result: Replay) -> None:
         subject, recording = self.subject, result.recording
@@ -157,6 +165,12 @@ class Findings:
                     f"rounding at {leak.site}",
                     f"{leak} differs by rounding only, as far as {_type(result)} data tell: a leak as run "
                     "(model=AS_RUN), none of real numbers; nothing after it was compared",
+                )
+            elif leak.what == "value" and result.follows_hidden(leak):
+                self.violations.setdefault(
+                    f"hidden before {leak.site}",
+                    f"{leak}: it may depend on the data through a hidden draw alone; release it with "
+                    "coins.release, or sum the draw out (coins.sum_out)",
                 )
             elif key not in self.leaks:
                 _require_the_same_leaks(subject, pair, result)
@@ -291,7 +305,7 @@ def _foreign(where: str, pair: Neighbours) -> MechanismError:
 def _require_the_same_leaks(subject: Subject, pair: Neighbours, result: Replay) -> None:
     for _ in range(REPEATS):
         require_repeatable(subject.program, pair, result.recording)
-        again = subject.replay(pair, result.recording, result.hidden)
+        again = subject.replay(pair, result.recording, result.hidden, result.released)
         if not same_shown(_shown(again), _shown(result)):
             raise _foreign(str(result.leaks[0]), pair)
 

@@ -1,5 +1,5 @@
-"""Programs with hidden draws, whose replays have no exact loss: all outcomes of a hidden law that moved, the
-sites that one record moves, and events of what is shown, with the hidden draws summed out.
+"""Programs with hidden draws, whose replays have no exact loss: the sites that one record moves, and events
+of what is shown, with the hidden draws summed out.
 
 An event is a sequence of shown values, and its probability a sum over hidden ones: a ``mixture`` witness,
 which bounds it from below on one input and from above on the other. ``program_event`` takes the trees from
@@ -9,8 +9,7 @@ the program itself: every path that shows the event.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,7 @@ import numpy as np
 from dpaudit.claims import PureDP
 from dpaudit.coins import Choice, Program, Replay, force, record, replay, sum_out
 from dpaudit.coins.enumerator import PathSite
-from dpaudit.coins.unseen import Key
-from dpaudit.errors import DpauditError, NotTractableError
+from dpaudit.errors import NotTractableError
 from dpaudit.evidence import Witness
 from dpaudit.exact import encode_value
 from dpaudit.kernel.ball import precision
@@ -27,7 +25,7 @@ from dpaudit.replays.histories import Neighbours, both_directions
 from dpaudit.views import Audience, View
 from dpaudit.witnesses.mixture import Draw, End, Event, See, Tree, mixture_body, mixture_bound
 
-__all__ = ["HIDDEN", "every_outcome", "mixture_witness", "objections", "program_event"]
+__all__ = ["HIDDEN", "mixture_witness", "objections", "program_event"]
 
 #: Bits of a stated bound; the checker uses more, so that its enclosure is inside this one's.
 BITS = 128
@@ -35,8 +33,6 @@ BITS = 128
 HIDDEN = "hidden draw"
 #: Forced histories draw what they do not choose from this seed, whatever the run's.
 FORCED = 0
-#: A hidden law with more outcomes is not replayed at all of them, nor a history with more replays.
-OUTCOMES, REPLAYS = 16, 64
 
 
 def mixture_witness(claim: PureDP, event: Event, *, description: str) -> Witness:
@@ -52,37 +48,6 @@ def mixture_witness(claim: PureDP, event: Event, *, description: str) -> Witness
         origin="enumerated",
         description=description,
     )
-
-
-def every_outcome(result: Replay, again: Callable[[Mapping[Key, Any]], Replay]) -> list[Replay]:
-    """``result``, or where a hidden law moved that has few outcomes, a replay for each outcome of each such
-    law; ``again`` replays with chosen hidden outcomes.
-
-    Whatever pair (h, h') comes out on the two inputs, the neighbour's h' is among them: the worst of these
-    replays bounds what the recorded h costs (``coins.replayer``). A law with more outcomes stays ``open``.
-    """
-    found: list[Replay] = []
-    waiting: list[tuple[Mapping[Key, Any], Replay]] = [({}, result)]
-    while waiting:
-        chosen, here = waiting.pop()
-        values = _outcomes(here)
-        if not values or len(found) + len(waiting) + len(values) > REPLAYS:
-            found.append(here)
-            continue
-        key = here.open[0].key
-        waiting += [({**chosen, key: value}, again({**chosen, key: value})) for value in values]
-    return found
-
-
-def _outcomes(result: Replay) -> list[Any]:
-    """The outcomes of the first open law, if they are few."""
-    if not result.open or result.recording.replicates is not None:
-        return []
-    try:
-        atoms = list(islice(result.open[0].law.atoms(), OUTCOMES + 1))
-    except (DpauditError, ValueError):
-        return []
-    return [value for value, mass in atoms if not mass.is_zero()] if len(atoms) <= OUTCOMES else []
 
 
 def program_event(program: Program, left: Any, right: Any, seen: Sequence[Any], *, view: View) -> Event:

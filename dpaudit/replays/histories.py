@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from dpaudit.coins import Choice, Program, Recording, Replay, force, replay
+from dpaudit.coins.forcer import ImpossibleHistoryError
 from dpaudit.coins.limits import Limits
-from dpaudit.coins.recorder import ImpossibleHistoryError
-from dpaudit.coins.replayer import SiteLoss
+from dpaudit.coins.replayer import SessionPair
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.laws import ScalarLaw, Shifted, SubsampledGaussianSum, WrappedMod
 from dpaudit.laws.base import BaseMeasure, Law
@@ -28,6 +28,8 @@ __all__ = ["Neighbours", "both_directions", "far_out", "push_to_the_tail", "wors
 
 #: Standard deviations: beyond any threshold that a program would compare noisy values with.
 FAR = 2.0**30
+#: At most so many answers of a channel are chosen by the ratio of joint laws, which take time.
+ANSWERS = 32
 
 
 def far_out(direction: int) -> Choice:
@@ -36,7 +38,7 @@ def far_out(direction: int) -> Choice:
 
     def choose(site: str, occurrence: int, law: Law) -> Any:
         noise, offset = (law.base, law.offset) if isinstance(law, Shifted) else (law, 0.0)
-        if noise.event_ndim or not isinstance(noise, ScalarLaw):
+        if not isinstance(noise, ScalarLaw) or noise.event_ndim:
             return None
         value = np.asarray(offset, dtype=float) + direction * FAR * np.sqrt(noise.variance())
         if law.base_measure is BaseMeasure.COUNTING:
@@ -102,19 +104,63 @@ def push_to_the_tail(result: Replay, push: float) -> dict[tuple[str, int], Any]:
     occurrence: dict[str, int] = {}
     position: dict[int, tuple[str, int]] = {}
     for index, record in enumerate(result.recording.sites):
-        if record.kind in ("observe", "aggregate"):
+        if record.kind in ("observe", "aggregate", "channel"):
             position[index] = (record.site, occurrence.get(record.site, 0))
             occurrence[record.site] = position[index][1] + 1
     wanted: dict[tuple[str, int], Any] = {}
     for moved in (loss for loss in result.losses if loss.moved and loss.index in position):
-        value = _extreme_outcome(moved, push)
+        value = _extreme_outcome(moved.record.law, moved.law_neighbour, push)
         if value is not None:
             wanted[position[moved.index]] = value
+    for session in (item for item in result.sessions if item.moved):
+        answers = _extreme_answers(session, push)
+        wanted |= {position[index]: value for index, value in zip(session.indices, answers, strict=False)}
     return wanted
 
 
-def _extreme_outcome(moved: SiteLoss, push: float) -> Any:
-    law, other = moved.record.law, moved.law_neighbour
+def _extreme_answers(session: SessionPair, push: float) -> list[Any]:
+    """Answers of a channel at which its two joint laws differ much: the nodes of a tree far out, and of
+    answers that are finitely many the one with the larger ratio, given those before."""
+    kernels = (session.kernel, session.kernel_neighbour)
+    found: list[Any] = []
+    states = [kernel.open() for kernel in kernels]
+    for number, queries in enumerate(zip(session.queries, session.queries_neighbour, strict=True)):
+        laws = [k.answer_law(s, q) for k, s, q in zip(kernels, states, queries, strict=True)]
+        try:
+            if all(isinstance(law, Law) for law in laws):
+                value = None if laws[0] == laws[1] else _extreme_outcome(laws[0], laws[1], push)
+                value = session.outcomes[number] if value is None else value
+            elif number < ANSWERS and session.kernel.answers is not None:
+                value = _likeliest_answer(session, found)
+            else:
+                break
+            for kernel, state, query in zip(kernels, states, queries, strict=True):
+                kernel.take(state, query, value)
+        except InvalidParameterError:
+            break  # the channel is closed after these answers
+        found.append(value)
+    return found
+
+
+def _likeliest_answer(session: SessionPair, before: Sequence[Any]) -> Any:
+    """The next answer with the largest log-ratio of the joint laws, among those that can be given."""
+    end = len(before) + 1
+    losses = {}
+    for answer in session.kernel.answers:
+        outcomes = (*before, answer)
+        here, there = (
+            float(np.sum(kernel.log_joint(queries[:end], outcomes)))
+            for kernel, queries in (
+                (session.kernel, session.queries),
+                (session.kernel_neighbour, session.queries_neighbour),
+            )
+        )
+        if np.isfinite(here):
+            losses[answer] = here - there
+    return max(losses, key=lambda answer: losses[answer])
+
+
+def _extreme_outcome(law: Law | None, other: Law, push: float) -> Any:
     if isinstance(law, Shifted) and isinstance(other, Shifted) and law.base == other.base:
         here, there = np.asarray(law.offset, dtype=float), np.asarray(other.offset, dtype=float)
         # Beyond both centres, on the side of the recorded world: there log p - log p' is largest for

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.coins import Recording, force, record
+from dpaudit.coins.forcer import ImpossibleHistoryError
 from dpaudit.coins.limits import Limits
-from dpaudit.coins.recorder import ImpossibleHistoryError
 from dpaudit.coins.transcript import count_of
-from dpaudit.errors import DpauditError, InvalidParameterError, NotTractableError
+from dpaudit.coins.unseen import outcome_at
 from dpaudit.laws.base import Law
 from dpaudit.replays.entered import Watch
 from dpaudit.replays.histories import Neighbours
@@ -35,20 +35,24 @@ __all__ = ["Forced", "quantile_histories"]
 SEED = 20
 #: Levels in the tails, on either side.
 TAILS = (1e-2, 1e-3, 1e-5, 1e-8, 1e-12)
+#: Where an answer that is one of two lies: below and above the middle.
+BOTH = (0.25, 0.75)
 #: Bisections of one bracket: floats have no more bits between two levels.
 HALVINGS = 44
 
 
 @dataclass(frozen=True)
 class Target:
-    """What a history chooses: the outcome of one site (one ``entry`` of it), a hidden draw, or the noise of a
-    channel. ``site`` is ``None`` for all sites at once."""
+    """What a history chooses: the outcome of one site (one ``entry`` of it), a hidden draw, an answer of a
+    channel, or all of the noise in it. ``site`` is ``None`` for all sites at once, ``levels`` are the levels
+    where not all are of use."""
 
     kind: str
     site: str | None
     occurrence: int = 0
     entry: int | None = None
     base: Any = None
+    levels: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         if self.site is None:
@@ -82,7 +86,7 @@ def quantile_histories(
     brackets: list[Bracket] = []
     for target in targets:
         before: tuple[float, Hashable] | None = None
-        for level in levels:
+        for level in target.levels or levels:
             found = _run(watch, pair, target, level, limits)
             if found is None:
                 continue
@@ -145,6 +149,7 @@ def _targets(base: Recording, *, most: int) -> list[Target]:
     for site in base.sites:
         if not site.random or (site.kind == "aggregate" and site.law is None):
             continue
+        kernel = base.kernels[site.session] if site.session is not None else None
         kind = "shown" if site.kind in ("observe", "aggregate") else site.kind
         key = (kind, site.site)
         number = occurrence.get(key, 0)
@@ -152,6 +157,8 @@ def _targets(base: Recording, *, most: int) -> list[Target]:
         if kind == "channel":
             if not number:
                 found += [Target(kind, site.site, entry=entry) for entry in range(2)]
+            few = BOTH if getattr(kernel, "answers", None) is not None else ()
+            found.append(Target("answer", site.site, number, levels=few))
             continue
         size = count_of(site.value)
         if size > 1 and kind == "shown" and site.law is not None and not site.law.event_ndim:
@@ -201,11 +208,14 @@ def _run(
 
 def _choice(target: Target, level: float) -> Callable[[str, int, Law], Any]:
     def choose(site: str, occurrence: int, law: Law) -> Any:
-        if target.kind != "shown" or target.site not in (None, site):
+        if target.kind not in ("shown", "answer") or target.site not in (None, site):
             return None
         if target.site is not None and occurrence != target.occurrence:
             return None
-        value = _outcome_at(law, level)
+        if not isinstance(law, Law):
+            answers = getattr(law, "answers", None)  # a channel without laws of single answers
+            return None if target.site is None or not answers else answers[int(level * len(answers))]
+        value = outcome_at(law, level)
         if value is None or target.entry is None:
             return value
         chosen = np.array(target.base)
@@ -215,26 +225,6 @@ def _choice(target: Target, level: float) -> Callable[[str, int, Law], Any]:
         return chosen
 
     return choose
-
-
-def _outcome_at(law: Law, level: float) -> Any:
-    """The outcome of ``law`` at a quantile, in every entry; of a law without an order the atom there."""
-    try:
-        value = np.asarray(law.ppf(np.full(law.batch_shape, level)))
-        return value.item() if value.ndim == 0 else value
-    except NotTractableError:
-        pass
-    except (InvalidParameterError, OverflowError):
-        return None  # an outcome that floats cannot hold
-    try:
-        below = 0.0
-        for value, probability in law.atoms():
-            below += float(probability)
-            if below >= level:
-                return value
-    except (DpauditError, ValueError):
-        return None
-    return None
 
 
 # How a run behaved

@@ -99,6 +99,20 @@ def test_samples_follow_the_law():
     assert stats.binomtest(hits, 40_000, chance).pvalue > FALSE_FAILURE_RATE
 
 
+def test_answers_after_chosen_ones_follow_the_conditional_law():
+    """After a chosen "below" the next answer is a value under 2 as often as the joint density says."""
+    queries, rng = [0.5, 1.5], np.random.default_rng(5)
+    hits = 0
+    for _ in range(4_000):
+        state = KERNEL.open()
+        KERNEL.take(state, queries[0], NAN)
+        hits += KERNEL.respond_after(state, queries, [NAN], rng) < 2
+    grid = np.linspace(-60, 2, 3_001)
+    density = np.exp([float(KERNEL.log_joint(queries, [NAN, v])) for v in grid])
+    chance = np.trapezoid(density, grid) / np.exp(float(KERNEL.log_joint(queries[:1], [NAN])))
+    assert stats.binomtest(hits, 4_000, chance).pvalue > FALSE_FAILURE_RATE
+
+
 def test_the_loss_grows_with_the_queries():
     """Algorithm 3 at epsilon 1/10 with c = 1: n - 1 answers "below" and one low value lose n epsilon/2."""
     kernel = ValuesAboveThreshold(

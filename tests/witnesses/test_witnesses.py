@@ -190,7 +190,7 @@ def test_replayed_witnesses_record_both_inputs_in_the_order_of_the_loss() -> Non
         assert read == {"dtype": "<f8", "shape": [4], "runs": [[0.0, 1], [-0.0, 1], [1.0, 2]]}
         assert recompute(made, CLAIM) is not None
     inside = written_inputs(Neighbours("pair", 1, 2), (1, {"a": Fraction(1, 2)}))
-    assert decode_value(inside["recorded"]) == {"name": "pair", "left": 1, "right": 2}
+    assert decode_value(inside["recorded"]) == {"name": "pair", "left": 1, "right": 2, "changed": None}
 
 
 def test_a_witness_says_what_it_is_about() -> None:
