@@ -112,7 +112,7 @@ class Findings:
     numbers: str = ""
     limits: Limits = field(default_factory=Limits)
     lines: int = 0
-    releases: dict[View, Release] = field(default_factory=dict)
+    first: dict[View, Release] = field(default_factory=dict)
     certain: Witness | None = None
 
     @property
@@ -189,9 +189,9 @@ class Findings:
         item = first_release(result, view)
         if item is not None and item.record.law is not None:
             size = worst_price(item.record.law, item.law_neighbour, "square") or Fraction(0)
-            before = self.releases.get(claimed)
+            before = self.first.get(claimed)
             if before is None or size > before.size:
-                self.releases[claimed] = Release(size=size, words=words, view=view, result=result, item=item)
+                self.first[claimed] = Release(size=size, words=words, view=view, result=result, item=item)
         if claimed != self.subject.claim.view or not isinstance(self.subject.claim, ApproxDP):
             return
         for leak in result.leaks_in(view):
@@ -203,7 +203,7 @@ class Findings:
     def release_in(self, view: View) -> tuple[str, View, SiteLoss, tuple[Any, Any]] | None:
         """The first release that moved furthest in ``view``: words, the pair's view, its laws, and the two
         inputs. For a claim on real numbers with data narrower than double those of double precision."""
-        found = self.releases.get(view)
+        found = self.first.get(view)
         if found is None:
             return None
         result, inputs = found.result, (found.result.recording.data, found.result.data)
