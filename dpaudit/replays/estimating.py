@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.claims import ApproxDP, GaussianDP, PrivacyClaim, RenyiDP, ZeroConcentratedDP
-from dpaudit.coins import Program, record, replay
+from dpaudit.coins import Program, Recording, record
 from dpaudit.coins.limits import Limits
 from dpaudit.coins.replayer import Leak, Replay
 from dpaudit.evidence import Estimate
@@ -64,12 +64,14 @@ class _Chosen:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where losses come from: a program with the limits of a run, the claim, and which leaks are real ones
-    (``real`` says no to what may be the rounding of floats)."""
+    """Where losses come from: a program with the limits of a run, the claim, how a recording is replayed on
+    the neighbour (in the pair's view), and which leaks are real ones (``real`` says no to what may be the
+    rounding of floats)."""
 
     program: Program
     claim: PrivacyClaim
     limits: Limits
+    replayed: Callable[[Neighbours, Recording], Replay]
     real: Callable[[Leak, Replay], bool]
 
     def losses(self, pair: Neighbours, rng: np.random.Generator, runs: int) -> NDArray[np.float64]:
@@ -77,8 +79,8 @@ class Source:
         found = np.empty(runs)
         for number in range(runs):
             recording = record(self.program, pair.left, rng=rng, keep_errors=True, limits=self.limits)
-            result = replay(self.program, pair.right, recording)
-            found[number] = seen_loss(result, self.claim.view, self.real)
+            result = self.replayed(pair, recording)
+            found[number] = seen_loss(result, result.view, self.real)
         return found
 
 

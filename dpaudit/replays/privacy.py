@@ -160,6 +160,7 @@ def _estimates(audit: PrivacyAudit, findings: Findings, run: Run) -> list[Eviden
         program=audit.program,
         claim=audit.claim,
         limits=findings.limits,
+        replayed=replace(findings.subject, program=audit.program).replay,
         real=lambda leak, result: not findings.rounded(leak, result),
     )
     bound = estimated(source, audit.neighbours(run), share, lines=findings.lines)

@@ -41,9 +41,12 @@ ORDERS = tuple(Fraction(text) for text in ("11/10", "3/2", "2", "4", "8", "16", 
 
 
 def first_release(result: Replay, view: View) -> SiteLoss | None:
-    """The first random site of a replay, if its law moved and ``view`` sees it; ``None`` otherwise."""
+    """The first random site of a replay, on either input, if its law moved and ``view`` sees it; ``None``
+    otherwise."""
     sites = result.recording.sites
     place = next((index for index, site in enumerate(sites) if site.random), None)
+    if place is None or (result.hidden_from is not None and result.hidden_from <= place):
+        return None
     found = next((item for item in result.losses if item.index == place and item.moved), None)
     if found is None or not view.sees(found.record.to) or result.recording.replicates is not None:
         return None

@@ -21,7 +21,7 @@ from dpaudit.claims import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpaudit.coins import Coins
+from dpaudit.coins import Coins, replay
 from dpaudit.coins.limits import Limits
 from dpaudit.evidence import Estimate, Witness
 from dpaudit.kernel.kernel_t0 import Setting
@@ -169,8 +169,13 @@ def test_estimates_stay_below_the_truth(name: str) -> None:
     """Two releases, 25 seeds at error level 1/100, few runs each: every bound is below the exact quantity,
     and most of them above three tenths of it."""
     exact = {"zcdp": 0.25, "gdp": math.sqrt(0.5), "renyi-dp": 1.0, "approx-dp": 0.0518}[name]
+    program = noisy(times=2)
     source = Source(
-        program=noisy(times=2), claim=CLAIMS[name], limits=Limits(), real=lambda leak, result: True
+        program=program,
+        claim=CLAIMS[name],
+        limits=Limits(),
+        replayed=lambda pair, recording: replay(program, pair.right, recording),
+        real=lambda leak, result: True,
     )
     found = []
     for seed in range(25):

@@ -35,6 +35,8 @@ USERS = 4
 def linear_ucb(*, variance: Fraction, leaks: bool = False) -> Program:
     """Play for each user in turn; ``leaks`` shows an action to the next user too."""
 
+    shown = range(2 if leaks else 1)
+
     def program(coins: Coins, data: Any) -> None:
         noise = Gaussian(variance=variance)
         tree = coins.channel(BinaryTree(leaves=USERS, noise=noise), site="statistics")
@@ -46,7 +48,7 @@ def linear_ucb(*, variance: Fraction, leaks: bool = False) -> Program:
             gram = 10 * np.eye(2) + known[:4].reshape(2, 2)
             bonus = np.abs(np.einsum("ai,ij,aj->a", contexts, np.linalg.pinv(gram), contexts)) ** 0.5
             arm = int(np.argmax(contexts @ np.linalg.pinv(gram) @ known[4:] + bonus))
-            coins.reveal(arm, site="action", to=[user(number), user(number + 1)] if leaks else user(number))
+            coins.reveal(arm, site="action", to=[user(number + i) for i in shown])
             played, reward = contexts[arm], row[4 + arm]
             statistics = np.concatenate([np.outer(played, played).ravel(), reward * played])
             answers.append(tree.ask(statistics))

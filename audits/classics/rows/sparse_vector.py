@@ -45,15 +45,21 @@ def sparse_vector(kernel: Kernel, *, ends: Callable[[Any], bool] = bool, channel
     return program
 
 
-def variant(program: Program, sites: list[Site], *, rising: tuple[int, ...] = (COLUMNS - 1,)) -> PrivacyAudit:
-    """One more in the columns ``rising``, one less in all others, "above" in the former only."""
+def variant(
+    program: Program,
+    sites: list[Site],
+    *,
+    rising: tuple[int, ...] = (COLUMNS - 1,),
+    answers: tuple[Any, Any] = (False, True),
+) -> PrivacyAudit:
+    """One more in the columns ``rising``, one less in all others; the second answer in the former only."""
     up = np.isin(np.arange(COLUMNS), rising).astype(int)[None]
     return PrivacyAudit(
         claim=CLAIM,
         program=program,
         neighbours=lambda run: [Neighbours("some columns rise, the others fall", 1 - up, up)],
         sites=sites,
-        histories={"above where they rise": lambda site, occurrence, law: occurrence in rising},
+        histories={"above where they rise": lambda site, occurrence, law: answers[occurrence in rising]},
         domain=Values(0, 1),
     )
 
@@ -95,7 +101,7 @@ def algorithm_3() -> PrivacyAudit:
     kernel = ValuesAboveThreshold(
         threshold=THRESHOLD, threshold_noise=Laplace(scale=2), query_noise=Laplace(scale=2)
     )
-    return variant(sparse_vector(kernel, ends=np.isfinite), [Site("flags", total=1)])
+    return variant(sparse_vector(kernel, ends=np.isfinite), [Site("flags", total=1)], answers=(np.nan, -60.0))
 
 
 @privacy(rows, "SVT/4", "Lee and Clifton 2014", expect="refuted", accounting="")
