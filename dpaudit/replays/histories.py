@@ -18,7 +18,7 @@ from dpaudit.coins.forcer import ImpossibleHistoryError
 from dpaudit.coins.limits import Limits
 from dpaudit.coins.replayer import SessionPair
 from dpaudit.errors import InvalidParameterError, NotTractableError
-from dpaudit.laws import ScalarLaw, Shifted, SubsampledGaussianSum, WrappedMod
+from dpaudit.laws import CountVector, ScalarLaw, Shifted, SubsampledGaussianSum, WrappedMod
 from dpaudit.laws.base import BaseMeasure, Law
 from dpaudit.neighbours import Neighbours, both_directions
 from dpaudit.replays.residues import extreme_residues
@@ -189,5 +189,8 @@ def _likeliest_ratio(law: Law, other: Law) -> Any:
         return None
     if not outcomes:
         return None
+    if isinstance(law, CountVector) and isinstance(other, CountVector):  # thousands of atoms: all at once
+        table = np.stack(outcomes)
+        return outcomes[int(np.argmax(law.logp(table) - other.logp(table)))]
     losses = [float(np.sum(law.logp(value))) - float(np.sum(other.logp(value))) for value in outcomes]
     return outcomes[int(np.argmax(losses))]

@@ -135,7 +135,7 @@ def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> O
     evidence = _certificate(audit, audit.claim, findings)
     obstacles = obstacles + _too_tight(audit)
     evidence += _from_below(audit, findings, audit.claim, audit.claim.view)
-    evidence += _estimates(audit, findings, run)
+    evidence += _estimates(audit, findings, run, refuted=_refutes(evidence, audit.claim))
     evidence = _reconciled(evidence, obstacles, notes)
     verdict = judge(audit.claim, evidence, obstacles=obstacles, alpha=run.alpha).verdict
     if any("lines" in why for why in findings.cut):
@@ -146,10 +146,17 @@ def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> O
     return Outcome(evidence, notes, obstacles, plots, findings.replays, cells=cells)
 
 
-def _estimates(audit: PrivacyAudit, findings: Findings, run: Run) -> list[Evidence]:
+def _refutes(evidence: Sequence[Evidence], claim: PrivacyClaim) -> bool:
+    """Whether a witness is above the claim already: no estimate says more."""
+    most = None if claim.bound is None else claim.bound * (1 + RELATIVE_MARGIN)
+    bounds = [item.bound for item in evidence if isinstance(item, Witness)]
+    return most is not None and any(bound is None or bound > most for bound in bounds)
+
+
+def _estimates(audit: PrivacyAudit, findings: Findings, run: Run, *, refuted: bool) -> list[Evidence]:
     """The suite's own evidence, and for a claim that no single transcript refutes a bound from sampled
     losses; the two share the row's error level."""
-    exactly = isinstance(audit.claim, PureDP) or findings.refuted or not findings.losses
+    exactly = isinstance(audit.claim, PureDP) or findings.refuted or refuted or not findings.losses
     if any("lines" in why for why in findings.cut):
         exactly = True  # some run of the program has no end
     share = run if exactly or audit.more is None else replace(run, alpha=run.alpha / 2)

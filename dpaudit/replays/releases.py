@@ -23,7 +23,7 @@ from dpaudit.errors import DpauditError
 from dpaudit.evidence import Witness
 from dpaudit.exact import dyadic, exact, exact_str
 from dpaudit.kernel.ball import precision
-from dpaudit.laws import Shifted, WrappedMod
+from dpaudit.laws import CountVector, Shifted, WrappedMod
 from dpaudit.laws.base import BaseMeasure, Law, law_from_json
 from dpaudit.replays.moves import moves_of
 from dpaudit.views import PUBLIC, View
@@ -143,6 +143,8 @@ def _entry(law: Law, place: int) -> Law:
 
 
 def _part(law: Law, other: Law, coordinate: int | None) -> dict[str, Any] | None:
+    if isinstance(law, CountVector) and isinstance(other, CountVector):
+        return _counts_of_two(law, other)
     if law.event_ndim or other.event_ndim:
         return None
     if law.base_measure is BaseMeasure.COUNTING:
@@ -150,6 +152,13 @@ def _part(law: Law, other: Law, coordinate: int | None) -> dict[str, Any] | None
         return None if ends is None else _written(coordinate, points=[str(end) for end in ends])
     cuts = _cuts(law, other)
     return None if not cuts else _written(coordinate, cuts=[exact_str(cut) for cut in cuts])
+
+
+def _counts_of_two(law: CountVector, other: CountVector) -> dict[str, Any] | None:
+    """All counts of the second of two symbols."""
+    if law.outcomes != 2 or other.outcomes != 2 or law.users != other.users or law.users >= POINTS:
+        return None
+    return _written(None, points=["0", str(law.users)])
 
 
 def _written(coordinate: int | None, **pieces: Any) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from scipy import special
 
 from dpaudit.claims import Claim
@@ -42,7 +43,7 @@ from dpaudit.exact import dyadic, exact
 from dpaudit.kernel.ball import arb, ball, lower_exact, lower_short, upper_exact
 from dpaudit.kernel.kernel_t0 import notion_of
 from dpaudit.kernel.t2.gaussian import normal_cdf
-from dpaudit.laws import Gaussian, Shifted, WrappedMod
+from dpaudit.laws import CountVector, Gaussian, Shifted, WrappedMod
 from dpaudit.laws.base import BaseMeasure, Law, law_from_json
 from dpaudit.views import View
 from dpaudit.witnesses.leak import audience_of
@@ -174,12 +175,26 @@ def _marginal(law: Law, coordinate: Any) -> Law:
 def _at_points(one: Law, two: Law, points: Any) -> Pieces:
     if one.base_measure is not BaseMeasure.COUNTING or two.base_measure is not BaseMeasure.COUNTING:
         raise CertificateError("points need laws with probabilities, not densities; use cuts.")
-    if one.batch_shape or two.batch_shape:
-        raise CertificateError("points need one scalar outcome; name a coordinate.")
+    if one.batch_shape or two.batch_shape or not _both_scalar(one, two):
+        raise CertificateError("points need one scalar outcome, or two counts; name a coordinate.")
     low, high = (int(exact(end, name="points")) for end in points)
     if not 0 <= high - low < MAX_PIECES:
         raise CertificateError(f"points must be at most {MAX_PIECES}; take a narrower range.")
-    return [(one.logp_ball(x).exp(), two.logp_ball(x).exp()) for x in range(low, high + 1)]
+    outcomes = [_outcome_at(one, x) for x in range(low, high + 1)]
+    return [(one.logp_ball(x).exp(), two.logp_ball(x).exp()) for x in outcomes]
+
+
+def _outcome_at(law: Law, point: int) -> Any:
+    """The outcome that a point stands for: the integer, or for counts of two symbols the counts with so many
+    of the second."""
+    return np.array([law.users - point, point]) if isinstance(law, CountVector) else point
+
+
+def _both_scalar(one: Law, two: Law) -> bool:
+    """Whether both outcomes are one number: an integer, or of counts of two symbols the second."""
+    if isinstance(one, CountVector) and isinstance(two, CountVector):
+        return one.outcomes == two.outcomes == 2 and one.users == two.users
+    return not one.event_ndim and not two.event_ndim
 
 
 def _cells(law: Law, cuts: Sequence[Fraction]) -> list[arb]:

@@ -2,9 +2,9 @@
 that it is computed from are everybody's (Shariff and Sheffet 2018; Hsu et al. 2014, the billboard lemma).
 
 A user brings two contexts of length at most 1 and the reward of each, in [-1, 1]: a row (x_1, x_2, y_1, y_2).
-The statistics of a played context x with reward y are the matrix x xᵀ and the vector y x, summed by a tree
-with Gaussian noise. Changing a user moves them by 4 - 2c - 2c² squared where the contexts have length 1 and
-cosine c and the rewards are 1: by 9/2 at 120 degrees, not by 4.
+The statistics of a played context x with reward y are the matrix x xᵀ and the vector y x; after every batch
+their sum is released with Gaussian noise. Changing a user moves it by 4 - 2c - 2c² squared where the contexts
+have length 1 and cosine c and the rewards are 1: by 9/2 at 120 degrees, not by 4.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from dpaudit.claims import GaussianDP
 from dpaudit.coins import Coins, Program
-from dpaudit.laws import BinaryTree, Gaussian
+from dpaudit.laws import Gaussian
 from dpaudit.neighbours import Neighbours
-from dpaudit.proofs.build import accounted, billboard, gaussian_mechanism, tree_mechanism
+from dpaudit.proofs.build import accounted, billboard, gaussian_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.rows import privacy
@@ -29,29 +29,35 @@ __all__ = ["rows"]
 
 rows = Group("Linear UCB under joint differential privacy")
 
-USERS = 4
+BATCH = 2
 
 
-def linear_ucb(*, variance: Fraction, leaks: bool = False) -> Program:
-    """Play for each user in turn; ``leaks`` shows an action to the next user too."""
+def clipped(contexts: Any, rewards: Any) -> tuple[Any, Any]:
+    lengths = np.linalg.norm(contexts, axis=1, keepdims=True)
+    return contexts / np.maximum(1, lengths), np.clip(rewards, -1, 1)
 
-    shown = range(2 if leaks else 1)
+
+def chosen(contexts: Any, known: Any) -> int:
+    """The optimistic action from the noisy statistics ``known``: a 2 x 2 matrix and a vector, flat."""
+    inverse = np.linalg.pinv(10 * np.eye(2) + known[:4].reshape(2, 2))
+    bonus = np.abs(np.einsum("ai,ij,aj->a", contexts, inverse, contexts)) ** 0.5
+    return int(np.argmax(contexts @ inverse @ known[4:] + bonus))
+
+
+def linear_ucb(*, squared: Fraction, next_too: int = 0) -> Program:
+    """Noise of variance ``squared``; an action is shown to its user, and to the ``next_too`` next ones."""
 
     def program(coins: Coins, data: Any) -> None:
-        noise = Gaussian(variance=variance)
-        tree = coins.channel(BinaryTree(leaves=USERS, noise=noise), site="statistics")
-        answers: list[Any] = []
-        for number, row in enumerate(data):
-            contexts = row[:4].reshape(2, 2)
-            contexts = contexts / np.maximum(1, np.linalg.norm(contexts, axis=1, keepdims=True))
-            known = np.zeros(6) + BinaryTree.prefix(answers, number)
-            gram = 10 * np.eye(2) + known[:4].reshape(2, 2)
-            bonus = np.abs(np.einsum("ai,ij,aj->a", contexts, np.linalg.pinv(gram), contexts)) ** 0.5
-            arm = int(np.argmax(contexts @ np.linalg.pinv(gram) @ known[4:] + bonus))
-            coins.reveal(arm, site="action", to=[user(number + i) for i in shown])
-            played, reward = contexts[arm], row[4 + arm]
-            statistics = np.concatenate([np.outer(played, played).ravel(), reward * played])
-            answers.append(tree.ask(statistics))
+        known, played = np.zeros(6), np.zeros(6)
+        for i, row in enumerate(data):
+            contexts, rewards = clipped(row[:4].reshape(2, 2), row[4:])
+            arm = chosen(contexts, known)
+            coins.reveal(arm, site="action", to=[user(j) for j in range(i, i + 1 + next_too)])
+            x = contexts[arm]
+            played = played + np.concatenate([np.outer(x, x).ravel(), rewards[arm] * x])
+            if (i + 1) % BATCH == 0:
+                known = known + coins.release(played, Gaussian(variance=squared), site="statistics")
+                played = np.zeros(6)
 
     return program
 
@@ -59,53 +65,50 @@ def linear_ucb(*, variance: Fraction, leaks: bool = False) -> Program:
 def pairs() -> list[Neighbours]:
     """Contexts at 120 degrees, and two contexts exchanged, which may change the user's own action."""
     there, back = [1.0, 0.0], [-0.5, 0.75**0.5]
-    others = [[1.0, 0.0, 0.0, 1.0, 1.0, 0.5]] * USERS
+    others = [[1.0, 0.0, 0.0, 1.0, 1.0, 0.5]] * 2 * BATCH
     turned = [[[*there, *there, 1.0, 1.0], *others[1:]], [[*back, *back, 1.0, 1.0], *others[1:]]]
-    swapped = [others, [others[0], [0.0, 1.0, 1.0, 0.0, 1.0, 0.5], *others[2:]]]
+    swapped = [others, [*others[:2], [0.0, 1.0, 1.0, 0.0, 0.5, 1.0], *others[3:]]]
     return [
         Neighbours("the first user's contexts turn by 120 degrees", *map(np.array, turned)),
-        Neighbours("the second user's contexts change places", *map(np.array, swapped)),
+        Neighbours("the third user's contexts change places", *map(np.array, swapped)),
     ]
 
 
-def bandit(*, squared: str, leaks: bool = False) -> PrivacyAudit:
-    """With noise for a sensitivity of ``squared`` (its square) over the three nodes of a user."""
-    node = gaussian_mechanism(sensitivity_squared=squared, variance=3 * Fraction(squared))
-    tree = Site("statistics", mechanism=tree_mechanism(node, leaves=USERS))
-    proof = billboard(accounted([tree], declared="one tree"), actions="the tree's sums and the own contexts")
+def bandit(squared: Fraction, *, next_too: int = 0) -> PrivacyAudit:
+    """With noise for a sensitivity whose square is ``squared``."""
+    release = gaussian_mechanism(sensitivity_squared=squared, variance=squared)
+    sites = [Site("statistics", mechanism=release)]
     return PrivacyAudit(
         claim=GaussianDP(mu=1, view=EVERYBODY_ELSE, domain="two contexts and two rewards"),
-        program=linear_ucb(variance=3 * Fraction(squared), leaks=leaks),
+        program=linear_ucb(squared=squared, next_too=next_too),
         neighbours=lambda run: pairs(),
-        sites=[tree],
-        proof=proof,
+        sites=sites,
+        proof=billboard(accounted(sites, declared="one batch"), actions="the sums and the own contexts"),
     )
 
 
-@privacy(rows, "LINUCB/right", "Shariff and Sheffet 2018, with sensitivity 3/√2", accounting="")
+@privacy(rows, "LINUCB/right", "Shariff and Sheffet 2018, by batches", accounting="")
 def right() -> PrivacyAudit:
     """Linear UCB with noise for a squared sensitivity of 9/2 is jointly 1-GDP
 
-    a user enters one tree, of four leaves
+    a user is in one batch
     """
-    return bandit(squared="9/2")
+    return bandit(Fraction(9, 2))
 
 
 @privacy(rows, "LINUCB/four", "a sensitivity of 2", expect="refuted", role="control", accounting="")
 def four() -> PrivacyAudit:
     """Linear UCB with noise for a squared sensitivity of 4 is jointly 1-GDP
 
-    a user enters one tree, of four leaves
+    a user is in one batch
     """
-    return bandit(squared="4")
+    return bandit(Fraction(4))
 
 
-@privacy(
-    rows, "LINUCB/leak", "an action shown to the next user", expect="refuted", role="control", accounting=""
-)
+@privacy(rows, "LINUCB/leak", "shown to the next user", expect="refuted", role="control", accounting="")
 def leak() -> PrivacyAudit:
     """Linear UCB that shows each action to the next user too is jointly 1-GDP
 
-    a user enters one tree, of four leaves
+    a user is in one batch
     """
-    return bandit(squared="9/2", leaks=True)
+    return bandit(Fraction(9, 2), next_too=1)

@@ -8,15 +8,15 @@ import numpy as np
 
 from dpaudit.claims import ApproxDP
 from dpaudit.coins import Coins, Program
+from dpaudit.evidence import Evidence
 from dpaudit.laws import Binomial, Counts, RandomisedResponse
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import randomised_response, shuffled, shuffled_response, vector_noise
-from dpaudit.proofs.proof import Proof
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.domains import Values
-from dpaudit.rows import privacy
-from dpaudit.suite import Group
+from dpaudit.rows import evidence, privacy
+from dpaudit.suite import Group, Run
 from dpaudit.views import SHUFFLER_OUTPUT, View
 
 __all__ = ["rows"]
@@ -26,29 +26,43 @@ rows = Group("Shuffled bits and vector sums")
 USERS = 1000
 
 
+RESPONSES = [RandomisedResponse(symbols=2, truth=bit, epsilon=1) for bit in (0, 1)]
+
+
 def bits(coins: Coins, data: Any) -> Any:
-    laws = [RandomisedResponse(symbols=2, truth=int(bit), epsilon=1) for bit in data]
-    return coins.aggregate(laws, Counts(2), site="messages", to=SHUFFLER_OUTPUT)
+    return coins.aggregate(
+        [RESPONSES[int(bit)] for bit in data], Counts(2), site="messages", to=SHUFFLER_OUTPUT
+    )
 
 
-def shuffled_bits(mechanism: Proof, delta: str) -> PrivacyAudit:
+def seen_by_the_shuffler(delta: str) -> ApproxDP:
+    return ApproxDP(epsilon="1/10", delta=delta, domain="a bit", view=View.of(SHUFFLER_OUTPUT))
+
+
+def shuffled_bits(delta: str) -> PrivacyAudit:
     zeros = np.zeros(USERS, int)
     return PrivacyAudit(
-        claim=ApproxDP(epsilon="1/10", delta=delta, domain="a bit", view=View.of(SHUFFLER_OUTPUT)),
+        claim=seen_by_the_shuffler(delta),
         program=bits,
         neighbours=lambda run: [Neighbours("one bit among zeros", zeros, np.eye(USERS, dtype=int)[0])],
-        sites=[Site("messages", mechanism=mechanism)],
+        sites=[Site("messages", mechanism=shuffled_response(users=USERS, local=1))],
         domain=Values(0, 1),
     )
 
 
-@privacy(rows, "SHUFFLE/clones", "Feldman, McMillan, Talwar 2021, Theorem 3.2", accounting="")
-def clones() -> PrivacyAudit:
+@evidence(
+    rows,
+    "SHUFFLE/clones",
+    "Feldman, McMillan, Talwar 2021, Theorem 3.2",
+    claim=seen_by_the_shuffler("3528/10000000"),
+)
+def clones(run: Run) -> list[Evidence]:
     """1000 shuffled randomised responses with ε₀ = 1 are (1/10, 3.528e-4)-DP, by clones
 
-    a user sends one message
+    the bound for any local randomiser
     """
-    return shuffled_bits(shuffled(randomised_response(epsilon=1), users=USERS), "3528/10000000")
+    mechanism = shuffled(randomised_response(epsilon=1), users=USERS)
+    return [mechanism.certify(seen_by_the_shuffler("3528/10000000"))]
 
 
 @privacy(rows, "SHUFFLE/exact", "by enumeration of the counts", role="sharper", accounting="")
@@ -57,7 +71,7 @@ def exact() -> PrivacyAudit:
 
     a user sends one message
     """
-    return shuffled_bits(shuffled_response(users=USERS, local=1), "1711/100000000")
+    return shuffled_bits("1711/100000000")
 
 
 @privacy(rows, "SHUFFLE/below", "less than the exact value", expect="refuted", role="control", accounting="")
@@ -66,7 +80,7 @@ def below() -> PrivacyAudit:
 
     a user sends one message
     """
-    return shuffled_bits(shuffled_response(users=USERS, local=1), "1709/100000000")
+    return shuffled_bits("1709/100000000")
 
 
 DIMENSION, PRECISION = 5, 5

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 
 from flint import arb, arb_poly, ctx
 
@@ -164,6 +165,12 @@ def exact_response_delta(*, users: int, local: Fraction, epsilon: Fraction) -> a
         )
     if epsilon >= local:
         return arb(0)
+    return _response_at(users, local, epsilon, int(ctx.prec))
+
+
+@lru_cache(maxsize=32)
+def _response_at(users: int, local: Fraction, epsilon: Fraction, bits: int) -> arb:
+    """The same at the working precision ``bits``, which is the current one: a row asks several times."""
     return enclose(lambda: _exact_response(users, local, epsilon))
 
 
