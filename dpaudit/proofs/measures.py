@@ -30,7 +30,8 @@ __all__ = ["Measure", "allowance_of", "measure_for", "noise_variance", "price_in
 
 Measure = Literal["loss", "square", "count"]
 
-_SHUFFLED = ("shuffle", "shuffled-response", "shuffled-table")
+#: Mechanisms whose worst loss says nothing of their delta: sites are counted.
+_COUNTED = ("shuffle", "shuffled-response", "shuffled-table", "poisson-subsampled-gaussian")
 _SUMS = ("sequential", "accounted", "tree")
 
 
@@ -41,7 +42,7 @@ def measure_for(mechanism: Proof | None, claim: PrivacyClaim) -> Measure:
         return "loss"
     if mechanism is None:
         return "loss" if isinstance(claim, ApproxDP) else "square"
-    if _mentions(mechanism, _SHUFFLED):
+    if _mentions(mechanism, _COUNTED):
         return "count"
     setting = Setting.of(claim.to_json())
     if isinstance(claim, ApproxDP) and check.derive_in(mechanism.to_json(), setting).pure:

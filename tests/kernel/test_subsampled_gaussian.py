@@ -86,7 +86,7 @@ def test_two_hundred_steps_of_descent() -> None:
     The other direction alone costs next to nothing, and both at once in each step would cost more.
     """
     claim = ApproxDP(epsilon=1, delta="1/100000", **ADDED)
-    whole = build.compose_sequential([STEP], times=[200], grid=LossGrid(step="1/400", bits=96, tail=40))
+    whole = build.compose_sequential([STEP], times=[200], grid=LossGrid(bits=96, tail=40))
     upper = float(whole.certify(claim).bound)
     coarse = Grid(step=Fraction(1, 400), bits=96, tail=30, upper=False)
     forth, back = subsampled_lower(Fraction(1), Fraction(1, 100), coarse)
