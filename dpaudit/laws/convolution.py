@@ -7,6 +7,7 @@ n users with k values each take about log(n) products of the whole length instea
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,9 +37,11 @@ def grouped(laws: Iterable[Law]) -> tuple[tuple[Law, int], ...]:
     """Each distinct law with the number of times that it occurs, in an order that does not depend on the
     order given.
     """
+    kept = list(laws)
+    objects = {id(law): law for law in kept}  # thousands of users share a few objects: each is hashed once
     counts: dict[Law, int] = {}
-    for law in laws:
-        counts[law] = counts.get(law, 0) + 1
+    for key, times in Counter(map(id, kept)).items():
+        counts[objects[key]] = counts.get(objects[key], 0) + times
     if len(counts) == 1:
         return tuple(counts.items())
     return tuple(sorted(counts.items(), key=lambda item: json.dumps(item[0].to_json(), sort_keys=True)))

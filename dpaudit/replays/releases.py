@@ -171,11 +171,15 @@ def _integer_range(law: Law, other: Law) -> tuple[int, int] | None:
     for one in (law, other):
         try:
             support = one.support
-            low = support.lower if support.lower is not None else int(one.ppf(TAIL))
-            high = support.upper if support.upper is not None else int(one.ppf(1 - 2.0**-50))
+            if support.finite and (support.upper or 0) - (support.lower or 0) < POINTS // 8:
+                ends.append((math.ceil(support.lower or 0), math.floor(support.upper or 0)))
+                continue
+            inside = (int(one.ppf(TAIL)), int(one.ppf(1 - 2.0**-50)))
         except DpauditError:
             return None
-        ends.append((math.floor(low), math.ceil(high)))
+        low = inside[0] if support.lower is None else max(inside[0], math.ceil(support.lower))
+        high = inside[1] if support.upper is None else min(inside[1], math.floor(support.upper))
+        ends.append((low, high))
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     if high - low >= POINTS:
         middle = (low + high) // 2
