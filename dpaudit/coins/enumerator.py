@@ -18,8 +18,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
-from dpaudit.coins.transcript import Recording, frozen_copy, run_program, same_value
+from dpaudit.coins.transcript import Recording, frozen_copy, require_plain, run_program, same_value
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import encode_value
 from dpaudit.kernel.ball import arb, upper
@@ -52,11 +54,13 @@ class PathSite:
 
 @dataclass(frozen=True)
 class Path:
-    """One complete run: its probability (or density), the random sites along it, and what the view sees."""
+    """One complete run: its probability (or density), the random sites along it, what the view sees, and what
+    the written form of shown values leaves out (``types``)."""
 
     weight: Any
     sites: tuple[PathSite, ...]
     seen: tuple[Any, ...]
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ class _Enumerated(Coins):
         self.weight = arb(1)
         self.sites: list[PathSite] = []
         self.seen: list[Any] = []
+        self.types: list[str] = []
         self.impossible = False
 
     def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
@@ -121,6 +126,8 @@ class _Enumerated(Coins):
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
         if self.view.sees(audience(to)):
+            require_plain(value)
+            self.types.append(_beyond_json(value))
             self._see(frozen_copy(value))
         return value
 
@@ -215,7 +222,7 @@ def _paths(
         try:
             run_program(program, data, coins)
             if not coins.impossible and (given is None or len(coins.seen) == len(given)):
-                yield Path(coins.weight, tuple(coins.sites), tuple(coins.seen))
+                yield Path(coins.weight, tuple(coins.sites), tuple(coins.seen), tuple(coins.types))
         except _ImpossibleError:
             pass
         # Depth first: raise the last choice that can be raised, and forget what is known below it.
@@ -244,12 +251,25 @@ def enumerate_view(
     transcripts: dict[str, tuple[Any, ...]] = {}
     total = arb(0)
     for path in _paths(program, data, view, tail, None, max_paths):
-        key = json.dumps([encode_value(value) for value in path.seen])
+        key = json.dumps([*map(encode_value, path.seen), *([[*path.types]] if any(path.types) else [])])
         probabilities[key] = probabilities.get(key, arb(0)) + path.weight
         transcripts[key] = path.seen
         total += path.weight
     left_out = 0.0 if tail == 0.0 else max(0.0, upper(1 - total))
     return ViewLaw(probabilities, transcripts, left_out)
+
+
+def _beyond_json(value: Any) -> str:
+    """What the written form of a shown value leaves out: the type of a numpy number, and digits that a double
+    does not have. Empty for other values."""
+    if isinstance(value, np.generic):
+        return f"{value.dtype.str} {value!r}"
+    if isinstance(value, np.ndarray):
+        wide = value.dtype.kind == "f" and value.dtype.itemsize > 8
+        return " ".join(map(repr, value.ravel())) if wide else ""
+    if isinstance(value, dict):
+        value = [*value.values()]
+    return ",".join(map(_beyond_json, value)).strip(",") if isinstance(value, list | tuple) else ""
 
 
 def sum_out(

@@ -19,6 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -28,13 +29,15 @@ from dpaudit.claims import Adversary, ApproxDP, Model, PrivacyClaim, Unit
 from dpaudit.coins import Program, ViewLaw, enumerate_view
 from dpaudit.errors import CertificateError, InvalidParameterError, MechanismError
 from dpaudit.evidence import Certificate, Evidence, Witness
-from dpaudit.exact import exact
+from dpaudit.exact import encode_value, exact
 from dpaudit.kernel.ball import arb, lower_short, precision, upper_exact, upper_short
 from dpaudit.proofs.build import certify
 from dpaudit.proofs.tables import enumerated_tables
+from dpaudit.replays.changed_users import view_of
 from dpaudit.replays.data_sets import DataSets
 from dpaudit.replays.histories import Neighbours
 from dpaudit.suite import Run
+from dpaudit.views import CHANGED_USER, View
 from dpaudit.witnesses.tables import Interval, Outcome, tables_witness
 
 __all__ = ["Enumeration", "Pairs", "enumerated", "tables_of"]
@@ -64,8 +67,7 @@ class Enumeration:
             if isinstance(self.over, DataSets):
                 return _on_all(self.claim, self.program, self.over, self.tail)
             pairs = list(self.over(run))
-            laws = [(self._law(pair.left), self._law(pair.right)) for pair in pairs]
-            return [_worst(self.claim, pairs, laws)]
+            return [_worst(self.claim, pairs, _of_pairs(self.claim, self.program, pairs, self.tail))]
 
     def fingerprint(self, seed: int) -> str:
         """A digest of all tables, which must be the same in any process: for the ``fingerprint`` of a row."""
@@ -108,10 +110,13 @@ def enumerated(
     return Enumeration(claim=claim, program=program, over=over, tail=tail)
 
 
-def tables_of(program: Program, data: Any, claim: PrivacyClaim, *, tail: float = 0.0) -> ViewLaw:
-    """The law of what the claim's view sees on ``data``. Raises ``MechanismError`` for a program that does
-    not repeat itself: what it draws outside the coins is in no table."""
-    law, again = (enumerate_view(program, data, view=claim.view, tail=tail) for _ in range(2))
+def tables_of(
+    program: Program, data: Any, claim: PrivacyClaim, *, view: View | None = None, tail: float = 0.0
+) -> ViewLaw:
+    """The law of what ``view`` (the claim's) sees on ``data``. Raises ``MechanismError`` for a program that
+    does not repeat itself: what it draws outside the coins is in no table."""
+    seen = claim.view if view is None else view
+    law, again = (enumerate_view(program, data, view=seen, tail=tail) for _ in range(2))
     same = law.probabilities.keys() == again.probabilities.keys() and all(
         p.overlaps(again.probabilities[key]) for key, p in law.probabilities.items()
     )
@@ -123,6 +128,18 @@ def tables_of(program: Program, data: Any, claim: PrivacyClaim, *, tail: float =
     return law
 
 
+def _of_pairs(
+    claim: PrivacyClaim, program: Program, pairs: Sequence[Neighbours], tail: float
+) -> list[tuple[ViewLaw, ViewLaw]]:
+    """Both laws of each pair, in the view of that pair."""
+    found = []
+    for pair in pairs:
+        view = view_of(pair, claim.view)
+        left, right = (tables_of(program, data, claim, view=view, tail=tail) for data in _sides(pair))
+        found.append((left, right))
+    return found
+
+
 def _sides(pair: Neighbours) -> tuple[Any, Any]:
     return pair.left, pair.right
 
@@ -131,6 +148,10 @@ def _on_all(claim: PrivacyClaim, program: Program, over: DataSets, tail: float) 
     """The worst pair of all, and what all of them prove."""
     of = _changing(claim)
     places, pairs = over.neighbours(claim.adjacency, of=of), over.pairs(claim.adjacency, of=of)
+    if CHANGED_USER in claim.view.principals:
+        witness = _worst(claim, pairs, _of_pairs(claim, program, pairs, tail))
+        why_not = "each pair is seen in a view of its own; claim it for one user after the other"
+        return [replace(witness, description=f"{witness.description}; a lower bound only: {why_not}")]
     laws = [tables_of(program, data, claim, tail=tail) for data in over.listed()]
     witness = _worst(claim, pairs, [(laws[i], laws[j]) for i, j in places])
     why_not = _beyond(claim, over, tail)
@@ -156,7 +177,7 @@ def _beyond(claim: PrivacyClaim, over: DataSets, tail: float) -> str:
 def _changing(claim: PrivacyClaim) -> list[int] | None:
     """The records that may differ: under joint privacy those of the users whom the view leaves out."""
     names = [principal.name for principal in claim.view.principals]
-    users = [int(name.removeprefix("user-")) for name in names if name.startswith("user-")]
+    users = [int(name.removeprefix("user-")) for name in names if re.fullmatch(r"user-\d+", name)]
     return users if claim.view.complement and users else None
 
 
@@ -198,6 +219,12 @@ def _interval(p: arb) -> Interval:
 def _outcomes(claim: PrivacyClaim, left: ViewLaw, right: ViewLaw) -> list[Outcome]:
     """One for each transcript; where there are too many, transcripts of nearly the same ratio as one."""
     keys = [*dict.fromkeys([*left.probabilities, *right.probabilities])]
+    written = {json.dumps([*map(encode_value, _values(key, left, right))]) for key in keys}
+    if len(written) < len(keys):
+        raise InvalidParameterError(
+            "shown values must differ in what a file can hold, got some that differ in their type or in "
+            "digits beyond a double only; show Python numbers."
+        )
     groups: dict[Any, list[str]] = {}
     cell = _cells(claim, {key: _log_ratio(left, right, key) for key in keys})
     for key in keys:
@@ -205,10 +232,14 @@ def _outcomes(claim: PrivacyClaim, left: ViewLaw, right: ViewLaw) -> list[Outcom
     found = []
     for group in groups.values():
         masses = [sum((law.probabilities.get(key, arb(0)) for key in group), arb(0)) for law in (left, right)]
-        shown = (left if group[0] in left.transcripts else right).transcripts[group[0]]
+        shown = _values(group[0], left, right)
         recorded, neighbour = map(_interval, masses)
         found.append(Outcome(values=shown, recorded=recorded, neighbour=neighbour, merged=len(group)))
     return found
+
+
+def _values(key: str, left: ViewLaw, right: ViewLaw) -> tuple[Any, ...]:
+    return (left if key in left.transcripts else right).transcripts[key]
 
 
 def _log_ratio(left: ViewLaw, right: ViewLaw, key: str) -> float:

@@ -253,6 +253,9 @@ def _shuffled(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
         return _no(f"{sum((here - there).values())} users' laws differ")
     local = None
     if "local" in leaf.parameters:
+        for one in here | there:
+            if not _answers_a_bit(one, leaf.number("local")):
+                return _no(f"one user's law is {one!r}, not randomised response of one bit")
         local = Leaf("randomised-response", {"epsilon": leaf.parameters["local"]})
     if local is None and leaf.premise is not None:
         local = leaves_of(leaf.premise)[0][0]
@@ -261,6 +264,16 @@ def _shuffled(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
     changed = next(iter(here - there))
     everybody = [match(local, one, changed, adjacency) for one in here | there if one != changed]
     return next((found for found in everybody if found.objection), Match())
+
+
+def _answers_a_bit(law: Law, epsilon: Fraction) -> bool:
+    """Whether a user's law is randomised response of one bit, of ``epsilon`` or less: the noise of all users
+    hides the one that changed."""
+    if not isinstance(law, RandomisedResponse) or law.symbols != 2:
+        return False
+    strength = {"epsilon": law.epsilon} if law.epsilon is not None else {"keep": law.keep}
+    price = worst_loss(law, RandomisedResponse(symbols=2, truth=1 - law.truth, **strength))
+    return price is not None and price <= epsilon * (1 + ROUNDING)
 
 
 def _subsampled(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:

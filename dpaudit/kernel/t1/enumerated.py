@@ -52,7 +52,8 @@ def add_enumerated(tier: Tier) -> None:
         )
         words = (
             f"the claim speaks about these data sets: {p.text('domain')}; all their pairs of neighbours are "
-            f"listed; what the view sees of the program has these laws on them: {p.text('program')}"
+            f"listed; the data are fixed in advance, and everybody takes part; what the view sees of the "
+            f"program has these laws on them: {p.text('program')}"
         )
         return Guarantee(pure=_pure(sides), curves=curves).assuming(words)
 

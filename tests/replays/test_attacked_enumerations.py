@@ -1,0 +1,101 @@
+"""Proves that what an attack on enumerations and shuffled counts found stays mended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpaudit.claims import ApproxDP, PrivacyClaim, PureDP
+from dpaudit.coins import Coins
+from dpaudit.errors import DpauditError
+from dpaudit.laws import Counts, RandomisedResponse
+from dpaudit.neighbours import Neighbours
+from dpaudit.proofs.build import shuffled_response
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.data_sets import DataSets
+from dpaudit.replays.enumerated import enumerated
+from dpaudit.replays.privacy import privacy_outcome
+from dpaudit.suite import Run
+from dpaudit.verdicts import VerdictKind, judge
+from dpaudit.views import EVERYBODY_ELSE, SHUFFLER_OUTPUT, View, user
+
+BITS = DataSets(records=2, values=(0, 1))
+RUN = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
+
+
+def verdict_of(program: Any, claim: PrivacyClaim, over: Any) -> VerdictKind:
+    return judge(claim, enumerated(claim, program, over=over)(RUN), obstacles=(), alpha=0.01).verdict
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        lambda data: np.longdouble(1) + np.longdouble(2.0**-60) * int(data[0]),
+        lambda data: np.int64(1) if data[0] else 1,
+        lambda data: [np.float32(1) if data[0] else 1.0],
+    ],
+)
+def test_types_and_digits_beyond_a_double_are_seen(shown: Any) -> None:
+    """A record in the type of a number, or in digits that a double does not have, is refused: never equal."""
+    claim = PureDP(epsilon="1/10", domain=str(BITS))
+    with pytest.raises(DpauditError, match="what a file can hold"):
+        verdict_of(lambda coins, data: shown(data), claim, BITS)
+
+
+def test_values_with_more_than_numbers_are_refused() -> None:
+    """A subclass with an attribute is refused, as replays refuse it."""
+
+    class Told(tuple):
+        pass
+
+    def program(coins: Coins, data: Any) -> Any:
+        shown = Told((1,))
+        shown.secret = int(data[0])  # type: ignore[attr-defined]
+        return shown
+
+    with pytest.raises(DpauditError, match="no subclass"):
+        verdict_of(program, PureDP(epsilon="1/10", domain=str(BITS)), BITS)
+
+
+@pytest.mark.parametrize("over", [BITS, lambda run: [Neighbours("u", np.array([0, 1]), np.array([1, 1]))]])
+def test_joint_privacy_is_enumerated_in_the_view_of_each_pair(over: Any) -> None:
+    """Users who see their own bits are not refuted, those who see another's are."""
+    claim = PureDP(epsilon=1, view=EVERYBODY_ELSE, domain=str(BITS))
+
+    def arms(shift: int) -> Any:
+        def program(coins: Coins, data: Any) -> None:
+            for i, bit in enumerate(data):
+                coins.reveal(int(bit), site="bit", to=user((i + shift) % 2))
+
+        return program
+
+    assert verdict_of(arms(0), claim, over) is VerdictKind.INCONCLUSIVE
+    assert verdict_of(arms(1), claim, over) is VerdictKind.REFUTED
+
+
+@pytest.mark.parametrize("symbols", [2, 3])
+def test_response_of_more_symbols_is_not_priced_as_a_bit(symbols: int) -> None:
+    """The exact delta of shuffled bits verifies bits, not trits, of which it is less than the truth."""
+    users = 12
+    answers = [RandomisedResponse(symbols=symbols, truth=t, epsilon=1) for t in range(symbols)]
+
+    def program(coins: Coins, data: Any) -> Any:
+        laws = [answers[int(x)] for x in data]
+        return coins.aggregate(laws, Counts(symbols), site="messages", to=SHUFFLER_OUTPUT)
+
+    left = np.full(users, symbols - 1)
+    right = left.copy()
+    right[0] = 0
+    claim = ApproxDP(epsilon="1/2", delta="99/100", view=View.of(SHUFFLER_OUTPUT))
+    audit = PrivacyAudit(
+        claim=claim,
+        program=program,
+        neighbours=lambda run: [Neighbours("one symbol", left, right)],
+        sites=[Site("messages", mechanism=shuffled_response(users=users, local=1))],
+    )
+    outcome = privacy_outcome(audit, RUN)
+    found = judge(claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.01).verdict
+    assert found is (VerdictKind.VERIFIED if symbols == 2 else VerdictKind.INCONCLUSIVE)
