@@ -1,0 +1,1 @@
+"""The claims of "Concurrent Shuffle Differential Privacy Under Continual Observation" as audit rows, one group a file."""

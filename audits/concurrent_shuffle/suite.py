@@ -1,0 +1,15 @@
+"""Tenenbaum, Kaplan, Mansour, Stemmer: "Concurrent Shuffle Differential Privacy Under Continual Observation" (ICML 2023).
+
+Every claim of the paper, as printed; a repaired variant stands beside what the audit refutes. One group of
+claims a file.
+"""
+
+from dpaudit.suite import Suite
+
+__all__ = ["suite"]
+
+suite = Suite(
+    paper="concurrent_shuffle",
+    title="Concurrent Shuffle Differential Privacy Under Continual Observation",
+    reference="Tenenbaum, Kaplan, Mansour, Stemmer, ICML 2023, arXiv 2301.12535",
+)

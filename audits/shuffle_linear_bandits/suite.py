@@ -1,0 +1,15 @@
+"""Chowdhury, Zhou: "Shuffle Private Linear Contextual Bandits" (ICML 2022).
+
+Every claim of the paper, as printed; a repaired variant stands beside what the audit refutes. One group of
+claims a file.
+"""
+
+from dpaudit.suite import Suite
+
+__all__ = ["suite"]
+
+suite = Suite(
+    paper="shuffle_linear_bandits",
+    title="Shuffle Private Linear Contextual Bandits",
+    reference="Chowdhury, Zhou, ICML 2022, arXiv 2202.05567",
+)
