@@ -37,7 +37,7 @@ REPLACE_ONE, ADD_REMOVE, ZERO_OUT, EVENT, USER = "replace-one", "add-remove", "z
 HIGHER = dict.fromkeys(["shuffle", "shuffled-response", "shuffled-table", "cumulant", "tail"], "T2")
 HIGHER |= {"poisson-subsampled-gaussian": "T2"}
 HIGHER |= dict.fromkeys(["randomised-response", "integer-noise", "vector-noise", "gaussian-sum"], "T1")
-HIGHER |= {"above-threshold": "T1", "finite": "T1", "enumerated": "T1"}
+HIGHER |= {"above-threshold": "T1", "finite": "T1", "enumerated": "T1", "binomial-vectors": "T1"}
 
 
 class DpauditError(Exception):

@@ -17,6 +17,7 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike
 from dpaudit.proofs.mechanisms import (
     above_threshold,
+    binomial_vectors,
     discrete_gaussian_sum,
     discrete_laplace_mechanism,
     exponential_mechanism,
@@ -42,6 +43,7 @@ __all__ = [
     "above_threshold",
     "accounted",
     "billboard",
+    "binomial_vectors",
     "certify",
     "compose_parallel",
     "compose_sequential",

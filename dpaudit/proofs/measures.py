@@ -64,7 +64,7 @@ def allowance_of(mechanism: Proof, setting: Setting, measure: Measure) -> Fracti
 
 def _square(proof: Proof, setting: Setting) -> Fraction | None:
     """What the rules with curves alone allow: the squared change over the variance, added up like rho."""
-    if proof.rule in ("integer-noise", "vector-noise"):
+    if proof.rule in ("integer-noise", "vector-noise", "binomial-vectors"):
         moved = proof.parameters.get("l2_squared")
         if moved is None:
             moved = exact(proof.parameters["sensitivity"]) ** 2
@@ -89,7 +89,7 @@ def _counts(proof: Proof) -> list[int]:
 
 def noise_variance(parameters: Any) -> Fraction:
     """The variance of integer noise, as its rule names it (of one discrete Gaussian its parameter)."""
-    if parameters["family"] == "binomial":
+    if parameters.get("family", "binomial") == "binomial":
         chance = exact(parameters["probability"])
         return int(parameters["trials"]) * chance * (1 - chance)
     return exact(parameters["variance"]) * int(parameters.get("count", 1))

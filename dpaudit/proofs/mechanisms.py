@@ -15,6 +15,7 @@ from dpaudit.proofs.proof import Proof, accepted
 
 __all__ = [
     "above_threshold",
+    "binomial_vectors",
     "discrete_gaussian_sum",
     "discrete_laplace_mechanism",
     "exponential_mechanism",
@@ -327,5 +328,41 @@ def vector_noise(
             "orders": [exact_text(order, "order") for order in orders],
             "times": str(times),
             "cut": str(cut),
+        },
+    )
+
+
+def binomial_vectors(
+    *,
+    trials: int,
+    probability: ExactLike,
+    dimension: int,
+    l2_squared: ExactLike,
+    largest: ExactLike,
+    orders: Sequence[ExactLike],
+    deviation: int,
+    rounding: Literal["none", "unbiased"] = "none",
+    times: int = 1,
+) -> Proof:
+    """Bin(``trials``, ``probability``) on each of ``dimension`` entries whose change has sum of squares
+    ``l2_squared`` and entries up to ``largest``, for any number of trials.
+
+    ``rounding``: "none" for integers, "unbiased" for reals of which each is rounded up with the chance of its
+    fractional part before the noise. ``orders`` are the Renyi orders to try, ``deviation`` how far from its
+    mean each noise may be without being counted as a failure, ``times`` the number of releases.
+    ``vector_noise`` is tighter where it can sum; ``binomial_sums`` finds orders and deviation.
+    """
+    return accepted(
+        "binomial-vectors",
+        {
+            "trials": str(trials),
+            "probability": exact_text(probability, "probability"),
+            "dimension": str(dimension),
+            "l2_squared": exact_text(l2_squared, "l2_squared"),
+            "largest": exact_text(largest, "largest"),
+            "rounding": rounding,
+            "orders": [exact_text(order, "order") for order in orders],
+            "deviation": str(deviation),
+            "times": str(times),
         },
     )
