@@ -308,16 +308,20 @@ def vector_noise(
     orders: Sequence[ExactLike],
     times: int = 1,
     cut: int = 200,
+    rounding: Literal["none", "unbiased"] = "none",
     **noise: Any,
 ) -> Proof:
     """Independent noise on ``dimension`` integer coordinates whose change has sum of squares ``l2_squared``
-    and entries up to ``largest``.
+    and entries up to ``largest``; with ``rounding`` "unbiased" on reals that are rounded at random before, of
+    which ``l2_squared`` is the change before and ``largest`` after.
 
     ``noise`` holds the family's parameters as in ``integer_noise``; ``orders`` the Renyi orders to try,
     ``times`` the number of releases, 2^-``cut`` the mass left out of each coordinate's sums.
     """
     family_parameters = dict(integer_noise(family, sensitivity=largest, **noise).parameters)
     del family_parameters["sensitivity"]
+    if rounding != "none":
+        family_parameters["rounding"] = rounding
     return accepted(
         "vector-noise",
         {
