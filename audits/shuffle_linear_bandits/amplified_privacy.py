@@ -1,4 +1,5 @@
-"""P_Amp's privacy from both sides: certificates for a shuffled list of noisy statistics, and what its sum shows.
+"""P_Amp's privacy from both sides: certificates for a shuffled list of noisy statistics, and what its sum
+shows.
 
 From above, for every pair of users with |φ|, |y| <= 1, at squared distance 4.5 at most
 (``gaussian_randomiser``): the almost covering blanket of the kernel, for the list in which vectors and
@@ -24,7 +25,7 @@ from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.laws import Gaussian
 from dpaudit.proofs.build import LossGrid, Proof, compose_sequential, gaussian_mechanism, shuffled_gaussian
 from dpaudit.proofs.shuffled_noise import good_split
-from dpaudit.views import SHUFFLER_OUTPUT, View
+from dpaudit.views import SERVER, SHUFFLER_OUTPUT, Principal, View
 from dpaudit.witnesses.inputs import written_inputs
 from dpaudit.witnesses.release import release_bound
 from mechanisms.gaussian_randomiser import encode, in_noise_units, squared_sensitivity, worst_pair
@@ -37,6 +38,7 @@ __all__ = [
     "closed_form",
     "condition_bound",
     "epsilon_needed",
+    "message_witness",
     "returning_proof",
     "rounded_down",
     "sum_witness",
@@ -67,8 +69,8 @@ def batch_proof(*, variance: Fraction, users: int, spare: float, epsilon: Fracti
 def returning_proof(
     *, variance: Fraction, users: int, batches: int, spare: float, epsilon: Fraction
 ) -> Proof:
-    """A user who is in every batch: the batches composed, by their shuffled lists or, where that is enough, by
-    the user's own messages alone."""
+    """A user who is in every batch: the batches composed, by their shuffled lists or, where that is enough,
+    by the user's own messages alone."""
     own = compose_sequential(
         [gaussian_mechanism(sensitivity_squared=SQUARED, variance=variance)], times=[batches]
     )
@@ -89,11 +91,27 @@ def sum_witness(claim: PrivacyClaim, *, variance: Fraction, users: int, batches:
     any analyzer computes from the lists, so a lower bound for these. Others hold φ = 0.
 
     ``variance`` is that of one entry of one message; with several batches the user is in each of them."""
+    words = (
+        f"{batches} batches of {users} users, one of them in each: two unit vectors with <φ, φ'> = -1/2 and "
+        "reward 1, all others φ = 0; the sums of the shuffled lists"
+    )
+    return _gaussian_witness(claim, SHUFFLER_OUTPUT, words, variance, users, batches)
+
+
+def message_witness(claim: PrivacyClaim, *, variance: Fraction) -> Witness:
+    """One user's message at the worst pair: its exact Gaussian curve."""
+    words = "one user's message: two unit vectors with <φ, φ'> = -1/2 and reward 1"
+    return _gaussian_witness(claim, SERVER, words, variance, 1, 1)
+
+
+def _gaussian_witness(
+    claim: PrivacyClaim, audience: Principal, words: str, variance: Fraction, users: int, batches: int
+) -> Witness:
     here, there = worst_pair()
     noise = Gaussian(variance=users * variance)
     sums = [np.tile(in_noise_units(*encode(*user)), (batches, 1)) for user in (here, there)]
     laws = [noise.shift(values).to_json() for values in sums]
-    site = {"site": "batch sums", "to": [SHUFFLER_OUTPUT.name], "law": laws[0], "law_neighbour": laws[1]}
+    site = {"site": "sums", "to": [audience.name], "law": laws[0], "law_neighbour": laws[1]}
     people = [{"features": [float(x) for x in user[0]], "reward": user[1]} for user in (here, there)]
     body = {
         "view": claim.view.to_json(),
@@ -110,10 +128,7 @@ def sum_witness(claim: PrivacyClaim, *, variance: Fraction, users: int, batches:
         form="release",
         body=body,
         origin="enumerated",
-        description=(
-            f"{batches} batches of {users} users: one holds either of two unit vectors with <φ, φ'> = -1/2 "
-            "and reward 1, all others φ = 0; the sums of the shuffled lists"
-        ),
+        description=words,
     )
 
 

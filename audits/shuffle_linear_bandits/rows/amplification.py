@@ -106,8 +106,8 @@ def amplified(run: Run, users: int, delta: Fraction, share: Fraction) -> list[Ev
 def cost(run: Run, users: int, delta: Fraction, share: Fraction) -> Measured:
     """With the printed noise P_Amp really costs less than a quarter of ε at δ
 
-    The least ε at which the batch's list is certified at δ, and the ε below which its sum refutes (·, δ), over
-    the printed ε, by bisection on both curves.
+    The least ε at which the batch's list is certified at δ, and the ε below which its sum refutes (·, δ),
+    over the printed ε, by bisection on both curves.
 
     Note: at δ = 0.1, the experiments' value, it costs nothing: the list is (0, 0.1)-DP
     """
@@ -168,7 +168,8 @@ def into_the_lemma() -> list[Step]:
     Evaluate ε₀, the noise and the lemma's condition, exponentials of both sides.
 
     Note: the lemma says nothing for batches below 16 e^ε₀ log(4/δ): not at the experiments' B = 20, δ = 0.1.
-    The theorem holds there all the same (CZ22-T3.2p/B.1p), by another proof; CZ22-B.1s2/repaired has the range
+    The theorem holds there all the same (CZ22-T3.2p/B.1p), by another proof; CZ22-B.1s2/repaired has the
+    range
     """
     return [_local_at_most_one, _same_noise, _condition]
 
@@ -190,8 +191,8 @@ def in_range(users: int, delta: Fraction, share: Fraction) -> Chain:
 
     The lemma's closed form at ε₀, δ₀ = δ/B, δ' = δ/2.
 
-    Proof: with ε₀ <= 1, ε̃ <= (ε₀/2)(8 sqrt(e log(8/δ)/B) + 8e/B), log(8/δ) <= 3 log(2/δ) and B >= 16 log 4: a
-    multiple of ε that does not depend on B or δ; δ̃ <= δ/2 + (e^ε̃ + 1)(3/2) δ
+    Proof: with ε₀ <= 1, ε̃ <= (ε₀/2)(8 sqrt(e log(8/δ)/B) + 8e/B), log(8/δ) <= 3 log(2/δ) and B >= 16 log 4:
+    a multiple of ε that does not depend on B or δ; δ̃ <= δ/2 + (e^ε̃ + 1)(3/2) δ
     """
     epsilon, local = _budget(users, delta, share)
     found, loss = closed_form(users, local, delta / 2, delta / users)
@@ -257,7 +258,8 @@ def simplified(users: int, local: Fraction, slack: Fraction) -> Chain:
 def variances(users: Fraction, delta: Fraction) -> Chain:
     """P_Amp's noise has variance O(1/(ε²B)) per user and Õ(T/(ε²B)) over T: its logarithms are at most 32 L²
 
-    σ₁² ε² B = 32 log(2.5B/δ) log(2/δ), against L = log(2.5B/δ); the same at half the ε: exactly four times σ₁².
+    σ₁² ε² B = 32 log(2.5B/δ) log(2/δ), against L = log(2.5B/δ); the same at half the ε: exactly four times
+    σ₁².
     """
     many = int(users)
     one, half = (amplified_noise(epsilon=e, delta=delta, batch_size=many) ** 2 for e in (1, Fraction(1, 2)))
