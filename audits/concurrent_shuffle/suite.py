@@ -1,4 +1,5 @@
-"""Tenenbaum, Kaplan, Mansour, Stemmer: "Concurrent Shuffle Differential Privacy Under Continual Observation" (ICML 2023).
+"""Tenenbaum, Kaplan, Mansour, Stemmer: "Concurrent Shuffle Differential Privacy Under Continual Observation"
+(ICML 2023).
 
 Every claim of the paper, as printed; a repaired variant stands beside what the audit refutes. One group of
 claims a file.

@@ -35,7 +35,7 @@ QUANTITY |= dict.fromkeys(["sub-gaussian", "sub-exponential"], "variance proxy")
 REPLACE_ONE, ADD_REMOVE, ZERO_OUT, EVENT, USER = "replace-one", "add-remove", "zero-out", "event", "user"
 #: Rules of higher tiers, and the tier that the least of them needs.
 HIGHER = dict.fromkeys(["shuffle", "shuffled-response", "shuffled-table", "cumulant", "tail"], "T2")
-HIGHER |= {"poisson-subsampled-gaussian": "T2"}
+HIGHER |= dict.fromkeys(["poisson-subsampled-gaussian", "shuffled-gaussian"], "T2")
 HIGHER |= dict.fromkeys(["randomised-response", "integer-noise", "vector-noise", "gaussian-sum"], "T1")
 HIGHER |= {"above-threshold": "T1", "finite": "T1", "enumerated": "T1", "binomial-vectors": "T1"}
 

@@ -31,7 +31,13 @@ __all__ = ["Measure", "allowance_of", "measure_for", "noise_variance", "price_in
 Measure = Literal["loss", "square", "count"]
 
 #: Mechanisms whose worst loss says nothing of their delta: sites are counted.
-_COUNTED = ("shuffle", "shuffled-response", "shuffled-table", "poisson-subsampled-gaussian")
+_COUNTED = (
+    "shuffle",
+    "shuffled-response",
+    "shuffled-table",
+    "shuffled-gaussian",
+    "poisson-subsampled-gaussian",
+)
 _SUMS = ("sequential", "accounted", "tree")
 
 
