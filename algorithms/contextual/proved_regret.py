@@ -10,7 +10,7 @@ with proxy σ² at every batch, λ = max(1, 2 Σ_N), Σ_n = Σ_N = c σ (sqrt(d)
 of the proof of Lemma A.2. Half of α goes to the noise (α' = α/2), half to the self-normalised bound. Steps:
 
 * c = 6 will do for every such noise: a net of 9^d points (``norm_exceeded``); 2 for Gaussian entries and
-  M >= 4.
+  M >= 5.
 * on both events V_m - Σxxᵀ = H_m with λ_min <= H_m <= λ_max, and ‖theta - theta_hat_m‖ in V_m is at most β_m;
 * a round in which ‖φ‖ has not doubled since the last update costs at most 4 β_M ‖φ‖ in the norm of the round
   before (Lemma A.6 bounds the others), and Σ min(1, ‖φ‖²) <= 2 d log(1 + T/(dλ_min)).
