@@ -5,6 +5,7 @@ claims a file.
 """
 
 from audits.shuffle_linear_bandits.rows import amplification, local_privacy
+from audits.shuffle_linear_bandits.rows import corollaries, regret_rates, regret_steps
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -16,3 +17,4 @@ suite = Suite(
 )
 
 suite.include(amplification.rows, local_privacy.rows)
+suite.include(regret_rates.rows, corollaries.rows, regret_steps.rows)
