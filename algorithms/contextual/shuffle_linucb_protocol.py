@@ -1,0 +1,137 @@
+"""Private linear UCB by batches as a program under audit: Chowdhury and Zhou (ICML 2022), Algorithm 1, and its
+variants for other trust models, which differ in how the statistics of a batch are summed.
+
+A user is a row of K actions, each a feature vector of length at most 1 with the reward that it would get in
+[-1, 1]: ``users`` has shape (T, K, d + 1), rewards last. Round t plays the optimistic action of user
+``players[t]`` (of user t, where they are not given), shows it to that user alone, and sends the
+``statistics`` of the played action to the batch. What comes back after a batch is a noisy sum of all
+statistics so far, from a ``Counter``: everything that users learn of each other goes through it.
+
+The paper leaves a noisy design matrix that is not positive definite undefined. Here the length of a feature
+vector is the root of the absolute value then, and the returned count says in how many batches that was so.
+Privacy does not depend on it: actions read noisy sums and the user's own row only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.coins.base import Coins
+from dpaudit.errors import InvalidParameterError
+from dpaudit.views import user
+
+__all__ = [
+    "BatchedLinUCB",
+    "Counter",
+    "Opened",
+    "design_matrix",
+    "statistics",
+    "statistics_size",
+    "upper_triangle",
+]
+
+Floats = NDArray[np.float64]
+
+#: Takes the statistics of one batch, shape (B, D), and returns the noisy sum of all batches so far, (D,).
+Opened = Callable[[Floats], Floats]
+
+#: Opened once at the start of a run: how the statistics of batches are summed, and who sees what of it.
+Counter = Callable[[Coins], Opened]
+
+#: Lengths and rewards may exceed 1 by this much: floats on the unit sphere do.
+SLACK = 1e-9
+
+
+def statistics_size(dim: int) -> int:
+    """How many numbers a user's statistics are: d of the vector, d (d + 1) / 2 of the symmetric matrix."""
+    return dim + dim * (dim + 1) // 2
+
+
+def upper_triangle(matrix: Any) -> Floats:
+    """The entries on and above the diagonal of a (d, d) matrix, row by row."""
+    square = np.asarray(matrix, dtype=np.float64)
+    return square[np.triu_indices(len(square))]
+
+
+def statistics(features: Any, reward: float) -> Floats:
+    """What a user sends of a played action x with reward y: the vector y x, then x xᵀ on and above its
+    diagonal.
+    """
+    x = np.asarray(features, dtype=np.float64)
+    return np.concatenate([reward * x, upper_triangle(np.outer(x, x))])
+
+
+def design_matrix(entries: Any, dim: int) -> Floats:
+    """The symmetric (d, d) matrix with these entries on and above its diagonal."""
+    matrix = np.zeros((dim, dim))
+    matrix[np.triu_indices(dim)] = entries
+    return matrix + np.triu(matrix, 1).T
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchedLinUCB:
+    """Algorithm 1 with the ``counter`` that sums batches of ``batch_size`` users of ``dim`` features.
+
+    ``ridge`` is λ > 0 and ``radius(t)`` the confidence radius after t rounds. A last batch that is not full is
+    played and not sent. Called with coins and users it returns the number of batches after which the design
+    matrix was not positive definite.
+
+    Raises ``InvalidParameterError`` for a batch size or dimension below 1, or a ridge that is not positive;
+    when called, for users of another shape or out of bounds.
+    """
+
+    counter: Counter
+    dim: int
+    batch_size: int
+    ridge: float
+    radius: Callable[[int], float]
+    players: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        if min(self.batch_size, self.dim) < 1 or not self.ridge > 0:
+            raise InvalidParameterError(
+                "batch_size and dim must be 1 or more and ridge greater than 0, got "
+                f"{self.batch_size}, {self.dim} and {self.ridge}; raise them."
+            )
+
+    def __call__(self, coins: Coins, users: NDArray[Any]) -> int:
+        self._check(users)
+        opened = self.counter(coins)
+        known, sent, indefinite = np.zeros(statistics_size(self.dim)), [], 0
+        for t, who in enumerate(range(len(users)) if self.players is None else self.players):
+            row = users[who]
+            arm = self._optimistic(row[:, :-1], known, done=t - len(sent))
+            coins.reveal(arm, site="action", to=user(who))
+            sent.append(statistics(row[arm, :-1], row[arm, -1]))
+            if len(sent) == self.batch_size:
+                known, sent = opened(np.stack(sent)), []
+                indefinite += bool(np.linalg.eigvalsh(self._design(known))[0] <= 0)
+        return indefinite
+
+    def _design(self, known: Floats) -> Floats:
+        """V_m, the noisy design matrix with the ridge."""
+        return design_matrix(known[self.dim :], self.dim) + self.ridge * np.eye(self.dim)
+
+    def _optimistic(self, features: Floats, known: Floats, *, done: int) -> int:
+        """The action of largest <x, θ> + β ||x|| in the norm of V^-1; the first one of several."""
+        weights = np.linalg.solve(self._design(known), features.T).T
+        lengths = np.sqrt(np.abs(np.sum(weights * features, axis=1)))
+        return int(np.argmax(weights @ known[: self.dim] + self.radius(done) * lengths))
+
+    def _check(self, users: NDArray[Any]) -> None:
+        """Assumption 3.1, on the users' rows."""
+        if users.ndim != 3 or users.shape[2] != self.dim + 1:
+            raise InvalidParameterError(
+                f"users must have shape (T, K, {self.dim + 1}), rewards last, got {users.shape}; reshape them."
+            )
+        lengths = np.linalg.norm(users[:, :, :-1], axis=2)
+        if max(lengths.max(), np.abs(users[:, :, -1]).max()) > 1 + SLACK:
+            raise InvalidParameterError(
+                f"features must have length at most 1 and rewards be in [-1, 1], got lengths up to "
+                f"{lengths.max():.6g} and rewards up to {np.abs(users[:, :, -1]).max():.6g}; scale them."
+            )
