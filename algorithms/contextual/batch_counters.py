@@ -3,8 +3,9 @@
 ``by_batches`` adds up what a release of every batch shows; the releases are those of Chowdhury and Zhou (ICML
 2022): Gaussian messages (P_Amp, Algorithms 2 to 4) and binomial ones (P_Vec, Algorithms 5 to 7).
 
-* ``shuffled_lists``: the shuffler's output as it is, permuted vectors and permuted matrices, each under a
-  permutation of its own, or pairs under one. Who keeps their order is ``messages``: each one is seen.
+* ``shuffled_lists``: the shuffler's output, permuted vectors and permuted matrices, each under a permutation
+  of its own; ``shuffled_pairs``: the same under one permutation, which shows more.
+* ``messages``: each message is seen by itself, as in the local model.
 * ``gaussian_sums``: the analyzer's sums of P_Amp alone, less than the shuffler's output.
 * ``binomial_sums``: P_Vec. Bits under one label are exchangeable, so the shuffler's output is their number
   for every label: an integer sum, of which the zeros tell nothing more.
@@ -33,6 +34,7 @@ __all__ = [
     "gaussian_sums",
     "messages",
     "shuffled_lists",
+    "shuffled_pairs",
     "tree_of_batches",
 ]
 
@@ -65,21 +67,30 @@ def _noisy(batch: Floats, variance: ExactLike) -> list[Law]:
     return [distinct[row.tobytes()] for row in batch]
 
 
-def shuffled_lists(*, variance: ExactLike, dim: int, joint: bool = False) -> Release:
-    """The permuted messages: vectors and matrices apart (``joint``: in pairs), as the shuffler shows them."""
+def shuffled_pairs(*, variance: ExactLike) -> Release:
+    """The users' pairs of messages under one permutation, as the shuffler shows them."""
 
     def release(coins: Coins, batch: Floats) -> Floats:
-        if joint:
-            pairs = coins.aggregate(
-                _noisy(batch, variance), Shuffle(), site="statistics/pairs", to=SHUFFLER_OUTPUT
-            )
-            return np.asarray(pairs).sum(axis=0)
+        pairs = coins.aggregate(
+            _noisy(batch, variance), Shuffle(), site="statistics/pairs", to=SHUFFLER_OUTPUT
+        )
+        return np.asarray(np.sum(pairs, axis=0))
+
+    return release
+
+
+def shuffled_lists(*, variance: ExactLike, dim: int) -> Release:
+    """The permuted vectors and the permuted matrices, each under a permutation of its own (Algorithm 3): what
+    ``shuffled_pairs`` shows, with the second parts permuted once more.
+    """
+
+    def release(coins: Coins, batch: Floats) -> Floats:
         parts = {"vectors": batch[:, :dim], "matrices": batch[:, dim:]}
         lists = [
             coins.aggregate(_noisy(part, variance), Shuffle(), site=f"statistics/{name}", to=SHUFFLER_OUTPUT)
             for name, part in parts.items()
         ]
-        return np.concatenate([np.asarray(rows).sum(axis=0) for rows in lists])
+        return np.concatenate([np.sum(rows, axis=0) for rows in lists])
 
     return release
 

@@ -2,10 +2,10 @@
 variants for other trust models, which differ in how the statistics of a batch are summed.
 
 A user is a row of K actions, each a feature vector of length at most 1 with the reward that it would get in
-[-1, 1]: ``users`` has shape (T, K, d + 1), rewards last. Round t plays the optimistic action of user
-``players[t]`` (of user t, where they are not given), shows it to that user alone, and sends the
-``statistics`` of the played action to the batch. What comes back after a batch is a noisy sum of all
-statistics so far, from a ``Counter``: everything that users learn of each other goes through it.
+[-1, 1]: ``users`` has shape (U, K, d + 1), rewards last. Every round plays the optimistic action of one user,
+shows it to that user alone, and sends the ``statistics`` of the played action to the batch. What comes back
+after a batch is a noisy sum of all statistics so far, from a ``Counter``: everything that users learn of each
+other goes through it.
 
 The paper leaves a noisy design matrix that is not positive definite undefined. Here the length of a feature
 vector is the root of the absolute value then, and the returned count says in how many batches that was so.
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,6 @@ __all__ = [
     "design_matrix",
     "statistics",
     "statistics_size",
-    "upper_triangle",
 ]
 
 Floats = NDArray[np.float64]
@@ -52,34 +52,36 @@ def statistics_size(dim: int) -> int:
     return dim + dim * (dim + 1) // 2
 
 
-def upper_triangle(matrix: Any) -> Floats:
-    """The entries on and above the diagonal of a (d, d) matrix, row by row."""
-    square = np.asarray(matrix, dtype=np.float64)
-    return square[np.triu_indices(len(square))]
-
-
-def statistics(features: Any, reward: float) -> Floats:
-    """What a user sends of a played action x with reward y: the vector y x, then x xᵀ on and above its
-    diagonal.
+def statistics(features: Any, rewards: Any) -> Floats:
+    """What users send of played actions x (..., d) with rewards y (...): the vector y x, then x xᵀ on and
+    above its diagonal, row by row, along the last axis.
     """
-    x = np.asarray(features, dtype=np.float64)
-    return np.concatenate([reward * x, upper_triangle(np.outer(x, x))])
+    x, y = np.asarray(features, dtype=np.float64), np.asarray(rewards, dtype=np.float64)
+    first, second = np.triu_indices(x.shape[-1])
+    return np.concatenate([y[..., None] * x, x[..., first] * x[..., second]], axis=-1)
 
 
 def design_matrix(entries: Any, dim: int) -> Floats:
-    """The symmetric (d, d) matrix with these entries on and above its diagonal."""
-    matrix = np.zeros((dim, dim))
-    matrix[np.triu_indices(dim)] = entries
-    return matrix + np.triu(matrix, 1).T
+    """The symmetric (d, d) matrix with these entries on and above its diagonal, row by row."""
+    return np.asarray(entries, dtype=np.float64)[_places(dim)]
+
+
+@cache
+def _places(dim: int) -> NDArray[np.intp]:
+    """Where each entry of a symmetric matrix stands among those on and above its diagonal."""
+    places = np.zeros((dim, dim), dtype=np.intp)
+    places[np.triu_indices(dim)] = np.arange(dim * (dim + 1) // 2)
+    return np.maximum(places, places.T)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchedLinUCB:
     """Algorithm 1 with the ``counter`` that sums batches of ``batch_size`` users of ``dim`` features.
 
-    ``ridge`` is λ > 0 and ``radius(t)`` the confidence radius after t rounds. A last batch that is not full is
-    played and not sent. Called with coins and users it returns the number of batches after which the design
-    matrix was not positive definite.
+    ``ridge`` is λ > 0 and ``radius(t)`` the confidence radius after t rounds. ``schedule(U)`` names the user of
+    each round: each of U users once, unless given; one who returns may come once in a batch. A last batch that
+    is not full is played and not sent. Called with coins and users it returns the number of batches after
+    which the design matrix was not positive definite.
 
     Raises ``InvalidParameterError`` for a batch size or dimension below 1, or a ridge that is not positive;
     when called, for users of another shape or out of bounds.
@@ -90,7 +92,7 @@ class BatchedLinUCB:
     batch_size: int
     ridge: float
     radius: Callable[[int], float]
-    players: Sequence[int] | None = None
+    schedule: Callable[[int], Sequence[int]] = range
 
     def __post_init__(self) -> None:
         if min(self.batch_size, self.dim) < 1 or not self.ridge > 0:
@@ -101,15 +103,18 @@ class BatchedLinUCB:
 
     def __call__(self, coins: Coins, users: NDArray[Any]) -> int:
         self._check(users)
+        players = np.asarray(self.schedule(len(users)))
         opened = self.counter(coins)
-        known, sent, indefinite = np.zeros(statistics_size(self.dim)), [], 0
-        for t, who in enumerate(range(len(users)) if self.players is None else self.players):
-            row = users[who]
-            arm = self._optimistic(row[:, :-1], known, done=t - len(sent))
-            coins.reveal(arm, site="action", to=user(who))
-            sent.append(statistics(row[arm, :-1], row[arm, -1]))
-            if len(sent) == self.batch_size:
-                known, sent = opened(np.stack(sent)), []
+        known, indefinite = np.zeros(statistics_size(self.dim)), 0
+        for start in range(0, len(players), self.batch_size):
+            playing = players[start : start + self.batch_size]
+            rows = users[playing]
+            arms = self._optimistic(rows[:, :, :-1], known, done=start)
+            for who, arm in zip(playing.tolist(), arms.tolist(), strict=True):
+                coins.reveal(arm, site="action", to=user(who))
+            played = rows[np.arange(len(rows)), arms]
+            if len(playing) == self.batch_size:
+                known = opened(statistics(played[:, :-1], played[:, -1]))
                 indefinite += bool(np.linalg.eigvalsh(self._design(known))[0] <= 0)
         return indefinite
 
@@ -117,17 +122,19 @@ class BatchedLinUCB:
         """V_m, the noisy design matrix with the ridge."""
         return design_matrix(known[self.dim :], self.dim) + self.ridge * np.eye(self.dim)
 
-    def _optimistic(self, features: Floats, known: Floats, *, done: int) -> int:
-        """The action of largest <x, θ> + β ||x|| in the norm of V^-1; the first one of several."""
-        weights = np.linalg.solve(self._design(known), features.T).T
-        lengths = np.sqrt(np.abs(np.sum(weights * features, axis=1)))
-        return int(np.argmax(weights @ known[: self.dim] + self.radius(done) * lengths))
+    def _optimistic(self, features: Floats, known: Floats, *, done: int) -> NDArray[np.intp]:
+        """For each user the action of largest <x, θ> + β ||x|| in the norm of V^-1, the first one of
+        several, from features (B, K, d).
+        """
+        weights = features @ np.linalg.inv(self._design(known))
+        lengths = np.sqrt(np.abs(np.sum(weights * features, axis=2)))
+        return np.argmax(weights @ known[: self.dim] + self.radius(done) * lengths, axis=1)
 
     def _check(self, users: NDArray[Any]) -> None:
         """Assumption 3.1, on the users' rows."""
         if users.ndim != 3 or users.shape[2] != self.dim + 1:
             raise InvalidParameterError(
-                f"users must have shape (T, K, {self.dim + 1}), rewards last, got {users.shape}; reshape them."
+                f"users must have shape (U, K, {self.dim + 1}), rewards last, got {users.shape}; reshape them."
             )
         lengths = np.linalg.norm(users[:, :, :-1], axis=2)
         if max(lengths.max(), np.abs(users[:, :, -1]).max()) > 1 + SLACK:
