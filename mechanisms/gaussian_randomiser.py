@@ -1,0 +1,147 @@
+"""The Gaussian randomiser of linear bandits: a user sends φy and φφᵀ, each with Gaussian noise on every entry.
+
+Chowdhury and Zhou (ICML 2022), Algorithm 2. With features |φ| <= L and rewards |y| <= Y, noise N(0, σ²) on each
+entry of the vector and on each entry on and above the diagonal of the matrix, which is then made symmetric:
+
+* ``copy`` (as printed): the entries below the diagonal are copies of those above, so an off-diagonal number is
+  seen once, with variance σ²;
+* ``average`` (the authors' code): (N + Nᵀ)/2 with N independent everywhere; off the diagonal variance σ²/2;
+* ``none``: N independent everywhere and sent as it is; two looks at each off-diagonal number.
+
+Joint sensitivity. In units of σ, the squared distance of two users' messages is |φy - φ'y'|² + |Δ|²_F, Δ = φφᵀ -
+φ'φ'ᵀ, for ``average`` and ``none`` (half the variance once, or twice the full one, on each of the two halves of
+Δ), and |φy - φ'y'|² + (|Δ|²_F + |diag Δ|²)/2, which is no larger, for ``copy``. It is at most 2L²Y² + 2L⁴ + Y⁴/2.
+
+Proof. With c = <φ, φ'>: |φy - φ'y'|² = |φ|²y² + |φ'|²y'² - 2yy'c <= 2L²Y² + 2Y²|c|, and |Δ|²_F = |φ|⁴ + |φ'|⁴ -
+2c² <= 2L⁴ - 2c². The sum is largest at |c| = Y²/2. ∎
+
+With L = Y = 1 that is 4.5. It is attained with y = y' = 1 (so by rewards in [0, 1], too) and c = -1/2: for
+``average`` and ``none`` by every such pair of unit vectors, for ``copy`` where Δ is diagonal, as for φ = (cos 15°,
+sin 15°) and φ' = -(sin 15°, cos 15°) (``worst_pair``). Whether one or two permutations shuffle vectors and
+matrices plays no part in it.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.coins import Coins
+from dpaudit.errors import InvalidParameterError
+from dpaudit.exact import ExactLike, positive
+from dpaudit.laws import Gaussian
+
+__all__ = [
+    "Symmetrize",
+    "encode",
+    "in_noise_units",
+    "message_size",
+    "randomise",
+    "squared_sensitivity",
+    "squared_shift",
+    "worst_pair",
+]
+
+Symmetrize = Literal["copy", "average", "none"]
+Floats = NDArray[np.float64]
+
+
+def squared_sensitivity(*, feature_norm: ExactLike = 1, reward_bound: ExactLike = 1) -> Fraction:
+    """2L²Y² + 2L⁴ + Y⁴/2, the most that replacing one user moves vector and matrix together, squared, in units
+    of σ². Needs Y² <= 2L², where it is attained; raises ``InvalidParameterError`` otherwise."""
+    norm, reward = positive(feature_norm, name="feature_norm"), positive(reward_bound, name="reward_bound")
+    if reward**2 > 2 * norm**2:
+        raise InvalidParameterError(
+            f"reward_bound² must be at most 2 feature_norm², got {reward} and {norm}; scale the rewards down."
+        )
+    return 2 * norm**2 * reward**2 + 2 * norm**4 + reward**4 / 2
+
+
+def message_size(dim: int) -> int:
+    """Numbers in one user's message, those below the diagonal left out: d + d(d+1)/2."""
+    return dim + dim * (dim + 1) // 2
+
+
+def _checked(features: Floats, reward: float, feature_norm: float, reward_bound: float) -> Floats:
+    vector = np.asarray(features, dtype=float)
+    length = math.sqrt(math.fsum(entry * entry for entry in vector.tolist()))
+    if vector.ndim != 1 or not length <= feature_norm * (1 + 1e-12):
+        raise InvalidParameterError(
+            f"features must be a vector of norm at most {feature_norm}, got shape {vector.shape} and norm "
+            f"{length}; scale them down."
+        )
+    if not abs(reward) <= reward_bound:
+        raise InvalidParameterError(f"|reward| must be at most {reward_bound}, got {reward}; scale it down.")
+    return vector
+
+
+def encode(
+    features: Floats, reward: float, *, feature_norm: float = 1.0, reward_bound: float = 1.0
+) -> tuple[Floats, Floats]:
+    """(φy, φφᵀ) of one user: shapes (d,) and (d, d). Raises ``InvalidParameterError`` for |φ| or |y| beyond
+    their bounds."""
+    vector = _checked(features, reward, feature_norm, reward_bound)
+    return vector * reward, np.outer(vector, vector)
+
+
+def in_noise_units(vector: Floats, matrix: Floats, symmetrize: Symmetrize = "copy") -> Floats:
+    """The message as independent numbers that all carry noise of variance σ²: shape (d + d(d+1)/2,).
+
+    Diagonal and vector as they are; what is above the diagonal once for ``copy``, times sqrt 2 for ``average``
+    and ``none`` (variance σ²/2, or two looks of variance σ²; the sum is sufficient)."""
+    rows, columns = np.triu_indices(matrix.shape[0])
+    upper = matrix[rows, columns].copy()
+    if symmetrize != "copy":
+        upper[rows != columns] *= math.sqrt(2)
+    return np.concatenate([vector, upper])
+
+
+def squared_shift(
+    one: tuple[Floats, float], other: tuple[Floats, float], symmetrize: Symmetrize = "copy"
+) -> float:
+    """Squared distance of the messages of two users (features, reward), in units of σ²."""
+    here, there = (
+        in_noise_units(*encode(*user, feature_norm=math.inf, reward_bound=math.inf), symmetrize)
+        for user in (one, other)
+    )
+    return float(np.sum((here - there) ** 2))
+
+
+def worst_pair() -> tuple[tuple[Floats, float], tuple[Floats, float]]:
+    """Two users at squared distance 4.5, up to rounding: d = 2, both with reward 1."""
+    a, b = math.cos(math.pi / 12), math.sin(math.pi / 12)
+    return (np.array([a, b]), 1.0), (np.array([-b, -a]), 1.0)
+
+
+def randomise(
+    coins: Coins,
+    features: Floats,
+    reward: float,
+    *,
+    noise_std: ExactLike,
+    site: str,
+    symmetrize: Symmetrize = "copy",
+) -> tuple[Floats, Floats]:
+    """One user's message, released at ``site``: (φy + n, φφᵀ + N), shapes (d,) and (d, d), N symmetric as
+    ``symmetrize`` says ("none" has the law of "average" up to what no estimate uses: it is refused here).
+
+    Raises ``InvalidParameterError`` for |φ| or |y| above 1."""
+    if symmetrize == "none":
+        raise InvalidParameterError(
+            "symmetrize must be 'copy' or 'average' for a message, got 'none'; it is there to compare costs."
+        )
+    law = Gaussian(sigma=positive(noise_std, name="noise_std"))
+    seen = coins.release(in_noise_units(*encode(features, reward), symmetrize), law, site=site)
+    dim = len(features)
+    rows, columns = np.triu_indices(dim)
+    upper = np.array(seen[dim:], dtype=float)
+    if symmetrize == "average":
+        upper[rows != columns] /= math.sqrt(2)
+    matrix = np.zeros((dim, dim))
+    matrix[rows, columns] = upper
+    matrix[columns, rows] = upper
+    return np.asarray(seen[:dim], dtype=float), matrix
