@@ -129,7 +129,7 @@ def binomial_sums(*, precision: int, trials: int, probability: ExactLike = "1/4"
         raise InvalidParameterError(f"precision must be 1 or more, got {precision}; it is g of P_Vec.")
 
     def release(coins: Coins, batch: Floats) -> Floats:
-        encoded = [_rounded(coins, (row + 1) * precision) for row in batch]
+        encoded = _rounded(coins, (batch + 1) * precision)
         distinct = {row.tobytes(): noise.shift(row) for row in encoded}
         laws = [distinct[row.tobytes()] for row in encoded]
         ones = np.asarray(coins.aggregate(laws, Sum(), site="statistics/ones", to=SHUFFLER_OUTPUT))
@@ -142,8 +142,8 @@ def _rounded(coins: Coins, scaled: Floats) -> NDArray[np.int64]:
     """``scaled`` rounded at random so that its expectation stays; whole entries take no coin."""
     low = np.floor(scaled)
     over = scaled - low
-    for k in np.flatnonzero(over):
-        low[k] += coins.draw(Bernoulli(p=float(over[k])), site="rounding")
+    for place in zip(*np.nonzero(over), strict=True):
+        low[place] += coins.draw(Bernoulli(p=float(over[place])), site="rounding")
     return low.astype(np.int64)
 
 

@@ -1,5 +1,5 @@
-"""Private linear UCB by batches as a program under audit: Chowdhury and Zhou (ICML 2022), Algorithm 1, and its
-variants for other trust models, which differ in how the statistics of a batch are summed.
+"""Private linear UCB by batches as a program under audit: Chowdhury and Zhou (ICML 2022), Algorithm 1, and
+its variants for other trust models, which differ in how the statistics of a batch are summed.
 
 A user is a row of K actions, each a feature vector of length at most 1 with the reward that it would get in
 [-1, 1]: ``users`` has shape (U, K, d + 1), rewards last. Every round plays the optimistic action of one user,
@@ -78,10 +78,10 @@ def _places(dim: int) -> NDArray[np.intp]:
 class BatchedLinUCB:
     """Algorithm 1 with the ``counter`` that sums batches of ``batch_size`` users of ``dim`` features.
 
-    ``ridge`` is λ > 0 and ``radius(t)`` the confidence radius after t rounds. ``schedule(U)`` names the user of
-    each round: each of U users once, unless given; one who returns may come once in a batch. A last batch that
-    is not full is played and not sent. Called with coins and users it returns the number of batches after
-    which the design matrix was not positive definite.
+    ``ridge`` is λ > 0 and ``radius(t)`` the confidence radius after t rounds. ``schedule(U)`` names the user
+    of each round: each of U users once, unless given; one who returns may come once in a batch. A last batch
+    that is not full is played and not sent. Called with coins and users it returns the number of batches
+    after which the design matrix was not positive definite.
 
     Raises ``InvalidParameterError`` for a batch size or dimension below 1, or a ridge that is not positive;
     when called, for users of another shape or out of bounds.
@@ -134,7 +134,7 @@ class BatchedLinUCB:
         """Assumption 3.1, on the users' rows."""
         if users.ndim != 3 or users.shape[2] != self.dim + 1:
             raise InvalidParameterError(
-                f"users must have shape (U, K, {self.dim + 1}), rewards last, got {users.shape}; reshape them."
+                f"users must have shape (U, K, {self.dim + 1}), rewards last, got {users.shape}; reshape."
             )
         lengths = np.linalg.norm(users[:, :, :-1], axis=2)
         if max(lengths.max(), np.abs(users[:, :, -1]).max()) > 1 + SLACK:

@@ -11,8 +11,8 @@ from dpaudit.laws import (
     CountVector,
     DiscreteGaussian,
     Gaussian,
-    ShuffledMultiset,
     Shifted,
+    ShuffledMultiset,
     Skellam,
     WrappedMod,
 )
