@@ -6,6 +6,7 @@ claims a file.
 
 from audits.shuffle_linear_bandits.rows import amplification, local_privacy
 from audits.shuffle_linear_bandits.rows import corollaries, regret_rates, regret_steps
+from audits.shuffle_linear_bandits.rows import protocols
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -18,3 +19,4 @@ suite = Suite(
 
 suite.include(amplification.rows, local_privacy.rows)
 suite.include(regret_rates.rows, corollaries.rows, regret_steps.rows)
+suite.include(protocols.rows)

@@ -37,7 +37,7 @@ from dpaudit.laws.exact_weights import exact_loss
 from dpaudit.proofs.measures import Measure
 from dpaudit.proofs.sites import Site, allowed_by
 from dpaudit.replays.channel_prices import node_laws, threshold_price
-from dpaudit.replays.moves import base_of, moves_of, spread_of
+from dpaudit.replays.moves import base_of, moved_message, moves_of, spread_of
 from dpaudit.replays.residues import wrapped_loss
 
 __all__ = ["Observed", "common_measure", "observe_accounting", "worst_loss", "worst_price"]
@@ -157,9 +157,16 @@ def worst_price(law: Law, other: Law, measure: Measure) -> Fraction | None:
     squared worst loss for a maximum with Gumbel noise (bounded range: e^2/8-zCDP, Cesar and Rogers 2021), the
     scores' squared change around its mean over the variance for one with Gaussian noise (a common shift moves
     no maximum), and the squared worst loss otherwise (e^2/2-zCDP, Bun and Steinke 2016, Proposition 1.4).
+    Shuffled messages of which one moved cost no more than that one does, where nothing finer is known.
     """
     if measure == "count":
         return Fraction(1)
+    price = _own_price(law, other, measure)
+    message = moved_message(law, other) if price is None else None
+    return price if message is None else _own_price(*message, measure)
+
+
+def _own_price(law: Law, other: Law, measure: Measure) -> Fraction | None:
     if measure == "loss":
         return worst_loss(law, other)
     spread, moves = spread_of(base_of(law)), moves_of(law, other)

@@ -46,7 +46,7 @@ from dpaudit.proofs.proof import Proof
 from dpaudit.replays.accounting import worst_loss
 from dpaudit.replays.channel_prices import query_moves
 from dpaudit.replays.leaves import Leaf, leaves_of
-from dpaudit.replays.moves import base_of, moves_of
+from dpaudit.replays.moves import base_of, moved_message, moves_of
 
 __all__ = ["ROUNDING", "Match", "match", "match_session"]
 
@@ -75,8 +75,13 @@ def _sensitivity(leaf: Leaf, adjacency: Adjacency) -> Fraction:
 
 
 def match(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
-    """How a site with ``law`` on one input and ``other`` on the neighbour fits ``leaf``."""
+    """How a site with ``law`` on one input and ``other`` on the neighbour fits ``leaf``.
+
+    Shuffled messages of which one moved fit a leaf that is about no shuffler as that message does.
+    """
     rule = _RULES.get(leaf.rule)
+    message = None if rule is _shuffled else moved_message(law, other)
+    law, other = (law, other) if message is None else message
     if rule is None:
         return Match(objection=f"no rule compares a site with a {leaf.rule} mechanism")
     return rule(leaf, law, other, adjacency)

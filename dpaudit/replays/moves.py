@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 
 from dpaudit.exact import dyadic
-from dpaudit.laws import Binomial, DiscreteGaussian, Gaussian, Shifted, Skellam, WrappedMod
+from dpaudit.laws import (
+    Binomial,
+    CountVector,
+    DiscreteGaussian,
+    Gaussian,
+    Shifted,
+    ShuffledMultiset,
+    Skellam,
+    WrappedMod,
+)
 from dpaudit.laws.base import Law
 
-__all__ = ["base_of", "moves_of", "spread_of"]
+__all__ = ["base_of", "moved_message", "moves_of", "spread_of"]
 
 
 def base_of(law: Law) -> Law:
@@ -32,6 +42,20 @@ def moves_of(law: Law, other: Law) -> list[Fraction] | None:
             return None
         gaps = [min(gap, law.modulus - gap) for gap in gaps]
     return gaps
+
+
+def moved_message(law: Law, other: Law) -> tuple[Law, Law] | None:
+    """The laws of the one message that moved, where both laws are of shuffled messages that agree in all
+    others; ``None`` otherwise.
+
+    The shuffled messages are a function of all messages in order, of which one moved: whatever bounds the
+    loss of that one alone bounds the loss of the shuffled ones.
+    """
+    if type(law) is not type(other) or not isinstance(law, ShuffledMultiset | CountVector):
+        return None
+    here, there = (Counter(dict(one.groups)) for one in (law, other))  # type: ignore[attr-defined]
+    gone, come = list((here - there).elements()), list((there - here).elements())
+    return (gone[0], come[0]) if len(gone) == len(come) == 1 else None
 
 
 def spread_of(noise: Law) -> Fraction | None:

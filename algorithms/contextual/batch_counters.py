@@ -1,0 +1,167 @@
+"""How the statistics of batches of users are summed in each trust model: the counters of private linear UCB.
+
+``by_batches`` adds up what a release of every batch shows; the releases are those of Chowdhury and Zhou (ICML
+2022): Gaussian messages (P_Amp, Algorithms 2 to 4) and binomial ones (P_Vec, Algorithms 5 to 7).
+
+* ``shuffled_lists``: the shuffler's output, permuted vectors and permuted matrices, each under a permutation
+  of its own; ``shuffled_pairs``: the same under one permutation, which shows more.
+* ``messages``: each message is seen by itself, as in the local model.
+* ``gaussian_sums``: the analyzer's sums of P_Amp alone, less than the shuffler's output.
+* ``binomial_sums``: P_Vec. Bits under one label are exchangeable, so the shuffler's output is their number
+  for every label: an integer sum, of which the zeros tell nothing more.
+
+``tree_of_batches`` is the trusted server of Appendix F: a binary tree with a batch in each leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.contextual.shuffle_linucb_protocol import Counter, Floats, Opened
+from dpaudit.coins.base import Coins
+from dpaudit.errors import InvalidParameterError
+from dpaudit.exact import ExactLike
+from dpaudit.laws import Bernoulli, BinaryTree, Binomial, Gaussian, Law, Shuffle, Sum
+from dpaudit.views import SERVER, SHUFFLER_OUTPUT, Principal
+
+__all__ = [
+    "Release",
+    "binomial_sums",
+    "by_batches",
+    "gaussian_sums",
+    "messages",
+    "shuffled_lists",
+    "shuffled_pairs",
+    "tree_of_batches",
+]
+
+#: From one batch's statistics, shape (B, D), to the analyzer's estimate of their sum, shape (D,).
+Release = Callable[[Coins, Floats], Floats]
+
+
+def by_batches(release: Release) -> Counter:
+    """Batches are released one by one, and their estimates added up: Algorithm 1."""
+
+    def counter(coins: Coins) -> Opened:
+        sums: list[Floats] = []
+
+        def opened(batch: Floats) -> Floats:
+            sums.append(release(coins, batch))
+            return np.asarray(np.sum(sums, axis=0))
+
+        return opened
+
+    return counter
+
+
+# P_Amp: every user adds Gaussian noise of one variance to the vector and to the matrix
+
+
+def _noisy(batch: Floats, variance: ExactLike) -> list[Law]:
+    """The users' messages: one noise for all entries, and one law a distinct row."""
+    noise = Gaussian(variance=variance)
+    distinct = {row.tobytes(): noise.shift(row) for row in batch}
+    return [distinct[row.tobytes()] for row in batch]
+
+
+def shuffled_pairs(*, variance: ExactLike) -> Release:
+    """The users' pairs of messages under one permutation, as the shuffler shows them."""
+
+    def release(coins: Coins, batch: Floats) -> Floats:
+        pairs = coins.aggregate(
+            _noisy(batch, variance), Shuffle(), site="statistics/pairs", to=SHUFFLER_OUTPUT
+        )
+        return np.asarray(np.sum(pairs, axis=0))
+
+    return release
+
+
+def shuffled_lists(*, variance: ExactLike, dim: int) -> Release:
+    """The permuted vectors and the permuted matrices, each under a permutation of its own (Algorithm 3): what
+    ``shuffled_pairs`` shows, with the second parts permuted once more.
+    """
+
+    def release(coins: Coins, batch: Floats) -> Floats:
+        parts = {"vectors": batch[:, :dim], "matrices": batch[:, dim:]}
+        lists = [
+            coins.aggregate(_noisy(part, variance), Shuffle(), site=f"statistics/{name}", to=SHUFFLER_OUTPUT)
+            for name, part in parts.items()
+        ]
+        return np.concatenate([np.sum(rows, axis=0) for rows in lists])
+
+    return release
+
+
+def messages(*, variance: ExactLike, to: Principal = SERVER) -> Release:
+    """Each user's message by itself: the identity shuffler of the local model (Appendix F)."""
+
+    def release(coins: Coins, batch: Floats) -> Floats:
+        noise = Gaussian(variance=variance)
+        sent = [coins.release(row, noise, site="statistics/message", to=to) for row in batch]
+        return np.asarray(np.sum(sent, axis=0))
+
+    return release
+
+
+def gaussian_sums(*, variance: ExactLike, to: Principal = SHUFFLER_OUTPUT) -> Release:
+    """The sums of the users' messages, each with noise of ``variance`` in every entry."""
+
+    def release(coins: Coins, batch: Floats) -> Floats:
+        return np.asarray(coins.aggregate(_noisy(batch, variance), Sum(), site="statistics/sum", to=to))
+
+    return release
+
+
+# P_Vec: every user sends bits, x̂ + Bin(b, p) ones under each label
+
+
+def binomial_sums(*, precision: int, trials: int, probability: ExactLike = "1/4") -> Release:
+    """The number of ones under each label, d + d (d + 1) / 2 of them, and the analyzer's estimate from it.
+
+    Every entry of the statistics is shifted by 1 into [0, 2] and multiplied by ``precision`` g; what is left
+    over a whole number is rounded by a hidden coin. Each user adds Bin(``trials``, ``probability``) ones.
+    """
+    noise = Binomial(trials=trials, p=probability)
+    if precision < 1:
+        raise InvalidParameterError(f"precision must be 1 or more, got {precision}; it is g of P_Vec.")
+
+    def release(coins: Coins, batch: Floats) -> Floats:
+        encoded = _rounded(coins, (batch + 1) * precision)
+        distinct = {row.tobytes(): noise.shift(row) for row in encoded}
+        laws = [distinct[row.tobytes()] for row in encoded]
+        ones = np.asarray(coins.aggregate(laws, Sum(), site="statistics/ones", to=SHUFFLER_OUTPUT))
+        return (ones - float(noise.p) * trials * len(batch)) / precision - len(batch)
+
+    return release
+
+
+def _rounded(coins: Coins, scaled: Floats) -> NDArray[np.int64]:
+    """``scaled`` rounded at random so that its expectation stays; whole entries take no coin."""
+    low = np.floor(scaled)
+    over = scaled - low
+    for place in zip(*np.nonzero(over), strict=True):
+        low[place] += coins.draw(Bernoulli(p=float(over[place])), site="rounding")
+    return low.astype(np.int64)
+
+
+# A trusted server
+
+
+def tree_of_batches(*, variance: ExactLike, batches: int, to: Principal = SERVER) -> Counter:
+    """A binary tree over at most ``batches`` batches, every node with Gaussian noise of ``variance``."""
+    kernel = BinaryTree(leaves=batches, noise=Gaussian(variance=variance))
+
+    def counter(coins: Coins) -> Opened:
+        session = coins.channel(kernel, site="statistics/tree", to=to)
+        nodes: list[Floats] = []
+
+        def opened(batch: Floats) -> Floats:
+            nodes.append(session.ask(batch.sum(axis=0)))
+            return np.asarray(BinaryTree.prefix(nodes, len(nodes)))
+
+        return opened
+
+    return counter

@@ -1,0 +1,223 @@
+"""The whole adaptive protocols, run through the coins: Algorithm 1 in the view of each trust model.
+
+Small instances: two features, two actions, two batches and one user more; the actions of the second batch
+follow from the first one's noisy sums. One changed user moves the statistics of her batch and nothing else
+that the view sees. What the noise of one batch costs at other sizes is in the rows on the randomisers; here
+the question is whether the adaptive protocol costs no more than that.
+
+P_Amp is looked at where the pairs of messages go through one permutation, which shows more than the two of
+Algorithm 3. The bounds of this file do not use that the shuffler hides anything: the noise of the messages
+alone pays for them. Where they are as printed, amplification is not needed at that size.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from algorithms.contextual.batch_counters import (
+    binomial_sums,
+    by_batches,
+    messages,
+    shuffled_pairs,
+    tree_of_batches,
+)
+from audits.shuffle_linear_bandits.protocol_runs import (
+    GRID_SQUARES,
+    SQUARES,
+    grid_pairs,
+    protocol_audit,
+    returning,
+)
+from dpaudit.claims import ApproxDP, Unit
+from dpaudit.exact_functions import ln
+from dpaudit.kernel.ball import ball, enclose, integer
+from dpaudit.proofs.build import (
+    Proof,
+    accounted,
+    billboard,
+    gaussian_mechanism,
+    tree_mechanism,
+    vector_noise,
+)
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.rows import full, over, privacy
+from dpaudit.suite import Group
+from dpaudit.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View
+from mechanisms.linear_bandit_noise import (
+    amplified_noise,
+    epsilon_cap,
+    local_noise,
+    returning_noise,
+    tree_noise,
+    variance_below,
+)
+
+__all__ = ["rows"]
+
+rows = Group("Whole protocols, run through the coins")
+
+BALL = "contexts of length at most 1, rewards in [-1, 1]"
+GRID = "contexts of length at most 1 with entries in multiples of 1/2, rewards -1, 0 or 1"
+#: Orders of the divergences from which the δ of binomial vectors follows.
+ORDERS = (8, 64)
+
+
+def largest_epsilon(batch: int, delta: Fraction) -> Fraction:
+    """A short number just below sqrt(log(2/δ)/B), the largest ε of Theorem 3.2."""
+    return Fraction(int(float(epsilon_cap(delta=delta, batch_size=batch)) * 1000), 1000)
+
+
+def printed_bits(*, epsilon: Fraction, delta: Fraction, batch: int) -> tuple[int, int]:
+    """(g, b) of Theorem C.1, rounded up: max{2 sqrt B, d, 4} and 24 10^4 g² log(4 (d² + 1)/δ)²/(ε² B)."""
+    g = max(4, math.isqrt(4 * batch - 1) + 1)
+    b = enclose(lambda: ln(4 * 5 / delta) ** 2 * ball(240_000 * g**2 / (epsilon**2 * batch)))
+    return g, integer(b.ceil())
+
+
+def gaussian(variance: Fraction) -> Proof:
+    """One user's pair of messages, or the sum of a batch in which she is."""
+    return gaussian_mechanism(sensitivity_squared=SQUARES, variance=variance)
+
+
+@privacy(
+    rows,
+    "CZ22-F.1/protocol",
+    "Proposition F.1, Corollary B.3",
+    over=over(epsilon="1", delta=["1/10", full("1/1000000")]),
+    accounting="",
+)
+def local(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
+    """Batched-Local-LinUCB: all messages of all users, adaptive, are (ε₀, δ₀)-DP together
+
+    a user's vector and matrix are one release
+    """
+    variance = variance_below(local_noise(epsilon=epsilon, delta=delta))
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SERVER), domain=BALL)
+    return protocol_audit(by_batches(messages(variance=variance)), claim, gaussian(variance), batch=2)
+
+
+@privacy(
+    rows,
+    "CZ22-T3.2p/protocol",
+    "Theorem 3.2 with constants 1 in O(ε, δ), Algorithm 1",
+    role="sharper",
+    over=over(batch=[4, full(8)], delta=["1/10"]),
+    accounting="",
+)
+def shuffled(batch: int, delta: Fraction) -> PrivacyAudit:
+    """Algorithm 1 with P_Amp: the shuffled messages of all batches, adaptive, are (ε, δ)-DP at the
+    largest ε of Theorem 3.2
+
+    pairs of messages under one permutation; paid for without amplification, as (ε, δ)-DP of every message
+    """
+    epsilon = largest_epsilon(batch, delta)
+    variance = variance_below(amplified_noise(epsilon=epsilon, delta=delta, batch_size=batch))
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), domain=BALL)
+    counter = by_batches(shuffled_pairs(variance=variance))
+    return protocol_audit(counter, claim, gaussian(variance), batch=batch, shuffled=True)
+
+
+@privacy(
+    rows, "CZ22-R3.4b/protocol", "Remark 3.4, Definition D.3", over=over(batch=[3, full(6)]), accounting=""
+)
+def joint(batch: int) -> PrivacyAudit:
+    """Algorithm 1 with P_Amp: the actions of all others and what the shuffler shows, adaptive, are jointly
+    (ε, δ)-DP at the largest ε of Theorem 3.2
+
+    δ = 1/10; a user's own action is hers alone; the constants in O(ε, δ) are 1 here
+    """
+    delta = Fraction(1, 10)
+    epsilon = largest_epsilon(batch, delta)
+    variance = variance_below(amplified_noise(epsilon=epsilon, delta=delta, batch_size=batch))
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=EVERYBODY_ELSE, domain=BALL)
+    statistics = accounted([Site("statistics/*", mechanism=gaussian(variance))], declared="one batch")
+    return protocol_audit(
+        by_batches(shuffled_pairs(variance=variance)),
+        claim,
+        gaussian(variance),
+        batch=batch,
+        proof=billboard(statistics, actions="the noisy sums and the own contexts"),
+        shuffled=True,
+    )
+
+
+@privacy(
+    rows,
+    "CZ22-T3.5p/protocol",
+    "Theorem 3.5, Theorem C.1",
+    over=over(epsilon=["15", full("1")], delta=["49/100"], batch=[2]),
+    accounting="",
+)
+def binomial(epsilon: Fraction, delta: Fraction, batch: int) -> PrivacyAudit:
+    """Algorithm 1 with P_Vec: the bits of all labels and batches, vector and matrix, adaptive, are (ε, δ)-DP
+
+    as integer sums for every label; data on the grid 1/g, so that rounding draws nothing
+    """
+    precision, trials = printed_bits(epsilon=epsilon, delta=delta, batch=batch)
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), domain=GRID)
+    mechanism = vector_noise(
+        "binomial",
+        dimension=5,
+        l2_squared=GRID_SQUARES * precision**2,
+        largest=2 * precision,
+        orders=ORDERS,
+        trials=batch * trials,
+        probability=Fraction(1, 4),
+    )
+    counter = by_batches(binomial_sums(precision=precision, trials=trials))
+    return protocol_audit(counter, claim, mechanism, batch=batch, pairs=grid_pairs)
+
+
+@privacy(
+    rows,
+    "CZ22-T4.2i/protocol",
+    "Theorem E.3 with constants 1 in O(ε, δ), Assumption 4.1",
+    role="sharper",
+    over=over(epsilon=["1", full("10")], delta=["1/10"], batches=[2, full(3)]),
+    accounting="",
+)
+def returning_users(epsilon: Fraction, delta: Fraction, batches: int) -> PrivacyAudit:
+    """Algorithm 1 with P_Amp and users who return in every batch: the shuffled messages are
+    (ε, δ)-DP for a user
+
+    pairs of messages under one permutation; paid for without amplification, as the messages of one user
+    """
+    users = 3
+    noise = returning_noise(epsilon=epsilon, delta=delta, batch_size=users, horizon=users * batches)
+    variance = variance_below(noise)
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), unit=Unit.USER, domain=BALL)
+    return protocol_audit(
+        by_batches(shuffled_pairs(variance=variance)),
+        claim,
+        gaussian(variance),
+        batch=users,
+        users=users,
+        schedule=returning(batches),
+        touches=batches,
+        shuffled=True,
+    )
+
+
+@privacy(
+    rows,
+    "CZ22-F.3/protocol",
+    "Proposition F.3; the noise of Shariff and Sheffet 2018, for none is printed",
+    over=over(epsilon=["1"], delta=["1/10", full("1/1000000")]),
+    accounting="",
+)
+def central(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
+    """Batched-Central-LinUCB: the actions of all others and the nodes of the tree over batches are jointly
+    (ε, δ)-DP
+    """
+    batches = 2
+    variance = variance_below(tree_noise(epsilon=epsilon, delta=delta, leaves=batches))
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=EVERYBODY_ELSE, domain=BALL)
+    tree = tree_mechanism(gaussian(variance), leaves=batches)
+    proof = billboard(
+        accounted([Site("statistics/*", mechanism=tree)], declared="one leaf"),
+        actions="the prefix sums and the own contexts",
+    )
+    counter = tree_of_batches(variance=variance, batches=batches)
+    return protocol_audit(counter, claim, tree, batch=2, proof=proof)

@@ -1,0 +1,217 @@
+"""Private sums of bits through one shuffler: every user sends her bit and some random ones.
+
+Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023, arXiv 2301.12535), section 2.2, call their node mechanism
+"Algorithm 3 of Tenenbaum et al. (2021)" and print no details. The two variants here stand in for it:
+
+* ``calibrated``, ours: the smallest noise that the exact hockey-stick divergence allows. In a small batch
+  every user
+  sends r fair bits, in a large one a single bit that is 1 with probability p < 1/2.
+* ``tkms21_recalled``: as that paper is remembered, unverified: tau = 96 log(2/delta)/epsilon^2 noisy bits in
+  all,
+  fair ones where tau >= n, and 1 with probability tau/(2n) else.
+
+A shuffled list of bits tells their number of ones and nothing else, so the mechanism is the true sum plus
+Bin(n r, p): private if a binomial law and its shift by 1 are indistinguishable in both directions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+from scipy import special
+
+from dpaudit.coins.base import Coins
+from dpaudit.errors import InvalidParameterError
+from dpaudit.exact import ExactLike, positive, probability
+from dpaudit.kernel.ball import ball
+from dpaudit.kernel.t1.divergence import lattice_delta
+from dpaudit.kernel.t2 import special_laws
+from dpaudit.laws import Binomial, Law, Sum
+from dpaudit.views import SHUFFLER_OUTPUT
+
+__all__ = [
+    "BinarySum",
+    "Variant",
+    "binary_sum_mechanism",
+    "binomial_delta",
+    "passes",
+    "smallest_probability",
+    "smallest_trials",
+]
+
+Variant = Literal["calibrated", "tkms21_recalled"]
+
+#: Denominator of the probabilities that are searched: a dyadic number at or above the smallest one.
+GRAIN = 2**40
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinarySum:
+    """The sum of up to ``n_users`` bits: each user sends her own and ``trials`` bits that are 1 with
+    probability ``p``. ``epsilon`` and ``delta`` are what it was built for.
+    """
+
+    n_users: int
+    trials: int
+    p: Fraction
+    epsilon: Fraction
+    delta: Fraction
+    variant: str
+
+    @property
+    def noise(self) -> Binomial:
+        """What is added to the true sum before the analyzer takes the mean off."""
+        return Binomial(trials=self.n_users * self.trials, p=self.p)
+
+    @property
+    def variance(self) -> Fraction:
+        """Of the error of the estimate."""
+        return self.n_users * self.trials * self.p * (1 - self.p)
+
+    @property
+    def proxy(self) -> arb:
+        """The optimal sub-Gaussian variance proxy of the error (Kearns and Saul 1998, Buldygin and
+        Moskvichova 2013): (1 - 2p) / (2 log((1 - p)/p)) a bit, 1/4 at p = 1/2."""
+        bits = self.n_users * self.trials
+        if self.p == Fraction(1, 2):
+            return ball(Fraction(bits, 4))
+        odds = (1 - self.p) / self.p
+        return bits * ball(1 - 2 * self.p) / (2 * ball(odds).log())
+
+    @property
+    def bits_per_user(self) -> int:
+        return 1 + self.trials
+
+    def user_law(self, bit: int) -> Law:
+        """How many ones a user with this ``bit`` sends."""
+        return Binomial(trials=self.trials, p=self.p).shift(int(bit))
+
+    def messages(self, bit: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """One user's messages, her own bit first: shape (1 + trials,)."""
+        noise = rng.binomial(1, float(self.p), size=self.trials)
+        return np.concatenate([[int(bit)], noise]).astype(np.int64)
+
+    def analyze(self, ones: Any) -> Any:
+        """The estimate of the sum from the number of ones received, a float (or an array)."""
+        return ones - float(self.noise.trials * self.p)
+
+    def __call__(self, coins: Coins, bits: Sequence[int], *, site: str) -> Any:
+        """One batch under ``coins``: the number of ones, shown as the shuffler's output, and from it the
+        estimate.
+
+        ``bits`` are exactly ``n_users`` bits, else ``InvalidParameterError``.
+        """
+        if len(bits) != self.n_users:
+            raise InvalidParameterError(
+                f"a batch must have {self.n_users} users, got {len(bits)}; build the mechanism for this "
+                "batch."
+            )
+        laws = [self.user_law(bit) for bit in bits]
+        return self.analyze(coins.aggregate(laws, Sum(), site=site, to=SHUFFLER_OUTPUT))
+
+
+def binary_sum_mechanism(
+    n_users: int, epsilon: ExactLike, delta: ExactLike, *, variant: Variant = "calibrated"
+) -> BinarySum:
+    """The mechanism for batches of ``n_users`` >= 1 bits, built for ``epsilon`` > 0 and ``delta`` in (0, 1).
+
+    Raises ``InvalidParameterError`` for other parameters.
+    """
+    budget, slack = _parameters(n_users, epsilon, delta)
+    if variant == "calibrated":
+        needed = smallest_trials(epsilon=budget, delta=slack)
+        trials, p = -(-needed // n_users), Fraction(1, 2)
+        if n_users > needed:
+            p = smallest_probability(n_users=n_users, epsilon=budget, delta=slack)
+    else:
+        tau = 96 * math.log(2 / slack) / float(budget) ** 2
+        trials, p = math.ceil(tau / n_users), Fraction(1, 2)
+        if n_users > tau:
+            p = Fraction(math.ceil(tau / (2 * n_users) * GRAIN), GRAIN)
+    return BinarySum(n_users=n_users, trials=trials, p=p, epsilon=budget, delta=slack, variant=variant)
+
+
+def _parameters(n_users: int, epsilon: ExactLike, delta: ExactLike) -> tuple[Fraction, Fraction]:
+    budget, slack = positive(epsilon, name="epsilon"), probability(delta, name="delta")
+    if n_users < 1 or not 0 < slack < 1:
+        raise InvalidParameterError(
+            f"n_users must be 1 or more and delta in (0, 1), got {n_users} and {slack}; change them."
+        )
+    return budget, slack
+
+
+def binomial_delta(*, trials: int, p: float, epsilon: float) -> float:
+    """The least delta of Bin(trials, p) against its shift by 1, the larger of both directions, in floats.
+
+    The likelihood ratio of k against k - 1 successes falls in k, so the best event is a half-line that ends
+    where it reaches e^epsilon; there two distribution functions are subtracted.
+    """
+    e, q = math.exp(epsilon), 1 - p
+    # forth: P(X = k) > e P(X = k - 1) for k < (trials + 1) p / (p + e q)
+    last = math.ceil((trials + 1) * p / (p + e * q)) - 1
+    forth = special.bdtr(last, trials, p) - (e * special.bdtr(last - 1, trials, p) if last >= 1 else 0.0)
+    # back: P(X = k - 1) > e P(X = k) for k > (trials + 1) e p / (q + e p)
+    first = math.floor((trials + 1) * e * p / (q + e * p)) + 1
+    upper = special.bdtrc(first - 2, trials, p) if first >= 2 else 1.0
+    back = upper - e * (special.bdtrc(first - 1, trials, p) if first >= 1 else 1.0)
+    return float(max(forth, back))
+
+
+def passes(*, trials: int, p: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether Bin(trials, p) and its shift by 1 are (epsilon, delta)-indistinguishable, decided in balls."""
+    exact = lattice_delta(special_laws.Binomial(trials, p), shift=1, epsilon=epsilon)
+    return bool(exact <= ball(delta))
+
+
+@lru_cache(maxsize=4096)
+def smallest_trials(*, epsilon: Fraction, delta: Fraction) -> int:
+    """N*: the smallest number of fair bits that hide one bit. More of them hide it as well: they are the same
+    with independent noise added.
+
+    Guessed in floats and settled in balls: N* passes and N* - 1 does not.
+    """
+    half, e, d = Fraction(1, 2), float(epsilon), float(delta)
+    high = 1
+    while binomial_delta(trials=high, p=0.5, epsilon=e) > d:
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if binomial_delta(trials=middle, p=0.5, epsilon=e) > d else (low, middle)
+    while not passes(trials=high, p=half, epsilon=epsilon, delta=delta):
+        high += 1
+    while high > 1 and passes(trials=high - 1, p=half, epsilon=epsilon, delta=delta):
+        high -= 1
+    return high
+
+
+@lru_cache(maxsize=4096)
+def smallest_probability(*, n_users: int, epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The smallest p <= 1/2 at which one noisy bit of each of ``n_users`` users hides one bit, in steps of
+    2^-40.
+
+    By bisection in floats; settled in balls, upward by steps of one part in 10^9 where floats were a little
+    too bold. ``InvalidParameterError`` where even fair bits do not hide it.
+    """
+    e, d = float(epsilon), float(delta)
+    half = Fraction(1, 2)
+    if not passes(trials=n_users, p=half, epsilon=epsilon, delta=delta):
+        raise InvalidParameterError(
+            f"n_users must be enough for one fair bit each to hide a bit, got {n_users}; send more bits each."
+        )
+    low, high = 0, GRAIN // 2
+    while high - low > max(1, high >> 30):
+        middle = (low + high) // 2
+        good = binomial_delta(trials=n_users, p=middle / GRAIN, epsilon=e) <= d
+        low, high = (low, middle) if good else (middle, high)
+    while not passes(trials=n_users, p=Fraction(high, GRAIN), epsilon=epsilon, delta=delta):
+        high = min(GRAIN // 2, high + max(1, high // 10**9))
+    return Fraction(high, GRAIN)

@@ -1,0 +1,250 @@
+"""Trees over the users of a continual sum: which batches a prefix is added up from.
+
+Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023, arXiv 2301.12535), sections 2.2 and 3. Users 1..n are the
+leaves. A node of height i covers ``sizes[i - 1]`` consecutive users, from height 1 (the smallest batches) to
+k; the root above covers everybody and is never used. Algorithm 2 is ``binary_tree``: sizes 2, 4, ..., n/2.
+Algorithm 3 is ``build_tree``: heights 2..k and the root have degree d, height 1 has degree d_low, and n = d^k
+d_low.
+
+The prefix of the first t users is the sum of V_t (Definition 3.1), the highest complete nodes within 1..t.
+Users after the last of them are blind: their batch is still open. ``prefix_nodes`` computes V_t greedily from
+the sizes, ``highest_complete_nodes`` and ``left_siblings`` as the definition's two wordings say.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.errors import InvalidParameterError
+
+__all__ = [
+    "Node",
+    "Tree",
+    "binary_tree",
+    "build_tree",
+    "highest_complete_nodes",
+    "highest_levels",
+    "left_siblings",
+    "lowest_levels",
+    "node_counts",
+    "prefix_nodes",
+]
+
+
+@dataclass(frozen=True, order=True)
+class Node:
+    """Users ``start`` to ``stop``, both included and counted from 1, at ``height`` from 1 up."""
+
+    height: int
+    start: int
+    stop: int
+
+    @property
+    def size(self) -> int:
+        return self.stop - self.start + 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tree:
+    """A tree over ``horizon`` users by the ``sizes`` of its nodes, height 1 first.
+
+    Each size divides the next. ``length`` >= horizon is the number of leaves, a multiple of the last size:
+    leaves beyond the horizon are padding, and nodes that reach into it never complete. ``budget_parts`` is by
+    how much the algorithm divides (epsilon, delta) for a node: log2 n in Algorithm 2, k in Algorithm 3.
+    """
+
+    horizon: int
+    sizes: tuple[int, ...]
+    length: int
+    budget_parts: int
+
+    def __post_init__(self) -> None:
+        if not self.sizes or min(self.horizon, self.sizes[0], self.budget_parts) < 1:
+            raise InvalidParameterError(
+                f"horizon, sizes and budget_parts must be 1 or more, got {self.horizon}, {self.sizes} and "
+                f"{self.budget_parts}; name at least one height."
+            )
+        chain = (*self.sizes, self.length)
+        if self.length < self.horizon or any(large % small for small, large in itertools.pairwise(chain)):
+            raise InvalidParameterError(
+                f"sizes and length must divide each other in turn and cover the horizon {self.horizon}, "
+                f"got {chain}; "
+                "round the length up."
+            )
+
+    @property
+    def n_shufflers(self) -> int:
+        """One shuffler a height: also the number of batches that a user is in, at most."""
+        return len(self.sizes)
+
+    @property
+    def padding(self) -> float:
+        """Leaves per user, length / horizon."""
+        return self.length / self.horizon
+
+    @cached_property
+    def ratios(self) -> tuple[int, ...]:
+        """How many nodes of height i make one of height i + 1; last the root's degree."""
+        return tuple(large // small for small, large in itertools.pairwise((*self.sizes, self.length)))
+
+    def node(self, height: int, index: int) -> Node:
+        """Number ``index`` (from 0) of the nodes of ``height``."""
+        size = self.sizes[height - 1]
+        return Node(height, index * size + 1, (index + 1) * size)
+
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes that complete within the horizon, lowest height first, then from the left."""
+        heights = enumerate(self.sizes, start=1)
+        return tuple(self.node(h, i) for h, size in heights for i in range(self.horizon // size))
+
+    def above(self, user: int) -> tuple[Node, ...]:
+        """The nodes whose batches ``user`` is in, the lowest first; some may never complete."""
+        self.check_time(user, first=1)
+        return tuple(self.node(h, (user - 1) // size) for h, size in enumerate(self.sizes, start=1))
+
+    def blind(self, t: int) -> int:
+        """How many of the first ``t`` users are in no complete batch yet."""
+        self.check_time(t)
+        return t % self.sizes[0]
+
+    def check_time(self, t: int, *, first: int = 0) -> None:
+        """Raise ``InvalidParameterError`` unless ``first`` <= t <= horizon."""
+        if not first <= t <= self.horizon:
+            raise InvalidParameterError(
+                f"a time must be in {first}..{self.horizon}, got {t}; build a longer tree."
+            )
+
+
+def build_tree(
+    *, horizon: int, n_shufflers: int, degree: int | None = None, leaf_degree: int | None = None
+) -> Tree:
+    """The tree of Algorithm 3 with k = ``n_shufflers`` heights; budgets are divided by k.
+
+    Degrees not given are rounded (the paper prints orders of magnitude): d = max(2, round(n^(2/(2k+1)))),
+    d_low = ceil(n / d^k); they are exact at n = m^(2k+1), where d = m^2 and d_low = m. Raises
+    ``InvalidParameterError`` unless d >= 2 and d_low >= 1 with d^k d_low >= n.
+    """
+    if horizon < 1 or n_shufflers < 1:
+        raise InvalidParameterError(
+            f"horizon and n_shufflers must be 1 or more, got {horizon} and {n_shufflers}; raise them."
+        )
+    d = max(2, round(horizon ** (2 / (2 * n_shufflers + 1)))) if degree is None else degree
+    low = -(-horizon // d**n_shufflers) if leaf_degree is None and d >= 2 else leaf_degree or 0
+    if d < 2 or low < 1 or d**n_shufflers * low < horizon:
+        raise InvalidParameterError(
+            f"degrees must be 2 or more inside, 1 or more at the leaves, with degree^{n_shufflers} * "
+            "leaf_degree >= "
+            f"{horizon}, got {d} and {low}; leave one of them out."
+        )
+    sizes = tuple(low * d**i for i in range(n_shufflers))
+    return Tree(horizon=horizon, sizes=sizes, length=low * d**n_shufflers, budget_parts=n_shufflers)
+
+
+def binary_tree(horizon: int) -> Tree:
+    """The tree of Algorithm 2: k = log2 n - 1 heights of sizes 2, 4, ..., n/2, budgets divided by log2 n.
+
+    ``horizon`` is a power of two from 4 up, else ``InvalidParameterError``.
+    """
+    levels = _levels(horizon)
+    sizes = tuple(2**i for i in range(1, levels))
+    return Tree(horizon=horizon, sizes=sizes, length=horizon, budget_parts=levels)
+
+
+def lowest_levels(horizon: int, *, n_shufflers: int) -> Tree:
+    """The first bad modification of section 3.2: only the k lowest heights of the binary tree, sizes 2..2^k.
+
+    ``horizon`` is a power of two, 1 <= k < log2 n. Budgets are divided by k.
+    """
+    levels = _levels(horizon)
+    _check_heights(n_shufflers, levels)
+    sizes = tuple(2**i for i in range(1, n_shufflers + 1))
+    return Tree(horizon=horizon, sizes=sizes, length=horizon, budget_parts=n_shufflers)
+
+
+def highest_levels(horizon: int, *, n_shufflers: int) -> Tree:
+    """The second bad modification: only the k highest heights, sizes 2^(log2 n - k)..n/2, the root being
+    unused.
+
+    ``horizon`` is a power of two, 1 <= k < log2 n. Budgets are divided by k.
+    """
+    levels = _levels(horizon)
+    _check_heights(n_shufflers, levels)
+    sizes = tuple(2**i for i in range(levels - n_shufflers, levels))
+    return Tree(horizon=horizon, sizes=sizes, length=horizon, budget_parts=n_shufflers)
+
+
+def _levels(horizon: int) -> int:
+    levels = horizon.bit_length() - 1
+    if horizon < 4 or horizon != 1 << levels:
+        raise InvalidParameterError(
+            f"a binary tree must have a power of two of users, 4 or more, got {horizon}; pad it, or use "
+            "build_tree."
+        )
+    return levels
+
+
+def _check_heights(n_shufflers: int, levels: int) -> None:
+    if not 1 <= n_shufflers < levels:
+        raise InvalidParameterError(
+            f"n_shufflers must be in 1..{levels - 1} for 2^{levels} users, got {n_shufflers}; the root "
+            "is not used."
+        )
+
+
+def prefix_nodes(tree: Tree, t: int) -> tuple[Node, ...]:
+    """V_t from the left: from the largest size down, as many nodes as fit into what is left of 1..t.
+
+    Nodes are aligned, so that of height i those from floor(t / s_(i+1)) s_(i+1) / s_i to floor(t / s_i) are
+    taken, all of them at height k. Empty for t = 0; ``InvalidParameterError`` outside 0..horizon.
+    """
+    tree.check_time(t)
+    found, start = [], 0
+    for height in range(tree.n_shufflers, 0, -1):
+        size = tree.sizes[height - 1]
+        found += [tree.node(height, i) for i in range(start // size, t // size)]
+        start = t // size * size
+    return tuple(found)
+
+
+def highest_complete_nodes(tree: Tree, t: int) -> tuple[Node, ...]:
+    """V_t, first wording: all inputs have arrived, and of no node above it; from the left."""
+    tree.check_time(t)
+    complete = [node for node in tree.nodes() if node.stop <= t]
+    highest = [
+        node
+        for node in complete
+        if not any(
+            other.height > node.height and other.start <= node.start <= other.stop for other in complete
+        )
+    ]
+    return tuple(sorted(highest, key=lambda node: node.start))
+
+
+def left_siblings(tree: Tree, t: int) -> tuple[Node, ...]:
+    """V_t, second wording: the left siblings of the internal nodes on the path from the root to leaf t + 1.
+
+    At t = length there is no such leaf: the children of the root.
+    """
+    tree.check_time(t)
+    found = []
+    for height in range(tree.n_shufflers, 0, -1):
+        size, ratio = tree.sizes[height - 1], tree.ratios[height - 1]
+        on_path = t // size  # the node of this height that leaf t + 1 is below
+        first = 0 if t == tree.length and height == tree.n_shufflers else on_path // ratio * ratio
+        found += [tree.node(height, i) for i in range(first, on_path)]
+    return tuple(found)
+
+
+def node_counts(tree: Tree) -> NDArray[np.int64]:
+    """How many nodes of each height are in V_t: shape (horizon, n_shufflers), t = 1..n, height 1 first."""
+    t = np.arange(1, tree.horizon + 1)[:, None]
+    sizes = np.array(tree.sizes)
+    done = t // sizes
+    covered = np.append(done[:, 1:] * np.array(tree.ratios[:-1], dtype=np.int64), np.zeros_like(t), axis=1)
+    counts: NDArray[np.int64] = done - covered
+    return counts
