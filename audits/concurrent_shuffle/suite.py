@@ -5,7 +5,7 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
-from audits.concurrent_shuffle.rows import privacy, trees
+from audits.concurrent_shuffle.rows import errors, privacy, trees
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -18,3 +18,4 @@ suite = Suite(
 
 suite.include(trees.rows)
 suite.include(privacy.rows)
+suite.include(errors.rows)
