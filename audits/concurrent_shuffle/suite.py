@@ -5,6 +5,7 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
+from audits.concurrent_shuffle.rows import errors, privacy, trees
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -14,3 +15,7 @@ suite = Suite(
     title="Concurrent Shuffle Differential Privacy Under Continual Observation",
     reference="Tenenbaum, Kaplan, Mansour, Stemmer, ICML 2023, arXiv 2301.12535",
 )
+
+suite.include(trees.rows)
+suite.include(privacy.rows)
+suite.include(errors.rows)
