@@ -4,9 +4,14 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
-from audits.shuffle_linear_bandits.rows import amplification, local_privacy
-from audits.shuffle_linear_bandits.rows import corollaries, regret_rates, regret_steps
-from audits.shuffle_linear_bandits.rows import protocols
+from audits.shuffle_linear_bandits.rows import (
+    amplification,
+    corollaries,
+    local_privacy,
+    protocols,
+    regret_rates,
+    regret_steps,
+)
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
