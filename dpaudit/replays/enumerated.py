@@ -278,12 +278,14 @@ def _certificate(
     keys = [*dict.fromkeys(key for law in laws for key in law.probabilities)]
     rows = [[_interval(law.probabilities.get(key, arb(0))) for key in keys] for law in laws]
     of = _changing(claim)
-    users = "; each record is all that one user contributes" if claim.unit is Unit.USER else ""
-    whose = "" if of is None else f"; neighbours differ in record {', '.join(str(i + 1) for i in of)}"
+    whole = ["each record is all that one user contributes"] * (claim.unit is Unit.USER)
+    if of is not None:
+        whole.append(f"neighbours differ in record {', '.join(str(i + 1) for i in of)}")
     proof = enumerated_tables(
         rows,
         neighbours=places,
-        domain=f"{over}{whose}{users}",
+        domain=str(over),
         program=f"{len(keys)} outcomes on {len(laws)} data sets, every path of the program summed",
+        records="; ".join(whole),
     )
     return certify(claim, proof)

@@ -8,18 +8,19 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import ApproxDP, GaussianDP, PureDP, RenyiDP
+from dpaudit.claims import Accounting, Adversary, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, Unit
 from dpaudit.errors import CertificateError
 from dpaudit.kernel import kernel_t0
 from dpaudit.kernel.ball import precision
+from dpaudit.kernel.check import context_of, examine
 from dpaudit.proofs.proof import Proof, accepted
 
+#: What claims speak about here unless they say otherwise.
+DOMAIN = PureDP(epsilon=1).domain
 HALF, QUARTER = ["1/2", "1/2"], ["1/4", "3/4"]
 
 
-def proof(
-    lower: Any, upper: Any = None, neighbours: Any = (("0", "1"),), *, domain: str = "two inputs"
-) -> Proof:
+def proof(lower: Any, upper: Any = None, neighbours: Any = (("0", "1"),), *, domain: str = DOMAIN) -> Proof:
     """A proof with these tables; exact ones if ``upper`` is left out."""
     parameters = {
         "lower": lower,
@@ -93,9 +94,45 @@ def test_a_bound_is_the_same_at_any_working_precision() -> None:
 
 def test_what_is_enumerated_is_an_assumption() -> None:
     """The certificate is never proved, and says which data sets it is about."""
-    certificate = proof([HALF, QUARTER], domain="these two").certify(PureDP(epsilon=1))
+    certificate = proof([HALF, QUARTER], domain="these two").certify(PureDP(epsilon=1, domain="these two"))
     assert certificate.strength == "accounted"
     assert "these two" in certificate.assumptions[0]
+
+
+OTHER_CLAIMS: dict[str, Claim] = {
+    "domain must be the one that was enumerated": PureDP(epsilon=1, domain=f"{DOMAIN} or more"),
+    "fixed in advance, got the adversary 'adaptive'": PureDP(epsilon=1, adversary=Adversary.ADAPTIVE),
+    "everybody must take part": PureDP(epsilon=1, turnout="all but one user"),
+    "that was enumerated, .* got ''": Accounting(epsilon=1, declared="one release"),
+}
+
+
+@pytest.mark.parametrize("why", OTHER_CLAIMS)
+def test_a_claim_about_other_data_is_refused(why: str) -> None:
+    """Neither made nor believed: a certificate that was moved to such a claim, root and all, is refused."""
+    claim, made = OTHER_CLAIMS[why], proof([HALF, QUARTER])
+    with pytest.raises(CertificateError, match=why):
+        made.certify(claim)
+    good = made.certify(PureDP(epsilon=1)).to_json()
+    assert examine(good, PureDP(epsilon=1)).tier == "T1"
+    good["tree"]["parameters"] = context_of(claim.to_json())
+    with pytest.raises(CertificateError, match=why):
+        examine(good, claim)
+
+
+@pytest.mark.parametrize("wrap", ["post-processing", "sequential", "group"])
+def test_a_rule_above_does_not_hide_what_the_claim_speaks_about(wrap: str) -> None:
+    """Premises are held against the same domain, at any depth."""
+    parameters = {
+        "post-processing": {"function": "a sum"},
+        "sequential": {"times": ["2"]},
+        "group": {"events": "2", "declared": "two"},
+    }[wrap]
+    unit = Unit.USER if wrap == "group" else Unit.EVENT
+    made = accepted(wrap, parameters, [proof([HALF, QUARTER])])
+    assert made.certify(PureDP(epsilon=1, unit=unit)).bound >= Fraction(69, 100)
+    with pytest.raises(CertificateError, match="domain must be"):
+        made.certify(PureDP(epsilon=1, unit=unit, domain="any integer"))
 
 
 def flat(rows: int, outcomes: int) -> list[list[str]]:

@@ -9,9 +9,10 @@ order a > 1,
 * delta(e) is at most the largest sum over y of (upper[i][y] - E lower[j][y])+;
 * the Renyi divergence is at most the largest log(sum over y of upper[i][y]^a lower[j][y]^(1-a)) / (a - 1).
 
-Conditions. Every adjacency, unit, view and turnout: that the data sets are all that the claim speaks about,
-that no pair of neighbours is missing, and that the laws lie in the tables are one assumption. The data are
-fixed in advance; an outcome that is chosen in view of this mechanism's is another mechanism.
+Conditions. Every adjacency, unit and view. ``domain`` says which data sets these are, and must be the claim's
+in the same words; everybody takes part; the data are fixed in advance, so that the claim's adversary is
+oblivious. That the words name these data sets, that no pair of neighbours is missing, and that the laws lie
+in the tables are one assumption. An outcome that is chosen in view of this mechanism's is another mechanism.
 
 Proof. For each y the summand rises in P_i(y) and falls in P_j(y); neighbours are listed, so the largest value
 over the list is the largest over all. ∎
@@ -45,17 +46,33 @@ def add_enumerated(tier: Tier) -> None:
 
     @tier.rule("enumerated")
     def _enumerated(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
+        domain = _domain(p, setting)
         sides = _read(p)
         curves = Curves(
             profile=lambda epsilon: _largest(_delta, sides, epsilon),
             renyi=None if _unbounded(sides) else lambda order: _largest(_renyi, sides, order),
         )
+        more = f" ({p.text('records')})" if "records" in p else ""
         words = (
-            f"the claim speaks about these data sets: {p.text('domain')}; all their pairs of neighbours are "
+            f"the claim speaks about these data sets: {domain}{more}; all their pairs of neighbours are "
             f"listed; the data are fixed in advance, and everybody takes part; what the view sees of the "
             f"program has these laws on them: {p.text('program')}"
         )
         return Guarantee(pure=_pure(sides), curves=curves).assuming(words)
+
+
+def _domain(p: Parameters, setting: Setting) -> str:
+    """What the data sets are, after the claim was seen to speak of no others."""
+    domain = p.text("domain")
+    everybody = f"everybody must take part in what was enumerated, got the turnout {setting.turnout!r}"
+    p.need(setting.turnout == "everybody", f"{everybody}; claim it for everybody.")
+    if setting.data is not None:
+        claimed, adversary = setting.data
+        wanted = f"the claim's domain must be the one that was enumerated, {domain[:80]!r}"
+        p.need(claimed == domain, f"{wanted}, got {claimed[:80]!r}; claim it on these data sets.")
+        fixed = f"the data must be fixed in advance, got the adversary {adversary[:40]!r}"
+        p.need(adversary == "oblivious", f"{fixed}; claim it against an oblivious one.")
+    return domain
 
 
 def _read(p: Parameters) -> list[Sides]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpaudit.proofs.tables import enumerated_tables
-from tests.kernel.enumeration.cases import Case, generates
+from tests.kernel.enumeration.cases import DOMAIN, Case, generates
 from tests.kernel.enumeration.data import Situation, pairs_in
 from tests.kernel.enumeration.local_rules import random_rows
 
@@ -17,7 +17,7 @@ __all__: list[str] = []
 SLACK = Fraction(1, 1 << 60)
 
 
-@generates("enumerated")
+@generates("enumerated", holds=lambda situation: situation.turnout == "everybody")
 def enumerated(rng: np.random.Generator, situation: Situation) -> Case:
     """Data sets of up to two events; sometimes with impossible outcomes, which are enclosed exactly."""
     pairs = pairs_in(situation, (0, 1, 2))
@@ -30,7 +30,7 @@ def enumerated(rng: np.random.Generator, situation: Situation) -> Case:
         [(max(p - SLACK, Fraction(0)), min(p + SLACK, Fraction(1))) if p else (p, p) for p in r] for r in rows
     ]
     return Case(
-        proof=lambda: enumerated_tables(tables, neighbours=neighbours, domain="these", program="random"),
+        proof=lambda: enumerated_tables(tables, neighbours=neighbours, domain=DOMAIN, program="random"),
         law=lambda values: np.array([float(p) for p in rows[place[values]]]),
         pairs=pairs,
     )
