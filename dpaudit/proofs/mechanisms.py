@@ -10,7 +10,14 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact, exact_str
 from dpaudit.laws.base import Law
 from dpaudit.laws.exact_weights import exact_weights
-from dpaudit.proofs.parameters import BoundedSum, Moves, Sensitivity, exact_text, written_sensitivity
+from dpaudit.proofs.parameters import (
+    BoundedSum,
+    Moves,
+    Sensitivity,
+    exact_text,
+    written_sensitivity,
+    written_weight,
+)
 from dpaudit.proofs.proof import Proof, accepted
 
 __all__ = [
@@ -240,8 +247,7 @@ def _weights(law: Law) -> list[list[list[str]]]:
         raise InvalidParameterError(
             f"a law of a table must be finite with exact chances, got {law!r}; pass probabilities as rows."
         )
-    terms = ([*weight.terms.items()] for weight in weights)
-    return [[[exact_str(c), exact_str(a)] for a, c in sorted(weight)] for weight in terms]
+    return [written_weight(weight) for weight in weights]
 
 
 def polya_noise(*, sensitivity: Sensitivity, scale: ExactLike, share: ExactLike) -> Proof:
