@@ -5,7 +5,7 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
-from audits.concurrent_shuffle.rows import errors, privacy, trees
+from audits.concurrent_shuffle.rows import errors, lower_bound, lower_bound_lemmas, privacy, trees
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -19,3 +19,4 @@ suite = Suite(
 suite.include(trees.rows)
 suite.include(privacy.rows)
 suite.include(errors.rows)
+suite.include(lower_bound.rows, lower_bound_lemmas.rows)
