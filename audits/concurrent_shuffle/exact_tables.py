@@ -17,6 +17,7 @@ from audits.concurrent_shuffle.hard_inputs import HardInputs
 __all__ = [
     "Batch",
     "Joint",
+    "NextBatch",
     "Table",
     "bit_table",
     "dependence",

@@ -114,8 +114,8 @@ def under_the_hypotheses(run: Run, k: int, epsilon: Fraction) -> Measured:
         scope="Algorithm 3 with calibrated bits, every input",
         covers=False,
         notes=[
-            f"k = {k}, ε = {epsilon}: n c²/Big = {ratio:.4g} > 200²; rep = {upper(floor.rep):.4g}, median error at "
-            f"least {lower(found * floor.rep):.4g} = {lower(found):.4g} rep"
+            f"k = {k}, ε = {epsilon}: n c²/Big = {ratio:.4g} > 200²; rep = {upper(floor.rep):.4g}, median "
+            f"error at least {lower(found * floor.rep):.4g} = {lower(found):.4g} rep"
         ],
     )
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 from audits.concurrent_shuffle.exact_tables import (
     Batch,
+    Joint,
+    NextBatch,
     Table,
     bit_table,
     dependence,
@@ -254,7 +257,7 @@ def chosen_from_output(ratio: Fraction) -> Sides:
 # Lemma B.6
 
 
-def _in_turn(noises: tuple[int, ...], size: int, n: int):  # type: ignore[no-untyped-def]
+def _in_turn(noises: tuple[int, ...], size: int, n: int) -> NextBatch:
     """Batches of ``size`` one after the other; the noise of each depends on the output before."""
 
     def next_batch(history: tuple[int, ...]) -> Batch | None:
@@ -265,21 +268,22 @@ def _in_turn(noises: tuple[int, ...], size: int, n: int):  # type: ignore[no-unt
     return next_batch
 
 
-def _overlapping(trials: int, sizes: tuple[int, int], n: int):  # type: ignore[no-untyped-def]
-    """Two shufflers at once, batches of two sizes, in the order in which they close."""
-    batches = [Batch(s, s + size - 1, trials) for size in sizes for s in range(1, n - size + 2, size)]
+def _overlapping(sizes: tuple[int, int], n: int) -> NextBatch:
+    """Two shufflers at once, batches of two sizes with half as many fair bits, in the order in which they
+    close."""
+    batches = [Batch(s, s + size - 1, size // 2) for size in sizes for s in range(1, n - size + 2, size)]
     batches.sort(key=lambda batch: (batch.stop, -batch.start))
     return lambda history: batches[len(history)] if len(history) < len(batches) else None
 
 
-def _toy(kind: str) -> tuple[HardInputs, tuple[int, ...], object]:
-    """A hard input, its marked bits and the algorithm's batches."""
-    if kind == "two shufflers":
-        member = HardInputs(horizon=8, copies=1)
-        return member, marked_bits(member, distance=4), _overlapping(2, (2, 4), 8)
-    n, copies = (8, 1) if kind == "in turn" else (16, 3)
+@lru_cache(maxsize=4)
+def _toy(kind: str) -> tuple[HardInputs, int, Joint]:
+    """A hard input, how many of its bits are marked, and the joint law of these and the transcript."""
+    n, copies, distance = (16, 3, 2) if kind == "long runs" else (8, 1, 4 if kind == "two shufflers" else 2)
     member = HardInputs(horizon=n, copies=copies, prefix_len=int(kind == "long runs"), prefix_bit=1)
-    return member, marked_bits(member, distance=2), _in_turn((2, 3), 2, n)
+    batches = _overlapping((2, 4), n) if kind == "two shufflers" else _in_turn((2, 3), 2, n)
+    marked = marked_bits(member, distance=distance)
+    return member, len(marked), small_transcripts(member, marked, batches)
 
 
 @inequality(
@@ -302,13 +306,12 @@ def given_a_transcript(kind: str, ratio: Fraction) -> dict[str, Sides]:
     Note: singles stand rep + 1 apart, so that marked bits, Big apart or more, are a little fewer than n/Big -
     1
     """
-    member, marked, batches = _toy(kind)
-    joint = small_transcripts(member, marked, batches)  # type: ignore[arg-type]
+    member, marked, joint = _toy(kind)
     spread = (ratio / (ratio**2 + 1)) ** 2
     least = Fraction(1, 4)
     for weights in joint.values():
         pairs = likelihood_ratios(weights)
-        inside = all(one <= ratio**2 * zero and zero <= ratio**2 * one for one, zero in pairs)
+        inside = all(max(pair) <= ratio**2 * min(pair) for pair in pairs)
         if inside:
             least = min(least, *(Fraction(one * zero, (one + zero) ** 2) for one, zero in pairs))
     distance = 4 if kind == "two shufflers" else 2
@@ -316,5 +319,5 @@ def given_a_transcript(kind: str, ratio: Fraction) -> dict[str, Sides]:
     return {
         "(a) dependence of the marked bits given t′": (dependence(joint), Fraction(0)),
         "(b) c_ε² <= their variance given t′ in E′": (spread, least),
-        "n/(Big + rep + 1) - 1 <= m": (Fraction(member.horizon, apart) - 1, Fraction(len(marked))),
+        "n/(Big + rep + 1) - 1 <= m": (Fraction(member.horizon, apart) - 1, Fraction(marked)),
     }
