@@ -24,12 +24,12 @@ from dpaudit.coins.transcript import same_shown
 from dpaudit.coins.unseen import Key
 from dpaudit.errors import MechanismError
 from dpaudit.evidence import Witness
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.proof import Proof
 from dpaudit.proofs.sites import Site, total_of
 from dpaudit.replays.accounting import common_measure, observe_accounting, worst_price
 from dpaudit.replays.changed_users import in_the_claims_words, view_of
 from dpaudit.replays.hidden_choices import Releases, settled
-from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.misfits import above_pure_bound, misfits, pure_bound
 from dpaudit.replays.releases import first_release
 from dpaudit.replays.rounding import by_rounding, float_type, loss_in_double, site_in_double

@@ -26,8 +26,8 @@ from dpaudit.coins.limits import Limits
 from dpaudit.coins.transcript import count_of
 from dpaudit.coins.unseen import outcome_at
 from dpaudit.laws.base import Law
+from dpaudit.neighbours import Neighbours
 from dpaudit.replays.entered import Watch
-from dpaudit.replays.histories import Neighbours
 
 __all__ = ["Forced", "quantile_histories"]
 
