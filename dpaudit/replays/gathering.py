@@ -192,7 +192,7 @@ def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: W
     """What stands against a verdict besides leaks and broken accounting."""
     _note_unentered(findings, audit, watch)
     findings.histories = findings.replays
-    findings.obstacles += findings.releases.objections()
+    findings.obstacles += findings.additions.objections()
     if findings.unseen:
         names = ", ".join(map(repr, [*findings.unseen][:5]))
         findings.notes.append(f"not compared, since the view does not see it: what differs at {names}")

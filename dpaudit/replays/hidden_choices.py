@@ -7,7 +7,7 @@ A replay shows one pair (h, h') of hidden outcomes, and any pairing with the rig
   the outcome with which the neighbour shows the same: h' = h + f - f'. The shift is one to one and keeps
   lengths, so the pairing costs log p(h) - log p'(h'), what releasing f with this noise would cost, and all
   that follows is compared given h and h'. That f does not follow h is tested: at outcomes spread over the law
-  on either input, and over all histories that share what came before the draw (``Releases``).
+  on either input, and over all histories that share what came before the draw (``Additions``).
 * *Every outcome.* Where a hidden law moved that has few outcomes, each is paired with the recorded one.
 
 What is left is ``open``, or a value that follows a hidden draw in a way that is not seen here: no verdict.
@@ -31,7 +31,7 @@ from dpaudit.errors import DpauditError
 from dpaudit.exact import encode_value
 from dpaudit.laws.base import BaseMeasure, Law
 
-__all__ = ["Again", "Releases", "settled"]
+__all__ = ["Additions", "Again", "settled"]
 
 #: A hidden law with more outcomes is not replayed at all of them, nor a history with more replays.
 OUTCOMES, REPLAYS = 16, 64
@@ -104,14 +104,14 @@ def _as_release(result: Replay, again: Again, own: Again, *, of: Key | None = No
         value = _showing_the_same(item, leak) if of in (None, item.key) else None
         if value is None or not _is_added(item, result, leak, again, own):
             continue
-        value = _to_the_last_bit(item, value, result, leak, again)
+        value = _corrected(item, value, result, leak, again)
         found = again({**result.hidden, item.key: value}, {**result.released, leak.index: item.key})
         if any(loss.index == leak.index for loss in found.losses):
             return found
     return None
 
 
-def _to_the_last_bit(choice: HiddenChoice, value: Any, result: Replay, leak: Leak, again: Again) -> Any:
+def _corrected(choice: HiddenChoice, value: Any, result: Replay, leak: Leak, again: Again) -> Any:
     """``value``, moved by the rounding of a sum where the neighbour then shows the very same number."""
     moved = value
     for _ in range(CORRECTIONS):
@@ -180,7 +180,7 @@ def _showing_the_same(choice: HiddenChoice, leak: Leak) -> Any:
 
 
 @dataclass
-class Releases:
+class Additions:
     """What programs add their hidden draws to: after the same past it must be the same number, whether or not
     the draw was priced as a release in that history."""
 
