@@ -17,19 +17,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
 
 from dpaudit.coins import Replay
 from dpaudit.coins.comparison import HiddenChoice
+from dpaudit.coins.levels import outcome_at, outcomes_of
 from dpaudit.coins.replayer import Leak
 from dpaudit.coins.transcript import same_shown
-from dpaudit.coins.unseen import Key, nearly_equal, outcome_at
+from dpaudit.coins.unseen import Key, nearly_equal
 from dpaudit.errors import DpauditError
 from dpaudit.exact import encode_value
-from dpaudit.laws.base import BaseMeasure, Law
+from dpaudit.laws.base import BaseMeasure
 
 __all__ = ["Additions", "Again", "settled"]
 
@@ -64,7 +64,7 @@ def settled(result: Replay, again: Again, own: Again) -> list[Replay]:
             found.append(here)
             continue
         key, law = here.open[0].key, here.open[0].law
-        values = _outcomes(law)
+        values = outcomes_of(law, most=OUTCOMES)
         # A law with many outcomes is tried at one of them: a draw that is revealed shows itself there.
         some = values or [outcome_at(law, LEVELS[1])]
         tried = [again({**here.hidden, key: value}, here.released) for value in some if value is not None]
@@ -77,15 +77,6 @@ def settled(result: Replay, again: Again, own: Again) -> list[Replay]:
         else:
             found.append(here)
     return found
-
-
-def _outcomes(law: Law) -> list[Any]:
-    """The outcomes of a law, if they are few."""
-    try:
-        atoms = list(islice(law.atoms(), OUTCOMES + 1))
-    except (DpauditError, ValueError):
-        return []
-    return [value for value, mass in atoms if not mass.is_zero()] if len(atoms) <= OUTCOMES else []
 
 
 def _as_release(result: Replay, again: Again, own: Again, *, of: Key | None = None) -> Replay | None:

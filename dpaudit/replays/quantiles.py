@@ -22,9 +22,9 @@ import numpy as np
 
 from dpaudit.coins import Recording, force, record
 from dpaudit.coins.forcer import ImpossibleHistoryError
+from dpaudit.coins.levels import outcome_at
 from dpaudit.coins.limits import Limits
 from dpaudit.coins.transcript import count_of
-from dpaudit.coins.unseen import outcome_at
 from dpaudit.laws.base import Law
 from dpaudit.neighbours import Neighbours
 from dpaudit.replays.entered import Watch

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from dpaudit.coins import Coins, force, record, replay
-from dpaudit.coins.forcer import ImpossibleHistoryError, uniform_of
+from dpaudit.coins.forcer import ImpossibleHistoryError
+from dpaudit.coins.levels import uniform_of
 from dpaudit.laws import AboveThreshold, Bernoulli, BinaryTree, DiscreteLaplace, Exponential, Laplace
 from dpaudit.laws.base import Law
 from dpaudit.neighbours import Neighbours
