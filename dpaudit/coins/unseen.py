@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.coins.levels import outcome_at
 from dpaudit.coins.transcript import Recording, SiteRecord, same_shown
-from dpaudit.errors import DpauditError, InvalidParameterError, NotTractableError
+from dpaudit.errors import DpauditError, InvalidParameterError
 from dpaudit.laws.base import BaseMeasure, Law
 
-__all__ = ["Key", "Unseen", "nearly_equal", "outcome_at", "possible_outcome", "shifted_to"]
+__all__ = ["Key", "Unseen", "nearly_equal", "possible_outcome", "shifted_to"]
 
 #: Two sums of the same numbers in floats differ by less, relative to the largest number in them.
 ROUNDING = 2.0**-44
@@ -71,27 +72,6 @@ def possible_outcome(law: Law, record: SiteRecord | None) -> Any:
         except (DpauditError, ValueError, TypeError, IndexError):
             pass  # an outcome of another shape or kind
     return outcome_at(law, 0.5)
-
-
-def outcome_at(law: Law, level: float) -> Any:
-    """The outcome of ``law`` at a quantile, in every entry; of a law without an order the atom there;
-    ``None`` where there is neither."""
-    try:
-        value = np.asarray(law.ppf(np.full(law.batch_shape, level)))
-        return value.item() if value.ndim == 0 else value
-    except NotTractableError:
-        pass
-    except (InvalidParameterError, OverflowError):
-        return None  # an outcome that floats cannot hold
-    try:
-        below = 0.0
-        for value, probability in law.atoms():
-            below += float(probability)
-            if below >= level:
-                return value
-    except (DpauditError, ValueError):
-        return None
-    return None
 
 
 def nearly_equal(left: Any, right: Any, *, beside: Any) -> bool:
