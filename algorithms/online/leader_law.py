@@ -219,7 +219,9 @@ def _quadrature(actions: Actions, scores: Sequence[_Score], scale: float, refine
         decays = np.exp(-nodes / scale), np.exp(-(1 - nodes) / scale)
         starts = range(0, len(k), BLOCK_CELLS) if k.ndim == 2 else (0,)
         blocks = [
-            _integrated(actions, scores, k[start : start + BLOCK_CELLS] if k.ndim == 2 else k, decays, weights)
+            _integrated(
+                actions, scores, k[start : start + BLOCK_CELLS] if k.ndim == 2 else k, decays, weights
+            )
             for start in starts
         ]
         for g, parts in enumerate(zip(*blocks, strict=True)):
