@@ -118,7 +118,7 @@ class Watch:
             for line in left:
                 owner = f"{name} (raise)" if line in raising else name
                 found[code.co_filename, line, ""] = (f"{file}:{line}", owner)
-            refusals = raising_outcomes(code)
+            refusals = raising_outcomes(code.co_filename)
             for condition, outcome in function.open if function is not None else ():
                 refusal = (condition.line, condition.columns[0], outcome) in refusals
                 if left & raising if refusal else left - raising:
@@ -204,11 +204,11 @@ class Watch:
         return function.asked
 
     def _empty_caches(self) -> None:
-        for item in gc.get_objects():
-            if isinstance(item, functools._lru_cache_wrapper):
-                code = getattr(item.__wrapped__, "__code__", None)
-                if code is not None and self._is_own(code.co_filename):
-                    item.cache_clear()
+        # by their very types: there are many objects, and a proxy among them would answer for another one
+        for item in [item for item in gc.get_objects() if type(item) is functools._lru_cache_wrapper]:
+            code = getattr(item.__wrapped__, "__code__", None)
+            if code is not None and self._is_own(code.co_filename):
+                item.cache_clear()
 
     def _is_own(self, filename: str) -> bool:
         if filename.startswith("<"):
