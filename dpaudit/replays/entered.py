@@ -175,13 +175,17 @@ class Watch:
         """One more line; raises ``StepLimitError`` beyond the limit."""
         self.steps += 1
         if self.steps > self.limit:
-            raise StepLimitError(f"more than {self.limit} lines executed")
+            self.stop()
+
+    def stop(self) -> None:
+        """Raise ``StepLimitError``: there were more lines than the limit."""
+        raise StepLimitError(f"more than {self.limit} lines executed")
 
     def line(self, code: CodeType, number: int) -> None:
         """A line is about to be executed: a step, too."""
         self.steps += 1
         if self.steps > self.limit:
-            raise StepLimitError(f"more than {self.limit} lines executed")
+            self.stop()
         self._functions[id(code)].left.discard(number)
 
     def way(self, code: CodeType, way: Way) -> None:
