@@ -87,7 +87,7 @@ def aggregate(values: Any, sheet: VectorSheet, rng: np.random.Generator) -> Floa
     given = np.asarray(values, dtype=np.float64)
     if given.shape[-2:] != (sheet.batch_size, sheet.entries):
         raise InvalidParameterError(
-            f"values must have shape (..., {sheet.batch_size}, {sheet.entries}), got {given.shape}; reshape them."
+            f"values must have shape (..., {sheet.batch_size}, {sheet.entries}), got {given.shape}."
         )
     sums = encode(given, sheet, rng).sum(axis=-2).astype(np.float64)
     trials, p = sheet.trials * sheet.batch_size, float(sheet.chance)

@@ -4,6 +4,7 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
+from audits.shuffle_linear_bandits.rows import binomial_privacy
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -13,3 +14,5 @@ suite = Suite(
     title="Shuffle Private Linear Contextual Bandits",
     reference="Chowdhury, Zhou, ICML 2022, arXiv 2202.05567",
 )
+
+suite.include(binomial_privacy.rows)
