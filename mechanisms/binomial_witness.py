@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from dpaudit.claims import ApproxDP
 from dpaudit.evidence import Witness
@@ -26,8 +27,10 @@ __all__ = ["OneEntry", "one_entry"]
 
 #: Bits of a stated bound; whoever checks it uses more.
 BITS = 128
+#: Of a binomial law.
+MOST_TRIALS = 2**53
 #: Less is not worth writing down.
-LEAST = Fraction(1, 10**30)
+LEAST = 1e-20
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,14 @@ class OneEntry:
 
     def delta(self, epsilon: float) -> float:
         """A float near the exact delta of this entry: the better of both directions."""
+        return max(self._excesses(epsilon))
+
+    def _excesses(self, epsilon: float) -> tuple[float, float]:
+        """P - e^epsilon Q of the best half-line, the moved side being P, and the other one."""
         noise, moved = self.noise, self.noise.shift(self.move)
         t, s = self.threshold(epsilon, up=True), self.threshold(epsilon, up=False)
         forth = float(moved.sf(t)) - math.exp(epsilon) * float(noise.sf(t))
-        back = float(noise.cdf(s)) - math.exp(epsilon) * float(moved.cdf(s))
-        return max(forth, back)
+        return forth, float(noise.cdf(s)) - math.exp(epsilon) * float(moved.cdf(s))
 
     def largest_epsilon(self, delta: float, *, digits: int = 3) -> Fraction:
         """The largest epsilon of so many digits at which this entry still has a larger delta, or 0."""
@@ -82,43 +88,53 @@ class OneEntry:
         step = Fraction(10) ** (math.floor(math.log10(low)) - digits + 1)
         return math.floor(Fraction(low) / step) * step
 
-    def witness(self, claim: ApproxDP, *, users: str = "one batch") -> Witness | None:
-        """A half-line of this entry against ``claim``, in the shuffler's view; ``None`` without a bound worth
-        having."""
+    def witness(self, claim: ApproxDP, *, batches: int = 1) -> Witness | None:
+        """The better half-line of this entry against ``claim``, in the shuffler's view; ``None`` where its
+        excess is not worth having."""
         epsilon = float(exact(claim.epsilon))
-        here, there = self.noise.shift(self.move), self.noise
-        options = ((here, there, True), (there, here, False))
-        best: Witness | None = None
-        for law, other, up in options:
-            site = {"site": "ones under label 1", "to": [SHUFFLER_OUTPUT.name]}
-            site |= {"law": law.to_json(), "law_neighbour": other.to_json()}  # type: ignore[dict-item]
-            cut = Fraction(2 * self.threshold(epsilon, up=up) + 1, 2)
-            parts = [{"coordinate": None, "points": None, "cuts": [exact_str(cut)]}]
-            body = {"view": claim.view.to_json(), "site": site, "parts": parts, "order": None}
-            rewards = ([1.0, 0.0, 1.0], [-1.0, 0.0, 1.0])
-            body["inputs"] = written_inputs(*(rewards if up else rewards[::-1]))
-            with precision(BITS):
-                bound = release_bound(body, claim, View.of(SHUFFLER_OUTPUT))
-            if (
-                bound is not None
-                and bound > LEAST
-                and (best is None or best.bound is None or bound > best.bound)
-            ):
-                words = (
-                    f"features e_1 against -e_1 with reward 1 in {users}: the number of ones under one label"
-                )
-                best = Witness(
-                    quantity=claim.quantity,
-                    bound=bound,
-                    form="release",
-                    body=body,
-                    origin="enumerated",
-                    description=words,
-                )
-        return best
+        forth, back = self._excesses(epsilon)
+        up = forth >= back
+        if max(forth, back) < LEAST:
+            return None
+        body = self._body(claim, self.threshold(epsilon, up=up), up=up)
+        with precision(BITS):
+            bound = release_bound(body, claim, View.of(SHUFFLER_OUTPUT))
+        return Witness(
+            quantity=claim.quantity,
+            bound=bound,
+            form="release",
+            body=body,
+            origin="enumerated",
+            description=(
+                f"features e_1 against -e_1 with reward 1, in each of {batches} batches: the number of ones "
+                "under one label, added up"
+            ),
+        )
+
+    def _body(self, claim: ApproxDP, threshold: int, *, up: bool) -> dict[str, Any]:
+        """Both laws and the half-line, the moved side first if it is the likelier one (``up``)."""
+        laws = (self.noise.shift(self.move), self.noise)
+        data = ([1.0, 0.0, 1.0], [-1.0, 0.0, 1.0])
+        law, other = laws if up else laws[::-1]
+        site: dict[str, Any] = {"site": "ones under label 1", "to": [SHUFFLER_OUTPUT.name]}
+        site |= {"law": law.to_json(), "law_neighbour": other.to_json()}
+        cuts = [exact_str(Fraction(2 * threshold + 1, 2))]
+        return {
+            "view": claim.view.to_json(),
+            "inputs": written_inputs(*(data if up else data[::-1])),
+            "site": site,
+            "parts": [{"coordinate": None, "points": None, "cuts": cuts}],
+            "order": None,
+        }
 
 
-def one_entry(sheet: VectorSheet, *, batches: int = 1) -> OneEntry:
-    """The change of one entry by its whole range, summed over ``batches``."""
-    noise = Binomial(trials=sheet.trials * sheet.batch_size * batches, p=sheet.chance)
-    return OneEntry(noise, int(2 * sheet.scale) * batches)
+def one_entry(sheet: VectorSheet, *, batches: int = 1) -> OneEntry | None:
+    """The change of one entry by its whole range, summed over ``batches``, or over as many of them as have no
+    more trials than a law can (``MOST_TRIALS``); ``None`` where one batch has."""
+    trials = sheet.trials * sheet.batch_size
+    seen = min(batches, MOST_TRIALS // trials)
+    return (
+        OneEntry(Binomial(trials=trials * seen, p=sheet.chance), int(2 * sheet.scale) * seen)
+        if seen
+        else None
+    )

@@ -30,7 +30,8 @@ def stated(epsilon: ExactLike, delta: ExactLike, *, unit: Unit = Unit.EVENT) -> 
 def evidence_for(claim: ApproxDP, sheet: VectorSheet, *, batches: int = 1) -> list[Evidence]:
     """The certificate of vector and matrix together over ``batches`` releases, and what one entry shows."""
     proof = sheet.statistic(batches=batches).proof(epsilon=claim.epsilon, delta=claim.delta)
-    witness = one_entry(sheet, batches=batches).witness(claim, users=f"{batches} batches")
+    entry = one_entry(sheet, batches=batches)
+    witness = None if entry is None else entry.witness(claim, batches=batches)
     certificate = proof.certify(claim)
     return [certificate] if witness is None else [certificate, witness]
 
@@ -56,7 +57,8 @@ def cost(sheet: VectorSheet, delta: ExactLike, *, batches: int = 1) -> Cost:
 @lru_cache(maxsize=256)
 def _cost(sheet: VectorSheet, delta: Fraction, batches: int) -> Cost:
     high = sheet.statistic(batches=batches).smallest_epsilon(delta)
-    return Cost(one_entry(sheet, batches=batches).largest_epsilon(float(delta)), high)
+    entry = one_entry(sheet, batches=batches)
+    return Cost(Fraction(0) if entry is None else entry.largest_epsilon(float(delta)), high)
 
 
 def cost_of(sheet: VectorSheet, epsilon: ExactLike, delta: ExactLike, *, batches: int = 1) -> Measured:

@@ -73,8 +73,8 @@ class BinomialSum:
         bits = max(
             40, math.ceil(-math.log2(float(exact(delta)) * LEFT_OUT / (2 * self.dimension * self.times)))
         )
-        if 2 * width * math.sqrt(2 * bits) * reach * len(orders) <= MAX_WORK:
-            return self._summed(orders, reach, bits)
+        if 2 * width * math.sqrt(2 * bits) * reach * len(orders) / 2 <= MAX_WORK:
+            return self._summed(orders[1:-1:2] or orders, reach, bits)
         return self._closed(orders, delta)
 
     def _summed(self, orders: list[Fraction], reach: int, bits: int) -> Proof:
@@ -140,7 +140,7 @@ class BinomialSum:
     def _tilts(ratio: float) -> list[float]:
         """(a - 1) mu near its best value for Gaussian noise, about epsilon / mu."""
         best = (ratio + math.sqrt(ratio * ratio + 4)) / 2
-        return [best * factor for factor in (0.6, 0.75, 0.85, 0.92, 1.0, 1.1, 1.25, 1.5)]
+        return [best * factor for factor in (0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.5)]
 
     @staticmethod
     def _order(scale: float, tilt: float) -> Fraction:
