@@ -101,9 +101,8 @@ def aggregate(values: Any, sheet: VectorSheet, rng: np.random.Generator) -> Floa
 def release(coins: Coins, values: Any, sheet: VectorSheet, *, site: str = "sums") -> Floats:
     """One batch under coins: rounding is hidden, the numbers of ones come out of the shuffler at ``site``.
 
-    ``values`` are the entries of all users, shape (B, entries). No coin is tossed for an entry that needs no
-    rounding: which ones do is no secret only where the data are on a declared grid.
-    """
+    ``values`` are the entries of all users, shape (B, entries). Every entry has its coin, also where nothing
+    is to be rounded: which coins are tossed does not depend on the data."""
     scaled = [[(dyadic(x) + 1) * sheet.scale for x in row] for row in _checked(values).tolist()]
     encoded = [[x // 1 + coins.draw(Bernoulli(p=x % 1), site="rounding") for x in row] for row in scaled]
     total = np.asarray(encoded, dtype=np.int64).sum(axis=0)
