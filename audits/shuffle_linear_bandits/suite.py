@@ -4,7 +4,12 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
-from audits.shuffle_linear_bandits.rows import binomial_errors, binomial_privacy, binomial_returning
+from audits.shuffle_linear_bandits.rows import (
+    binomial_errors,
+    binomial_mutants,
+    binomial_privacy,
+    binomial_returning,
+)
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -18,3 +23,4 @@ suite = Suite(
 suite.include(binomial_privacy.rows)
 suite.include(binomial_returning.rows)
 suite.include(binomial_errors.rows)
+suite.include(binomial_mutants.rows)
