@@ -7,6 +7,7 @@ claims a file.
 from audits.shuffle_linear_bandits.rows import (
     binomial_errors,
     binomial_mutants,
+    binomial_needed,
     binomial_privacy,
     binomial_returning,
 )
@@ -24,3 +25,4 @@ suite.include(binomial_privacy.rows)
 suite.include(binomial_returning.rows)
 suite.include(binomial_errors.rows)
 suite.include(binomial_mutants.rows)
+suite.include(binomial_needed.rows)

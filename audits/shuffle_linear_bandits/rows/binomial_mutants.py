@@ -47,7 +47,7 @@ def mistakes() -> Mapping[str, Control]:
     One user with one feature, g = 1 and b = 15, against (1, 1/4)-DP, exactly.
 
     Note: fresh noise for (j, i) as well, a matrix that is not symmetric, is no mistake of privacy: the bound
-    of 9/2 g² is that of the whole Frobenius norm """
+    of 9/2 g² is that of the whole Frobenius norm"""
     return {
         "one draw for both labels": summed_out(shared("sums")(one_batch)),
         "no noise": summed_out(without("sums")(one_batch)),
