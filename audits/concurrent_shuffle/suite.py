@@ -6,6 +6,7 @@ claims a file.
 """
 
 from audits.concurrent_shuffle.rows import errors, privacy, trees
+from audits.concurrent_shuffle.rows import vector_sums
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -19,3 +20,4 @@ suite = Suite(
 suite.include(trees.rows)
 suite.include(privacy.rows)
 suite.include(errors.rows)
+suite.include(vector_sums.rows)
