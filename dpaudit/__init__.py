@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from dpaudit.coins import Returned, Sampler, record, replay
     from dpaudit.errors import DpauditError
     from dpaudit.evidence import Certificate, Estimate, Witness
+    from dpaudit.neighbours import Neighbours
     from dpaudit.proofs.sites import Site
     from dpaudit.replays.audit import PrivacyAudit
-    from dpaudit.replays.histories import Neighbours
     from dpaudit.reports.frames import Report
     from dpaudit.suite import Cell, Group, Outcome, Run, Suite
     from dpaudit.verdicts import judge
@@ -40,7 +40,7 @@ _HOMES = {
     "dpaudit.proofs.sites": ["Site"],
     "dpaudit.blackbox.check": ["AS_RUN", "CheckResult", "check"],
     "dpaudit.blackbox.neighbours": ["corners"],
-    "dpaudit.replays.histories": ["Neighbours"],
+    "dpaudit.neighbours": ["Neighbours"],
     "dpaudit.replays.audit": ["PrivacyAudit"],
     "dpaudit.claims": [
         "Adjacency",

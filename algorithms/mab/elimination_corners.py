@@ -26,7 +26,7 @@ from algorithms.mab.batched_elimination import (
 )
 from algorithms.mab.distributed_elimination import Variant
 from dpaudit.coins import Sampler
-from dpaudit.replays.histories import Neighbours
+from dpaudit.neighbours import Neighbours
 
 __all__ = ["Corner", "best_arms_lost", "corners_of_event", "late_pair", "pull_ratio", "surviving_gaps"]
 

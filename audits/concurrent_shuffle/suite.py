@@ -6,6 +6,8 @@ claims a file.
 """
 
 from audits.concurrent_shuffle.rows import errors, lower_bound, lower_bound_lemmas, privacy, trees
+from audits.concurrent_shuffle.rows import errors, privacy, trees
+from audits.concurrent_shuffle.rows import vector_sums
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -20,3 +22,4 @@ suite.include(trees.rows)
 suite.include(privacy.rows)
 suite.include(errors.rows)
 suite.include(lower_bound.rows, lower_bound_lemmas.rows)
+suite.include(vector_sums.rows)

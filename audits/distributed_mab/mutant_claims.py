@@ -19,8 +19,8 @@ from audits.distributed_mab.renyi_privacy import theorem_2_final
 from dpaudit.claims import PrivacyClaim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.evidence import Witness
 from dpaudit.kernel.ball import arb, precision
+from dpaudit.neighbours import Neighbours
 from dpaudit.replays.breaches import Target
-from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.moved_noise import moved_noise
 from dpaudit.views import SERVER, View
 from mechanisms.broken_protocols import Make

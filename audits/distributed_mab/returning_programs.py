@@ -21,10 +21,10 @@ from algorithms.play import Decisions
 from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
 from dpaudit.claims import PureDP, Unit
 from dpaudit.coins.base import Coins, Program
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import accounted, compose_parallel
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.histories import Neighbours
 from dpaudit.views import SERVER, View
 
 __all__ = [

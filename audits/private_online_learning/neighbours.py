@@ -17,7 +17,7 @@ from algorithms.neighbours import reward_pairs
 from dpaudit.claims import PureDP
 from dpaudit.coins import Choice
 from dpaudit.laws import Law
-from dpaudit.replays.histories import Neighbours
+from dpaudit.neighbours import Neighbours
 
 __all__ = ["BANDIT_HISTORIES", "CLAIM", "bandit_pairs", "vector_pairs"]
 

@@ -11,6 +11,11 @@ from audits.shuffle_linear_bandits.rows import (
     protocols,
     regret_rates,
     regret_steps,
+    binomial_errors,
+    binomial_mutants,
+    binomial_needed,
+    binomial_privacy,
+    binomial_returning,
 )
 from dpaudit.suite import Suite
 
@@ -25,3 +30,8 @@ suite = Suite(
 suite.include(amplification.rows, local_privacy.rows)
 suite.include(regret_rates.rows, corollaries.rows, regret_steps.rows)
 suite.include(protocols.rows)
+suite.include(binomial_privacy.rows)
+suite.include(binomial_returning.rows)
+suite.include(binomial_errors.rows)
+suite.include(binomial_mutants.rows)
+suite.include(binomial_needed.rows)

@@ -50,7 +50,10 @@ Prove = Callable[[Fraction], Proof]
 @click.option("--candidates", default=2, show_default=True, help="Scores of a noisy maximum.")
 @click.option("--answers", default=1, show_default=True, help='Answers "above" of a sparse vector.')
 @click.option("--leaves", default=1024, show_default=True, help="Leaves of a tree.")
-@click.option("--parties", default=1, show_default=True, help="Parties that each add the noise.")
+@click.option(
+    "--parties", default=1, show_default=True, help="Parties that each add the noise; users of a batch."
+)
+@click.option("--dim", default=2, show_default=True, help="Features of a linear bandit (binomial-vectors).")
 @click.option("--share", default="1", show_default=True, help="Share of the Polya parties that turn up.")
 @click.option("--grid", default="1/1000", show_default=True, help="Step of the loss grid for compositions.")
 def calibrate_command(
@@ -64,6 +67,7 @@ def calibrate_command(
     answers: int,
     leaves: int,
     parties: int,
+    dim: int,
     share: str,
     grid: str,
 ) -> None:
@@ -84,6 +88,7 @@ def calibrate_command(
         answers=answers,
         leaves=leaves,
         parties=parties,
+        dim=dim,
         share=positive(share, name="share"),
         grid=LossGrid(step=grid),
     )
@@ -114,7 +119,8 @@ def _row(
     claim = _claim(kind, epsilon, delta)
     # Pure bounds and Gaussian DP add up exactly; another delta is bounded by loss distributions on the grid.
     grid = None if isinstance(claim, PureDP) or kind.adds_up else shape.grid
-    shape = Shape(**{**vars(shape), "grid": grid})
+    wanted = {"epsilon": exact(epsilon), "delta": exact("1e-6" if delta is None else delta)}
+    shape = Shape(**{**vars(shape), **wanted, "grid": grid})
 
     def proof(parameter: Fraction) -> Proof:
         one = kind.proof(sensitivity, parameter, shape)

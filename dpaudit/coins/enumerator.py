@@ -15,16 +15,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.exact_paths import ExactPaths, Share, shares_of
-from dpaudit.coins.transcript import Recording, frozen_copy, require_plain, run_program, same_value
-from dpaudit.errors import InvalidParameterError, NotTractableError
-from dpaudit.exact import encode_value
+from dpaudit.coins.transcript import (
+    Recording,
+    frozen_copy,
+    require_plain,
+    run_program,
+    same_shown,
+    same_value,
+    to_the_last_bit,
+)
+from dpaudit.errors import DpauditError, InvalidParameterError, NotTractableError
+from dpaudit.exact import decode_value, encode_value
 from dpaudit.kernel.ball import arb, upper
 from dpaudit.kernel.t1.exponentials import ExpSum
 from dpaudit.laws.base import Law
@@ -60,13 +67,13 @@ class PathSite:
 @dataclass(frozen=True)
 class Path:
     """One complete run: its probability (or density), the random sites along it, what the view sees, and what
-    the written form of shown values leaves out (``types``). ``shares`` are the exact chances of the outcomes
-    along it, ``None`` where one of them has none."""
+    the written form of each revealed value leaves out (``beyond``). ``shares`` are the exact chances of the
+    outcomes along it, ``None`` where one of them has none."""
 
     weight: Any
     sites: tuple[PathSite, ...]
     seen: tuple[Any, ...]
-    types: tuple[str, ...] = ()
+    beyond: tuple[Any, ...] = ()
     shares: tuple[Share, ...] | None = None
 
 
@@ -105,8 +112,9 @@ class _Enumerated(Coins):
         self.shares: list[Share] | None = [] if given is None and tail == 0 else None
         self.sites: list[PathSite] = []
         self.seen: list[Any] = []
-        self.types: list[str] = []
+        self.beyond: list[Any] = []
         self.impossible = False
+        self.refused: DpauditError | None = None
 
     def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
         return self._random(law, site, self.view.sees(audience(to)))
@@ -129,26 +137,30 @@ class _Enumerated(Coins):
         return self._random(image, site, visible)
 
     def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
-        return _EnumeratedSession(self, kernel, site, self.view.sees(audience(to)))
+        with self._kept():
+            return _EnumeratedSession(self, kernel, site, self.view.sees(audience(to)))
 
     def draw(self, law: Law, *, site: str) -> Any:
         return self._random(law, site, self.view.sees(audience(NOBODY)))
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
         if self.view.sees(audience(to)):
-            require_plain(value)
-            self.types.append(_beyond_json(value))
+            with self._kept():
+                require_plain(value)
+                self.beyond.append(_beyond_json(value))
             self._see(frozen_copy(value))
         return value
 
     def _random(self, law: Law, site: str, visible: bool) -> Any:
         if visible and self.given is not None:
             value = self._next_given(site)
-            self.weight = self.weight * law.logp_ball(value).exp()
+            with self._kept():
+                probability = law.logp_ball(value).exp()
         else:
-            value, probability, share = self._branch(lambda: self._outcomes(law))
-            self.weight = self.weight * probability
+            with self._kept():
+                value, probability, share = self._branch(lambda: self._outcomes(law))
             self._take(share)
+        self.weight = self.weight * probability
         self.sites.append(PathSite(site, law, value, visible))
         if visible:
             self.seen.append(value)
@@ -187,6 +199,16 @@ class _Enumerated(Coins):
         if self.given is not None and not same_value(self._next_given("reveal"), value):
             raise self._give_up()
         self.seen.append(value)
+
+    @contextmanager
+    def _kept(self, kind: type[DpauditError] = DpauditError) -> Iterator[None]:
+        """What cannot be enumerated stays so, even if the program catches the error: outside an enumeration
+        there is none, and the program goes on otherwise."""
+        try:
+            yield
+        except kind as error:
+            self.refused = error
+            raise
 
     def _give_up(self) -> _ImpossibleError:
         self.impossible = True  # stays, even if the program catches what unwinds it
@@ -230,7 +252,10 @@ class _EnumeratedSession(ChannelSession):
         return value
 
     def _probability(self, answer: Any) -> Any:
-        return self._kernel.log_joint_ball(tuple(self._queries), (*self._outcomes, answer)).exp()
+        with self._coins._kept(
+            NotTractableError
+        ):  # another error may be the channel's own, that it is closed
+            return self._kernel.log_joint_ball(tuple(self._queries), (*self._outcomes, answer)).exp()
 
 
 def _paths(
@@ -244,9 +269,11 @@ def _paths(
             run_program(program, data, coins)
             if not coins.impossible and (given is None or len(coins.seen) == len(given)):
                 shares = None if coins.shares is None else tuple(coins.shares)
-                yield Path(coins.weight, tuple(coins.sites), tuple(coins.seen), tuple(coins.types), shares)
+                yield Path(coins.weight, tuple(coins.sites), tuple(coins.seen), tuple(coins.beyond), shares)
         except _ImpossibleError:
             pass
+        if coins.refused is not None:
+            raise coins.refused
         # Depth first: raise the last choice that can be raised, and forget what is known below it.
         taken, widths = coins.taken, coins.widths
         while taken and taken[-1] + 1 >= widths[-1]:
@@ -273,7 +300,8 @@ def enumerate_view(
     transcripts: dict[str, tuple[Any, ...]] = {}
     exact, total = ExactPaths(), arb(0)
     for path in _paths(program, data, view, tail, None, max_paths):
-        key = json.dumps([*map(encode_value, path.seen), *([[*path.types]] if any(path.types) else [])])
+        beyond = [] if all(item is None for item in path.beyond) else [[*path.beyond]]
+        key = json.dumps([*map(encode_value, path.seen), *beyond])
         probabilities[key] = probabilities.get(key, arb(0)) + path.weight
         transcripts[key] = path.seen
         total += path.weight
@@ -282,17 +310,16 @@ def enumerate_view(
     return ViewLaw(probabilities, transcripts, left_out, exact.weights())
 
 
-def _beyond_json(value: Any) -> str:
-    """What the written form of a shown value leaves out: the type of a numpy number, and digits that a double
-    does not have. Empty for other values."""
-    if isinstance(value, np.generic):
-        return f"{value.dtype.str} {value!r}"
-    if isinstance(value, np.ndarray):
-        wide = value.dtype.kind == "f" and value.dtype.itemsize > 8
-        return " ".join(map(repr, value.ravel())) if wide else ""
-    if isinstance(value, dict):
-        value = [*value.values()]
-    return ",".join(map(_beyond_json, value)).strip(",") if isinstance(value, list | tuple) else ""
+def _beyond_json(value: Any) -> Any:
+    """The value to the last bit where its written form leaves out a type, a digit or the payload of a NaN;
+    ``None`` for other values."""
+    written = encode_value(value)
+    try:
+        if same_shown(decode_value(written), value):
+            return None
+    except InvalidParameterError:
+        pass  # written, and read by nobody: an array of texts, say
+    return to_the_last_bit(value)
 
 
 def sum_out(

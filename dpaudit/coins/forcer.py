@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from dpaudit.coins.base import Program
+from dpaudit.coins.levels import uniform_of
 from dpaudit.coins.limits import Limits, size_of
 from dpaudit.coins.recorder import RecordedSession, Recorder, plain, recorded
 from dpaudit.coins.sampler import sample_law
 from dpaudit.coins.transcript import Recording
-from dpaudit.errors import DpauditError, InvalidParameterError
+from dpaudit.errors import InvalidParameterError
 from dpaudit.laws.base import BaseMeasure, Law
 
 __all__ = ["Choice", "Forcer", "ImpossibleHistoryError", "QuantileRng", "force"]
@@ -121,18 +122,6 @@ class Forcer(Recorder):
             f"a forced outcome must be possible, got {chosen!r} at site {site!r}; choose another."
         )
         return self.impossible
-
-
-def uniform_of(law: Law, value: Any) -> Any:
-    """A uniform whose inverse cdf is ``value``, in every entry: the middle of those of an atom. ``None`` for
-    a law without an order."""
-    try:
-        level = np.asarray(law.cdf(value), dtype=float)
-        if law.base_measure is BaseMeasure.COUNTING:
-            level = level - np.exp(np.asarray(law.logp(value))) / 2
-        return np.clip(level, 0.0, 1.0)[()]
-    except DpauditError:
-        return None
 
 
 class QuantileRng:

@@ -40,6 +40,7 @@ __all__ = [
     "run_program",
     "same_shown",
     "same_value",
+    "to_the_last_bit",
 ]
 
 #: ``raise`` is the end of a run by an error, which everybody sees; its value is (type, message).
@@ -170,6 +171,22 @@ def same_shown(left: Any, right: Any) -> bool:
     if isinstance(left, float | np.generic):
         return _bits(np.asarray(left)) == _bits(np.asarray(right))
     return type(left) in _PLAIN and bool(left == right)
+
+
+def to_the_last_bit(value: Any) -> Any:
+    """A shown value as texts that hold its types, its bytes and the order of its keys: two are equal where
+    ``same_shown`` says so."""
+    if isinstance(value, list | tuple):
+        return [type(value).__name__, *map(to_the_last_bit, value)]
+    if isinstance(value, dict):
+        return [type(value).__name__, *([key, to_the_last_bit(item)] for key, item in value.items())]
+    if isinstance(value, float | np.ndarray | np.generic):
+        array = np.asarray(value)
+        text = f"{type(value).__name__} {array.dtype.str} {array.shape}"
+        if array.dtype.hasobject:
+            return [text, *map(to_the_last_bit, array.ravel().tolist())]
+        return f"{text} {_bits(array).hex()}"
+    return f"{type(value).__name__} {value!r}"
 
 
 def _bits(array: NDArray[Any]) -> bytes:

@@ -5,16 +5,17 @@ They are matched by name and occurrence.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from dpaudit.coins.transcript import Recording, SiteRecord, same_shown
-from dpaudit.errors import DpauditError, InvalidParameterError, NotTractableError
+from dpaudit.coins.levels import outcome_at
+from dpaudit.coins.transcript import SiteRecord, same_shown
+from dpaudit.errors import DpauditError, InvalidParameterError
 from dpaudit.laws.base import BaseMeasure, Law
 
-__all__ = ["Key", "Unseen", "nearly_equal", "outcome_at", "possible_outcome", "shifted_to"]
+__all__ = ["Key", "Unseen", "nearly_equal", "possible_outcome", "shifted_to"]
 
 #: Two sums of the same numbers in floats differ by less, relative to the largest number in them.
 ROUNDING = 2.0**-44
@@ -24,20 +25,19 @@ Key = tuple[str, int]
 
 
 class Unseen:
-    """The sites of a recording that are not compared. ``differing`` are the names of those that show another
-    value on the neighbour, or none, or more."""
+    """``records``: the sites of a recording that are not compared. ``differing`` are the names of those that
+    show another value on the neighbour, or none, or more."""
 
-    def __init__(self, recording: Recording, compared: Callable[[SiteRecord], bool]) -> None:
+    def __init__(self, records: Iterable[SiteRecord]) -> None:
         self._random: dict[Key, SiteRecord] = {}
         self._shown: dict[Key, SiteRecord] = {}
         self._met: dict[str, int] = {}
         self.differing: dict[str, None] = {}
         counts: dict[str, int] = {}
-        for record in recording.sites:
-            if not compared(record):
-                number = counts.get(record.site, 0)
-                counts[record.site] = number + 1
-                (self._random if record.random else self._shown)[record.site, number] = record
+        for record in records:
+            number = counts.get(record.site, 0)
+            counts[record.site] = number + 1
+            (self._random if record.random else self._shown)[record.site, number] = record
 
     def random(self, site: str) -> tuple[Key, SiteRecord | None]:
         """The next random site of this name, and its record if there is one."""
@@ -71,27 +71,6 @@ def possible_outcome(law: Law, record: SiteRecord | None) -> Any:
         except (DpauditError, ValueError, TypeError, IndexError):
             pass  # an outcome of another shape or kind
     return outcome_at(law, 0.5)
-
-
-def outcome_at(law: Law, level: float) -> Any:
-    """The outcome of ``law`` at a quantile, in every entry; of a law without an order the atom there;
-    ``None`` where there is neither."""
-    try:
-        value = np.asarray(law.ppf(np.full(law.batch_shape, level)))
-        return value.item() if value.ndim == 0 else value
-    except NotTractableError:
-        pass
-    except (InvalidParameterError, OverflowError):
-        return None  # an outcome that floats cannot hold
-    try:
-        below = 0.0
-        for value, probability in law.atoms():
-            below += float(probability)
-            if below >= level:
-                return value
-    except (DpauditError, ValueError):
-        return None
-    return None
 
 
 def nearly_equal(left: Any, right: Any, *, beside: Any) -> bool:

@@ -24,11 +24,11 @@ from dpaudit.coins import Choice, Program
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Evidence
 from dpaudit.kernel.ball import ball, precision, upper_short
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import Proof, accounted
 from dpaudit.proofs.sites import Site, allowed_by, priced_sites, total_of
 from dpaudit.replays.accounting import common_measure
 from dpaudit.replays.domains import Domain
-from dpaudit.replays.histories import Neighbours
 from dpaudit.suite import Run
 
 __all__ = ["PrivacyAudit"]

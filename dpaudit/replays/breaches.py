@@ -16,9 +16,10 @@ from dpaudit.claims import PrivacyClaim, PureDP
 from dpaudit.coins import Program, Replay, record, replay
 from dpaudit.coins.replayer import Leak
 from dpaudit.evidence import Witness
+from dpaudit.neighbours import Neighbours, both_directions
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.accounting import observe_accounting
-from dpaudit.replays.histories import Neighbours, both_directions, worst_history
+from dpaudit.replays.histories import worst_history
 from dpaudit.replays.witnessing import leak_witness, loss_witness
 from dpaudit.views import SERVER, View
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Witness
+from dpaudit.neighbours import Neighbours
 from dpaudit.replays.domains import as_array
-from dpaudit.replays.histories import Neighbours
 from dpaudit.views import CHANGED_USER, View, user
 
 __all__ = ["changed_user", "in_the_claims_words", "leaves_users_out", "of_the_same_users", "view_of"]

@@ -12,7 +12,7 @@ import numpy as np
 from dpaudit.claims import Adjacency
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact
-from dpaudit.replays.histories import Neighbours
+from dpaudit.neighbours import Neighbours
 
 __all__ = ["DataSets"]
 

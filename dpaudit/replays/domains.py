@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dpaudit.claims import Adjacency, Unit
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, dyadic, exact
-from dpaudit.replays.histories import Neighbours
+from dpaudit.neighbours import Neighbours
 
 __all__ = [
     "Domain",

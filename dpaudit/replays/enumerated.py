@@ -33,11 +33,11 @@ from dpaudit.evidence import Certificate, Evidence, Witness
 from dpaudit.exact import encode_value, exact
 from dpaudit.kernel.ball import arb, lower_short, precision, upper_exact, upper_short
 from dpaudit.kernel.t1.exponentials import ExpSum
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.proof import certify
 from dpaudit.proofs.tables import enumerated_tables, enumerated_weights
 from dpaudit.replays.changed_users import view_of
 from dpaudit.replays.data_sets import DataSets
-from dpaudit.replays.histories import Neighbours
 from dpaudit.suite import Run
 from dpaudit.views import CHANGED_USER, View
 from dpaudit.witnesses.tables import Interval, Outcome, tables_witness

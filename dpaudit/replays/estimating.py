@@ -33,7 +33,7 @@ from dpaudit.coins.limits import Limits
 from dpaudit.coins.replayer import Leak, Replay
 from dpaudit.evidence import Estimate
 from dpaudit.exact import exact
-from dpaudit.replays.histories import Neighbours, both_directions
+from dpaudit.neighbours import Neighbours, both_directions
 from dpaudit.statistics.loss import delta_bounds, hockey_stick
 from dpaudit.suite import Run
 from dpaudit.views import View

@@ -24,12 +24,12 @@ from dpaudit.coins.transcript import same_shown
 from dpaudit.coins.unseen import Key
 from dpaudit.errors import MechanismError
 from dpaudit.evidence import Witness
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.proof import Proof
 from dpaudit.proofs.sites import Site, total_of
 from dpaudit.replays.accounting import common_measure, observe_accounting, worst_price
 from dpaudit.replays.changed_users import in_the_claims_words, view_of
-from dpaudit.replays.hidden_choices import Releases, settled
-from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.hidden_choices import Additions, settled
 from dpaudit.replays.misfits import above_pure_bound, misfits, pure_bound
 from dpaudit.replays.releases import first_release
 from dpaudit.replays.rounding import by_rounding, float_type, loss_in_double, site_in_double
@@ -60,7 +60,15 @@ class Subject:
 
     def counted(self, site: str) -> bool:
         """Whether the proof pays for a random site of this name, whether or not the view sees it."""
-        return any(item.matches(site) for item in self.sites)
+        known = self._counted.get(site)
+        if known is None:
+            known = self._counted[site] = any(item.matches(site) for item in self.sites)
+        return known
+
+    @cached_property
+    def _counted(self) -> dict[str, bool]:
+        """What ``counted`` said before: every site of every replay is asked for several times."""
+        return {}
 
     def replay(
         self,
@@ -76,7 +84,7 @@ class Subject:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Release:
+class FirstRelease:
     """The first release of a replay: how far it moved (in squares), the pair and history in words, and the
     pair's view."""
 
@@ -107,12 +115,12 @@ class Findings:
     pairs: int = 0
     histories: int = 0
     unseen: dict[str, None] = field(default_factory=dict)
-    releases: Releases = field(default_factory=Releases)
+    additions: Additions = field(default_factory=Additions)
     places: str = ""
     numbers: str = ""
     limits: Limits = field(default_factory=Limits)
     lines: int = 0
-    first: dict[View, Release] = field(default_factory=dict)
+    first_releases: dict[View, FirstRelease] = field(default_factory=dict)
     certain: Witness | None = None
 
     @property
@@ -137,7 +145,7 @@ class Findings:
         sides = (pair, Neighbours(pair.name, pair.right, pair.left, pair.changed))
         again, own = (partial(self.subject.replay, side, result.recording) for side in sides)
         for one in settled(result, again, own):
-            self.releases.note(one, pair.name)
+            self.additions.note(one, pair.name)
             self._note(pair, how, one)
 
     def _note(self, pair: Neighbours, how: str, result: Replay) -> None:
@@ -189,9 +197,11 @@ class Findings:
         item = first_release(result, view)
         if item is not None and item.record.law is not None:
             size = worst_price(item.record.law, item.law_neighbour, "square") or Fraction(0)
-            before = self.first.get(claimed)
+            before = self.first_releases.get(claimed)
             if before is None or size > before.size:
-                self.first[claimed] = Release(size=size, words=words, view=view, result=result, item=item)
+                self.first_releases[claimed] = FirstRelease(
+                    size=size, words=words, view=view, result=result, item=item
+                )
         if claimed != self.subject.claim.view or not isinstance(self.subject.claim, ApproxDP):
             return
         for leak in result.leaks_in(view):
@@ -203,7 +213,7 @@ class Findings:
     def release_in(self, view: View) -> tuple[str, View, SiteLoss, tuple[Any, Any]] | None:
         """The first release that moved furthest in ``view``: words, the pair's view, its laws, and the two
         inputs. For a claim on real numbers with data narrower than double those of double precision."""
-        found = self.first.get(view)
+        found = self.first_releases.get(view)
         if found is None:
             return None
         result, inputs = found.result, (found.result.recording.data, found.result.data)

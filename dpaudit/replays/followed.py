@@ -18,8 +18,8 @@ from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.transcript import frozen_copy, run_program, same_value
 from dpaudit.errors import NotTractableError
 from dpaudit.laws import Law, Shifted, SumMod
+from dpaudit.neighbours import Neighbours
 from dpaudit.replays.entered import Watch, excuse_for
-from dpaudit.replays.histories import Neighbours
 from dpaudit.views import PUBLIC, SERVER
 
 __all__ = ["Aggregate", "Followed", "Sheet", "Steering", "Survey", "survey"]

@@ -16,12 +16,13 @@ from dpaudit.coins import Program, Recording, Replay, fingerprint, record, repla
 from dpaudit.coins.limits import Limits, limited_memory
 from dpaudit.coins.transcript import count_of
 from dpaudit.errors import InvalidParameterError, MechanismError
+from dpaudit.neighbours import Neighbours, both_directions
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.changed_users import of_the_same_users, view_of
 from dpaudit.replays.domains import more_pairs, require_neighbours, spoken_domain
 from dpaudit.replays.entered import Watch, excuse_for
 from dpaudit.replays.findings import Findings, Subject, require_repeatable
-from dpaudit.replays.histories import Neighbours, both_directions, far_out, worst_history
+from dpaudit.replays.histories import far_out, worst_history
 from dpaudit.replays.positions import everywhere, range_in_words
 from dpaudit.replays.quantiles import quantile_histories
 from dpaudit.replays.search import neighbouring_arrays, search_pairs
@@ -191,7 +192,7 @@ def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: W
     """What stands against a verdict besides leaks and broken accounting."""
     _note_unentered(findings, audit, watch)
     findings.histories = findings.replays
-    findings.obstacles += findings.releases.objections()
+    findings.obstacles += findings.additions.objections()
     if findings.unseen:
         names = ", ".join(map(repr, [*findings.unseen][:5]))
         findings.notes.append(f"not compared, since the view does not see it: what differs at {names}")

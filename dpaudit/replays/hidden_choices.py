@@ -7,7 +7,7 @@ A replay shows one pair (h, h') of hidden outcomes, and any pairing with the rig
   the outcome with which the neighbour shows the same: h' = h + f - f'. The shift is one to one and keeps
   lengths, so the pairing costs log p(h) - log p'(h'), what releasing f with this noise would cost, and all
   that follows is compared given h and h'. That f does not follow h is tested: at outcomes spread over the law
-  on either input, and over all histories that share what came before the draw (``Releases``).
+  on either input, and over all histories that share what came before the draw (``Additions``).
 * *Every outcome.* Where a hidden law moved that has few outcomes, each is paired with the recorded one.
 
 What is left is ``open``, or a value that follows a hidden draw in a way that is not seen here: no verdict.
@@ -17,21 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
 
 from dpaudit.coins import Replay
 from dpaudit.coins.comparison import HiddenChoice
+from dpaudit.coins.levels import outcome_at, outcomes_of
 from dpaudit.coins.replayer import Leak
 from dpaudit.coins.transcript import same_shown
-from dpaudit.coins.unseen import Key, nearly_equal, outcome_at
+from dpaudit.coins.unseen import Key, nearly_equal
 from dpaudit.errors import DpauditError
 from dpaudit.exact import encode_value
-from dpaudit.laws.base import BaseMeasure, Law
+from dpaudit.laws.base import BaseMeasure
 
-__all__ = ["Again", "Releases", "settled"]
+__all__ = ["Additions", "Again", "settled"]
 
 #: A hidden law with more outcomes is not replayed at all of them, nor a history with more replays.
 OUTCOMES, REPLAYS = 16, 64
@@ -64,7 +64,7 @@ def settled(result: Replay, again: Again, own: Again) -> list[Replay]:
             found.append(here)
             continue
         key, law = here.open[0].key, here.open[0].law
-        values = _outcomes(law)
+        values = outcomes_of(law, most=OUTCOMES)
         # A law with many outcomes is tried at one of them: a draw that is revealed shows itself there.
         some = values or [outcome_at(law, LEVELS[1])]
         tried = [again({**here.hidden, key: value}, here.released) for value in some if value is not None]
@@ -77,15 +77,6 @@ def settled(result: Replay, again: Again, own: Again) -> list[Replay]:
         else:
             found.append(here)
     return found
-
-
-def _outcomes(law: Law) -> list[Any]:
-    """The outcomes of a law, if they are few."""
-    try:
-        atoms = list(islice(law.atoms(), OUTCOMES + 1))
-    except (DpauditError, ValueError):
-        return []
-    return [value for value, mass in atoms if not mass.is_zero()] if len(atoms) <= OUTCOMES else []
 
 
 def _as_release(result: Replay, again: Again, own: Again, *, of: Key | None = None) -> Replay | None:
@@ -104,14 +95,14 @@ def _as_release(result: Replay, again: Again, own: Again, *, of: Key | None = No
         value = _showing_the_same(item, leak) if of in (None, item.key) else None
         if value is None or not _is_added(item, result, leak, again, own):
             continue
-        value = _to_the_last_bit(item, value, result, leak, again)
+        value = _corrected(item, value, result, leak, again)
         found = again({**result.hidden, item.key: value}, {**result.released, leak.index: item.key})
         if any(loss.index == leak.index for loss in found.losses):
             return found
     return None
 
 
-def _to_the_last_bit(choice: HiddenChoice, value: Any, result: Replay, leak: Leak, again: Again) -> Any:
+def _corrected(choice: HiddenChoice, value: Any, result: Replay, leak: Leak, again: Again) -> Any:
     """``value``, moved by the rounding of a sum where the neighbour then shows the very same number."""
     moved = value
     for _ in range(CORRECTIONS):
@@ -180,7 +171,7 @@ def _showing_the_same(choice: HiddenChoice, leak: Leak) -> Any:
 
 
 @dataclass
-class Releases:
+class Additions:
     """What programs add their hidden draws to: after the same past it must be the same number, whether or not
     the draw was priced as a release in that history."""
 

@@ -21,7 +21,7 @@ from dpaudit.errors import NotTractableError
 from dpaudit.evidence import Witness
 from dpaudit.exact import encode_value
 from dpaudit.kernel.ball import precision
-from dpaudit.replays.histories import Neighbours, both_directions
+from dpaudit.neighbours import Neighbours, both_directions
 from dpaudit.views import Audience, View
 from dpaudit.witnesses.mixture import Draw, End, Event, See, Tree, mixture_body, mixture_bound
 

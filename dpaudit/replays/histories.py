@@ -20,10 +20,10 @@ from dpaudit.coins.replayer import SessionPair
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.laws import CountVector, ScalarLaw, Shifted, SubsampledGaussianSum, WrappedMod
 from dpaudit.laws.base import BaseMeasure, Law
-from dpaudit.neighbours import Neighbours, both_directions
+from dpaudit.neighbours import Neighbours
 from dpaudit.replays.residues import extreme_residues
 
-__all__ = ["Neighbours", "both_directions", "far_out", "push_to_the_tail", "worst_history"]
+__all__ = ["far_out", "push_to_the_tail", "worst_history"]
 
 
 #: Standard deviations: beyond any threshold that a program would compare noisy values with.

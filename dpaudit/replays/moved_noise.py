@@ -19,7 +19,7 @@ from dpaudit.coins.base import To
 from dpaudit.evidence import Witness
 from dpaudit.exact import exact
 from dpaudit.laws import DiscreteGaussian, Law, Shifted, Skellam, SumMod
-from dpaudit.replays.histories import Neighbours
+from dpaudit.neighbours import Neighbours
 from dpaudit.views import SERVER
 from dpaudit.witnesses.divergence import divergence_witness
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.claims import Adjacency
+from dpaudit.neighbours import Neighbours
 from dpaudit.replays.domains import Domain, as_array, changed_pair
-from dpaudit.replays.histories import Neighbours
 
 __all__ = ["Everywhere", "everywhere", "range_in_words"]
 

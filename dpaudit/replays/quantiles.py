@@ -6,7 +6,7 @@ all others come out as in one fixed run; a hidden draw gets the level as its uni
 channel the level as its quantile. Where two neighbouring levels behave differently (other branches, other
 sites, another kind of value shown, an error), the levels between are bisected: a threshold is then known to
 the last digit, and whatever depends on raw data there shows in the replay; so is a narrow window between two
-thresholds, however rare it is.
+thresholds, however rare it is. What takes several outcomes is looked for before that (``together``).
 
 Nothing here is random: the same program gives the same histories for any seed.
 """
@@ -20,14 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.coins import Recording, force, record
+from dpaudit.coins import Choice, Recording, force, record
 from dpaudit.coins.forcer import ImpossibleHistoryError
+from dpaudit.coins.levels import outcome_at
 from dpaudit.coins.limits import Limits
 from dpaudit.coins.transcript import count_of
-from dpaudit.coins.unseen import outcome_at
 from dpaudit.laws.base import Law
+from dpaudit.neighbours import Neighbours
 from dpaudit.replays.entered import Watch
-from dpaudit.replays.histories import Neighbours
+from dpaudit.replays.together import combinations_of, patterns_of
 
 __all__ = ["Forced", "quantile_histories"]
 
@@ -76,9 +77,15 @@ Bracket = tuple[Target, float, Hashable, float, Hashable]
 def quantile_histories(
     watch: Watch, pair: Neighbours, *, values: int, halvings: int, limits: Limits
 ) -> Iterator[Forced]:
-    """Recordings of ``pair.left``: about ``values`` at quantiles, and at most ``halvings`` between those that
-    behave differently. The program is run as ``watch.program``, whose branches tell how it behaves."""
+    """Recordings of ``pair.left``: some that steer several sites at once (``together``), about ``values`` at
+    quantiles, and at most ``halvings`` between those that behave differently. The program is run as
+    ``watch.program``, whose branches tell how it behaves."""
     base = record(watch.program, pair.left, rng=np.random.default_rng(SEED), keep_errors=True, limits=limits)
+    patterns = patterns_of(base)[: max(6, values // 4)]
+    for words, choice in [*patterns, *combinations_of(base, most=max(4, values // 4))]:
+        found = _steered(watch, pair, choice, limits)
+        if found is not None:
+            yield Forced(found[0], words)
     targets = _targets(base, most=max(2, values // 8))
     if not targets:
         return
@@ -180,24 +187,31 @@ def _run(
 ) -> tuple[Recording, Hashable] | None:
     """The recording in which ``target`` comes out at ``level``, and how the program behaved; ``None`` where
     there is no such outcome."""
-    hidden, levels = {}, {}
+    hidden: dict[tuple[str, int], float] = {}
+    levels: dict[str, list[float]] = {}
     if target.kind == "draw":
         hidden[str(target.site), target.occurrence] = level
     elif target.kind == "channel":
         # the first noise (a threshold's) in the middle, or against all the others
         levels[str(target.site)] = [0.5 if target.entry else 1 - level, *[level] * 63]
+    return _steered(watch, pair, _choice(target, level), limits, hidden=hidden, levels=levels)
+
+
+def _steered(
+    watch: Watch, pair: Neighbours, choice: Choice, limits: Limits, **drawn: Any
+) -> tuple[Recording, Hashable] | None:
+    """The recording along ``choice``, and how the program behaved; ``None`` where it is impossible."""
     watch.tracking = True
     try:
         recording = force(
             watch.program,
             pair.left,
-            watch.aside(_choice(target, level)),
+            watch.aside(choice),
             rng=np.random.default_rng(SEED),
             radius=2.0**-44,
-            hidden=hidden,
-            levels=levels,
             keep_errors=True,
             limits=limits,
+            **drawn,
         )
     except ImpossibleHistoryError:
         return None

@@ -22,7 +22,7 @@ from hypothesis.errors import HypothesisWarning, NoSuchExample
 from numpy.typing import NDArray
 
 from dpaudit.errors import InvalidParameterError
-from dpaudit.replays.histories import Neighbours
+from dpaudit.neighbours import Neighbours
 
 __all__ = ["Score", "corners", "neighbouring_arrays", "search_pairs"]
 

@@ -19,8 +19,8 @@ from dpaudit.coins import Program, Recorder
 from dpaudit.coins.limits import Limits, StepLimitError
 from dpaudit.coins.transcript import count_of, run_program
 from dpaudit.errors import BrokenHarnessError
+from dpaudit.neighbours import Neighbours
 from dpaudit.replays.changed_users import view_of
-from dpaudit.replays.histories import Neighbours
 from dpaudit.verdicts import VerdictKind
 from dpaudit.views import View
 

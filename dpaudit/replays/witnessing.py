@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.coins.replayer import Leak, Replay, SessionPair, SiteLoss
+from dpaudit.coins.transcript import to_the_last_bit
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness
 from dpaudit.exact import encode_value
@@ -65,7 +66,7 @@ def leak_witness(result: Replay, leak: Leak, *, view: View, description: str) ->
     if leak.what == "value" and same_written(encode_value(recorded), encode_value(neighbour)):
         # what differs (a type, a payload of NaN, the order of keys) has no place in the file: it is said in
         # words
-        recorded, neighbour = _to_the_last_bit(recorded), _to_the_last_bit(neighbour)
+        recorded, neighbour = to_the_last_bit(recorded), to_the_last_bit(neighbour)
     return Witness(
         quantity="epsilon",
         bound=None,
@@ -113,18 +114,6 @@ def _audience(result: Replay, leak: Leak, view: View) -> Audience:
     if leak.what in ("value", "kind", "shape"):
         return remaining[0]
     return next((to for to in remaining if view.sees(to)), frozenset([PUBLIC]))
-
-
-def _to_the_last_bit(value: Any) -> Any:
-    """A shown value as texts that hold its types, its bytes and the order of its keys."""
-    if isinstance(value, list | tuple):
-        return [type(value).__name__, *map(_to_the_last_bit, value)]
-    if isinstance(value, dict):
-        return [type(value).__name__, *([key, _to_the_last_bit(item)] for key, item in value.items())]
-    if isinstance(value, float | np.ndarray | np.generic):
-        array = np.asarray(value)
-        return f"{type(value).__name__} {array.dtype.str} {array.shape} {array.tobytes().hex()}"
-    return f"{type(value).__name__} {value!r}"
 
 
 def inside_supports(result: Replay, *, end: int, view: View) -> bool:

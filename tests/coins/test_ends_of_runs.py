@@ -10,7 +10,7 @@ import pytest
 
 from dpaudit.coins import Coins, Leak, Replay, force, record, replay
 from dpaudit.coins.limits import Limits, limited_memory
-from dpaudit.coins.transcript import require_plain, same_shown
+from dpaudit.coins.transcript import require_plain, same_shown, to_the_last_bit
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.laws import AboveThreshold, Bernoulli, Laplace, Sum, SumMod
 from dpaudit.views import EVERYTHING, PUBLIC, SERVER, View
@@ -157,11 +157,14 @@ ONE = np.longdouble(1)
     ],
 )
 def test_shown_values_are_compared_by_type_and_bytes(left: Any, right: Any) -> None:
-    """Each pair looks alike; each value is the same as a copy of itself."""
+    """Each pair looks alike; each value is the same as a copy of itself, in bits as in texts of them."""
     assert not same_shown(left, right)
+    assert to_the_last_bit(left) != to_the_last_bit(right)
     for value in (left, right):
         require_plain(value)
-        assert same_shown(value, value.copy() if isinstance(value, np.ndarray) else value)
+        other = value.copy() if isinstance(value, np.ndarray) else value
+        assert same_shown(value, other)
+        assert to_the_last_bit(value) == to_the_last_bit(other)
 
 
 class Number(float):

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from dpaudit.coins import Coins, force, record, replay
-from dpaudit.coins.forcer import ImpossibleHistoryError, uniform_of
+from dpaudit.coins.forcer import ImpossibleHistoryError
+from dpaudit.coins.levels import uniform_of
 from dpaudit.laws import AboveThreshold, Bernoulli, BinaryTree, DiscreteLaplace, Exponential, Laplace
 from dpaudit.laws.base import Law
-from dpaudit.replays.histories import Neighbours, far_out, worst_history
+from dpaudit.neighbours import Neighbours
+from dpaudit.replays.histories import far_out, worst_history
 
 DATA = np.array([0.0, 1.0, 0.0, 1.0])
 

@@ -13,9 +13,9 @@ from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
 from algorithms.online import ftnl
 from dpaudit.coins import Choice, Program, force, record, replay
 from dpaudit.laws.base import Law
+from dpaudit.neighbours import Neighbours, both_directions
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.accounting import observe_accounting
-from dpaudit.replays.histories import Neighbours, both_directions
 from dpaudit.views import PUBLIC, View
 from tests.papers.mutant import EPSILON
 from tests.papers.mutants import MUTANTS

@@ -24,10 +24,10 @@ from dpaudit.coins import Choice, Program, Recording, Replay, Sampler, force, re
 from dpaudit.kernel.ball import arb, lower, upper
 from dpaudit.laws import Binomial, Categorical, SumMod
 from dpaudit.laws.base import Law
+from dpaudit.neighbours import Neighbours, both_directions
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.accounting import observe_accounting
 from dpaudit.replays.breaches import search
-from dpaudit.replays.histories import Neighbours, both_directions
 from dpaudit.replays.moved_noise import moved_noise
 from dpaudit.statistics import fit_log_wealth
 from dpaudit.suite import Run

@@ -31,9 +31,9 @@ from dpaudit.errors import CertificateError, NotTractableError
 from dpaudit.kernel.ball import arb, ball, precision
 from dpaudit.kernel.check import check
 from dpaudit.laws import Bernoulli, Law, PointMass, PolyaDifference, WrappedMod
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import gaussian_mechanism, randomised_response, relaxed_release
 from dpaudit.replays.hidden_draws import HIDDEN, mixture_witness, objections, program_event
-from dpaudit.replays.histories import Neighbours
 from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.recompute import recompute

@@ -10,7 +10,7 @@ import pytest
 from dpaudit.claims import ApproxDP, PrivacyClaim, PureDP
 from dpaudit.coins import Coins
 from dpaudit.errors import DpauditError
-from dpaudit.laws import Counts, RandomisedResponse
+from dpaudit.laws import BinaryTree, Counts, Laplace, RandomisedResponse
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import shuffled_response
 from dpaudit.proofs.sites import Site
@@ -23,6 +23,7 @@ from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.views import EVERYBODY_ELSE, SHUFFLER_OUTPUT, View, user
 
 BITS = DataSets(records=2, values=(0, 1))
+NOISE = Laplace(scale=1)
 RUN = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
 
 
@@ -36,13 +37,46 @@ def verdict_of(program: Any, claim: PrivacyClaim, over: Any) -> VerdictKind:
         lambda data: np.longdouble(1) + np.longdouble(2.0**-60) * int(data[0]),
         lambda data: np.int64(1) if data[0] else 1,
         lambda data: [np.float32(1) if data[0] else 1.0],
+        lambda data: [np.float64(1), 1.0] if data[0] else [1.0, np.float64(1)],
+        lambda data: float("nan") if data[0] else -float("nan"),
+        lambda data: np.array([np.float64(1) if data[0] else 1.0], dtype=object),
     ],
 )
 def test_types_and_digits_beyond_a_double_are_seen(shown: Any) -> None:
     """A record in the type of a number, or in digits that a double does not have, is refused: never equal."""
     claim = PureDP(epsilon="1/10", domain=str(BITS))
-    with pytest.raises(DpauditError, match="what a file can hold"):
+    with pytest.raises(DpauditError, match=r"what a file can hold|dtype object"):
         verdict_of(lambda coins, data: shown(data), claim, BITS)
+
+
+def swallowed(ask: Any) -> Any:
+    """The program that goes on without what cannot be enumerated."""
+
+    def program(coins: Coins, data: Any) -> float:
+        try:
+            return float(ask(coins, float(data.sum())))
+        except DpauditError:
+            return 0.0
+
+    return program
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda coins, total: coins.release(total, Laplace(scale="1/100"), site="sum"), "enumerated"),
+        (
+            lambda coins, total: coins.channel(BinaryTree(leaves=2, noise=NOISE), site="t").ask(total),
+            "finite",
+        ),
+        (lambda coins, total: coins.reveal({1: total}, site="sum")[1], "shown value"),
+    ],
+)
+def test_what_cannot_be_enumerated_cannot_be_caught(ask: Any, words: str) -> None:
+    """Outside an enumeration nothing is raised: a table of what is left would be of another program."""
+    claim = PureDP(epsilon="1/10", domain=str(BITS))
+    with pytest.raises(DpauditError, match=words):
+        verdict_of(swallowed(ask), claim, BITS)
 
 
 def test_values_with_more_than_numbers_are_refused() -> None:

@@ -14,8 +14,8 @@ from scipy import stats
 from dpaudit.claims import PureDP, RenyiDP
 from dpaudit.coins import Coins
 from dpaudit.laws import Laplace, Skellam, SumMod
+from dpaudit.neighbours import Neighbours
 from dpaudit.replays.breaches import Target, over_seeds, search
-from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.moved_noise import moved_noise
 from dpaudit.views import SERVER, View
 

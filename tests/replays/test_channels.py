@@ -15,11 +15,11 @@ from dpaudit.coins import Coins
 from dpaudit.coins.replayer import SessionPair
 from dpaudit.evidence import Witness
 from dpaudit.laws import AboveThreshold, BinaryTree, Exponential, Gaussian, Laplace
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs import build
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.channel_prices import threshold_price
-from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Run
 from dpaudit.verdicts import Strength, VerdictKind, judge

@@ -10,8 +10,8 @@ import pytest
 
 from dpaudit.claims import Adjacency, Unit
 from dpaudit.errors import InvalidParameterError
+from dpaudit.neighbours import Neighbours
 from dpaudit.replays.domains import Interval, Values, more_pairs, require_neighbours, spoken_domain
-from dpaudit.replays.histories import Neighbours
 
 ONE = Neighbours("mine", np.array([0.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0]))
 

@@ -24,12 +24,12 @@ from dpaudit.coins import Choice, Coins, Recorder, force, record, replay
 from dpaudit.coins.limits import Limits
 from dpaudit.errors import MechanismError
 from dpaudit.laws import Laplace
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays import gathering
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.entered import Watch, excuse_for
-from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Outcome, Run
 from dpaudit.verdicts import VerdictKind, judge

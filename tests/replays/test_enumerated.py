@@ -40,10 +40,10 @@ from dpaudit.laws import (
     NoisyArgmax,
     RandomisedResponse,
 )
+from dpaudit.neighbours import Neighbours
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.data_sets import DataSets
 from dpaudit.replays.enumerated import enumerated
-from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.rows import evidence
 from dpaudit.suite import Group, Run

@@ -13,11 +13,11 @@ import pytest
 from dpaudit.claims import PureDP
 from dpaudit.coins import Coins, Replay, enumerate_view, force, max_log_ratio, record, replay
 from dpaudit.laws import Bernoulli, DiscreteLaplace, Laplace
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import discrete_laplace_mechanism, laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.hidden_choices import settled
-from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Run
 from dpaudit.verdicts import Judgement, Strength, VerdictKind, judge

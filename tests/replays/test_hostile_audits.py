@@ -14,10 +14,10 @@ from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.evidence import Certificate
 from dpaudit.kernel.check import check
 from dpaudit.laws import DiscreteLaplace, Laplace
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.privacy import digest_of, privacy_outcome
 from dpaudit.suite import Run
 from dpaudit.verdicts import Judgement, Strength, VerdictKind, judge

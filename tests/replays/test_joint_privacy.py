@@ -14,10 +14,10 @@ from dpaudit.coins import Coins, Returned
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Witness, evidence_from_json
 from dpaudit.laws import Bernoulli, Laplace
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import accounted, billboard, laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Run
 from dpaudit.verdicts import Judgement, Strength, VerdictKind, judge

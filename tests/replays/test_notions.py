@@ -34,13 +34,13 @@ from dpaudit.laws import (
     RandomisedResponse,
     Skellam,
 )
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs import build
 from dpaudit.proofs.measures import allowance_of
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.accounting import worst_price
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.estimating import Source, estimated, inverted
-from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Outcome, Run
 from dpaudit.verdicts import Judgement, Strength, VerdictKind, judge

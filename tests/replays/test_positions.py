@@ -12,11 +12,11 @@ import pytest
 from dpaudit.claims import Adjacency, PureDP
 from dpaudit.coins import Coins
 from dpaudit.laws import Laplace
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import compose_parallel, laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.domains import Interval
-from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.positions import MOST, everywhere, range_in_words
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.replays.search import corners

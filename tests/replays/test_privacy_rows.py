@@ -13,11 +13,11 @@ from dpaudit.claims import PureDP
 from dpaudit.coins import Returned
 from dpaudit.evidence import Witness
 from dpaudit.laws import Categorical, Laplace
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import accounted, laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.accounting import worst_loss
 from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Run
 from dpaudit.verdicts import Strength, VerdictKind, judge

@@ -16,12 +16,12 @@ from dpaudit.evidence import Witness
 from dpaudit.kernel.kernel_t0 import HIGHER, Guarantee
 from dpaudit.kernel.t2.rules import T2
 from dpaudit.laws import Gaussian, Laplace
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs import build
 from dpaudit.proofs.proof import Proof
 from dpaudit.proofs.sites import Site
 from dpaudit.replays import privacy
 from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.replays.second_look import second_look
 from dpaudit.rows import privacy as privacy_row

@@ -10,8 +10,8 @@ import pytest
 from dpaudit.coins import Coins, Returned
 from dpaudit.coins.limits import Limits
 from dpaudit.laws import AboveThreshold, Bernoulli, Categorical, DiscreteLaplace, Laplace
+from dpaudit.neighbours import Neighbours
 from dpaudit.replays.entered import Watch
-from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.quantiles import quantile_histories
 from dpaudit.views import NOBODY
 

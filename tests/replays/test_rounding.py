@@ -11,10 +11,10 @@ import pytest
 from dpaudit.claims import Model, PureDP
 from dpaudit.coins import Coins
 from dpaudit.laws import Laplace
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.replays.rounding import by_rounding, float_type, in_double
 from dpaudit.suite import Run

@@ -14,11 +14,11 @@ from dpaudit.claims import PureDP
 from dpaudit.coins import Coins, Program
 from dpaudit.laws import Categorical, Exponential, Gumbel, NoisyArgmax, RandomisedResponse
 from dpaudit.laws.base import Law
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs import build
 from dpaudit.proofs.proof import Proof
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Run
 from dpaudit.verdicts import Judgement, judge

@@ -31,6 +31,7 @@ from dpaudit.laws import (
     Skellam,
     SumMod,
 )
+from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import (
     Proof,
     above_threshold,
@@ -46,7 +47,6 @@ from dpaudit.proofs.build import (
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.domains import Interval, Values
-from dpaudit.replays.histories import Neighbours
 from dpaudit.views import PUBLIC, SERVER, View
 
 __all__ = ["BROKEN", "FOREIGN", "RIGHT", "Case"]

@@ -23,7 +23,7 @@ from dpaudit.laws import (
     Skellam,
     SumMod,
 )
-from dpaudit.replays.histories import Neighbours
+from dpaudit.neighbours import Neighbours
 from dpaudit.rows import Control, broken, controls
 from dpaudit.rows.mutants import (
     Mutation,

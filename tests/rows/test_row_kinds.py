@@ -15,13 +15,13 @@ from dpaudit.coins import Coins
 from dpaudit.errors import InvalidParameterError, UndecidedError
 from dpaudit.evidence import Evidence
 from dpaudit.laws import Laplace
+from dpaudit.neighbours import Neighbours
 from dpaudit.plots import Plot
 from dpaudit.plots import table as plot_of_rows
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.regret.intervals import Interval
 from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.histories import Neighbours
 from dpaudit.rows import (
     Control,
     Expression,

@@ -20,7 +20,7 @@ from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness, evidence_from_json
 from dpaudit.exact import decode_value, encode_value
 from dpaudit.laws import Exponential, Laplace
-from dpaudit.replays.histories import Neighbours
+from dpaudit.neighbours import Neighbours
 from dpaudit.replays.witnessing import loss_witness
 from dpaudit.views import NOBODY, PUBLIC, SERVER, View, user
 from dpaudit.witnesses.inputs import written_inputs

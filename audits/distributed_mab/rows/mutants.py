@@ -22,8 +22,8 @@ from dpaudit.claims import Ordering, PrivacyClaim, SameDistribution
 from dpaudit.coins import fingerprint, record
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import lower, precision, upper
+from dpaudit.neighbours import Neighbours
 from dpaudit.replays.breaches import Found, Target, over_seeds, search
-from dpaudit.replays.histories import Neighbours
 from dpaudit.rows import Control, controls
 from dpaudit.suite import Group, Outcome, Run
 from mechanisms.broken_protocols import Make, correct

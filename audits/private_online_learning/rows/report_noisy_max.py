@@ -19,12 +19,12 @@ from audits.private_online_learning.neighbours import vector_pairs
 from dpaudit.claims import Adjacency, PureDP
 from dpaudit.coins import Coins, Program
 from dpaudit.laws import Laplace
+from dpaudit.neighbours import Neighbours
 from dpaudit.plots import Plot, delta_curve, table
 from dpaudit.proofs.build import BoundedSum
 from dpaudit.proofs.build import report_noisy_max as certified_noisy_max
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.histories import Neighbours
 from dpaudit.rows import full, over, privacy
 from dpaudit.suite import Group, Run
 from mechanisms.report_noisy_max import RnmVariant, report_noisy_max, rnm_noise
