@@ -5,9 +5,16 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
-from audits.concurrent_shuffle.rows import errors, lower_bound, lower_bound_lemmas, privacy, trees
-from audits.concurrent_shuffle.rows import errors, privacy, trees
-from audits.concurrent_shuffle.rows import vector_sums
+from audits.concurrent_shuffle.rows import (
+    errors,
+    lower_bound,
+    lower_bound_lemmas,
+    privacy,
+    regret,
+    regret_exponents,
+    trees,
+    vector_sums,
+)
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -22,4 +29,5 @@ suite.include(trees.rows)
 suite.include(privacy.rows)
 suite.include(errors.rows)
 suite.include(lower_bound.rows, lower_bound_lemmas.rows)
+suite.include(regret.rows, regret_exponents.rows)
 suite.include(vector_sums.rows)

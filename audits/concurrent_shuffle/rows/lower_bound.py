@@ -70,7 +70,9 @@ def from_where_on(k: int, epsilon: Fraction) -> Chain:
     At the smallest such n both forms hold, at n - 1 neither does; n is 200^{2k+1}/c_ε^{2k}, rounded up.
 
     Note: below, the theorem says nothing; there it would say that some error is at least about 100
+
     Note: k = 0 has no such condition
+
     Proof: n c_ε²/Big = (2 rep)² by the definitions, see TKMS23-ID
     """
     n = smallest_horizon(k, epsilon)
@@ -103,6 +105,7 @@ def under_the_hypotheses(run: Run, k: int, epsilon: Fraction) -> Measured:
     every input; its median from below by Berry and Esseen's theorem. δ = 0.99 min(ε, 1)/(40 n (k + 1)).
 
     Note: about all algorithms: no algorithm that respects the bound verifies it, and none refutes it here
+
     Note: the proof's steps have rows of their own, LB.1 to LB.6, ID, LB0 and LBP
     """
     floor = Floor(m=2**10, k=k, epsilon=epsilon)
@@ -137,6 +140,7 @@ def below_the_hypotheses(run: Run) -> Measured:
     full profile), ε = 1/2 and 1, δ = 0.99 min(ε, 1)/(40 n (k + 1)).
 
     Note: the hypothesis rep > 100 fails at every n here; δ is in range
+
     Note: the member of D(n, k) with the smallest median counts
     """
     small, large = ((512, 1), (1024, 2), (128, 3)), ((4096, 1), (32768, 1), (1024, 2), (16384, 3))
@@ -391,6 +395,7 @@ def cuts(n: int, copies: int, prefix_len: int) -> Sides:
     Every cut of every length: the blocks of equal bits of the cut against those of the member named.
 
     Note: copies are whole numbers, the same before and after the cut, since rep(Big, k - 1) = rep(n, k)
+
     Note: a cut at the beginning of a run is the mixture of the two members whose prefix is that run
     """
     member = HardInputs(horizon=n, copies=copies, prefix_len=min(prefix_len, copies))
