@@ -106,7 +106,7 @@ def test_without_noise_it_is_a_delayed_linucb():
 
 @pytest.mark.parametrize(("horizon", "shufflers"), [(27, 1), (32, 2), (20, 2), (128, 3)])
 def test_noise_is_that_of_the_nodes_of_the_prefix(horizon, shufflers):
-    """Draws that are numbered: each time's noise is made of the nodes that Definition 3.1 names, no others."""
+    """Draws that are numbered: the noise of a time is of the nodes that Definition 3.1 names."""
     tree = build_tree(horizon=horizon, n_shufflers=shufflers)
     drawn: list[float] = []
     noises = (Counted(drawn),) * shufflers

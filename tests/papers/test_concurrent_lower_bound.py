@@ -202,7 +202,7 @@ def test_chance_above_is_a_lower_bound():
 
 
 def test_simulated_units_are_errors_over_rep():
-    """Errors are sorted and above rep; the confidence floor is below the medians, 0 where runs are too few."""
+    """Errors are sorted and above rep; the confidence floor is below the medians, 0 for too few runs."""
     rng = np.random.default_rng(2)
     found = in_units("Algorithm 3, calibrated bits", n=512, k=1, epsilon=ONE, runs=60, rng=rng)
     assert found.shape[1] == 60
