@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import InvalidParameterError
-from dpaudit.kernel.ball import arb, ball, lower_exact, upper
+from dpaudit.kernel.ball import arb, ball, integer, precision, upper
 
 __all__ = [
     "HardInputs",
@@ -67,8 +67,9 @@ def variance_ratio(n: int, k: int, epsilon: Fraction) -> arb:
 
 def smallest_horizon(k: int, epsilon: Fraction) -> int:
     """The smallest n with n c_ε²/Big_{n,k} > 200²: the next integer above 200^{2k+1}/c_ε^{2k}, k >= 1."""
-    threshold = 200 ** (2 * k + 1) / bernoulli_std(epsilon) ** (2 * k)
-    return int(lower_exact(threshold)) + 1
+    with precision(256):
+        threshold = 200 ** (2 * k + 1) / bernoulli_std(epsilon) ** (2 * k)
+        return integer(threshold.floor()) + 1
 
 
 def largest_delta(n: int, k: int, epsilon: Fraction) -> Fraction:

@@ -62,7 +62,8 @@ def _claim(what: str) -> LowerBound:
     "Theorem 4.1, 'n large enough'",
     kind="lower-bound",
     role="sharper",
-    over=over(k=(1, 2, 3, full(4, 5, 8)), epsilon="1/10 1/2 1 2"),
+    over=over(k=(1, 2, 3, full(4, 5)), epsilon="1/10 1/2 1 2"),
+    measure="left - right",
 )
 def from_where_on(k: int, epsilon: Fraction) -> Chain:
     """The hypothesis n c_ε²/Big > 200² says rep(n, k) > 100: at ε = 1 it holds from n = 7.62e7 (k = 1),
@@ -371,6 +372,8 @@ def chain(k: int, log2_n: int, epsilon: Fraction, beta: Fraction, share: Fractio
 
     P(n, k) = (β₀/2)(1 - 2nδk/min(ε, 1)), δ = share min(ε, 1)/(40 n (k + 1)), Big rounded down where it counts
     users. Lemma B.6's half: β₀/2 times the probability of E′.
+
+    Note: Big is a real number: with whole users rep(⌊Big⌋, k - 1) may be below 100 where rep(n, k) is just above
 
     Proof: (1 - a(k - 1))(1 - a) >= 1 - ak for a >= 0, and Big <= n; for all parameters
     """
