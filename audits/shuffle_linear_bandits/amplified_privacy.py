@@ -47,6 +47,8 @@ __all__ = [
 #: |φy - φ'y'|² + |φφᵀ - φ'φ'ᵀ|², counted as the noise counts it, at its largest.
 SQUARED = squared_sensitivity()
 DOMAIN = "a user's context and rewards, |φ| <= 1 and |y| <= 1, used once"
+#: Lower bounds below this are stated as 0.
+LEAST = Fraction(1, 10**300)
 BATCH_VIEW = View.of(SHUFFLER_OUTPUT)
 
 
@@ -122,6 +124,8 @@ def _gaussian_witness(
     }
     with precision(128):
         bound = release_bound(body, claim, claim.view)
+    if bound is not None and bound < LEAST:  # says nothing, in thousands of digits
+        bound = Fraction(0)
     return Witness(
         quantity=claim.quantity,
         bound=bound,

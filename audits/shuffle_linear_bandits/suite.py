@@ -4,7 +4,7 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
-from audits.shuffle_linear_bandits.rows import amplification, local_privacy
+from audits.shuffle_linear_bandits.rows import amplification, composition, local_privacy
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -15,4 +15,4 @@ suite = Suite(
     reference="Chowdhury, Zhou, ICML 2022, arXiv 2202.05567",
 )
 
-suite.include(amplification.rows, local_privacy.rows)
+suite.include(amplification.rows, local_privacy.rows, composition.rows)
