@@ -4,7 +4,13 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
-from audits.shuffle_linear_bandits.rows import amplification, composition, local_privacy
+from audits.shuffle_linear_bandits.rows import (
+    amplification,
+    central_tree,
+    composition,
+    local_privacy,
+    separate_batches,
+)
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -15,4 +21,5 @@ suite = Suite(
     reference="Chowdhury, Zhou, ICML 2022, arXiv 2202.05567",
 )
 
-suite.include(amplification.rows, local_privacy.rows, composition.rows)
+suite.include(amplification.rows, local_privacy.rows, composition.rows, central_tree.rows)
+suite.include(separate_batches.rows)
