@@ -119,8 +119,9 @@ def squared_shift(
 
 
 def worst_pair() -> tuple[tuple[Floats, float], tuple[Floats, float]]:
-    """Two users at squared distance 4.5, up to rounding: d = 2, both with reward 1."""
-    a, b = math.cos(math.pi / 12), math.sin(math.pi / 12)
+    """Two users at squared distance 4.5 (1 - 10⁻¹¹) or more, and below 4.5 in exact numbers: d = 2, both with
+    reward 1. Their norms are just below 1, so that no rounding takes them out of the domain."""
+    a, b = (np.array([math.cos(math.pi / 12), math.sin(math.pi / 12)]) * (1 - 2.0**-40)).tolist()
     return (np.array([a, b]), 1.0), (np.array([-b, -a]), 1.0)
 
 

@@ -8,7 +8,9 @@ from audits.shuffle_linear_bandits.rows import (
     amplification,
     central_tree,
     composition,
+    experiment_labels,
     local_privacy,
+    noise_controls,
     separate_batches,
 )
 from dpaudit.suite import Suite
@@ -22,4 +24,4 @@ suite = Suite(
 )
 
 suite.include(amplification.rows, local_privacy.rows, composition.rows, central_tree.rows)
-suite.include(separate_batches.rows)
+suite.include(separate_batches.rows, experiment_labels.rows, noise_controls.rows)
