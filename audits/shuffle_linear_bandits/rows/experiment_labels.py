@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from audits.shuffle_linear_bandits.amplified_privacy import BATCH_VIEW, gaussian_witness
-from dpaudit.claims import ApproxDP
+from dpaudit.claims import ApproxDP, GaussianDP
 from dpaudit.coins import Coins
 from dpaudit.evidence import Certificate, Evidence
 from dpaudit.exact_functions import ln
@@ -166,7 +166,7 @@ def fixed_draws(coins: Coins, data: Any) -> None:
     accounting="",
 )
 def reused_draws() -> PrivacyAudit:
-    """With the draws that the code makes once, the sequence of Gram matrices is (1, 0.1)-DP
+    """With the draws that the code makes once, the sequence of Gram matrices is private at some level: 10-GDP
 
     one user enters all sums after her round
 
@@ -175,7 +175,7 @@ def reused_draws() -> PrivacyAudit:
     """
     pair = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]), np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     return PrivacyAudit(
-        claim=ApproxDP(epsilon=1, delta=DELTA, view=View.of(PUBLIC), domain="a user's φ, |φ| <= 1"),
+        claim=GaussianDP(mu=10, view=View.of(PUBLIC), domain="a user's φ, |φ| <= 1"),
         program=fixed_draws,
         neighbours=lambda run: [Neighbours("the third user's φ", *pair)],
         sites=[],
