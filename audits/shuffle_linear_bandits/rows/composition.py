@@ -50,6 +50,7 @@ def _composed(target: Fraction, times: int, slack: Fraction, leak: Fraction) -> 
     "CZ22-E.2/repaired",
     "Theorem E.2, with δ' <= 7/10",
     role="repaired",
+    case="δ' <= 7/10",
     over=over(**TARGETS, slack="1/1000000 1/100 1/2 7/10", leak="0 1/1000000"),
 )
 @inequality(
@@ -57,10 +58,11 @@ def _composed(target: Fraction, times: int, slack: Fraction, leak: Fraction) -> 
     "CZ22-E.2",
     "Theorem E.2 (Dwork and Roth, Corollary 3.21)",
     expect="refuted",
+    case="every δ'",
     over=over(**TARGETS, slack="1/1000000 1/2 999/1000 9999/10000", leak="0"),
 )
 def advanced(target: Fraction, times: int, slack: Fraction, leak: Fraction) -> Sides:
-    """k mechanisms with ε = ε'/(2 sqrt(2k log(1/δ'))) compose to (ε', kδ + δ')-DP, ε' < 1
+    """k mechanisms with ε = ε'/(2 sqrt(2k log(1/δ'))) compose to (ε', kδ + δ')-DP, ε' < 1, {case}
 
     Exact delta at ε' = target of k = times randomised responses, each of which shows all with probability δ =
     leak: the worst adaptive composition (Kairouz, Oh, Viswanath 2015); complements are compared, δ' = slack.
