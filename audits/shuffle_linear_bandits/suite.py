@@ -16,6 +16,11 @@ from audits.shuffle_linear_bandits.rows import (
     binomial_needed,
     binomial_privacy,
     binomial_returning,
+    central_tree,
+    composition,
+    experiment_labels,
+    noise_controls,
+    separate_batches,
 )
 from dpaudit.suite import Suite
 
@@ -35,3 +40,5 @@ suite.include(binomial_returning.rows)
 suite.include(binomial_errors.rows)
 suite.include(binomial_mutants.rows)
 suite.include(binomial_needed.rows)
+suite.include(amplification.rows, local_privacy.rows, composition.rows, central_tree.rows)
+suite.include(separate_batches.rows, experiment_labels.rows, noise_controls.rows)
