@@ -104,7 +104,7 @@ def step(policy: BatchedPolicy, state: PolicyState, batch: Batch, rng: np.random
     replicates, dim = reward_vec.shape
     ridge = np.broadcast_to(np.asarray(policy.ridge(time), dtype=float), (replicates,))
     total = gram + noise.mat + ridge[:, None, None] * np.eye(dim)
-    inverse = np.linalg.inv(total)
+    inverse = np.asarray(np.linalg.inv(total), dtype=np.float64)
     return PolicyState(
         time=time,
         gram=gram,
