@@ -4,7 +4,7 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
-from audits.shuffle_linear_bandits.rows import corollaries, regret_rates, regret_steps
+from audits.shuffle_linear_bandits.rows import corollaries, experiments, regret_rates, regret_steps
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -15,4 +15,4 @@ suite = Suite(
     reference="Chowdhury, Zhou, ICML 2022, arXiv 2202.05567",
 )
 
-suite.include(regret_rates.rows, corollaries.rows, regret_steps.rows)
+suite.include(regret_rates.rows, corollaries.rows, regret_steps.rows, experiments.rows)
