@@ -289,3 +289,16 @@ def returning_range(log2_T: int, log2_B: int, delta: Fraction, share: Fraction) 
     epsilon = ball(share) * 2 * ln(2 / delta) / batch * arb(2 * horizon).sqrt()
     logs = ln(horizon / delta).sqrt().sqrt() * ln(2 / delta).sqrt()
     return (arb(horizon) ** 3).sqrt().sqrt() / 2, horizon * logs / (epsilon * batch).sqrt()
+
+
+rows.not_checkable(
+    "CZ22-S1fix",
+    reason="a headline: what it says of fixed batch schedules is in CZ22-T3.2r and CZ22-T3.5r, with their ranges",
+)
+rows.not_checkable(
+    "CZ22-ABS",
+    reason=(
+        "a headline: its rates are in CZ22-C3.3, CZ22-R3.6, CZ22-E.4, CZ22-E.6 and CZ22-R4.4; for P_Amp see "
+        "CZ22-C3.3/range and CZ22-E.4/range"
+    ),
+)
