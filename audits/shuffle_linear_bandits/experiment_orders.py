@@ -53,17 +53,22 @@ def _curve(
 
 
 def measured_curves(
-    profile: str, pairs: Sequence[Pair], *, dim: int, runs: int, horizon: int, seed: int
+    profile: str,
+    pairs: Sequence[Pair],
+    *,
+    dim: int,
+    runs: int,
+    horizon: int,
+    seed: int,
+    levels: Sequence[str] = (),
 ) -> dict[Curve, LinearRuns]:
-    """The curves that ``pairs`` need, each algorithm at all of its ε; the parts of a row share them.
-
-    Run r plays instance r in every curve.
+    """The curves that ``pairs`` need, each algorithm at all of ``levels``, so that the parts of a row share
+    them, or at its own ε. Run r plays instance r in every curve.
     """
     found: dict[Curve, LinearRuns] = {}
     for algorithm in dict.fromkeys(name for pair in pairs for name, _ in pair):
-        levels = sorted({e for pair in pairs for name, e in pair if name == algorithm}, key=float)
-        known = tuple(levels) if len(levels) < 2 and dim != 5 else ("0.2", "1", "10")
-        found |= _curve(profile, dim, algorithm, known, runs, horizon, seed)
+        own = sorted({e for pair in pairs for name, e in pair if name == algorithm}, key=float)
+        found |= _curve(profile, dim, algorithm, tuple(levels or own), runs, horizon, seed)
     return found
 
 

@@ -22,14 +22,12 @@ from algorithms.contextual.radius import (
 )
 from audits.shuffle_linear_bandits.rate_simulation import PROTOCOL_NOISE, quantile_floor, simulated_rate
 from audits.shuffle_linear_bandits.regret_protocols import PROTOCOLS, Point, RegretClaim
-from audits.shuffle_linear_bandits.rows.corollaries import COROLLARIES
+from audits.shuffle_linear_bandits.rows.corollaries import COROLLARIES, Corollary
 from audits.shuffle_linear_bandits.rows.regret_rates import CONSTANT, grid_points
 from audits.shuffle_linear_bandits.stale_rounds import adversarial, exact_stale, stale_at_most
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb
 from tests.rates import FALSE_FAILURE_RATE
-
-SETTING = {"delta": 0.1, "batch_size": 20}
 
 
 @pytest.mark.parametrize(
@@ -57,8 +55,8 @@ def test_noise_levels_are_the_printed_ones(
 
 def test_further_known_values() -> None:
     """The cap of Theorem B.1, b of Theorem E.5, C.3's g, Shariff and Sheffet's node."""
-    assert noise_levels.epsilon_cap(**SETTING) == pytest.approx(0.387023, rel=1e-5)
-    level = noise_levels.returning_binomial_level(epsilon=0.2, horizon=20000, dim=5, **SETTING)
+    assert noise_levels.epsilon_cap(delta=0.1, batch_size=20) == pytest.approx(0.387023, rel=1e-5)
+    level = noise_levels.returning_binomial_level(epsilon=0.2, delta=0.1, horizon=20000, batch_size=20, dim=5)
     assert level.trials == pytest.approx(6.419443e14, rel=1e-6)
     assert noise_levels.binomial_level(epsilon=1, delta=0.1, batch_size=400, dim=2, local=True).precision == 4
     std, regular = private_tree_regularity(epsilon=0.2, delta=0.1, horizon=20000, dim=5, failure_prob=0.1)
@@ -100,17 +98,27 @@ def test_noise_of_proofs_and_of_simulations_is_one(claim: RegretClaim) -> None:
 
 def test_the_worked_out_bound_is_the_formula_in_floats() -> None:
     """Another code of the same formula, at a point; and it falls with c and without noise."""
-    sigma, horizon, size, dim, alpha = 7.0, 4096, 16, 3, 0.1
+    sigma, horizon, size, dim = 7.0, 4096, 16, 3
     norm = 6 * sigma * (math.sqrt(dim) + math.sqrt(math.log(2 * 256 / 0.05)))
     growth = math.log(1 + horizon / (dim * norm))
     radius = math.sqrt(2 * math.log(20) + dim * growth) + math.sqrt(3 * norm) + math.sqrt(norm)
     wanted = dim * size * growth / (2 * math.log(2)) + 4 * radius * math.sqrt(2 * dim * horizon * growth)
-    setting = {"horizon": horizon, "batch_size": size, "dim": dim, "failure_prob": Fraction(1, 10)}
-    assert alpha == float(setting["failure_prob"])
-    found = worked_out(arb(7), **setting)  # type: ignore[arg-type]
-    assert float(found.regret.mid()) == pytest.approx(wanted)
-    assert worked_out(arb(7), **setting, constant=2).regret < found.regret  # type: ignore[arg-type]
-    assert worked_out(arb(0), **setting).regret < found.regret  # type: ignore[arg-type]
+
+    def found(sigma: int, constant: int = 6) -> arb:
+        bounds = worked_out(
+            arb(sigma),
+            horizon=horizon,
+            batch_size=size,
+            dim=dim,
+            failure_prob=Fraction(1, 10),
+            constant=constant,
+        )
+        regret: arb = bounds.regret
+        return regret
+
+    assert float(found(7).mid()) == pytest.approx(wanted)
+    assert found(7, constant=2) < found(7)
+    assert found(0) < found(7)
 
 
 def test_runs_stay_below_the_worked_out_bound() -> None:
@@ -177,9 +185,9 @@ def test_norms_of_gaussian_matrices_are_below_the_net_bound() -> None:
     unit = math.sqrt(8) * (2 + math.sqrt(math.log(160)))
     assert (largest > 6 * unit).sum() == 0
     assert (largest > unit / 2).mean() > 0.2
-    kept = {"dim": 4, "n_batches": 8, "failure_prob": Fraction(1, 10)}
-    assert norm_exceeded(**kept, constant=6) < arb(1) / 20  # type: ignore[arg-type]
-    assert norm_exceeded(**kept, constant=1) > 1  # type: ignore[arg-type]
+    six, one = (norm_exceeded(dim=4, n_batches=8, failure_prob=Fraction(1, 10), constant=c) for c in (6, 1))
+    assert six < arb(1) / 20
+    assert one > 1
 
 
 def test_monomials_are_functions_of_their_symbols() -> None:
@@ -187,7 +195,7 @@ def test_monomials_are_functions_of_their_symbols() -> None:
     at = {"T": 7.0, "B": 3.0, "e": 1.7}
 
     def value(text: str, **values: float) -> float:
-        return math.prod((at | values)[s] ** float(power) for s, power in monomial(text).powers)
+        return float(math.prod((at | values)[s] ** float(power) for s, power in monomial(text).powers))
 
     left, right = monomial("T^3/4 B^-1/4 e"), monomial("T^1/2 e^-1")
     together = math.prod(at[s] ** float(power) for s, power in (left * right**2 / left).powers)
@@ -203,19 +211,19 @@ def test_monomials_are_functions_of_their_symbols() -> None:
 
 
 @pytest.mark.parametrize("corollary", COROLLARIES, ids=lambda one: one.id)
-def test_corollaries_hold_in_numbers(corollary: object) -> None:
+def test_corollaries_hold_in_numbers(corollary: Corollary) -> None:
     """At large symbols the terms, evaluated with B as a number, are no larger than the printed rate; with the
     printed exponent of T lowered by 1/20 they are."""
     symbols = {"T": 1e40, "e": 1e9, "L": 50.0, "L2": 50.0, "d": 1.0}
 
     def value(text: str, known: dict[str, float]) -> float:
-        return math.prod(known[s] ** float(power) for s, power in monomial(text).powers)
+        return float(math.prod(known[s] ** float(power) for s, power in monomial(text).powers))
 
     known = dict(symbols)
-    for name, text in {"B": corollary.batch, **corollary.replaced}.items():  # type: ignore[attr-defined]
+    for name, text in {"B": corollary.batch, **corollary.replaced}.items():
         known[name] = value(text, symbols)
-    largest = max(value(term, known) for term in corollary.terms)  # type: ignore[attr-defined]
-    printed = value(corollary.printed, symbols)  # type: ignore[attr-defined]
+    largest = max(value(term, known) for term in corollary.terms)
+    printed = value(corollary.printed, symbols)
     assert largest <= printed * (1 + 1e-9)
     assert largest > printed / symbols["T"] ** 0.05
 

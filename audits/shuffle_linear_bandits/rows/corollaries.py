@@ -293,7 +293,7 @@ def returning_range(log2_T: int, log2_B: int, delta: Fraction, share: Fraction) 
 
 rows.not_checkable(
     "CZ22-S1fix",
-    reason="a headline: what it says of fixed batch schedules is in CZ22-T3.2r and CZ22-T3.5r, with their ranges",
+    reason="a headline: what it says of fixed batches is in CZ22-T3.2r and CZ22-T3.5r, with their ranges",
 )
 rows.not_checkable(
     "CZ22-ABS",
