@@ -62,6 +62,8 @@ def test_further_known_values() -> None:
     std, regular = private_tree_regularity(epsilon=0.2, delta=0.1, horizon=20000, dim=5, failure_prob=0.1)
     assert std == pytest.approx(590.220713, rel=1e-8)
     assert regular.max_eig == pytest.approx(3 * regular.min_eig)
+    freedom = noise_levels.wishart_freedom(epsilon=1, delta=0.1, leaves=20000, dim=5)
+    assert freedom == 6 + math.ceil(224 * 16 * math.log(1280) * math.log(20))
 
 
 def test_radii_are_their_formulas() -> None:
@@ -214,7 +216,7 @@ def test_monomials_are_functions_of_their_symbols() -> None:
 def test_corollaries_hold_in_numbers(corollary: Corollary) -> None:
     """At large symbols the terms, evaluated with B as a number, are no larger than the printed rate; with the
     printed exponent of T lowered by 1/20 they are."""
-    symbols = {"T": 1e40, "e": 1e9, "L": 50.0, "L2": 50.0, "d": 1.0}
+    symbols = {"T": 1e40, "e": 1e9, "L": 50.0, "L2": 50.0, "d": 1.0, "M": 1e6}
 
     def value(text: str, known: dict[str, float]) -> float:
         return float(math.prod(known[s] ** float(power) for s, power in monomial(text).powers))
