@@ -337,8 +337,8 @@ def _against_template(std: Fraction, exponent: int) -> Expression:
 def growing(axis: str) -> Expression:
     """E regret / rate of Lemma A.4 grows by at most 3/2 from end to end of T and of σ
 
-    Simulate Gaussian noise of known σ a user, ridge and radius of the proof with c = 2, B = 16, d = 3, 10 arms
-    of Section 6, and compare the ratios at both ends.
+    Simulate Gaussian noise of known σ a user, ridge and radius of the proof with c = 2, B = 16, d = 3, ten
+    arms of Section 6, and compare the ratios at both ends.
 
     Note: regret may grow more slowly than an upper bound; more would contradict it in the long run
     """
