@@ -18,6 +18,10 @@ about half an hour. The curves are means of ``--runs`` runs (15, as in the paper
 ``--horizon`` says otherwise, means of ``--runs`` runs (20, as in the paper). Figure 1 shows parts of 2, 3
 and 5; Figures 1d and 5 are on graded diamonds, the paper's data cannot be passed on. A few seconds.
 
+``--paper shuffle_linear_bandits``: Chowdhury and Zhou (ICML 2022), Figures 1a to 1c, 2a and 2b, pseudo-regret
+of 50 instances at T = 20000, each as the authors' code has it (``1a``) and as the theorems do
+(``1a-theorem``). Some minutes: two of the algorithms update in every round.
+
 Choose figures by name, ``--figures 1 5 12a``.
 """
 
@@ -48,6 +52,7 @@ from audits.private_online_learning.experiment_runs import (
 )
 from audits.private_online_learning.experiment_settings import EPSILONS, HORIZON, RUNS
 from audits.private_online_learning.variants import VARIANTS
+from benchmarks.shuffle_figures import SHUFFLED_FIGURES, regenerate_shuffled
 from dpaudit.errors import InvalidParameterError
 from dpaudit.plots import Plot
 from dpaudit.regret import regret_frame, summary
@@ -193,7 +198,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     try:
-        if options.paper == "distributed_mab":
+        if options.paper == "shuffle_linear_bandits":
+            figures, frame = regenerate_shuffled(
+                list(SHUFFLED_FIGURES) if options.figures is None else options.figures,
+                horizon=options.horizon,
+                runs=options.runs,
+                seed=options.seed,
+            )
+        elif options.paper == "distributed_mab":
             figures, frame = regenerate_distributed(
                 list(DISTRIBUTED_FIGURES) if options.figures is None else options.figures,
                 horizon=options.horizon,
@@ -215,7 +227,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 #: Papers, and where they are to be found.
-_SOURCES = {"private_online_learning": "arXiv 2102.07929", "distributed_mab": "arXiv 2206.05772"}
+_SOURCES = {
+    "private_online_learning": "arXiv 2102.07929",
+    "distributed_mab": "arXiv 2206.05772",
+    "shuffle_linear_bandits": "arXiv 2202.05567",
+}
 
 
 def _write_all(out: Path, figures: Mapping[str, Plot], frame: pandas.DataFrame, *, source: str) -> int:

@@ -22,6 +22,7 @@ from audits.shuffle_linear_bandits.rows import (
     noise_controls,
     separate_batches,
 )
+from audits.shuffle_linear_bandits.rows import corollaries, experiments, regret_rates, regret_steps
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -42,3 +43,4 @@ suite.include(binomial_mutants.rows)
 suite.include(binomial_needed.rows)
 suite.include(amplification.rows, local_privacy.rows, composition.rows, central_tree.rows)
 suite.include(separate_batches.rows, experiment_labels.rows, noise_controls.rows)
+suite.include(regret_rates.rows, corollaries.rows, regret_steps.rows, experiments.rows)
