@@ -5,7 +5,7 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
-from audits.concurrent_shuffle.rows import errors, privacy, trees
+from audits.concurrent_shuffle.rows import binary_sums, errors, privacy, trees, variances
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -18,4 +18,5 @@ suite = Suite(
 
 suite.include(trees.rows)
 suite.include(privacy.rows)
-suite.include(errors.rows)
+suite.include(variances.rows, errors.rows)
+suite.include(binary_sums.rows)

@@ -183,25 +183,26 @@ def shuffled_bits(run: Run, levels: int, m: int, shufflers: int) -> list[Evidenc
 
 
 #: Four figures of the smallest ε that is certified at δ = 1e-6 for the noise of the printed (1/2, 1e-6).
-COSTS = (
-    (6, 0, 0, "0.1767"),
-    (10, 0, 0, "0.1407"),
-    (0, 8, 1, "0.4963"),
-    (0, 4, 2, "0.3427"),
-    (0, 3, 3, "0.2774"),
-)
+COSTS = {
+    "Algorithm 2, n = 64": ((6, 0, 0), "0.1767"),
+    "Algorithm 2, n = 1024": ((10, 0, 0), "0.1407"),
+    "Algorithm 3, k = 1, n = 512": ((0, 8, 1), "0.4963"),
+    "Algorithm 3, k = 2, n = 1024": ((0, 4, 2), "0.3427"),
+    "Algorithm 3, k = 3, n = 2187": ((0, 3, 3), "0.2774"),
+}
+_QUICK = tuple(COSTS)[:1] + tuple(COSTS)[2:4]
 
 
 @evidence(
     rows,
     "TKMS23-C3.5/cost",
     "Corollaries 3.3 and 3.5, what their noise costs",
-    claim=lambda levels, m, shufflers, epsilon: claim_of(epsilon, DELTA),
-    over=listed("levels m shufflers epsilon", *COSTS),
-    name=lambda **point: f"{_words(**point)}: ({float(point['epsilon'])}, 1e-6)",
+    claim=lambda instance: claim_of(COSTS[instance][1], DELTA),
+    over=over(instance=(*_QUICK, full(*(name for name in COSTS if name not in _QUICK)))),
+    name=lambda instance: f"{instance}: ({COSTS[instance][1]}, 1e-6)",
     role="sharper",
 )
-def cost(run: Run, levels: int, m: int, shufflers: int, epsilon: Fraction) -> list[Evidence]:
+def cost(run: Run, instance: str) -> list[Evidence]:
     """Shuffled bits calibrated for (1/2, 1e-6) by simple composition really cost ε = 0.1767 (Algorithm 2, n =
     64), 0.1407 (n = 1024), and with 1, 2, 3 shufflers 0.4963 (n = 512), 0.3427 (1024), 0.2774 (2187), at δ =
     1e-6
@@ -209,7 +210,7 @@ def cost(run: Run, levels: int, m: int, shufflers: int, epsilon: Fraction) -> li
     Both ends: the composed loss laws of the nodes above a user, and their reports added up. The smallest
     certified ε to four figures; the lower ends of δ there are within a few per cent.
     """
-    counter, claim = _counter(levels, m, shufflers), claim_of(epsilon, DELTA)
+    counter, claim = _counter(*COSTS[instance][0]), claim_of(COSTS[instance][1], DELTA)
     return [nodes_proof(counter).certify(claim), summed_witness(claim, counter)]
 
 
@@ -261,7 +262,7 @@ def advanced(k: int, epsilon: Fraction, delta: Fraction) -> Sides:
 
 
 #: Shufflers, and the fair bits of a node that composed loss laws need for (1/2, 1e-6).
-NEEDED = ((1, 268), (2, 524), (3, 782), (9, 2340), (15, 3899))
+NEEDED = {1: 268, 2: 524, 3: 782, 9: 2340, 15: 3899}
 
 
 @evidence(
@@ -269,11 +270,11 @@ NEEDED = ((1, 268), (2, 524), (3, 782), (9, 2340), (15, 3899))
     "TKMS23-FN9/exact",
     "Footnotes 9 and 10, what composition can save at best",
     claim=lambda **_: claim_of(EPSILON, DELTA),
-    over=listed("shufflers bits", *NEEDED),
-    name="{shufflers} shufflers, {bits} fair bits a node".format,
+    over=over(shufflers=(1, 3, full(2, 9, 15))),
+    name=lambda shufflers: f"{shufflers} shufflers, {NEEDED[shufflers]} fair bits a node",
     role="sharper",
 )
-def needed(run: Run, shufflers: int, bits: int) -> list[Evidence]:
+def needed(run: Run, shufflers: int) -> list[Evidence]:
     """(1/2, 1e-6)-CSDP holds with 268, 524, 782, 2340 and 3899 fair bits a node for 1, 2, 3, 9 and 15
     shufflers; simple composition asks for 268, 1033, 2305, 25367 and 64863
 
@@ -283,8 +284,8 @@ def needed(run: Run, shufflers: int, bits: int) -> list[Evidence]:
     Note: the noise of a node grows like k instead of k² log k: simple composition wastes a factor 11 at n =
     1024
     """
-    claim = claim_of(EPSILON, DELTA)
-    return [fair_nodes([bits] * shufflers).certify(claim), fair_witness(claim, [bits] * shufflers)]
+    claim, nodes = claim_of(EPSILON, DELTA), [NEEDED[shufflers]] * shufflers
+    return [fair_nodes(nodes).certify(claim), fair_witness(claim, nodes)]
 
 
 # One shuffler after the other
