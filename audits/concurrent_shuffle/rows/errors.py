@@ -272,7 +272,7 @@ def _worst(lines: list[tuple[float, float, str]]) -> list[tuple[float, float, st
     rows,
     "TKMS23-T3.2alpha/one-time",
     "Theorem 3.2, its proof, 'by Hoeffding'",
-    over=over(levels=(4, 8, full(12)), beta="1/2 1/10 1/1000", epsilon="1/2 3", delta="1/1000000"),
+    over=over(levels=(4, 8, full(12)), beta="1/2 1/10 1/1000", epsilon="1/10 1/2", delta="1/1000000"),
     role="step",
 )
 def one_time(levels: int, beta: Fraction, epsilon: Fraction, delta: Fraction) -> Sides:
