@@ -1,4 +1,4 @@
-"""Figures of concurrent sums: one command writes them, the same for the same seed; numbers by other routes."""
+"""Figures of concurrent sums: one command writes them, the same for one seed; numbers by other routes."""
 
 from __future__ import annotations
 
