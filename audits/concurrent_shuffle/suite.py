@@ -7,6 +7,7 @@ claims a file.
 
 from audits.concurrent_shuffle.rows import errors, privacy, trees
 from audits.concurrent_shuffle.rows import vector_sums
+from audits.concurrent_shuffle.rows import binary_sums, errors, privacy, trees, variances
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -21,3 +22,5 @@ suite.include(trees.rows)
 suite.include(privacy.rows)
 suite.include(errors.rows)
 suite.include(vector_sums.rows)
+suite.include(variances.rows, errors.rows)
+suite.include(binary_sums.rows)
