@@ -4,6 +4,7 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
+from audits.concurrent_shuffle.rows import protocols
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -13,3 +14,5 @@ suite = Suite(
     title="Concurrent Shuffle Differential Privacy Under Continual Observation",
     reference="Tenenbaum, Kaplan, Mansour, Stemmer, ICML 2023, arXiv 2301.12535",
 )
+
+suite.include(protocols.rows)

@@ -46,7 +46,7 @@ GRID_SQUARES = 4
 
 #: Lines that no history can enter, for they depend on public parameters, or on data out of the domain.
 UNENTERED = {
-    "BatchedLinUCB._check (raise)": "refuses data outside the domain, which no neighbour of the audit is",
+    "checked_users (raise)": "refuses data outside the domain, which no neighbour of the audit is",
     "_rounded": "rounding, which data on the grid of 1/g do not need",
 }
 

@@ -1,0 +1,54 @@
+"""The whole protocols, run through the coins: all shufflers' outputs together, as Definition CSDP has them.
+
+A user sends to one batch of every shuffler; what is seen are all full batches with their boundaries, as the
+number of ones under each label, and the estimates that follow. Bits that are summed are fixed in advance. In
+the bandit a user's action follows from the estimates that she is sent, so later inputs react to earlier
+outputs: the nodes compose adaptively, and neighbours differ in one user's contexts and rewards.
+
+Node mechanisms of bits are calibrated, a stand-in for the cited one that the paper does not print; any node
+with the same privacy will do for the theorems.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from audits.concurrent_shuffle.protocol_runs import calibrated, sum_audit
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.rows import full, over, privacy
+from dpaudit.suite import Group
+from mechanisms.concurrent_tree import binary_tree, build_tree
+
+__all__ = ["rows"]
+
+rows = Group("Whole protocols, run through the coins")
+
+EPSILON, DELTA = Fraction(9, 10), Fraction(1, 10)
+
+
+@privacy(rows, "TKMS23-T3.2p/protocol", "Theorem 3.2, Algorithm 2", accounting="")
+def binary() -> PrivacyAudit:
+    """Algorithm 2 with 8 users: both shufflers' outputs, all batches, are (ε, δ)-DP, ε = 9/10, δ = 1/10
+
+    nodes calibrated to (ε, δ) over log₂ n = 3
+    """
+    tree = binary_tree(8)
+    heights = calibrated(tree, epsilon=EPSILON, delta=DELTA, parts=3)
+    return sum_audit(tree, heights, epsilon=EPSILON, delta=DELTA)
+
+
+@privacy(
+    rows,
+    "TKMS23-T3.4/protocol",
+    "Theorem 3.4, Algorithm 3",
+    over=over(n_shufflers=[2, full(1), full(3)]),
+    accounting="",
+)
+def degrees(n_shufflers: int) -> PrivacyAudit:
+    """Algorithm 3: all k shufflers' outputs, all batches, are (ε, δ)-DP, ε = 9/10, δ = 1/10
+
+    2^(k + 1) users, all degrees 2; nodes calibrated to (ε, δ) over k
+    """
+    tree = build_tree(horizon=2 ** (n_shufflers + 1), n_shufflers=n_shufflers, degree=2, leaf_degree=2)
+    heights = calibrated(tree, epsilon=EPSILON, delta=DELTA, parts=n_shufflers)
+    return sum_audit(tree, heights, epsilon=EPSILON, delta=DELTA)
