@@ -118,7 +118,9 @@ def gaussian_sums(*, variance: ExactLike, to: Principal = SHUFFLER_OUTPUT) -> Re
 # P_Vec: every user sends bits, x̂ + Bin(b, p) ones under each label
 
 
-def binomial_sums(*, precision: int, trials: int, probability: ExactLike = "1/4") -> Release:
+def binomial_sums(
+    *, precision: int, trials: int, probability: ExactLike = "1/4", site: str = "statistics/ones"
+) -> Release:
     """The number of ones under each label, d + d (d + 1) / 2 of them, and the analyzer's estimate from it.
 
     Every entry of the statistics is shifted by 1 into [0, 2] and multiplied by ``precision`` g; what is left
@@ -132,7 +134,7 @@ def binomial_sums(*, precision: int, trials: int, probability: ExactLike = "1/4"
         encoded = _rounded(coins, (batch + 1) * precision)
         distinct = {row.tobytes(): noise.shift(row) for row in encoded}
         laws = [distinct[row.tobytes()] for row in encoded]
-        ones = np.asarray(coins.aggregate(laws, Sum(), site="statistics/ones", to=SHUFFLER_OUTPUT))
+        ones = np.asarray(coins.aggregate(laws, Sum(), site=site, to=SHUFFLER_OUTPUT))
         return (ones - float(noise.p) * trials * len(batch)) / precision - len(batch)
 
     return release

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from audits.concurrent_shuffle.protocol_runs import calibrated, sum_audit
+from audits.concurrent_shuffle.protocol_runs import GRID, bandit_audit, calibrated, node_bits, sum_audit
+from dpaudit.claims import ApproxDP
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.rows import full, over, privacy
 from dpaudit.suite import Group
+from dpaudit.views import SHUFFLER_OUTPUT, View
 from mechanisms.concurrent_tree import binary_tree, build_tree
 
 __all__ = ["rows"]
@@ -41,7 +43,7 @@ def binary() -> PrivacyAudit:
     rows,
     "TKMS23-T3.4/protocol",
     "Theorem 3.4, Algorithm 3",
-    over=over(n_shufflers=[2, full(1), full(3)]),
+    over=over(n_shufflers=[1, full(2), full(3)]),
     accounting="",
 )
 def degrees(n_shufflers: int) -> PrivacyAudit:
@@ -52,3 +54,36 @@ def degrees(n_shufflers: int) -> PrivacyAudit:
     tree = build_tree(horizon=2 ** (n_shufflers + 1), n_shufflers=n_shufflers, degree=2, leaf_degree=2)
     heights = calibrated(tree, epsilon=EPSILON, delta=DELTA, parts=n_shufflers)
     return sum_audit(tree, heights, epsilon=EPSILON, delta=DELTA)
+
+
+@privacy(
+    rows,
+    "TKMS23-T5.1p/protocol",
+    "Theorem 5.1 = C.3, Algorithm 4; the budget halved between vector and matrix",
+    over=over(n_shufflers=[1, full(2)]),
+    accounting="",
+    share=2,
+)
+@privacy(
+    rows,
+    "TKMS23-T5.1p/undivided",
+    "Algorithm 4, vector and matrix each with all of the budget",
+    role="what-if",
+    over=over(n_shufflers=[1, full(2)]),
+    accounting="",
+    share=1,
+)
+def bandit(n_shufflers: int, share: int) -> PrivacyAudit:
+    """Algorithm 4: all k shufflers' outputs, vector and matrix, to which users react, are (ε, δ)-DP
+
+    ε = 9/10, δ = 2/5; 2^(k + 1) users, all degrees 2, the nodes' g and b as printed for (ε, δ) over {share};
+    data on the grid of halves, so that rounding draws nothing
+    """
+    epsilon, delta = Fraction(9, 10), Fraction(2, 5)
+    tree = build_tree(horizon=2 ** (n_shufflers + 1), n_shufflers=n_shufflers, degree=2, leaf_degree=2)
+    bits = [
+        node_bits(size, shufflers=n_shufflers, epsilon=epsilon / share, delta=delta / share)
+        for size in tree.sizes
+    ]
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), domain=GRID)
+    return bandit_audit(tree, bits, claim)
