@@ -99,6 +99,12 @@ class BinarySum:
         noise = rng.binomial(1, float(self.p), size=self.trials)
         return np.concatenate([[int(bit)], noise]).astype(np.int64)
 
+    def draw_noise(self, rng: np.random.Generator, size: tuple[int, ...]) -> NDArray[np.float64]:
+        """Errors of independent estimates, of shape ``size``."""
+        law = self.noise
+        drawn = rng.binomial(law.trials, float(law.p), size=size) - float(law.trials * law.p)
+        return np.asarray(drawn)
+
     def analyze(self, ones: Any) -> Any:
         """The estimate of the sum from the number of ones received, a float (or an array)."""
         return ones - float(self.noise.trials * self.p)

@@ -1,14 +1,11 @@
-"""Continual private sums by concurrent shufflers: Algorithms 2 and 3 of Tenenbaum et al. (ICML 2023).
+"""Continual private sums of bits by concurrent shufflers: Algorithms 2 and 3 of Tenenbaum et al. (ICML 2023).
 
 Every node of the tree is one batch through one shuffler, with a node mechanism of budget (epsilon, delta)
-divided by ``tree.budget_parts``; the estimate of a prefix adds up the nodes of V_t. Two routes to the same
-law:
+divided by ``tree.budget_parts``; the estimate of a prefix adds up the nodes of V_t. Two routes to one law:
 
 * ``by_messages``: every user's messages, a real permutation in every shuffler, estimates kept as a server
   would;
-* ``noise``: one draw a node, for many runs at once, since the noise does not depend on the bits.
-
-``noise_variance`` is the third route: the exact variance of what is added, for every t.
+* ``noise`` and ``errors`` (``PrefixNoise``): one draw a node, for many runs at once.
 """
 
 from __future__ import annotations
@@ -24,12 +21,11 @@ from numpy.typing import NDArray
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, positive
 from mechanisms.binary_sum import BinarySum
-from mechanisms.concurrent_tree import Node, Tree, node_counts
+from mechanisms.concurrent_tree import Node, Tree
+from mechanisms.prefix_noise import PrefixNoise
 from mechanisms.shuffler_schedule import active_batches, read_at
 
 __all__ = ["ConcurrentSum", "NodeMechanism", "RunningEstimates"]
-
-Floats = NDArray[np.float64]
 
 #: (n_users, epsilon, delta) -> the mechanism of one batch.
 NodeMechanism = Callable[[int, Fraction, Fraction], BinarySum]
@@ -66,7 +62,7 @@ class RunningEstimates:
 
 
 @dataclass(frozen=True)
-class ConcurrentSum:
+class ConcurrentSum(PrefixNoise):
     """Continual sums of bits over ``tree`` with a node ``mechanism`` and a whole budget of ``epsilon`` > 0
     and ``delta``. Nodes of one height have one mechanism."""
 
@@ -86,62 +82,11 @@ class ConcurrentSum:
         """The node mechanism of each height, height 1 first."""
         return tuple(self.mechanism(size, *self.node_budget) for size in self.tree.sizes)
 
-    def noise_variance(self) -> Floats:
-        """The variance of the noise in the estimate of each prefix t = 1..horizon: shape (horizon,)."""
-        each = np.array([float(mechanism.variance) for mechanism in self.mechanisms])
-        return np.asarray(node_counts(self.tree) @ each)
+    @property
+    def nodes(self) -> tuple[BinarySum, ...]:
+        return self.mechanisms
 
-    def noise_proxy(self) -> Floats:
-        """The sub-Gaussian variance proxy of the same, by the optimal ones of the nodes, which add up:
-        (horizon,)."""
-        each = np.array([float(mechanism.proxy) for mechanism in self.mechanisms])
-        return np.asarray(node_counts(self.tree) @ each)
-
-    def blind_users(self) -> NDArray[np.int64]:
-        """How many users no complete batch holds, for t = 1..horizon."""
-        return np.arange(1, self.tree.horizon + 1) % self.tree.sizes[0]
-
-    def offsets(self, bits: NDArray[np.integer]) -> Floats:
-        """Minus the sum of the blind users' values, ``bits`` of shape (..., horizon): the part of the error
-        that is not noise."""
-        sums = np.concatenate([np.zeros((*bits.shape[:-1], 1)), np.cumsum(bits, axis=-1)], axis=-1)
-        t = np.arange(1, self.tree.horizon + 1)
-        return np.asarray(sums[..., t - self.blind_users()] - sums[..., t])
-
-    def noise(self, rng: np.random.Generator, *, runs: int) -> Floats:
-        """The noise in all estimates of ``runs`` independent runs, one draw a node: shape (runs, horizon)."""
-        n, sizes, ratios = self.tree.horizon, self.tree.sizes, self.tree.ratios
-        t = np.arange(1, n + 1)
-        total = np.zeros((runs, n))
-        for height, mechanism in enumerate(self.mechanisms):
-            law, count = mechanism.noise, n // sizes[height]
-            draws = rng.binomial(law.trials, float(law.p), size=(runs, count)) - float(law.trials * law.p)
-            before = np.concatenate([np.zeros((runs, 1)), np.cumsum(draws, axis=1)], axis=1)
-            done = t // sizes[height]
-            top = height + 1 == len(sizes)
-            covered = np.zeros_like(done) if top else t // sizes[height + 1] * ratios[height]
-            total += before[:, done] - before[:, covered]
-        return total
-
-    def errors(self, bits: NDArray[np.integer], rng: np.random.Generator, *, runs: int) -> Floats:
-        """Estimate minus true prefix sum at every t, ``bits`` of shape (horizon,) or (runs, horizon)."""
-        return self.noise(rng, runs=runs) + self.offsets(np.asarray(bits))
-
-    def largest_errors(
-        self, bits: NDArray[np.integer], rng: np.random.Generator, *, runs: int, chunk: int = 1 << 22
-    ) -> Floats:
-        """max over t of |error| in each of ``runs`` runs on ``bits`` of shape (horizon,): shape (runs,).
-
-        Computed about ``chunk`` numbers at a time.
-        """
-        step = max(1, chunk // self.tree.horizon)
-        parts = [
-            np.abs(self.errors(bits, rng, runs=min(step, runs - done))).max(axis=1)
-            for done in range(0, runs, step)
-        ]
-        return np.concatenate(parts)
-
-    def by_messages(self, bits: Sequence[int], rng: np.random.Generator) -> Floats:
+    def by_messages(self, bits: Sequence[int], rng: np.random.Generator) -> NDArray[np.float64]:
         """All estimates of one run, message by message as in Algorithm 1: shape (horizon,).
 
         Every user encodes for every open batch; a full one is permuted and analyzed, and the server adds up

@@ -1,24 +1,28 @@
-"""The Gaussian randomiser of linear bandits: a user sends φy and φφᵀ, each with Gaussian noise on every entry.
+"""The Gaussian randomiser of linear bandits: a user sends φy and φφᵀ, each with Gaussian noise on every
+entry.
 
-Chowdhury and Zhou (ICML 2022), Algorithm 2. With features |φ| <= L and rewards |y| <= Y, noise N(0, σ²) on each
-entry of the vector and on each entry on and above the diagonal of the matrix, which is then made symmetric:
+Chowdhury and Zhou (ICML 2022), Algorithm 2. With features |φ| <= L and rewards |y| <= Y, noise N(0, σ²) on
+each entry of the vector and on each entry on and above the diagonal of the matrix, which is then made
+symmetric:
 
-* ``copy`` (as printed): the entries below the diagonal are copies of those above, so an off-diagonal number is
+* ``copy`` (as printed): the entries below the diagonal are copies of those above, so an off-diagonal number
+  is
   seen once, with variance σ²;
 * ``average`` (the authors' code): (N + Nᵀ)/2 with N independent everywhere; off the diagonal variance σ²/2;
 * ``none``: N independent everywhere and sent as it is; two looks at each off-diagonal number.
 
-Joint sensitivity. In units of σ, the squared distance of two users' messages is |φy - φ'y'|² + |Δ|²_F, Δ = φφᵀ -
-φ'φ'ᵀ, for ``average`` and ``none`` (half the variance once, or twice the full one, on each of the two halves of
-Δ), and |φy - φ'y'|² + (|Δ|²_F + |diag Δ|²)/2, which is no larger, for ``copy``. It is at most 2L²Y² + 2L⁴ + Y⁴/2.
+Joint sensitivity. In units of σ, the squared distance of two users' messages is |φy - φ'y'|² + |Δ|²_F, Δ =
+φφᵀ - φ'φ'ᵀ, for ``average`` and ``none`` (half the variance once, or twice the full one, on each of the two
+halves of Δ), and |φy - φ'y'|² + (|Δ|²_F + |diag Δ|²)/2, which is no larger, for ``copy``. It is at most
+2L²Y² + 2L⁴ + Y⁴/2.
 
-Proof. With c = <φ, φ'>: |φy - φ'y'|² = |φ|²y² + |φ'|²y'² - 2yy'c <= 2L²Y² + 2Y²|c|, and |Δ|²_F = |φ|⁴ + |φ'|⁴ -
-2c² <= 2L⁴ - 2c². The sum is largest at |c| = Y²/2. ∎
+Proof. With c = <φ, φ'>: |φy - φ'y'|² = |φ|²y² + |φ'|²y'² - 2yy'c <= 2L²Y² + 2Y²|c|, and |Δ|²_F = |φ|⁴ +
+|φ'|⁴ - 2c² <= 2L⁴ - 2c². The sum is largest at |c| = Y²/2. ∎
 
 With L = Y = 1 that is 4.5. It is attained with y = y' = 1 (so by rewards in [0, 1], too) and c = -1/2: for
-``average`` and ``none`` by every such pair of unit vectors, for ``copy`` where Δ is diagonal, as for φ = (cos 15°,
-sin 15°) and φ' = -(sin 15°, cos 15°) (``worst_pair``). Whether one or two permutations shuffle vectors and
-matrices plays no part in it.
+``average`` and ``none`` by every such pair of unit vectors, for ``copy`` where Δ is diagonal, as for φ =
+(cos 15°, sin 15°) and φ' = -(sin 15°, cos 15°) (``worst_pair``). Whether one or two permutations shuffle
+vectors and matrices plays no part in it.
 """
 
 from __future__ import annotations
@@ -51,8 +55,8 @@ Floats = NDArray[np.float64]
 
 
 def squared_sensitivity(*, feature_norm: ExactLike = 1, reward_bound: ExactLike = 1) -> Fraction:
-    """2L²Y² + 2L⁴ + Y⁴/2, the most that replacing one user moves vector and matrix together, squared, in units
-    of σ². Needs Y² <= 2L², where it is attained; raises ``InvalidParameterError`` otherwise."""
+    """2L²Y² + 2L⁴ + Y⁴/2, the most that replacing one user moves vector and matrix together, squared, in
+    units of σ². Needs Y² <= 2L², where it is attained; raises ``InvalidParameterError`` otherwise."""
     norm, reward = positive(feature_norm, name="feature_norm"), positive(reward_bound, name="reward_bound")
     if reward**2 > 2 * norm**2:
         raise InvalidParameterError(
@@ -91,8 +95,8 @@ def encode(
 def in_noise_units(vector: Floats, matrix: Floats, symmetrize: Symmetrize = "copy") -> Floats:
     """The message as independent numbers that all carry noise of variance σ²: shape (d + d(d+1)/2,).
 
-    Diagonal and vector as they are; what is above the diagonal once for ``copy``, times sqrt 2 for ``average``
-    and ``none`` (variance σ²/2, or two looks of variance σ²; the sum is sufficient)."""
+    Diagonal and vector as they are; what is above the diagonal once for ``copy``, times sqrt 2 for
+    ``average`` and ``none`` (variance σ²/2, or two looks of variance σ²; the sum is sufficient)."""
     rows, columns = np.triu_indices(matrix.shape[0])
     upper = matrix[rows, columns].copy()
     if symmetrize != "copy":

@@ -1,10 +1,11 @@
 """Noise levels of private linear bandits, each formula once: standard deviations per entry, as balls.
 
-Chowdhury and Zhou (ICML 2022) for the shuffled and the local randomiser; Shariff and Sheffet (2018) for the tree;
-``authors_code`` is what the public code of the former adds. Logarithms are natural, but for the depth of a tree.
+Chowdhury and Zhou (ICML 2022) for the shuffled and the local randomiser; Shariff and Sheffet (2018) for the
+tree; ``authors_code`` is what the public code of the former adds. Logarithms are natural, but for the depth
+of a tree.
 
-``float`` of a ball is a number for simulations; certificates take ``variance_below`` (less noise than printed),
-witnesses ``variance_above`` (more).
+``float`` of a ball is a number for simulations; certificates take ``variance_below`` (less noise than
+printed), witnesses ``variance_above`` (more).
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ def returning_cap(*, delta: ExactLike, batch_size: int, horizon: int) -> arb:
 
 
 def tree_levels(leaves: int) -> int:
-    """1 + ⌈log₂ n⌉: levels of a binary tree over n leaves, and the most nodes of a prefix (Shariff, Sheffet)."""
+    """1 + ⌈log₂ n⌉: levels of a binary tree over n leaves, and the most nodes of a prefix (Shariff,
+    Sheffet)."""
     return 1 + (_count(leaves, "leaves") - 1).bit_length()
 
 
@@ -104,7 +106,8 @@ def tree_noise(*, epsilon: ExactLike, delta: ExactLike, leaves: int, norm_square
 
 
 def wishart_degrees(*, epsilon: ExactLike, delta: ExactLike, leaves: int, dim: int) -> int:
-    """d + 1 + ⌈224 m log(8m/δ) log(2/δ)/ε²⌉: degrees of freedom of a node (Shariff, Sheffet, Wishart variant)."""
+    """d + 1 + ⌈224 m log(8m/δ) log(2/δ)/ε²⌉: degrees of freedom of a node (Shariff, Sheffet, Wishart
+    variant)."""
     e, d = _budget(epsilon, delta)
     levels = tree_levels(leaves)
     value = enclose(lambda: 224 * levels * ln(8 * levels / d) * ln(2 / d) / ball(e) ** 2)

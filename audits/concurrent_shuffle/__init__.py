@@ -1,1 +1,2 @@
-"""The claims of "Concurrent Shuffle Differential Privacy Under Continual Observation" as audit rows, one group a file."""
+"""The claims of "Concurrent Shuffle Differential Privacy Under Continual Observation" as audit rows, one
+group a file."""

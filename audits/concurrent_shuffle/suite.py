@@ -1,10 +1,11 @@
-"""Tenenbaum, Kaplan, Mansour, Stemmer: "Concurrent Shuffle Differential Privacy Under Continual Observation" (ICML 2023).
+"""Tenenbaum, Kaplan, Mansour, Stemmer: "Concurrent Shuffle Differential Privacy Under Continual Observation"
+(ICML 2023).
 
 Every claim of the paper, as printed; a repaired variant stands beside what the audit refutes. One group of
 claims a file.
 """
 
-from audits.concurrent_shuffle.rows import protocols
+from audits.concurrent_shuffle.rows import errors, privacy, protocols, trees
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -15,4 +16,7 @@ suite = Suite(
     reference="Tenenbaum, Kaplan, Mansour, Stemmer, ICML 2023, arXiv 2301.12535",
 )
 
+suite.include(trees.rows)
+suite.include(privacy.rows)
+suite.include(errors.rows)
 suite.include(protocols.rows)

@@ -4,7 +4,14 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
-from audits.shuffle_linear_bandits.rows import protocols
+from audits.shuffle_linear_bandits.rows import (
+    amplification,
+    corollaries,
+    local_privacy,
+    protocols,
+    regret_rates,
+    regret_steps,
+)
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -15,4 +22,6 @@ suite = Suite(
     reference="Chowdhury, Zhou, ICML 2022, arXiv 2202.05567",
 )
 
+suite.include(amplification.rows, local_privacy.rows)
+suite.include(regret_rates.rows, corollaries.rows, regret_steps.rows)
 suite.include(protocols.rows)

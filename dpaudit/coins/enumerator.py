@@ -14,17 +14,19 @@ balls, of the conditional probabilities along it. Two uses:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
+from dpaudit.coins.exact_paths import ExactPaths, Share, shares_of
 from dpaudit.coins.transcript import Recording, frozen_copy, require_plain, run_program, same_value
 from dpaudit.errors import InvalidParameterError, NotTractableError
 from dpaudit.exact import encode_value
 from dpaudit.kernel.ball import arb, upper
+from dpaudit.kernel.t1.exponentials import ExpSum
 from dpaudit.laws.base import Law
 from dpaudit.views import EVERYTHING, NOBODY, PUBLIC, SERVER, View, audience
 
@@ -41,6 +43,9 @@ __all__ = [
 
 MAX_PATHS = 200_000
 
+#: A value, its probability as a ball, and its exact share where it has one.
+_Outcome = tuple[Any, Any, Share | None]
+
 
 @dataclass(frozen=True)
 class PathSite:
@@ -55,22 +60,26 @@ class PathSite:
 @dataclass(frozen=True)
 class Path:
     """One complete run: its probability (or density), the random sites along it, what the view sees, and what
-    the written form of shown values leaves out (``types``)."""
+    the written form of shown values leaves out (``types``). ``shares`` are the exact chances of the outcomes
+    along it, ``None`` where one of them has none."""
 
     weight: Any
     sites: tuple[PathSite, ...]
     seen: tuple[Any, ...]
     types: tuple[str, ...] = ()
+    shares: tuple[Share, ...] | None = None
 
 
 @dataclass(frozen=True)
 class ViewLaw:
     """The exact law of a view: a ball for each transcript, keyed by its canonical JSON text, and the mass
-    left out (a float upper bound)."""
+    left out (a float upper bound). ``weights`` are in proportion to the chances, where these are known as
+    sums of exponentials."""
 
     probabilities: dict[str, Any]
     transcripts: dict[str, tuple[Any, ...]]
     left_out: float
+    weights: dict[str, ExpSum] | None = None
 
 
 class _Enumerated(Coins):
@@ -82,7 +91,7 @@ class _Enumerated(Coins):
         choices: Sequence[int],
         view: View,
         tail: float,
-        cache: dict[tuple[int, ...], list[Any]],
+        cache: dict[tuple[int, ...], Sequence[Any]],
         given: Sequence[Any] | None,
     ) -> None:
         self.choices = choices
@@ -93,6 +102,7 @@ class _Enumerated(Coins):
         self.taken: list[int] = []
         self.widths: list[int] = []
         self.weight = arb(1)
+        self.shares: list[Share] | None = [] if given is None and tail == 0 else None
         self.sites: list[PathSite] = []
         self.seen: list[Any] = []
         self.types: list[str] = []
@@ -136,14 +146,24 @@ class _Enumerated(Coins):
             value = self._next_given(site)
             self.weight = self.weight * law.logp_ball(value).exp()
         else:
-            value, probability = self._branch(lambda: list(law.atoms(tail=self.tail)))
+            value, probability, share = self._branch(lambda: self._outcomes(law))
             self.weight = self.weight * probability
+            self._take(share)
         self.sites.append(PathSite(site, law, value, visible))
         if visible:
             self.seen.append(value)
         return frozen_copy(value)
 
-    def _branch(self, outcomes: Any) -> tuple[Any, Any]:
+    def _outcomes(self, law: Law) -> list[_Outcome]:
+        atoms = list(law.atoms(tail=self.tail))
+        shares = None if self.shares is None else shares_of(law)
+        return [(value, p, None if shares is None else shares[int(value)]) for value, p in atoms]
+
+    def _take(self, share: Share | None) -> None:
+        if self.shares is not None:
+            self.shares = None if share is None else [*self.shares, share]
+
+    def _branch(self, outcomes: Callable[[], Sequence[_Outcome]]) -> _Outcome:
         """Choose one of the outcomes of a site: the recorded choice while there is one, the first outcome
         beyond."""
         key = tuple(self.taken)
@@ -154,8 +174,8 @@ class _Enumerated(Coins):
         choice = self.choices[depth] if depth < len(self.choices) else 0
         self.taken.append(choice)
         self.widths.append(len(table))
-        value, probability = table[choice]
-        return value, probability
+        outcome: _Outcome = table[choice]
+        return outcome
 
     def _next_given(self, site: str) -> Any:
         assert self.given is not None  # narrows the type: callers have checked it
@@ -198,9 +218,10 @@ class _EnumeratedSession(ChannelSession):
             value = self._coins._next_given(self._site)
             joint = self._probability(value)
         else:
-            value, joint = self._coins._branch(
-                lambda: [(answer, self._probability(answer)) for answer in self._kernel.answers]
+            value, joint, share = self._coins._branch(
+                lambda: [(answer, self._probability(answer), None) for answer in self._kernel.answers]
             )
+            self._coins._take(share)
         self._outcomes.append(value)
         self._coins.weight = self._coins.weight * joint / before if before > 0 else arb(0)
         self._joint = joint
@@ -215,14 +236,15 @@ class _EnumeratedSession(ChannelSession):
 def _paths(
     program: Program, data: Any, view: View, tail: float, given: Sequence[Any] | None, max_paths: int
 ) -> Iterator[Path]:
-    cache: dict[tuple[int, ...], list[Any]] = {}
+    cache: dict[tuple[int, ...], Sequence[Any]] = {}
     choices: list[int] = []
     for _ in range(max_paths):
         coins = _Enumerated(choices, view, tail, cache, given)
         try:
             run_program(program, data, coins)
             if not coins.impossible and (given is None or len(coins.seen) == len(given)):
-                yield Path(coins.weight, tuple(coins.sites), tuple(coins.seen), tuple(coins.types))
+                shares = None if coins.shares is None else tuple(coins.shares)
+                yield Path(coins.weight, tuple(coins.sites), tuple(coins.seen), tuple(coins.types), shares)
         except _ImpossibleError:
             pass
         # Depth first: raise the last choice that can be raised, and forget what is known below it.
@@ -249,14 +271,15 @@ def enumerate_view(
     """
     probabilities: dict[str, Any] = {}
     transcripts: dict[str, tuple[Any, ...]] = {}
-    total = arb(0)
+    exact, total = ExactPaths(), arb(0)
     for path in _paths(program, data, view, tail, None, max_paths):
         key = json.dumps([*map(encode_value, path.seen), *([[*path.types]] if any(path.types) else [])])
         probabilities[key] = probabilities.get(key, arb(0)) + path.weight
         transcripts[key] = path.seen
         total += path.weight
+        exact.add(key, path.shares)
     left_out = 0.0 if tail == 0.0 else max(0.0, upper(1 - total))
-    return ViewLaw(probabilities, transcripts, left_out)
+    return ViewLaw(probabilities, transcripts, left_out, exact.weights())
 
 
 def _beyond_json(value: Any) -> str:

@@ -35,9 +35,9 @@ QUANTITY |= dict.fromkeys(["sub-gaussian", "sub-exponential"], "variance proxy")
 REPLACE_ONE, ADD_REMOVE, ZERO_OUT, EVENT, USER = "replace-one", "add-remove", "zero-out", "event", "user"
 #: Rules of higher tiers, and the tier that the least of them needs.
 HIGHER = dict.fromkeys(["shuffle", "shuffled-response", "shuffled-table", "cumulant", "tail"], "T2")
-HIGHER |= {"poisson-subsampled-gaussian": "T2"}
+HIGHER |= dict.fromkeys(["poisson-subsampled-gaussian", "shuffled-gaussian"], "T2")
 HIGHER |= dict.fromkeys(["randomised-response", "integer-noise", "vector-noise", "gaussian-sum"], "T1")
-HIGHER |= {"above-threshold": "T1", "finite": "T1", "enumerated": "T1"}
+HIGHER |= {"above-threshold": "T1", "finite": "T1", "enumerated": "T1", "binomial-vectors": "T1"}
 
 
 class DpauditError(Exception):
@@ -87,12 +87,14 @@ def shown(number: Fraction) -> str:
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """What a guarantee is relative to: ``adjacency``, ``unit``, the ``view`` as (names, whether it is all but
-    these), the ``turnout`` in words. An accounting is read in the public view."""
+    these), the ``turnout`` in words, the ``data`` as (domain, adversary) in words, ``None`` before there is a
+    claim. An accounting is read in the public view, and has no domain."""
 
     adjacency: str = REPLACE_ONE
     unit: str = EVENT
     view: tuple[frozenset[str], bool] = (frozenset(["public"]), False)
     turnout: str = "everybody"
+    data: tuple[str, str] | None = None
 
     @classmethod
     def of(cls, claim: dict[str, Any]) -> Setting:
@@ -109,7 +111,8 @@ class Setting:
         known = adjacency in (REPLACE_ONE, ADD_REMOVE, ZERO_OUT) and unit in (EVENT, USER)
         need(known, f"adjacency and unit must be known, got {str(adjacency)[:40]!r}, {str(unit)[:40]!r}.")
         held = (frozenset(map(str, view["principals"])), bool(view["complement"]))
-        return cls(adjacency=adjacency, unit=unit, view=held, turnout=str(claim["turnout"]))
+        data = (str(claim.get("domain", "")), str(claim.get("adversary", "")))
+        return cls(adjacency=adjacency, unit=unit, view=held, turnout=str(claim["turnout"]), data=data)
 
     @property
     def places(self) -> str:

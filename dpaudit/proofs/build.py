@@ -17,6 +17,7 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike
 from dpaudit.proofs.mechanisms import (
     above_threshold,
+    binomial_vectors,
     discrete_gaussian_sum,
     discrete_laplace_mechanism,
     exponential_mechanism,
@@ -33,6 +34,7 @@ from dpaudit.proofs.mechanisms import (
 )
 from dpaudit.proofs.parameters import BoundedSum, LossGrid, exact_text, with_grid
 from dpaudit.proofs.proof import Proof, accepted, certify
+from dpaudit.proofs.shuffled_noise import shuffled_gaussian
 from dpaudit.proofs.sites import Site
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "above_threshold",
     "accounted",
     "billboard",
+    "binomial_vectors",
     "certify",
     "compose_parallel",
     "compose_sequential",
@@ -61,6 +64,7 @@ __all__ = [
     "relaxed_release",
     "report_noisy_max",
     "shuffled",
+    "shuffled_gaussian",
     "shuffled_response",
     "shuffled_table",
     "tree_mechanism",
@@ -68,9 +72,17 @@ __all__ = [
 ]
 
 
-def shuffled(local: Proof, *, users: int, analysis: str = "clones-2021") -> Proof:
-    """At least ``users`` outputs of local randomisers ``local``, shuffled: the clone bound of 2021."""
-    return accepted("shuffle", {"users": str(users), "analysis": analysis}, [local])
+def shuffled(
+    local: Proof, *, users: int, analysis: str = "clones-2021", local_epsilon: ExactLike | None = None
+) -> Proof:
+    """At least ``users`` outputs of local randomisers ``local``, shuffled: the clone bound of 2021.
+
+    A randomiser without a pure bound needs ``local_epsilon`` > 0, at which its delta counts.
+    """
+    parameters = {"users": str(users), "analysis": analysis}
+    if local_epsilon is not None:
+        parameters["local"] = exact_text(local_epsilon, "local_epsilon")
+    return accepted("shuffle", parameters, [local])
 
 
 def shuffled_table(rows: Sequence[Sequence[ExactLike]], *, users: int, grid: LossGrid | None = None) -> Proof:

@@ -24,8 +24,8 @@ class Shape:
     """What a mechanism depends on besides sensitivity and noise.
 
     ``candidates`` of a noisy maximum, ``answers`` "above" of a sparse vector, ``leaves`` of a tree,
-    ``parties`` that share the noise, the ``share`` in (0, 1] of them that turns up, and the ``grid`` on which
-    compositions are computed (``None``: parameters are added up).
+    ``parties`` that share the noise or whose messages are shuffled, the ``share`` in (0, 1] of them that
+    turns up, and the ``grid`` on which compositions are computed (``None``: parameters are added up).
     """
 
     candidates: int = 2
@@ -118,6 +118,13 @@ MECHANISMS: dict[str, Mechanism] = {
         lambda s, b, shape: build.gaussian_mechanism(sensitivity=s, scale=b),
         needs_delta=True,
         adds_up=True,
+    ),
+    "shuffled-gaussian": Mechanism(
+        "standard deviation of a message",
+        lambda s, b, shape: build.shuffled_gaussian(
+            users=shape.parties, sensitivity_squared=s**2, variance=b**2
+        ),
+        needs_delta=True,
     ),
     "skellam": Mechanism(
         "variance",

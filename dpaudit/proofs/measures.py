@@ -31,7 +31,13 @@ __all__ = ["Measure", "allowance_of", "measure_for", "noise_variance", "price_in
 Measure = Literal["loss", "square", "count"]
 
 #: Mechanisms whose worst loss says nothing of their delta: sites are counted.
-_COUNTED = ("shuffle", "shuffled-response", "shuffled-table", "poisson-subsampled-gaussian")
+_COUNTED = (
+    "shuffle",
+    "shuffled-response",
+    "shuffled-table",
+    "shuffled-gaussian",
+    "poisson-subsampled-gaussian",
+)
 _SUMS = ("sequential", "accounted", "tree")
 
 
@@ -64,7 +70,7 @@ def allowance_of(mechanism: Proof, setting: Setting, measure: Measure) -> Fracti
 
 def _square(proof: Proof, setting: Setting) -> Fraction | None:
     """What the rules with curves alone allow: the squared change over the variance, added up like rho."""
-    if proof.rule in ("integer-noise", "vector-noise"):
+    if proof.rule in ("integer-noise", "vector-noise", "binomial-vectors"):
         moved = proof.parameters.get("l2_squared")
         if moved is None:
             moved = exact(proof.parameters["sensitivity"]) ** 2
@@ -89,7 +95,7 @@ def _counts(proof: Proof) -> list[int]:
 
 def noise_variance(parameters: Any) -> Fraction:
     """The variance of integer noise, as its rule names it (of one discrete Gaussian its parameter)."""
-    if parameters["family"] == "binomial":
+    if parameters.get("family", "binomial") == "binomial":
         chance = exact(parameters["probability"])
         return int(parameters["trials"]) * chance * (1 - chance)
     return exact(parameters["variance"]) * int(parameters.get("count", 1))

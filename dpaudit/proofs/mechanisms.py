@@ -10,11 +10,19 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact, exact_str
 from dpaudit.laws.base import Law
 from dpaudit.laws.exact_weights import exact_weights
-from dpaudit.proofs.parameters import BoundedSum, Moves, Sensitivity, exact_text, written_sensitivity
+from dpaudit.proofs.parameters import (
+    BoundedSum,
+    Moves,
+    Sensitivity,
+    exact_text,
+    written_sensitivity,
+    written_weight,
+)
 from dpaudit.proofs.proof import Proof, accepted
 
 __all__ = [
     "above_threshold",
+    "binomial_vectors",
     "discrete_gaussian_sum",
     "discrete_laplace_mechanism",
     "exponential_mechanism",
@@ -239,8 +247,7 @@ def _weights(law: Law) -> list[list[list[str]]]:
         raise InvalidParameterError(
             f"a law of a table must be finite with exact chances, got {law!r}; pass probabilities as rows."
         )
-    terms = ([*weight.terms.items()] for weight in weights)
-    return [[[exact_str(c), exact_str(a)] for a, c in sorted(weight)] for weight in terms]
+    return [written_weight(weight) for weight in weights]
 
 
 def polya_noise(*, sensitivity: Sensitivity, scale: ExactLike, share: ExactLike) -> Proof:
@@ -307,16 +314,20 @@ def vector_noise(
     orders: Sequence[ExactLike],
     times: int = 1,
     cut: int = 200,
+    rounding: Literal["none", "unbiased"] = "none",
     **noise: Any,
 ) -> Proof:
     """Independent noise on ``dimension`` integer coordinates whose change has sum of squares ``l2_squared``
-    and entries up to ``largest``.
+    and entries up to ``largest``; with ``rounding`` "unbiased" on reals that are rounded at random before, of
+    which ``l2_squared`` is the change before and ``largest`` after.
 
     ``noise`` holds the family's parameters as in ``integer_noise``; ``orders`` the Renyi orders to try,
     ``times`` the number of releases, 2^-``cut`` the mass left out of each coordinate's sums.
     """
     family_parameters = dict(integer_noise(family, sensitivity=largest, **noise).parameters)
     del family_parameters["sensitivity"]
+    if rounding != "none":
+        family_parameters["rounding"] = rounding
     return accepted(
         "vector-noise",
         {
@@ -327,5 +338,41 @@ def vector_noise(
             "orders": [exact_text(order, "order") for order in orders],
             "times": str(times),
             "cut": str(cut),
+        },
+    )
+
+
+def binomial_vectors(
+    *,
+    trials: int,
+    probability: ExactLike,
+    dimension: int,
+    l2_squared: ExactLike,
+    largest: ExactLike,
+    orders: Sequence[ExactLike],
+    deviation: int,
+    rounding: Literal["none", "unbiased"] = "none",
+    times: int = 1,
+) -> Proof:
+    """Bin(``trials``, ``probability``) on each of ``dimension`` entries whose change has sum of squares
+    ``l2_squared`` and entries up to ``largest``, for any number of trials.
+
+    ``rounding``: "none" for integers, "unbiased" for reals of which each is rounded up with the chance of its
+    fractional part before the noise. ``orders`` are the Renyi orders to try, ``deviation`` how far from its
+    mean each noise may be without being counted as a failure, ``times`` the number of releases.
+    ``vector_noise`` is tighter where it can sum; ``binomial_sums`` finds orders and deviation.
+    """
+    return accepted(
+        "binomial-vectors",
+        {
+            "trials": str(trials),
+            "probability": exact_text(probability, "probability"),
+            "dimension": str(dimension),
+            "l2_squared": exact_text(l2_squared, "l2_squared"),
+            "largest": exact_text(largest, "largest"),
+            "rounding": rounding,
+            "orders": [exact_text(order, "order") for order in orders],
+            "deviation": str(deviation),
+            "times": str(times),
         },
     )

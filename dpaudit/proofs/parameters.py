@@ -7,8 +7,18 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dpaudit.exact import ExactLike, exact, exact_str
+from dpaudit.kernel.t1.exponentials import ExpSum
 
-__all__ = ["BoundedSum", "LossGrid", "Moves", "Sensitivity", "exact_text", "with_grid", "written_sensitivity"]
+__all__ = [
+    "BoundedSum",
+    "LossGrid",
+    "Moves",
+    "Sensitivity",
+    "exact_text",
+    "with_grid",
+    "written_sensitivity",
+    "written_weight",
+]
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,11 @@ def written_sensitivity(value: Sensitivity, name: str = "sensitivity") -> Any:
         }
         return {"query": "sum", **ends}
     return exact_str(exact(value, name=name))
+
+
+def written_weight(weight: ExpSum) -> list[list[str]]:
+    """A sum of exponentials as pairs of a coefficient and an exponent."""
+    return [[exact_str(c), exact_str(a)] for a, c in sorted(weight.terms.items())]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -31,8 +32,9 @@ from dpaudit.errors import CertificateError, InvalidParameterError, MechanismErr
 from dpaudit.evidence import Certificate, Evidence, Witness
 from dpaudit.exact import encode_value, exact
 from dpaudit.kernel.ball import arb, lower_short, precision, upper_exact, upper_short
-from dpaudit.proofs.build import certify
-from dpaudit.proofs.tables import enumerated_tables
+from dpaudit.kernel.t1.exponentials import ExpSum
+from dpaudit.proofs.proof import certify
+from dpaudit.proofs.tables import enumerated_tables, enumerated_weights
 from dpaudit.replays.changed_users import view_of
 from dpaudit.replays.data_sets import DataSets
 from dpaudit.replays.histories import Neighbours
@@ -276,14 +278,20 @@ def _certificate(
     """What the tables prove on these data sets. Raises ``CertificateError`` for tables that are too large,
     and for a notion that they do not bound."""
     keys = [*dict.fromkeys(key for law in laws for key in law.probabilities)]
-    rows = [[_interval(law.probabilities.get(key, arb(0))) for key in keys] for law in laws]
     of = _changing(claim)
-    users = "; each record is all that one user contributes" if claim.unit is Unit.USER else ""
-    whose = "" if of is None else f"; neighbours differ in record {', '.join(str(i + 1) for i in of)}"
-    proof = enumerated_tables(
-        rows,
-        neighbours=places,
-        domain=f"{over}{whose}{users}",
-        program=f"{len(keys)} outcomes on {len(laws)} data sets, every path of the program summed",
-    )
-    return certify(claim, proof)
+    whole = ["each record is all that one user contributes"] * (claim.unit is Unit.USER)
+    if of is not None:
+        whole.append(f"neighbours differ in record {', '.join(str(i + 1) for i in of)}")
+    about: dict[str, Any] = {
+        "neighbours": places,
+        "domain": str(over),
+        "program": f"{len(keys)} outcomes on {len(laws)} data sets, every path of the program summed",
+        "records": "; ".join(whole),
+    }
+    weights = [law.weights for law in laws if law.weights is not None]
+    if len(weights) == len(laws):  # an epsilon that is rational is then that number
+        exact_rows = [[one.get(key, ExpSum({})) for key in keys] for one in weights]
+        with suppress(CertificateError):  # too many of them, or too long: tables may do
+            return certify(claim, enumerated_weights(exact_rows, **about))
+    rows = [[_interval(law.probabilities.get(key, arb(0))) for key in keys] for law in laws]
+    return certify(claim, enumerated_tables(rows, **about))

@@ -8,6 +8,7 @@ nothing says then that the program is the certificate's mechanism.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -173,6 +174,23 @@ def _vector_noise(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Mat
     return Match() if moved <= leaf.number("l2_squared") else _no(f"it moved by {float(moved):.6g} squared")
 
 
+def _binomial_vectors(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
+    """The integers after rounding, both sides with the same coins: each moves by less than one more than the
+    leaf says, and not at all where the leaf has no room."""
+    moves, noise = moves_of(law, other), base_of(law)
+    if moves is None or not isinstance(noise, Binomial) or noise.p != leaf.number("probability"):
+        return _no(f"its noise is {base_of(law)!r} and {base_of(other)!r}")
+    if noise.trials < int(leaf.parameters["trials"]):
+        return _no(f"its noise has {noise.trials} trials")
+    largest, squares = leaf.number("largest"), leaf.number("l2_squared")
+    if len(moves) > int(leaf.parameters["dimension"]) or max(moves) > math.ceil(largest):
+        return _no("it has more coordinates, or one of them moved further, than the leaf says")
+    # What rounding may have added to an entry is taken off again: less than one.
+    loose = leaf.parameters["rounding"] == "unbiased"
+    moved = sum((max(gap - 1, Fraction(0)) ** 2 if loose else gap**2 for gap in moves), Fraction(0))
+    return Match() if moved <= squares else _no(f"it moved by {float(moved):.6g} squared")
+
+
 _SCALED: dict[str, type[Law]] = {"laplace": Laplace, "gumbel": Gumbel, "exponential": Exponential}
 
 
@@ -307,6 +325,7 @@ _RULES: dict[str, Callable[[Leaf, Law, Law, Adjacency], Match]] = {
     "gaussian-sum": _additive(_discrete_gaussian, squared=False),
     "integer-noise": _integer_noise,
     "vector-noise": _vector_noise,
+    "binomial-vectors": _binomial_vectors,
     "noisy-max": _noisy_max,
     "randomised-response": _response,
     "finite": _finite,

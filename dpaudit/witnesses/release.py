@@ -69,15 +69,25 @@ def release_bound(body: dict[str, Any], claim: Claim, view: View) -> Fraction | 
     if square is not None:
         return _gaussian_bound(square, claim, order)
     parts = body["parts"]
-    if not isinstance(parts, list) or not 1 <= len(parts) <= MAX_PARTS:
-        raise CertificateError(f"a release must have 1 to {MAX_PARTS} parts; re-create the witness.")
-    if len({part.get("coordinate") for part in parts}) != len(parts):
-        raise CertificateError("the parts of a release must be of different coordinates; merge them.")
+    _require_different(parts)
     try:
         coordinates = [pieces_of(law, other, part) for part in parts]
     except NotTractableError as error:
         raise CertificateError(f"the masses of a release must be computable: {error}") from error
     return _pieces_bound(coordinates, claim, order)
+
+
+def _require_different(parts: Any) -> None:
+    """Each coordinate counts once. The part without one is the whole outcome, so it stands alone: of a single
+    number it is coordinate 0 as well."""
+    if not isinstance(parts, list) or not 1 <= len(parts) <= MAX_PARTS:
+        raise CertificateError(f"a release must have 1 to {MAX_PARTS} parts; re-create the witness.")
+    coordinates = [part.get("coordinate") for part in parts]
+    if len(set(coordinates)) < len(parts) or (None in coordinates and len(parts) > 1):
+        raise CertificateError(
+            "the parts of a release must be of different coordinates, or one part without, got "
+            f"{coordinates}; merge them."
+        )
 
 
 def _laws(site: Any, view: View) -> tuple[Law, Law]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from audits.classics.suite import suite
 from dpaudit.reports.markdown import BEGIN, END
 from tests.cli.suites import invoke
 
@@ -90,8 +91,16 @@ def test_the_page_on_rows_is_one_suite_that_comes_out_as_expected(
     assert invoke("verify", "dpaudit-report.json").exit_code == 0
 
 
-def test_the_verdict_table_has_its_place() -> None:
+@pytest.mark.parametrize("name", ["verdicts.md", "classics.md"])
+def test_the_verdict_table_has_its_place(name: str) -> None:
     """Both markers are there once, in order, so that the table can be refreshed."""
-    page = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
     assert page.count(BEGIN) == page.count(END) == 1
     assert page.index(BEGIN) < page.index(END)
+
+
+def test_the_table_of_the_classics_has_every_row() -> None:
+    """Each row of the suite stands there once, with the mark of an expected verdict."""
+    page = (ROOT / "docs" / "classics.md").read_text(encoding="utf-8")
+    listed = [line.split("|")[2].strip() for line in page.splitlines() if line.startswith("| ✓")]
+    assert sorted(listed) == sorted(row.id for row in suite.rows)

@@ -8,18 +8,19 @@ from typing import Any
 
 import pytest
 
-from dpaudit.claims import ApproxDP, GaussianDP, PureDP, RenyiDP
+from dpaudit.claims import Accounting, Adversary, ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, Unit
 from dpaudit.errors import CertificateError
 from dpaudit.kernel import kernel_t0
 from dpaudit.kernel.ball import precision
+from dpaudit.kernel.check import context_of, examine
 from dpaudit.proofs.proof import Proof, accepted
 
+#: What claims speak about here unless they say otherwise.
+DOMAIN = PureDP(epsilon=1).domain
 HALF, QUARTER = ["1/2", "1/2"], ["1/4", "3/4"]
 
 
-def proof(
-    lower: Any, upper: Any = None, neighbours: Any = (("0", "1"),), *, domain: str = "two inputs"
-) -> Proof:
+def proof(lower: Any, upper: Any = None, neighbours: Any = (("0", "1"),), *, domain: str = DOMAIN) -> Proof:
     """A proof with these tables; exact ones if ``upper`` is left out."""
     parameters = {
         "lower": lower,
@@ -93,9 +94,133 @@ def test_a_bound_is_the_same_at_any_working_precision() -> None:
 
 def test_what_is_enumerated_is_an_assumption() -> None:
     """The certificate is never proved, and says which data sets it is about."""
-    certificate = proof([HALF, QUARTER], domain="these two").certify(PureDP(epsilon=1))
+    certificate = proof([HALF, QUARTER], domain="these two").certify(PureDP(epsilon=1, domain="these two"))
     assert certificate.strength == "accounted"
     assert "these two" in certificate.assumptions[0]
+
+
+OTHER_CLAIMS: dict[str, Claim] = {
+    "domain must be the one that was enumerated": PureDP(epsilon=1, domain=f"{DOMAIN} or more"),
+    "fixed in advance, got the adversary 'adaptive'": PureDP(epsilon=1, adversary=Adversary.ADAPTIVE),
+    "everybody must take part": PureDP(epsilon=1, turnout="all but one user"),
+    "that was enumerated, .* got ''": Accounting(epsilon=1, declared="one release"),
+}
+
+
+@pytest.mark.parametrize("why", OTHER_CLAIMS)
+def test_a_claim_about_other_data_is_refused(why: str) -> None:
+    """Neither made nor believed: a certificate that was moved to such a claim, root and all, is refused."""
+    claim, made = OTHER_CLAIMS[why], proof([HALF, QUARTER])
+    with pytest.raises(CertificateError, match=why):
+        made.certify(claim)
+    good = made.certify(PureDP(epsilon=1)).to_json()
+    assert examine(good, PureDP(epsilon=1)).tier == "T1"
+    good["tree"]["parameters"] = context_of(claim.to_json())
+    with pytest.raises(CertificateError, match=why):
+        examine(good, claim)
+
+
+@pytest.mark.parametrize("wrap", ["post-processing", "sequential", "group"])
+def test_a_rule_above_does_not_hide_what_the_claim_speaks_about(wrap: str) -> None:
+    """Premises are held against the same domain, at any depth."""
+    parameters = {
+        "post-processing": {"function": "a sum"},
+        "sequential": {"times": ["2"]},
+        "group": {"events": "2", "declared": "two"},
+    }[wrap]
+    unit = Unit.USER if wrap == "group" else Unit.EVENT
+    made = accepted(wrap, parameters, [proof([HALF, QUARTER])])
+    assert made.certify(PureDP(epsilon=1, unit=unit)).bound >= Fraction(69, 100)
+    with pytest.raises(CertificateError, match="domain must be"):
+        made.certify(PureDP(epsilon=1, unit=unit, domain="any integer"))
+
+
+def weighted(*rows: Any, neighbours: Any = (("0", "1"),), **more: Any) -> Proof:
+    """A proof by weights, each a list of coefficients and exponents."""
+    pairs = [list(pair) for pair in neighbours]
+    words = {"domain": DOMAIN, "program": "by hand"}
+    return accepted("enumerated", {"weights": [*rows], "neighbours": pairs, **words, **more})
+
+
+#: e : 1, 1 : e and 1 : 1, and e + 1/e against 1: weights of two outcomes.
+FIRST, SECOND = [[["1", "1"]], [["1", "0"]]], [[["1", "0"]], [["1", "1"]]]
+EVEN, SUM = [[["1", "5"]], [["1", "5"]]], [[["1", "1"], ["1", "-1"]], [["1", "0"]]]
+
+
+def test_weights_give_a_rational_epsilon_exactly() -> None:
+    """e/(1+e) against 1/(1+e): epsilon 1, as this number, and delta and divergence by hand."""
+    made, e = weighted(FIRST, SECOND), math.e
+    assert made.certify(PureDP(epsilon=1)).bound == 1
+    assert bound(made, ApproxDP(epsilon=0, delta=1)) == pytest.approx((e - 1) / (1 + e), rel=1e-14)
+    assert made.certify(ApproxDP(epsilon=1, delta=1)).bound == 0
+    expected = math.log((e**2 + 1 / e) / (1 + e))
+    assert bound(made, RenyiDP(order=2, epsilon=1)) == pytest.approx(expected, rel=1e-14)
+
+
+def test_weights_between_listed_neighbours_only() -> None:
+    """Two steps of which neither is rational: each is enclosed, and the larger counts, not their sum."""
+    e = math.e
+    one = abs(math.log(e / (1 + e) / 0.5)), abs(math.log(1 / (1 + e) / 0.5))
+    far = weighted(FIRST, EVEN, SECOND, neighbours=(("0", "1"), ("1", "2")))
+    assert bound(far, PureDP(epsilon=1)) == pytest.approx(max(one), rel=1e-14)
+    near = weighted(FIRST, EVEN, SECOND, neighbours=(("0", "1"), ("1", "2"), ("2", "0")))
+    assert near.certify(PureDP(epsilon=1)).bound == 1
+    made = weighted(SUM, EVEN)
+    total = e + 1 / e + 1
+    expected = max(abs(math.log((total - 1) / total / 0.5)), abs(math.log(1 / total / 0.5)))
+    assert bound(made, PureDP(epsilon=1)) == pytest.approx(expected, rel=1e-14)
+
+
+def test_weights_that_are_zero() -> None:
+    """Of one side only: no epsilon; of both, or of a data set without a neighbour: they count nowhere."""
+    gone = [[["1", "0"], ["-1", "0"]], [["1", "0"]]]
+    with pytest.raises(CertificateError, match="must bound epsilon"):
+        weighted(FIRST, gone).certify(PureDP(epsilon=1))
+    assert bound(weighted(FIRST, gone), ApproxDP(epsilon=0, delta=1)) == pytest.approx(math.e / (1 + math.e))
+    more = weighted(*([*row, []] for row in (FIRST, SECOND)))
+    assert more.certify(PureDP(epsilon=1)).bound == 1
+    assert weighted(FIRST, SECOND, gone).certify(PureDP(epsilon=1)).bound == 1
+
+
+@pytest.mark.parametrize(("left", "right"), [(FIRST, SECOND), (FIRST, EVEN), (SUM, EVEN)])
+def test_a_bound_by_weights_is_the_same_at_any_working_precision(left: Any, right: Any) -> None:
+    """Rational or not, in this rule and in ``finite``: whoever checks it may use another precision."""
+    for make in (weighted, lambda *rows: accepted("finite", {"weights": [*rows]})):
+        for claim in (PureDP(epsilon=1), ApproxDP(epsilon="1/3", delta=1)):
+            bounds = set()
+            for bits in (53, 64, 192, 300):
+                with precision(bits):
+                    bounds.add(make(left, right).certify(claim).bound)
+            assert len(bounds) == 1
+
+
+def terms(count: int) -> list[list[str]]:
+    return [["1", f"{k}/10"] for k in range(count)]
+
+
+WEIGHTS_REFUSED: dict[str, tuple[Any, str]] = {
+    "tables besides": (lambda: weighted(FIRST, SECOND, upper=[HALF, HALF]), "known to the rule"),
+    "a negative weight": (lambda: weighted(FIRST, [[["-1", "0"]], [["1", "0"]]]), "0 or more"),
+    "no weight": (lambda: weighted(FIRST, [[], []]), "not all of them 0"),
+    "ragged rows": (lambda: weighted(FIRST, [[["1", "0"]]]), "equal length"),
+    "another row": (lambda: weighted(FIRST, SECOND, neighbours=(("0", "2"),)), "from 0 to 1"),
+    "too many inputs": (lambda: weighted(*[FIRST] * 65), "at most 64"),
+    "too many outcomes": (lambda: weighted(*[[[["1", "0"]]] * 257] * 2), "1 to 256 outputs"),
+    "too many terms": (lambda: weighted(*[[terms(1001), terms(1000)]] * 2), "at most 2000 terms"),
+    "too many log-ratios": (
+        lambda: weighted(*[[[["1", "0"]]] * 256] * 2, neighbours=(("0", "1"),) * 196),
+        "at most 100000 log-ratios",
+    ),
+    "too many in all": (lambda: weighted(*[[terms(1000), terms(1000)]] * 11), "at most 20000 terms"),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTS_REFUSED)
+def test_weights_that_are_refused(name: str) -> None:
+    """Each with its reason."""
+    make, why = WEIGHTS_REFUSED[name]
+    with pytest.raises(CertificateError, match=why):
+        make()
 
 
 def flat(rows: int, outcomes: int) -> list[list[str]]:

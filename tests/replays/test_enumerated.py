@@ -25,14 +25,16 @@ from dpaudit.claims import (
     Unit,
     ZeroConcentratedDP,
 )
-from dpaudit.coins import Coins
+from dpaudit.coins import Coins, enumerate_view
 from dpaudit.errors import InvalidParameterError, MechanismError, NotTractableError
 from dpaudit.evidence import Certificate, Evidence, Witness
+from dpaudit.kernel.ball import arb
 from dpaudit.kernel.check import examine
 from dpaudit.laws import (
     Bernoulli,
     Binomial,
     DiscreteLaplace,
+    Exponential,
     Gumbel,
     Laplace,
     NoisyArgmax,
@@ -168,6 +170,85 @@ def test_a_rare_leak_is_found_and_weighed() -> None:
     assert judge(claim, [witness]).verdict == "refuted"
     _, low, high = bounds(ApproxDP(epsilon=5, delta="1/2", **HERE), leaky)
     assert low == high == Fraction(27, 64)
+
+
+def hidden_response(coins: Coins, data: Any) -> int:
+    """Hidden: one time in e + 1 a fair coin is shown, else the first bit by randomised response, ε = 2."""
+    if coins.draw(RandomisedResponse(truth=1, symbols=2, epsilon=1), site="hidden"):
+        return int(coins.observe(RandomisedResponse(truth=int(data[0]), symbols=2, epsilon=2), site="bit"))
+    return int(coins.observe(Bernoulli(p="1/2"), site="bit"))
+
+
+def bits_of(coins: Coins, data: Any) -> list[Any]:
+    """Each bit by randomised response with ε = 1."""
+    return [coins.observe(RandomisedResponse(truth=int(x), symbols=2, epsilon=1), site="bit") for x in data]
+
+
+def far_winner(coins: Coins, data: Any) -> Any:
+    """Of six candidates, permute-and-flip with scores that move by 1: the best, 40 ahead, loses and gains."""
+    scores = [40.0 + float(data.sum()), float(data.sum())]
+    return coins.observe(NoisyArgmax([*scores, scores[0]], Exponential(scale=2)), site="winner")
+
+
+def two_stages(coins: Coins, data: Any) -> list[int]:
+    """A bit with ε = 1/3; what it says decides by which ε, 1/3 or 2/3, the same bit is shown again."""
+    bit = int(data[0])
+    first = coins.observe(RandomisedResponse(truth=bit, symbols=2, epsilon="1/3"), site="first")
+    again = RandomisedResponse(truth=bit, symbols=2, epsilon="2/3" if first else "1/3")
+    return [int(first), int(coins.observe(again, site="second"))]
+
+
+@pytest.mark.parametrize(
+    ("program", "epsilon"),
+    [(bits_of, Fraction(1)), (two_stages, Fraction(1)), (far_winner, Fraction(0))],
+)
+def test_a_rational_epsilon_is_found_as_this_number(program: Any, epsilon: Fraction) -> None:
+    """A claim of the exact value is verified, one of a billionth less is refuted or open, never verified;
+    the bound by tables alone, as a ball, lies above."""
+    verdict, low, high = bounds(PureDP(epsilon=epsilon or "1/10", **HERE), program)
+    assert (verdict, high) == ("verified", epsilon)
+    assert 0 <= epsilon - low < Fraction(1, 10**9)
+    if epsilon:
+        assert bounds(PureDP(epsilon=epsilon - Fraction(1, 10**9), **HERE), program)[0] != "verified"
+        assert bounds(PureDP(epsilon=epsilon - Fraction(1, 10**6), **HERE), program)[0] == "refuted"
+
+
+def test_weights_that_are_summed_over_hidden_draws_are_the_laws() -> None:
+    """Every transcript's weight over their sum is its ball: one denominator for paths that have different
+    ones; and an epsilon that is not rational is enclosed as by tables."""
+    for program in (responses, bits_of, hidden_response, two_stages, far_winner, leaky):
+        for data in BITS.listed():
+            law = enumerate_view(program, data)
+            assert law.weights is not None
+            assert law.weights.keys() == law.probabilities.keys()
+            whole = sum((weight.ball() for weight in law.weights.values()), arb(0))
+            for key, weight in law.weights.items():
+                share = weight.ball() / whole
+                assert share.overlaps(law.probabilities[key])
+                assert float(share) == pytest.approx(float(law.probabilities[key]), rel=1e-12)
+    keep, kept = math.e / (1 + math.e), math.e**2 / (1 + math.e**2)
+    seen = [keep * p + (1 - keep) / 2 for p in (kept, 1 - kept)]
+    _, low, high = bounds(PureDP(epsilon=2, **HERE), hidden_response)
+    assert float(low) == pytest.approx(math.log(seen[0] / seen[1]), rel=1e-12)
+    assert float(high) == pytest.approx(math.log(seen[0] / seen[1]), rel=1e-12)
+
+
+def test_weights_are_known_for_all_laws_or_not_at_all() -> None:
+    """A law without exact chances anywhere on a path, a tail, too many paths: balls alone."""
+
+    def half_known(coins: Coins, data: Any) -> list[Any]:
+        return [*responses(coins, data), coins.observe(Binomial(trials=2, p="1/3"), site="count")]
+
+    def long(coins: Coins, data: Any) -> list[Any]:
+        return [coins.observe(Bernoulli(p="1/3"), site="coin") for _ in range(13)]
+
+    for program, more in ((half_known, {}), (responses, {"tail": 1e-9}), (long, {})):
+        law = enumerate_view(program, BITS.listed()[0], **more)
+        assert law.weights is None
+        assert sum(law.probabilities.values(), arb(0)).contains(1)
+    certificate = enumerated(PureDP(epsilon=2, **HERE), half_known, over=BITS)(RUN)[0]
+    assert isinstance(certificate, Certificate)
+    assert "upper" in certificate.tree["premises"][0]["parameters"]
 
 
 def test_no_upper_bound_beyond_what_was_enumerated() -> None:

@@ -230,6 +230,24 @@ def test_a_coordinate_is_not_counted_twice_under_another_spelling() -> None:
             recompute(replace(found, body=body), claim)
 
 
+@pytest.mark.parametrize(
+    ("noise", "claim"),
+    [(Skellam(variance=4), RenyiDP(order=2, epsilon=1)), (Laplace(scale=1), PureDP(epsilon=1))],
+)
+def test_the_whole_outcome_is_no_second_coordinate(noise: Any, claim: Claim) -> None:
+    """Of a single number the part without a coordinate is coordinate 0: either says the same, both together
+    would say twice as much (a Laplace mechanism of epsilon 1 would cost 2)."""
+    found = witness(noise.shift(0), noise.shift(1), claim)
+    assert found is not None
+    (part,) = found.body["parts"]
+    named = {**part, "coordinate": 0}
+    assert part["coordinate"] is None
+    assert recompute(replace(found, body={**found.body, "parts": [named]}), claim) == recompute(found, claim)
+    for parts in ([part, named], [named, part]):
+        with pytest.raises(CertificateError, match="different coordinates, or one part without"):
+            recompute(replace(found, body={**found.body, "parts": parts}), claim)
+
+
 def test_more_than_the_laws_give_is_refused() -> None:
     """A stated bound above the re-computed one, another order, a view that does not see it."""
     claim = RenyiDP(order=2, epsilon=1)

@@ -9,9 +9,13 @@ order a > 1,
 * delta(e) is at most the largest sum over y of (upper[i][y] - E lower[j][y])+;
 * the Renyi divergence is at most the largest log(sum over y of upper[i][y]^a lower[j][y]^(1-a)) / (a - 1).
 
-Conditions. Every adjacency, unit, view and turnout: that the data sets are all that the claim speaks about,
-that no pair of neighbours is missing, and that the laws lie in the tables are one assumption. The data are
-fixed in advance; an outcome that is chosen in view of this mechanism's is another mechanism.
+With ``weights`` instead, P_i(y) is in proportion to weights[i][y], a sum of exponentials, for each i, and is
+its own lower and upper end: an epsilon that is rational is found as this number (``exponentials``).
+
+Conditions. Every adjacency, unit and view. ``domain`` says which data sets these are, and must be the claim's
+in the same words; everybody takes part; the data are fixed in advance, so that the claim's adversary is
+oblivious. That the words name these data sets, that no pair of neighbours is missing, and that the laws lie
+in the tables are one assumption. An outcome that is chosen in view of this mechanism's is another mechanism.
 
 Proof. For each y the summand rises in P_i(y) and falls in P_j(y); neighbours are listed, so the largest value
 over the list is the largest over all. ∎
@@ -20,24 +24,49 @@ over the list is the largest over all. ∎
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 
 from flint import arb
 
 from dpaudit.kernel.ball import ball, enclose, upper_short
 from dpaudit.kernel.kernel_t0 import Guarantee, Parameters, Setting
 from dpaudit.kernel.t1.divergence import positive_part
+from dpaudit.kernel.t1.finite import Chances, balls
 from dpaudit.kernel.t1.tier import Curves, Tier
+from dpaudit.kernel.t1.weights import read_weights, shares, weights_log_ratio
 
 __all__ = ["add_enumerated"]
 
 #: Data sets, pairs of neighbours, outcomes, and probabilities in all.
 MAX_INPUTS, MAX_PAIRS, MAX_OUTCOMES, MAX_ENTRIES = 200, 2000, 1000, 20_000
+#: Data sets and outcomes of weights, and log-ratios to compare.
+MAX_WEIGHT_INPUTS, MAX_WEIGHT_OUTCOMES, MAX_RATIOS = 64, 256, 100_000
 
 Row = Sequence[Fraction]
-#: An upper end of P and a lower end of Q, for each outcome.
-Sides = tuple[Row, Row]
+#: Two data sets that are neighbours, by their rows, in one direction.
+Direction = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class _Laws:
+    """Upper and lower ends of the chances on each data set, ``pure`` (``None`` for infinity), and the
+    neighbours in both directions."""
+
+    upper: Chances
+    lower: Chances
+    pure: Fraction | None
+    directions: Sequence[Direction]
+
+    def largest(self, curve: Callable[[list[arb], list[arb], Fraction], arb], at: Fraction) -> arb:
+        """Of all neighbours, with the accuracy that ``enclose`` gives whatever the caller's precision."""
+
+        def compute() -> arb:
+            high, low = ([row() for row in rows] for rows in (self.upper, self.lower))
+            return reduce(arb.max, (curve(high[i], low[j], at) for i, j in self.directions))
+
+        return enclose(compute)
 
 
 def add_enumerated(tier: Tier) -> None:
@@ -45,21 +74,36 @@ def add_enumerated(tier: Tier) -> None:
 
     @tier.rule("enumerated")
     def _enumerated(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
-        sides = _read(p)
+        domain = _domain(p, setting)
+        laws = _by_weights(p) if "weights" in p else _by_tables(p)
         curves = Curves(
-            profile=lambda epsilon: _largest(_delta, sides, epsilon),
-            renyi=None if _unbounded(sides) else lambda order: _largest(_renyi, sides, order),
+            profile=lambda epsilon: laws.largest(_delta, epsilon),
+            renyi=None if laws.pure is None else lambda order: laws.largest(_renyi, order),
         )
+        more = f" ({p.text('records')})" if "records" in p else ""
         words = (
-            f"the claim speaks about these data sets: {p.text('domain')}; all their pairs of neighbours are "
+            f"the claim speaks about these data sets: {domain}{more}; all their pairs of neighbours are "
             f"listed; the data are fixed in advance, and everybody takes part; what the view sees of the "
             f"program has these laws on them: {p.text('program')}"
         )
-        return Guarantee(pure=_pure(sides), curves=curves).assuming(words)
+        return Guarantee(pure=laws.pure, curves=curves).assuming(words)
 
 
-def _read(p: Parameters) -> list[Sides]:
-    """Each pair of neighbours in both directions."""
+def _domain(p: Parameters, setting: Setting) -> str:
+    """What the data sets are, after the claim was seen to speak of no others."""
+    domain = p.text("domain")
+    everybody = f"everybody must take part in what was enumerated, got the turnout {setting.turnout!r}"
+    p.need(setting.turnout == "everybody", f"{everybody}; claim it for everybody.")
+    if setting.data is not None:
+        claimed, adversary = setting.data
+        wanted = f"the claim's domain must be the one that was enumerated, {domain[:80]!r}"
+        p.need(claimed == domain, f"{wanted}, got {claimed[:80]!r}; claim it on these data sets.")
+        fixed = f"the data must be fixed in advance, got the adversary {adversary[:40]!r}"
+        p.need(adversary == "oblivious", f"{fixed}; claim it against an oblivious one.")
+    return domain
+
+
+def _by_tables(p: Parameters) -> _Laws:
     high, low = _table(p, "upper"), _table(p, "lower")
     p.need(
         len(high) == len(low) and {*map(len, high)} == {*map(len, low)} and len({*map(len, high)}) == 1,
@@ -68,15 +112,32 @@ def _read(p: Parameters) -> list[Sides]:
     for below, above in zip(low, high, strict=True):
         ordered = all(0 <= a <= b <= 1 for a, b in zip(below, above, strict=True))
         p.need(ordered and sum(below) <= 1 <= sum(above), "a law must lie in each row; rebuild the tables.")
-    sides: list[Sides] = []
+    directions = _directions(p, len(high))
+    pure = _log_ratio([(high[i], low[j]) for i, j in directions])
+    upper, lower = ([partial(balls, row) for row in rows] for rows in (high, low))
+    return _Laws(upper, lower, pure, directions)
+
+
+def _by_weights(p: Parameters) -> _Laws:
+    rows = read_weights(p, inputs=MAX_WEIGHT_INPUTS, outputs=MAX_WEIGHT_OUTCOMES, terms=MAX_ENTRIES)
+    directions = _directions(p, len(rows))
+    few = len(directions) * len(rows[0][0]) <= MAX_RATIOS
+    p.need(few, f"neighbours and outcomes must give at most {MAX_RATIOS} log-ratios; write tables.")
+    chances = [partial(shares, row) for row in rows]
+    return _Laws(chances, chances, weights_log_ratio(rows, directions), directions)
+
+
+def _directions(p: Parameters, rows: int) -> list[Direction]:
+    """Each pair of neighbours in both directions."""
+    found: list[Direction] = []
     for pair in p.entries("neighbours", most=MAX_PAIRS):
         good = isinstance(pair, list) and len(pair) == 2
         p.need(good, "neighbours must be pairs of rows; rebuild the certificate.")
-        i, j = (p.integer("neighbours", place, low=0, high=len(high) - 1) for place in pair)
+        i, j = (p.integer("neighbours", place, low=0, high=rows - 1) for place in pair)
         p.need(i != j, f"neighbours must be two data sets, got {i} twice; list others.")
-        sides += [(high[i], low[j]), (high[j], low[i])]
-    p.need(bool(sides), "neighbours must list a pair, got none; rebuild the certificate.")
-    return sides
+        found += [(i, j), (j, i)]
+    p.need(bool(found), "neighbours must list a pair, got none; rebuild the certificate.")
+    return found
 
 
 def _table(p: Parameters, name: str) -> list[list[Fraction]]:
@@ -90,32 +151,23 @@ def _table(p: Parameters, name: str) -> list[list[Fraction]]:
     return [[p.number(name, entry) for entry in row] for row in rows]
 
 
-def _unbounded(sides: Sequence[Sides]) -> bool:
-    """Whether an outcome may be possible on one side only."""
-    return any(p > 0 and q == 0 for high, low in sides for p, q in zip(high, low, strict=True))
-
-
-def _pure(sides: Sequence[Sides]) -> Fraction | None:
-    """The largest log-ratio, rounded up; ``None`` for infinity."""
-    if _unbounded(sides):
+def _log_ratio(sides: Sequence[tuple[Row, Row]]) -> Fraction | None:
+    """The largest log-ratio of an upper to a lower end, rounded up; ``None`` for infinity."""
+    possible = [(p, q) for high, low in sides for p, q in zip(high, low, strict=True) if p > 0]
+    if any(q == 0 for _, q in possible):
         return None
-    worst = max(p / q for high, low in sides for p, q in zip(high, low, strict=True) if p > 0)
+    worst = max(p / q for p, q in possible)
     return max(upper_short(enclose(lambda: ball(worst).log())), Fraction(0)) if worst != 1 else Fraction(0)
 
 
-def _delta(high: Row, low: Row, epsilon: Fraction) -> arb:
+def _delta(high: list[arb], low: list[arb], epsilon: Fraction) -> arb:
     e = ball(epsilon).exp()
-    return sum((positive_part(ball(p) - e * ball(q)) for p, q in zip(high, low, strict=True)), arb(0))
+    return sum((positive_part(p - e * q) for p, q in zip(high, low, strict=True)), arb(0))
 
 
-def _renyi(high: Row, low: Row, order: Fraction) -> arb:
+def _renyi(high: list[arb], low: list[arb], order: Fraction) -> arb:
     a, total = ball(order), arb(0)
     for p, q in zip(high, low, strict=True):
-        if p > 0:
-            total += (a * ball(p).log() + (1 - a) * ball(q).log()).exp()
+        if not p.is_zero():
+            total += (a * p.log() + (1 - a) * q.log()).exp()
     return total.log() / (a - 1)
-
-
-def _largest(curve: Callable[[Row, Row, Fraction], arb], sides: Sequence[Sides], at: Fraction) -> arb:
-    """Of all pairs, with the accuracy that ``enclose`` gives whatever the caller's precision."""
-    return enclose(lambda: reduce(arb.max, (curve(high, low, at) for high, low in sides)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpaudit.kernel import kernel_t0
+from dpaudit.kernel.t1.binomial_vectors import add_binomial_vectors
 from dpaudit.kernel.t1.composition import add_compositions
 from dpaudit.kernel.t1.enumerated import add_enumerated
 from dpaudit.kernel.t1.finite import add_tables
@@ -22,3 +23,4 @@ add_enumerated(T1)
 add_gaussian_sum(T1)
 add_integer_noise(T1, FAMILIES)
 add_vector_noise(T1, FAMILIES)
+add_binomial_vectors(T1)

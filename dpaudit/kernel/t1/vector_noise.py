@@ -14,6 +14,17 @@ add, so other releases may be mixed in (``composition``); the last term is the c
 Kamath, Steinke 2020, Proposition 12). Randomised rounding that both neighbours share is averaged out (F2):
 then R2 and g bound the change after rounding. ∎
 
+With ``rounding`` unbiased, q is a vector of reals that moves by u with sum of squares at most R2, of entries
+that are rounded up independently with the chance of their fractional parts; g bounds the entries after
+rounding. Then kappa_a R2 is replaced by
+
+    kappa_a (R2 + d/4) + (a - 1) kappa_a^2 (2 sqrt(R2) + sqrt(d))^2 / 8.
+
+Proof. As in ``binomial_vectors`` with rho = 0: both sides round by one coin, shown to the adversary; given it
+an entry moves by D, floor or ceiling of c = |u_i|, and log E exp((a - 1) loss) <= (a - 1) kappa_a D^2 by F5.
+The mean of D^2 is at most c^2 + 1/4, its two values are at most 2c + 1 apart: Hoeffding's lemma and
+Minkowski. ∎
+
 No worst direction of the change is assumed: the maximum over each coordinate's shift is taken. The smallest
 bound over the ``orders`` listed counts.
 """
@@ -54,6 +65,7 @@ class VectorNoise:
     reach: int
     cutoff: int
     times: int
+    rounded: bool = False
 
     def cut(self, order: Fraction) -> tuple[arb, arb]:
         """The probability that some coordinate is out of range, and the divergence of ``order`` in range."""
@@ -66,7 +78,15 @@ class VectorNoise:
                 outside = 1 - sum(self.law.masses(low, high), arb(0))
             self._check_cost(high - low)
             worst = kappa(self.law, low=low, high=high, reach=self.reach, order=order)
-            return self.times * self.dimension * outside, self.times * worst * ball(self.squares)
+            return self.times * self.dimension * outside, self.times * self._divergence(worst, order)
+
+    def _divergence(self, worst: arb, order: Fraction) -> arb:
+        """Of one release, from kappa."""
+        if not self.rounded:
+            return worst * ball(self.squares)
+        spread = 2 * ball(self.squares).sqrt() + arb(self.dimension).sqrt()
+        mean = worst * ball(self.squares + Fraction(self.dimension, 4))
+        return mean + ball(order - 1) * (worst * spread) ** 2 / 8
 
     def _inner(self, low: int, high: int) -> tuple[int, int]:
         """The range moved in by the reach where the support ends, so that the shifted law has mass there."""
@@ -98,6 +118,7 @@ def add_vector_noise(tier: Tier, families: Mapping[str, Reader]) -> None:
             reach=p.integer("largest", low=1, high=MAX_REACH),
             cutoff=p.integer("cut", low=20, high=2000),
             times=p.integer("times", low=1, high=10**12),
+            rounded="rounding" in p and p.choice("rounding", ["none", "unbiased"]) == "unbiased",
         )
         orders = read_orders(p)
         curves = Curves(profile=converted(noise.cut, orders), cut=noise.cut, orders=orders)

@@ -51,11 +51,13 @@ MAX_RANGE = 3_000_000
 MAX_EXACT_USERS = 1000
 
 
-def clones_delta(*, users: int, local: Fraction, epsilon: Fraction) -> arb:
-    """delta at ``epsilon`` >= 0 of n = ``users`` shuffled outputs of any ``local``-DP randomiser; a ball."""
+def clones_delta(*, users: int, local: Fraction, epsilon: Fraction, kept: Fraction = Fraction(1)) -> arb:
+    """delta at ``epsilon`` >= 0 of n = ``users`` shuffled outputs of any ``local``-DP randomiser; a ball.
+
+    With ``kept`` in (0, 1] there are Bin(n - 1, kept exp(-e0)) clones (``approximate_shuffle``)."""
     if epsilon >= local:
         return arb(0)
-    return enclose(lambda: _clones(users, local, epsilon))
+    return enclose(lambda: _clones(Clones(users, local, kept), local, epsilon))
 
 
 def _weights(local: Fraction, epsilon: Fraction) -> tuple[arb, arb]:
@@ -65,18 +67,21 @@ def _weights(local: Fraction, epsilon: Fraction) -> tuple[arb, arb]:
 
 
 class Clones(LogConcave):
-    """Bin(n - 1, exp(-e0)): the number of clones. Its success probability is a ball."""
+    """Bin(n - 1, kept exp(-e0)): the number of clones. Its success probability is a ball."""
 
-    def __init__(self, users: int, local: Fraction) -> None:
-        self.trials, self.local = users - 1, local
+    def __init__(self, users: int, local: Fraction, kept: Fraction = Fraction(1)) -> None:
+        self.trials, self.local, self.kept = users - 1, local, kept
         self.first, self.last = 0, users - 1
 
     @property
     def centre(self) -> int:
-        return integer((self.trials * ball(-self.local).exp()).mid().floor())
+        return integer((self.trials * self._chance()).mid().floor())
+
+    def _chance(self) -> arb:
+        return ball(self.kept) * ball(-self.local).exp()
 
     def masses(self, low: int, high: int) -> list[arb]:
-        chance = ball(-self.local).exp()
+        chance = self._chance()
         start, end = max(low, 0), min(high, self.trials)
         result = [arb(0)] * (high - low + 1)
         if start > end:
@@ -92,8 +97,7 @@ class Clones(LogConcave):
         return result
 
 
-def _clones(users: int, local: Fraction, epsilon: Fraction) -> arb:
-    law = Clones(users, local)
+def _clones(law: Clones, local: Fraction, epsilon: Fraction) -> arb:
     low, high, below, above = bulk(law, ctx.prec)
     if high - low > MAX_RANGE:
         raise InvalidParameterError(

@@ -1,9 +1,14 @@
-"""T2, rules ``shuffle``, ``shuffled-response`` and ``shuffled-table``: what a shuffler adds to local privacy.
+"""T2, rules ``shuffle``, ``shuffled-response``, ``shuffled-table`` and ``shuffled-gaussian``: what a
+shuffler adds to local privacy.
 
 Statement (``shuffle``). The premise holds for the local randomiser that all users apply, with pure bound e0;
 at least n users (``users``) send one output each, and the adversary sees the shuffled outputs. Then delta(e)
 is at most the clone bound of Feldman, McMillan, Talwar 2021. The pure bound stays e0. That the randomisers
 are the same is an assumption: outputs that name their user, say, are not hidden by a shuffle.
+
+With ``local`` = e0 the premise may hold with a delta: d0 is its delta at e0, and delta(e) is at most the
+bound of ``approximate_shuffle``, or the premise's own. Nothing is said about a randomiser without a pure
+bound if no e0 is named.
 
 Statement (``shuffled-response``). If the randomiser is randomised response of one bit, true with probability
 e^e0 / (1 + e^e0), delta(e) is the exact value at n users, the maximum over what the others hold.
@@ -11,6 +16,10 @@ e^e0 / (1 + e^e0), delta(e) is the exact value at n users, the maximum over what
 Statement (``shuffled-table``). If every user applies the randomiser with the table ``rows`` (inputs by
 outputs, exact rationals), delta(e) is at most its blanket bound at n users. ``grid`` sets the step of its
 computation.
+
+Statement (``shuffled-gaussian``). If every user sends a point plus Gaussian noise, all points being within
+the sensitivity of each other, delta(e) is at most the bound of ``gaussian_blanket`` at the best of
+``splits``.
 
 Each composes by a dominating pair (``shuffle_pairs``; ``profiles`` for the blanket), and has the Renyi
 divergences of that pair's loss law.
@@ -38,13 +47,18 @@ from functools import cache, partial
 
 from flint import arb
 
+from dpaudit.kernel.ball import ball
 from dpaudit.kernel.kernel_t0 import CertificateError, Guarantee, Parameters, Setting
 from dpaudit.kernel.t1.certpld import Grid, LossLaw
 from dpaudit.kernel.t1.finite import largest_log_ratio, one_message, read_table
 from dpaudit.kernel.t1.pairs import read_grid
 from dpaudit.kernel.t1.profiles import profile_pair
+from dpaudit.kernel.t1.readout import delta_bound, probability
 from dpaudit.kernel.t1.tier import Curves, Tier
+from dpaudit.kernel.t2.approximate_shuffle import approximate_clones_delta
 from dpaudit.kernel.t2.blanket import blanket_delta
+from dpaudit.kernel.t2.gaussian import gaussian_delta
+from dpaudit.kernel.t2.gaussian_blanket import gaussian_blanket_delta
 from dpaudit.kernel.t2.shuffle import MAX_EXACT_USERS, MAX_USERS, clones_delta, exact_response_delta
 from dpaudit.kernel.t2.shuffle_pairs import clones_pair, exact_response_pair, renyi_grid
 
@@ -52,6 +66,9 @@ __all__ = ["ANALYSES", "add_shuffles"]
 
 #: Renyi orders by which compositions without a grid convert to delta, unless they list others.
 ORDERS = tuple(Fraction(2**k) for k in range(1, 9))
+
+#: Most splits that one certificate may try.
+MAX_SPLITS = 8
 
 ANALYSES = ("clones-2021", "stronger-clones-2023")
 
@@ -67,15 +84,21 @@ def add_shuffles(tier: Tier) -> None:
         )
         users, assumed = _users(p, setting, MAX_USERS)
         local = premises[0].pure
+        same = "all users apply the same randomiser"  # one that names its user is not hidden by a shuffle
+        if "local" in p:
+            curves = _approximate(premises[0], users, p.positive("local"))
+            return Guarantee(pure=local, curves=curves, assumptions=(*assumed, same))
         if local is None:
-            raise CertificateError("shuffle: the local randomiser must have a pure bound; use one that has.")
+            raise CertificateError(
+                "shuffle: the local randomiser must have a pure bound, got none; name the local epsilon at "
+                "which its delta counts."
+            )
         curves = Curves(
             profile=lambda epsilon: clones_delta(users=users, local=local, epsilon=epsilon),
             pair=partial(clones_pair, users, local),
             renyi=lambda order: clones_pair(users, local, renyi_grid(local)).renyi(order),
             orders=ORDERS,
         )
-        same = "all users apply the same randomiser"  # one that names its user is not hidden by a shuffle
         return Guarantee(pure=local, curves=curves, assumptions=(*assumed, same))
 
     @tier.rule("shuffled-response")
@@ -110,6 +133,50 @@ def add_shuffles(tier: Tier) -> None:
             law = partial(pair, renyi_grid(pure))
             curves = replace(curves, renyi=lambda order: law().renyi(order), orders=ORDERS)
         return Guarantee(pure=pure, curves=curves, assumptions=assumed)
+
+    @tier.rule("shuffled-gaussian")
+    def _gaussian(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
+        users, assumed = _users(p, setting, MAX_USERS)
+        squared, variance = p.positive("sensitivity_squared", zero=True), p.positive("variance")
+        splits = [p.number("splits", split) for split in p.entries("splits", most=MAX_SPLITS)]
+        p.need(
+            all(split >= 0 for split in splits), f"splits must be 0 or more, got {min(splits, default=0)}."
+        )
+        grid = read_grid(p)
+        if grid is None or not splits:
+            raise CertificateError(
+                "shuffled-gaussian: a split and a grid must be given for the blanket; add them."
+            )
+        if not squared:
+            return Guarantee(pure=squared, assumptions=assumed)
+
+        def profile(epsilon: Fraction) -> arb:
+            found = [gaussian_delta(squared / variance, epsilon)]
+            for split in splits:
+                more = gaussian_blanket_delta(
+                    users=users, mu_squared=squared / variance, split=split, epsilon=epsilon, grid=grid
+                )
+                found.append(probability(more))
+            return ball(min(found))
+
+        apart = (
+            "any two values that users may hold differ by at most the sensitivity, in the norm of the noise"
+        )
+        return Guarantee(curves=Curves(profile=profile), assumptions=(*assumed, apart))
+
+
+def _approximate(premise: Guarantee, users: int, local: Fraction) -> Curves:
+    """The delta of shuffled outputs of a randomiser that has a delta at ``local``."""
+    spare = delta_bound(premise, local, gaussian_delta)
+
+    def profile(epsilon: Fraction) -> arb:
+        own = ball(delta_bound(premise, epsilon, gaussian_delta))
+        if spare == 1:
+            return own
+        amplified = approximate_clones_delta(users=users, local=local, spare=spare, epsilon=epsilon)
+        return own if own <= amplified else amplified
+
+    return Curves(profile=profile)
 
 
 def _users(p: Parameters, setting: Setting, most: int) -> tuple[int, tuple[str, ...]]:

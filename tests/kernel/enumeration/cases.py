@@ -28,6 +28,7 @@ from tests.kernel.enumeration.data import Data, Pair, Situation, values_of
 from tests.kernel.enumeration.oracle import Law
 
 __all__ = [
+    "DOMAIN",
     "GENERATORS",
     "Case",
     "Generator",
@@ -97,6 +98,10 @@ def stream(*names: object) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence([crc32(str(name).encode()) for name in names]))
 
 
+#: What claims say of their data sets, which the enumeration lists.
+DOMAIN = "the data sets of the enumeration"
+
+
 def claims_in(situation: Situation) -> Iterator[PrivacyClaim]:
     """A claim of every kind; what is claimed does not matter, only what is bounded."""
     context: dict[str, Any] = {
@@ -104,6 +109,7 @@ def claims_in(situation: Situation) -> Iterator[PrivacyClaim]:
         "unit": situation.unit,
         "view": situation.view,
         "turnout": situation.turnout,
+        "domain": DOMAIN,
     }
     yield PureDP(epsilon=1, **context)
     yield GaussianDP(mu=1, **context)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
@@ -215,6 +215,34 @@ def shuffle(rng: np.random.Generator, situation: Situation) -> Case:
         rows = table = random_rows(rng, 2, 2, zeros=False)
         local = lambda: build.finite_mechanism(table)  # noqa: E731
     return _shuffled(rng, situation, rows, users, lambda: build.shuffled(local(), users=users))
+
+
+@generates("shuffle:approximate", holds=_shuffles, close=0.4)
+def shuffle_with_delta(rng: np.random.Generator, situation: Situation) -> Case:
+    """A random table with zeros, so that some outputs tell the input: the premise has a delta and no pure
+    bound."""
+    epsilon, users = _settings(rng, situation)
+    rows = random_rows(rng, 2, int(rng.integers(2, 4)), zeros=True)
+    local = lambda: build.finite_mechanism(rows)  # noqa: E731
+    proof = lambda: build.shuffled(local(), users=users, local_epsilon=epsilon)  # noqa: E731
+    return _shuffled(rng, situation, rows, users, proof)
+
+
+@generates("shuffled-gaussian", holds=_shuffles, close=0.7)
+def shuffled_gaussian(rng: np.random.Generator, situation: Situation) -> Case:
+    """Gaussian messages around integers, of which only the cell of a partition of the line is looked at."""
+    _, users = _settings(rng, situation)
+    variance = choose(rng, [Fraction(1, 4), Fraction(1), Fraction(9)])
+    cuts = sorted(float(cut) for cut in rng.normal(0.5, 2, size=int(rng.integers(1, 3))))
+    rows = [_cells(x, math.sqrt(variance), cuts) for x in (0, 1)]
+    noise: Any = {"sensitivity_squared": 1, "variance": variance}
+    return _shuffled(rng, situation, rows, users, lambda: build.shuffled_gaussian(users=users, **noise))
+
+
+def _cells(mean: float, deviation: float, cuts: Sequence[float]) -> list[float]:
+    """The mass of N(mean, deviation²) between consecutive cuts."""
+    below = [0.0, *((1 + math.erf((cut - mean) / deviation / math.sqrt(2))) / 2 for cut in cuts), 1.0]
+    return [high - low for low, high in pairwise(below)]
 
 
 @generates("sequential:shuffled", holds=_shuffles, close=0.8, count=9)

@@ -362,3 +362,45 @@ def vector_noise(rng: np.random.Generator, situation: Situation) -> Case:
         pairs=parts.pairs,
         conditions=parts.conditions(Fraction(count, 2)),
     )
+
+
+@generates("binomial-vectors", holds=_distributed, close=0.01, count=6)
+def binomial_vectors(rng: np.random.Generator, situation: Situation) -> Case:
+    """One or two numbers in halves, rounded up by a fair coin where they need it (or integers that are not),
+    with binomial noise, half of it from either user.
+    """
+    parts, trials = Parts(situation, counted=False), 200
+    chance, rounding = choose(rng, [Fraction(1, 2), Fraction(1, 3)]), choose(rng, ["none", "unbiased"])
+    entries = HALVES if rounding == "unbiased" else [Fraction(k) for k in range(3)]
+    queries = [random_table(rng, entries) for _ in range(int(rng.integers(1, 3)))]
+    vector = lambda values: [query(values) for query in queries]  # noqa: E731
+    squares, largest = move(parts.pairs, vector, distance_2), move(parts.pairs, vector, distance_max)
+
+    def entry(value: Fraction, present: int) -> Law:
+        points, low = np.arange(2 * trials + 3), int(value // 1)
+        rounded = ((low, 1 - (value - low)), (low + 1, value - low))
+        masses = (
+            float(w) * scipy.stats.binom.pmf(points - x, trials * present, float(chance)) for x, w in rounded
+        )
+        return np.asarray(sum(masses))
+
+    def law(key: Any) -> Law:
+        values, present = key
+        return joint(*(entry(query(values), present) for query in queries))
+
+    return Case(
+        proof=lambda: build.binomial_vectors(
+            trials=trials,
+            probability=chance,
+            dimension=len(queries),
+            l2_squared=squares,
+            largest=largest,
+            rounding=rounding,
+            orders=[2, 4, 8, 16],
+            deviation=40,
+        ),
+        law=law,
+        reads=parts.reads,
+        pairs=parts.pairs,
+        conditions=parts.conditions(Fraction(1, 2)),
+    )

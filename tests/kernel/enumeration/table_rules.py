@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
-from dpaudit.proofs.tables import enumerated_tables
-from tests.kernel.enumeration.cases import Case, generates
-from tests.kernel.enumeration.data import Situation, pairs_in
+from dpaudit.kernel.t1.exponentials import ExpSum
+from dpaudit.proofs.tables import enumerated_tables, enumerated_weights
+from tests.kernel.enumeration.cases import DOMAIN, Case, generates
+from tests.kernel.enumeration.data import Pair, Situation, Values, pairs_in
 from tests.kernel.enumeration.local_rules import random_rows
 
 __all__: list[str] = []
@@ -17,20 +19,51 @@ __all__: list[str] = []
 SLACK = Fraction(1, 1 << 60)
 
 
-@generates("enumerated")
-def enumerated(rng: np.random.Generator, situation: Situation) -> Case:
-    """Data sets of up to two events; sometimes with impossible outcomes, which are enclosed exactly."""
+def listed(situation: Situation) -> tuple[Sequence[Pair], dict[Values, int], list[tuple[int, int]]]:
+    """Pairs of data sets of up to two events, the row of each data set, and the neighbours as rows."""
     pairs = pairs_in(situation, (0, 1, 2))
     data = [*dict.fromkeys(values for pair in pairs for values in pair.values)]
     place = {values: i for i, values in enumerate(data)}
-    rows = random_rows(rng, len(data), int(rng.integers(2, 5)), zeros=bool(rng.integers(3) == 0))
-    linked = {tuple(sorted(place[values] for values in pair.values)) for pair in pairs}
-    neighbours = [(i, j) for i, j in sorted(linked) if i != j]
+    linked = {(min(ends), max(ends)) for pair in pairs for ends in [[place[v] for v in pair.values]]}
+    return pairs, place, [(i, j) for i, j in sorted(linked) if i != j]
+
+
+def everybody(situation: Situation) -> bool:
+    return situation.turnout == "everybody"
+
+
+@generates("enumerated", holds=everybody)
+def enumerated(rng: np.random.Generator, situation: Situation) -> Case:
+    """Sometimes with impossible outcomes, which are enclosed exactly."""
+    pairs, place, neighbours = listed(situation)
+    rows = random_rows(rng, len(place), int(rng.integers(2, 5)), zeros=bool(rng.integers(3) == 0))
     tables = [
         [(max(p - SLACK, Fraction(0)), min(p + SLACK, Fraction(1))) if p else (p, p) for p in r] for r in rows
     ]
     return Case(
-        proof=lambda: enumerated_tables(tables, neighbours=neighbours, domain="these", program="random"),
+        proof=lambda: enumerated_tables(tables, neighbours=neighbours, domain=DOMAIN, program="random"),
         law=lambda values: np.array([float(p) for p in rows[place[values]]]),
+        pairs=pairs,
+    )
+
+
+@generates("enumerated:weights", holds=everybody, count=3)
+def enumerated_by_weights(rng: np.random.Generator, situation: Situation) -> Case:
+    """Random sums of two exponentials; each third case has outcomes that no data set gives."""
+    pairs, place, neighbours = listed(situation)
+    outcomes, empty = int(rng.integers(2, 4)), bool(rng.integers(3) == 0)
+
+    def weight() -> ExpSum:
+        ends = rng.integers(-3, 4, size=2).tolist()
+        return ExpSum.exp(Fraction(ends[0], 2), int(rng.integers(1, 4))) + ExpSum.exp(Fraction(ends[1], 3))
+
+    rows = [[weight() for _ in range(outcomes)] + [ExpSum({})] * empty for _ in place]
+    chances = np.array(
+        [[sum(float(c) * np.exp(float(a)) for a, c in w.terms.items()) for w in r] for r in rows]
+    )
+    chances /= chances.sum(axis=1, keepdims=True)
+    return Case(
+        proof=lambda: enumerated_weights(rows, neighbours=neighbours, domain=DOMAIN, program="random"),
+        law=lambda values: chances[place[values]],
         pairs=pairs,
     )

@@ -223,6 +223,9 @@ SHARED: dict[str, Callable[[], Proof]] = {
 PERHAPS: dict[str, Callable[[], Proof]] = {
     "skellam": lambda: build.integer_noise("skellam", sensitivity=1, variance=4),
     "binomial": lambda: build.integer_noise("binomial", sensitivity=1, trials=8, probability="1/2"),
+    "binomial-vectors": lambda: build.binomial_vectors(
+        trials=400, probability="1/2", dimension=1, l2_squared=1, largest=1, orders=[8], deviation=60
+    ),
 }
 
 

@@ -1,0 +1,130 @@
+"""LinUCB by batches on noisy sums (Algorithm 1 of Chowdhury and Zhou 2022), as pure functions of arrays with
+a replicate axis.
+
+    state = init(policy, replicates, dim)
+    arms = choose(state, features)                 # between two updates the policy does not change
+    state = step(policy, state, batch, rng)        # after each batch
+
+One policy covers all trust models: the noise says which (none, P_Amp, P_Vec, local, tree), ridge and radius
+may depend on time. B = 1 without noise is LinUCB.
+
+V_m can fail to be positive definite, and the paper does not say what happens then: its analysis is about the
+event that it never does. Here the replicate goes on with the estimate of the indefinite matrix and counts
+(``indefinite_batches``): an arm whose squared norm in V_m^-1 is negative gets no bonus. A run that counts is
+outside every guarantee, and rows say how many there were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.contextual.aggregate_noise import AggregateNoise, NoiseState, NoNoise
+from algorithms.contextual.environments import Batch
+from dpaudit.errors import InvalidParameterError
+
+__all__ = ["BatchedPolicy", "PolicyState", "choose", "init", "scores", "step"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+#: A number, one per replicate (R,), at a time t.
+Schedule = Callable[[int], float | Floats]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BatchedPolicy:
+    """Batches of ``batch_size`` users; ``ridge(t)`` and ``radius(t)`` at time t = end of the last batch, 0
+    before the first."""
+
+    batch_size: int
+    ridge: Schedule
+    radius: Schedule
+    noise: AggregateNoise = NoNoise()  # noqa: RUF009  # a frozen value without state
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1:
+            raise InvalidParameterError(f"batch_size must be 1 or more, got {self.batch_size}; raise it.")
+
+
+class PolicyState(NamedTuple):
+    """After ``time`` rounds: exact sums ``gram`` (R, d, d) and ``reward_vec`` (R, d) of all batches, the
+    noise, and what the users are sent: ``theta_hat`` (R, d), ``inverse`` of V_m (R, d, d), ``radius`` (R,).
+
+    ``indefinite_batches`` (R,) counts the batches whose V_m was not positive definite.
+    """
+
+    time: int
+    gram: Floats
+    reward_vec: Floats
+    noise: NoiseState
+    theta_hat: Floats
+    inverse: Floats
+    radius: Floats
+    indefinite_batches: Ints
+
+
+def init(policy: BatchedPolicy, replicates: int, dim: int) -> PolicyState:
+    """Before the first round: theta_hat = 0 and V_0 = λI."""
+    zeros = np.zeros((replicates, dim))
+    square = np.zeros((replicates, dim, dim))
+    ridge = np.broadcast_to(np.asarray(policy.ridge(0), dtype=float), (replicates,))
+    return PolicyState(
+        time=0,
+        gram=square,
+        reward_vec=zeros,
+        noise=policy.noise.init(replicates, dim),
+        theta_hat=zeros,
+        inverse=np.eye(dim) / ridge[:, None, None],
+        radius=np.broadcast_to(np.asarray(policy.radius(0), dtype=float), (replicates,)),
+        indefinite_batches=np.zeros(replicates, dtype=np.int64),
+    )
+
+
+def scores(state: PolicyState, features: Floats) -> Floats:
+    """<x, theta_hat> + β ‖x‖ in V^-1 of each arm, (R, K), from features (R, K, d)."""
+    mean = np.matmul(features, state.theta_hat[:, :, None])[:, :, 0]
+    squared = np.einsum("rkd,rkd->rk", np.matmul(features, state.inverse), features)
+    return np.asarray(mean + state.radius[:, None] * np.sqrt(np.maximum(squared, 0.0)))
+
+
+def choose(state: PolicyState, features: Floats) -> Ints:
+    """The arm of each replicate, the first one of equals."""
+    return np.asarray(scores(state, features).argmax(axis=1))
+
+
+def step(policy: BatchedPolicy, state: PolicyState, batch: Batch, rng: np.random.Generator) -> PolicyState:
+    """The state after one batch more; raises ``numpy.linalg.LinAlgError`` for a singular V_m."""
+    time = state.time + int(batch.users[0].sum())
+    gram, reward_vec = state.gram + batch.gram(), state.reward_vec + batch.reward_vec()
+    noise = policy.noise.step(state.noise, batch, rng)
+    replicates, dim = reward_vec.shape
+    ridge = np.broadcast_to(np.asarray(policy.ridge(time), dtype=float), (replicates,))
+    total = gram + noise.mat + ridge[:, None, None] * np.eye(dim)
+    inverse = np.linalg.inv(total)
+    return PolicyState(
+        time=time,
+        gram=gram,
+        reward_vec=reward_vec,
+        noise=noise,
+        theta_hat=np.matmul(inverse, (reward_vec + noise.vec)[:, :, None])[:, :, 0],
+        inverse=inverse,
+        radius=np.broadcast_to(np.asarray(policy.radius(time), dtype=float), (replicates,)),
+        indefinite_batches=state.indefinite_batches + _indefinite(total, policy.noise),
+    )
+
+
+def _indefinite(total: Floats, noise: AggregateNoise) -> Ints:
+    """1 where the smallest eigenvalue is not positive; discs that stay above 0 (Gershgorin) spare a look."""
+    found = np.zeros(len(total), dtype=np.int64)
+    if isinstance(noise, NoNoise):
+        return found
+    diagonal = np.einsum("rii->ri", total)
+    lowest = (diagonal + np.abs(diagonal) - np.abs(total).sum(axis=2)).min(axis=1)
+    doubtful = np.flatnonzero(~(lowest > 0))
+    if len(doubtful):
+        found[doubtful] = np.linalg.eigvalsh(total[doubtful])[:, 0] <= 0
+    return found

@@ -1,0 +1,112 @@
+"""How much noise a protocol adds, as printed, in floats for simulation: per user, per batch, accumulated.
+
+Source: Chowdhury and Zhou, "Shuffle Private Linear Contextual Bandits" (ICML 2022), Theorems B.1, C.1, E.3,
+E.5 and Appendix F; the tree of Shariff and Sheffet (2018). Logarithms are natural. Printed ranges are not
+checked here: a simulation may be run outside them, and a row says where it is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpaudit.errors import InvalidParameterError
+
+__all__ = [
+    "BINOM_PROB",
+    "BinomialNoiseLevel",
+    "accumulated_binomial_std",
+    "amplified_std",
+    "binomial_level",
+    "epsilon_cap",
+    "local_std",
+    "returning_amplified_std",
+    "returning_binomial_level",
+    "tree_std",
+]
+
+BINOM_PROB = 0.25
+
+
+def epsilon_cap(*, batch_size: int, delta: float) -> float:
+    """sqrt(log(2/delta)/B), the largest epsilon of Theorem B.1."""
+    return math.sqrt(math.log(2 / delta) / batch_size)
+
+
+def amplified_std(*, epsilon: float, delta: float, batch_size: int) -> float:
+    """The std of each Gaussian entry of each user in P_Amp (Theorem B.1)."""
+    logs = 2 * math.log(2.5 * batch_size / delta) * math.log(2 / delta)
+    return 4 * math.sqrt(logs) / (epsilon * math.sqrt(batch_size))
+
+
+def local_std(*, epsilon: float, delta: float) -> float:
+    """The std of the local Gaussian mechanism of both outputs, 4 sqrt(2 log(2.5/delta))/epsilon (App. F)."""
+    return 4 * math.sqrt(2 * math.log(2.5 / delta)) / epsilon
+
+
+def returning_amplified_std(*, epsilon: float, delta: float, horizon: int, batch_size: int) -> float:
+    """The same for users who return once a batch (Theorem E.3)."""
+    return (
+        16 * math.log(2 / delta) * math.sqrt(horizon * math.log(5 * horizon / delta)) / (epsilon * batch_size)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinomialNoiseLevel:
+    """P_Vec's integers: precision g, trials b of each user and entry, success probability p = 1/4."""
+
+    precision: int
+    trials: int
+    prob: float = BINOM_PROB
+
+    def std(self, batch_size: int) -> float:
+        """Standard deviation of a batch's entry without rounding, sqrt(b B p (1 - p))/g."""
+        return math.sqrt(self.trials * batch_size * self.prob * (1 - self.prob)) / self.precision
+
+    def proxy(self, batch_size: int) -> float:
+        """The printed sub-Gaussian proxy of a batch's entry, (B + B b/4)/g² (proof of Theorem C.1)."""
+        return batch_size * (1 + self.trials / 4) / self.precision**2
+
+
+def binomial_level(
+    *, epsilon: float, delta: float, batch_size: int, dim: int, local: bool = False
+) -> BinomialNoiseLevel:
+    """g and b of Theorem C.1, rounded up; with ``local`` those of Corollary C.3, which are C.1's at B = 1."""
+    users = 1 if local else batch_size
+    precision = math.ceil(max(dim, 4) if local else max(2 * math.sqrt(users), dim, 4))
+    logs = math.log(4 * (dim**2 + 1) / delta) ** 2
+    return BinomialNoiseLevel(
+        precision=precision, trials=math.ceil(24e4 * precision**2 * logs / (epsilon**2 * users))
+    )
+
+
+def returning_binomial_level(
+    *, epsilon: float, delta: float, horizon: int, batch_size: int, dim: int
+) -> BinomialNoiseLevel:
+    """g and b of Theorem E.5, with B delta under the logarithm (the reading that substitution gives)."""
+    precision = math.ceil(max(2 * math.sqrt(batch_size), dim, 4))
+    logs = math.log(8 * horizon * (dim**2 + 1) / (batch_size * delta)) ** 2
+    trials = 1e7 * math.log(2 / delta) * precision**2 * horizon * logs / (epsilon * batch_size) ** 2
+    return BinomialNoiseLevel(precision=precision, trials=math.ceil(trials))
+
+
+def accumulated_binomial_std(level: BinomialNoiseLevel, *, batch_size: int, n_batches: int) -> float:
+    """Square root of the printed proxy of an entry after all batches: the sigma that Lemma A.4 is given."""
+    return math.sqrt(n_batches * level.proxy(batch_size))
+
+
+def tree_std(*, epsilon: float, delta: float, leaves: int, participations: int = 1) -> float:
+    """The std of each entry of a node of a binary tree over ``leaves`` leaves: one Gaussian mechanism for all
+    nodes, both outputs together.
+
+    A leaf lies in ``1 + floor(log2 leaves)`` nodes, its vector and upper triangle move by sqrt(9/2) at most,
+    and ``participations`` leaves of one user by as many times that. The paper prints no constant for its
+    trees; this is the classical calibration sqrt(2 log(1.25/delta)), which needs epsilon in (0, 1].
+
+    Raises ``InvalidParameterError`` for a tree without leaves.
+    """
+    if leaves < 1:
+        raise InvalidParameterError(f"a tree must have a leaf or more, got {leaves}; name the batches.")
+    levels = leaves.bit_length()
+    sensitivity = participations * math.sqrt(4.5 * levels)
+    return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon

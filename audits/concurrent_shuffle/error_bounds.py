@@ -1,0 +1,132 @@
+"""The largest error over all times: bounded for every input, and measured from below.
+
+A claim of the paper is about the (1 - beta)-quantile of max over t of |estimate - true sum|, the input fixed
+in advance. From above, for every input in [0, 1]: the noise of every prefix is sub-Gaussian with a known
+proxy, so that all n of them are within sqrt(2 v log(2n/beta)) but with probability beta, and at most d_low -
+1 users are blind. From below: order statistics of simulated runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from dpaudit.exact_functions import ln
+from dpaudit.kernel.ball import arb, ball
+from mechanisms.binary_sum import binary_sum_mechanism
+from mechanisms.concurrent_sum import ConcurrentSum
+from mechanisms.concurrent_tree import Tree, binary_tree, build_tree, node_counts
+from mechanisms.prefix_noise import PrefixNoise, TreeNoise, VectorEntryNoise
+
+__all__ = [
+    "Setting",
+    "levels_of",
+    "node_proxy",
+    "prefix_proxy",
+    "quantile_below",
+    "radius",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A tree, a budget and a failure probability: Algorithm 2 with n = 2^levels where ``shufflers`` is 0,
+    else Algorithm 3 with n = m^(2k+1). ``dim`` is 0 for bits, else the vectors' dimension, one entry being
+    looked at."""
+
+    epsilon: Fraction
+    delta: Fraction
+    beta: Fraction
+    levels: int = 0
+    m: int = 0
+    shufflers: int = 0
+    dim: int = 0
+
+    @property
+    def horizon(self) -> int:
+        return self.m ** (2 * self.shufflers + 1) if self.shufflers else 2**self.levels
+
+    @property
+    def tree(self) -> Tree:
+        if self.shufflers:
+            return build_tree(horizon=self.horizon, n_shufflers=self.shufflers)
+        return binary_tree(self.horizon)
+
+    @property
+    def noise(self) -> PrefixNoise:
+        """The noise of all prefixes, with the nodes' share of the budget as printed."""
+        tree = self.tree
+        if not self.dim:
+            return ConcurrentSum(tree, binary_sum_mechanism, self.epsilon, self.delta)
+        epsilon, delta = self.epsilon / tree.budget_parts, self.delta / tree.budget_parts
+        nodes = (VectorEntryNoise.printed(size, epsilon, delta, dim=self.dim) for size in tree.sizes)
+        return TreeNoise(tree, tuple(nodes))
+
+    def __str__(self) -> str:
+        shape = f"k = {self.shufflers}, " if self.shufflers else ""
+        more = f", d = {self.dim}" if self.dim else ""
+        return (
+            f"{shape}n = {self.horizon}, ε = {self.epsilon}, δ = {float(self.delta):g}, β = "
+            f"{float(self.beta):g}"
+            f"{more}"
+        )
+
+
+def levels_of(tree: Tree) -> arb:
+    """log2 n."""
+    return ln(tree.horizon) / ln(2)
+
+
+def node_proxy(noise: PrefixNoise) -> arb:
+    """V: the largest sub-Gaussian variance proxy of a node."""
+    largest = arb(0)
+    for node in noise.nodes:
+        largest = largest.max(node.proxy)
+    return largest
+
+
+def prefix_proxy(noise: PrefixNoise) -> arb:
+    """The largest proxy of the noise of a prefix, over all times: proxies of independent nodes add up."""
+    counts = np.unique(node_counts(noise.tree), axis=0)
+    largest = arb(0)
+    for row in counts:
+        pairs = zip(row, noise.nodes, strict=True)
+        total = sum((int(count) * node.proxy for count, node in pairs), arb(0))
+        largest = largest.max(total)
+    return largest
+
+
+def radius(noise: PrefixNoise, beta: Fraction) -> arb:
+    """What no error exceeds at any time but with probability ``beta``, for every input in [-1, 1]^n."""
+    n = noise.tree.horizon
+    spread: arb = (2 * prefix_proxy(noise) * ln(2 * n / beta)).sqrt()
+    return spread + ball(noise.tree.sizes[0] - 1)
+
+
+def quantile_below(
+    noise: PrefixNoise,
+    beta: Fraction,
+    rng: np.random.Generator,
+    *,
+    runs: int,
+    alpha: float,
+    bits: Callable[[int], Any] = lambda n: np.ones(n, dtype=np.int64),
+) -> float:
+    """A lower confidence bound, at level ``alpha``, on the (1 - beta)-quantile q of the largest error; 0
+    where so few runs give none.
+
+    The j-th smallest of R runs exceeds q only if fewer than j runs are at most q, each with probability 1 -
+    beta or more.
+    """
+    n = noise.tree.horizon
+    found = np.sort(noise.largest_errors(bits(n), rng, runs=runs))
+    # the largest j with P(Bin(R, 1 - beta) <= j - 1) <= alpha
+    j = int(stats.binom.ppf(alpha, runs, float(1 - beta)))
+    while j > 0 and stats.binom.cdf(j - 1, runs, float(1 - beta)) > alpha:
+        j -= 1
+    return float(found[j - 1]) if j > 0 else 0.0

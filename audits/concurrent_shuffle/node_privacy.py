@@ -1,0 +1,104 @@
+"""What one user's bit costs in a tree of shuffled sums: all nodes above the user, composed.
+
+The view is every completed shuffler output. Changing one bit moves the number of ones by 1 in each node above
+the user and in no other, and the nodes' noises are independent: an upper bound composes their loss laws, a
+lower bound adds the nodes' counts up, which is post-processing, to one binomial law moved by k.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.claims import ApproxDP
+from dpaudit.errors import CertificateError, InvalidParameterError
+from dpaudit.evidence import Witness
+from dpaudit.exact import ExactLike, exact_str
+from dpaudit.laws import Binomial
+from dpaudit.proofs.build import LossGrid, Proof, compose_sequential, integer_noise, post_processing
+from dpaudit.proofs.proof import accepted
+from dpaudit.views import SHUFFLER_OUTPUT, View
+from dpaudit.witnesses.inputs import written_inputs
+from dpaudit.witnesses.release import release_bound
+from mechanisms.concurrent_sum import ConcurrentSum
+
+__all__ = ["any_node", "any_nodes", "claim_of", "nodes_proof", "summed_witness"]
+
+#: Standard deviations of the summed counts that a witness covers on either side.
+REACH = 9
+
+
+def claim_of(epsilon: ExactLike, delta: ExactLike, *, domain: str = "one user's bit, used once") -> ApproxDP:
+    """(epsilon, delta)-CSDP: of the list of all completed shuffler outputs."""
+    return ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), domain=domain)
+
+
+def any_node(epsilon: Fraction, delta: Fraction) -> Proof:
+    """The mechanism of two inputs and four outputs that every (epsilon, delta)-DP one is post-processing of,
+    on any pair of neighbours (Kairouz, Oh and Viswanath 2015, Theorem 3.3; Murtagh and Vadhan 2016): with
+    probability delta it tells the input, else it is randomised response."""
+    rest = 1 - delta
+
+    def terms(*pairs: tuple[Fraction, Fraction]) -> list[list[str]]:
+        return [[exact_str(c), exact_str(a)] for c, a in pairs]
+
+    zero = Fraction(0)
+    tells = terms((delta, zero), (delta, epsilon))
+    yes, no = terms((rest, epsilon)), terms((rest, zero))
+    table = accepted("finite", {"weights": [[tells, [], yes, no], [[], tells, no, yes]]})
+    words = f"any node mechanism that is ({epsilon}, {delta})-SDP (Kairouz, Oh, Viswanath 2015)"
+    return post_processing(table, function=words)
+
+
+def any_nodes(*, count: int, epsilon: Fraction, delta: Fraction, grid: ExactLike = "1/1000") -> Proof:
+    """``count`` node mechanisms on the same user's bit, each (epsilon, delta)-SDP and nothing else known of
+    it."""
+    return compose_sequential([any_node(epsilon, delta)], times=[count], grid=LossGrid(step=grid))
+
+
+def nodes_proof(counter: ConcurrentSum, *, grid: ExactLike = "1/1000") -> Proof:
+    """All nodes above one user, with the binomial noise that they have."""
+    nodes = [
+        integer_noise("binomial", sensitivity=1, trials=node.noise.trials, probability=node.p)
+        for node in counter.mechanisms
+    ]
+    return compose_sequential(nodes, grid=LossGrid(step=grid))
+
+
+def summed_witness(claim: ApproxDP, counter: ConcurrentSum) -> Witness:
+    """How private the sum of the reports of all nodes above one user is at best: Bin(total, 1/2) against its
+    shift by k. Raises ``InvalidParameterError`` where some node's bits are not fair."""
+    if any(node.p != Fraction(1, 2) for node in counter.mechanisms):
+        raise InvalidParameterError(
+            "nodes must have fair bits to be added up to one binomial law; use fewer users."
+        )
+    k, total = len(counter.mechanisms), sum(node.noise.trials for node in counter.mechanisms)
+    law, other = Binomial(trials=total, p="1/2").shift(0), Binomial(trials=total, p="1/2").shift(k)
+    middle, reach = total // 2, REACH * math.isqrt(total) // 2 + k
+    part = {
+        "coordinate": None,
+        "points": [str(max(0, middle - reach)), str(min(total + k, middle + reach))],
+        "cuts": None,
+    }
+    site = {"site": "counts above the user, added up", "to": ["shuffler-output"]}
+    body: dict[str, Any] = {
+        "view": claim.view.to_json(),
+        "inputs": written_inputs(0, 1),
+        "site": {**site, "law": law.to_json(), "law_neighbour": other.to_json()},
+        "parts": [part],
+        "order": None,
+    }
+    bound = release_bound(body, claim, claim.view)
+    if bound is None:
+        raise CertificateError(
+            "a release of binomial counts must have a finite delta, got none; widen the window."
+        )
+    return Witness(
+        quantity=claim.quantity,
+        bound=bound,
+        form="release",
+        body=body,
+        origin="enumerated",
+        description=f"the reports of the {k} nodes above one user, added up: Bin({total}, 1/2) moved by {k}",
+    )

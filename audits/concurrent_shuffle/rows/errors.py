@@ -1,0 +1,261 @@
+"""Error bounds uniform in time: Theorems 3.2 and 3.4, Corollaries 3.3 and 3.5, one shuffler, quoted
+baselines.
+
+An O(.) names no constant. Restated as a finite claim, the (1 - β)-quantile of the largest error is at most C
+times the printed expression, with its logarithms and with one C, ours, for all settings of a row. From above
+this holds for every input (sub-Gaussian proxies and a union bound, in balls), from below it is simulated on
+all ones. Logarithms that count levels are binary, those of tails natural.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from audits.concurrent_shuffle.error_bounds import Setting, levels_of, node_proxy, quantile_below, radius
+from dpaudit.claims import ErrorRate
+from dpaudit.exact_functions import ln
+from dpaudit.kernel.ball import arb, ball, upper
+from dpaudit.plots import table
+from dpaudit.rows import Measured, evidence
+from dpaudit.suite import Group, Run
+
+__all__ = ["BOUNDS", "Bound", "rows"]
+
+rows = Group("Errors, uniform in time", kind="utility")
+
+BETAS = tuple(map(Fraction, ("1/2", "1/10", "1/100")))
+EPSILONS = tuple(map(Fraction, ("1/10", "1/2", "99/100")))
+DELTAS = (Fraction(1, 10**3), Fraction(1, 10**9))
+
+
+def general_binary(setting: Setting) -> arb:
+    """sqrt(V) (sqrt(log(1/β) log n) + log n)"""
+    levels = levels_of(setting.tree)
+    spread: arb = node_proxy(setting.noise).sqrt()
+    return spread * ((ln(1 / setting.beta) * levels).sqrt() + levels)
+
+
+def _polylog(setting: Setting, level: arb) -> arb:
+    levels = levels_of(setting.tree)
+    tail: arb = ln(1 / setting.beta).sqrt() * levels * levels.sqrt() + levels**2
+    return level / ball(setting.epsilon) * tail
+
+
+def bits_binary(setting: Setting) -> arb:
+    """(sqrt(log(log n/δ))/ε) (sqrt(log(1/β)) log^{1.5} n + log² n)"""
+    return _polylog(setting, (levels_of(setting.tree) / ball(setting.delta)).log().sqrt())
+
+
+def vectors_binary(setting: Setting) -> arb:
+    """(log(d log n/δ)/ε) (sqrt(log(1/β)) log^{1.5} n + log² n)"""
+    return _polylog(setting, (setting.dim * levels_of(setting.tree) / ball(setting.delta)).log())
+
+
+def _rooted(setting: Setting, node: arb) -> arb:
+    k, n = setting.shufflers, setting.horizon
+    root = (ln(n) / (2 * k + 1)).exp()
+    result: arb = node * ball(k).sqrt() * root * (ln(1 / setting.beta) + ln(n)).sqrt()
+    return result
+
+
+def general_rooted(setting: Setting) -> arb:
+    """sqrt(V) sqrt(k) n^{1/(2k+1)} sqrt(log(1/β) + log n)"""
+    return _rooted(setting, node_proxy(setting.noise).sqrt())
+
+
+def bits_rooted(setting: Setting) -> arb:
+    """sqrt(log(k/δ) k²/ε²) sqrt(k) n^{1/(2k+1)} sqrt(log(1/β) + log n)"""
+    k = setting.shufflers
+    return _rooted(setting, ln(k / setting.delta).sqrt() * k / ball(setting.epsilon))
+
+
+def vectors_rooted(setting: Setting) -> arb:
+    """(log(dk/δ) k/ε) sqrt(k) n^{1/(2k+1)} sqrt(log(1/β) + log n)"""
+    k = setting.shufflers
+    return _rooted(setting, ln(setting.dim * k / setting.delta) * k / ball(setting.epsilon))
+
+
+def one_shuffler(setting: Setting) -> arb:
+    """n^{1/3} log n at fixed ε, δ and β"""
+    n = setting.horizon
+    return (ln(n) / 3).exp() * ln(n)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """One printed bound: ``alpha`` the expression, ``constant`` ours, the horizons of both profiles, the
+    ``dim`` of the vectors of the quick and of the full profile (0 for bits)."""
+
+    id: str
+    source: str
+    title: str
+    alpha: Callable[[Setting], arb]
+    constant: int
+    quick: tuple[dict[str, int], ...]
+    full: tuple[dict[str, int], ...]
+    epsilons: tuple[Fraction, ...] = EPSILONS
+    deltas: tuple[Fraction, ...] = DELTAS
+    betas: tuple[Fraction, ...] = BETAS
+
+    def settings(self, run: Run) -> Iterable[Setting]:
+        shapes = run.choose(quick=self.quick, full=self.full)
+        for shape, epsilon, delta, beta in itertools.product(shapes, self.epsilons, self.deltas, self.betas):
+            yield Setting(epsilon=epsilon, delta=delta, beta=beta, **shape)
+
+    @property
+    def claim(self) -> ErrorRate:
+        words = (self.alpha.__doc__ or "").strip()
+        return ErrorRate(
+            text="the (1 - β)-quantile of max over t of |error| is at most C α for all inputs, α = "
+            f"{words}, C = "
+            f"{self.constant} (ours, the paper names none), at every setting of the grid",
+            quantity_name="quantile / α",
+            claimed=self.constant,
+            constants=(("C", str(self.constant)),),
+        )
+
+
+POWERS = tuple({"levels": i} for i in (8, 10, 12, 14, 16))
+EXACT = tuple({"m": m, "shufflers": k} for m, k in ((2, 1), (3, 1), (8, 1), (2, 2), (3, 2), (2, 3), (3, 3)))
+LARGE = tuple({"m": m, "shufflers": k} for m, k in ((27, 1), (64, 1), (4, 2), (11, 2), (4, 3), (5, 3)))
+CUBES = tuple({"m": m, "shufflers": 1} for m in (4, 8, 16, 32, 64))
+
+
+def _entries(shapes: Iterable[dict[str, int]], dim: int) -> tuple[dict[str, int], ...]:
+    return tuple(shape | {"dim": dim} for shape in shapes)
+
+
+BOUNDS = (
+    Bound(
+        id="TKMS23-T3.2alpha",
+        source="Theorem 3.2",
+        title="Algorithm 2 is (n, α, β) with α = O(sqrt(V) (sqrt(log(1/β) log n) + log n)), uniform in time",
+        alpha=general_binary,
+        constant=2,
+        quick=POWERS[:1],
+        full=POWERS,
+    ),
+    Bound(
+        id="TKMS23-C3.3bin",
+        source="Corollary 3.3",
+        title="Algorithm 2 on bits: α = O((sqrt(log(log n/δ))/ε) (sqrt(log(1/β)) log^{1.5} n + log² n)) "
+        "= Õ(1/ε)",
+        alpha=bits_binary,
+        constant=2,
+        quick=POWERS[:1],
+        full=POWERS,
+    ),
+    Bound(
+        id="TKMS23-C3.3vec",
+        source="Corollary 3.3",
+        title="Algorithm 2 on vectors, one entry: α = O((log(d log n/δ)/ε) (sqrt(log(1/β)) log^{1.5} n + "
+        "log² n))",
+        alpha=vectors_binary,
+        constant=1000,
+        quick=_entries(({"levels": 6},), 2),
+        full=_entries(({"levels": 6}, {"levels": 12}), 2) + _entries(({"levels": 12},), 5),
+    ),
+    Bound(
+        id="TKMS23-T3.4",
+        source="Theorem 3.4",
+        title="Algorithm 3 is (n, α, β) with α = O(sqrt(V) sqrt(k) n^{1/(2k+1)} sqrt(log(1/β) + log n))",
+        alpha=general_rooted,
+        constant=3,
+        quick=EXACT,
+        full=EXACT + LARGE,
+    ),
+    Bound(
+        id="TKMS23-C3.5",
+        source="Corollary 3.5",
+        title="Algorithm 3 on bits: α = Õ((k^{3/2}/ε) n^{1/(2k+1)}), with the proof's logarithms",
+        alpha=bits_rooted,
+        constant=3,
+        quick=EXACT,
+        full=EXACT + LARGE,
+    ),
+    Bound(
+        id="TKMS23-C3.5vec",
+        source="Corollary 3.5",
+        title="Algorithm 3 on vectors, one entry: the same with log(dk/δ), with the proof's logarithms",
+        alpha=vectors_rooted,
+        constant=2000,
+        quick=_entries(EXACT[:6], 2),
+        full=_entries(EXACT + LARGE[:4], 2) + _entries(EXACT, 5),
+    ),
+    Bound(
+        id="TKMS23-S32k1",
+        source="Section 3.2, k = 1",
+        title="One shuffler: α = Õ(n^{1/3}) at fixed ε = 1/2, δ = 1e-6, β = 1/10, from n^{2/3} batches "
+        "of n^{1/3}",
+        alpha=one_shuffler,
+        constant=50,
+        quick=CUBES[:3],
+        full=CUBES,
+        epsilons=(Fraction(1, 2),),
+        deltas=(Fraction(1, 10**6),),
+        betas=(Fraction(1, 10),),
+    ),
+)
+
+
+for _bound in BOUNDS:
+
+    @evidence(rows, _bound.id, _bound.source, claim=_bound.claim, case=_bound.title, bound=_bound)
+    def uniform(run: Run, bound: Bound) -> list[Measured]:
+        """{case}
+
+        The quantile of the largest error against the printed expression: bounded for every input by the
+        nodes' exact proxies and a union bound over time, blind users added; and simulated on all ones, order
+        statistics of 200 runs (2000 in the full profile).
+        """
+        settings = list(bound.settings(run))
+        runs = run.choose(quick=200, full=2000)
+        lines: list[tuple[float, float, str]] = []
+        for number, setting in enumerate(settings):
+            noise, alpha = setting.noise, bound.alpha(setting)
+            above = upper(radius(noise, setting.beta) / alpha)
+            rng = run.rng(f"errors {number}")
+            below = quantile_below(
+                noise, setting.beta, rng, runs=_fewer(runs, setting), alpha=run.alpha / len(settings)
+            )
+            lines.append((below / upper(alpha), above, str(setting)))
+        picture = table(
+            title="quantile / α, simulated from below and bounded from above, at its largest for each "
+            "horizon",
+            columns=["setting", "at least", "at most"],
+            rows=[[where, low, high] for low, high, where in _worst(lines)],
+        )
+        low, high = max(lines), max(lines, key=lambda line: line[1])
+        return [
+            Measured(
+                high=high[1],
+                samples=len(lines),
+                method="proxies of all nodes, union bound over time, in balls; every input",
+                scope=f"{len(lines)} settings; largest at {high[2]}",
+                plots=[picture],
+            ),
+            Measured(
+                low=low[0],
+                exact=False,
+                samples=runs * len(lines),
+                method="order statistics of the largest error, all ones",
+                scope=f"{len(lines)} settings; largest at {low[2]}",
+            ),
+        ]
+
+
+def _fewer(runs: int, setting: Setting) -> int:
+    """Runs of a large horizon: the time of a row is bounded."""
+    return max(100, min(runs, 2**24 // setting.horizon))
+
+
+def _worst(lines: list[tuple[float, float, str]]) -> list[tuple[float, float, str]]:
+    by_shape: dict[str, tuple[float, float, str]] = {}
+    for line in lines:
+        shape = line[2].split(", ε")[0]
+        if shape not in by_shape or line[1] > by_shape[shape][1]:
+            by_shape[shape] = line
+    return list(by_shape.values())

@@ -1,0 +1,195 @@
+"""The trees: shufflers, batches a user, terms a prefix; the central tree; one shuffler for several
+mechanisms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log2
+
+from audits.concurrent_shuffle.labelled_messages import labelled_distance, order_distance
+from dpaudit.rows import Chain, Sides, full, inequality, listed, over
+from dpaudit.suite import Group
+from mechanisms.concurrent_sum import RunningEstimates
+from mechanisms.concurrent_tree import (
+    Tree,
+    binary_tree,
+    build_tree,
+    highest_complete_nodes,
+    left_siblings,
+    node_counts,
+    prefix_nodes,
+)
+from mechanisms.shuffler_schedule import active_batches, conflicts, read_at, shuffler_schedule
+
+__all__ = ["rows"]
+
+rows = Group("Trees, schedules and counts")
+
+POWERS = over(levels=(*range(2, 11), full(12, 14, 16)))
+
+
+def held(tree: Tree) -> Iterator[int]:
+    """How many estimates the server stores after each step."""
+    server = RunningEstimates()
+    for t in range(1, tree.horizon + 1):
+        for node in read_at(tree, t):
+            server.read(node, 0.0)
+        yield server.held
+
+
+def batches_of_users(tree: Tree) -> set[int]:
+    """In how many batches users are; one number where it is the same for all."""
+    return {len(active_batches(tree, t)) for t in range(1, tree.horizon + 1)}
+
+
+@inequality(rows, "TKMS23-S31a", "Section 3.1, Algorithm 2", over=POWERS, measure="left - right")
+def binary_counts(levels: int) -> Chain:
+    """Algorithm 2, n = 2^i: log n - 1 shufflers, every user in log n - 1 mechanisms, |V_t| <= log n, memory
+    O(log n)
+
+    Every time and user, one by one: the schedule of all batches, their overlaps, the nodes of every prefix,
+    the estimates that the server stores. i = levels.
+
+    Note: memory is at most log n - 1 stored estimates, so that the constant of O(log n) is 1; the largest
+    |V_t| is log n - 1 as well
+    """
+    tree = binary_tree(2**levels)
+    busy = batches_of_users(tree)
+    return {
+        "a user's mechanisms are at most log n - 1": (max(busy), levels - 1),
+        "and at least log n - 1": (levels - 1, min(busy)),
+        "shufflers used are at most log n - 1": (
+            len({b.shuffler for b in shuffler_schedule(tree)}),
+            levels - 1,
+        ),
+        "batches opened while their shuffler is taken are at most 0": (
+            len(conflicts(shuffler_schedule(tree))),
+            0,
+        ),
+        "|V_t| <= log n": (int(node_counts(tree).sum(axis=1).max()), levels),
+        "stored estimates are at most log n": (max(held(tree)), levels),
+    }
+
+
+@inequality(
+    rows,
+    "TKMS23-S32cnt",
+    "Section 3.2, Algorithm 3, footnote 11",
+    over=over(m=(2, 3, full(16, 64)), shufflers=1)
+    + over(m=(2, 3), shufflers=2)
+    + over(m=(2, full(3, 4)), shufflers=3),
+    measure="left - right",
+)
+def counts(m: int, shufflers: int) -> Chain:
+    """Algorithm 3, n = d^k d_low: every user in at most k mechanisms, |V_t| <= k(d - 1) for t < n, V_n the d
+    children of the root, at most d_low - 1 blind users and none where d_low divides t
+
+    Every time, user and height of the exact instances d = m^2, d_low = m, n = m^(2k+1), k = shufflers.
+
+    Note: one display in the proof of Theorem 3.4 counts 1 + (k - 1)(d - 1) terms; the largest |V_t| is
+    k(d - 1) before the end and max(d, k(d - 1)) overall, so that k(d - 1) + 1 is what holds for all t
+    """
+    k, d, low = shufflers, m**2, m
+    tree = build_tree(horizon=m ** (2 * k + 1), n_shufflers=k)
+    each = node_counts(tree)
+    before = each[:-1]
+    blind = [tree.blind(t) for t in range(1, tree.horizon + 1)]
+    return {
+        "n <= d^k d_low": (tree.horizon, d**k * low),
+        "n >= d^k d_low": (d**k * low, tree.horizon),
+        "a user's mechanisms are at most k": (max(batches_of_users(tree)), k),
+        "a height's part of V_t is at most d - 1, t < n": (int(before.max()), d - 1),
+        "|V_t| <= k(d - 1), t < n": (int(before.sum(axis=1).max()), k * (d - 1)),
+        "V_n is at most d children of the root": (int(each[-1].sum()), d),
+        "and at least d of them": (d, int(each[-1, -1])),
+        "blind users are at most d_low - 1": (max(blind), low - 1),
+        "blind users where d_low divides t are at most 0": (max(blind[low - 1 :: low]), 0),
+        "batches opened while their shuffler is taken are at most 0": (
+            len(conflicts(shuffler_schedule(tree))),
+            0,
+        ),
+    }
+
+
+@inequality(
+    rows,
+    "TKMS23-D3.1",
+    "Definition 3.1",
+    over=over(levels=(3, 5, full(8))) + listed("m shufflers", (2, 1), (3, 1), (2, 2), (2, 3)),
+    measure="left - right",
+)
+def one_definition(levels: int = 0, m: int = 0, shufflers: int = 0) -> Sides:
+    """Both wordings of V_t name the same nodes: the highest complete ones, and the left siblings on the path
+    to leaf t + 1 (at t = n the children of the root)
+
+    Times at which they differ from each other or from the greedy sum over sizes; Algorithm 2 with n =
+    2^levels and Algorithm 3 with n = m^(2k+1).
+    """
+    tree = (
+        binary_tree(2**levels)
+        if levels
+        else build_tree(horizon=m ** (2 * shufflers + 1), n_shufflers=shufflers)
+    )
+    differing = sum(
+        not prefix_nodes(tree, t) == highest_complete_nodes(tree, t) == left_siblings(tree, t)
+        for t in range(tree.horizon + 1)
+    )
+    return differing, 0
+
+
+# The central tree
+
+
+@inequality(
+    rows, "TKMS23-S22", "Section 2.2, Figure 1 (Dwork et al. 2010)", over=POWERS, measure="left - right"
+)
+def central_counts(levels: int) -> Chain:
+    """The central tree with Figure 1's nodes, n = 2^i: a prefix uses at most p = log n nodes, a user changes
+    at most p, and (ε/p)-DP of each makes the tree ε-DP
+
+    Levels 0 to log n - 1, single users included and the root unused; every time and user. i = levels.
+
+    Note: exactly log n nodes change, so that the budget ε/p is used up; the introduction leaves the single
+    users out, and one level of budget over
+    """
+    tree = build_tree(horizon=2**levels, n_shufflers=levels, degree=2, leaf_degree=1)
+    changed = max(batches_of_users(tree))
+    return {
+        "|V_t| <= log n": (int(node_counts(tree).sum(axis=1).max()), round(log2(tree.horizon))),
+        "nodes above a user are at most log n": (changed, levels),
+        "budgets above a user add up to at most ε": (changed - tree.budget_parts, 0),
+    }
+
+
+# One shuffler for several mechanisms
+
+
+@inequality(
+    rows,
+    "TKMS23-PAR",
+    "Section 1 (Cheu 2021; Cheu et al. 2022)",
+    over=listed("users labels", (2, 2), (3, 2), (4, 2), (2, 3)),
+    measure="left - right",
+)
+def one_shuffler(users: int, labels: int) -> Chain:
+    """Without continual observation several mechanisms run in parallel through one shuffler: labelled
+    messages, shuffled together, show what shuffling each mechanism's messages alone does
+
+    All permutations of the labelled messages: the joint law of the sequences that the labels leave is that of
+    independent uniform permutations, one for each mechanism, and which place holds which label is independent
+    of them.
+
+    Note: that this fails where reports are seen as they come needs no computation: a shuffler that waits for
+    the last of several batches cannot show the first one earlier
+    """
+    return {
+        "distance between the laws of the sequences": (labelled_distance(users=users, labels=labels), 0),
+        "dependence on the labels' places": (order_distance(users=users, labels=labels), 0),
+    }
+
+
+rows.not_checkable(
+    "TKMS23-PAR/continual",
+    reason="'not true when the adversary continually observes reports' contrasts two models in words: it "
+    "names no mechanism and no quantity that a computation could decide.",
+)

@@ -1,0 +1,182 @@
+"""P_Amp's privacy from both sides: certificates for a shuffled list of noisy statistics, and what its sum
+shows.
+
+From above, for every pair of users with |φ|, |y| <= 1, at squared distance 4.5 at most
+(``gaussian_randomiser``): the almost covering blanket of the kernel, for the list in which vectors and
+matrices are shuffled in pairs; two independent permutations are a post-processing of that. From below: the
+sum of a batch is computed from the list, and it is N(., Bσ²) on every entry, so its exact delta is a lower
+bound.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dpaudit.claims import ApproxDP, PrivacyClaim
+from dpaudit.evidence import Witness
+from dpaudit.exact_functions import ln
+from dpaudit.kernel.ball import arb, ball, lower_exact, precision
+from dpaudit.kernel.t2.gaussian import gaussian_delta
+from dpaudit.laws import Gaussian
+from dpaudit.proofs.build import LossGrid, Proof, compose_sequential, gaussian_mechanism, shuffled_gaussian
+from dpaudit.proofs.shuffled_noise import good_split
+from dpaudit.views import SERVER, SHUFFLER_OUTPUT, Principal, View
+from dpaudit.witnesses.inputs import written_inputs
+from dpaudit.witnesses.release import release_bound
+from mechanisms.gaussian_randomiser import encode, in_noise_units, squared_sensitivity, worst_pair
+
+__all__ = [
+    "BATCH_VIEW",
+    "DOMAIN",
+    "SQUARED",
+    "batch_proof",
+    "closed_form",
+    "condition_bound",
+    "epsilon_needed",
+    "message_witness",
+    "returning_proof",
+    "rounded_down",
+    "sum_witness",
+]
+
+#: |φy - φ'y'|² + |φφᵀ - φ'φ'ᵀ|², counted as the noise counts it, at its largest.
+SQUARED = squared_sensitivity()
+DOMAIN = "a user's context and rewards, |φ| <= 1 and |y| <= 1, used once"
+BATCH_VIEW = View.of(SHUFFLER_OUTPUT)
+
+
+def rounded_down(value: arb) -> Fraction:
+    """Six digits of a positive ball, not above it: parameters of claims are exact and short."""
+    number = float(lower_exact(value))
+    digits = 6 - math.ceil(math.log10(number))
+    return Fraction(math.floor(number * 10**digits), 10**digits)
+
+
+# From above
+
+
+def batch_proof(*, variance: Fraction, users: int, spare: float, epsilon: Fraction) -> Proof:
+    """One batch's shuffled list; about ``spare`` of delta is spent on messages that no blanket covers."""
+    split = good_split(users=users, mu_squared=SQUARED / variance, spare=spare, epsilon=float(epsilon))
+    return shuffled_gaussian(users=users, sensitivity_squared=SQUARED, variance=variance, splits=[split])
+
+
+def returning_proof(
+    *, variance: Fraction, users: int, batches: int, spare: float, epsilon: Fraction
+) -> Proof:
+    """A user who is in every batch: the batches composed, by their shuffled lists or, where that is enough,
+    by the user's own messages alone."""
+    own = compose_sequential(
+        [gaussian_mechanism(sensitivity_squared=SQUARED, variance=variance)], times=[batches]
+    )
+    if float(gaussian_delta(batches * SQUARED / variance, epsilon)) <= spare:
+        return own
+    one = batch_proof(variance=variance, users=users, spare=spare / batches / 10, epsilon=Fraction(0))
+    width = float(epsilon) / 400
+    digits = 2 - math.floor(math.log10(width))
+    grid = LossGrid(step=Fraction(round(width * 10**digits), 10**digits))
+    return compose_sequential([one], times=[batches], grid=grid)
+
+
+# From below
+
+
+def sum_witness(claim: PrivacyClaim, *, variance: Fraction, users: int, batches: int = 1) -> Witness:
+    """The sums of ``batches`` lists of ``users`` messages at the worst pair of users, d = 2, rewards 1: what
+    any analyzer computes from the lists, so a lower bound for these. Others hold φ = 0.
+
+    ``variance`` is that of one entry of one message; with several batches the user is in each of them."""
+    words = (
+        f"{batches} batches of {users} users, one of them in each: two unit vectors with <φ, φ'> = -1/2 and "
+        "reward 1, all others φ = 0; the sums of the shuffled lists"
+    )
+    return _gaussian_witness(claim, SHUFFLER_OUTPUT, words, variance, users, batches)
+
+
+def message_witness(claim: PrivacyClaim, *, variance: Fraction) -> Witness:
+    """One user's message at the worst pair: its exact Gaussian curve."""
+    words = "one user's message: two unit vectors with <φ, φ'> = -1/2 and reward 1"
+    return _gaussian_witness(claim, SERVER, words, variance, 1, 1)
+
+
+def _gaussian_witness(
+    claim: PrivacyClaim, audience: Principal, words: str, variance: Fraction, users: int, batches: int
+) -> Witness:
+    here, there = worst_pair()
+    noise = Gaussian(variance=users * variance)
+    sums = [np.tile(in_noise_units(*encode(*user)), (batches, 1)) for user in (here, there)]
+    laws = [noise.shift(values).to_json() for values in sums]
+    site = {"site": "sums", "to": [audience.name], "law": laws[0], "law_neighbour": laws[1]}
+    people = [{"features": [float(x) for x in user[0]], "reward": user[1]} for user in (here, there)]
+    body = {
+        "view": claim.view.to_json(),
+        "inputs": written_inputs(*people),
+        "site": site,
+        "parts": [],
+        "order": None,
+    }
+    with precision(128):
+        bound = release_bound(body, claim, claim.view)
+    return Witness(
+        quantity=claim.quantity,
+        bound=bound,
+        form="release",
+        body=body,
+        origin="enumerated",
+        description=words,
+    )
+
+
+@lru_cache(maxsize=256)
+def epsilon_needed(variance: Fraction, users: int, delta: Fraction) -> tuple[Fraction, Fraction]:
+    """Two ends for the least epsilon at which a batch's list is (epsilon, delta)-DP: below the first the sum
+    refutes it, at the second it is certified. Each to half a percent."""
+    mu_squared = SQUARED / variance
+    low = _least(lambda e: gaussian_delta(mu_squared / users, e) <= delta, _start(mu_squared / users))
+    claim = {"delta": delta, "view": BATCH_VIEW}
+
+    def certified(epsilon: Fraction) -> bool:
+        proof = batch_proof(variance=variance, users=users, spare=float(delta) / 30, epsilon=epsilon)
+        return proof.certify(ApproxDP(epsilon=epsilon, **claim)).bound <= delta
+
+    high = _least(certified, float(low[1]) or _start(mu_squared / users))
+    return low[0], high[1]
+
+
+def _start(mu_squared: Fraction) -> float:
+    return math.sqrt(float(mu_squared))
+
+
+def _least(holds: Any, start: float) -> tuple[Fraction, Fraction]:
+    """An epsilon that fails (0 if none does) and one that holds, within half a percent."""
+    if holds(Fraction(0)):
+        return Fraction(0), Fraction(0)
+    high = Fraction(start).limit_denominator(10**9)
+    while not holds(high):
+        high *= 2
+    low = Fraction(0)
+    while high - low > high / 200:
+        middle = ((low + high) / 2).limit_denominator(10**9)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
+
+
+# Lemma B.4 as printed
+
+
+def condition_bound(users: int, slack: Fraction) -> arb:
+    """log(n / (16 log(2/δ'))): Lemma B.4 speaks of ε₀ up to it."""
+    return (users / (16 * ln(2 / slack))).log()
+
+
+def closed_form(users: int, local: Fraction | arb, slack: Fraction, local_delta: Fraction) -> tuple[arb, arb]:
+    """(ε̃, δ̃) of Lemma B.4; whether its condition holds is for the caller to ask."""
+    e = (ball(local) if isinstance(local, Fraction) else local).exp()
+    spread = 8 * (e * ln(4 / slack) / users).sqrt() + 8 * e / users
+    epsilon = (1 + (e - 1) / (e + 1) * spread).log()
+    return epsilon, ball(slack) + (epsilon.exp() + 1) * (1 + 1 / (2 * e)) * users * ball(local_delta)

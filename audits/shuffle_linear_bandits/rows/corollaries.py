@@ -1,0 +1,291 @@
+"""The corollaries: batch sizes put into the rates, with exact exponents; and what their ranges of ε leave.
+
+Symbols: T, d, e for 1/ε (or 1/ε₀), M rounds of a user, L for the logarithm that a claim names (of T/δ, d²/δ,
+1/δ₀), L2 for log(2/δ). All are at least 1 where ε <= 1; where ε may reach 15, a power of ε is worth at most
+15^(1/2), a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from algorithms.contextual.exponents import Monomial, excess, monomial
+from dpaudit.exact_functions import ln
+from dpaudit.kernel.ball import arb, ball
+from dpaudit.rows import Sides, full, inequality, over
+from dpaudit.suite import Group
+
+__all__ = ["COROLLARIES", "Corollary", "rows"]
+
+rows = Group("Regret: corollaries and orderings", kind="regret")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corollary:
+    """``terms`` with B replaced by ``batch`` are at most ``printed``, symbol by symbol; ``also`` are further
+    printed values (name, the formula that it comes from, as printed)."""
+
+    id: str
+    source: str
+    title: str
+    terms: Sequence[str]
+    printed: str
+    batch: str = ""
+    without: Sequence[str] = ()
+    also: Sequence[tuple[str, str, str]] = ()
+    note: str = "upper bounds are compared"
+    replaced: dict[str, str] = field(default_factory=dict)
+
+    def put(self, text: str) -> Monomial:
+        """A term with everything replaced."""
+        values = {"B": self.batch, **self.replaced} if self.batch else self.replaced
+        return monomial(text).at(**{symbol: monomial(value) for symbol, value in values.items()})
+
+
+AMPLIFIED = ("d B", "L^1/4 L2^1/4 e^1/2 B^-1/4 d^3/4 T^3/4")
+BINOMIAL = ("d B", "L^1/2 e^1/2 B^-1/4 d^3/4 T^3/4")
+#: (dB + d sqrt(T) + sqrt(σT) d^(3/4)) of Lemma 3.9.
+TEMPLATE = ("d B", "d T^1/2", "sigma^1/2 T^1/2 d^3/4")
+
+COROLLARIES: tuple[Corollary, ...] = (
+    Corollary(
+        id="CZ22-C3.3",
+        source="Corollary 3.3",
+        title="P_Amp at B = T^(3/5): Õ(T^(3/5) ε^(-1/2) log^(1/2)(T/δ))",
+        terms=("d B", "L^1/2 e^1/2 B^-1/4 d^3/4 T^3/4"),
+        batch="T^3/5",
+        printed="T^3/5 e^1/2 L^1/2",
+        without=("d",),
+        note="factors of d are left out, as printed; the range is Theorem 3.2's, ε <= √(log(2/δ)/B): "
+        "CZ22-C3.3/range says what that leaves",
+    ),
+    Corollary(
+        id="CZ22-R3.6",
+        source="Remark 3.6",
+        title="P_Vec at B = T^(3/5): Õ(T^(3/5) ε^(-1/2) log^(1/2)(d²/δ)), for ε up to 15",
+        terms=BINOMIAL,
+        batch="T^3/5",
+        printed="T^3/5 e^1/2 L^1/2",
+        without=("d",),
+        note="factors of d are left out, as printed; the range ε <= 15 does not depend on B",
+    ),
+    Corollary(
+        id="CZ22-B.2",
+        source="Corollary B.2",
+        title="P_Amp at its B: Õ(d^(4/5) T^(3/5) ε^(-2/5) ...), and the local ε₀ and δ₀ as printed",
+        terms=AMPLIFIED,
+        batch="d^-1/5 e^2/5 T^3/5 L^1/5 L2^1/5",
+        printed="d^4/5 T^3/5 e^2/5 L^1/5 L2^1/5",
+        also=(
+            ("ε₀", "e^-1 B^1/2 L2^-1/2", "e^-4/5 T^3/10 d^-1/10 L^1/10 L2^-2/5"),
+            ("δ₀ = δ/B", "B^-1", "d^1/5 T^-3/5 e^-2/5 L^-1/5 L2^-1/5"),
+        ),
+    ),
+    Corollary(
+        id="CZ22-C.2",
+        source="Corollary C.2",
+        title="P_Vec at its B: Õ(d^(4/5) T^(3/5) ε^(-2/5) log^(2/5)(d²/δ)), and the local ε₀ as printed",
+        terms=BINOMIAL,
+        batch="d^-1/5 e^2/5 T^3/5 L^2/5",
+        printed="d^4/5 T^3/5 e^2/5 L^2/5",
+        also=(("ε₀ = ε √B", "e^-1 B^1/2", "e^-4/5 T^3/10 d^-1/10 L^1/5"),),
+    ),
+    Corollary(
+        id="CZ22-B.3/rate",
+        source="Corollary B.3",
+        title="Tuned for LDP, P_Amp: Õ(d^(3/4) T^(3/4) ε₀^(-1/2) log^(1/4)(1/δ₀)), and the shuffled ε and δ",
+        terms=("d B", "sigma^1/2 T^1/2 d^3/4"),
+        batch="d^-1/4 T^3/4 e^1/2 L^1/4",
+        replaced={"sigma": "T^1/2 L^1/2 e"},
+        printed="d^3/4 T^3/4 e^1/2 L^1/4",
+        also=(
+            ("ε = ε₀ (log(2/δ)/B)^(1/2)", "e^-1 L^1/2 B^-1/2", "e^-5/4 T^-3/8 d^1/8 L^3/8"),
+            ("δ = δ₀ B", "B", "d^-1/4 T^3/4 e^1/2 L^1/4"),
+        ),
+        note="log(2/δ), log(2.5/δ₀) and log(1/δ₀) are one logarithm here, up to constants: δ₀ and δ₀ B are "
+        "away from 1",
+    ),
+    Corollary(
+        id="CZ22-C.3/rate",
+        source="Corollary C.3",
+        title="Tuned for LDP, P_Vec: Õ(d^(3/4) T^(3/4) ε₀^(-1/2) log^(1/2)(d²/δ₀)), and the shuffled ε",
+        terms=("d B", "sigma^1/2 T^1/2 d^3/4"),
+        batch="d^-1/4 T^3/4 e^1/2 L^1/2",
+        replaced={"sigma": "T^1/2 L e"},
+        printed="d^3/4 T^3/4 e^1/2 L^1/2",
+        also=(("ε = ε₀/√B", "e^-1 B^-1/2", "e^-5/4 T^-3/8 d^1/8 L^-1/4"),),
+    ),
+    Corollary(
+        id="CZ22-E.4",
+        source="Corollary E.4",
+        title="Returning users, P_Amp at its B: Õ(d^(5/6) T^(2/3) ε^(-1/3) log^(1/2)(T/δ))",
+        terms=("d B", "T e^1/2 B^-1/2 d^3/4 L^3/4"),
+        batch="d^-1/6 e^1/3 T^2/3 L^1/2",
+        printed="d^5/6 T^2/3 e^1/3 L^1/2",
+        note="log(2/δ) is at most log(T/δ); the printed O is read as Õ, Theorem E.3 has log T log(T/α); "
+        "CZ22-E.4/range says what its range of ε leaves",
+    ),
+    Corollary(
+        id="CZ22-E.6",
+        source="Corollary E.6",
+        title="Returning users, P_Vec at its B: Õ(d^(5/6) T^(2/3) ε^(-1/3) log^(1/2)(d² T/δ))",
+        terms=("d B", "T e^1/2 B^-1/2 d^3/4 L^3/4"),
+        batch="d^-1/6 e^1/3 T^2/3 L^1/2",
+        printed="d^5/6 T^2/3 e^1/3 L^1/2",
+    ),
+    Corollary(
+        id="CZ22-F.2",
+        source="Remark F.2, Section 6",
+        title="Batched-Local: B = T^(3/4) keeps the rate of B = 1, in T, ε₀ and δ₀",
+        terms=("d B", "T^3/4 d^3/4 L^1/4 e^1/2"),
+        batch="T^3/4",
+        printed="T^3/4 d^3/4 L^1/4 e^1/2",
+        without=("d",),
+        note="dB = d T^(3/4) is above the other term by d^(1/4) ε₀^(1/2) log^(-1/4)(1/δ₀)",
+    ),
+    Corollary(
+        id="CZ22-F.4",
+        source="Remark F.4, Section 6",
+        title="Batched-Central: B = T^(1/2) keeps the rate of B = 1, in T, ε and δ",
+        terms=("d B", "T^1/2 d^3/4 L^1/4 e^1/2"),
+        batch="T^1/2",
+        printed="T^1/2 d^3/4 L^1/4 e^1/2",
+        without=("d",),
+        note="dB = d T^(1/2) is above the other term by d^(1/4) ε^(1/2) log^(-1/4)(1/δ)",
+    ),
+    Corollary(
+        id="CZ22-R3.10/local",
+        source="Remark 3.10; Zheng et al. as quoted",
+        title="The template at B = 1 with the local model's σ² = T/ε²: Õ(T^(3/4) ε^(-1/2))",
+        terms=TEMPLATE,
+        replaced={"B": "", "sigma": "T^1/2 e"},
+        printed="T^3/4 e^1/2",
+        without=("d",),
+        note="the quoted result has log^(1/4)(1/δ) as well, which σ² = T log(1/δ)/ε² gives",
+    ),
+    Corollary(
+        id="CZ22-R3.10/central",
+        source="Remark 3.10; Shariff and Sheffet as quoted",
+        title="The template at B = 1 with the central model's σ² = log T/ε²: Õ(T^(1/2) ε^(-1/2))",
+        terms=TEMPLATE,
+        replaced={"B": "", "sigma": "e"},
+        printed="T^1/2 e^1/2",
+        without=("d",),
+        note="log(4/δ) in their σ gives log^(1/2)(1/δ) through the template, a Gaussian tree log^(1/4)",
+    ),
+    Corollary(
+        id="CZ22-R4.4",
+        source="Remark 4.4",
+        title="M = M₀ = T^(1/3): Õ(T^(2/3)) for shuffled returning users, and at user level with a server",
+        terms=("d T M^-1", "M^1/2 T^1/2 e^1/2 d^3/4", "d T^1/2"),
+        replaced={"M": "T^1/3"},
+        printed="T^2/3 e^1/2",
+        without=("d",),
+        note="the central bound d √T + √(M₀ T/ε) d^(3/4) has the same noise term; upper bounds are compared",
+    ),
+)
+
+for _case in COROLLARIES:
+
+    @inequality(
+        rows,
+        _case.id,
+        _case.source,
+        measure="left - right",
+        case=_case.title,
+        corollary=_case,
+        remark=_case.note,
+    )
+    def exponents(corollary: Corollary, remark: str) -> dict[str, Sides]:
+        """{case}
+
+        Put the batch size into every term of the theorem's rate and compare exponents, exactly: none is above
+        the printed one. Other printed values have the exponents that their formula gives.
+
+        Note: constants and factors log T, log(T/α) are free, as in Õ
+        Note: {remark}
+        """
+        terms = [corollary.put(term) for term in corollary.terms]
+        found = excess(terms, monomial(corollary.printed), without=corollary.without)
+        chain: dict[str, Sides] = {f"the exponent of {s}": sides for s, sides in found.items()}
+        for name, formula, printed in corollary.also:
+            for s, (found_power, printed_power) in excess(
+                [corollary.put(formula)], monomial(printed)
+            ).items():
+                apart = abs(found_power - printed_power)
+                chain[f"{name}: the exponent of {s}, distance"] = apart, Fraction(0)
+        return chain
+
+
+@inequality(rows, "CZ22-ORD", "Corollary 3.3, Section 6", measure="left - right")
+def between() -> dict[str, Sides]:
+    """The exponents of T lie in the order central 1/2 < shuffled 3/5 < local 3/4, unique users
+
+    Best batch sizes put into the rates of F.3, C.1 and F.1: exponents of T at fixed ε, d, δ.
+
+    Note: upper bounds are compared, no separation is claimed; 3/5 is P_Vec's, whose range of ε is free of B
+    Note: for P_Amp at fixed ε see CZ22-C3.3/range
+    """
+    local, central = (("d B", f"T^{power} d^3/4 e^1/2") for power in ("3/4", "1/2"))
+    found = {"central": (central, ""), "shuffled": (BINOMIAL, "T^3/5"), "local": (local, "")}
+    power = {
+        name: max(monomial(term).at(B=monomial(batch)).exponent("T") for term in terms)
+        for name, (terms, batch) in found.items()
+    }
+    return {
+        "central - shuffled": (power["central"], power["shuffled"]),
+        "shuffled - local": (power["shuffled"], power["local"]),
+    }
+
+
+_TINY = "1/1000000000000000000000000"
+_RANGE = {
+    "log2_T": (4, 10, 20, full(40, 80)),
+    "delta": f"1/2 1/10 1/1000000 {_TINY}",
+    "share": "1 1/10 1/1000",
+}
+
+
+@inequality(
+    rows,
+    "CZ22-C3.3/range",
+    "Corollary 3.3 with the range of Theorem 3.2",
+    role="sharper",
+    over=over(log2_B=(1, 2, 4, 8, full(16, 80)), delta=_RANGE["delta"], share=_RANGE["share"]),
+)
+def amplified_range(log2_B: int, delta: Fraction, share: Fraction) -> Sides:
+    """At no ε that Theorem 3.2 covers is P_Amp's printed rate below d^(3/4) T^(3/4), whatever B >= 2
+
+    Insert ε <= √(log(2/δ)/B) into log^(1/2)(B/δ) d^(3/4) T^(3/4)/(ε^(1/2) B^(1/4)), here without d^(3/4)
+    T^(3/4).
+
+    Note: so T^(3/5) is the rate at no fixed ε: the range shrinks like T^(-3/10) at B = T^(3/5)
+    Note: at equal ε, however small, the shuffled rate is below the local one by B^(1/4)
+    Proof: the factor is log^(1/2)(B/δ)/log^(1/4)(2/δ) at the largest ε, at least 1 where log(2/δ) >= 1
+    """
+    batch = 2**log2_B
+    epsilon = ball(share) * (ln(2 / delta) / batch).sqrt()
+    return arb(1), (ln(batch / delta) / (epsilon * arb(batch).sqrt())).sqrt()
+
+
+@inequality(
+    rows,
+    "CZ22-E.4/range",
+    "Corollary E.4 with the range of Theorem E.3",
+    role="sharper",
+    over=over(log2_B=(0, 4, 10), **_RANGE).where(lambda log2_B, log2_T, **_: log2_B <= log2_T, "B <= T"),
+)
+def returning_range(log2_T: int, log2_B: int, delta: Fraction, share: Fraction) -> Sides:
+    """At no ε that Theorem E.3 covers is P_Amp's printed rate for returning users below d^(3/4) T^(3/4)/2
+
+    Insert ε <= (2 log(2/δ)/B) √(2T) into T/(εB)^(1/2) d^(3/4) log^(1/4)(T/δ) log^(1/2)(2/δ), without d^(3/4).
+
+    Note: so T^(2/3) is the rate at no fixed ε: at the B of Corollary E.4 the range shrinks like T^(-1/4)
+    Proof: at the largest ε it is T^(3/4) log^(1/4)(T/δ)/8^(1/4)
+    """
+    horizon, batch = 2**log2_T, 2**log2_B
+    epsilon = ball(share) * 2 * ln(2 / delta) / batch * arb(2 * horizon).sqrt()
+    logs = ln(horizon / delta).sqrt().sqrt() * ln(2 / delta).sqrt()
+    return (arb(horizon) ** 3).sqrt().sqrt() / 2, horizon * logs / (epsilon * batch).sqrt()

@@ -1,0 +1,161 @@
+"""Vector sums with binomial noise: the rule, the orders and the range that say most about one claim.
+
+Two rules know of them. ``vector-noise`` adds up all outcomes and is close; ``binomial-vectors`` has a closed
+form, which is close where the noise is wide. What is chosen here is tried by the kernel; nothing is trusted.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from dpaudit.claims import ApproxDP
+from dpaudit.errors import InvalidParameterError
+from dpaudit.exact import ExactLike, exact, positive, probability
+from dpaudit.proofs.mechanisms import binomial_vectors, vector_noise
+from dpaudit.proofs.proof import Proof
+
+__all__ = ["BinomialSum", "linear_statistics"]
+
+#: Work that the sums of ``vector-noise`` may take: points times reach times orders.
+MAX_WORK = 600_000
+#: What is left out may be so large a part of delta.
+LEFT_OUT = 1e-3
+#: Beyond so many standard deviations delta is below e^-800, and no order does better.
+FAR = 40.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinomialSum:
+    """``times`` releases of a vector of ``dimension`` entries with Bin(``trials``, ``chance``) on each.
+
+    Before a random rounding the change has sum of squares at most ``squares`` and entries up to ``largest``.
+    Raises ``InvalidParameterError`` for a number of trials, entries or releases below 1, a chance outside
+    (0, 1), or a change that is not positive.
+    """
+
+    trials: int
+    chance: ExactLike
+    dimension: int
+    squares: ExactLike
+    largest: ExactLike
+    times: int = 1
+    variance: Fraction = field(init=False)
+
+    def __post_init__(self) -> None:
+        if min(self.trials, self.dimension, self.times) < 1:
+            raise InvalidParameterError(
+                "trials, dimension and times must be 1 or more, got "
+                f"{self.trials}, {self.dimension} and {self.times}; raise them."
+            )
+        p = probability(self.chance, name="chance")
+        if not 0 < p < 1:
+            raise InvalidParameterError(
+                f"chance must be in (0, 1), got {p}; without noise nothing is private."
+            )
+        positive(self.squares, name="squares")
+        positive(self.largest, name="largest")
+        object.__setattr__(self, "variance", self.trials * p * (1 - p))
+
+    @property
+    def scale(self) -> float:
+        """The change in standard deviations of the noise: mu of the Gaussian mechanism that comes near."""
+        squares = float(exact(self.squares)) + self.dimension / 4
+        return math.sqrt(self.times * squares / float(self.variance))
+
+    def proof(self, *, epsilon: ExactLike, delta: ExactLike) -> Proof:
+        """The closer rule that is feasible, with what suits (``epsilon``, ``delta``)."""
+        ratio = min(float(exact(epsilon)) / self.scale, FAR)
+        orders = sorted({self._order(self.scale, u) for u in self._tilts(ratio)})
+        reach, width = math.ceil(exact(self.largest)), math.sqrt(float(self.variance))
+        bits = max(
+            40, math.ceil(-math.log2(float(exact(delta)) * LEFT_OUT / (2 * self.dimension * self.times)))
+        )
+        if 2 * width * math.sqrt(2 * bits) * reach * len(orders) <= MAX_WORK:
+            return self._summed(orders, reach, bits)
+        return self._closed(orders, delta)
+
+    def _summed(self, orders: list[Fraction], reach: int, bits: int) -> Proof:
+        return vector_noise(
+            "binomial",
+            trials=self.trials,
+            probability=self.chance,
+            dimension=self.dimension,
+            l2_squared=self.squares,
+            largest=reach,
+            orders=orders,
+            times=self.times,
+            cut=bits,
+            rounding="unbiased",
+        )
+
+    def _closed(self, orders: list[Fraction], delta: ExactLike) -> Proof:
+        left = float(exact(delta)) * LEFT_OUT / (2 * self.dimension * self.times)
+        depth, variance = -math.log(left), float(self.variance)
+        deviation = math.ceil(depth / 3 + math.sqrt(depth**2 / 9 + 2 * variance * depth))
+        return binomial_vectors(
+            trials=self.trials,
+            probability=self.chance,
+            dimension=self.dimension,
+            l2_squared=self.squares,
+            largest=self.largest,
+            rounding="unbiased",
+            orders=orders,
+            deviation=deviation,
+            times=self.times,
+        )
+
+    def smallest_epsilon(self, delta: ExactLike, *, digits: int = 3) -> Fraction:
+        """The least epsilon of so many digits that a proof from here certifies with ``delta``, or 0."""
+
+        def holds(epsilon: Fraction) -> bool:
+            claim = ApproxDP(epsilon=epsilon, delta=1)
+            bound = self.proof(epsilon=epsilon, delta=delta).certify(claim).bound
+            return bound is not None and bound <= exact(delta)
+
+        if holds(Fraction(0)):
+            return Fraction(0)
+        high = self.scale
+        while not holds(Fraction(high)):
+            high *= 2
+        low = 0.0
+        while high - low > 10.0**-digits / 4 * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if holds(Fraction(middle)) else (middle, high)
+        step = Fraction(10) ** (math.floor(math.log10(high)) - digits + 1)
+        return math.ceil(Fraction(high) / step) * step
+
+    @staticmethod
+    def _tilts(ratio: float) -> list[float]:
+        """(a - 1) mu near its best value for Gaussian noise, about epsilon / mu."""
+        best = (ratio + math.sqrt(ratio * ratio + 4)) / 2
+        return [best * factor for factor in (0.6, 0.75, 0.85, 0.92, 1.0, 1.1, 1.25, 1.5)]
+
+    @staticmethod
+    def _order(scale: float, tilt: float) -> Fraction:
+        return 1 + Fraction(f"{tilt / scale:.3g}")
+
+
+def linear_statistics(
+    *, dim: int, scale: ExactLike, trials: int, chance: ExactLike, times: int = 1
+) -> BinomialSum:
+    """The sum of a linear bandit's statistics (phi y, phi phi^T on and above its diagonal), ``scale`` times,
+    for ||phi|| <= 1 and |y| <= 1: ``dim`` + ``dim`` (``dim`` + 1) / 2 entries, sum of squares 9/2 scale^2,
+    entries up to 2 scale.
+
+    Proof. Let phi, phi' have squared lengths a, a' <= 1 and product c. ||y phi - y' phi'||^2 <= a + a' +
+    2|c|, and the entries on and above the diagonal change by at most ||phi phi^T - phi' phi'^T||_F^2 = a^2 +
+    a'^2 - 2 c^2. Together at most 4 + 2|c| - 2c^2 <= 9/2, with equality only at |c| = 1/2. Entries of phi y
+    are in [-1, 1], those of phi phi^T in [-1/2, 1/2] off the diagonal and [0, 1] on it. ∎"""
+    if dim < 1:
+        raise InvalidParameterError(f"dim must be 1 or more, got {dim}; count the features.")
+    by = positive(scale, name="scale")
+    return BinomialSum(
+        trials=trials,
+        chance=chance,
+        dimension=dim + dim * (dim + 1) // 2,
+        squares=Fraction(9, 2) * by**2,
+        largest=2 * by,
+        times=times,
+    )
