@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from audits.concurrent_shuffle.protocol_runs import GRID, bandit_audit, calibrated, node_bits, sum_audit
+from algorithms.contextual.protocol_instances import GRID
+from audits.concurrent_shuffle.protocol_runs import bandit_audit, calibrated, sum_audit
 from dpaudit.claims import ApproxDP
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.rows import full, over, privacy
 from dpaudit.suite import Group
 from dpaudit.views import SHUFFLER_OUTPUT, View
+from mechanisms.binomial_vectors import printed_sheet
 from mechanisms.concurrent_tree import binary_tree, build_tree
 
 __all__ = ["rows"]
@@ -76,14 +78,15 @@ def degrees(n_shufflers: int) -> PrivacyAudit:
 def bandit(n_shufflers: int, share: int) -> PrivacyAudit:
     """Algorithm 4: all k shufflers' outputs, vector and matrix, to which users react, are (ε, δ)-DP
 
-    ε = 9/10, δ = 2/5; 2^(k + 1) users, all degrees 2, the nodes' g and b as printed for (ε, δ) over {share};
-    data on the grid of halves, so that rounding draws nothing
+    ε = 9/10, δ = 2/5; 2^(k + 1) users, all degrees 2, the nodes' g and b as printed for (ε, δ) over
+    {share} k; data on the grid of halves, so that rounding draws nothing
     """
     epsilon, delta = Fraction(9, 10), Fraction(2, 5)
     tree = build_tree(horizon=2 ** (n_shufflers + 1), n_shufflers=n_shufflers, degree=2, leaf_degree=2)
-    bits = [
-        node_bits(size, shufflers=n_shufflers, epsilon=epsilon / share, delta=delta / share)
+    parts = n_shufflers * share
+    sheets = [
+        printed_sheet(dim=2, batch_size=size, epsilon=epsilon / parts, delta=delta / parts)
         for size in tree.sizes
     ]
     claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), domain=GRID)
-    return bandit_audit(tree, bits, claim)
+    return bandit_audit(tree, sheets, claim)
