@@ -2,8 +2,8 @@
 
 Two features, two actions. A user is a pair of rows, features and then the reward of an action; the others
 have contexts on the axes. ``turned_pairs`` moves the statistics furthest: contexts turn by 120 degrees, at
-the angle where no entry above the diagonal of the matrix moves, by 9/2 squared. ``grid_pairs`` stay on a grid,
-so that P_Vec draws no rounding: there statistics move by 4 squared at most.
+the angle where no entry above the diagonal of the matrix moves, by 9/2 squared. ``grid_pairs`` stay on a
+grid, so that P_Vec draws no rounding: there statistics move by 4 squared at most.
 """
 
 from __future__ import annotations

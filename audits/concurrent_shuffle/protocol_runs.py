@@ -23,6 +23,7 @@ from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import LossGrid, Proof, accounted, integer_noise
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.suite import Run
 from dpaudit.views import SHUFFLER_OUTPUT, View
 from mechanisms.binary_sum import BinarySum, binary_sum_mechanism
 from mechanisms.binomial_vectors import VectorSheet
@@ -98,13 +99,18 @@ def sum_audit(
     return PrivacyAudit(
         claim=ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), domain=BITS),
         program=concurrent_sums(tree, node_release(heights)),
-        neighbours=lambda run: bit_pairs(tree.horizon),
+        neighbours=lambda run: _of(run, bit_pairs(tree.horizon)),
         sites=sites,
         because=words,
         proof=accounted(sites, declared=words, grid=LossGrid()),
         unentered=UNENTERED,
         samples=1,
     )
+
+
+def _of(run: Run, pairs: Sequence[Neighbours]) -> Sequence[Neighbours]:
+    """The pair that moves furthest, and in the full profile the others."""
+    return run.choose(quick=pairs[:1], full=pairs)
 
 
 # The bandit
@@ -123,7 +129,7 @@ def bandit_audit(tree: Tree, sheets: Sequence[VectorSheet], claim: PrivacyClaim)
         program=ConcurrentLinUCB(
             tree=tree, release=by_height(releases), dim=DIM, ridge=10.0, radius=lambda t: 2.0
         ),
-        neighbours=lambda run: grid_pairs(tree.horizon - 1),
+        neighbours=lambda run: _of(run, grid_pairs(tree.horizon - 1)),
         sites=sites,
         because=words,
         proof=accounted(sites, declared=words, orders=ORDERS),

@@ -8,6 +8,7 @@ from audits.shuffle_linear_bandits.rows import (
     amplification,
     corollaries,
     local_privacy,
+    mutants,
     protocols,
     regret_rates,
     regret_steps,
@@ -24,4 +25,4 @@ suite = Suite(
 
 suite.include(amplification.rows, local_privacy.rows)
 suite.include(regret_rates.rows, corollaries.rows, regret_steps.rows)
-suite.include(protocols.rows)
+suite.include(protocols.rows, mutants.rows)
