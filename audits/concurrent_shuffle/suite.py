@@ -8,6 +8,7 @@ claims a file.
 from audits.concurrent_shuffle.rows import errors, privacy, trees
 from audits.concurrent_shuffle.rows import vector_sums
 from audits.concurrent_shuffle.rows import binary_sums, errors, privacy, trees, variances
+from audits.concurrent_shuffle.rows import errors, privacy, protocols, trees
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -24,3 +25,4 @@ suite.include(errors.rows)
 suite.include(vector_sums.rows)
 suite.include(variances.rows, errors.rows)
 suite.include(binary_sums.rows)
+suite.include(protocols.rows)

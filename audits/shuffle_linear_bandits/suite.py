@@ -8,6 +8,7 @@ from audits.shuffle_linear_bandits.rows import (
     amplification,
     corollaries,
     local_privacy,
+    mutants,
     protocols,
     regret_rates,
     regret_steps,
@@ -44,3 +45,4 @@ suite.include(binomial_needed.rows)
 suite.include(amplification.rows, local_privacy.rows, composition.rows, central_tree.rows)
 suite.include(separate_batches.rows, experiment_labels.rows, noise_controls.rows)
 suite.include(regret_rates.rows, corollaries.rows, regret_steps.rows, experiments.rows)
+suite.include(protocols.rows, mutants.rows)
