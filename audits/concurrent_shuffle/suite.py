@@ -9,6 +9,7 @@ from audits.concurrent_shuffle.rows import errors, privacy, trees
 from audits.concurrent_shuffle.rows import vector_sums
 from audits.concurrent_shuffle.rows import binary_sums, errors, privacy, trees, variances
 from audits.concurrent_shuffle.rows import errors, privacy, protocols, trees
+from audits.concurrent_shuffle.rows import errors, lower_bound, lower_bound_lemmas, privacy, trees
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -26,3 +27,4 @@ suite.include(vector_sums.rows)
 suite.include(variances.rows, errors.rows)
 suite.include(binary_sums.rows)
 suite.include(protocols.rows)
+suite.include(lower_bound.rows, lower_bound_lemmas.rows)
