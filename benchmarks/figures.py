@@ -56,8 +56,8 @@ from audits.private_online_learning.experiment_runs import (
 )
 from audits.private_online_learning.experiment_settings import EPSILONS, HORIZON, RUNS
 from audits.private_online_learning.variants import VARIANTS
-from benchmarks.shuffle_figures import SHUFFLED_FIGURES, regenerate_shuffled
 from benchmarks.concurrent_figures import CONCURRENT_FIGURES, SOURCE, regenerate_concurrent
+from benchmarks.shuffle_figures import SHUFFLED_FIGURES, regenerate_shuffled
 from dpaudit.errors import InvalidParameterError
 from dpaudit.plots import Plot
 from dpaudit.regret import regret_frame, summary

@@ -5,11 +5,17 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
-from audits.concurrent_shuffle.rows import errors, privacy, trees
-from audits.concurrent_shuffle.rows import vector_sums
-from audits.concurrent_shuffle.rows import binary_sums, errors, privacy, trees, variances
-from audits.concurrent_shuffle.rows import errors, privacy, protocols, trees
-from audits.concurrent_shuffle.rows import errors, lower_bound, lower_bound_lemmas, privacy, trees
+from audits.concurrent_shuffle.rows import (
+    binary_sums,
+    errors,
+    lower_bound,
+    lower_bound_lemmas,
+    privacy,
+    protocols,
+    trees,
+    variances,
+    vector_sums,
+)
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -21,10 +27,6 @@ suite = Suite(
 )
 
 suite.include(trees.rows)
-suite.include(privacy.rows)
-suite.include(errors.rows)
-suite.include(vector_sums.rows)
-suite.include(variances.rows, errors.rows)
-suite.include(binary_sums.rows)
-suite.include(protocols.rows)
+suite.include(privacy.rows, protocols.rows)
+suite.include(variances.rows, errors.rows, binary_sums.rows, vector_sums.rows)
 suite.include(lower_bound.rows, lower_bound_lemmas.rows)
