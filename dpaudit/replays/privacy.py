@@ -27,6 +27,7 @@ from dpaudit.coins.limits import Limits
 from dpaudit.errors import BrokenHarnessError, CertificateError
 from dpaudit.evidence import Certificate, Evidence, Witness
 from dpaudit.kernel.kernel_t0 import Setting
+from dpaudit.neighbours import both_directions
 from dpaudit.plots import histogram_of_losses
 from dpaudit.proofs.build import accounted, certify
 from dpaudit.proofs.measures import allowance_of
@@ -39,7 +40,6 @@ from dpaudit.replays.entered import Watch
 from dpaudit.replays.estimating import Source, estimated
 from dpaudit.replays.findings import Findings, Subject, require_repeatable
 from dpaudit.replays.gathering import gather
-from dpaudit.replays.histories import both_directions
 from dpaudit.replays.releases import release_witness
 from dpaudit.replays.second_look import second_look
 from dpaudit.suite import Cell, Outcome, Run
