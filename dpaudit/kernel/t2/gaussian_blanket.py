@@ -50,7 +50,7 @@ from dpaudit.kernel.t2.gaussian import gaussian_delta, normal_cdf
 __all__ = ["gaussian_blanket_delta"]
 
 #: Most grid points of one copy.
-MAX_POINTS = 20_000
+MAX_POINTS = 5_000
 
 
 def gaussian_blanket_delta(
