@@ -222,8 +222,8 @@ def second_figure(run: Run, part: Part, dim: int, profile: str) -> Measured:
 def second_figure_vector(run: Run, dim: int, profile: str) -> Measured:
     """Figure 2, with the noise of the authors' code: P_Vec below LDP at ε = 1 for d = 10 and 15
 
-    Mean regret at T = 20000 over 50 instances, with 10 for the scale of b, which the code names for d = 5. The
-    quick profile plays 3 instances for 1000 rounds, which decide nothing.
+    Mean regret at T = 20000 over 50 instances, with 10 for the scale of b, which the code names for d = 5.
+    The quick profile plays 3 instances for 1000 rounds, which decide nothing.
 
     Note: the two differ by about as much as 50 instances leave open, and which is lower changes with the
     seed; for these d the public record does not say what was plotted
