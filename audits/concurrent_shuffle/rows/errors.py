@@ -121,7 +121,7 @@ class Bound:
         )
 
 
-POWERS = tuple({"levels": i} for i in (8, 10, 12, 14, 16))
+POWERS = tuple({"levels": i} for i in (8, 12, 16))
 EXACT = tuple({"m": m, "shufflers": k} for m, k in ((2, 1), (3, 1), (8, 1), (2, 2), (3, 2), (2, 3), (3, 3)))
 FEW = tuple({"m": m, "shufflers": k} for m, k in ((3, 1), (3, 2), (2, 3)))
 LARGE = tuple({"m": m, "shufflers": k} for m, k in ((27, 1), (64, 1), (4, 2), (11, 2), (4, 3), (5, 3)))
@@ -253,7 +253,7 @@ for _bound in BOUNDS:
 
 def _fewer(runs: int, setting: Setting) -> int:
     """Runs of a large horizon: the time of a row is bounded."""
-    return max(50, min(runs, 2**22 // setting.horizon))
+    return max(50, min(runs, 2**20 // setting.horizon))
 
 
 def _worst(lines: list[tuple[float, float, str]]) -> list[tuple[float, float, str]]:
