@@ -5,7 +5,7 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
-from audits.concurrent_shuffle.rows import errors, privacy, protocols, trees
+from audits.concurrent_shuffle.rows import errors, mutants, privacy, protocols, trees
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -20,3 +20,4 @@ suite.include(trees.rows)
 suite.include(privacy.rows)
 suite.include(errors.rows)
 suite.include(protocols.rows)
+suite.include(mutants.rows)
