@@ -72,8 +72,8 @@ def test_batches_play_as_a_plain_loop_does(seed):
     gram, vector = 2.0 * np.eye(2), np.zeros(2)
     for t, row in enumerate(users):
         if t and t % 2 == 0:
-            u11, u12, u22 = shown[t // 2 - 1][2:]
-            gram, vector = gram + [[u11, u12], [u12, u22]], vector + shown[t // 2 - 1][:2]
+            known = shown[t // 2 - 1]
+            gram, vector = gram + known[2:][[0, 1, 1, 2]].reshape(2, 2), vector + known[:2]
         theta = np.linalg.solve(gram, vector)
         bonus = 1.0 + t // 2 * 2
         values = [x @ theta + bonus * np.sqrt(x @ np.linalg.solve(gram, x)) for x in row[:, :2]]
