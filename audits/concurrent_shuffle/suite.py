@@ -10,6 +10,7 @@ from audits.concurrent_shuffle.rows import (
     errors,
     lower_bound,
     lower_bound_lemmas,
+    mutants,
     privacy,
     protocols,
     trees,
@@ -30,3 +31,4 @@ suite.include(trees.rows)
 suite.include(privacy.rows, protocols.rows)
 suite.include(variances.rows, errors.rows, binary_sums.rows, vector_sums.rows)
 suite.include(lower_bound.rows, lower_bound_lemmas.rows)
+suite.include(mutants.rows)
