@@ -133,7 +133,7 @@ def joint(batch: int) -> PrivacyAudit:
     rows,
     "CZ22-T3.5p/protocol",
     "Theorem 3.5, Theorem C.1",
-    over=over(epsilon=["15", full("1", "1/5")], delta=["49/100", full("1/1000000")], batch=[2, full(4)]),
+    over=over(epsilon=["15", full("1/5")], delta=["49/100", full("1/1000000")], batch=[2]),
     accounting="",
 )
 def binomial(epsilon: Fraction, delta: Fraction, batch: int) -> PrivacyAudit:
