@@ -22,7 +22,7 @@ from rich.text import Text
 from dpaudit.claims import ApproxDP, Claim, PureDP
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
 from dpaudit.errors import CertificateError, InvalidParameterError
-from dpaudit.exact import exact, positive
+from dpaudit.exact import exact, in_figures, positive
 from dpaudit.proofs import build
 from dpaudit.proofs.build import LossGrid
 from dpaudit.proofs.calibrate import smallest_parameter
@@ -36,6 +36,9 @@ from dpaudit.runner.targets import PAPERS
 __all__ = ["MECHANISMS", "calibrate_command"]
 
 NO_QUESTIONS = "asks nothing about its noise: add a question with `suite.calibrate(Question(...))`."
+
+#: Below this, floats have fewer than six digits.
+TINY = Fraction(1, 10**300)
 
 Prove = Callable[[Fraction], Proof]
 
@@ -153,13 +156,15 @@ def _have(claim: Claim, proof: Prove, have: str | None) -> tuple[str, str, str]:
 
 
 def _slack(claimed: Fraction | None, bound: Fraction | None) -> str:
-    return f"{float(claimed / bound):.4g}x" if claimed is not None and bound else ""
+    return f"{in_figures(claimed / bound, digits=4)}x" if claimed is not None and bound else ""
 
 
 def _up(number: Fraction | None) -> str:
     """Six digits, rounded up: a printed bound or parameter is never below the certified one."""
     if number is None:
         return "none"
+    if 0 < number < TINY:  # no float is near it
+        return in_figures(number * Fraction(100_001, 100_000))
     rounded = f"{float(number):.6g}"
     if exact(rounded) >= number:
         return rounded

@@ -12,6 +12,7 @@ import pytest
 from flint import arb
 
 from algorithms.contextual.concurrent_linucb import ConcurrentPolicy, choose, simulate
+from algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB
 from algorithms.contextual.concurrent_radius import (
     concurrent_radius,
     entry_error_bound,
@@ -19,7 +20,7 @@ from algorithms.contextual.concurrent_radius import (
     quoted_regret,
     regular_by_ridge,
 )
-from algorithms.contextual.environments import FixedArms, sphere_arms
+from algorithms.contextual.environments import Batch, FixedArms, sphere_arms
 from audits.concurrent_shuffle.error_bounds import prefix_proxy
 from audits.concurrent_shuffle.regret_bounds import Setting
 from audits.concurrent_shuffle.regret_runs import simulated
@@ -163,6 +164,58 @@ def test_the_radius_is_that_of_the_round_before():
     assert choose(policy, states[1], features).tolist() == [0]
     assert choose(policy, states[2], features).tolist() == [1]
     assert [state.gram[0, 1, 1] for state in states[:4]] == pytest.approx([0, 0, 0, 0.81])
+
+
+class Shown:
+    """Coins that keep the actions that are shown."""
+
+    def __init__(self):
+        self.arms = []
+
+    def reveal(self, value, *, site, to):
+        self.arms.append(value)
+        return value
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The users of a program as an environment, one a round: features (n, K, d), rewards 0 or 1 (n, K)."""
+
+    features: np.ndarray
+    rewards: np.ndarray
+    played: list
+
+    @property
+    def shape(self):
+        return (1, *self.features.shape[1:])
+
+    def play(self, choose, size, rng):
+        t = len(self.played)
+        arm = int(choose(self.features[t][None])[0])
+        self.played.append(arm)
+        x, ones = self.features[t, arm][None, None], np.array([[int(self.rewards[t, arm])]])
+        return Batch(x, np.ones((1, 1), dtype=np.int64), ones, np.zeros(1), np.zeros(1))
+
+
+@pytest.mark.parametrize(("horizon", "shufflers"), [(27, 1), (32, 2), (16, 3)])
+def test_the_program_under_audit_plays_the_same_arms(horizon, shufflers):
+    """Exact sums of batches, new contexts each round: the protocol under coins and the simulation agree."""
+    rng = np.random.default_rng(11)
+    tree = build_tree(horizon=horizon, n_shufflers=shufflers)
+    features = rng.normal(size=(horizon, 5, 3))
+    # lengths differ, for equal ones tie while nothing is known
+    features *= rng.random((horizon, 5, 1)) / np.linalg.norm(features, axis=2, keepdims=True)
+    rewards = rng.integers(0, 2, size=(horizon, 5))
+    radius = lambda t: 0.2 + 0.05 * t  # noqa: E731
+    program = ConcurrentLinUCB(
+        tree=tree, release=lambda coins, batch, node: batch.sum(axis=0), dim=3, ridge=1.0, radius=radius
+    )
+    shown = Shown()
+    program(shown, np.concatenate([features, rewards[:, :, None]], axis=2))
+    rows = Rows(features, rewards, [])
+    simulate(ConcurrentPolicy(tree=tree, ridge=1.0, radius=radius), rows, seed=0)
+    assert shown.arms == rows.played
+    assert len(set(rows.played)) > 2
 
 
 def test_refusals():

@@ -373,7 +373,8 @@ def chain(k: int, log2_n: int, epsilon: Fraction, beta: Fraction, share: Fractio
     P(n, k) = (β₀/2)(1 - 2nδk/min(ε, 1)), δ = share min(ε, 1)/(40 n (k + 1)), Big rounded down where it counts
     users. Lemma B.6's half: β₀/2 times the probability of E′.
 
-    Note: Big is a real number: with whole users rep(⌊Big⌋, k - 1) may be below 100 where rep(n, k) is just above
+    Note: Big is a real number: with whole users rep(⌊Big⌋, k - 1) may be below 100 where rep(n, k) is just
+    above
 
     Proof: (1 - a(k - 1))(1 - a) >= 1 - ak for a >= 0, and Big <= n; for all parameters
     """
