@@ -9,6 +9,7 @@ from audits.concurrent_shuffle.rows import (
     binary_sums,
     errors,
     lower_bound,
+    lower_bound_induction,
     lower_bound_lemmas,
     mutants,
     privacy,
@@ -32,6 +33,6 @@ suite = Suite(
 suite.include(trees.rows)
 suite.include(privacy.rows, protocols.rows)
 suite.include(variances.rows, errors.rows, binary_sums.rows, vector_sums.rows)
-suite.include(lower_bound.rows, lower_bound_lemmas.rows)
+suite.include(lower_bound.rows, lower_bound_induction.rows, lower_bound_lemmas.rows)
 suite.include(regret.rows, regret_exponents.rows)
 suite.include(mutants.rows)

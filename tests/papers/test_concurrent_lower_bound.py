@@ -36,7 +36,8 @@ from audits.concurrent_shuffle.hard_inputs import (
     variance_ratio,
 )
 from audits.concurrent_shuffle.interval_escape import Sum, escape, holds_on
-from audits.concurrent_shuffle.rows import lower_bound, lower_bound_lemmas
+from audits.concurrent_shuffle.rows import lower_bound, lower_bound_induction, lower_bound_lemmas
+from audits.concurrent_shuffle.rows.lower_bound_induction import same_blocks, smallest_chance
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import ball, lower, upper
 from dpaudit.kernel.t1.divergence import lattice_delta
@@ -46,7 +47,8 @@ from dpaudit.row_verdicts import judge_row
 from dpaudit.suite import Run
 
 ONE = Fraction(1)
-ROWS = {row.id: row for group in (lower_bound.rows, lower_bound_lemmas.rows) for row in group.rows}
+GROUPS = (lower_bound.rows, lower_bound_induction.rows, lower_bound_lemmas.rows)
+ROWS = {row.id: row for group in GROUPS for row in group.rows}
 
 
 @pytest.mark.parametrize("row_id", sorted(ROWS))
@@ -151,14 +153,14 @@ def test_no_batch_holds_two_marked_bits(distance):
 def test_a_wrong_cut_is_caught():
     """Cuts whose prefix is one bit too long have other blocks."""
     member = HardInputs(horizon=40, copies=3)
-    right = [lower_bound._same_blocks(member, start, 20) for start in range(1, 20)]
+    right = [same_blocks(member, start, 20) for start in range(1, 20)]
 
     class Off(HardInputs):
         def cut(self, start, size):
             named = super().cut(start, size)
             return HardInputs(horizon=size, copies=3, prefix_len=(named.prefix_len + 1) % 4)
 
-    wrong = [lower_bound._same_blocks(Off(horizon=40, copies=3), start, 20) for start in range(1, 20)]
+    wrong = [same_blocks(Off(horizon=40, copies=3), start, 20) for start in range(1, 20)]
     assert all(right)
     assert not any(wrong)
 
@@ -170,8 +172,8 @@ def test_base_case_by_brute_force():
         int(member.values(np.array(fair)).sum()) for fair in itertools.product((0, 1), repeat=member.bits)
     ]
     chances = [np.mean([abs(y / 8 - s) >= 2 for s in sums]) for y in range(8 * 13)]
-    assert min(chances) == float(lower_bound.smallest_chance(member))
-    assert lower_bound.smallest_chance(HardInputs(horizon=12, copies=2)) < Fraction(1)
+    assert min(chances) == float(smallest_chance(member))
+    assert smallest_chance(HardInputs(horizon=12, copies=2)) < Fraction(1)
 
 
 # Errors in units of rep
