@@ -1,14 +1,16 @@
-"""Linear UCB with concurrent shufflers, simulated: Algorithm 4 of Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023).
+"""Linear UCB with concurrent shufflers, simulated: Algorithm 4 of Tenenbaum, Kaplan, Mansour and Stemmer
+(ICML 2023).
 
-User t plays with the estimates of step t - 1; V and u change when a batch is full, the radius in every round. Sums
-of batches are exact sums plus the noise of the nodes of V_t, one draw a node, for all replicates at once:
+User t plays with the estimates of step t - 1; V and u change when a batch is full, the radius in every round.
+Sums of batches are exact sums plus the noise of the nodes of V_t, one draw a node, for all replicates at
+once:
 
     state = init(policy, replicates, dim)
     arms = choose(policy, state, features)
     state = step(policy, state, batch, rng)     # after each user
 
-The program under audit is ``concurrent_linucb_protocol``'s; this is for regret. Batches that are open at the end
-never report. A V_t that is not positive definite is used as it is, and counted.
+The program under audit is ``concurrent_linucb_protocol``'s; this is for regret. Batches that are open at the
+end never report. A V_t that is not positive definite is used as it is, and counted.
 """
 
 from __future__ import annotations
@@ -35,10 +37,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ConcurrentPolicy:
-    """Algorithm 4 over ``tree``: ``ridge`` λ > 0, ``radius(t)`` after t rounds, and the noise of an entry of a
-    node's vector and matrix by height, the lowest first; none for exact sums.
+    """Algorithm 4 over ``tree``: ``ridge`` λ > 0, ``radius(t)`` after t rounds, and the noise of an entry of
+    a node's vector and matrix by height, the lowest first; none for exact sums.
 
-    Raises ``InvalidParameterError`` for a ridge that is not positive, or noises for another number of heights.
+    Raises ``InvalidParameterError`` for a ridge that is not positive, or noises for another number of
+    heights.
     """
 
     tree: Tree
@@ -57,8 +60,9 @@ class ConcurrentPolicy:
 
 
 class ConcurrentState(NamedTuple):
-    """After ``time`` rounds: exact sums of all users, ``gram`` (R, d, d) and ``reward_vec`` (R, d); the same of the
-    users in full batches; the noise in V_t's nodes by height, (k, R, d) and (k, R, d, d); what users are sent."""
+    """After ``time`` rounds: exact sums of all users, ``gram`` (R, d, d) and ``reward_vec`` (R, d); the same
+    of the users in full batches; the noise in V_t's nodes by height, (k, R, d) and (k, R, d, d); what users
+    are sent."""
 
     time: int
     gram: Floats

@@ -1,8 +1,8 @@
 """Ridge, radius and regret bound of linear UCB with concurrent shufflers, in balls.
 
-Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023), Theorem C.3 (Algorithm 4), and Theorem C.2, which they quote from
-Shariff and Sheffet (2018). ``entry_error_bound`` is their σ-tilde, ``reward_noise_std`` their σ; logarithms are
-natural.
+Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023), Theorem C.3 (Algorithm 4), and Theorem C.2, which they
+quote from Shariff and Sheffet (2018). ``entry_error_bound`` is their σ-tilde, ``reward_noise_std`` their σ;
+logarithms are natural.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def entry_error_bound(proxy: arb, *, horizon: int, dim: int, blind: int) -> arb:
     """σ-tilde with its constants: what no error of one entry exceeds at any time but with probability
     1/(2n²(d² + d)).
 
-    ``proxy`` bounds the sub-Gaussian proxy of the noise of a prefix, a union over n times and both signs; ``blind``
-    users at most are not reported yet, each worth 1 at most.
+    ``proxy`` bounds the sub-Gaussian proxy of the noise of a prefix, a union over n times and both signs;
+    ``blind`` users at most are not reported yet, each worth 1 at most.
     """
     failing = 2 * horizon**2 * (dim**2 + dim)
     spread: arb = (2 * proxy * ln(2 * horizon * failing)).sqrt()
@@ -104,9 +104,9 @@ def quoted_regret(
     B sqrt(8n) [σ (2 log(2/α) + d log(ρ_max/ρ_min + nL²/(dρ_min))) + (S sqrt(ρ_max) + γ) sqrt(d log(1 +
     nL²/(dρ_min)))].
 
-    For B = 1 the constant follows: on the event θ is in every set, so a round costs 2 min(1, β ‖x‖) in the norm of
-    V^-1 <= (Σxxᵀ + ρ_min)^-1, and Σ min(1, ‖x‖²) <= 2 d log(1 + nL²/(dρ_min)); β_n times the root of that sum,
-    and sqrt(2 log(2/α) + D) sqrt(D') <= 2 log(2/α) + D for D' <= D.
+    For B = 1 the constant follows: on the event θ is in every set, so a round costs 2 min(1, β ‖x‖) in the
+    norm of V^-1 <= (Σxxᵀ + ρ_min)^-1, and Σ min(1, ‖x‖²) <= 2 d log(1 + nL²/(dρ_min)); β_n times the root of
+    that sum, and sqrt(2 log(2/α) + D) sqrt(D') <= 2 log(2/α) + D for D' <= D.
     """
     start = regular.max_eig / regular.min_eig
     wide = _growth(horizon, dim=dim, regular=regular, start=start, feature_norm=feature_norm)

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from audits.concurrent_shuffle.hard_inputs import family, largest_delta, repeat_len
+from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb, ball, lower
 from dpaudit.laws import Binomial
 from mechanisms.binary_sum import binary_sum_mechanism
 from mechanisms.concurrent_sum import ConcurrentSum
-from mechanisms.concurrent_tree import build_tree, highest_levels, lowest_levels
+from mechanisms.concurrent_tree import binary_tree, build_tree, highest_levels, lowest_levels
 from mechanisms.prefix_noise import PrefixNoise
 
 __all__ = ["MECHANISMS", "Floor", "chance_above", "in_units", "median_above", "median_floor"]
@@ -106,12 +107,22 @@ def _highest(n: int, k: int, epsilon: Fraction, delta: Fraction) -> PrefixNoise:
     return ConcurrentSum(highest_levels(n, n_shufflers=k), binary_sum_mechanism, epsilon, delta)
 
 
-#: Every algorithm with k shufflers that is implemented; n is a power of two.
+def _algorithm_2(n: int, k: int, epsilon: Fraction, delta: Fraction) -> PrefixNoise:
+    tree = binary_tree(n)
+    if tree.n_shufflers != k:
+        raise InvalidParameterError(
+            f"Algorithm 2 must have log n - 1 = {tree.n_shufflers} shufflers, got {k}; name that many."
+        )
+    return ConcurrentSum(tree, binary_sum_mechanism, epsilon, delta)
+
+
+#: Every algorithm that is implemented, for k shufflers; n is a power of two.
 MECHANISMS: dict[str, Build] = {
     "Algorithm 3, calibrated bits": _algorithm_3,
     "Algorithm 3, recalled bits": _recalled,
     "the k lowest levels": _lowest,
     "the k highest levels": _highest,
+    "Algorithm 2": _algorithm_2,
 }
 
 

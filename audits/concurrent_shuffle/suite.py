@@ -13,6 +13,8 @@ from audits.concurrent_shuffle.rows import (
     mutants,
     privacy,
     protocols,
+    regret,
+    regret_exponents,
     trees,
     variances,
     vector_sums,
@@ -31,4 +33,5 @@ suite.include(trees.rows)
 suite.include(privacy.rows, protocols.rows)
 suite.include(variances.rows, errors.rows, binary_sums.rows, vector_sums.rows)
 suite.include(lower_bound.rows, lower_bound_lemmas.rows)
+suite.include(regret.rows, regret_exponents.rows)
 suite.include(mutants.rows)

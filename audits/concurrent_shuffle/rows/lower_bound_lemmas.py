@@ -303,6 +303,7 @@ def given_a_transcript(kind: str, ratio: Fraction) -> dict[str, Sides]:
     other bits).
 
     Note: δ of the toys is above the lemma's limit, which (a) and (b) do not use
+
     Note: singles stand rep + 1 apart, so that marked bits, Big apart or more, are a little fewer than n/Big -
     1
     """
