@@ -181,13 +181,11 @@ def _binomial_vectors(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) ->
 
 
 def _moved_vector(leaf: Leaf, moves: Sequence[Fraction]) -> Match:
-    """Integers after rounding, if the leaf says so; both sides with the same coins, which may have added to
-    an entry's move, but less than one: that is taken off again before squares are compared."""
+    """The whole move counts, coins of a rounding included: a replay cannot tell them from a move that is
+    there always, which no rounding averages out."""
     if len(moves) > int(leaf.parameters["dimension"]) or max(moves) > math.ceil(leaf.number("largest")):
         return _no("it has more coordinates, or one of them moved further, than the leaf says")
-    rounded = leaf.parameters.get("rounding", "none") == "unbiased"
-    squares = ((max(gap - 1, Fraction(0)) if rounded else gap) ** 2 for gap in moves)
-    moved = sum(squares, Fraction(0))
+    moved = sum((gap**2 for gap in moves), Fraction(0))
     return Match() if moved <= leaf.number("l2_squared") else _no(f"it moved by {float(moved):.6g} squared")
 
 

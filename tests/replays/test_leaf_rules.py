@@ -14,6 +14,7 @@ from dpaudit.coins.replayer import SessionPair
 from dpaudit.laws import (
     AboveThreshold,
     BinaryTree,
+    Binomial,
     Categorical,
     CountVector,
     DiscreteGaussian,
@@ -280,3 +281,27 @@ def test_declared_sites_go_by_name() -> None:
     proof = build.accounted([Site("a*", mechanism=LAPLACE)], declared="one")
     assert objections(proof, {"a1": 2}) == []
     assert "about no such site" in objections(proof, {"b": 2})[0]
+
+
+def test_a_move_that_is_there_always_is_no_rounding() -> None:
+    """Sixteen entries that all move by one fit no leaf that pays for 1e-6 in squares, whether or not it
+    speaks of rounded entries; a leaf that pays for 16 they fit."""
+    noise = Binomial(trials=10_000, p="1/4")
+    law, other = noise.shift(np.zeros(16, dtype=int)), noise.shift(np.ones(16, dtype=int))
+    for squared, rounding, fits in (
+        ("1/1000000", "unbiased", False),
+        (16, "unbiased", True),
+        (16, "none", True),
+    ):
+        proof = build.binomial_vectors(
+            trials=10_000,
+            probability="1/4",
+            dimension=16,
+            l2_squared=squared,
+            largest=1,
+            orders=(20, 40),
+            deviation=300,
+            rounding=rounding,
+        )
+        (leaf,), _ = leaves_of(proof)
+        assert (not match(leaf, law, other, Adjacency.REPLACE_ONE).objection) is fits
