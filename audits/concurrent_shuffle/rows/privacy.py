@@ -203,7 +203,7 @@ COSTS = (
     role="sharper",
 )
 def cost(run: Run, instance: int) -> list[Evidence]:
-    """Shuffled bits calibrated for (1/2, 1e-6) by simple composition really cost at most ε = 0.1767 (Algorithm
+    """Shuffled bits calibrated for (1/2, 1e-6) by simple composition cost at most ε = 0.1767 (Algorithm
     2, n = 64), 0.1407 (n = 1024), and with 1, 2, 3 shufflers 0.4963 (n = 512), 0.3427 (1024), 0.2774 (2187),
     at δ = 1e-6
 
