@@ -33,9 +33,11 @@ import math
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from flint import ctx
 from scipy import special
 
 from dpaudit.claims import Claim
@@ -192,8 +194,15 @@ def _at_points(one: Law, two: Law, points: Any) -> Pieces:
     low, high = (int(exact(end, name="points")) for end in points)
     if not 0 <= high - low < MAX_PIECES:
         raise CertificateError(f"points must be at most {MAX_PIECES}; take a narrower range.")
-    outcomes = [_outcome_at(one, x) for x in range(low, high + 1)]
-    return [(one.logp_ball(x).exp(), two.logp_ball(x).exp()) for x in outcomes]
+    bits = int(ctx.prec)
+    return [*zip(_masses(one, low, high, bits), _masses(two, low, high, bits), strict=True)]
+
+
+@lru_cache(maxsize=8)
+def _masses(law: Law, low: int, high: int, bits: int) -> list[arb]:
+    """The masses of the points from ``low`` to ``high`` at the working precision ``bits``, which is the
+    current one: coordinates are often alike, and each pair is looked at in both directions."""
+    return [law.logp_ball(_outcome_at(law, x)).exp() for x in range(low, high + 1)]
 
 
 def _outcome_at(law: Law, point: int) -> Any:
