@@ -215,30 +215,30 @@ class CountVector(Law):
         return following
 
     def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[Any, arb]]:
-        users, last = self.users, self.outcomes - 1
-        short = (users + 1) ** last <= _DEGREE and math.comb(users + last, last) <= _VECTORS
-        if len(self.groups) > 1 and short:
-            return self._atoms_by_polynomial()
+        return ((np.array(vector, dtype=np.int64), p) for vector, p in _atoms(self, int(ctx.prec)))
+
+    def _atoms_by_pairs(self) -> list[tuple[tuple[int, ...], arb]]:
+        """All count vectors in their order, group by group."""
         table: dict[tuple[int, ...], arb] = {(0,) * self.outcomes: arb(1)}
         for law, times in self.groups:
             table = self._convolve(table, law, times, None)
-        return ((np.array(vector, dtype=np.int64), p) for vector, p in sorted(table.items()))
+        return sorted(table.items())
 
-    def _atoms_by_polynomial(self) -> Iterator[tuple[Any, arb]]:
+    def _atoms_by_polynomial(self) -> list[tuple[tuple[int, ...], arb]]:
         """All coefficients of the generating polynomial at once, in the order of the vectors."""
-        vectors = _compositions(self.users, self.outcomes)
-        keys = [self._key(vector) for vector in vectors.tolist()]
+        vectors = [tuple(vector) for vector in _compositions(self.users, self.outcomes).tolist()]
+        keys = [self._key(vector) for vector in vectors]
         if self._gaps:
             support = _generating_support(self)
             kept = [i for i, key in enumerate(keys) if support[key] != 0]
-            vectors, keys = vectors[kept], [keys[i] for i in kept]
+            vectors, keys = [vectors[i] for i in kept], [keys[i] for i in kept]
 
         def compute() -> list[arb]:
             product = _generating(self, int(ctx.prec))
             return [product[key] for key in keys]
 
         values = with_digits(compute, bits=max(int(ctx.prec), 53), what=self)
-        return zip(vectors, values, strict=True)
+        return [*zip(vectors, values, strict=True)]
 
     def _key(self, counts: Sequence[int]) -> int:
         """The exponent of a count vector in the generating polynomial."""
@@ -273,6 +273,16 @@ class CountVector(Law):
 
 
 N = TypeVar("N", arb, int)
+
+
+@lru_cache(maxsize=4)
+def _atoms(law: CountVector, bits: int) -> list[tuple[tuple[int, ...], arb]]:
+    """The atoms at the working precision ``bits``, which is the current one: an audit that steers a program
+    asks for those of the very same law again and again.
+    """
+    users, last = law.users, law.outcomes - 1
+    short = (users + 1) ** last <= _DEGREE and math.comb(users + last, last) <= _VECTORS
+    return law._atoms_by_polynomial() if len(law.groups) > 1 and short else law._atoms_by_pairs()
 
 
 @lru_cache(maxsize=4)

@@ -132,10 +132,12 @@ class SubsampledGaussianSum(Law):
     def sf(self, x: Any) -> Floats:
         return self._mixed(outcomes(x), -1)
 
-    def _mixed(self, points: Floats, sign: int) -> Floats:
+    def _mixed(self, points: Floats, sign: Any) -> Floats:
+        """The mass below ``points`` where ``sign`` is 1, above where it is -1."""
         self._require_number("cdf")
         centres, weights = self._table
-        tails = special.ndtr(sign * (points[..., None] - centres) / math.sqrt(self.sigma2))
+        gaps = np.asarray(sign * points)[..., None] - np.asarray(sign)[..., None] * centres
+        tails = special.ndtr(gaps / math.sqrt(self.sigma2))
         return np.asarray(np.sum(np.exp(weights) * tails, axis=-1))
 
     def ppf(self, q: Any) -> Floats:
@@ -145,12 +147,15 @@ class SubsampledGaussianSum(Law):
         away = math.sqrt(self.sigma2) * special.ndtri(wanted)
         inside = np.where(np.isfinite(away), away, 0.0)
         low, high = centres.min() + inside, centres.max() + inside
-        upper = wanted > 0.5
+        upper = wanted > 0.5  # the smaller tail is compared: it keeps its digits
+        sign, aim = np.where(upper, -1, 1), np.where(upper, 1 - wanted, wanted)
         for _ in range(200):
-            middle = low + (high - low) / 2
-            # the smaller tail is compared: it keeps its digits
-            left = np.where(upper, self.sf(middle) > 1 - wanted, self.cdf(middle) < wanted)
+            middle, before = low + (high - low) / 2, (low, high)
+            tail = self._mixed(middle, sign)
+            left = np.where(upper, tail > aim, tail < aim)
             low, high = np.where(left, middle, low), np.where(left, high, middle)
+            if np.array_equal(before, (low, high)):
+                break  # no float lies between
         return np.where(np.isfinite(away), high, away)
 
     def cdf_ball(self, x: Any) -> arb:

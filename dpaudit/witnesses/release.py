@@ -30,11 +30,14 @@ What a file cannot show is that nothing random precedes the site, and that the l
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from flint import ctx
 from scipy import special
 
 from dpaudit.claims import Claim
@@ -45,6 +48,7 @@ from dpaudit.kernel.kernel_t0 import notion_of
 from dpaudit.kernel.t2.gaussian import normal_cdf
 from dpaudit.laws import CountVector, Gaussian, Shifted, WrappedMod
 from dpaudit.laws.base import BaseMeasure, Law, law_from_json
+from dpaudit.laws.scalar import Floats
 from dpaudit.views import View
 from dpaudit.witnesses.leak import audience_of
 
@@ -190,8 +194,15 @@ def _at_points(one: Law, two: Law, points: Any) -> Pieces:
     low, high = (int(exact(end, name="points")) for end in points)
     if not 0 <= high - low < MAX_PIECES:
         raise CertificateError(f"points must be at most {MAX_PIECES}; take a narrower range.")
-    outcomes = [_outcome_at(one, x) for x in range(low, high + 1)]
-    return [(one.logp_ball(x).exp(), two.logp_ball(x).exp()) for x in outcomes]
+    bits = int(ctx.prec)
+    return [*zip(_masses(one, low, high, bits), _masses(two, low, high, bits), strict=True)]
+
+
+@lru_cache(maxsize=8)
+def _masses(law: Law, low: int, high: int, bits: int) -> list[arb]:
+    """The masses of the points from ``low`` to ``high`` at the working precision ``bits``, which is the
+    current one: coordinates are often alike, and each pair is looked at in both directions."""
+    return [law.logp_ball(_outcome_at(law, x)).exp() for x in range(low, high + 1)]
 
 
 def _outcome_at(law: Law, point: int) -> Any:
@@ -246,42 +257,56 @@ def _renyi(pieces: Pieces, order: Fraction) -> arb:
 
 def _product(coordinates: Sequence[Pieces]) -> Pieces:
     """The product of independent coordinates, merged as it grows."""
+    if len(coordinates) == 1:
+        return coordinates[0]
     whole: Pieces = [(arb(1), arb(1))]
     for pieces in coordinates:
-        merged = _merged(pieces) if len(coordinates) > 1 else pieces
-        whole = [(p * r, q * s) for p, q in whole for r, s in merged]
-        whole = _merged(whole) if len(coordinates) > 1 else whole
+        merged = _merged(pieces, _log_ratios(pieces))
+        with np.errstate(invalid="ignore"):  # impossible on one side here, on the other side there
+            ratios = np.add.outer(_log_ratios(whole), _log_ratios(merged)).ravel()
+        ratios[np.isnan(ratios)] = 0.0
+        whole = _merged([(p * r, q * s) for p, q in whole for r, s in merged], ratios)
     return whole
 
 
-def _merged(pieces: Pieces) -> Pieces:
-    """At most ``MERGED`` pieces, each a union of pieces of nearly one ratio; any union is post-processing."""
-    ranked = sorted(pieces, key=_log_ratio_of)
-    if len(ranked) <= MERGED:
-        return ranked
-    ratios = [_log_ratio_of(piece) for piece in ranked]
-    finite = [ratio for ratio in ratios if math.isfinite(ratio)]
-    low, high = (min(finite), max(finite)) if finite else (0.0, 0.0)
+def _merged(pieces: Pieces, ratios: Floats) -> Pieces:
+    """At most ``MERGED`` pieces, each a union of pieces of nearly one ratio; any union is post-processing.
+
+    ``ratios`` are the logarithms of the ratios in floats (shape (pieces,)): they say what is merged with
+    what, and no mass comes from them."""
+    if len(pieces) <= MERGED:
+        return [pieces[i] for i in np.argsort(ratios, kind="stable")]
+    finite = np.isfinite(ratios)
+    low, high = (ratios[finite].min(), ratios[finite].max()) if finite.any() else (0.0, 0.0)
     width = (high - low) / (MERGED - 2) or 1.0
+    ends = np.where(ratios < 0, -1, MERGED)
+    places = np.where(finite, (np.where(finite, ratios, low) - low) // width, ends).astype(int)
     groups: dict[int, tuple[arb, arb]] = {}
-    for (p, q), ratio in zip(ranked, ratios, strict=True):
-        place = int((ratio - low) / width) if math.isfinite(ratio) else (-1 if ratio < 0 else MERGED)
-        before = groups.get(place, (arb(0), arb(0)))
-        groups[place] = (before[0] + p, before[1] + q)
+    for (p, q), place in zip(pieces, places.tolist(), strict=True):
+        before = groups.get(place)
+        groups[place] = (p, q) if before is None else (before[0] + p, before[1] + q)
     return [groups[place] for place in sorted(groups)]
 
 
-def _log_ratio_of(piece: tuple[arb, arb]) -> float:
-    p, q = (float(mass.log().mid()) if mass > 0 else -math.inf for mass in piece)
-    return 0.0 if p == q == -math.inf else p - q
+def _log_ratios(pieces: Pieces) -> Floats:
+    """log p - log q of each piece in floats: infinite where one mass may be 0, and 0 where both may."""
+    return np.array([_log_of(p) - _log_of(q) if p > 0 or q > 0 else 0.0 for p, q in pieces])
+
+
+def _log_of(mass: arb) -> float:
+    """The logarithm of the middle of a mass in a float; where a float cannot hold the mass, by balls."""
+    if not mass > 0:
+        return -math.inf
+    near = float(mass)
+    return math.log(near) if near > sys.float_info.min else float(mass.log().mid())
 
 
 def _unions(pieces: Pieces) -> Pieces:
     """The unions of the pieces of largest ratio: the best events (Neyman and Pearson)."""
     found: Pieces = []
     p, q = arb(0), arb(0)
-    for one, two in sorted(pieces, key=_log_ratio_of, reverse=True):
-        p, q = p + one, q + two
+    for i in np.argsort(-_log_ratios(pieces), kind="stable"):
+        p, q = p + pieces[i][0], q + pieces[i][1]
         found.append((p, q))
     return found
 

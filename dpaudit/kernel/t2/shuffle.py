@@ -181,13 +181,24 @@ def _response_at(users: int, local: Fraction, epsilon: Fraction, bits: int) -> a
 def _exact_response(users: int, local: Fraction, epsilon: Fraction) -> arb:
     alpha, beta = _weights(local, epsilon)
     q = 1 / (1 + ball(-local).exp())
-    ones, zeros = arb_poly([1 - q, q]), arb_poly([q, 1 - q])
+    one, zero = arb_poly([1 - q, q]), arb_poly([q, 1 - q])
     worst = arb(0)
-    for k in range(users):
-        sums = (ones**k * zeros ** (users - 1 - k)).coeffs()
+    for others in _of_the_others(arb_poly([1]), one, zero, range(users)):
+        sums = others.coeffs()
         sums += [arb(0)] * (users - len(sums))
         worst = worst.max(_upper_half_line([arb(0), *sums, arb(0)], alpha, beta))
     return worst
+
+
+def _of_the_others(common: arb_poly, one: arb_poly, zero: arb_poly, counts: range) -> Iterator[arb_poly]:
+    """``common`` one^(k - k_0) zero^(k_1 - k) for each k of ``counts`` = {k_0, ..., k_1}: with ``common`` 1
+    and all k from 0 to n - 1 what n - 1 others send, k of them with the bit 1. Halves share their factors."""
+    if len(counts) == 1:
+        yield common
+        return
+    half = len(counts) // 2
+    yield from _of_the_others(common * zero ** (len(counts) - half), one, zero, counts[:half])
+    yield from _of_the_others(common * one**half, one, zero, counts[half:])
 
 
 def _upper_half_line(sums: list[arb], alpha: arb, beta: arb) -> arb:
