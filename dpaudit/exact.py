@@ -59,6 +59,8 @@ def exact(value: ExactLike, *, name: str = "value") -> Fraction:
     binary value. Raises ``InvalidParameterError`` for NaN, infinities, booleans, exponents beyond ±6000 and
     anything that is not a number.
     """
+    if type(value) is Fraction:  # the most frequent kind first: a union of types takes long to compare with
+        return value
     if isinstance(value, bool | np.bool_):
         raise InvalidParameterError(
             f"{name} must be a number, got the boolean {value!r}; pass an int or a string."
@@ -177,10 +179,10 @@ def exact_str(value: Fraction | int) -> str:
 def dyadic(value: float | int | Fraction | np.generic) -> Fraction:
     """Return the exact rational that a float (or integer) is. Raises ``InvalidParameterError`` for NaN and
     infinities."""
-    if isinstance(value, Fraction):
-        return value
     if type(value) is int:  # the most frequent kinds first: a union of types takes long to compare with
         return Fraction(value)
+    if type(value) is not float and isinstance(value, Fraction):
+        return value
     if type(value) is not float and isinstance(value, int | np.integer | np.bool_):
         return Fraction(int(value))
     number = float(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -37,6 +38,15 @@ def log_of_fraction(value: Fraction) -> float:
     return math.log(value.numerator) - math.log(value.denominator)
 
 
+@lru_cache(maxsize=1024)
+def _constants(n: int, p: Fraction) -> tuple[float, float, float, float, float]:
+    """Of n coins with p in (0, 1): the logarithms of P(X = 0) and P(X = n), the mean in two floats, so that
+    differences from it are exact to the last digit, and n (1 - p)."""
+    high = float(n * p)
+    ends = n * log_of_fraction(1 - p), n * log_of_fraction(p)
+    return *ends, high, float(n * p - Fraction(high)), float(n * (1 - p))
+
+
 class _Successes(LatticeLaw):
     """Number of successes in ``trials`` independent coins of success probability ``p``: everything but the
     sampler.
@@ -60,14 +70,13 @@ class _Successes(LatticeLaw):
         n, p = self._n, self._p
         if p in (0, 1) or n == 0:
             return np.zeros_like(k)  # one outcome, the only one on the support
-        ends = np.where(k == 0, n * log_of_fraction(1 - p), n * log_of_fraction(p))
+        none, all_n, high, low, high_rest = _constants(n, p)
+        ends = np.where(k == 0, none, all_n)
         if n == 1:
             return ends
         x = np.clip(k, 1.0, n - 1.0)
-        high = float(n * p)  # the mean in two floats, so that the difference below is exact to the last digit
-        low = float(n * p - Fraction(high))
         density = log_binomial_density(
-            x, n - x, mean_x=np.asarray(high), mean_y=np.asarray(float(n * (1 - p))), excess=(x - high) - low
+            x, n - x, mean_x=np.asarray(high), mean_y=np.asarray(high_rest), excess=(x - high) - low
         )
         return np.where((k == 0) | (k == n), ends, density)
 

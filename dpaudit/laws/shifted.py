@@ -48,9 +48,8 @@ _ALL_INTEGERS = 2.0**52
 
 def _read_offset(offset: Any) -> Offset:
     """A number as a ``Fraction``; an array as a read-only copy of dtype int64 or float64."""
-    if isinstance(offset, Fraction | int | float | np.generic) or (
-        isinstance(offset, np.ndarray) and offset.ndim == 0
-    ):
+    is_array = isinstance(offset, np.ndarray)  # first: a union of types takes long to compare with
+    if offset.ndim == 0 if is_array else isinstance(offset, Fraction | int | float | np.generic):
         number = offset.item() if isinstance(offset, np.ndarray | np.generic) else offset
         if not isinstance(number, Fraction | int | float):
             raise InvalidParameterError(f"an offset must be a real number, got {number!r}; convert it.")
@@ -200,7 +199,7 @@ class Shifted(Law):
         array = trailing(x, self.batch_shape)
         offset = self.offset
         if array.dtype.kind == "O" or (
-            isinstance(offset, Fraction) and self._counting and not _is_float(offset)
+            self._counting and isinstance(offset, Fraction) and not _is_float(offset)
         ):
             offsets = np.broadcast_to(np.asarray(offset, dtype=object), array.shape).ravel()
             exact_ones = [_minus(v, o) for v, o in zip(array.ravel().tolist(), offsets.tolist(), strict=True)]

@@ -184,8 +184,10 @@ class AboveThreshold(Kernel):
         """Replicates whose answers split alike: their rows, the positions under one draw of the threshold,
         and the silent positions.
         """
-        keys = flags if self.resample_threshold else self._stops(flags)[:, None]
-        _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        first = group = np.zeros(1, dtype=np.intp)
+        if len(flags) != 1:
+            keys = flags if self.resample_threshold else self._stops(flags)[:, None]
+            _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         for number, representative in enumerate(first):
             row = flags[representative]
             stop = int(self._stops(row[None])[0])
@@ -289,6 +291,8 @@ class AboveThreshold(Kernel):
 
 def _flags(value: Any) -> NDArray[np.bool_]:
     array = np.asarray(value)
+    if array.dtype.kind == "b":
+        return array
     if not np.isin(array, (0, 1)).all():
         raise InvalidParameterError(
             f"an answer must be True or False, got {value!r}; pass what the channel answered."

@@ -42,6 +42,8 @@ __all__ = ["Source", "estimated", "inverted", "seen_loss"]
 
 #: Runs of the pilot for each pair and direction, and of the estimate; lines of the program to spend on both.
 PILOT, MOST, LINES = 40, 4_000, 4_000_000
+#: Runs of the estimate in the quick profile, at most.
+QUICK = 2_000
 #: Where the pilot's value is below this part of the claimed one, a quarter of the runs is taken: there they
 #: inform, and hardly refute.
 HOPEFUL = 0.1
@@ -91,14 +93,14 @@ def estimated(source: Source, pairs: Sequence[Neighbours], run: Run, *, lines: i
     """A lower bound on the claim's quantity at confidence 1 - ``run.alpha``; ``None`` where the pilot saw no
     loss. ``lines`` is what one run of the program takes."""
     claim = source.claim
-    runs = int(min(MOST, max(200, LINES / (lines + 100))))
-    runs = runs if run.profile == "quick" else 4 * runs
+    whole = int(min(MOST, max(200, LINES / (lines + 100))))
+    runs = min(whole, QUICK) if run.profile == "quick" else 4 * whole
     seeds = run.seed_sequence("losses").spawn(2)
     chosen = _pilot(source, pairs, np.random.default_rng(seeds[0]))
     if chosen is None:
         return None
     if claim.bound is not None and chosen.score < HOPEFUL * float(claim.bound):
-        runs //= 4
+        runs = whole // 4 if run.profile == "quick" else whole
     losses = source.losses(chosen.pair, np.random.default_rng(seeds[1]), runs)
     delta, _ = delta_bounds(losses, epsilon=chosen.epsilon, alpha=run.alpha)
     return Estimate(
