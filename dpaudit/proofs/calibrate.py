@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpaudit.claims import Claim
-from dpaudit.errors import CertificateError, InvalidParameterError
+from dpaudit.errors import CertificateError, DpauditError, InvalidParameterError
 from dpaudit.evidence import Certificate
-from dpaudit.exact import ExactLike, exact, exact_str, nearest_float, positive
+from dpaudit.exact import ExactLike, exact, exact_str, in_figures, nearest_float, positive
 from dpaudit.proofs.proof import Proof
 
 __all__ = ["Answer", "Calibration", "Question", "answer", "smallest_parameter"]
@@ -112,14 +112,16 @@ def smallest_parameter(
     *,
     start: ExactLike = 1,
     relative: ExactLike = "1/1000",
+    watch: Callable[[Fraction, bool], None] | None = None,
 ) -> Calibration:
     """Find the smallest scale (or variance, or any parameter where more is more private) that satisfies
     ``claim``.
 
     ``mechanism`` builds the proof for a parameter, ``start`` > 0 is where the search begins, and ``relative``
-    the width of the last bracket relative to the parameter. Raises ``CertificateError`` if no parameter up to
-    ``start * 2^60`` satisfies the claim, and ``InvalidParameterError`` if every one down to ``start / 2^60``
-    does.
+    the width of the last bracket relative to the parameter. ``watch`` sees each parameter that was tried and
+    whether it is enough. Raises ``CertificateError`` if no parameter up to ``start * 2^60`` satisfies the
+    claim, and ``InvalidParameterError`` if every one down to ``start / 2^60`` does, for a start that is not
+    positive. Where the mechanism refuses every parameter the text is that of its first refusal.
     """
     bound = claim.bound
     if bound is None:
@@ -128,14 +130,8 @@ def smallest_parameter(
         )
     width = positive(relative, name="relative")
 
-    def attempt(parameter: Fraction) -> Certificate | None:
-        try:
-            certificate = mechanism(parameter).certify(claim)
-        except (CertificateError, InvalidParameterError):
-            return None
-        return certificate if certificate.bound <= bound else None
-
-    low, high, good = _bracket(attempt, exact(start, name="start"))
+    attempt = _Attempts(claim, mechanism, bound, watch)
+    low, high, good = _bracket(attempt, positive(start, name="start"))
     while high - low > width * high:
         middle = _short(low, high)
         certificate = attempt(middle)
@@ -146,9 +142,43 @@ def smallest_parameter(
     return Calibration(high, good, low)
 
 
-def _bracket(
-    attempt: Callable[[Fraction], Certificate | None], start: Fraction
-) -> tuple[Fraction, Fraction, Certificate]:
+class _Attempts:
+    """From a parameter to a certificate of the claim, or ``None``. ``built``: the mechanism gave a proof for
+    some parameter, whatever it proves; ``ill_formed``: its first refusal to give one."""
+
+    def __init__(
+        self,
+        claim: Claim,
+        mechanism: Callable[[Fraction], Proof],
+        bound: Fraction,
+        watch: Callable[[Fraction, bool], None] | None,
+    ) -> None:
+        self.claim, self.mechanism, self.bound, self.watch = claim, mechanism, bound, watch
+        self.ill_formed: DpauditError | None = None
+        self.built = False
+
+    def __call__(self, parameter: Fraction) -> Certificate | None:
+        certificate = self._certified(parameter)
+        if certificate is not None and certificate.bound > self.bound:
+            certificate = None
+        if self.watch is not None:
+            self.watch(parameter, certificate is not None)
+        return certificate
+
+    def _certified(self, parameter: Fraction) -> Certificate | None:
+        try:
+            proof = self.mechanism(parameter)
+        except (CertificateError, InvalidParameterError) as error:
+            self.ill_formed = self.ill_formed or error
+            return None
+        self.built = True
+        try:
+            return proof.certify(self.claim)
+        except (CertificateError, InvalidParameterError):
+            return None
+
+
+def _bracket(attempt: _Attempts, start: Fraction) -> tuple[Fraction, Fraction, Certificate]:
     """A refused parameter, an accepted one above it, and the latter's certificate."""
     certificate = attempt(start)
     at = start
@@ -164,11 +194,13 @@ def _bracket(
                 return at / 2, at, certificate
             at, certificate = at / 2, smaller
     if certificate is None:
+        if attempt.ill_formed is not None and not attempt.built:
+            raise CertificateError(str(attempt.ill_formed)) from attempt.ill_formed
         raise CertificateError(
-            f"some parameter up to {float(at):g} must satisfy the claim, none does; use another mechanism."
+            f"some parameter up to {in_figures(at)} must satisfy the claim, none does; use another mechanism."
         )
     raise InvalidParameterError(
-        f"some parameter down to {float(at):g} must fail the claim, all satisfy it; check the mechanism."
+        f"some parameter down to {in_figures(at)} must fail the claim, all satisfy it; check the mechanism."
     )
 
 

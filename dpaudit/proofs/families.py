@@ -12,12 +12,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpaudit.claims import Adjacency
+from dpaudit.errors import InvalidParameterError
 from dpaudit.proofs import build
 from dpaudit.proofs.binomial_sums import linear_statistics
 from dpaudit.proofs.build import LossGrid
 from dpaudit.proofs.proof import Proof
 
-__all__ = ["MECHANISMS", "Mechanism", "Shape"]
+__all__ = ["MECHANISMS", "Mechanism", "Shape", "vector_precision"]
+
+#: What ``sensitivity`` multiplies, in words for whoever has to choose it.
+SUM = "how far one record moves the query"
+L2 = "how far one record moves the vector, in L2; messages (phi y, phi phi^T) with norms <= 1: sqrt(4.5)"
+SCORE = "how far one record moves each score"
+LEAF = "how far one record moves its leaf"
+POINTS = "how far apart two users' messages can be, in L2; (phi y, phi phi^T) with norms <= 1: sqrt(4.5)"
+MESSAGE = "the messages (phi y, phi phi^T), where 1 stands for ||phi|| <= 1 and |y| <= 1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +55,9 @@ class Mechanism:
     """A mechanism with one noise parameter: what that is, and the proof for a sensitivity, a parameter and a
     shape. ``needs_delta``: it has no pure guarantee; ``adds_up``: nor a better sum than that of its
     parameters (Gaussian DP); ``whole``: its parameter is an integer. ``adjacency``: of the claims that it is
-    for.
+    for. ``uses``: the fields of the shape that matter, apart from the grid and the claim's numbers;
+    ``scales``: what the sensitivity multiplies. ``leaves_out``: its proof spends a fixed share of delta on
+    what it leaves out, so that claimed over certified says nothing about how much noise there is to spare.
     """
 
     parameter: str
@@ -55,6 +66,12 @@ class Mechanism:
     adds_up: bool = False
     whole: bool = False
     adjacency: Adjacency = Adjacency.REPLACE_ONE
+    uses: frozenset[str] = frozenset()
+    scales: str = SUM
+    leaves_out: bool = False
+
+
+CANDIDATES, LEAVES, PARTIES = frozenset({"candidates"}), frozenset({"leaves"}), frozenset({"parties"})
 
 
 def _noisy_max(moving: str, noise: str) -> Callable[[Fraction, Fraction, Shape], Proof]:
@@ -87,14 +104,25 @@ def _tree(node: Callable[[Fraction, Fraction], Proof]) -> Callable[[Fraction, Fr
     return proof
 
 
+def vector_precision(*, parties: int, dim: int) -> int:
+    """g = max(2 sqrt(parties), dim, 4), rounded up: Chowdhury and Zhou (2022), Theorem C.1.
+
+    Raises ``InvalidParameterError`` for fewer than one party or feature.
+    """
+    if min(parties, dim) < 1:
+        raise InvalidParameterError(
+            f"parties and dim must be 1 or more, got {parties} and {dim}; count users and features."
+        )
+    return max(math.isqrt(4 * parties - 1) + 1, dim, 4)
+
+
 def _binomial_vectors(sensitivity: Fraction, trials: Fraction, shape: Shape) -> Proof:
     """Sums of (phi y, phi phi^T) over a batch of ``parties`` with ||phi|| and |y| up to 1, times
     ``sensitivity``, at precision g = max(2 sqrt(parties), dim, 4): each adds ``trials`` bits of chance 1/4 to
     every entry."""
-    root = math.isqrt(4 * shape.parties - 1) + 1
     statistic = linear_statistics(
         dim=shape.dim,
-        scale=sensitivity * max(root, shape.dim, 4),
+        scale=sensitivity * vector_precision(parties=shape.parties, dim=shape.dim),
         trials=math.ceil(trials) * shape.parties,
         chance="1/4",
     )
@@ -109,34 +137,59 @@ MECHANISMS: dict[str, Mechanism] = {
         "scale", lambda s, b, shape: build.discrete_laplace_mechanism(sensitivity=s, scale=b)
     ),
     "polya": Mechanism(
-        "scale", lambda s, b, shape: build.polya_noise(sensitivity=s, scale=b, share=shape.share)
+        "scale",
+        lambda s, b, shape: build.polya_noise(sensitivity=s, scale=b, share=shape.share),
+        uses=frozenset({"share"}),
     ),
-    "noisy-max": Mechanism("scale", _noisy_max("general", "laplace")),
+    "noisy-max": Mechanism("scale", _noisy_max("general", "laplace"), uses=CANDIDATES, scales=SCORE),
     "noisy-max-monotone": Mechanism(
-        "scale", _noisy_max("monotone", "laplace"), adjacency=Adjacency.ADD_REMOVE
+        "scale",
+        _noisy_max("monotone", "laplace"),
+        adjacency=Adjacency.ADD_REMOVE,
+        uses=CANDIDATES,
+        scales=SCORE,
     ),
-    "noisy-max-one": Mechanism("scale", _noisy_max("one_coordinate", "laplace")),
-    "noisy-max-exponential": Mechanism("scale", _noisy_max("general", "exponential")),
-    "noisy-max-gumbel": Mechanism("scale", _noisy_max("general", "gumbel")),
+    "noisy-max-one": Mechanism(
+        "scale", _noisy_max("one_coordinate", "laplace"), uses=CANDIDATES, scales=SCORE
+    ),
+    "noisy-max-exponential": Mechanism(
+        "scale", _noisy_max("general", "exponential"), uses=CANDIDATES, scales=SCORE
+    ),
+    "noisy-max-gumbel": Mechanism("scale", _noisy_max("general", "gumbel"), uses=CANDIDATES, scales=SCORE),
     "noisy-max-gaussian": Mechanism(
-        "standard deviation", _noisy_max("general", "gaussian"), needs_delta=True, adds_up=True
+        "standard deviation",
+        _noisy_max("general", "gaussian"),
+        needs_delta=True,
+        adds_up=True,
+        uses=CANDIDATES,
+        scales=SCORE,
     ),
-    "above-threshold": Mechanism("threshold scale", _above_threshold),
+    "above-threshold": Mechanism(
+        "threshold scale",
+        _above_threshold,
+        uses=frozenset({"answers"}),
+        scales="how far one record moves each query",
+    ),
     "tree": Mechanism(
         "scale of a node",
         _tree(lambda s, b: build.laplace_mechanism(sensitivity=s, scale=b, dimension=1)),
+        uses=LEAVES,
+        scales=LEAF,
     ),
     "tree-gaussian": Mechanism(
         "standard deviation of a node",
         _tree(lambda s, b: build.gaussian_mechanism(sensitivity=s, scale=b)),
         needs_delta=True,
         adds_up=True,
+        uses=LEAVES,
+        scales=LEAF,
     ),
     "gaussian": Mechanism(
         "standard deviation",
         lambda s, b, shape: build.gaussian_mechanism(sensitivity=s, scale=b),
         needs_delta=True,
         adds_up=True,
+        scales=L2,
     ),
     "shuffled-gaussian": Mechanism(
         "standard deviation of a message",
@@ -144,6 +197,8 @@ MECHANISMS: dict[str, Mechanism] = {
             users=shape.parties, sensitivity_squared=s**2, variance=b**2
         ),
         needs_delta=True,
+        uses=PARTIES,
+        scales=POINTS,
     ),
     "skellam": Mechanism(
         "variance",
@@ -156,6 +211,7 @@ MECHANISMS: dict[str, Mechanism] = {
             "discrete-gaussian-sum", sensitivity=s, variance=v, count=shape.parties
         ),
         needs_delta=True,
+        uses=PARTIES,
     ),
     "binomial": Mechanism(
         "trials at 1/2",
@@ -166,6 +222,13 @@ MECHANISMS: dict[str, Mechanism] = {
         whole=True,
     ),
     "binomial-vectors": Mechanism(
-        "trials at 1/4 of a user and entry", _binomial_vectors, needs_delta=True, adds_up=True, whole=True
+        "trials at 1/4 of a user and entry",
+        _binomial_vectors,
+        needs_delta=True,
+        adds_up=True,
+        whole=True,
+        uses=PARTIES | {"dim"},
+        scales=MESSAGE,
+        leaves_out=True,
     ),
 }

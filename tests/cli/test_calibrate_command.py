@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import math
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from scipy import stats
 
+from dpaudit.claims import PureDP
 from dpaudit.cli.calibrate import MECHANISMS
+from dpaudit.cli.calibrate_options import length
+from dpaudit.cli.calibrate_search import search
+from dpaudit.errors import InvalidParameterError
+from dpaudit.exact import exact
+from dpaudit.proofs.families import Shape
 from tests.cli.suites import VERIFIED, invoke, write_suite
 
 
@@ -111,3 +122,130 @@ def test_bounds_below_every_float_are_shown():
     assert float(row[-2].partition("e-")[2]) > 1000
     assert row[-1].endswith("x")
     assert "e+" in row[-1]
+
+
+REFUSED = [
+    ("gaussian --epsilon 0 --delta 1e-6", "--epsilon must be greater than 0, got 0"),
+    ("shuffled-gaussian --epsilon 0", "--epsilon must be greater than 0, got 0"),
+    ("binomial-vectors --epsilon 0", "--epsilon must be greater than 0, got 0"),
+    ("laplace --epsilon 1e400", "--epsilon must be at most 1000000, got 1e400"),
+    ("laplace --delta 1", "--delta must be in [0, 1), got 1"),
+    ("shuffled-gaussian --delta 0", "--delta must be greater than 0 for shuffled-gaussian, got 0"),
+    ("all --delta 0", "--delta must be greater than 0 for noisy-max-gaussian, got 0"),
+    ("binomial-vectors --parties 0", "--parties must be 1 or more, got 0"),
+    ("binomial-vectors --dim 0", "--dim must be 1 or more, got 0"),
+    ("noisy-max --candidates 0", "--candidates must be 1 or more, got 0"),
+    ("above-threshold --answers 0", "--answers must be 1 or more, got 0"),
+    ("tree --leaves 0", "--leaves must be 1 or more, got 0"),
+    ("polya --share 7", "--share must be in (0, 1], got 7"),
+    ("skellam --grid 0", "--grid must be greater than 0, got 0"),
+    ("laplace --have 0", "--have must be greater than 0, got 0"),
+    ("laplace --seconds 0", "--seconds must be finite and greater than 0, got 0"),
+    ("laplace --sensitivity root(2)", "such as 2, 0.1, 1/3 or \"sqrt(4.5)\", got 'root(2)'"),
+    ("laplace --sensitivity sqrt(0)", "--sensitivity must be greater than 0, got 0"),
+    ("discrete-laplace --sensitivity 3/2", "sensitivity"),
+    ("shuffled-gaussian --dim 3", "--parties, --grid), got --dim"),
+    ("laplace --parties 3 --dim 3", "got --dim, --parties"),
+    ("laplace --grid 1/10 --delta 1e-6", "--grid must come with --delta and more than one step"),
+    ("laplace --grid 1/10 --steps 2", "--grid must come with --delta and more than one step"),
+    ("audits/classics/suite.py --epsilon 2", "a suite must be given no options"),
+]
+
+
+@pytest.mark.parametrize(("words", "told"), REFUSED, ids=[words for words, _ in REFUSED])
+def test_what_cannot_be_asked_is_refused_by_the_name_of_the_option(words, told):
+    """Exit code 2, and the message names the option, what must hold, and the value received."""
+    result = invoke("calibrate", *words.split())
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("text", ["sqrt(4.5)", "sqrt(2)", "sqrt(1e-40)", "sqrt(3e41)", "sqrt(1/7)"])
+def test_a_square_root_is_never_taken_for_less(text):
+    """The length is at least the root, by its square, and above it by less than 1e-12 of it."""
+    square = exact(text[5:-1])
+    found = length(text, name="--sensitivity")
+    assert square <= found**2 <= square * (1 + Fraction(1, 10**12))
+
+
+def test_a_rational_root_is_exact():
+    """sqrt(9/4) is 3/2, and the Laplace scale for it that of 3/2."""
+    assert length("sqrt(2.25)", name="x") == Fraction(3, 2)
+    row = cells(invoke("calibrate", "laplace", "--sensitivity", "sqrt(9/4)"), "laplace")
+    assert float(row[3]) == pytest.approx(1.5, rel=2e-3)
+
+
+def test_a_root_needs_the_noise_of_its_length():
+    """The Gaussian for sqrt(4.5) has sqrt(4.5) times the standard deviation of that for 1, to the search's
+    width."""
+    root, one = (
+        float(cells(invoke("calibrate", "gaussian", "--sensitivity", by), "gaussian")[5])
+        for by in ("sqrt(4.5)", "1")
+    )
+    assert root / one == pytest.approx(math.sqrt(4.5), rel=3e-3)
+
+
+def test_a_search_ends_in_time():
+    """A composition that takes minutes a parameter is stopped after the seconds allowed, and says how far it
+    came; afterwards the timer is whose it was."""
+    owner = signal.getsignal(signal.SIGALRM)
+    words = ["--epsilon", ".5", "--delta", "1e-6", "--parties", "500", "--steps", "2", "--seconds", "1"]
+    begun = time.monotonic()
+    result = invoke("calibrate", "shuffled-gaussian", *words)
+    assert time.monotonic() - begun < 20
+    assert result.exit_code == 2
+    assert "must end within --seconds 1, it did not (" in result.stderr
+    assert signal.getsignal(signal.SIGALRM) is owner
+    assert signal.getitimer(signal.ITIMER_REAL)[1] == 0.0
+
+
+def test_a_search_that_is_stopped_says_what_it_knows():
+    """Between two parameters, too, the clock is looked at: the bracket so far is in the message."""
+
+    def slow(parameter):
+        time.sleep(0.2)
+        return MECHANISMS["laplace"].proof(Fraction(1), parameter, Shape())
+
+    with ThreadPoolExecutor(1) as elsewhere:  # no timer interrupts a thread
+        stopped = elsewhere.submit(search, "laplace", PureDP(epsilon=1), slow, start=Fraction(4), seconds=0.5)
+        with pytest.raises(InvalidParameterError, match=r"3 parameters tried: certified 1\)"):
+            stopped.result()
+
+
+def test_binomial_vectors_name_their_precision_and_show_no_slack():
+    """g = max(2 sqrt(B), d, 4) = 20 at B = 100; far more trials than needed leave the left-out part of delta,
+    which is no slack."""
+    result = invoke("calibrate", "binomial-vectors", "--parties", "100", "--have", "1000000")
+    assert "= 20 for --parties B = 100 users" in result.stdout
+    assert "||phi|| <= 1 and |y| <= 1" in result.stdout
+    row = cells(result, "binomial-vectors")
+    assert row[-2] == "1000000"
+    assert 1e-10 < float(row[-1]) <= 1e-9
+    wide = invoke("calibrate", "binomial-vectors", "--dim", "7", "--sensitivity", "1/2")
+    assert "= 7 for --parties B = 1 users" in wide.stdout
+    assert "messages times 0.5" in wide.stdout
+
+
+def test_the_help_says_what_the_sensitivity_scales_for_every_mechanism():
+    """Each mechanism has its line, and the joint sensitivity of LinUCB's messages stands there."""
+    text = invoke("calibrate", "--help").stdout
+    assert all(f"{name}: {kind.parameter}; {kind.scales}" in text for name, kind in MECHANISMS.items())
+    assert '--sensitivity "sqrt(4.5)"' in text
+    assert length("sqrt(4.5)", name="x") < exact("2.1214")
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_mechanism_uses_the_options_that_it_says(name):
+    """Every option that it names changes its proof, and no other does."""
+    kind = MECHANISMS[name]
+    shape = Shape(parties=3)
+    other = {"candidates": 5, "answers": 2, "leaves": 64, "parties": 5, "dim": 9, "share": Fraction(1, 2)}
+    before = kind.proof(Fraction(1), Fraction(50), shape).to_json()
+    changed = {
+        option
+        for option, value in other.items()
+        if kind.proof(Fraction(1), Fraction(50), replace(shape, **{option: value})).to_json() != before
+    }
+    assert changed <= kind.uses
+    assert kind.uses - changed <= {"candidates"}
