@@ -1,0 +1,15 @@
+"""Sarmasarkar: "Shuffle and Joint Differential Privacy for Generalized Linear Contextual Bandits" (2026).
+
+Every claim of the paper, as printed; a repaired variant stands beside what the audit refutes. One group of
+claims a file.
+"""
+
+from dpaudit.suite import Suite
+
+__all__ = ["suite"]
+
+suite = Suite(
+    paper="glm_bandits",
+    title="Shuffle and Joint Differential Privacy for Generalized Linear Contextual Bandits",
+    reference="Sarmasarkar, arXiv 2602.00417, version 1",
+)
