@@ -16,12 +16,13 @@ from fractions import Fraction
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from flint import ctx
 from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact, positive
-from dpaudit.kernel.ball import arb, ball
+from dpaudit.kernel.ball import arb, ball, precision
 
 __all__ = [
     "Derivatives",
@@ -147,14 +148,17 @@ class FiniteFamily:
         return [part / total for part in parts]
 
     def at(self, score: arb) -> Derivatives:
-        """b as a sum, the others as moments of the law."""
-        parts = [ball(w) * (ball(r) * score).exp() for r, w in zip(self.support, self.weights, strict=True)]
-        masses = self.masses_at(score)
-        pairs = list(zip(masses, map(ball, self.support), strict=True))
-        mean = sum((p * r for p, r in pairs), arb(0))
-        slope = sum((p * (r - mean) ** 2 for p, r in pairs), arb(0))
-        curvature = sum((p * (r - mean) ** 3 for p, r in pairs), arb(0))
-        return Derivatives(sum(parts, arb(0)).log(), mean, slope, curvature)
+        """b as a sum, the others as moments of the law; with more bits inside where the law is nearly
+        degenerate, and a variance as small as exp(-R abs(z)) has to come out of differences."""
+        far = int(6 * self.largest_reward * (int(abs(float(score.mid()))) + 1))
+        with precision(ctx.prec + far):
+            pairs = list(zip(self.support, self.weights, strict=True))
+            total = sum((ball(w) * (ball(r) * score).exp() for r, w in pairs), arb(0))
+            law = list(zip(self.masses_at(score), map(ball, self.support), strict=True))
+            mean = sum((p * r for p, r in law), arb(0))
+            slope = sum((p * (r - mean) ** 2 for p, r in law), arb(0))
+            curvature = sum((p * (r - mean) ** 3 for p, r in law), arb(0))
+            return Derivatives(total.log(), mean, slope, curvature)
 
 
 def finite_family(name: str, support: Sequence[ExactLike], weights: Sequence[ExactLike]) -> FiniteFamily:

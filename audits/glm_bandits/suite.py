@@ -4,6 +4,7 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
+from audits.glm_bandits.rows import model_facts, self_concordance
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -13,3 +14,5 @@ suite = Suite(
     title="Shuffle and Joint Differential Privacy for Generalized Linear Contextual Bandits",
     reference="Sarmasarkar, arXiv 2602.00417, version 1",
 )
+
+suite.include(self_concordance.rows, model_facts.rows)
