@@ -16,11 +16,13 @@ from audits.glm_bandits.sign_learners import (
 )
 from dpaudit.claims import LowerBound
 from dpaudit.exact_functions import ln
-from dpaudit.kernel.ball import arb, ball, integer, lower, upper
+from dpaudit.kernel.ball import arb, ball, integer, lower, precision, upper
 from dpaudit.rows import Chain, Measured, Sides, Step, evidence, full, inequality, listed, over, step, steps
 from dpaudit.suite import Group, Run
 
 __all__ = ["rows"]
+
+BITS = 160
 
 rows = Group("Theorem 7.1: the private lower bound and its family", kind="lower-bound")
 rows.not_checkable(
@@ -346,8 +348,9 @@ def regret_of_one_coordinate(run: Run, d: int, epsilon: Fraction) -> Measured:
     """
     family = SignFamily(logistic(), Fraction(1), (Fraction(0),), epsilon)
     horizon = int(-(-Fraction(d) // (16 * epsilon**2)))
-    learner = best_commitment(horizon=horizon, scale=epsilon, epsilon=epsilon, radius=family.radius)
-    printed = family.printed_gap() * C_HAM * horizon
+    with precision(BITS):
+        learner = best_commitment(horizon=horizon, scale=epsilon, epsilon=epsilon, radius=family.radius)
+        printed = family.printed_gap() * C_HAM * horizon
     return Measured(
         high=upper(learner.regret / printed),
         method="closed form in balls",
