@@ -37,13 +37,17 @@ LINK = logistic()
 
 @dataclass(frozen=True)
 class RidgeProblem:
-    """theta_min minimises L, theta_star is the true parameter, theta_hat what an optimizer returned."""
+    """theta_min minimises L, theta_star is the true parameter, theta_hat what an optimizer returned.
+
+    ``share``: the N of H(theta) is share * ridge * I, with share <= 1 (R.1 asks for N <= ridge I).
+    """
 
     copies: int
     ridge: Fraction
     theta_min: Vector
     theta_star: Vector
     theta_hat: Vector
+    share: Fraction = Fraction(1)
 
     @property
     def arms(self) -> tuple[Vector, ...]:
@@ -59,6 +63,14 @@ class RidgeProblem:
     def admissible(self) -> bool:
         """Whether every reward certainly lies in [0, 1]."""
         return all(bool(reward >= 0) and bool(reward <= 1) for reward in self.rewards())
+
+    def positive(self) -> bool:
+        """Whether H(theta_star) is certainly positive definite: its leading minors are."""
+        hessian, dim = self.hessian(), len(self.theta_min)
+        return all(
+            bool(arb_mat([[hessian[i, j] for j in range(k)] for i in range(k)]).det() > 0)
+            for k in range(1, dim + 1)
+        )
 
     def loss(self, theta: Vector) -> arb:
         """L(theta)."""
@@ -76,7 +88,7 @@ class RidgeProblem:
         ]
 
     def hessian(self) -> arb_mat:
-        """H(theta_star) = Σ mu'(<x, theta_star>) x xᵀ + ridge I."""
+        """H(theta_star) = Σ mu'(<x, theta_star>) x xᵀ + N."""
         dim = len(self.theta_min)
         slopes = [LINK.at(ball(_dot(x, self.theta_star))).slope for x in self.arms]
         return arb_mat(
@@ -84,7 +96,7 @@ class RidgeProblem:
                 [
                     sum(
                         (self.copies * w * ball(x[i] * x[j]) for w, x in zip(slopes, self.arms, strict=True)),
-                        ball(self.ridge if i == j else Fraction(0)),
+                        ball(self.share * self.ridge if i == j else Fraction(0)),
                     )
                     for j in range(dim)
                 ]
@@ -108,14 +120,16 @@ class RidgeProblem:
         return max(abs(_dot(x, self.theta_hat) - _dot(x, self.theta_star)) for x in self.arms)
 
 
-def drawn_problem(*, dim: int, copies: int, ridge: Fraction, seed: int) -> RidgeProblem:
+def drawn_problem(
+    *, dim: int, copies: int, ridge: Fraction, seed: int, share: Fraction = Fraction(1)
+) -> RidgeProblem:
     """A problem drawn from ``seed`` with all three vectors in the ball of radius 2, rational."""
     rng = random.Random(seed * 1009 + dim)
 
     def vector(largest: int) -> Vector:
         return tuple(Fraction(rng.randint(-largest, largest), 10) for _ in range(dim))
 
-    return RidgeProblem(copies, ridge, vector(11), vector(11), vector(11))
+    return RidgeProblem(copies, ridge, vector(11), vector(11), vector(11), share)
 
 
 def _root(square: arb) -> arb:

@@ -293,6 +293,21 @@ def test_problems_with_impossible_rewards_are_left_out() -> None:
     assert not problem.admissible()
 
 
+def test_the_other_end_of_45_is_caught() -> None:
+    """(45) with mu'(z2) in the place of mu'(z1), which the lemma does not say, fails: from -8 to 0."""
+    link = logistic()
+    first, second = link.at(ball(Fraction(-8))), link.at(arb(0))
+    weighted = (second.log_partition - first.log_partition - 8 * first.mean) / 64
+    assert second.slope / (2 + 8) > weighted > first.slope / (2 + 8)
+
+
+def test_a_norm_that_is_none_is_left_out() -> None:
+    """N so negative that H(θ*) is not positive definite."""
+    vector = (Fraction(1), Fraction(0))
+    assert RidgeProblem(10, Fraction(1), vector, vector, vector).positive()
+    assert not RidgeProblem(10, Fraction(1), vector, vector, vector, Fraction(-9)).positive()
+
+
 def test_a_sign_law_knows_its_marginals() -> None:
     """Averages over the signs that are not fixed, by hand."""
     law = SignLaw(

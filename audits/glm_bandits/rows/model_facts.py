@@ -122,7 +122,8 @@ def with_ridge_from_one(R: Fraction, S: Fraction, ridge: Fraction) -> Chain:
 
 
 def _meets(**point: Any) -> bool:
-    return drawn_problem(**point).admissible()
+    problem = drawn_problem(**point)
+    return problem.admissible() and problem.positive()
 
 
 PROBLEMS = over(
@@ -130,15 +131,22 @@ PROBLEMS = over(
 ).where(_meets, "where every reward lies in [0, 1]")
 
 
-@inequality(rows, "SAR-R.1", "Lemma R.1", over=PROBLEMS)
-def estimate_near(dim: int, copies: int, ridge: Fraction, seed: int) -> Chain:
+#: N = λI, half of it, none, and a negative one that leaves H(θ*) positive.
+WIDER = over(
+    dim=(1, 2, 3), copies=(10, 300, 100_000), ridge="1/100 1 16 400", seed=(*range(3), full(*range(3, 20))),
+    share="-1/1000 0 1/2 1",
+).where(_meets, "where every reward lies in [0, 1] and H(θ*) is positive")  # fmt: skip
+
+
+@inequality(rows, "SAR-R.1", "Lemma R.1", over=WIDER)
+def estimate_near(dim: int, copies: int, ridge: Fraction, seed: int, share: Fraction) -> Chain:
     """An estimate within ν of the smallest loss is within (2 + c)(γ + √ν) + √((2 + c)(Rγ²/√λ + γ)) of θ*
 
-    Build logistic ridge problems with N = λI whose minimiser is known exactly, R = 1 and S = 2; ν is the gap
-    that the estimate has, γ and c what the problem gives. The last root is not needed: (45) at θ*, the
+    Build logistic ridge problems whose minimiser is known exactly, N = share λI, R = 1 and S = 2; ν is the
+    gap that the estimate has, γ and c what the problem gives. The last root is not needed: (45) at θ*, the
     gradient there and the gap alone bound the distance by (2 + c)γ + √((2 + c)ν).
     """
-    problem = drawn_problem(dim=dim, copies=copies, ridge=ridge, seed=seed)
+    problem = drawn_problem(dim=dim, copies=copies, ridge=ridge, seed=seed, share=share)
     gamma, widened = problem.gamma(), 2 + ball(problem.reach())
     gap = _gap(problem)
     last = (widened * (gamma**2 / ball(ridge).sqrt() + gamma)).sqrt()
