@@ -137,7 +137,8 @@ class FiniteFamily:
         """One reward for each score, through the inverse distribution function."""
         masses, rewards, _ = self._masses(score)
         below = np.cumsum(masses, axis=-1)[..., :-1]
-        return rewards[(rng.random(np.shape(score))[..., None] >= below).sum(axis=-1)]
+        above = rng.random(np.shape(score))[..., None] >= below
+        return np.asarray(rewards[above.sum(axis=-1)])
 
     def masses_at(self, score: arb) -> list[arb]:
         """The probability of each reward of the support, in balls."""

@@ -84,7 +84,7 @@ class SignLaw:
         for values in product((-1, 1), repeat=len(others)):
             fixed = dict(zip(others, values, strict=True))
             found += jensen_shannon(self.averaged({**fixed, j: 1}), self.averaged({**fixed, j: -1}))
-        return found / 2 ** len(others)
+        return found / (1 << len(others))
 
     def divergence_of_one(self, j: int) -> arb:
         """KL of X given V_j = 1 from X given V_j = -1."""

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import product
 
-from algorithms.contextual.links import Link, Regularity, regularity
+from algorithms.contextual.links import FiniteFamily, Regularity, regularity
 from audits.glm_bandits.information import SignLaw, Signs
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb, ball
@@ -32,7 +32,7 @@ class SignFamily:
     Raises ``InvalidParameterError`` unless 0 < a <= a_max <= 1.
     """
 
-    link: Link
+    link: FiniteFamily
     tau: Fraction
     base: tuple[Fraction, ...]
     scale: Fraction
@@ -57,7 +57,7 @@ class SignFamily:
     @property
     def bounds(self) -> Regularity:
         """m, M and L on [-tau, tau]."""
-        return _bounds(self.link, self.tau)
+        return _bounds(link=self.link, tau=self.tau)
 
     def admissible(self) -> bool:
         """r a <= m/(2 L), the condition of Lemma Q.1."""
@@ -82,7 +82,7 @@ class SignFamily:
 
 
 @cache
-def _bounds(link: Link, tau: Fraction) -> Regularity:
+def _bounds(*, link: FiniteFamily, tau: Fraction) -> Regularity:
     return regularity(link, radius=tau)
 
 
@@ -110,7 +110,7 @@ class Played:
         for one in self.transcripts:
             for signs, mass in one.masses.items():
                 total += mass * sum((lost[step[:2], signs] for step in one.history), arb(0))
-        return total / 2**self.family.dim
+        return total / (1 << self.family.dim)
 
     def _wrong(self, j: int) -> Iterator[tuple[int, arb]]:
         """For each transcript the pulls of coordinate j, and P(transcript, the MAP decoder errs on V_j)."""

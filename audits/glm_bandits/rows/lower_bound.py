@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from algorithms.contextual.links import Link, bernoulli, logistic
+from algorithms.contextual.links import FiniteFamily, bernoulli, logistic
 from audits.glm_bandits.lower_bound_family import Played, SignFamily, play
 from audits.glm_bandits.sign_learners import (
     best_commitment,
@@ -146,7 +146,7 @@ def every_learner() -> list[Step]:
 
 # Lemma Q.1
 
-LINKS: dict[str, Link] = {"logistic": logistic(), "Bernoulli, R = 2": bernoulli(2)}
+LINKS: dict[str, FiniteFamily] = {"logistic": logistic(), "Bernoulli, R = 2": bernoulli(2)}
 
 
 def _family(link: str, tau: Fraction, base: Fraction, other: Fraction, a: Fraction) -> SignFamily:

@@ -20,7 +20,7 @@ from audits.glm_bandits.lower_bound_family import SignFamily, play
 from audits.glm_bandits.sign_learners import certified_sign, committing, greedy, one_coordinate, wrong_sign
 from dpaudit.claims import Ordering
 from dpaudit.exact_functions import ln
-from dpaudit.kernel.ball import arb, ball, lower, precision, upper
+from dpaudit.kernel.ball import arb, ball, integer, lower, precision, upper
 from dpaudit.rows import Chain, Measured, Sides, Step, evidence, inequality, over, step, steps
 from dpaudit.suite import Group, Run
 
@@ -249,7 +249,7 @@ def information_about_rewards(C: int, delta: Fraction) -> Sides:
     only the middle of the chain is lost here
     """
     budget = ball(delta) * (1 + ln(1 / delta))
-    digits = int((2 * C * (1 + ln(1 / delta)) / arb.const_log2()).ceil().unique_fmpz())
+    digits = integer((2 * C * (1 + ln(1 / delta)) / arb.const_log2()).ceil())
     return ball(delta) * digits * arb.const_log2(), C * budget
 
 

@@ -36,7 +36,7 @@ def _averaged(link: str, contexts: str, S: Fraction) -> Sides:
     """κ* ≤ κ̂: the average slope at the best arm is at most the largest slope of any arm"""
     model = LINKS[link]
     slopes = [[model.at(ball(S * Fraction(z))).slope for z in arms] for arms in CONTEXTS[contexts]]
-    best = [max(range(len(arms)), key=lambda i, a=arms: Fraction(a[i])) for arms in CONTEXTS[contexts]]
+    best = [arms.index(max(arms, key=Fraction)) for arms in CONTEXTS[contexts]]
     average = sum((row[i] for row, i in zip(slopes, best, strict=True)), arb(0)) / len(slopes)
     largest = arb(0)
     for row in slopes:
