@@ -6,6 +6,7 @@ sign a coordinate keeps, by the exponential mechanism on a count that one reward
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
@@ -13,8 +14,10 @@ from typing import NamedTuple
 from algorithms.contextual.links import logistic
 from audits.glm_bandits.lower_bound_family import Arm, History, Policy
 from dpaudit.claims import PureDP
+from dpaudit.coins.base import Coins
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import arb, ball
+from dpaudit.laws import Laplace
 from dpaudit.proofs.build import laplace_mechanism
 
 __all__ = [
@@ -24,6 +27,7 @@ __all__ = [
     "committing",
     "greedy",
     "one_coordinate",
+    "play_one_coordinate",
     "uniform",
     "wrong_sign",
 ]
@@ -116,6 +120,17 @@ def best_commitment(*, horizon: int, scale: Fraction, epsilon: Fraction, radius:
             break
         explored *= 2
     return min(found, key=lambda one: float(one.regret.mid()))
+
+
+def play_one_coordinate(coins: Coins, rewards: Sequence[float], *, epsilon: Fraction, later: int) -> None:
+    """The learner as a program: ``rewards`` of + r e_1 so far, then ``later`` rounds of the sign it keeps.
+    Every action is shown; rewards lie in [0, 1]."""
+    for _ in rewards:
+        coins.reveal(1, site="action")
+    count = coins.release(sum(rewards), Laplace(scale=1 / epsilon), site="count")
+    kept = 1 if count >= len(rewards) / 2 else -1
+    for _ in range(later):
+        coins.reveal(kept, site="action")
 
 
 def certified_sign(epsilon: Fraction) -> str:

@@ -16,7 +16,13 @@ from algorithms.contextual.links import bernoulli, logistic
 from audits.glm_bandits.information import SignLaw, divergence, entropy, jensen_shannon, noisy_signs
 from audits.glm_bandits.lower_bound_family import History, SignFamily, play
 from audits.glm_bandits.ridge_problems import RidgeProblem, drawn_problem
-from audits.glm_bandits.rows import lower_bound, lower_bound_information, model_facts, self_concordance
+from audits.glm_bandits.rows import (
+    lower_bound,
+    lower_bound_information,
+    lower_bound_step_four,
+    model_facts,
+    self_concordance,
+)
 from audits.glm_bandits.sign_learners import (
     best_commitment,
     certified_sign,
@@ -32,7 +38,8 @@ from dpaudit.row_verdicts import judge_row
 from dpaudit.suite import Run, Suite
 
 SUITE = Suite(paper="test", title="test")
-SUITE.include(self_concordance.rows, model_facts.rows, lower_bound.rows, lower_bound_information.rows)
+SUITE.include(self_concordance.rows, model_facts.rows, lower_bound.rows)
+SUITE.include(lower_bound_step_four.rows, lower_bound_information.rows)
 ROWS = {row.id: row for row in SUITE.rows}
 CENTRED = SignFamily(logistic(), Fraction(1), (Fraction(0), Fraction(0)), Fraction(1))
 
