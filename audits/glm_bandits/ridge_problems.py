@@ -18,7 +18,7 @@ from flint import arb_mat
 from algorithms.contextual.links import logistic
 from dpaudit.kernel.ball import arb, ball
 
-__all__ = ["ARMS", "RidgeProblem", "drawn_problem"]
+__all__ = ["ARMS", "RidgeProblem", "drawn_problem", "root"]
 
 Vector = tuple[Fraction, ...]
 
@@ -108,12 +108,12 @@ class RidgeProblem:
         """|g(theta_min) - g(theta_star)| in the norm of H(theta_star)^-1; g is the gradient plus Σ r x."""
         column = arb_mat([[entry] for entry in self.gradient(self.theta_star)])
         square = (column.transpose() * self.hessian().solve(column))[0, 0]
-        return _root(square)
+        return root(square)
 
     def distance(self) -> arb:
         """|theta_hat - theta_star| in the norm of H(theta_star)."""
         column = arb_mat([[ball(a - b)] for a, b in zip(self.theta_hat, self.theta_star, strict=True)])
-        return _root((column.transpose() * self.hessian() * column)[0, 0])
+        return root((column.transpose() * self.hessian() * column)[0, 0])
 
     def reach(self) -> Fraction:
         """c, the largest abs(<x_i, theta_hat - theta_star>)."""
@@ -132,8 +132,11 @@ def drawn_problem(
     return RidgeProblem(copies, ridge, vector(11), vector(11), vector(11), share)
 
 
-def _root(square: arb) -> arb:
-    return square.nonnegative_part().sqrt()
+def root(square: arb) -> arb:
+    """The square root of a number that is at least 0, also where its ball reaches below 0."""
+    if square > 0:
+        return square.sqrt()
+    return arb(0).union(square.upper().nonnegative_part().sqrt())
 
 
 def _dot(first: Vector, second: Vector) -> Fraction:

@@ -15,7 +15,7 @@ from scipy import optimize, special, stats
 from algorithms.contextual.links import bernoulli, logistic
 from audits.glm_bandits.information import SignLaw, divergence, entropy, jensen_shannon, noisy_signs
 from audits.glm_bandits.lower_bound_family import History, SignFamily, play
-from audits.glm_bandits.ridge_problems import RidgeProblem, drawn_problem
+from audits.glm_bandits.ridge_problems import RidgeProblem, drawn_problem, root
 from audits.glm_bandits.rows import (
     lower_bound,
     lower_bound_information,
@@ -313,6 +313,15 @@ def test_a_norm_that_is_none_is_left_out() -> None:
     vector = (Fraction(1), Fraction(0))
     assert RidgeProblem(10, Fraction(1), vector, vector, vector).positive()
     assert not RidgeProblem(10, Fraction(1), vector, vector, vector, Fraction(-9)).positive()
+
+
+def test_a_root_of_a_ball_around_zero_is_finite() -> None:
+    """A gap of 0 computed in balls may reach below 0; its root encloses the roots of all of it above 0."""
+    around = arb(0, 1e-20)
+    assert root(around).is_finite()
+    assert root(around).contains(arb(0))
+    assert root(around).contains(arb(1e-20).sqrt())
+    assert root(arb(4)) == 2
 
 
 def test_a_sign_law_knows_its_marginals() -> None:

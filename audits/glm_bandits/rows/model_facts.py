@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from algorithms.contextual.links import Link, bernoulli, finite_family, logistic
-from audits.glm_bandits.ridge_problems import RidgeProblem, drawn_problem
+from audits.glm_bandits.ridge_problems import RidgeProblem, drawn_problem, root
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.rows import Chain, Sides, Step, full, inequality, over, step, steps
 from dpaudit.suite import Group
@@ -123,19 +123,20 @@ def with_ridge_from_one(R: Fraction, S: Fraction, ridge: Fraction) -> Chain:
 
 def _meets(**point: Any) -> bool:
     problem = drawn_problem(**point)
-    return problem.admissible() and problem.positive()
+    apart = problem.theta_min != problem.theta_star  # else both sides are 0, and their ratio nothing
+    return apart and problem.admissible() and problem.positive()
 
 
 PROBLEMS = over(
     dim=(1, 2, 3), copies=(10, 300, 100_000), ridge="1/100 1 16 400", seed=(*range(4), full(*range(4, 40)))
-).where(_meets, "where every reward lies in [0, 1]")
+).where(_meets, "where every reward lies in [0, 1] and θ̃ ≠ θ*")
 
 
 #: N = λI, half of it, none, and a negative one that leaves H(θ*) positive.
 WIDER = over(
     dim=(1, 2, 3), copies=(10, 300, 100_000), ridge="1/100 1 16 400", seed=(*range(3), full(*range(3, 20))),
     share="-1/1000 0 1/2 1",
-).where(_meets, "where every reward lies in [0, 1] and H(θ*) is positive")  # fmt: skip
+).where(_meets, "where every reward lies in [0, 1], θ̃ ≠ θ* and H(θ*) is positive")  # fmt: skip
 
 
 @inequality(rows, "SAR-R.1", "Lemma R.1", over=WIDER)
@@ -151,8 +152,8 @@ def estimate_near(dim: int, copies: int, ridge: Fraction, seed: int, share: Frac
     gap = _gap(problem)
     last = (widened * (gamma**2 / ball(ridge).sqrt() + gamma)).sqrt()
     return {
-        "the printed bound": (problem.distance(), widened * (gamma + gap.sqrt()) + last),
-        "without the last root": (problem.distance(), widened * gamma + (widened * gap).sqrt()),
+        "the printed bound": (problem.distance(), widened * (gamma + root(gap)) + last),
+        "without the last root": (problem.distance(), widened * gamma + root(widened * gap)),
     }
 
 
