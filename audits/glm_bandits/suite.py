@@ -10,8 +10,10 @@ from audits.glm_bandits.rows import (
     lower_bound_information,
     lower_bound_step_four,
     model_facts,
+    parameters,
     rates,
     self_concordance,
+    switches,
 )
 from dpaudit.suite import Suite
 
@@ -26,4 +28,4 @@ suite = Suite(
 suite.include(self_concordance.rows, model_facts.rows)
 suite.include(lower_bound.rows, lower_bound_step_four.rows, lower_bound_information.rows)
 suite.include(costs.rows)
-suite.include(rates.rows)
+suite.include(parameters.rows, rates.rows, switches.rows)

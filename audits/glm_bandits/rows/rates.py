@@ -70,6 +70,8 @@ TRUE_E1 = (
     "K^1/3 d^4/3 T^1/3 d^2/3", "K^1/3 d^4/3 T^1/3 sigma^2/3", "K^1/3 d^4/3 T^1/3 nu^2/3",
     "d s^-1/2 T^1/2 d^1/2", "d s^-1/2 T^1/2 sigma^1/2", "d s^-1/2 T^1/2 nu^1/2",
 )  # fmt: skip
+#: (19) where √d is above the logarithm, with which both are powers of d; ν_1 and ν_2 of I.6 and I.8.
+RIDGE = ("lam", "d e s^-1")
 #: Printed rates, and T: no regret is above RT.
 T51 = ("d^3/2 T^1/2 s^-1/2", "d^9/8 T^1/2 s^-1 e^1/2", "d^2 T^1/3 q^1/3 s^-1/3 e^2/3", "T")
 D3 = (
@@ -177,6 +179,50 @@ DERIVATIONS: tuple[Derivation, ...] = (
         printed=("q s s^-2 e^2", "T"),
         expect="refuted",
         note="(21) has one factor d in γ, so the term is d³; poly(R, S) holds none",
+    ),
+    Derivation(
+        id="SAR-PAR",
+        source="Theorem I.8, (52), (53)",
+        role="printed",
+        expect="refuted",
+        title="γ(λ_max) of (60) is at most γ of (21) for an appropriate constant c",
+        terms=("lam^1/2", "d lam^-1/2", "g^1/2 d^1/2 e^1/2 K^1/4"),
+        put=(RIDGE, KAPPA, ("g", "d e s^-2")),
+        printed=("d e s^-2",),
+        note="4 R² S √λ_max has κ*^(-1/2), (21) κ*^-2; √ν_1 has κ^(1/4), which (52) drops. Slopes of at most 1/κ* "
+        "take S of the order log κ* for R = 1, a logarithm",
+    ),
+    Derivation(
+        id="SAR-PAR/I.8",
+        source="Theorem I.8",
+        expect="refuted",
+        title="The same with the κ* of I.8's proof in (21), not its square",
+        terms=("lam^1/2", "d lam^-1/2", "g^1/2 d^1/2 e^1/2 K^1/4"),
+        put=(RIDGE, KAPPA, ("g", "d e s^-1")),
+        printed=("d e s^-1",),
+        note="κ^(1/4) of √ν_1 is missing here as well, and κ*^(1/2)",
+    ),
+    Derivation(
+        id="SAR-PAR/beta",
+        source="Theorem I.8, (54)-(57)",
+        role="printed",
+        expect="refuted",
+        title="β(λ_max, λ_min) of (71) is at most β of (20) for a constant C",
+        terms=("lam^1/2", "d lam^-1/2", "nu^1/2"),
+        put=(RIDGE, NU),
+        printed=("d^1/2 e^1/2 s^-1/2",),
+        note="√ν_2 has no κ*, (20) κ*^(-1/2): (57) divides (56) by √κ*",
+    ),
+    Derivation(
+        id="SAR-PAR/repaired",
+        source="repair of (20) and (21)",
+        role="repaired",
+        repairs=("SAR-PAR", "SAR-PAR/beta"),
+        title="γ = d ε^-1 √κ + √(dκ*) and β = √(d/ε) + √(dκ*) would do, √d above the logarithm",
+        terms=("lam^1/2", "d lam^-1/2", "g^1/2 d^1/2 e^1/2 K^1/4", "h^1/2 d^1/2 e^1/2 K^1/4", "nu^1/2"),
+        put=(RIDGE, KAPPA, NU, ("g", "d e q^1/2 s^1/2"), ("h", "d^1/2 s^1/2")),
+        printed=("d e q^1/2 s^1/2", "d^1/2 s^1/2"),
+        note="g and h are the two terms of γ, which ν_1 holds; its cost in J.1: d³ κ²/ε² for d³ κ/(ε² κ*⁴)",
     ),
     Derivation(
         id="SAR-ABS",
