@@ -46,8 +46,8 @@ class ShuffleParameters:
         in_range = self.T >= 2 and self.M >= 2 and 0 < self.epsilon < 5 and 0 < self.delta < Fraction(1, 2)
         if not in_range:
             raise InvalidParameterError(
-                f"Algorithm 1 needs T >= 2, M >= 2, 0 < epsilon < 5 and 0 < delta < 1/2, got {self.T}, {self.M}, "
-                f"{self.epsilon} and {self.delta}; stay within."
+                "Algorithm 1 needs T >= 2, M >= 2, 0 < epsilon < 5 and 0 < delta < 1/2, got "
+                f"{self.T}, {self.M}, {self.epsilon} and {self.delta}; stay within."
             )
 
     @property
@@ -217,8 +217,8 @@ class JointParameters:
         return epsilon, ball(self.delta) / (6 * cutoff)
 
     def most_explored(self) -> int:
-        """The largest n up to T with n log(1 + u) <= d log(1 + n/(d lambda_min)), u the threshold of Criterion
-        I: no arms and no noise within I.1 explore more often.
+        """The largest n up to T with n log(1 + u) <= d log(1 + n/(d lambda_min)), u the threshold of
+        Criterion I: no arms and no noise within I.1 explore more often.
 
         Every explored round multiplies det(lambda_min I + sum x x^T) by 1 + u or more, and the trace bounds
         that determinant.
@@ -236,8 +236,9 @@ class JointParameters:
         return smallest
 
     def surely_explored(self) -> arb:
-        """Rounds in which Criterion I holds when the arms are e_1, ..., e_d in turn, whatever the noise within
-        I.1: as long as lambda_max plus the rounds in a direction is at most gamma² kappa R²; at most T."""
+        """Rounds in which Criterion I holds when the arms are e_1, ..., e_d in turn, whatever the noise
+        within I.1: as long as lambda_max plus the rounds in a direction is at most gamma² kappa R²; T at
+        most."""
         reach = self.gamma**2 * self.kappa * ball(self.R**2) - self.ridge_upper
         return larger((self.d * reach).min(arb(self.T)), arb(0))
 

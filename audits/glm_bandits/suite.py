@@ -6,14 +6,17 @@ claims a file.
 
 from audits.glm_bandits.rows import (
     costs,
+    design,
     lower_bound,
     lower_bound_information,
     lower_bound_step_four,
     model_facts,
     parameters,
+    potentials,
     rates,
     self_concordance,
     switches,
+    tails,
 )
 from dpaudit.suite import Suite
 
@@ -28,4 +31,4 @@ suite = Suite(
 suite.include(self_concordance.rows, model_facts.rows)
 suite.include(lower_bound.rows, lower_bound_step_four.rows, lower_bound_information.rows)
 suite.include(costs.rows)
-suite.include(parameters.rows, rates.rows, switches.rows)
+suite.include(parameters.rows, rates.rows, switches.rows, potentials.rows, design.rows, tails.rows)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from audits.glm_bandits.printed_parameters import JointParameters, ShuffleParameters, descent_steps, power_of
-from audits.glm_bandits.switching import doublings, hidden_growth, sure_switches
+from audits.glm_bandits.switching import doublings, hidden_growth, rising, sure_switches
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb
 
@@ -23,7 +24,8 @@ def _shuffle(**changed: object) -> ShuffleParameters:
 
 def _joint(**changed: object) -> JointParameters:
     values: dict[str, object] = {
-        "T": 10_000, "d": 3, "S": Fraction(2), "kappa": arb(9), "kappa_star": arb(5), "epsilon": Fraction(1, 2),
+        "T": 10_000, "d": 3, "S": Fraction(2), "kappa": arb(9), "kappa_star": arb(5),
+        "epsilon": Fraction(1, 2),
         "delta": Fraction(1, 20), "zeta": Fraction(1, 50),
     }  # fmt: skip
     return JointParameters(**{**values, **changed})  # type: ignore[arg-type]
@@ -109,13 +111,34 @@ def test_sure_switches_against_the_worst_noise() -> None:
     assert sure_switches(d=d, grown=arb(grown), share=arb(0), step=arb(0)) == int(3 * math.log2(21))
 
 
-def test_doublings_and_hidden_growth_by_hand() -> None:
-    """1, 2, 3, 4, 9: doubled at 2, 4 and 9; and the noise of the worst sequence."""
+def test_doublings_by_hand() -> None:
+    """1, 2, 3, 4, 1, 9: doubled at 2, 4 and 9."""
     assert doublings([Fraction(x) for x in (1, 2, 3, 4, 1, 9)]) == [0, 1, 3, 5]
-    shown = hidden_growth(d=2, bound=Fraction(1, 10), ridge=Fraction(1), rounds=3)
-    assert shown.released[0] == (Fraction(9, 10), Fraction(11, 10))
-    assert shown.released[2] == (Fraction(31, 10), Fraction(9, 10))
-    assert shown.largest_ratio(0, 2) == Fraction(31, 9)
+
+
+def test_hidden_growth_against_matrices() -> None:
+    """Determinants and the generalised eigenvalue by linear algebra; the doublings by their definition."""
+    for d, bound in ((1, 0.1), (3, 0.09), (20, 0.045)):
+        shown = hidden_growth(d=d, bound=Fraction(str(bound)), ridge=Fraction(1))
+        matrices = [np.diag([float(a), *[float(b)] * (d - 1)]) for a, b in shown.released]
+        values = np.maximum.accumulate([np.linalg.det(m) for m in matrices])
+        first, later = shown.switches[1], shown.switches[2] - 1
+        assert values[first] >= 2 * values[0] > values[first - 1]
+        assert values[later] < 2 * values[first] <= values[later + 1]
+        for s, matrix in enumerate(matrices):
+            true = np.diag([1.0 + s, *[1.0] * (d - 1)])
+            assert np.abs(matrix - true).max() <= bound + 1e-12
+        ratio = np.linalg.eigvals(np.linalg.solve(matrices[first], matrices[later])).real.max()
+        assert float(shown.largest_ratio(first, later)) == pytest.approx(ratio)
+
+
+def test_rising_determinants_against_matrices() -> None:
+    """Arms along the axes in turn, noise on the diagonal."""
+    found = rising(d=3, bound=Fraction(1, 10), ridge=Fraction(2), rounds=9)
+    for s in range(9):
+        diagonal = np.array([2.0 + sum(i % 3 == axis for i in range(s)) for axis in range(3)])
+        noise = -0.1 if s == 0 else 0.1
+        assert float(found[s]) == pytest.approx(np.prod(diagonal + noise))
 
 
 def test_outside_their_ranges() -> None:
@@ -125,4 +148,4 @@ def test_outside_their_ranges() -> None:
     with pytest.raises(InvalidParameterError):
         _joint(zeta=Fraction(1, 10))
     with pytest.raises(InvalidParameterError):
-        hidden_growth(d=2, bound=Fraction(1), ridge=Fraction(1), rounds=3)
+        hidden_growth(d=2, bound=Fraction(1), ridge=Fraction(1))

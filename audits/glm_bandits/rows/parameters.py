@@ -68,7 +68,6 @@ def horizon_sentence(T: int, M: int, d: int, S: Fraction, epsilon: Fraction, nea
     alone is longer than T where the ratio of the second line is above 1: Algorithm 1 then never leaves its
     warm-up
 
-    Note: at ε = 1, d = 1, S = 1 and 5 batches, B_1 is about 60 times T at T = 10^5
     """
     lengths = _shuffle(T, d, M, S, epsilon, nearest).batches()
     return {
@@ -88,7 +87,7 @@ def appendix_lengths(T: int, M: int) -> Sides:
 
     The α of F at M is section 5's at M + 1, so that B_M is T^(1 - 1/(2^M - 1)).
 
-    Note: then M batches end before T unless B_1 fills the rest, and the algorithm says nothing of the rounds left
+    Note: then M batches end before T unless B_1 fills the rest; of the rounds left the algorithm says nothing
     """
     lengths = _shuffle(T, 1, M, Fraction(1), Fraction(1), Fraction(1)).batches(appendix=True)
     return sum(lengths[1:], arb(0)), T
@@ -141,8 +140,8 @@ def confidence_radius(
 
     (29) at λ_min = 20 d R log T, the least that is assumed, and λ_max of Observation 1, R = 1.
 
-    Note: 24 √(1/d + 1/log T) + 5.4 (1/d + 1/log T) + 8.9 is what the print needs below 30 where σ is small: it
-    is not at d = 1, however large T; the regret takes the square of the factor
+    Note: 24 √(1/d + 1/log T) + 5.4 (1/d + 1/log T) + 8.9 has to be below 30 where σ is small: it is not at
+    d = 1, however large T; the regret takes the square of the factor
     """
     return _radius(_shuffle(T, d, M, S, epsilon, nearest), factor)
 

@@ -189,8 +189,8 @@ DERIVATIONS: tuple[Derivation, ...] = (
         terms=("lam^1/2", "d lam^-1/2", "g^1/2 d^1/2 e^1/2 K^1/4"),
         put=(RIDGE, KAPPA, ("g", "d e s^-2")),
         printed=("d e s^-2",),
-        note="4 R² S √λ_max has κ*^(-1/2), (21) κ*^-2; √ν_1 has κ^(1/4), which (52) drops. Slopes of at most 1/κ* "
-        "take S of the order log κ* for R = 1, a logarithm",
+        note="4 R² S √λ_max has κ*^(-1/2), (21) κ*^-2; √ν_1 has κ^(1/4), which (52) drops. Slopes of at most "
+        "1/κ* take S of the order log κ* for R = 1, a logarithm",
     ),
     Derivation(
         id="SAR-PAR/I.8",
