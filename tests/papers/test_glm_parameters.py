@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from audits.glm_bandits.printed_parameters import JointParameters, ShuffleParameters, descent_steps, power_of
+from audits.glm_bandits.rows.parameters import first_horizon
 from audits.glm_bandits.switching import doublings, hidden_growth, rising, sure_switches
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb
@@ -139,6 +140,20 @@ def test_rising_determinants_against_matrices() -> None:
         diagonal = np.array([2.0 + sum(i % 3 == axis for i in range(s)) for axis in range(3)])
         noise = -0.1 if s == 0 else 0.1
         assert float(found[s]) == pytest.approx(np.prod(diagonal + noise))
+
+
+def test_the_first_horizon_by_floats() -> None:
+    """B_1 at one power of ten less is above it, at the power itself not; (6) in floats."""
+    power = first_horizon(d=3, S=Fraction(2), epsilon=Fraction(1))
+    kappa, sigma = 2 + 2 * math.cosh(2), math.log(90) / 4
+    for k, fits in ((power - 1, False), (power, True)):
+        T, M = 10**k, int(math.log2(math.log2(10**k)))
+        inner = 3 * math.log(T) + 12 * sigma * math.sqrt(math.log(6 * M * T / 0.1))
+        nu = 4 * math.sqrt(3 * math.log(3 * T / 0.1) ** 3)
+        gamma = 60 * math.sqrt(inner) + math.sqrt(8 * nu)
+        alpha = T ** (1 / (2 * (1 - 2 ** (1 - M))))
+        first = (math.sqrt(kappa) * math.exp(6) * 9 * gamma**2 / 2 * alpha) ** (2 / 3)
+        assert (first <= T) is fits
 
 
 def test_outside_their_ranges() -> None:

@@ -6,12 +6,14 @@ from fractions import Fraction
 
 from algorithms.contextual.links import logistic
 from audits.glm_bandits.printed_parameters import JointParameters, ShuffleParameters, descent_steps
+from dpaudit.errors import UndecidedError
 from dpaudit.exact_functions import ln, log2
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.rows import Chain, Sides, full, inequality, over
-from dpaudit.suite import Group
+from dpaudit.plots import table
+from dpaudit.rows import Chain, Measured, Sides, evidence, full, inequality, over
+from dpaudit.suite import Group, Run
 
-__all__ = ["rows"]
+__all__ = ["first_horizon", "rows"]
 
 rows = Group("Parameters: what the printed constants come to", kind="structure")
 
@@ -108,6 +110,40 @@ def batches_suffice(M: int) -> Sides:
     for _ in range(M - 2):
         exponent = first + exponent / 2
     return Fraction(1), exponent
+
+
+def first_horizon(*, d: int, S: Fraction, epsilon: Fraction) -> int:
+    """The least k with B_1 <= 10^k at the horizon 10^k, M = ⌊log2 log2 T⌋, an arm at 0 (κ* = 4)."""
+    for power in range(2, 60):
+        T = 10**power
+        M = int(float(log2(log2(T)).mid()))
+        if _shuffle(T, d, M, S, epsilon, Fraction(0)).batches()[0] <= T:
+            return power
+    raise UndecidedError("a horizon up to 10^59 must hold the first batch, got none; take a smaller S.")
+
+
+@evidence(
+    rows, "SAR-ALPHA/first-batch", "(6)-(10), O() constants 1", at_most=5, role="what-if", expect="refuted",
+    quantity="k of the least T = 10^k with B_1 ≤ T",
+)  # fmt: skip
+def horizons(run: Run) -> Measured:
+    """A horizon of 10^5 holds the first batch of Algorithm 1
+
+    The least power of ten that does, for dimensions, S and ε in a table; δ = 1/10, κ* = 4, κ = 1/mu'(S).
+
+    Note: no statement of the paper; below these horizons Algorithm 1 is its warm-up
+    """
+    cases = [(d, S, e) for d in (1, 3, 5) for S in ("1", "2", "7/2") for e in ("1", "49/10")]
+    found = [
+        (*case, first_horizon(d=case[0], S=Fraction(case[1]), epsilon=Fraction(case[2]))) for case in cases
+    ]
+    picture = table(
+        title="The least T = 10^k that holds B_1",
+        columns=["d", "S", "ε", "k"],
+        rows=[list(row) for row in found],
+    )
+    powers = [row[3] for row in found]
+    return Measured(low=max(powers), high=max(powers), samples=len(found), plots=[picture], scope="the table")
 
 
 # Radii of Algorithm 1

@@ -349,8 +349,7 @@ rows.not_checkable(
 )
 rows.not_checkable(
     "SAR-T5.1",
-    reason="an O() on regret at settings of which none is runnable: the derivation is in "
-    "SAR-T5.1/from-E.1, SAR-T5.1/leading and SAR-T5.1/repaired",
+    reason="an O() on regret; the derivation is in SAR-T5.1/from-E.1, SAR-T5.1/leading and SAR-T5.1/repaired",
 )
 rows.not_checkable("SAR-D.3", reason="an O() on regret: the derivation is in SAR-D.3/from-E.1")
 rows.not_checkable(

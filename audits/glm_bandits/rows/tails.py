@@ -138,8 +138,8 @@ def noise_within_ridge() -> list[Step]:
 
     The printed norms against (19), in units of log(32/δ)/(ε κ*); SAR-TAIL-Z has the tail itself.
 
-    Refuted: (50) writes log T for m, and m is ⌈log2 T + 1⌉: with it the bound is above (19)'s where T is small
-    and d large, T = 9 and d = 1000 among them. From T = 1000 on the constant 64 has room for m
+    Refuted: (50) writes log T for m, and m is ⌈log2 T + 1⌉: with it the bound is above (19)'s where T is
+    small and d large, T = 9 and d = 1000 among them. From T = 1000 on the constant 64 has room for m
     """
     return [_as_printed, _depth, _with_depth, _with_depth_later]
 
