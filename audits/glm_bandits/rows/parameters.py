@@ -1,0 +1,261 @@
+"""The printed parameters against each other and against the horizon: batch lengths, radii, ridges, steps."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from algorithms.contextual.links import logistic
+from audits.glm_bandits.printed_parameters import JointParameters, ShuffleParameters, descent_steps
+from dpaudit.errors import UndecidedError
+from dpaudit.exact_functions import ln, log2
+from dpaudit.kernel.ball import arb, ball
+from dpaudit.plots import table
+from dpaudit.rows import Chain, Measured, Sides, evidence, full, inequality, over
+from dpaudit.suite import Group, Run
+
+__all__ = ["first_horizon", "rows"]
+
+rows = Group("Parameters: what the printed constants come to", kind="structure")
+
+DELTA, ZETA = Fraction(1, 10), Fraction(1, 20)
+
+
+def _slope_at(score: Fraction) -> arb:
+    """1/mu' of the logistic link."""
+    return 1 / logistic().at(ball(score)).slope
+
+
+def _shuffle(T: int, d: int, M: int, S: Fraction, epsilon: Fraction, nearest: Fraction) -> ShuffleParameters:
+    """Arms with scores from ``nearest`` to S: kappa* and kappa are the slopes' inverses there."""
+    return ShuffleParameters(
+        T=T,
+        d=d,
+        M=M,
+        S=S,
+        epsilon=epsilon,
+        delta=DELTA,
+        kappa=_slope_at(S),
+        kappa_star=_slope_at(nearest * S),
+    )
+
+
+def _joint(
+    T: int, d: int, S: Fraction, epsilon: Fraction, nearest: Fraction = Fraction(0)
+) -> JointParameters:
+    return JointParameters(
+        T=T, d=d, S=S, epsilon=epsilon, delta=DELTA, zeta=ZETA, kappa=_slope_at(S),
+        kappa_star=_slope_at(nearest * S),
+    )  # fmt: skip
+
+
+def _allowed(T: int, M: int, **_: object) -> bool:
+    return bool(log2(log2(T)) >= M)
+
+
+# Batches
+
+LENGTHS = over(
+    T=(10**5, 10**9, 10**12, full(10**18)), M=(2, 3, 4, 5), d=(1, 2, full(10)), S="1/2 1 3",
+    epsilon="1 49/10", nearest="0 1",
+).where(_allowed, "M ≤ log2 log2 T")  # fmt: skip
+
+
+@inequality(rows, "SAR-ALPHA", "Section 5, after (7)", over=LENGTHS, expect="refuted")
+def horizon_sentence(T: int, M: int, d: int, S: Fraction, epsilon: Fraction, nearest: Fraction) -> Chain:
+    """α ensures that the total horizon stays within T: B_1 + ... + B_M ≤ T
+
+    (6)-(10) with every O() constant 1, δ = 1/10, R = 1, logistic arms from the score `nearest` S to S.
+
+    Refuted: B_M is T exactly (SAR-E.8), whatever the constants, so that the sum is above T; the first batch
+    alone is longer than T where the ratio of the second line is above 1: Algorithm 1 then never leaves its
+    warm-up
+
+    """
+    lengths = _shuffle(T, d, M, S, epsilon, nearest).batches()
+    return {
+        "B_1 + ... + B_M ≤ T": (sum(lengths, arb(0)), T),
+        "B_1 ≤ T": (lengths[0], T),
+    }
+
+
+@inequality(
+    rows, "SAR-ALPHA/appendix", "Appendix F, before (44)", role="what-if",
+    over=over(T=(16, 100, 10**5, 10**9, 10**12, full(10**18, 10**30)), M=(2, 3, 4, 5, 6)).where(
+        _allowed, "M ≤ log2 log2 T"
+    ),
+)  # fmt: skip
+def appendix_lengths(T: int, M: int) -> Sides:
+    """With appendix F's α, B_2 + ... + B_M ≤ T
+
+    The α of F at M is section 5's at M + 1, so that B_M is T^(1 - 1/(2^M - 1)).
+
+    Note: then M batches end before T unless B_1 fills the rest; of the rounds left the algorithm says nothing
+    """
+    lengths = _shuffle(T, 1, M, Fraction(1), Fraction(1), Fraction(1)).batches(appendix=True)
+    return sum(lengths[1:], arb(0)), T
+
+
+@inequality(
+    rows, "SAR-E.8", "Lemma E.8", measure="left - right", over=over(M=(2, 3, 4, 5, 6, 8, 12))
+)  # fmt: skip
+def batches_suffice(M: int) -> Sides:
+    """Algorithm 1 runs at most M batches, M ≤ log log T its input: B_M is T by itself
+
+    The exponent of T in B_M at section 5's α, exact: a (2 - 2^(2-M)) with a = 1/(2 (1 - 2^(1-M))).
+
+    Note: the lengths are defined from M = 2 on: T ≥ 16 with base 2, T ≥ 1619 with base e
+    """
+    first = 1 / (2 * (1 - Fraction(1, 2 ** (M - 1))))
+    exponent = first
+    for _ in range(M - 2):
+        exponent = first + exponent / 2
+    return Fraction(1), exponent
+
+
+def first_horizon(*, d: int, S: Fraction, epsilon: Fraction) -> int:
+    """The least k with B_1 <= 10^k at the horizon 10^k, M = ⌊log2 log2 T⌋, an arm at 0 (κ* = 4)."""
+    for power in range(2, 60):
+        T = 10**power
+        M = int(float(log2(log2(T)).mid()))
+        if _shuffle(T, d, M, S, epsilon, Fraction(0)).batches()[0] <= T:
+            return power
+    raise UndecidedError("a horizon up to 10^59 must hold the first batch, got none; take a smaller S.")
+
+
+@evidence(
+    rows, "SAR-ALPHA/first-batch", "(6)-(10), O() constants 1", at_most=5, role="what-if", expect="refuted",
+    quantity="k of the least T = 10^k with B_1 ≤ T",
+)  # fmt: skip
+def horizons(run: Run) -> Measured:
+    """A horizon of 10^5 holds the first batch of Algorithm 1
+
+    The least power of ten that does, for dimensions, S and ε in a table; δ = 1/10, κ* = 4, κ = 1/mu'(S).
+
+    Note: no statement of the paper; below these horizons Algorithm 1 is its warm-up
+    """
+    cases = [(d, S, e) for d in (1, 3, 5) for S in ("1", "2", "7/2") for e in ("1", "49/10")]
+    found = [
+        (*case, first_horizon(d=case[0], S=Fraction(case[1]), epsilon=Fraction(case[2]))) for case in cases
+    ]
+    picture = table(
+        title="The least T = 10^k that holds B_1",
+        columns=["d", "S", "ε", "k"],
+        rows=[list(row) for row in found],
+    )
+    powers = [row[3] for row in found]
+    return Measured(low=max(powers), high=max(powers), samples=len(found), plots=[picture], scope="the table")
+
+
+# Radii of Algorithm 1
+
+RADII = over(
+    T=(20, 10**4, 10**9), M=(2,), d=(1, 2, 10, 100, 10**6), S="1/2 3", epsilon="1/100 1 49/10", nearest="0 1",
+)  # fmt: skip
+
+
+def _radius(shown: ShuffleParameters, factor: int) -> Sides:
+    floor = 20 * shown.d * ball(shown.R) * ln(shown.T)
+    left = shown.confidence(floor, shown.ridge + shown.noise_norm)
+    inner = shown.d * ball(shown.R) * ln(shown.T) + 12 * shown.sigma * shown.log_union.sqrt()
+    return left, factor * ball(shown.R * shown.S) * inner.sqrt() + (
+        4 * ball(shown.R * shown.S) * shown.nu
+    ).sqrt()
+
+
+@inequality(
+    rows, "SAR-F/gamma", "Appendix F, before (44)", role="step", over=RADII, factor=30, expect="refuted"
+)
+@inequality(
+    rows, "SAR-F/gamma/repaired", "repair of (9)", role="repaired", over=RADII, factor=60,
+    repairs="SAR-F/gamma",
+)  # fmt: skip
+def confidence_radius(
+    T: int, M: int, d: int, S: Fraction, epsilon: Fraction, nearest: Fraction, factor: int
+) -> Sides:
+    """γ(λ_min, λ_max) is at most γ with {factor} RS in (9), for λ of (8)
+
+    (29) at λ_min = 20 d R log T, the least that is assumed, and λ_max of Observation 1, R = 1.
+
+    Note: 24 √(1/d + 1/log T) + 5.4 (1/d + 1/log T) + 8.9 has to be below 30 where σ is small: it is not at
+    d = 1, however large T; the regret takes the square of the factor
+    """
+    return _radius(_shuffle(T, d, M, S, epsilon, nearest), factor)
+
+
+@inequality(rows, "SAR-OBS1/D.2", "Assumption D.2", role="step", over=RADII, expect="refuted")
+def ridge_remains(T: int, M: int, d: int, S: Fraction, epsilon: Fraction, nearest: Fraction) -> Chain:
+    """Observation 1 with λ of (8) leaves λ_min ≥ 20 d R log T
+
+    Add the noise's norm back: 20 d R log T + norm ≤ λ, with the proxy of (10) and as (15) prints it.
+
+    Refuted: (8) pays for 6 σ √log(2dMT/δ) and not for σ √d; (15) has 8 where (10) has its constant 1. The
+    smallest constant of σ in (8) alone that would do is 1 + √d/(6 √log(2dMT/δ)), and grows with d
+
+    Note: E.1 writes λ with the √d
+    """
+    shown = _shuffle(T, d, M, S, epsilon, nearest)
+    floor = 20 * d * ball(shown.R) * ln(T)
+    return {
+        "with the proxy": (floor + shown.noise_norm, shown.ridge),
+        "(15)": (floor + shown.explicit_noise_norm, shown.ridge),
+    }
+
+
+# Algorithm 2
+
+SIZES = over(T=(5000, 15_000, 10**6), d=(1, 3, 5), S="1 3", epsilon="1 4 8", nearest="0 1")
+
+
+@inequality(rows, "SAR-PAR/constants", "(19)-(21), c = C = 1", role="what-if", over=SIZES, expect="refuted")
+def radii_at_one(T: int, d: int, S: Fraction, epsilon: Fraction, nearest: Fraction) -> Chain:
+    """With c = C = 1, and 1 in I.6, γ(λ_max) ≤ γ and β(λ_max, λ_min) ≤ β
+
+    (60) and (71) with I.6's ν_1 and ν_2 at the sizes of the experiments; the worst ratio of each.
+    """
+    shown = _joint(T, d, S, epsilon, nearest)
+    return {
+        "γ(λ_max) ≤ γ": (shown.explore_radius, shown.gamma),
+        "β(λ_max, λ_min) ≤ β": (shown.exploit_radius, shown.beta),
+    }
+
+
+@inequality(rows, "SAR-49/ridge", "(19)", role="what-if", over=SIZES, expect="refuted")
+def ridge_against_horizon(T: int, d: int, S: Fraction, epsilon: Fraction, nearest: Fraction) -> Sides:
+    """The ridge λ of (19) is below the horizon
+
+    Refuted: all T arms together add at most T to the trace of V, less than λ to any eigenvalue: the estimates
+    are the ridge's, and H, whose leaves are at most 1/(e κ*), never doubles its determinant
+
+    Note: no statement of the paper; how large T must be for the analysis to speak of learning
+    """
+    return _joint(T, d, S, epsilon, nearest).ridge, T
+
+
+CALLS = over(n=(50, 200, 1000, 10**4, 10**6), d=(1, 3, 5), epsilon="1/2 2 49/10")
+
+
+@inequality(rows, "SAR-T.2/steps", "Algorithm 7 in Algorithm 1", role="what-if", over=CALLS, expect="refuted")
+def one_step(n: int, d: int, epsilon: Fraction) -> Sides:
+    """A batch of n users gives private gradient descent one step or more: ε² n²/(d log³(nd/δ)) ≥ 1
+
+    The printed T at (ε/2, δ/2), δ = 1/10, as Algorithm 1 calls it.
+
+    Note: no statement of the paper; below one step the print defines no estimate
+    """
+    return 1, descent_steps(n=n, d=d, epsilon=epsilon / 2, delta=DELTA / 2)
+
+
+@inequality(
+    rows, "SAR-T.2/steps/joint", "Algorithm 7 in Algorithm 2", role="what-if", expect="refuted",
+    over=over(T=(10**6, 10**9, 10**12), d=(1, 3), epsilon="1/100 1 8", share="1/1000 1"),
+)  # fmt: skip
+def one_step_explored(T: int, d: int, epsilon: Fraction, share: Fraction) -> Sides:
+    """After a share of count1_cutoff explored rounds, a call at (ε_o, δ_o) has one step or more
+
+    The printed T at n = share · count1_cutoff or T, whichever is less, S = 1, κ* = 4, c = 1.
+    """
+    shown = _joint(T, d, Fraction(1), epsilon)
+    cutoff = shown.exploration_cutoff
+    level, failure = shown.call_budget(cutoff)
+    rounds = (ball(share) * cutoff).min(arb(T)).max(arb(1))
+    return 1, descent_steps(n=rounds, d=d, epsilon=level, delta=failure)

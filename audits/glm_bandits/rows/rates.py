@@ -1,0 +1,360 @@
+"""The printed rates from the printed parameters, with exact exponents.
+
+Symbols, all at least 1: T, d, e = 1/ε, s = κ*, q = κ/κ* (so κ = q s), p = (a logarithm). R and S are
+constants where a claim leaves poly(R, S) open. A term that the sum of the printed terms does not bound comes
+with a ray: the symbols as powers of one z along which the ratio grows.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+
+from algorithms.contextual.dominated_rates import growth
+from algorithms.contextual.exponents import Monomial, monomial
+from dpaudit.kernel.ball import arb
+from dpaudit.plots import table
+from dpaudit.rows import Measured, Sides, evidence, full, inequality, over
+from dpaudit.suite import Group, Role, Run
+
+__all__ = ["DERIVATIONS", "Derivation", "rows"]
+
+rows = Group("Rates: exponents of what the printed parameters give", kind="regret")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Derivation:
+    """``terms``, with the symbols of ``put`` replaced, against the sum of the ``printed`` terms."""
+
+    id: str
+    source: str
+    title: str
+    terms: Sequence[str]
+    printed: Sequence[str]
+    put: Sequence[tuple[str, str]] = ()
+    role: Role = "step"
+    expect: str = "verified"
+    repairs: Sequence[str] = ()
+    note: str = ""
+
+    def derived(self) -> list[Monomial]:
+        """The terms, everything replaced."""
+        return [self._replaced(term) for term in self.terms]
+
+    def compared(self) -> list[Monomial]:
+        """The printed terms, everything replaced."""
+        return [self._replaced(term) for term in self.printed]
+
+    def _replaced(self, text: str) -> Monomial:
+        values = {symbol: monomial(value) for symbol, value in self.put}
+        factors = (monomial(part).at(**values) for part in text.split())
+        return reduce(operator.mul, factors, monomial(""))
+
+
+#: κ, σ and ν of (10), the variance proxy's square root and the optimisation error; logarithms left out.
+KAPPA = ("K", "q s")
+SIGMA = ("sigma", "e s^-1")
+NU = ("nu", "d^1/2 e")
+ALL = (KAPPA, SIGMA, NU)
+
+#: E.1 as printed, term by term, with M, e^{3S} and powers of R and S left out.
+E1 = (
+    "K^1/3 d^4/3 T^1/3 d^2/3", "K^1/3 d^4/3 T^1/3 sigma^2/3", "K^1/3 d^4/3 T^1/3 nu^1/3",
+    "d s^-1/2 T^1/2 d^1/2", "d s^-1/2 T^1/2 sigma^1/2", "d s^-1/2 T^1/2 nu^1/4",
+)  # fmt: skip
+#: (43) with γ of (9) and φ = √κ γ²: the same but for ν, which enters γ² whole and γ by its root.
+TRUE_E1 = (
+    "K^1/3 d^4/3 T^1/3 d^2/3", "K^1/3 d^4/3 T^1/3 sigma^2/3", "K^1/3 d^4/3 T^1/3 nu^2/3",
+    "d s^-1/2 T^1/2 d^1/2", "d s^-1/2 T^1/2 sigma^1/2", "d s^-1/2 T^1/2 nu^1/2",
+)  # fmt: skip
+#: (19) where √d is above the logarithm, with which both are powers of d; ν_1 and ν_2 of I.6 and I.8.
+RIDGE = ("lam", "d e s^-1")
+#: Printed rates, and T: no regret is above RT.
+T51 = ("d^3/2 T^1/2 s^-1/2", "d^9/8 T^1/2 s^-1 e^1/2", "d^2 T^1/3 q^1/3 s^-1/3 e^2/3", "T")
+D3 = (
+    "d^3/2 T^1/2 s^-1/2", "d^9/8 T^1/2 s^-1 e^1/2", "d^2 T^1/3 q^1/3 s^1/3",
+    "d^3/2 T^1/3 q^1/3 s^-1/3 e^2/3", "T",
+)  # fmt: skip
+T62 = ("d T^1/2 s^-1/2", "d^3/4 T^1/2 s^-1 e^1/2", "T")
+#: The first display of T.2 in units of DL, with η = 2D/(L √t); and n from the printed t = ε² n²/(d p³).
+DESCENT = ("t^-1/2", "t^1/2 d p^2 e^2 n^-2", "z p d^1/2 e n^-1 t^-1")
+DESCENT_PUT = (("n", "t^1/2 d^1/2 p^3/2 e"),)
+#: J.1 with β of (20) and γ of (21): √d β √(T/κ*), and d κ γ².
+J1 = ("d^1/2 beta T^1/2 s^-1/2", "d K gamma^2")
+J1_PUT = (KAPPA, ("beta", "d^1/2 e^1/2 s^-1/2"), ("gamma", "d e s^-2"))
+
+DERIVATIONS: tuple[Derivation, ...] = (
+    Derivation(
+        id="SAR-F/43",
+        source="Appendix F, (42), (43)",
+        title="(43): R B_1 and φ d² α/√B_1 at the chosen B_1",
+        terms=("R B", "f d^2 a B^-1/2"),
+        put=(("B", "f^2/3 d^4/3 a^2/3 R^-2/3"),),
+        printed=("f^2/3 d^4/3 a^2/3 R^-2/3",),
+        expect="refuted",
+        note="both are R times the print, (φ d² α)^(2/3) R^(1/3); (42) prints its second term without d²",
+    ),
+    Derivation(
+        id="SAR-E.1/44",
+        source="Appendix F, (44)",
+        title="(44) from (43) with γ of (9): the powers of ν",
+        terms=TRUE_E1,
+        printed=E1,
+        expect="refuted",
+        note="(9) has √(4RSν) outside the root, so that γ² holds ν and γ holds √ν; the print has √ν and "
+        "ν^(1/4). The cost in 5.1: d^(9/8) becomes d^(5/4), and the power of κ* there -1/2",
+    ),
+    Derivation(
+        id="SAR-T5.1/from-E.1",
+        source="Theorem 5.1",
+        title="5.1 from E.1 with σ and ν of (10)",
+        terms=E1,
+        put=ALL,
+        printed=T51,
+        expect="refuted",
+        note="d² κ^(1/3) T^(1/3) of E.1 is not divided by (ε κ*)^(2/3); d^(9/8) √T/(√κ* ε^(1/4)) is above "
+        "both √T terms where κ* and 1/ε are large",
+    ),
+    Derivation(
+        id="SAR-T5.1/leading",
+        source="Theorem 5.1",
+        title="The √T terms of E.1 at fixed κ*: d^(3/2) √T + d^(9/8) √(T/ε)",
+        terms=E1[3:],
+        put=(("s", ""), *ALL[1:]),
+        printed=("d^3/2 T^1/2", "d^9/8 T^1/2 e^1/2"),
+        note="σ is taken at κ* = 1",
+    ),
+    Derivation(
+        id="SAR-D.3/from-E.1",
+        source="Theorem D.3",
+        title="D.3 from E.1 with σ and ν of (10)",
+        terms=E1,
+        put=ALL,
+        printed=D3,
+        expect="refuted",
+        note="ν leaves d^(9/8) √T/(√κ* ε^(1/4)) and d^(3/2) κ^(1/3) T^(1/3)/ε^(1/3), which carry less of κ* "
+        "than the print; e^{3S} is e^{2S} in E.1",
+    ),
+    Derivation(
+        id="SAR-T5.1/repaired",
+        source="repair of Theorem 5.1",
+        role="repaired",
+        repairs=("SAR-T5.1/from-E.1", "SAR-D.3/from-E.1"),
+        title="(43) with (8)-(10): every term, d^(5/4) √T/√(κ* ε) among them",
+        terms=TRUE_E1,
+        put=ALL,
+        printed=(*D3, "d^5/4 T^1/2 s^-1/2 e^1/2", "d^5/3 T^1/3 q^1/3 s^1/3 e^2/3"),
+        note="the privacy cost is d^(1/8) √κ* above the printed d^(9/8)/(κ* √ε)",
+    ),
+    Derivation(
+        id="SAR-T6.2/from-J.1",
+        source="Theorem 6.2",
+        title="6.2 from J.1 with β of (20): its √T part",
+        terms=J1[:1],
+        put=J1_PUT,
+        printed=T62,
+        expect="refuted",
+        note="√d β √(T/κ*) is d √T/(κ* √ε): (20) has d^(1/2) where d^(3/4) takes d^(1/4)",
+    ),
+    Derivation(
+        id="SAR-T6.2/repaired",
+        source="repair of Theorem 6.2",
+        role="repaired",
+        repairs=("SAR-T6.2/from-J.1", "SAR-I.8/exploration"),
+        title="J.1 with (20) and (21): d √T/(κ* √ε) + d³ κ/(ε² κ*⁴)",
+        terms=J1,
+        put=J1_PUT,
+        printed=("d T^1/2 s^-1 e^1/2", "d^3 q s^-3 e^2"),
+        note="d^(1/4) more in the private √T term; (20) and (21) do not suffice at every κ, κ* (SAR-PAR)",
+    ),
+    Derivation(
+        id="SAR-I.8/exploration",
+        source="Theorem I.8",
+        title="I.8's last term from 8 d R³ κ γ² log T",
+        terms=J1[1:],
+        put=J1_PUT,
+        printed=("q s s^-2 e^2", "T"),
+        expect="refuted",
+        note="(21) has one factor d in γ, so the term is d³; poly(R, S) holds none",
+    ),
+    Derivation(
+        id="SAR-PAR",
+        source="Theorem I.8, (52), (53)",
+        role="printed",
+        expect="refuted",
+        title="γ(λ_max) of (60) is at most γ of (21) for an appropriate constant c",
+        terms=("lam^1/2", "d lam^-1/2", "g^1/2 d^1/2 e^1/2 K^1/4"),
+        put=(RIDGE, KAPPA, ("g", "d e s^-2")),
+        printed=("d e s^-2",),
+        note="4 R² S √λ_max has κ*^(-1/2), (21) κ*^-2; √ν_1 has κ^(1/4), which (52) drops. Slopes of at most "
+        "1/κ* take S of the order log κ* for R = 1, a logarithm",
+    ),
+    Derivation(
+        id="SAR-PAR/I.8",
+        source="Theorem I.8",
+        expect="refuted",
+        title="The same with the κ* of I.8's proof in (21), not its square",
+        terms=("lam^1/2", "d lam^-1/2", "g^1/2 d^1/2 e^1/2 K^1/4"),
+        put=(RIDGE, KAPPA, ("g", "d e s^-1")),
+        printed=("d e s^-1",),
+        note="κ^(1/4) of √ν_1 is missing here as well, and κ*^(1/2)",
+    ),
+    Derivation(
+        id="SAR-PAR/beta",
+        source="Theorem I.8, (54)-(57)",
+        role="printed",
+        expect="refuted",
+        title="β(λ_max, λ_min) of (71) is at most β of (20) for a constant C",
+        terms=("lam^1/2", "d lam^-1/2", "nu^1/2"),
+        put=(RIDGE, NU),
+        printed=("d^1/2 e^1/2 s^-1/2",),
+        note="√ν_2 has no κ*, (20) κ*^(-1/2): (57) divides (56) by √κ*",
+    ),
+    Derivation(
+        id="SAR-PAR/repaired",
+        source="repair of (20) and (21)",
+        role="repaired",
+        repairs=("SAR-PAR", "SAR-PAR/beta"),
+        title="γ = d ε^-1 √κ + √(dκ*) and β = √(d/ε) + √(dκ*) would do, √d above the logarithm",
+        terms=("lam^1/2", "d lam^-1/2", "g^1/2 d^1/2 e^1/2 K^1/4", "h^1/2 d^1/2 e^1/2 K^1/4", "nu^1/2"),
+        put=(RIDGE, KAPPA, NU, ("g", "d e q^1/2 s^1/2"), ("h", "d^1/2 s^1/2")),
+        printed=("d e q^1/2 s^1/2", "d^1/2 s^1/2"),
+        note="g and h are the two terms of γ, which ν_1 holds; its cost in J.1: d³ κ²/ε² for d³ κ/(ε² κ*⁴)",
+    ),
+    Derivation(
+        id="SAR-ABS",
+        source="Abstract",
+        title="The two leading rates of the abstract, from 5.1 and 6.2, κ* fixed",
+        terms=("d^3/2 T^1/2", "d^9/8 T^1/2 e^1/2"),
+        printed=("d^3/2 T^1/2 e^1/2",),
+        role="printed",
+        note="SAR-ABS/joint has the other",
+    ),
+    Derivation(
+        id="SAR-ABS/joint",
+        source="Abstract",
+        title="Õ(d √T/√ε) bounds 6.2's √T terms, κ* fixed",
+        terms=("d T^1/2", "d^3/4 T^1/2 e^1/2"),
+        printed=("d T^1/2 e^1/2",),
+        role="printed",
+        note="from J.1 with (20) the rate is the same: d √(T/ε)",
+    ),
+    Derivation(
+        id="SAR-R5.2",
+        source="Remark 5.2",
+        title="No κ in the √T terms of (43)",
+        terms=TRUE_E1[3:],
+        put=ALL,
+        role="printed",
+        printed=("d^3/2 T^1/2 s^-1/2", "d T^1/2 s^-1 e^1/2", "d^5/4 T^1/2 s^-1/2 e^1/2"),
+        note="the printed bounds are free of q = κ/κ*; B_1 and the T^(1/3) terms are not",
+    ),
+    Derivation(
+        id="SAR-T.2/second",
+        source="Lemma T.2, (128)",
+        expect="refuted",
+        title="(128) at the printed T and η: O((DL/(εn)) √(log²(dn/δ) log(T/ζ)))",
+        terms=DESCENT,
+        put=DESCENT_PUT,
+        printed=("e n^-1 p z^1/2",),
+        note="in units of DL; t is T, p is log(nd/δ), z is log(T/ζ). DL/√T is (DL/(εn)) √(d log³(nd/δ)): the "
+        "print drops √d. (10), (48) and I.6 have it",
+    ),
+    Derivation(
+        id="SAR-NU",
+        source="(10), Assumption D.2",
+        title="ν of (10): n DL/√T at D = 2S, L = R + RS",
+        terms=("n t^-1/2", "n t^1/2 d p^2 e^2 n^-2"),
+        put=DESCENT_PUT,
+        printed=("d^1/2 e p^3/2",),
+        role="printed",
+        note="summed loss, first display of T.2, its term in log(T/ζ)/T apart; O() free; L as if λ_max S/n "
+        "were no part of it (SAR-LIP/D.2)",
+    ),
+    Derivation(
+        id="SAR-NU/I.6",
+        source="Lemma I.6",
+        expect="refuted",
+        title="ν_1 of I.6: n DL/√T at ε_o = ε/(6 √(2 c log(4/δ))), c = count1_cutoff",
+        terms=("n t^-1/2",),
+        put=(("n", "t^1/2 d^1/2 p^3/2 e c^1/2"),),
+        printed=("c^1/2 e d^1/2 p",),
+        note="T.2's own T has log³(nd/δ), (10) as well; I.6 prints log², half a power of the logarithm less",
+    ),
+)
+
+
+def _compared(case: Derivation) -> Measured:
+    """Every derived term with its growth."""
+    printed = case.compared()
+    found = [(term, growth(term, printed)) for term in case.derived()]
+    power = max(each.power for _, each in found)
+    picture = table(
+        title=f"{case.title}: each derived term against the sum of the print",
+        columns=["derived term", "outgrows the print by", "along"],
+        rows=[
+            [str(term), f"z^({each.power})", ", ".join(f"{s} = z^({u})" for s, u in each.ray) or "bounded"]
+            for term, each in found
+        ],
+    )
+    names = " + ".join(str(term) for term in printed)
+    notes = ["constants and logarithms that the title does not name are free", case.note]
+    return Measured(
+        low=power, high=power, samples=len(found), notes=[note for note in notes if note], plots=[picture],
+        method="linear programming over exponents, checked in fractions", scope=f"against {names}",
+    )  # fmt: skip
+
+
+for _case in DERIVATIONS:
+
+    @evidence(
+        rows, _case.id, _case.source, at_most=0, quantity="power of growth beyond the print", kind="regret",
+        role=_case.role, expect=_case.expect, case=_case.title, derivation=_case,
+        repairs=_case.repairs,
+    )  # fmt: skip
+    def derivation(run: Run, derivation: Derivation) -> Measured:
+        """{case}
+
+        Put the parameters into every term; a term is bounded by the sum of the printed ones exactly where its
+        exponents lie below a convex combination of theirs. Otherwise a ray of parameters shows the growth.
+        """
+        return _compared(derivation)
+
+
+# Doubling
+
+
+@inequality(
+    rows, "SAR-R1.1", "Remark 1.1", over=over(power="1/3 1/2 2/3", log2_T=(1, 2, 5, 10, full(20, 40)))
+)
+def doubling(power: Fraction, log2_T: int) -> Sides:
+    """Restarts at 1, 2, 4, ... cost a constant factor, 2^a/(2^a - 1), in a regret bound T^a
+
+    Sum (2^k)^a over the epochs begun before round T, at the worst T, the first round of the last one, against
+    2^a/(2^a - 1) T^a.
+
+    Note: logarithms only help, being smaller in earlier epochs; of privacy the remark says
+    nothing; every user is in one epoch
+    """
+    step = (arb(2).log() * power.numerator / power.denominator).exp()
+    total = sum((step**k for k in range(log2_T + 1)), arb(0))
+    return total, step / (step - 1) * step**log2_T
+
+
+rows.not_checkable(
+    "SAR-E.1", reason="an O() on regret: SAR-E.1/44 and SAR-F/43 have its derivation, term by term"
+)
+rows.not_checkable(
+    "SAR-T5.1",
+    reason="an O() on regret; the derivation is in SAR-T5.1/from-E.1, SAR-T5.1/leading and SAR-T5.1/repaired",
+)
+rows.not_checkable("SAR-D.3", reason="an O() on regret: the derivation is in SAR-D.3/from-E.1")
+rows.not_checkable(
+    "SAR-T6.2", reason="an O() on regret: the derivation is in SAR-T6.2/from-J.1 and SAR-T6.2/repaired"
+)
+rows.not_checkable(
+    "SAR-I.8", reason="an O() on regret: the derivation is in SAR-I.8/exploration and SAR-T6.2"
+)
