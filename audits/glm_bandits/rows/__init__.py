@@ -1,0 +1,1 @@
+"""The rows of the paper, one group of claims a file."""
