@@ -7,7 +7,7 @@ norm S and the arms from the unit ball come from one generator, arm by arm, so t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +98,13 @@ def published_environment(
     link: Link, *, param_norm: float, dim: int, n_arms: int = 20, rounds: int = 5000, seed: int = 109832
 ) -> GlmEnvironment:
     """Theta is ``param_norm`` times the direction of a uniform point of [-1, 1]^d, arms are ``ball_arms``."""
+    corner, arms = _published_draws(dim, n_arms, rounds, seed)
+    return GlmEnvironment(link, arms, param_norm * corner / np.linalg.norm(corner))
+
+
+@lru_cache(maxsize=4)
+def _published_draws(dim: int, n_arms: int, rounds: int, seed: int) -> tuple[Floats, Floats]:
+    """The corner and the arms, which do not depend on the link and the norm."""
     rng = np.random.default_rng(seed)
     corner = rng.uniform(-1, 1, dim)
-    theta = param_norm * corner / np.linalg.norm(corner)
-    return GlmEnvironment(link, ball_arms(rng, rounds=rounds, n_arms=n_arms, dim=dim), theta)
+    return corner, ball_arms(rng, rounds=rounds, n_arms=n_arms, dim=dim)

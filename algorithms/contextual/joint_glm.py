@@ -107,16 +107,21 @@ class JointGlm:
         found = self.sums[which] + self.noise[which][:, t] + c.ridge * np.eye(c.dim)
         if not (c.std_explore, c.std_exploit)[which]:
             return np.asarray(found)
+        try:
+            np.linalg.cholesky(found)
+        except np.linalg.LinAlgError:
+            return self._mended(t, found)
+        return np.asarray(found)
+
+    def _mended(self, t: int, found: Floats) -> Floats:
+        """Eigenvalues raised to 1e-12, or an error."""
         values, vectors = np.linalg.eigh(found)
-        bad = values[:, 0] <= 0
-        self.tally["not definite"] += bad
-        if bad.any() and c.psd_mode == "error":
+        self.tally["not definite"] += values[:, 0] <= 0
+        if self.constants.psd_mode == "error":
             raise UndecidedError(
                 f"V and H must be positive definite, got eigenvalue {values.min():.4g} in round {t + 1}; "
                 "raise the ridge, or clip."
             )
-        if not bad.any():
-            return np.asarray(found)
         return np.asarray((vectors * np.maximum(values, 1e-12)[:, None, :]) @ np.swapaxes(vectors, -1, -2))
 
     def choose(self, t: int, arms: Floats) -> Ints:
