@@ -266,7 +266,7 @@ def stale_norms(dim: int, factor: str, used: bool) -> Sides:
     rows,
     "SAR-M.3",
     "Lemma M.3, 2√2 (statement) and 20 √e / 3 (last line of the proof)",
-    over=over(dim=(1, 2, 8, 64, 256)),
+    over=over(dim=(1, 8, 32, 64, 128, 256)),
     expect="refuted",
 )
 def regret_of_a_round(dim: int) -> Chain:
@@ -278,8 +278,8 @@ def regret_of_a_round(dim: int) -> Chain:
     (71), the smallest that I.2 admits; T = 10³⁰, so that short arms can grow H; S = 4, R = 1, ε = 1, δ = ζ =
     10⁻⁶, κ* = 4.
 
-    Note: holds up to d = 8 in this construction; the trees reach such noise with negligible probability, so
-    that this speaks of the lemma given its events, and not of typical runs
+    Note: 2√2 fails between d = 8 and 32, 20 √e / 3 between 64 and 128. The trees reach such noise with
+    negligible probability, so that this speaks of the lemma given its events, and not of typical runs
     """
     levels = JointLevels(
         horizon=10**30,
