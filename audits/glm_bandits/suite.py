@@ -4,7 +4,7 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
-from audits.glm_bandits.rows import confidence, experiments, model_facts, regret, self_concordance
+from audits.glm_bandits.rows import confidence, experiments, model_facts, regret, runnable, self_concordance
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -16,4 +16,4 @@ suite = Suite(
 )
 
 suite.include(self_concordance.rows, model_facts.rows)
-suite.include(experiments.rows, confidence.rows, regret.rows)
+suite.include(experiments.rows, confidence.rows, regret.rows, runnable.rows)

@@ -16,7 +16,7 @@ from audits.glm_bandits.confidence_bounds import JointLevels, Ridge, gradient_ra
 from audits.glm_bandits.confidence_runs import drawn_fits, enumerated_fits
 from audits.glm_bandits.experiment_runs import median_interval
 from audits.glm_bandits.experiment_settings import FIGURES, PRINTED, TABLE, private, runs_of
-from audits.glm_bandits.rows import regret
+from audits.glm_bandits.rows import regret, runnable
 from dpaudit.errors import InvalidParameterError
 
 
@@ -182,3 +182,26 @@ def test_settings_are_those_of_the_paper() -> None:
     alone = runs_of(small, seed=1, runs=2, algorithms=(private(8),), points=4)
     np.testing.assert_array_equal(both[private(8)].pseudo.curves, alone[private(8)].pseudo.curves)
     assert both["GLOC"].pseudo.curves.shape == (2, 4)
+
+
+def test_calls_at_least_is_what_a_run_pays() -> None:
+    """Arms of norm 1, V at its largest, (lambda_max + t) I: the criterion holds just before that many rounds
+    and fails just after; a smaller horizon cuts the count."""
+    budget = runnable._budget(10**30, 2)
+    rounds = runnable.calls_at_least(10**30, 2)
+    threshold = 1 / (budget.gamma() ** 2 * budget.kappa)
+    top = budget.ridge_ends()[1]
+    assert 1 / (top + rounds * (1 - 1e-9)) > threshold > 1 / (top + rounds * (1 + 1e-9))
+    assert runnable.calls_at_least(500, 2) == 500
+
+
+def test_gaps_are_not_negative_and_grow_with_the_noise() -> None:
+    """The output is feasible, so its loss is not below the constrained minimum; without descent (one step,
+    the output is 0) the gap is that of 0."""
+    gaps = runnable.achieved_gaps(np.random.default_rng(0), users=40, runs=4, ridge=5.0, most_steps=1)
+    assert gaps.min() >= 0
+    means, ones = logistic(), 40
+    losses = [float(ones * means.log_partition(np.array(0.0)))]
+    assert gaps.max() <= losses[0]
+    noisy = runnable.achieved_gaps(np.random.default_rng(0), users=400, runs=4, ridge=5.0)
+    assert noisy.max() > gaps.max()

@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.contextual.links import logistic
 from audits.glm_bandits.confidence_bounds import JointLevels, Ridge, gradient_radius, parameter_radius
 from audits.glm_bandits.confidence_runs import Fits, drawn_fits, enumerated_fits
 from dpaudit.claims import Ordering
@@ -27,6 +28,10 @@ rows = Group("Confidence sets", kind="tail")
 
 Bools = NDArray[np.bool_]
 SPREADS = (1, 2, 8, 40)
+
+
+#: log log T, rounded down.
+_LOG_LOG = {10: Fraction(83, 100), 30: Fraction(122, 100)}
 
 
 def _level(factor: int) -> object:
@@ -170,6 +175,33 @@ def warm_up_set(run: Run, dim: int, horizon: int, spread: int) -> Measured:
     kappa = _kappa(fits)
     radius = kappa**0.5 * float(parameter_radius(ridge))
     gram = fits.points.T @ fits.points
+    designs = [gram + float(end) * np.eye(dim) for end in (ridge.low, ridge.high)]
+    return _missed(run, fits, np.any([fits.miss(fits.distance(one), radius) for one in designs], axis=0))
+
+
+@evidence(
+    rows,
+    "SAR-E.9",
+    "Lemma E.9",
+    claim=lambda *, dim, horizon, spread: Ordering(
+        text=f"the set misses with probability at most log log T / T²; d = {dim}, T = {horizon}",
+        quantity_name="probability of a miss",
+        claimed=_LOG_LOG[horizon] / horizon**2,
+    ),
+    over=over(dim=(1, 3), horizon=(10, full(30)), spread=(1, 8)),
+)
+def later_sets(run: Run, dim: int, horizon: int, spread: int) -> Measured:
+    """|<x, θ* - θ_k>| is at most γ ‖x‖ in H_k⁻¹ for all x and k >= 2 with probability 1 - log log T / T²
+
+    The largest ratio over all x is ‖θ* - θ_k‖ in H_k = Σ μ'(<x, θ_1>)/β(x) x xᵀ + N: θ_1 a fit of another
+    batch, β = exp(2S), as the printed γ makes it; logistic, ν = 0, N at either end, natural logarithms.
+    """
+    ridge = Ridge.required(dim=dim, horizon=horizon, spread=spread)
+    fits = _fits_at(run, dim, horizon, spread, 0.0)
+    radius, norm = float(parameter_radius(ridge)), float(ridge.param_norm)
+    warm = fits.theta[0]  # any estimate in the ball will do: 2S covers the difference of scores
+    weights = logistic().slope(fits.points @ warm) / np.exp(2 * norm)
+    gram = (fits.points * weights[:, None]).T @ fits.points
     designs = [gram + float(end) * np.eye(dim) for end in (ridge.low, ridge.high)]
     return _missed(run, fits, np.any([fits.miss(fits.distance(one), radius) for one in designs], axis=0))
 
