@@ -12,6 +12,7 @@ from audits.glm_bandits.rows import (
     model_facts,
     self_concordance,
 )
+from audits.glm_bandits.rows import confidence, experiments, model_facts, regret, runnable, self_concordance
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -25,3 +26,4 @@ suite = Suite(
 suite.include(self_concordance.rows, model_facts.rows)
 suite.include(lower_bound.rows, lower_bound_step_four.rows, lower_bound_information.rows)
 suite.include(costs.rows)
+suite.include(experiments.rows, confidence.rows, regret.rows, runnable.rows)
