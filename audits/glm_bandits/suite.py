@@ -5,14 +5,17 @@ claims a file.
 """
 
 from audits.glm_bandits.rows import (
+    confidence,
     costs,
+    experiments,
     lower_bound,
     lower_bound_information,
     lower_bound_step_four,
     model_facts,
+    regret,
+    runnable,
     self_concordance,
 )
-from audits.glm_bandits.rows import confidence, experiments, model_facts, regret, runnable, self_concordance
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
