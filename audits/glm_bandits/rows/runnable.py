@@ -42,8 +42,8 @@ def calls_at_least(horizon: int, dim: int) -> float:
 
 @evidence(
     rows,
-    "SAR-R6.4",
-    "section 6, computation: the optimiser is called O(d log T) times",
+    "SAR-R6.4/dimension",
+    "Remark 6.4",
     at_most=1,
     quantity="least number of calls over d log T, at 16 d over the same at d",
     over=over(dim=(64, 1024, 16384)),
@@ -56,8 +56,8 @@ def optimiser_calls(run: Run, dim: int) -> Measured:
     R² - λ_max rounds, γ of (21) with c = 1; T = 10³⁰.
 
     Note: γ² has d² log⁴ T, λ_max √d (and d with the logarithms' share), so that the least number of calls is
-    of the order d² and no constant will do; the printed cap 8 d R² κ γ² log T is of the order d³. Criterion I
-    at O(d²) an arm and the trees at O(d² log T) a round hold by counting, and are not rows
+    of the order d² and no constant will do; the printed cap 8 d R² κ γ² log T is of the order d³. Growth in T,
+    and the other parts of the remark: SAR-R6.4
     """
     horizon = 10**30
     small, large = (calls_at_least(horizon, d) / (d * math.log(horizon)) for d in (dim, 16 * dim))
