@@ -89,6 +89,34 @@ class JointLevels:
         scale = ball(self.reward_bound * self.param_norm) * ball(self.dim).sqrt()
         return scale * logs / (ball(self.epsilon) * ball(self.kappa_star)).sqrt()
 
+    def explore_error(self, constant: Any) -> arb:
+        """nu_1 of Lemma I.6 (statement), its O(.) and the c of (21) taken as ``constant`` and 1; kappa is
+        kappa*, as where all slopes are equal."""
+        r, s, star = ball(self.reward_bound), ball(self.param_norm), ball(self.kappa_star)
+        noise, logs = ball(32 / self.delta).log(), ball(self.horizon * self.dim / self.failure_prob).log()
+        gamma = r**5 * s**4 * self.dim * logs**2 * noise / (ball(min(self.epsilon, Fraction(1))) * star**2)
+        root = (self.dim * star * ball(8 / self.delta).log() * ball(self.horizon).log()).sqrt()
+        return ball(constant) * r**3 * s**2 * gamma * root * self._descent()
+
+    def exploit_error(self, constant: Any) -> arb:
+        """nu_2 of Lemma I.6 (statement), its O(.) taken as ``constant``."""
+        r, s, (low, high) = ball(self.reward_bound), ball(self.param_norm), self.ends
+        calls = high / low + self.horizon / (ball(self.kappa_star) ** 2 * low * self.dim)
+        root = (ball(8 / self.delta).log() * calls.log() / arb.const_log2()).sqrt()
+        return ball(constant) * r * s**2 * root * self._descent()
+
+    def _descent(self) -> arb:
+        """sqrt(d log^2(T d / delta)) / epsilon."""
+        return ball(self.dim).sqrt() * ball(self.horizon * self.dim / self.delta).log() / ball(self.epsilon)
+
+    def unseen_distance(self, opt_error: arb) -> arb:
+        """The least distance of an estimate from theta* in a design with lambda_max, where no arm has a part
+        in the direction of theta*: the loss there is the ridge's (lambda_max/2) u^2 alone, so that an error
+        ``opt_error`` of the loss leaves the estimate within u = sqrt(2 opt_error/lambda_max) of 0."""
+        high = self.ends[1]
+        away = ball(self.param_norm) - (2 * opt_error / high).sqrt()
+        return away.nonnegative_part() * high.sqrt()
+
     def explore_gradient(self) -> arb:
         """Lemma K.2."""
         return self._gradient(self.ends[1], first=4 * ball(self.reward_bound) * self.ends[1].sqrt())
@@ -109,17 +137,22 @@ class JointLevels:
         r, s, high = ball(self.reward_bound), ball(self.param_norm), self.ends[1]
         inside = 16 * self.horizon / (ball(self.failure_prob) * r**2 * self.dim * high)
         log = 7 * s * self.dim / high.sqrt() * inside.log()
-        return 4 * r**2 * s * high.sqrt() + log + 4 * r * s * ball(opt_error).sqrt()
+        return 4 * r**2 * s * high.sqrt() + log + 4 * r * s * _number(opt_error).sqrt()
 
     def exploit_radius(self, *, opt_error: Any = 0) -> arb:
         """beta(lambda_max, lambda_min) of (71)."""
         r, (low, high) = ball(self.reward_bound), self.ends
         inside = 16 * self.horizon / (ball(self.failure_prob) * r**2 * self.dim * low)
         log = 7 * self.dim / (r * low.sqrt()) * inside.log()
-        return 4 * r * high / low.sqrt() + log + 10 * ball(opt_error).sqrt()
+        return 4 * r * high / low.sqrt() + log + 10 * _number(opt_error).sqrt()
 
     def from_gradient(self, gradient: arb, ridge: arb, *, constant: Any, opt_error: Any = 0) -> arb:
         """What Lemma R.1 makes of ``gradient`` with c = ``constant``."""
-        factor, root = 2 + ball(constant), ball(opt_error).sqrt()
+        factor, root = 2 + ball(constant), _number(opt_error).sqrt()
         square = ball(self.reward_bound) / ridge.sqrt() * gradient**2 + gradient
         return factor * (gradient + root) + (factor * square).sqrt()
+
+
+def _number(value: Any) -> arb:
+    """A ball as it is, an exact number as a ball."""
+    return value if isinstance(value, arb) else ball(value)

@@ -16,8 +16,9 @@ from audits.glm_bandits.confidence_bounds import JointLevels, Ridge, gradient_ra
 from audits.glm_bandits.confidence_runs import drawn_fits, enumerated_fits
 from audits.glm_bandits.experiment_runs import median_interval
 from audits.glm_bandits.experiment_settings import FIGURES, PRINTED, TABLE, private, runs_of
-from audits.glm_bandits.rows import regret, runnable
+from audits.glm_bandits.rows import confidence, regret, runnable
 from dpaudit.errors import InvalidParameterError
+from dpaudit.kernel.ball import arb
 
 
 def test_radii_of_appendix_e_in_floats() -> None:
@@ -74,6 +75,40 @@ def test_radii_of_appendices_k_and_l_in_floats() -> None:
     derived = 5 * (gradient + 2) + math.sqrt(5 * (2 / math.sqrt(high) * gradient**2 + gradient))
     found = levels.from_gradient(gamma, levels.ends[1], constant=3, opt_error=4)
     assert float(found) == pytest.approx(derived)
+
+
+def test_errors_of_lemma_i6_in_floats() -> None:
+    """nu_1 and nu_2 with constant 7, written out at the same point; what the ridge alone leaves between an
+    estimate and the truth, and that it is 0 where the error allows the truth."""
+    levels = _levels()
+    low, high = (float(end) for end in levels.ends)
+    logs, descent = math.log(5000 * 3 * 20), 2 * math.sqrt(3) * math.log(5000 * 3 * 50)
+    gamma = 2**5 * 3**4 * 3 * logs**2 * math.log(1600) * 2
+    first = 7 * 8 * 9 * gamma * math.sqrt(3 * math.log(400) * math.log(5000)) * descent
+    assert float(levels.explore_error(7)) == pytest.approx(first)
+    second = 7 * 2 * 9 * math.sqrt(math.log(400) * math.log2(high / low + 5000 / (3 * low))) * descent
+    assert float(levels.exploit_error(7)) == pytest.approx(second)
+    left = levels.unseen_distance(arb(high) / 2)
+    assert float(left) == pytest.approx(2 * math.sqrt(high))
+    assert float(levels.unseen_distance(arb(8 * high))) == 0
+
+
+def test_no_constant_of_nu_2_saves_the_set() -> None:
+    """At S = 10 the set of L.4 misses for constants 1, 100, 10^4 of nu_2 from some dimension on, and covers
+    the bias below it; at S = 1 it covers."""
+    ratios = {}
+    for constant, dim, norm in (
+        (0, 8, 1),
+        (1, 10**4, 10),
+        (100, 8, 10),
+        (100, 10**8, 10),
+        (10**4, 10**12, 10),
+    ):
+        left, right = confidence.exploit_set(constant=constant, dim=dim, norm=Fraction(norm))
+        ratios[constant, dim] = float(left) / float(right)
+    assert ratios[100, 10**8] == pytest.approx(1.617, abs=0.01)  # by floats, from the formulas
+    assert ratios[10**4, 10**12] == pytest.approx(1.937, abs=0.01)
+    assert ratios[1, 10**4] > 1 > max(ratios[0, 8], ratios[100, 8])
 
 
 def test_enumerated_chances_are_those_of_the_reward_vectors() -> None:

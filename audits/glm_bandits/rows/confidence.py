@@ -19,7 +19,7 @@ from audits.glm_bandits.confidence_runs import Fits, drawn_fits, enumerated_fits
 from dpaudit.claims import Ordering
 from dpaudit.kernel.ball import ball
 from dpaudit.regret import proportion_interval
-from dpaudit.rows import Chain, Measured, Sides, evidence, full, inequality, over
+from dpaudit.rows import Chain, Measured, Sides, evidence, full, inequality, listed, over
 from dpaudit.suite import Group, Run
 
 __all__ = ["rows"]
@@ -121,7 +121,8 @@ def parameter_set(run: Run, dim: int, horizon: int, gap: int, spread: int, brack
     where="with S λ_max / √λ_min for 2 S √λ_max",
 )
 def gradient_bias(spread: int, dim: int, horizon: int, norm: Fraction, repaired: bool, where: str) -> Sides:
-    """‖g(θ̃) - g(θ*)‖ in H*⁻¹ stays below E.5's radius {where}, where no arm carries information
+    """For all λ_max ≥ λ_min, ‖g(θ̃) - g(θ*)‖ in H*⁻¹ stays below E.5's radius {where}, where no arm carries
+    information
 
     All arms 0: then θ̃ = 0 whatever the rewards, H* = N, and the norm is λ_max ‖θ*‖ / √λ_min for N = λ_min I,
     which the lemma admits; ‖θ*‖ = S, λ_min = 20 d R log T, λ_max = spread λ_min.
@@ -233,7 +234,8 @@ JOINT = over(norm="1 3 5 10", horizon=(100, 10**6), dim=(2, 8))
 
 @inequality(rows, "SAR-K.2", "Lemma K.2", over=JOINT, expect="refuted")
 def explore_gradient(norm: Fraction, horizon: int, dim: int) -> Sides:
-    """‖g_o(θ̃_o) - g_o(θ*)‖ in (H*_o)⁻¹ is at most the radius of K.2: the part of it that no reward changes
+    """For every S, ‖g_o(θ̃_o) - g_o(θ*)‖ in (H*_o)⁻¹ is at most the radius of K.2: the part that no reward
+    changes
 
     All arms on one axis, θ* = S on another: the gradients differ there by λ_max S, whatever the rewards, and
     H*_o is λ_max there, so that the norm is at least S √λ_max. λ of (19), R = 1, ε = 1, δ = 1/5, ζ = 1/10.
@@ -247,9 +249,12 @@ def explore_gradient(norm: Fraction, horizon: int, dim: int) -> Sides:
 
 @inequality(rows, "SAR-L.5", "Lemma L.5", over=JOINT, expect="refuted")
 def exploit_gradient(norm: Fraction, horizon: int, dim: int) -> Chain:
-    """‖g(θ̃_τ) - g(θ*)‖ is at most the radii of L.5: the part that no reward changes
+    """For every S, ‖g(θ̃_τ) - g(θ*)‖ is at most the radii of L.5: the part that no reward changes
 
     As for K.2, in rounds that do not explore.
+
+    Note: no S in 4R √λ_max and 4R λ_max/√λ_min: they fail with certainty from S a little above 4R on, inside
+    E_o, and nothing here speaks against them below
     """
     levels = _levels(reward_bound=Fraction(1), norm=norm, horizon=horizon, dim=dim)
     low, high = levels.ends
@@ -259,50 +264,80 @@ def exploit_gradient(norm: Fraction, horizon: int, dim: int) -> Chain:
     }
 
 
-@inequality(rows, "SAR-L.4", "Lemma L.4, (71)", over=JOINT, expect="refuted")
-def exploit_set(norm: Fraction, horizon: int, dim: int) -> Sides:
-    """‖θ_τ - θ*‖ in the design with λ_max is at most β(λ_max, λ_min): the part that no reward changes
+UNSEEN = listed(
+    "constant dim norm",
+    (0, 8, 1),
+    (0, 8, 5),
+    (0, 8, 10),
+    (1, 10**4, 10),
+    (100, 10**8, 10),
+    (10**4, 10**12, 10),
+)
 
-    As for K.2: θ_τ, an exact minimiser (ν_2 = 0), is 0 on the axis of θ*, and the norm is at least S √λ_max.
 
-    Note: (71) has no S. It holds for S up to 4R, and is short of S beyond, unless 10 √ν_2 fills in: an
-    optimiser with a larger error gets a radius that an exact one does not
+@inequality(rows, "SAR-L.4", "Lemma L.4, (71)", over=UNSEEN, expect="refuted")
+def exploit_set(constant: int, dim: int, norm: Fraction) -> Sides:
+    """For every S, ‖θ_τ - θ*‖ in the design with λ_max is at most β(λ_max, λ_min), ν_2 that of I.6: the part
+    that no reward changes
+
+    As for K.2, T = 10³⁰: θ_τ is within √(2ν_2/λ_max) of 0 on the axis of θ*, and the norm is at least
+    (S - √(2ν_2/λ_max)) √λ_max. constant is the one of I.6's O(.) for ν_2, 0 for an exact minimiser.
+
+    Note: (71) has no S but in ν_2. It holds for S up to 4R. Beyond, 10 √ν_2 may fill in, but is of lower order
+    than √λ_max in d and in T, so that every constant fails from some d on. θ_o = 0 is inside E_o here (R = 1)
     """
-    levels = _levels(reward_bound=Fraction(1), norm=norm, horizon=horizon, dim=dim)
-    return ball(norm) * levels.ends[1].sqrt(), levels.exploit_radius()
+    levels = _levels(reward_bound=Fraction(1), norm=norm, horizon=10**30, dim=dim)
+    error = levels.exploit_error(constant)
+    return levels.unseen_distance(error), levels.exploit_radius(opt_error=error)
 
 
 @inequality(
     rows,
     "SAR-K.1",
     "Lemma K.1, (60)",
-    over=over(reward_bound="1/8 1/4 3/4 1", norm="1 3", horizon=(100, 10**6), dim=(2, 8)),
+    over=over(
+        reward_bound="1/8 1/4 3/4 1",
+        norm="1/10",
+        constant=(0, 1, 100, 10**4),
+        horizon=(100, 10**6),
+        dim=(2, 8),
+    ),
     expect="refuted",
 )
-def explore_set(reward_bound: Fraction, norm: Fraction, horizon: int, dim: int) -> Sides:
-    """‖θ_o - θ*‖ in H*_o is at most γ(λ_max) of (60): the part that no reward changes
+def explore_set(reward_bound: Fraction, norm: Fraction, constant: int, horizon: int, dim: int) -> Sides:
+    """For every R, ‖θ_o - θ*‖ in H*_o is at most γ(λ_max) of (60), ν_1 that of I.6: the part that no reward
+    changes
 
-    As for K.2, exact minimiser (ν_1 = 0): the norm is at least S √λ_max. Rewards in {{0, R}}, κ* = 4/R².
+    As for K.2: the norm is at least (S - √(2ν_1/λ_max)) √λ_max. Rewards in {{0, R}}, κ = κ* = 4/R², S = 1/10,
+    c = 1 in (21); constant is the one of I.6's O(.) for ν_1, 0 for an exact minimiser.
 
     Note: (60) has 4R² S √λ_max, which is below S √λ_max for R < 1/2; with R = 3/4 and 1 it covers the bias.
-    With ν_1 as large as I.6 prints it, 4 R S √ν_1 covers it as well
+    4 R S √ν_1 covers it as well where S is not small: ν_1 is of the order S⁶, so that for every constant some
+    S remains where it does not
     """
     levels = _levels(reward_bound=reward_bound, norm=norm, horizon=horizon, dim=dim)
-    return ball(norm) * levels.ends[1].sqrt(), levels.explore_radius()
+    error = levels.explore_error(constant)
+    return levels.unseen_distance(error), levels.explore_radius(opt_error=error)
+
+
+SMALL = over(reward_bound="1/4 1 4", norm="1/4 1 4", horizon=(100, 10**6, 10**12), dim=(1, 8)).where(
+    lambda reward_bound, norm, **others: reward_bound * norm <= 1, "where RS ≤ 1"
+)
 
 
 @inequality(
     rows,
     "SAR-K.1/step",
     "proof of Lemma K.1: (60) from K.2 and R.1",
-    over=over(reward_bound="1/4 1 4", norm="1/4 1 4", horizon=(100, 10**6, 10**12), dim=(1, 8)),
+    over=SMALL,
     role="step",
     expect="refuted",
 )
 def explore_derivation(reward_bound: Fraction, norm: Fraction, horizon: int, dim: int) -> Sides:
-    """R.1 with c = 2RS makes of K.2's radius at most γ(λ_max) of (60)
+    """R.1 with c = 2RS makes of K.2's radius at most γ(λ_max) of (60), for RS ≤ 1
 
-    (2 + c)(γ + √ν) + √((2 + c)(R γ²/√λ + γ)) with γ of K.2 and ν = 0, against (60).
+    (2 + c)(γ + √ν) + √((2 + c)(R γ²/√λ + γ)) with γ of K.2, against (60), both at ν = 0: the factors of √ν_1
+    are 2 + 2RS and 4RS, so that no ν_1 helps where RS ≤ 1.
 
     Note: (2 + 2RS) 4R √λ_max is larger than 4R² S √λ_max at every R and S. A failing step does not refute K.1
     """
@@ -317,15 +352,20 @@ def explore_derivation(reward_bound: Fraction, norm: Fraction, horizon: int, dim
     rows,
     "SAR-L.4/step",
     "proof of Lemma L.4: (71) from L.5 and R.1",
-    over=over(reward_bound="1/4 1 4", horizon=(100, 10**6, 10**12), dim=(1, 8)),
+    over=over(reward_bound="1/4 1 4", constant=(0, 1, 10**4), horizon=(100, 10**6, 10**12), dim=(1, 8)),
     role="step",
     expect="refuted",
 )
-def exploit_derivation(reward_bound: Fraction, horizon: int, dim: int) -> Sides:
-    """R.1 with c = 2 makes of L.5's radius at most β(λ_max, λ_min) of (71)
+def exploit_derivation(reward_bound: Fraction, constant: int, horizon: int, dim: int) -> Sides:
+    """For every S, R.1 with c = 2 makes of L.5's radius at most β(λ_max, λ_min) of (71), ν_2 that of I.6
 
     The same with γ of L.5 for the design with λ_max, against (71): 16 R √λ_max against 4 R λ_max/√λ_min.
+    S = 1/1000; constant is the one of I.6's O(.) for ν_2.
+
+    Note: (71) has 10 √ν_2 for R.1's 4 √ν_2, which makes up for it where S is not small: ν_2 is of order S²,
+    so that for every constant some S remains where it does not
     """
-    levels = _levels(reward_bound=reward_bound, norm=Fraction(1), horizon=horizon, dim=dim)
-    gradient = levels.exploit_gradient(lower=False)
-    return levels.from_gradient(gradient, levels.ends[0], constant=2), levels.exploit_radius()
+    levels = _levels(reward_bound=reward_bound, norm=Fraction(1, 1000), horizon=horizon, dim=dim)
+    gradient, error = levels.exploit_gradient(lower=False), levels.exploit_error(constant)
+    derived = levels.from_gradient(gradient, levels.ends[1], constant=2, opt_error=error)
+    return derived, levels.exploit_radius(opt_error=error)

@@ -53,13 +53,13 @@ def stable(epsilon: int) -> Sides:
 
 @inequality(rows, "SAR-TAB2/tracking", SOURCE, over=over(place=(0, 1, 2)), role="what-if", expect="refuted")
 def tracking(place: int) -> Sides:
-    """With "closely tracking" taken as a factor 3/2: at ε = 8 the printed regret of Private-GLM is at most that
-    times the regret of RS-GLinUCB
+    """With "closely tracking" taken as 3/2: at ε = 8 the printed regret of Private-GLM is at most 3/2 of the
+    regret of RS-GLinUCB
 
     Place 0, 1, 2 is κ = 18.39, 56.44, 222.15. The printed ratios are 1.017, 1.750 and 1.551.
 
     Note: the sentence names no factor, 3/2 is this audit's, with 7/4 + 1/1000 it holds; the sentence stands
-    beside baselines at up to 12 times RS-GLinUCB. The row states numbers and says nothing against the sentence
+    beside baselines at up to 12 times RS-GLinUCB. The row states numbers, and nothing against the sentence
     """
     return _printed(private(8))[place], CLOSE * _printed("RS-GLinUCB")[place]
 

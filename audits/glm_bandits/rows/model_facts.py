@@ -109,7 +109,7 @@ def with_ridge(R: Fraction, S: Fraction, ridge: Fraction) -> Sides:
     near 0.29 on for R = 1. It holds whenever S ≥ R/(R + 1), S ≥ 1 among them
 
     Note: with R for the first S, as in section 5, L = R + RS + Sρ holds for every S (SAR-LIP, Sρ more on
-    both sides). A gradient longer than the Δ = L that it is encoded with leaves the range [0, 2Δ] of the randomiser
+    both sides). A gradient longer than the Δ = L it is encoded with leaves the randomiser's range [0, 2Δ]
     """
     return _largest_gradient(R, S, ridge), R * S + S + S * ridge
 
