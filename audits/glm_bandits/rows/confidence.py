@@ -283,8 +283,8 @@ def exploit_set(constant: int, dim: int, norm: Fraction) -> Sides:
     As for K.2, T = 10³⁰: θ_τ is within √(2ν_2/λ_max) of 0 on the axis of θ*, and the norm is at least
     (S - √(2ν_2/λ_max)) √λ_max. constant is the one of I.6's O(.) for ν_2, 0 for an exact minimiser.
 
-    Note: (71) has no S but in ν_2. It holds for S up to 4R. Beyond, 10 √ν_2 may fill in, but is of lower order
-    than √λ_max in d and in T, so that every constant fails from some d on. θ_o = 0 is inside E_o here (R = 1)
+    Note: (71) has no S but in ν_2. It holds for S up to 4R. Beyond, 10 √ν_2 may fill in, but is of lower
+    order than √λ_max in d and in T, so that every constant fails from some d on. θ_o = 0 is inside E_o
     """
     levels = _levels(reward_bound=Fraction(1), norm=norm, horizon=10**30, dim=dim)
     error = levels.exploit_error(constant)

@@ -63,15 +63,17 @@ def scaled_slopes(link: str, score: Fraction, side: int, apart: Fraction, norm: 
     expect="refuted",
 )
 def gap_of_survivors(score: Fraction) -> Sides:
-    """The gap of an arm that survives is at most 6φ Σ ‖y‖ ‖ỹ‖ + 2γ √μ'(<x*, θ*>) (‖x̃*‖ + ‖x̃‖)
+    """With the widths (13), (14), √κ for every batch, the gap of an arm that survives is at most 6φ Σ ‖y‖ ‖ỹ‖
+    + 2γ √μ'(<x*, θ*>) (‖x̃*‖ + ‖x̃‖)
 
-    d = 2, orthogonal arms x*, x of norm ρ, logistic, <x*, θ*> = score and <x, θ*> = score - Δ with Δ = γ √κ ρ
-    / √h, half the sum of the widths γ √κ ‖.‖ in H⁻¹ = 1/h: x survives where the estimate's errors are within
+    d = 2, batch 3 or later, orthogonal arms x*, x of norm ρ, logistic, <x*, θ*> = score and
+    <x, θ*> = score - Δ with Δ = γ √κ ρ / √h, half the sum of the widths γ √κ ‖.‖ in H⁻¹ = 1/h: x survives where the estimate's errors are within
     half of the widths (E.4's are, by far). V so large, as T makes it, that the first term is a hundredth of
     the second. In units of γ ρ / √h: √κ μ' on the left, 4 μ' and its hundredth on the right; Δ < 1/1000.
 
     Note: κ = 5.1, 9.5 (holds); 22, 56 and 406 (fails). (13) and (14) keep √κ for k >= 2, where E.9 needs
-    none: E.10 loses √κ, and with it the leading term of Theorem 5.1 its freedom from κ
+    none: E.10 loses √κ for the algorithm as printed, and with it the proof of Theorem 5.1 its leading
+    term. With widths γ ‖x‖ for k >= 2, if √κ is a misprint there: /repaired
     """
     slope = _slope(logistic(), score)
     wobble = ball(Fraction(1, 1000)).exp()  # slopes within 1/1000 of the score differ by this factor at most
@@ -128,7 +130,7 @@ def _designs(kappa: Fraction, squares: Fraction, upper: int) -> tuple[Fraction, 
     rows, "SAR-L.1", "Lemma L.1", over=over(kappa="1 4 56 1000", squares="0 1/10 1 1000", upper=(0, 1))
 )
 def short_arms(kappa: Fraction, squares: Fraction, upper: int) -> Sides:
-    """Where criterion I does not hold, |<x, θ_o - θ*>| is at most 1/R
+    """For κ ≥ 1, where criterion I does not hold, |<x, θ_o - θ*>| is at most 1/R
 
     The largest under E_o is γ(λ_max) ‖x‖ in (H*_o)⁻¹, and ‖x‖² in V⁻¹ is below 1/(γ² κ R²): R² times its
     square is at most V / (κ H*_o); γ(λ_max) = γ, V's noise at either end.
@@ -160,7 +162,7 @@ def comparable(reward_bound: int, norm: Fraction) -> Sides:
     rows, "SAR-L.3", "Lemma L.3", over=over(kappa="1 4 56 1000", squares="0 1/10 1 1000", upper=(0, 1))
 )
 def warm_distances(kappa: Fraction, squares: Fraction, upper: int) -> Chain:
-    """‖θ_o - θ*‖ in V is at most γ(λ_max) √κ, and ‖θ_τ - θ*‖ at most 2γ √κ
+    """For κ ≥ 1, ‖θ_o - θ*‖ in V is at most γ(λ_max) √κ, and ‖θ_τ - θ*‖ at most 2γ √κ
 
     In units of γ √κ, with γ(λ_max) = γ: the first is √(V/(κ H*_o)) at most, squared here; the second 1 more,
     by the triangle inequality in V, since θ_τ is within γ √κ of θ_o.
@@ -233,9 +235,9 @@ def _stale(dim: int, *, used: bool) -> arb:
 @inequality(
     rows,
     "SAR-M.3/step",
-    "proof of Lemma M.3, (86): √2",
+    "what 2√2 in Lemma M.3 asks of designs between switches",
     over=over(dim=(1, 2, 8, 64)),
-    role="step",
+    role="what-if",
     expect="refuted",
     factor="2",
     used=True,
@@ -243,7 +245,7 @@ def _stale(dim: int, *, used: bool) -> arb:
 @inequality(
     rows,
     "SAR-M.3/step-O.4",
-    "proof of Lemma M.3 from Lemma O.4b: (10/3) √e",
+    "(86) in the proof of Lemma M.3: Lemma O.4b, (10/3) √e",
     over=over(dim=(1, 8, 32, 64, 128)),
     role="step",
     expect="refuted",
@@ -256,7 +258,8 @@ def stale_norms(dim: int, factor: str, used: bool) -> Sides:
     Noise of norm λ/(4√d + 1) (√2, as (19) allows) or λ/(4(√d + 1)) (O.4b's), up at τ and down at t in all
     directions but one, in which H grows by short arms until its determinant has doubled.
 
-    Note: an extreme that the trees' noise comes near with negligible probability; random noise apart
+    Note: an extreme that the trees' noise comes near with negligible probability; O.4b itself is printed for
+    any noise of that norm
     """
     limit = ball(2) if factor == "2" else ball(Fraction(100, 9)) * arb(1).exp()
     return _stale(dim, used=used), limit
@@ -267,11 +270,12 @@ def stale_norms(dim: int, factor: str, used: bool) -> Sides:
     "SAR-M.3",
     "Lemma M.3, 2√2 (statement) and 20 √e / 3 (last line of the proof)",
     over=over(dim=(1, 8, 32, 64, 128, 256)),
+    role="step",
     expect="refuted",
 )
 def regret_of_a_round(dim: int) -> Chain:
-    """<x*_t - x_t, θ*> is at most 2√2 β ‖x_t‖ in H_t⁻¹, and at most (20 √e / 3) of it, for any admissible
-    noise
+    """From I.1 and E_τ alone, with any noise within I.1: <x*_t - x_t, θ*> is at most 2√2 β ‖x_t‖ in H_t⁻¹, and
+    at most (20 √e / 3) of it
 
     x_t = a e_1, x* = 0, θ*_1 = -g/a, θ_o = θ*, θ_τ = θ* + β/√λ_max e_1 (inside E_τ): x_t is played while g is
     at most a β (1/√λ_max + 1/√λ_min) and a S. H_τ is λ_min along e_1, H_t what no switch allows. β is that of
@@ -279,7 +283,7 @@ def regret_of_a_round(dim: int) -> Chain:
     10⁻⁶, κ* = 4.
 
     Note: 2√2 fails between d = 8 and 32, 20 √e / 3 between 64 and 128. The trees reach such noise with
-    negligible probability, so that this speaks of the lemma given its events, and not of typical runs
+    negligible probability: the implication fails as printed, and M.3 with high probability is not touched
     """
     levels = JointLevels(
         horizon=10**30,

@@ -56,8 +56,8 @@ def optimiser_calls(run: Run, dim: int) -> Measured:
     R² - λ_max rounds, γ of (21) with c = 1; T = 10³⁰.
 
     Note: γ² has d² log⁴ T, λ_max √d (and d with the logarithms' share), so that the least number of calls is
-    of the order d² and no constant will do; the printed cap 8 d R² κ γ² log T is of the order d³. Growth in T,
-    and the other parts of the remark: SAR-R6.4
+    of the order d² and no constant will do; the printed cap 8 d R² κ γ² log T is of the order d³. Growth in
+    T, and the other parts of the remark: SAR-R6.4
     """
     horizon = 10**30
     small, large = (calls_at_least(horizon, d) / (d * math.log(horizon)) for d in (dim, 16 * dim))
