@@ -219,17 +219,6 @@ def test_settings_are_those_of_the_paper() -> None:
     assert both["GLOC"].pseudo.curves.shape == (2, 4)
 
 
-def test_calls_at_least_is_what_a_run_pays() -> None:
-    """Arms of norm 1, V at its largest, (lambda_max + t) I: the criterion holds just before that many rounds
-    and fails just after; a smaller horizon cuts the count."""
-    budget = runnable._budget(10**30, 2)
-    rounds = runnable.calls_at_least(10**30, 2)
-    threshold = 1 / (budget.gamma() ** 2 * budget.kappa)
-    top = budget.ridge_ends()[1]
-    assert 1 / (top + rounds * (1 - 1e-9)) > threshold > 1 / (top + rounds * (1 + 1e-9))
-    assert runnable.calls_at_least(500, 2) == 500
-
-
 def test_gaps_are_not_negative_and_grow_with_the_noise() -> None:
     """The output is feasible, so its loss is not below the constrained minimum; without descent (one step,
     the output is 0) the gap is that of 0."""

@@ -67,9 +67,10 @@ def gap_of_survivors(score: Fraction) -> Sides:
     + 2γ √μ'(<x*, θ*>) (‖x̃*‖ + ‖x̃‖)
 
     d = 2, batch 3 or later, orthogonal arms x*, x of norm ρ, logistic, <x*, θ*> = score and
-    <x, θ*> = score - Δ with Δ = γ √κ ρ / √h, half the sum of the widths γ √κ ‖.‖ in H⁻¹ = 1/h: x survives where the estimate's errors are within
-    half of the widths (E.4's are, by far). V so large, as T makes it, that the first term is a hundredth of
-    the second. In units of γ ρ / √h: √κ μ' on the left, 4 μ' and its hundredth on the right; Δ < 1/1000.
+    <x, θ*> = score - Δ with Δ = γ √κ ρ / √h, half the sum of the widths γ √κ ‖.‖ in H⁻¹ = 1/h: x survives
+    where the estimate's errors are within half of the widths (E.9's are, by far). V so
+    large, as T makes it, that the first term is a hundredth of the second. In units of γ ρ / √h: √κ μ' on the
+    left, 4 μ' and its hundredth on the right; Δ < 1/1000.
 
     Note: κ = 5.1, 9.5 (holds); 22, 56 and 406 (fails). (13) and (14) keep √κ for k >= 2, where E.9 needs
     none: E.10 loses √κ for the algorithm as printed, and with it the proof of Theorem 5.1 its leading
@@ -274,7 +275,7 @@ def stale_norms(dim: int, factor: str, used: bool) -> Sides:
     expect="refuted",
 )
 def regret_of_a_round(dim: int) -> Chain:
-    """From I.1 and E_τ alone, with any noise within I.1: <x*_t - x_t, θ*> is at most 2√2 β ‖x_t‖ in H_t⁻¹, and
+    """From I.1 and E_τ alone, any noise within I.1: <x*_t - x_t, θ*> is at most 2√2 β ‖x_t‖ in H_t⁻¹, and
     at most (20 √e / 3) of it
 
     x_t = a e_1, x* = 0, θ*_1 = -g/a, θ_o = θ*, θ_τ = θ* + β/√λ_max e_1 (inside E_τ): x_t is played while g is

@@ -1,4 +1,4 @@
-"""What Algorithm 2 and the optimiser do when they are run with printed constants: calls, steps, achieved
+"""What Algorithm 2 and the optimiser do when they are run with printed constants: steps and achieved
 errors (section 6, assumptions D.2 and I.2)."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dpaudit.regret import proportion_interval
 from dpaudit.rows import Measured, evidence, over
 from dpaudit.suite import Group, Run
 
-__all__ = ["achieved_gaps", "calls_at_least", "rows"]
+__all__ = ["achieved_gaps", "rows"]
 
 rows = Group("Printed constants, run", kind="utility")
 
@@ -31,38 +31,6 @@ def _budget(horizon: int, dim: int) -> GlmBudget:
         delta=1e-3,
         failure_prob=1e-3,
     )
-
-
-def calls_at_least(horizon: int, dim: int) -> float:
-    """Rounds that must explore, each with a call of the optimiser, where every round has an arm of norm 1:
-    V is at most (lambda_max + t) I, so that criterion I holds up to t = gamma^2 kappa R^2 - lambda_max."""
-    budget = _budget(horizon, dim)
-    return min(float(horizon), budget.gamma() ** 2 * budget.kappa - budget.ridge_ends()[1])
-
-
-@evidence(
-    rows,
-    "SAR-R6.4/dimension",
-    "Remark 6.4",
-    at_most=1,
-    quantity="least number of calls over d log T, at 16 d over the same at d",
-    over=over(dim=(64, 1024, 16384)),
-    expect="refuted",
-)
-def optimiser_calls(run: Run, dim: int) -> Measured:
-    """The optimiser is called O(d log T) times in total: calls over d log T do not grow with d
-
-    Arms of norm 1 in every round: criterion I holds, and the optimiser is called, in each of the first γ² κ
-    R² - λ_max rounds, γ of (21) with c = 1; T = 10³⁰.
-
-    Note: γ² has d² log⁴ T, λ_max √d (and d with the logarithms' share), so that the least number of calls is
-    of the order d² and no constant will do; the printed cap 8 d R² κ γ² log T is of the order d³. Growth in
-    T, and the other parts of the remark: SAR-R6.4
-    """
-    horizon = 10**30
-    small, large = (calls_at_least(horizon, d) / (d * math.log(horizon)) for d in (dim, 16 * dim))
-    grown = large / small
-    return Measured(low=grown, high=grown, details={"calls at d, at least": small * dim * math.log(horizon)})
 
 
 @evidence(
