@@ -21,6 +21,9 @@ and 5; Figures 1d and 5 are on graded diamonds, the paper's data cannot be passe
 ``--paper shuffle_linear_bandits``: Chowdhury and Zhou (ICML 2022), Figures 1a to 1c, 2a and 2b, pseudo-regret
 of 50 instances at T = 20000, each as the authors' code has it (``1a``) and as the theorems do
 (``1a-theorem``). Some minutes: two of the algorithms update in every round.
+``--paper glm_bandits``: Sarmasarkar (2026), Table 2 (``table2``) and Figures 1a and 1b at the paper's sizes,
+``--runs`` runs (10, as in the paper) of every algorithm with the experiments' constants; medians stand beside
+means in the tables. A few minutes.
 
 Choose figures by name, ``--figures 1 5 12a``.
 
@@ -35,6 +38,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -45,6 +49,8 @@ from markupsafe import Markup
 from audits.distributed_mab import experiment_figures as distributed_figures
 from audits.distributed_mab import experiment_settings
 from audits.distributed_mab.experiment_settings import figure_table
+from audits.glm_bandits import experiment_settings as glm_settings
+from audits.glm_bandits.experiment_runs import rerun_table
 from audits.private_online_learning.experiment_runs import (
     CELLS,
     COMPARED,
@@ -60,12 +66,20 @@ from benchmarks.concurrent_figures import CONCURRENT_FIGURES, SOURCE, regenerate
 from benchmarks.shuffle_figures import SHUFFLED_FIGURES, regenerate_shuffled
 from dpaudit.errors import InvalidParameterError
 from dpaudit.plots import Plot
-from dpaudit.regret import regret_frame, summary
+from dpaudit.regret import over_time, regret_frame, summary
 from dpaudit.reports.chart import draw_plot
 from dpaudit.reports.svg import element, join
 from dpaudit.suite import Run
 
-__all__ = ["DISTRIBUTED_FIGURES", "FIGURES", "main", "regenerate", "regenerate_distributed"]
+__all__ = [
+    "DISTRIBUTED_FIGURES",
+    "FIGURES",
+    "GLM_FIGURES",
+    "main",
+    "regenerate",
+    "regenerate_distributed",
+    "regenerate_glm",
+]
 
 #: Name -> the cell of a figure over time, or the setting of a figure over epsilon.
 FIGURES: Mapping[str, Cell | int] = {
@@ -189,6 +203,43 @@ def _distributed_frame(found: Mapping[int, distributed_figures.Table]) -> pandas
     return regret_frame(cells)
 
 
+#: Names of the figures on generalized linear bandits, Table 2 first.
+GLM_FIGURES = ("table2", "1a", "1b")
+
+
+def regenerate_glm(
+    names: Sequence[str], *, horizon: int | None, runs: int, seed: int = 0
+) -> tuple[dict[str, Plot], pandas.DataFrame]:
+    """Table 2 and Figure 1 on generalized linear bandits as plot data, and the runs behind them.
+
+    ``horizon`` replaces the paper's.
+    """
+    unknown = [name for name in names if name not in GLM_FIGURES]
+    if unknown or not names:
+        raise InvalidParameterError(
+            f"figures must be among {', '.join(GLM_FIGURES)}, got {unknown or 'none'}; choose one of them."
+        )
+    figures: dict[str, Plot] = {}
+    cells = []
+    settings = {f"table2, S = {norm}": setting for norm, setting in glm_settings.TABLE.items()}
+    settings |= glm_settings.FIGURES
+    for label, setting in settings.items():
+        name = label.partition(",")[0]
+        if name not in names:
+            continue
+        shown = setting if horizon is None else replace(setting, horizon=horizon)
+        found = glm_settings.runs_of(
+            shown, seed=np.random.SeedSequence([seed, list(settings).index(label)]), runs=runs
+        )
+        key = label.rpartition("= ")[2]
+        figures[f"{label} (table)"] = rerun_table(found, setting=key, alpha=0.05)
+        figures[label] = over_time(
+            {algorithm: result.pseudo for algorithm, result in found.items()}, title=f"Setting {label}"
+        )
+        cells += [({"algorithm": n, "setting": label}, result.pseudo) for n, result in found.items()]
+    return figures, regret_frame(cells)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Regenerate figures and write them."""
     parser = argparse.ArgumentParser(
@@ -220,6 +271,13 @@ def main(arguments: list[str] | None = None) -> None:
                 list(DISTRIBUTED_FIGURES) if options.figures is None else options.figures,
                 horizon=options.horizon,
                 runs=20 if options.runs is None else options.runs,
+                seed=options.seed,
+            )
+        elif options.paper == "glm_bandits":
+            figures, frame = regenerate_glm(
+                GLM_FIGURES if options.figures is None else options.figures,
+                horizon=options.horizon,
+                runs=10 if options.runs is None else options.runs,
                 seed=options.seed,
             )
         else:
@@ -254,6 +312,7 @@ _SOURCES = {
     "private_online_learning": "arXiv 2102.07929",
     "distributed_mab": "arXiv 2206.05772",
     "shuffle_linear_bandits": "arXiv 2202.05567",
+    "glm_bandits": "arXiv 2602.00417",
 }
 
 
@@ -272,7 +331,7 @@ def _write_all(
     _write(out / "figures.json", json.dumps(curves, indent=1, ensure_ascii=False, allow_nan=False))
     _write(out / "figures.html", _page(figures, source))
     for name, plot in curves.items():
-        _write(out / f"figure-{name}.svg", _picture(plot))
+        _write(out / f"figure-{name.replace(', S = ', '-')}.svg", _picture(plot))
     frame.to_csv(out / "curves.csv", index=False)
     numbers = summary(frame) if numbers is None else numbers
     numbers.to_csv(out / "numbers.csv", index=False)

@@ -63,17 +63,20 @@ def prefix_nodes(time: int) -> int:
 
 
 def explored_rounds(
-    *, horizon: int, epsilon: Fraction, delta: Fraction, zeta: Fraction, factor: Fraction
+    *, horizon: int, epsilon: Fraction, delta: Fraction, zeta: Fraction, factor: Fraction, dim: int = 1
 ) -> arb:
     """A lower bound on the rounds in which Criterion I of Algorithm 2 holds, with the constant c = ``factor``
-    of (21), as a ball: d = 1, one arm x = 1, logistic, θ* = 1 = S.
+    of (21), as a ball: one arm of norm 1 in every round, logistic, θ* that arm, S = 1.
 
     Then kappa = kappa* = 1/mu'(1). On the event of I.1 the released V is at most lambda_max plus the rounds
-    explored, and the criterion holds as long as V <= gamma² kappa.
+    explored along the arm, and the criterion holds as long as V <= gamma² kappa there.
     """
     kappa = 1 / logistic().at(arb(1)).slope
     noise = ln(32 / delta)
     rounds = ln(horizon)
-    ridge = 64 * 5 * noise * rounds * (ln(16 * horizon / zeta) + 1) / (ball(epsilon) * kappa)
-    gamma = ball(factor) * ln(horizon / zeta) ** 2 * noise / (ball(min(epsilon, Fraction(1))) * kappa**2)
-    return (gamma**2 * kappa - ridge * 6 / 5).min(arb(horizon))
+    root = ball(dim).sqrt()
+    ridge = 64 * (4 * root + 1) * noise * rounds * (ln(16 * horizon / zeta) + root) / (ball(epsilon) * kappa)
+    logs = ball(factor) * dim * ln(horizon * dim / zeta) ** 2 * noise
+    gamma = logs / (ball(min(epsilon, Fraction(1))) * kappa**2)
+    top = ridge * (4 * root + 2) / (4 * root + 1)
+    return (gamma**2 * kappa - top).min(arb(horizon))

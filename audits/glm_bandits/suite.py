@@ -5,8 +5,10 @@ claims a file.
 """
 
 from audits.glm_bandits.rows import (
+    confidence,
     costs,
     design,
+    experiments,
     lower_bound,
     lower_bound_information,
     lower_bound_step_four,
@@ -14,6 +16,8 @@ from audits.glm_bandits.rows import (
     parameters,
     potentials,
     rates,
+    regret,
+    runnable,
     self_concordance,
     switches,
     tails,
@@ -29,6 +33,8 @@ suite = Suite(
 )
 
 suite.include(self_concordance.rows, model_facts.rows)
+suite.include(potentials.rows, design.rows, tails.rows)
+suite.include(parameters.rows, switches.rows)
+suite.include(confidence.rows, regret.rows, rates.rows, runnable.rows)
 suite.include(lower_bound.rows, lower_bound_step_four.rows, lower_bound_information.rows)
-suite.include(costs.rows)
-suite.include(parameters.rows, rates.rows, switches.rows, potentials.rows, design.rows, tails.rows)
+suite.include(experiments.rows, costs.rows)

@@ -46,6 +46,30 @@ def test_explored_rounds_against_a_loop() -> None:
     assert found == pytest.approx(gamma**2 * kappa - ridge * 6 / 5)
 
 
+def test_explored_rounds_grow_like_the_square_of_d() -> None:
+    """(19) and (21) written out in floats at d = 10^4, T = 10^30, and d² up to logarithms from there on."""
+    horizon, dim, zeta = 10**30, 10**4, 0.05
+    kappa, noise = 2 + 2 * math.cosh(1), math.log(320)
+    tail = math.log(16 * horizon / zeta) + 100
+    top = 64 * 402 * noise * math.log(horizon) * tail / kappa
+    gamma = dim * math.log(horizon * dim / zeta) ** 2 * noise / kappa**2
+    found = [
+        float(
+            explored_rounds(
+                horizon=horizon,
+                epsilon=Fraction(1),
+                delta=Fraction(1, 10),
+                zeta=Fraction(1, 20),
+                factor=Fraction(1),
+                dim=d,
+            ).mid()
+        )
+        for d in (dim, 10 * dim)
+    ]
+    assert found[0] == pytest.approx(gamma**2 * kappa - top)
+    assert 90 < found[1] / found[0] < 120
+
+
 def test_criterion_one_is_never_met_where_lambda_is_larger() -> None:
     """At ε = 1 the bound is below 0 up to T = 10^16: the refutation is no matter of every setting."""
     for power in (4, 8, 16):

@@ -79,6 +79,21 @@ def _calls(T: int, C: int, epsilon: Fraction) -> Sides:
     return found, C * ln(T)
 
 
+@step("calls of the optimizer in d", over=over(d=(10**4, 10**5, 10**6), C=(1, 1000)), expect="refuted")
+def _calls_in_d(d: int, C: int) -> Sides:
+    """calls ≤ C d log T, with c = 1 in (21), T = 10^30, ε = 1, δ = 1/10, ζ = 1/20, one unit arm, S = 1"""
+    horizon = 10**30
+    found = explored_rounds(
+        horizon=horizon,
+        epsilon=Fraction(1),
+        delta=Fraction(1, 10),
+        zeta=Fraction(1, 20),
+        factor=Fraction(1),
+        dim=d,
+    )
+    return found, C * d * ln(horizon)
+
+
 @steps(rows, "SAR-R6.4", "Remark 6.4", cells=True, expect="refuted")
 def operations() -> list[Step]:
     """A round costs O(d² log T) for the trees, and the private optimizer is called O(d log T) times in total
@@ -86,10 +101,10 @@ def operations() -> list[Step]:
     Count nodes; bound from below the rounds in which Criterion I calls the optimizer, on the event of I.1.
 
     Refuted: O(d log T) is what Criterion II allows. Criterion I calls it in every round until V has grown to
-    γ²κR², at d = 1 in γ²κ - λ_max rounds at least, of the order log⁴T (κ, ε, δ, ζ fixed): every constant
-    fails. The paper's own count1_cutoff says 8 d R²κγ² log T
+    γ²κR², in γ²κ - λ_max rounds at least, of the order d² log⁴T (κ, ε, δ, ζ, R, S fixed): every constant
+    fails, in T and in d. The paper's own count1_cutoff says 8 d R²κγ² log T
 
-    Note: at ε = 1 the same count is below 0 up to T = 10^16, since λ is above γ²κ there. V changes by fresh
-    noise of full rank in every round, so that its inverse cannot be updated in O(d²)
+    Note: at ε = 1 and d = 1 the same count is below 0 up to T = 10^16, since λ is above γ²κ there. V changes by
+    fresh noise of full rank in every round, so that its inverse cannot be updated in O(d²)
     """
-    return [_tree, _calls]
+    return [_tree, _calls, _calls_in_d]

@@ -203,7 +203,8 @@ def _information_claim(C: Fraction) -> Ordering:
 @evidence(rows, "SAR-Q.4", "Lemma Q.4", claim=_information_claim, over=over(C=(Fraction(1), Fraction(10))),
           expect="refuted")  # fmt: skip
 def information(run: Run, C: Fraction) -> Measured:
-    """The actions of an (ε, δ)-DP learner tell at most C T (ε² + δ log(1/δ)) about V, ε ≤ 1
+    """The actions of an (ε, δ)-DP learner tell at most C T (ε² + δ log(1/δ)) about V, ε ≤ 1, whatever
+    the perturbation a
 
     One coordinate of the paper's family, a = a_max = 1: pull + r e_1 for 8/ε rounds, then the arm named by a
     count with Laplace(1/ε) noise. Exact I(V; X): the last action alone tells anything.
@@ -236,21 +237,22 @@ DENSITY = over(C=(1, 100, 10**4), delta="1/1000000 1/3")
     role="step", expect="refuted",
 )  # fmt: skip
 def information_about_rewards(C: int, delta: Fraction) -> Sides:
-    """I(D; X) ≤ C T (ε² + δ log(1/δ)) for the rewards D
+    """I(D; X) ≤ C T (ε² + δ log(1/δ)) for the rewards D, whatever d is
 
-    T = 1, rewards uniform on [0, 1] at score 0 (an exponential family of Definition 4.1), shown with
-    probability δ and else not: (0, δ)-DP, taken with ε² = δ. The reward rounded to N cells already tells
-    δ log N; N = 2^k with k = ⌈2 C (1 + log(1/δ))/log 2⌉.
+    T = 2, rewards uniform on [0, 1] at score 0 (an exponential family of Definition 4.1), d = N, so that
+    there are 2N arms. The second action names one of N cells of the first reward with probability δ, and else
+    is an arm that stands for none: (0, δ)-DP, taken with ε² = δ. It tells δ log N exactly; N = 2^k with k =
+    ⌈4 C (1 + log(1/δ))/log 2⌉.
 
-    Refuted: a reward of many values that is shown with probability δ tells as much as it has digits; for a
-    density the information is infinite
+    Refuted: a reward of many values that is shown with probability δ tells as much as the arms can name. C
+    does not depend on d, and with d the information grows without a bound
 
     Note: for rewards in two values the constant is log 2 (SAR-Q.4/record); V has one bit a coordinate, and
     only the middle of the chain is lost here
     """
     budget = ball(delta) * (1 + ln(1 / delta))
-    digits = integer((2 * C * (1 + ln(1 / delta)) / arb.const_log2()).ceil())
-    return ball(delta) * digits * arb.const_log2(), C * budget
+    digits = integer((4 * C * (1 + ln(1 / delta)) / arb.const_log2()).ceil())
+    return ball(delta) * digits * arb.const_log2(), 2 * C * budget
 
 
 PRIORS = over(epsilon="1/1000 1/10 1/2 1", delta="1/1000000000 1/1000 1/10 1/3 9/25", prior="1/2 1/10 99/100")

@@ -92,16 +92,24 @@ def smaller_constant(R: Fraction, S: Fraction) -> Sides:
 RIDGES = over(**GRID, ridge="0 1/10 1 10")
 
 
-@inequality(rows, "SAR-LIP/D.2", "Assumption D.2", over=RIDGES, expect="refuted")
+@inequality(
+    rows,
+    "SAR-LIP/D.2",
+    "Appendix D.2, where the step size is set",
+    over=RIDGES,
+    role="step",
+    expect="refuted",
+)
 def with_ridge(R: Fraction, S: Fraction, ridge: Fraction) -> Sides:
-    """With the ridge the loss is L-Lipschitz for L = RS + S + Sρ, ρ = λ_max/B_k
+    """To the letter, for every S: with the ridge the loss is L-Lipschitz for L = RS + S + Sρ, ρ = λ_max/B_k
 
     The largest gradient is mu(S) + Sρ, against L, for rewards on {0, R}.
 
     Refuted: mu(S) ≥ R/2 whatever S, and RS + S is small where S is; the print needs mu(S) ≤ S(R + 1), from S
     near 0.29 on for R = 1. It holds whenever S ≥ R/(R + 1), S ≥ 1 among them
 
-    Note: a gradient longer than the Δ = L that it is encoded with leaves the range [0, 2Δ] of the randomiser
+    Note: with R for the first S, as in section 5, L = R + RS + Sρ holds for every S (SAR-LIP, Sρ more on
+    both sides). A gradient longer than the Δ = L it is encoded with leaves the randomiser's range [0, 2Δ]
     """
     return _largest_gradient(R, S, ridge), R * S + S + S * ridge
 

@@ -1,0 +1,169 @@
+"""The experiments of Sarmasarkar (2026), section 8 and appendix A, and what its Table 2 prints.
+
+One parameter and one sequence of arms for all runs of a setting; delta = zeta = 0.02; every algorithm with
+the constants of the experiments. The printed regrets are means of 10 runs without error bars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+
+import numpy as np
+
+from algorithms.contextual.glm_baselines import BanditSize, EcoLog, GlmUcb, Gloc, RsGlinUcb
+from algorithms.contextual.glm_environments import GlmEnvironment, published_environment
+from algorithms.contextual.glm_optimisers import ClippedDescent
+from algorithms.contextual.glm_simulation import GlmRuns, MakePolicy, simulate_glm
+from algorithms.contextual.joint_glm import JointGlm
+from algorithms.contextual.joint_glm_constants import GlmBudget, practical_constants
+from algorithms.contextual.links import Link, Probit, logistic
+from dpaudit.regret import Seed, checkpoint_grid, root_of
+
+__all__ = [
+    "ALGORITHMS",
+    "FIGURES",
+    "KAPPAS",
+    "LEVEL",
+    "PRINTED",
+    "RUNS",
+    "TABLE",
+    "Setting",
+    "private",
+    "runs_of",
+]
+
+LEVEL = 0.02
+RUNS = 10
+_PROBIT, _LOGISTIC = Probit(), logistic()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A link, S, d, T and the algorithms that are compared, with the private one's epsilons."""
+
+    link: Link
+    param_norm: float
+    dim: int
+    horizon: int
+    algorithms: tuple[str, ...]
+
+
+def private(epsilon: float) -> str:
+    """The private algorithm's name."""
+    return f"Private-GLM ε = {epsilon:g}"
+
+
+_TABLE = ("GLM-UCB", "GLOC", *map(private, (4, 6, 8)), "RS-GLinUCB")
+
+#: Table 2: S -> setting.
+TABLE: Mapping[str, Setting] = {
+    norm: Setting(link=_PROBIT, param_norm=float(norm), dim=3, horizon=5000, algorithms=_TABLE)
+    for norm in ("2", "2.5", "3")
+}
+KAPPAS = {"2": 18.39, "2.5": 56.44, "3": 222.15}
+
+#: Figure 1.
+FIGURES: Mapping[str, Setting] = {
+    "1a": Setting(
+        link=_LOGISTIC,
+        param_norm=3.5,
+        dim=5,
+        horizon=15000,
+        algorithms=(*map(private, (2, 4, 8)), "RS-GLinUCB", "ECOLog", "GLOC"),
+    ),
+    "1b": Setting(
+        link=_PROBIT,
+        param_norm=3.0,
+        dim=5,
+        horizon=5000,
+        algorithms=(*map(private, (2, 4, 8)), "RS-GLinUCB", "GLM-UCB", "GLOC"),
+    ),
+}
+
+#: Table 2 as printed: algorithm -> regret at S = 2, 2.5, 3.
+PRINTED: Mapping[str, tuple[str, str, str]] = {
+    "GLM-UCB": ("1399.07", "1942.18", "2322.53"),
+    "GLOC": ("384.33", "627.62", "1352.05"),
+    private(4): ("369.53", "382.25", "384.91"),
+    private(6): ("289.67", "299.33", "296.41"),
+    private(8): ("300.32", "295.49", "301.73"),
+    "RS-GLinUCB": ("295.27", "168.83", "194.53"),
+}
+ALGORITHMS = tuple(PRINTED)
+
+
+@cache
+def environment(setting: Setting) -> GlmEnvironment:
+    """The setting's one sequence of arms."""
+    return published_environment(
+        setting.link, param_norm=setting.param_norm, dim=setting.dim, rounds=setting.horizon
+    )
+
+
+def _policy(setting: Setting, algorithm: str) -> MakePolicy:
+    arms, link = environment(setting), setting.link
+    size = BanditSize(
+        horizon=setting.horizon,
+        dim=setting.dim,
+        param_norm=setting.param_norm,
+        kappa=arms.kappa,
+        failure_prob=LEVEL,
+        steepest=float(link.slope(np.zeros(1))[0]),
+    )
+    if algorithm == "RS-GLinUCB":
+        return lambda replicates, rng: RsGlinUcb(size, link, replicates)
+    if algorithm == "GLM-UCB":
+        return lambda replicates, rng: GlmUcb(size, link, replicates, growing=isinstance(link, Probit))
+    if algorithm == "GLOC":
+        return lambda replicates, rng: Gloc(size, link, replicates)
+    if algorithm == "ECOLog":
+        return lambda replicates, rng: EcoLog(size, link, replicates)
+    return partial(_private, setting, float(algorithm.rpartition(" ")[2]))
+
+
+def budget(setting: Setting, epsilon: float) -> GlmBudget:
+    """The private algorithm's instance and levels."""
+    arms = environment(setting)
+    return GlmBudget(
+        horizon=setting.horizon,
+        dim=setting.dim,
+        param_norm=setting.param_norm,
+        kappa=arms.kappa,
+        kappa_star=arms.kappa_star,
+        epsilon=epsilon,
+        delta=LEVEL,
+        failure_prob=LEVEL,
+    )
+
+
+def _private(setting: Setting, epsilon: float, replicates: int, rng: np.random.Generator) -> JointGlm:
+    constants = practical_constants(budget(setting, epsilon))
+    return JointGlm(constants, setting.link, ClippedDescent(), replicates=replicates, rng=rng)
+
+
+def runs_of(
+    setting: Setting,
+    *,
+    seed: Seed,
+    runs: int = RUNS,
+    algorithms: Sequence[str] | None = None,
+    points: int = 48,
+) -> dict[str, GlmRuns]:
+    """Each algorithm on the setting's arms, ``runs`` times; an algorithm's seed does not depend on which
+    others are asked for."""
+    chosen = setting.algorithms if algorithms is None else algorithms
+    seeds = dict(zip(setting.algorithms, root_of(seed).spawn(len(setting.algorithms)), strict=True))
+    grid = checkpoint_grid(setting.horizon, points=points).tolist()
+    return {
+        name: simulate_glm(
+            _policy(setting, name),
+            environment(setting),
+            name=name,
+            replicates=runs,
+            seed=seeds[name],
+            checkpoints=grid,
+        )
+        for name in chosen
+    }
