@@ -81,7 +81,7 @@ class Policy(Protocol):
         """Shape (runs, K); the buffer is the policy's own."""
 
     def update(self, cells: Ints, rewards: Floats, draws: Draws) -> None:
-        """One pull per run."""
+        """One pull per run: ``cells[i]`` is run i's."""
 
 
 #: Makes a strategy: ``factory(epsilon, horizon)``. Anytime algorithms ignore the horizon.
@@ -246,7 +246,7 @@ def pulls_at(checkpoints: Sequence[int], policy: Policy, means: Floats, draws: D
             arm = t - 1 if t <= n_arms else policy.indices(t).argmax(axis=1)
             cells = rows + arm
             counts[cells] += 1
-            policy.update(cells, (draws.uniforms() < flat_means[cells]).astype(np.float64), draws)
+            policy.update(cells, (draws.uniforms() < flat_means.take(cells)).astype(np.float64), draws)
         played = checkpoint
         result[position] = counts.reshape(runs, n_arms)
     return result

@@ -18,7 +18,15 @@ about half an hour. The curves are means of ``--runs`` runs (15, as in the paper
 ``--horizon`` says otherwise, means of ``--runs`` runs (20, as in the paper). Figure 1 shows parts of 2, 3
 and 5; Figures 1d and 5 are on graded diamonds, the paper's data cannot be passed on. A few seconds.
 
+``--paper shuffle_linear_bandits``: Chowdhury and Zhou (ICML 2022), Figures 1a to 1c, 2a and 2b, pseudo-regret
+of 50 instances at T = 20000, each as the authors' code has it (``1a``) and as the theorems do
+(``1a-theorem``). Some minutes: two of the algorithms update in every round.
+
 Choose figures by name, ``--figures 1 5 12a``.
+
+``--paper concurrent_shuffle``: Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023) print no experiment;
+figures ``error``, ``noise`` and ``blind`` show the error of their sums against n for 1, 2, 3 and log n - 1
+shufflers, up to ``--horizon`` (2^16), means of ``--runs`` runs (50). Some seconds.
 """
 
 from __future__ import annotations
@@ -48,6 +56,8 @@ from audits.private_online_learning.experiment_runs import (
 )
 from audits.private_online_learning.experiment_settings import EPSILONS, HORIZON, RUNS
 from audits.private_online_learning.variants import VARIANTS
+from benchmarks.concurrent_figures import CONCURRENT_FIGURES, SOURCE, regenerate_concurrent
+from benchmarks.shuffle_figures import SHUFFLED_FIGURES, regenerate_shuffled
 from dpaudit.errors import InvalidParameterError
 from dpaudit.plots import Plot
 from dpaudit.regret import regret_frame, summary
@@ -185,15 +195,27 @@ def main(arguments: list[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("out", type=Path, help="folder to write into; made if it is not there")
-    parser.add_argument("--paper", choices=sorted(_SOURCES), default="private_online_learning")
+    papers = sorted([*_SOURCES, "concurrent_shuffle"])
+    parser.add_argument("--paper", choices=papers, default="private_online_learning")
     parser.add_argument("--figures", nargs="+", metavar="NAME")
     parser.add_argument("--horizon", type=int)
     parser.add_argument("--rounds", type=int, default=2**15)
     parser.add_argument("--runs", type=int)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
+    if options.paper == "concurrent_shuffle":
+        _concurrent(options, parser)
+        return
+
     try:
-        if options.paper == "distributed_mab":
+        if options.paper == "shuffle_linear_bandits":
+            figures, frame = regenerate_shuffled(
+                list(SHUFFLED_FIGURES) if options.figures is None else options.figures,
+                horizon=options.horizon,
+                runs=options.runs,
+                seed=options.seed,
+            )
+        elif options.paper == "distributed_mab":
             figures, frame = regenerate_distributed(
                 list(DISTRIBUTED_FIGURES) if options.figures is None else options.figures,
                 horizon=options.horizon,
@@ -214,12 +236,37 @@ def main(arguments: list[str] | None = None) -> None:
     sys.stdout.write(f"{count} figures in {options.out}\n")
 
 
+def _concurrent(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Figures with numbers of their own: errors, no regret."""
+    names = list(CONCURRENT_FIGURES) if options.figures is None else options.figures
+    try:
+        figures, frame, numbers = regenerate_concurrent(
+            names, horizon=options.horizon, runs=options.runs, seed=options.seed
+        )
+    except InvalidParameterError as error:
+        parser.error(str(error))
+    count = _write_all(options.out, figures, frame, source=SOURCE, numbers=numbers)
+    sys.stdout.write(f"{count} figures in {options.out}\n")
+
+
 #: Papers, and where they are to be found.
-_SOURCES = {"private_online_learning": "arXiv 2102.07929", "distributed_mab": "arXiv 2206.05772"}
+_SOURCES = {
+    "private_online_learning": "arXiv 2102.07929",
+    "distributed_mab": "arXiv 2206.05772",
+    "shuffle_linear_bandits": "arXiv 2202.05567",
+}
 
 
-def _write_all(out: Path, figures: Mapping[str, Plot], frame: pandas.DataFrame, *, source: str) -> int:
-    """Pictures, page and numbers into the folder ``out``; how many figures these are."""
+def _write_all(
+    out: Path,
+    figures: Mapping[str, Plot],
+    frame: pandas.DataFrame,
+    *,
+    source: str,
+    numbers: pandas.DataFrame | None = None,
+) -> int:
+    """Pictures, page and numbers into the folder ``out``; how many figures these are. ``numbers`` are a
+    summary of the runs, that of regret unless given."""
     out.mkdir(parents=True, exist_ok=True)
     curves = {name: plot for name, plot in figures.items() if plot["kind"] == "curves"}
     _write(out / "figures.json", json.dumps(curves, indent=1, ensure_ascii=False, allow_nan=False))
@@ -227,7 +274,7 @@ def _write_all(out: Path, figures: Mapping[str, Plot], frame: pandas.DataFrame, 
     for name, plot in curves.items():
         _write(out / f"figure-{name}.svg", _picture(plot))
     frame.to_csv(out / "curves.csv", index=False)
-    numbers = summary(frame)
+    numbers = summary(frame) if numbers is None else numbers
     numbers.to_csv(out / "numbers.csv", index=False)
     numbers.to_json(out / "numbers.json", orient="records", indent=1, force_ascii=False)
     numbers.to_markdown(out / "numbers.md", index=False, floatfmt=".4g")

@@ -83,7 +83,7 @@ def plain_linucb(
         vec += total * features[arm]
         paid = 0.0
         noisy_vec, noisy_gram = noise[m] if noise else (0.0, 0.0)
-        inverse = np.linalg.inv(gram + noisy_gram + ridge * np.eye(dim))
+        inverse = np.asarray(np.linalg.inv(gram + noisy_gram + ridge * np.eye(dim)), dtype=np.float64)
         theta, beta = inverse @ (vec + noisy_vec), radius(t)
     return Played(played, sums)
 

@@ -54,15 +54,18 @@ Symmetrize = Literal["copy", "average", "none"]
 Floats = NDArray[np.float64]
 
 
-def squared_sensitivity(*, feature_norm: ExactLike = 1, reward_bound: ExactLike = 1) -> Fraction:
+def squared_sensitivity(*, feature_norm_squared: ExactLike = 1, reward_bound: ExactLike = 1) -> Fraction:
     """2L²Y² + 2L⁴ + Y⁴/2, the most that replacing one user moves vector and matrix together, squared, in
-    units of σ². Needs Y² <= 2L², where it is attained; raises ``InvalidParameterError`` otherwise."""
-    norm, reward = positive(feature_norm, name="feature_norm"), positive(reward_bound, name="reward_bound")
-    if reward**2 > 2 * norm**2:
+    units of σ²; ``feature_norm_squared`` is L². Needs Y² <= 2L², where it is attained; raises
+    ``InvalidParameterError`` otherwise."""
+    square = positive(feature_norm_squared, name="feature_norm_squared")
+    reward = positive(reward_bound, name="reward_bound")
+    if reward**2 > 2 * square:
         raise InvalidParameterError(
-            f"reward_bound² must be at most 2 feature_norm², got {reward} and {norm}; scale the rewards down."
+            f"reward_bound² must be at most twice feature_norm_squared, got {reward} and {square}; scale the "
+            "rewards down."
         )
-    return 2 * norm**2 * reward**2 + 2 * norm**4 + reward**4 / 2
+    return 2 * square * reward**2 + 2 * square**2 + reward**4 / 2
 
 
 def message_size(dim: int) -> int:
@@ -116,8 +119,9 @@ def squared_shift(
 
 
 def worst_pair() -> tuple[tuple[Floats, float], tuple[Floats, float]]:
-    """Two users at squared distance 4.5, up to rounding: d = 2, both with reward 1."""
-    a, b = math.cos(math.pi / 12), math.sin(math.pi / 12)
+    """Two users at squared distance 4.5 (1 - 10⁻¹¹) or more, and below 4.5 in exact numbers: d = 2, both with
+    reward 1. Their norms are just below 1, so that no rounding takes them out of the domain."""
+    a, b = (np.array([math.cos(math.pi / 12), math.sin(math.pi / 12)]) * (1 - 2.0**-40)).tolist()
     return (np.array([a, b]), 1.0), (np.array([-b, -a]), 1.0)
 
 

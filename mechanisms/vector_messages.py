@@ -87,7 +87,7 @@ def aggregate(values: Any, sheet: VectorSheet, rng: np.random.Generator) -> Floa
     given = np.asarray(values, dtype=np.float64)
     if given.shape[-2:] != (sheet.batch_size, sheet.entries):
         raise InvalidParameterError(
-            f"values must have shape (..., {sheet.batch_size}, {sheet.entries}), got {given.shape}; reshape them."
+            f"values must have shape (..., {sheet.batch_size}, {sheet.entries}), got {given.shape}."
         )
     sums = encode(given, sheet, rng).sum(axis=-2).astype(np.float64)
     trials, p = sheet.trials * sheet.batch_size, float(sheet.chance)
@@ -98,14 +98,23 @@ def aggregate(values: Any, sheet: VectorSheet, rng: np.random.Generator) -> Floa
     return np.asarray((sums + centred) / float(sheet.scale) - sheet.batch_size)
 
 
-def release(coins: Coins, values: Any, sheet: VectorSheet, *, site: str = "sums") -> Floats:
+def release(
+    coins: Coins, values: Any, sheet: VectorSheet, *, grid: int | None = None, site: str = "sums"
+) -> Floats:
     """One batch under coins: rounding is hidden, the numbers of ones come out of the shuffler at ``site``.
 
-    ``values`` are the entries of all users, shape (B, entries). No coin is tossed for an entry that needs no
-    rounding: which ones do is no secret only where the data are on a declared grid.
-    """
+    ``values`` are the entries of all users, shape (B, entries). Every entry has its coin, also where nothing
+    is to be rounded, unless a ``grid`` is declared that divides the scale: then entries are multiples of
+    1/grid, which others than such raise ``InvalidParameterError``, and no coin is tossed."""
     scaled = [[(dyadic(x) + 1) * sheet.scale for x in row] for row in _checked(values).tolist()]
-    encoded = [[x // 1 + coins.draw(Bernoulli(p=x % 1), site="rounding") for x in row] for row in scaled]
+    if grid is not None and (sheet.scale / grid).denominator == 1:
+        if any(x % (sheet.scale / grid) for row in scaled for x in row):
+            raise InvalidParameterError(
+                f"entries must be multiples of 1/{grid} as declared, got others; declare grid=None."
+            )
+        encoded = [[int(x) for x in row] for row in scaled]
+    else:
+        encoded = [[x // 1 + coins.draw(Bernoulli(p=x % 1), site="rounding") for x in row] for row in scaled]
     total = np.asarray(encoded, dtype=np.int64).sum(axis=0)
     return analyze(coins.release(total, sheet.noise, site=site, to=SHUFFLER_OUTPUT), sheet)
 

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from algorithms.contextual.shuffle_linucb_protocol import Counter, Floats, Opened
 from dpaudit.coins.base import Coins
-from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike
 from dpaudit.laws import Bernoulli, BinaryTree, Binomial, Gaussian, Law, Shuffle, Sum
 from dpaudit.views import SERVER, SHUFFLER_OUTPUT, Principal
+from mechanisms.binomial_vectors import VectorSheet
+from mechanisms.vector_messages import analyze
 
 __all__ = [
     "Release",
@@ -36,6 +37,7 @@ __all__ = [
     "shuffled_lists",
     "shuffled_pairs",
     "tree_of_batches",
+    "trusted_sums",
 ]
 
 #: From one batch's statistics, shape (B, D), to the analyzer's estimate of their sum, shape (D,).
@@ -115,25 +117,32 @@ def gaussian_sums(*, variance: ExactLike, to: Principal = SHUFFLER_OUTPUT) -> Re
     return release
 
 
+def trusted_sums(*, variance: ExactLike, to: Principal = SERVER) -> Release:
+    """The true sums with noise of ``variance`` in every entry, added by a trusted party."""
+
+    def release(coins: Coins, batch: Floats) -> Floats:
+        noise = Gaussian(variance=variance)
+        return np.asarray(coins.release(batch.sum(axis=0), noise, site="statistics/sum", to=to))
+
+    return release
+
+
 # P_Vec: every user sends bits, x̂ + Bin(b, p) ones under each label
 
 
-def binomial_sums(*, precision: int, trials: int, probability: ExactLike = "1/4") -> Release:
+def binomial_sums(sheet: VectorSheet, *, site: str = "statistics/ones") -> Release:
     """The number of ones under each label, d + d (d + 1) / 2 of them, and the analyzer's estimate from it.
 
-    Every entry of the statistics is shifted by 1 into [0, 2] and multiplied by ``precision`` g; what is left
-    over a whole number is rounded by a hidden coin. Each user adds Bin(``trials``, ``probability``) ones.
+    Every entry of the statistics is encoded as ``sheet`` says; what is left over a whole number is rounded by
+    a hidden coin, and users add their binomial ones.
     """
-    noise = Binomial(trials=trials, p=probability)
-    if precision < 1:
-        raise InvalidParameterError(f"precision must be 1 or more, got {precision}; it is g of P_Vec.")
+    noise = Binomial(trials=sheet.trials, p=sheet.chance)
 
     def release(coins: Coins, batch: Floats) -> Floats:
-        encoded = _rounded(coins, (batch + 1) * precision)
+        encoded = _rounded(coins, (batch + 1) * float(sheet.scale))
         distinct = {row.tobytes(): noise.shift(row) for row in encoded}
         laws = [distinct[row.tobytes()] for row in encoded]
-        ones = np.asarray(coins.aggregate(laws, Sum(), site="statistics/ones", to=SHUFFLER_OUTPUT))
-        return (ones - float(noise.p) * trials * len(batch)) / precision - len(batch)
+        return analyze(coins.aggregate(laws, Sum(), site=site, to=SHUFFLER_OUTPUT), sheet)
 
     return release
 

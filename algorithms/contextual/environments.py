@@ -77,6 +77,9 @@ class FixedArms:
                 f"{self.features.shape} and {self.theta.shape}; give one theta a replicate."
             )
         _checked_means(self.means)
+        # One arm's coordinates apart in memory: scores of all arms are products of contiguous rows.
+        stored = np.ascontiguousarray(self.features.transpose(0, 2, 1)).transpose(0, 2, 1)
+        object.__setattr__(self, "features", stored)
 
     @property
     def shape(self) -> tuple[int, int, int]:

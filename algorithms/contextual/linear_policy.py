@@ -86,8 +86,11 @@ def init(policy: BatchedPolicy, replicates: int, dim: int) -> PolicyState:
 
 def scores(state: PolicyState, features: Floats) -> Floats:
     """<x, theta_hat> + β ‖x‖ in V^-1 of each arm, (R, K), from features (R, K, d)."""
-    mean = np.matmul(features, state.theta_hat[:, :, None])[:, :, 0]
-    squared = np.einsum("rkd,rkd->rk", np.matmul(features, state.inverse), features)
+    columns = features.transpose(0, 2, 1)  # contiguous for fixed arms, which are stored so
+    mean = np.matmul(state.theta_hat[:, None, :], columns)[:, 0]
+    products = np.matmul(state.inverse, columns)
+    products *= columns
+    squared = products.sum(axis=1)
     return np.asarray(mean + state.radius[:, None] * np.sqrt(np.maximum(squared, 0.0)))
 
 
@@ -104,7 +107,7 @@ def step(policy: BatchedPolicy, state: PolicyState, batch: Batch, rng: np.random
     replicates, dim = reward_vec.shape
     ridge = np.broadcast_to(np.asarray(policy.ridge(time), dtype=float), (replicates,))
     total = gram + noise.mat + ridge[:, None, None] * np.eye(dim)
-    inverse = np.linalg.inv(total)
+    inverse = np.asarray(np.linalg.inv(total), dtype=np.float64)
     return PolicyState(
         time=time,
         gram=gram,
@@ -118,13 +121,18 @@ def step(policy: BatchedPolicy, state: PolicyState, batch: Batch, rng: np.random
 
 
 def _indefinite(total: Floats, noise: AggregateNoise) -> Ints:
-    """1 where the smallest eigenvalue is not positive; discs that stay above 0 (Gershgorin) spare a look."""
+    """1 where the smallest eigenvalue is not positive. Discs that stay above 0 (Gershgorin), or factors that
+    exist, spare the eigenvalues."""
     found = np.zeros(len(total), dtype=np.int64)
     if isinstance(noise, NoNoise):
         return found
     diagonal = np.einsum("rii->ri", total)
     lowest = (diagonal + np.abs(diagonal) - np.abs(total).sum(axis=2)).min(axis=1)
     doubtful = np.flatnonzero(~(lowest > 0))
-    if len(doubtful):
+    if not len(doubtful):
+        return found
+    try:
+        np.linalg.cholesky(total[doubtful])
+    except np.linalg.LinAlgError:
         found[doubtful] = np.linalg.eigvalsh(total[doubtful])[:, 0] <= 0
     return found

@@ -23,6 +23,7 @@ __all__ = [
     "returning_amplified_std",
     "returning_binomial_level",
     "tree_std",
+    "wishart_freedom",
 ]
 
 BINOM_PROB = 0.25
@@ -110,3 +111,10 @@ def tree_std(*, epsilon: float, delta: float, leaves: int, participations: int =
     levels = leaves.bit_length()
     sensitivity = participations * math.sqrt(4.5 * levels)
     return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+
+
+def wishart_freedom(*, epsilon: float, delta: float, leaves: int, dim: int) -> int:
+    """Degrees of freedom of a node's Wishart noise in Shariff and Sheffet (2018):
+    d + 1 + ceil(224 m log(8m/δ) log(2/δ)/ε²) with m = 1 + ceil(log2 n) levels."""
+    levels = 1 + math.ceil(math.log2(leaves))
+    return dim + 1 + math.ceil(224 * levels * math.log(8 * levels / delta) * math.log(2 / delta) / epsilon**2)

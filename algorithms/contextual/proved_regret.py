@@ -35,7 +35,8 @@ def noise_norm(
     sigma: Any, *, dim: int, n_batches: int, failure_prob: Fraction, constant: Fraction | int = NET_CONSTANT
 ) -> arb:
     """Σ_n = Σ_N of Lemma A.4: c σ (sqrt(d) + sqrt(log(2M/α)))."""
-    return ball(constant) * sigma * (arb(dim).sqrt() + ln(2 * n_batches / failure_prob).sqrt())
+    bound: arb = ball(constant) * sigma * (arb(dim).sqrt() + ln(2 * n_batches / failure_prob).sqrt())
+    return bound
 
 
 def norm_exceeded(*, dim: int, n_batches: int, failure_prob: Fraction, constant: Fraction | int) -> arb:

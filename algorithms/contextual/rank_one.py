@@ -23,22 +23,26 @@ Ints = NDArray[np.int64]
 
 
 class ScoreState(NamedTuple):
-    """Features (R, K, d), each arm's estimated mean and squared norm in V^-1 (R, K), V^-1 (R, d, d)."""
+    """Features by coordinate (R, d, K) and by arm (R * K, d), each arm's estimated mean and squared norm in
+    V^-1 (R, K), V^-1 (R, d, d)."""
 
-    features: Floats
+    columns: Floats
+    arms: Floats
     means: Floats
     squares: Floats
     inverse: Floats
 
 
 def init_scores(features: Floats, *, ridge: float) -> ScoreState:
-    """No round played: V = ridge I."""
+    """No round played, features (R, K, d): V = ridge I."""
     if not ridge > 0:
         raise InvalidParameterError(f"ridge must be positive, got {ridge}; V must have an inverse.")
     replicates, n_arms, dim = features.shape
     inverse = np.tile(np.eye(dim) / ridge, (replicates, 1, 1))
     squares = np.square(features).sum(axis=2) / ridge
-    return ScoreState(np.ascontiguousarray(features), np.zeros((replicates, n_arms)), squares, inverse)
+    columns = np.ascontiguousarray(features.transpose(0, 2, 1))
+    arms = np.ascontiguousarray(features).reshape(-1, dim)
+    return ScoreState(columns, arms, np.zeros((replicates, n_arms)), np.ascontiguousarray(squares), inverse)
 
 
 def best_arms(state: ScoreState, radius: float) -> Ints:
@@ -51,17 +55,17 @@ def best_arms(state: ScoreState, radius: float) -> Ints:
 
 def step_scores(state: ScoreState, cells: Ints, rewards: Floats) -> ScoreState:
     """After one round more: ``cells`` are flat positions, replicate * K + arm."""
-    features, means, squares, inverse = state
-    dim = features.shape[2]
-    x = features.reshape(-1, dim)[cells]
-    p = np.matmul(inverse, x[:, :, None])
+    columns, arms, means, squares, inverse = state
+    p = np.matmul(inverse, arms[cells][:, :, None])
     shrink = 1 / (1 + squares.ravel()[cells])
-    toward = np.matmul(features, p)[:, :, 0]
     surprise = (rewards - means.ravel()[cells]) * shrink
-    p *= np.sqrt(shrink)[:, None, None]
-    means = means + toward * surprise[:, None]
-    toward *= np.sqrt(shrink)[:, None]
-    toward *= toward
+    root = p * np.sqrt(shrink)[:, None, None]
+    # One product for both updates: g/sqrt(1 + q), and g (y - <x, theta_hat>)/(1 + q).
+    both = np.concatenate([root, p * surprise[:, None, None]], axis=2).transpose(0, 2, 1)
+    moved = np.matmul(both, columns)
+    fall = moved[:, 0] * moved[:, 0]
     # Rounding may take a norm that is nearly 0 below it.
-    squares = np.maximum(squares - toward, 0.0)
-    return ScoreState(features, means, squares, inverse - p * p.transpose(0, 2, 1))
+    squares = np.maximum(squares - fall, 0.0)
+    return ScoreState(
+        columns, arms, means + moved[:, 1], squares, inverse - np.matmul(root, root.transpose(0, 2, 1))
+    )

@@ -30,7 +30,10 @@ __all__ = [
     "BatchedLinUCB",
     "Counter",
     "Opened",
+    "checked_users",
     "design_matrix",
+    "noisy_design",
+    "optimistic_actions",
     "statistics",
     "statistics_size",
 ]
@@ -74,6 +77,38 @@ def _places(dim: int) -> NDArray[np.intp]:
     return np.maximum(places, places.T)
 
 
+def noisy_design(known: Floats, dim: int, *, ridge: float) -> Floats:
+    """V = λ I plus the matrix in the summed statistics ``known``."""
+    return design_matrix(known[dim:], dim) + ridge * np.eye(dim)
+
+
+def optimistic_actions(features: Floats, known: Floats, *, ridge: float, radius: float) -> NDArray[np.intp]:
+    """For each of B users the action of largest <x, θ> + β ||x|| in the norm of V^-1, the first of several.
+
+    ``features`` have shape (B, K, d), ``known`` are summed statistics: u, then V - λ I. ``radius`` is β.
+    """
+    dim = features.shape[2]
+    weights = features @ np.linalg.inv(noisy_design(known, dim, ridge=ridge))
+    lengths = np.sqrt(np.abs(np.sum(weights * features, axis=2)))
+    return np.argmax(weights @ known[:dim] + radius * lengths, axis=1)
+
+
+def checked_users(users: NDArray[Any], *, dim: int, number: int | None = None) -> None:
+    """Assumption 3.1 on users' rows: raises ``InvalidParameterError`` for another shape (or ``number`` of
+    users), for features longer than 1 and rewards outside [-1, 1].
+    """
+    if users.ndim != 3 or users.shape[2] != dim + 1 or len(users) != (number or len(users)):
+        raise InvalidParameterError(
+            f"users must have shape ({number or 'U'}, K, {dim + 1}), rewards last, got {users.shape}."
+        )
+    lengths = np.linalg.norm(users[:, :, :-1], axis=2)
+    if max(lengths.max(), np.abs(users[:, :, -1]).max()) > 1 + SLACK:
+        raise InvalidParameterError(
+            f"features must have length at most 1 and rewards be in [-1, 1], got lengths up to "
+            f"{lengths.max():.6g} and rewards up to {np.abs(users[:, :, -1]).max():.6g}; scale them."
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class BatchedLinUCB:
     """Algorithm 1 with the ``counter`` that sums batches of ``batch_size`` users of ``dim`` features.
@@ -102,43 +137,19 @@ class BatchedLinUCB:
             )
 
     def __call__(self, coins: Coins, users: NDArray[Any]) -> int:
-        self._check(users)
+        checked_users(users, dim=self.dim)
         players = np.asarray(self.schedule(len(users)))
         opened = self.counter(coins)
         known, indefinite = np.zeros(statistics_size(self.dim)), 0
         for start in range(0, len(players), self.batch_size):
             playing = players[start : start + self.batch_size]
             rows = users[playing]
-            arms = self._optimistic(rows[:, :, :-1], known, done=start)
+            arms = optimistic_actions(rows[:, :, :-1], known, ridge=self.ridge, radius=self.radius(start))
             for who, arm in zip(playing.tolist(), arms.tolist(), strict=True):
                 coins.reveal(arm, site="action", to=user(who))
             played = rows[np.arange(len(rows)), arms]
             if len(playing) == self.batch_size:
                 known = opened(statistics(played[:, :-1], played[:, -1]))
-                indefinite += bool(np.linalg.eigvalsh(self._design(known))[0] <= 0)
+                noisy = noisy_design(known, self.dim, ridge=self.ridge)
+                indefinite += bool(np.linalg.eigvalsh(noisy)[0] <= 0)
         return indefinite
-
-    def _design(self, known: Floats) -> Floats:
-        """V_m, the noisy design matrix with the ridge."""
-        return design_matrix(known[self.dim :], self.dim) + self.ridge * np.eye(self.dim)
-
-    def _optimistic(self, features: Floats, known: Floats, *, done: int) -> NDArray[np.intp]:
-        """For each user the action of largest <x, θ> + β ||x|| in the norm of V^-1, the first one of
-        several, from features (B, K, d).
-        """
-        weights = features @ np.linalg.inv(self._design(known))
-        lengths = np.sqrt(np.abs(np.sum(weights * features, axis=2)))
-        return np.argmax(weights @ known[: self.dim] + self.radius(done) * lengths, axis=1)
-
-    def _check(self, users: NDArray[Any]) -> None:
-        """Assumption 3.1, on the users' rows."""
-        if users.ndim != 3 or users.shape[2] != self.dim + 1:
-            raise InvalidParameterError(
-                f"users must have shape (U, K, {self.dim + 1}), rewards last, got {users.shape}; reshape."
-            )
-        lengths = np.linalg.norm(users[:, :, :-1], axis=2)
-        if max(lengths.max(), np.abs(users[:, :, -1]).max()) > 1 + SLACK:
-            raise InvalidParameterError(
-                f"features must have length at most 1 and rewards be in [-1, 1], got lengths up to "
-                f"{lengths.max():.6g} and rewards up to {np.abs(users[:, :, -1]).max():.6g}; scale them."
-            )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,8 +80,8 @@ class HybridPolicy:
     Exact in law. A round draws one reward and one node noise per run. The noisy mean needs, per arm, only
     the sum of all rewards, the total noise of the closed arrays and the noise of the tree's current prefix.
     Leaf i adds one new node, at level ctz(i) (trailing zeros); the nodes below it leave the prefix.
-    ``_prefix[l]`` keeps the noise of the nodes at level l and above, hence prefix(i) = prefix(i without its
-    lowest set bit) + new node.
+    Slot l of a cell's ``_prefix`` keeps the noise of the nodes at level l and above, hence prefix(i) =
+    prefix(i without its lowest set bit) + new node.
     """
 
     def __init__(
@@ -93,7 +92,7 @@ class HybridPolicy:
                 f"epsilons must be {shape[0]} positive numbers, got {epsilons}; one per run."
             )
         self._promoted = variant == "promoted"
-        self._per_cell = np.repeat(epsilons, shape[1])
+        self._epsilons = np.array(epsilons, dtype=np.float64)
         self._levels = int(horizon).bit_length() + 1
         self._scales = np.array(
             [0.0] + [float(node_scale(r, epsilon=1, variant=variant)) for r in range(1, self._levels + 1)]
@@ -104,17 +103,20 @@ class HybridPolicy:
         self._closed = np.zeros(cells)  # noise of the closed arrays
         self._level = np.zeros(cells, dtype=np.int64)
         self._leaf = np.zeros(cells, dtype=np.int64)
-        # One slot more than levels: it stays 0 and serves the prefix without nodes.
-        self._prefix = np.zeros((cells, self._levels + 1))
+        # One slot more than levels for each cell: it stays 0 and serves the prefix without nodes.
+        self._slots = self._levels + 1
+        self._prefix = np.zeros(cells * self._slots)
         # For each leaf, of which no block has more than half of all: the level of its new node, and that of
         # the node before it in its prefix.
         leaves = np.arange(int(horizon) // 2 + 2)
         before = leaves & (leaves - 1)
         self._own = _trailing_zeros(leaves)
-        self._above = np.where(before == 0, np.uint8(self._levels), _trailing_zeros(before))
+        self._above = np.where(before == 0, self._levels, _trailing_zeros(before))
         self._means = np.zeros(shape)
         self._widths = np.zeros(shape)  # 1 / sqrt(pulls)
         self._costs = np.zeros(shape)  # floor(log2(pulls + 1)) / (pulls * epsilon)
+        self._flat_means, self._flat_widths = self._means.reshape(-1), self._widths.reshape(-1)
+        self._flat_costs = self._costs.reshape(-1)
         self._buffer = np.zeros(shape)
         self._second = np.zeros(shape)
 
@@ -127,33 +129,39 @@ class HybridPolicy:
         return self._buffer
 
     def update(self, cells: Ints, rewards: Floats, draws: Draws) -> None:
-        pulls = self._pulls[cells] + 1
-        totals = self._totals[cells] + rewards
-        level = self._level[cells]
-        leaf = self._leaf[cells] + 1
+        pulls = self._pulls.take(cells) + 1
+        totals = self._totals.take(cells) + rewards
+        level = self._level.take(cells)
+        leaf = self._leaf.take(cells) + 1
         self._pulls[cells], self._totals[cells], self._leaf[cells] = pulls, totals, leaf
         noise = self._node_noise(cells, level, leaf, draws)
-        full = np.flatnonzero(leaf == 1 << level)
-        before = self._closed[cells]
+        before = self._closed.take(cells)
+        full = (leaf == 1 << level).nonzero()[0]
         if len(full):
-            closing = cells[full]
-            self._closed[closing] += draws.more_laplaces(len(full)) * 2 / self._per_cell[closing]
-            self._level[closing] += 1
-            self._leaf[closing] = 0
+            self._close(cells, full, draws)
             # The first array has no tree, and a promoted block is read from its array.
             from_array = full if self._promoted else full[level[full] == 0]
             noise[from_array] = self._closed[cells[from_array]] - before[from_array]
-        self._means.ravel()[cells] = (totals + before + noise) / pulls
-        self._widths.ravel()[cells] = 1 / np.sqrt(pulls)
-        self._costs.ravel()[cells] = self._level[cells] / (pulls * self._per_cell[cells])
+            level[full] += 1
+        self._flat_means[cells] = (totals + before + noise) / pulls
+        self._flat_widths[cells] = 1 / np.sqrt(pulls)
+        self._flat_costs[cells] = level / (pulls * self._epsilons)
+
+    def _close(self, cells: Ints, full: Ints, draws: Draws) -> None:
+        """Close the blocks of the runs ``full``: their arrays get their noise."""
+        closing = cells[full]
+        self._closed[closing] += draws.more_laplaces(len(full)) * 2 / self._epsilons[full]
+        self._level[closing] += 1
+        self._leaf[closing] = 0
 
     def _node_noise(self, cells: Ints, level: Ints, leaf: Ints, draws: Draws) -> Floats:
         """Noise of the prefix that ends at ``leaf``, with its new node drawn."""
-        new = draws.laplaces() * self._scales[level] / self._per_cell[cells]
-        prefix: Floats = self._prefix[cells, self._above[leaf]] + new
-        self._prefix[cells, self._own[leaf]] = prefix
+        new = draws.laplaces() * self._scales.take(level) / self._epsilons
+        slots = cells * self._slots
+        prefix: Floats = self._prefix.take(slots + self._above.take(leaf)) + new
+        self._prefix[slots + self._own.take(leaf)] = prefix
         return prefix
 
 
-def _trailing_zeros(numbers: Ints) -> NDArray[Any]:
-    return np.asarray(np.bitwise_count((numbers & -numbers) - 1))
+def _trailing_zeros(numbers: Ints) -> Ints:
+    return np.bitwise_count((numbers & -numbers) - 1).astype(np.int64)

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from dpaudit.exact_functions import ln
@@ -92,13 +94,24 @@ def node_proxy(noise: PrefixNoise) -> arb:
 
 def prefix_proxy(noise: PrefixNoise) -> arb:
     """The largest proxy of the noise of a prefix, over all times: proxies of independent nodes add up."""
-    counts = np.unique(node_counts(noise.tree), axis=0)
+    proxies = [node.proxy for node in noise.nodes]
     largest = arb(0)
-    for row in counts:
-        pairs = zip(row, noise.nodes, strict=True)
-        total = sum((int(count) * node.proxy for count, node in pairs), arb(0))
+    for row in _distinct_counts(noise.tree):
+        total = sum((count * proxy for count, proxy in zip(row, proxies, strict=True)), arb(0))
         largest = largest.max(total)
     return largest
+
+
+@lru_cache(maxsize=64)
+def _distinct_counts(tree: Tree) -> tuple[tuple[int, ...], ...]:
+    """The numbers of nodes by height that some prefix uses, without those that another one has at least as
+    many of at every height: for binary trees one row of many thousands."""
+    rows = np.unique(node_counts(tree), axis=0)
+    kept: list[NDArray[np.int64]] = []
+    for row in rows[np.argsort(-rows.sum(axis=1), kind="stable")]:
+        if not any((other >= row).all() for other in kept):
+            kept.append(row)
+    return tuple(tuple(int(count) for count in row) for row in kept)
 
 
 def radius(noise: PrefixNoise, beta: Fraction) -> arb:

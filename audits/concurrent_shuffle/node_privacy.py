@@ -8,6 +8,7 @@ lower bound adds the nodes' counts up, which is post-processing, to one binomial
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -23,10 +24,10 @@ from dpaudit.witnesses.inputs import written_inputs
 from dpaudit.witnesses.release import release_bound
 from mechanisms.concurrent_sum import ConcurrentSum
 
-__all__ = ["any_node", "any_nodes", "claim_of", "nodes_proof", "summed_witness"]
+__all__ = ["any_node", "any_nodes", "claim_of", "fair_nodes", "fair_witness", "nodes_proof", "summed_witness"]
 
-#: Standard deviations of the summed counts that a witness covers on either side.
-REACH = 9
+#: Standard deviations of the summed counts that a witness covers, below the middle.
+REACH = 8
 
 
 def claim_of(epsilon: ExactLike, delta: ExactLike, *, domain: str = "one user's bit, used once") -> ApproxDP:
@@ -66,21 +67,31 @@ def nodes_proof(counter: ConcurrentSum, *, grid: ExactLike = "1/1000") -> Proof:
     return compose_sequential(nodes, grid=LossGrid(step=grid))
 
 
+def fair_nodes(trials: Sequence[int], *, grid: ExactLike = "1/1000") -> Proof:
+    """Nodes with so many fair bits each, all above one user."""
+    nodes = [integer_noise("binomial", sensitivity=1, trials=count, probability="1/2") for count in trials]
+    return compose_sequential(nodes, grid=LossGrid(step=grid))
+
+
 def summed_witness(claim: ApproxDP, counter: ConcurrentSum) -> Witness:
-    """How private the sum of the reports of all nodes above one user is at best: Bin(total, 1/2) against its
-    shift by k. Raises ``InvalidParameterError`` where some node's bits are not fair."""
+    """``fair_witness`` for the nodes above one user of a counter. Raises ``InvalidParameterError`` where some
+    node's bits are not fair."""
     if any(node.p != Fraction(1, 2) for node in counter.mechanisms):
         raise InvalidParameterError(
             "nodes must have fair bits to be added up to one binomial law; use fewer users."
         )
-    k, total = len(counter.mechanisms), sum(node.noise.trials for node in counter.mechanisms)
+    return fair_witness(claim, [node.noise.trials for node in counter.mechanisms])
+
+
+def fair_witness(claim: ApproxDP, trials: Sequence[int]) -> Witness:
+    """How private the sum of the reports of nodes with so many fair bits each is at best: Bin(total, 1/2)
+    against its shift by the number of nodes."""
+    k, total = len(trials), sum(trials)
     law, other = Binomial(trials=total, p="1/2").shift(0), Binomial(trials=total, p="1/2").shift(k)
-    middle, reach = total // 2, REACH * math.isqrt(total) // 2 + k
-    part = {
-        "coordinate": None,
-        "points": [str(max(0, middle - reach)), str(min(total + k, middle + reach))],
-        "cuts": None,
-    }
+    # the likelihood ratio falls in the count: above the middle nothing is gained
+    middle = total // 2
+    low = max(0, middle - REACH * math.isqrt(total) // 2)
+    part = {"coordinate": None, "points": [str(low), str(middle)], "cuts": None}
     site = {"site": "counts above the user, added up", "to": ["shuffler-output"]}
     body: dict[str, Any] = {
         "view": claim.view.to_json(),

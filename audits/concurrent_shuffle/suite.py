@@ -5,7 +5,21 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
-from audits.concurrent_shuffle.rows import errors, privacy, trees
+from audits.concurrent_shuffle.rows import (
+    binary_sums,
+    errors,
+    lower_bound,
+    lower_bound_induction,
+    lower_bound_lemmas,
+    mutants,
+    privacy,
+    protocols,
+    regret,
+    regret_exponents,
+    trees,
+    variances,
+    vector_sums,
+)
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -17,5 +31,8 @@ suite = Suite(
 )
 
 suite.include(trees.rows)
-suite.include(privacy.rows)
-suite.include(errors.rows)
+suite.include(privacy.rows, protocols.rows)
+suite.include(variances.rows, errors.rows, binary_sums.rows, vector_sums.rows)
+suite.include(lower_bound.rows, lower_bound_induction.rows, lower_bound_lemmas.rows)
+suite.include(regret.rows, regret_exponents.rows)
+suite.include(mutants.rows)

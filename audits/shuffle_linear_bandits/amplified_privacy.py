@@ -23,12 +23,25 @@ from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, lower_exact, precision
 from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.laws import Gaussian
-from dpaudit.proofs.build import LossGrid, Proof, compose_sequential, gaussian_mechanism, shuffled_gaussian
+from dpaudit.proofs.build import (
+    LossGrid,
+    Proof,
+    compose_sequential,
+    gaussian_mechanism,
+    post_processing,
+    shuffled_gaussian,
+)
 from dpaudit.proofs.shuffled_noise import good_split
-from dpaudit.views import SERVER, SHUFFLER_OUTPUT, Principal, View
+from dpaudit.views import SERVER, SHUFFLER_OUTPUT, View
 from dpaudit.witnesses.inputs import written_inputs
 from dpaudit.witnesses.release import release_bound
-from mechanisms.gaussian_randomiser import encode, in_noise_units, squared_sensitivity, worst_pair
+from mechanisms.gaussian_randomiser import (
+    Symmetrize,
+    encode,
+    in_noise_units,
+    squared_sensitivity,
+    worst_pair,
+)
 
 __all__ = [
     "BATCH_VIEW",
@@ -38,6 +51,7 @@ __all__ = [
     "closed_form",
     "condition_bound",
     "epsilon_needed",
+    "gaussian_witness",
     "message_witness",
     "returning_proof",
     "rounded_down",
@@ -47,6 +61,8 @@ __all__ = [
 #: |φy - φ'y'|² + |φφᵀ - φ'φ'ᵀ|², counted as the noise counts it, at its largest.
 SQUARED = squared_sensitivity()
 DOMAIN = "a user's context and rewards, |φ| <= 1 and |y| <= 1, used once"
+#: Lower bounds below this are stated as 0.
+LEAST = Fraction(1, 10**300)
 BATCH_VIEW = View.of(SHUFFLER_OUTPUT)
 
 
@@ -55,6 +71,11 @@ def rounded_down(value: arb) -> Fraction:
     number = float(lower_exact(value))
     digits = 6 - math.ceil(math.log10(number))
     return Fraction(math.floor(number * 10**digits), 10**digits)
+
+
+#: One user: features and reward.
+Person = tuple[Any, float]
+Pair = tuple[Person, Person]
 
 
 # From above
@@ -71,8 +92,9 @@ def returning_proof(
 ) -> Proof:
     """A user who is in every batch: the batches composed, by their shuffled lists or, where that is enough,
     by the user's own messages alone."""
-    own = compose_sequential(
-        [gaussian_mechanism(sensitivity_squared=SQUARED, variance=variance)], times=[batches]
+    message = gaussian_mechanism(sensitivity_squared=SQUARED, variance=variance)
+    own = post_processing(
+        compose_sequential([message], times=[batches]), function="shuffling with the others' messages"
     )
     if float(gaussian_delta(batches * SQUARED / variance, epsilon)) <= spare:
         return own
@@ -91,25 +113,34 @@ def sum_witness(claim: PrivacyClaim, *, variance: Fraction, users: int, batches:
     any analyzer computes from the lists, so a lower bound for these. Others hold φ = 0.
 
     ``variance`` is that of one entry of one message; with several batches the user is in each of them."""
-    words = (
-        f"{batches} batches of {users} users, one of them in each: two unit vectors with <φ, φ'> = -1/2 and "
-        "reward 1, all others φ = 0; the sums of the shuffled lists"
-    )
-    return _gaussian_witness(claim, SHUFFLER_OUTPUT, words, variance, users, batches)
+    words = f"{batches} batches of {users} users, one of them in each, all others φ = 0; the lists' sums"
+    return gaussian_witness(claim, variance=variance, users=users, batches=batches, words=words)
 
 
 def message_witness(claim: PrivacyClaim, *, variance: Fraction) -> Witness:
     """One user's message at the worst pair: its exact Gaussian curve."""
-    words = "one user's message: two unit vectors with <φ, φ'> = -1/2 and reward 1"
-    return _gaussian_witness(claim, SERVER, words, variance, 1, 1)
+    return gaussian_witness(claim, variance=variance, words="one user's message, vector and matrix")
 
 
-def _gaussian_witness(
-    claim: PrivacyClaim, audience: Principal, words: str, variance: Fraction, users: int, batches: int
+def gaussian_witness(
+    claim: PrivacyClaim,
+    *,
+    variance: Fraction,
+    users: int = 1,
+    batches: int = 1,
+    pair: Pair | None = None,
+    symmetrize: Symmetrize = "copy",
+    words: str,
 ) -> Witness:
-    here, there = worst_pair()
+    """Sums of ``users`` messages, in each of ``batches``, at a ``pair`` of (features, reward), the worst one
+    unless named; shown to the server, or in a view without it to the shuffler's audience."""
+    here, there = pair or worst_pair()
+    audience = SERVER if claim.view.sees(frozenset([SERVER])) else SHUFFLER_OUTPUT
     noise = Gaussian(variance=users * variance)
-    sums = [np.tile(in_noise_units(*encode(*user)), (batches, 1)) for user in (here, there)]
+    free = {"feature_norm": math.inf, "reward_bound": math.inf}  # the claim's domain says what is allowed
+    sums = [
+        np.tile(in_noise_units(*encode(*user, **free), symmetrize), (batches, 1)) for user in (here, there)
+    ]
     laws = [noise.shift(values).to_json() for values in sums]
     site = {"site": "sums", "to": [audience.name], "law": laws[0], "law_neighbour": laws[1]}
     people = [{"features": [float(x) for x in user[0]], "reward": user[1]} for user in (here, there)]
@@ -122,14 +153,20 @@ def _gaussian_witness(
     }
     with precision(128):
         bound = release_bound(body, claim, claim.view)
+    if bound is not None and bound < LEAST:  # says nothing, in thousands of digits
+        bound = Fraction(0)
     return Witness(
         quantity=claim.quantity,
         bound=bound,
         form="release",
         body=body,
         origin="enumerated",
-        description=words,
+        description=f"{words}; φ, y are {_shown(here)} or {_shown(there)}",
     )
+
+
+def _shown(person: Person) -> str:
+    return f"({', '.join(f'{x:.4g}' for x in person[0])}), {person[1]:g}"
 
 
 @lru_cache(maxsize=256)

@@ -1,10 +1,7 @@
 """What the rows on whole protocols share: small instances of Algorithm 1, the pairs of users that change, and
 the histories in which actions differ.
 
-Two features, two actions, batches of B users and one user more, whose batch is never sent. The pairs change
-one user: contexts turn by 120 degrees, where the statistics move furthest (by 9/2 squared), or change
-places. Data of P_Vec lie on the grid of its encoding, so that no rounding is drawn: on it the statistics
-move by 4 squared at most.
+Two features, two actions, batches of B users and one user more, whose batch is never sent.
 """
 
 from __future__ import annotations
@@ -15,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from algorithms.contextual.protocol_instances import DIM, REFUSALS, turned_pairs
 from algorithms.contextual.shuffle_linucb_protocol import BatchedLinUCB, Counter
 from dpaudit.claims import PrivacyClaim
 from dpaudit.coins import Choice
@@ -28,27 +26,15 @@ from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.suite import Run
 
 __all__ = [
-    "GRID_SQUARES",
     "SQUARES",
     "algorithm",
-    "grid_pairs",
     "message_histories",
     "protocol_audit",
     "returning",
-    "turned_pairs",
 ]
 
-DIM = 2
 #: The squared l2 change of (y x, x xᵀ on and above the diagonal), at most: at cosine -1/2 and rewards 1.
 SQUARES = Fraction(9, 2)
-#: The same where features are multiples of 1/2 and rewards -1, 0 or 1: turned around, at reward 1.
-GRID_SQUARES = 4
-
-#: Lines that no history can enter, for they depend on public parameters, or on data out of the domain.
-UNENTERED = {
-    "BatchedLinUCB._check (raise)": "refuses data outside the domain, which no neighbour of the audit is",
-    "_rounded": "rounding, which data on the grid of 1/g do not need",
-}
 
 
 def algorithm(
@@ -63,42 +49,6 @@ def algorithm(
 def returning(batches: int) -> Callable[[int], Sequence[int]]:
     """All users play once in each of ``batches`` batches, and the first one once more, which is not sent."""
     return lambda users: [*(who for _ in range(batches) for who in range(users)), 0]
-
-
-def _users(first: Sequence[Sequence[float]], others: int) -> Any:
-    """One user with these actions, and ``others`` with contexts on the axes, in turns."""
-    axes = [[1.0, 0.0, 1.0], [0.0, 1.0, 0.5]]
-    return np.array([first, *(axes[:: 1 - 2 * (i % 2)] for i in range(others))])
-
-
-def turned_pairs(others: int) -> list[Neighbours]:
-    """The first of 1 + ``others`` users changes: by 120 degrees, at the angle where no entry above the
-    diagonal of the matrix moves; and in the order of her actions.
-    """
-    c, s = float(np.cos(np.pi / 12)), float(np.sin(np.pi / 12))
-    there, back = [[c, s, 1.0], [c, s, 1.0]], [[-s, -c, 1.0], [-s, -c, 1.0]]
-    axes = [[1.0, 0.0, 1.0], [0.0, 1.0, 0.5]]
-    return [
-        Neighbours(
-            "the first user's contexts turn by 120 degrees", _users(there, others), _users(back, others)
-        ),
-        Neighbours(
-            "the first user's actions change places", _users(axes, others), _users(axes[::-1], others)
-        ),
-    ]
-
-
-def grid_pairs(others: int) -> list[Neighbours]:
-    """The first user's contexts turn around, or by a right angle, on the grid of halves."""
-    rest = [[[1.0, 0.0, 1.0], [0.5, 0.5, -1.0]] for _ in range(others)]
-
-    def with_first(x: Sequence[float]) -> Any:
-        return np.array([[[*x, 1.0], [*x, 1.0]], *rest])
-
-    return [
-        Neighbours("the first user turns around", with_first([1.0, 0.0]), with_first([-1.0, 0.0])),
-        Neighbours("the first user turns by a right angle", with_first([1.0, 0.0]), with_first([0.0, 1.0])),
-    ]
 
 
 def message_histories() -> dict[str, Choice]:
@@ -146,7 +96,8 @@ def protocol_audit(
     count = 2 * batch + 1 if users is None else users
 
     def neighbours(run: Run) -> Sequence[Neighbours]:
-        return pairs(count - 1)
+        every = pairs(count - 1)
+        return run.choose(quick=every[:1], full=every)
 
     return PrivacyAudit(
         claim=claim,
@@ -156,6 +107,6 @@ def protocol_audit(
         because="a user is in one batch" if touches == 1 else f"a user is in {touches} batches, once in each",
         proof=proof,
         histories=message_histories() if shuffled else {},
-        unentered=UNENTERED,
+        unentered=REFUSALS,
         samples=1,
     )

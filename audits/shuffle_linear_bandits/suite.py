@@ -6,11 +6,23 @@ claims a file.
 
 from audits.shuffle_linear_bandits.rows import (
     amplification,
+    binomial_errors,
+    binomial_mutants,
+    binomial_needed,
+    binomial_privacy,
+    binomial_returning,
+    central_tree,
+    composition,
     corollaries,
+    experiment_labels,
+    experiments,
     local_privacy,
+    mutants,
+    noise_controls,
     protocols,
     regret_rates,
     regret_steps,
+    separate_batches,
 )
 from dpaudit.suite import Suite
 
@@ -22,6 +34,11 @@ suite = Suite(
     reference="Chowdhury, Zhou, ICML 2022, arXiv 2202.05567",
 )
 
-suite.include(amplification.rows, local_privacy.rows)
-suite.include(regret_rates.rows, corollaries.rows, regret_steps.rows)
+suite.include(
+    amplification.rows, local_privacy.rows, composition.rows, central_tree.rows, separate_batches.rows
+)
+suite.include(binomial_privacy.rows, binomial_returning.rows, binomial_needed.rows, binomial_errors.rows)
 suite.include(protocols.rows)
+suite.include(regret_rates.rows, corollaries.rows, regret_steps.rows)
+suite.include(experiments.rows, experiment_labels.rows)
+suite.include(mutants.rows, noise_controls.rows, binomial_mutants.rows)

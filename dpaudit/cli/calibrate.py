@@ -22,7 +22,7 @@ from rich.text import Text
 from dpaudit.claims import ApproxDP, Claim, PureDP
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
 from dpaudit.errors import CertificateError, InvalidParameterError
-from dpaudit.exact import exact, positive
+from dpaudit.exact import exact, in_figures, positive
 from dpaudit.proofs import build
 from dpaudit.proofs.build import LossGrid
 from dpaudit.proofs.calibrate import smallest_parameter
@@ -37,6 +37,9 @@ __all__ = ["MECHANISMS", "calibrate_command"]
 
 NO_QUESTIONS = "asks nothing about its noise: add a question with `suite.calibrate(Question(...))`."
 
+#: Below this, floats have fewer than six digits.
+TINY = Fraction(1, 10**300)
+
 Prove = Callable[[Fraction], Proof]
 
 
@@ -50,7 +53,10 @@ Prove = Callable[[Fraction], Proof]
 @click.option("--candidates", default=2, show_default=True, help="Scores of a noisy maximum.")
 @click.option("--answers", default=1, show_default=True, help='Answers "above" of a sparse vector.')
 @click.option("--leaves", default=1024, show_default=True, help="Leaves of a tree.")
-@click.option("--parties", default=1, show_default=True, help="Parties that each add the noise.")
+@click.option(
+    "--parties", default=1, show_default=True, help="Parties that each add the noise; users of a batch."
+)
+@click.option("--dim", default=2, show_default=True, help="Features of a linear bandit (binomial-vectors).")
 @click.option("--share", default="1", show_default=True, help="Share of the Polya parties that turn up.")
 @click.option("--grid", default="1/1000", show_default=True, help="Step of the loss grid for compositions.")
 def calibrate_command(
@@ -64,6 +70,7 @@ def calibrate_command(
     answers: int,
     leaves: int,
     parties: int,
+    dim: int,
     share: str,
     grid: str,
 ) -> None:
@@ -84,6 +91,7 @@ def calibrate_command(
         answers=answers,
         leaves=leaves,
         parties=parties,
+        dim=dim,
         share=positive(share, name="share"),
         grid=LossGrid(step=grid),
     )
@@ -114,7 +122,8 @@ def _row(
     claim = _claim(kind, epsilon, delta)
     # Pure bounds and Gaussian DP add up exactly; another delta is bounded by loss distributions on the grid.
     grid = None if isinstance(claim, PureDP) or kind.adds_up else shape.grid
-    shape = Shape(**{**vars(shape), "grid": grid})
+    wanted = {"epsilon": exact(epsilon), "delta": exact("1e-6" if delta is None else delta)}
+    shape = Shape(**{**vars(shape), **wanted, "grid": grid})
 
     def proof(parameter: Fraction) -> Proof:
         one = kind.proof(sensitivity, parameter, shape)
@@ -147,13 +156,15 @@ def _have(claim: Claim, proof: Prove, have: str | None) -> tuple[str, str, str]:
 
 
 def _slack(claimed: Fraction | None, bound: Fraction | None) -> str:
-    return f"{float(claimed / bound):.4g}x" if claimed is not None and bound else ""
+    return f"{in_figures(claimed / bound, digits=4)}x" if claimed is not None and bound else ""
 
 
 def _up(number: Fraction | None) -> str:
     """Six digits, rounded up: a printed bound or parameter is never below the certified one."""
     if number is None:
         return "none"
+    if 0 < number < TINY:  # no float is near it
+        return in_figures(number * Fraction(100_001, 100_000))
     rounded = f"{float(number):.6g}"
     if exact(rounded) >= number:
         return rounded

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -52,12 +54,10 @@ class Matching:
         self._chosen = dict(hidden or {})
         self._released = dict(released or {})
         self._diverged = False
-        self._shown = [i for i, record in enumerate(recording.sites) if self._compares_record(record)]
+        compared = [is_compared(record, view, counted) for record in recording.sites]
+        self._shown = [index for index, shows in enumerate(compared) if shows]
         self._next = 0
-        self.unseen = Unseen(recording, self._compares_record)
-
-    def _compares_record(self, record: SiteRecord) -> bool:
-        return is_compared(record, self.view, self._counted)
+        self.unseen = Unseen(itertools.compress(recording.sites, map(operator.not_, compared)))
 
     def compares(self, to: Audience, site: str) -> bool:
         """Whether a random site of the neighbour's is compared."""

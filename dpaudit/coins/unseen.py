@@ -5,13 +5,13 @@ They are matched by name and occurrence.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from dpaudit.coins.levels import outcome_at
-from dpaudit.coins.transcript import Recording, SiteRecord, same_shown
+from dpaudit.coins.transcript import SiteRecord, same_shown
 from dpaudit.errors import DpauditError, InvalidParameterError
 from dpaudit.laws.base import BaseMeasure, Law
 
@@ -25,20 +25,19 @@ Key = tuple[str, int]
 
 
 class Unseen:
-    """The sites of a recording that are not compared. ``differing`` are the names of those that show another
-    value on the neighbour, or none, or more."""
+    """``records``: the sites of a recording that are not compared. ``differing`` are the names of those that
+    show another value on the neighbour, or none, or more."""
 
-    def __init__(self, recording: Recording, compared: Callable[[SiteRecord], bool]) -> None:
+    def __init__(self, records: Iterable[SiteRecord]) -> None:
         self._random: dict[Key, SiteRecord] = {}
         self._shown: dict[Key, SiteRecord] = {}
         self._met: dict[str, int] = {}
         self.differing: dict[str, None] = {}
         counts: dict[str, int] = {}
-        for record in recording.sites:
-            if not compared(record):
-                number = counts.get(record.site, 0)
-                counts[record.site] = number + 1
-                (self._random if record.random else self._shown)[record.site, number] = record
+        for record in records:
+            number = counts.get(record.site, 0)
+            counts[record.site] = number + 1
+            (self._random if record.random else self._shown)[record.site, number] = record
 
     def random(self, site: str) -> tuple[Key, SiteRecord | None]:
         """The next random site of this name, and its record if there is one."""

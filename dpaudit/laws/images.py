@@ -83,7 +83,7 @@ class Sum(Image):
             return PointMass(
                 int(offset) if isinstance(offset, Fraction) and offset.denominator == 1 else offset
             )
-        base = _sum_of(bases)
+        base = _remembered_sum_of(bases)
         return base if isinstance(offset, Fraction) and offset == 0 else base.shift(offset)
 
 
@@ -233,6 +233,22 @@ def _users_first(parts: Any) -> NDArray[Any]:
 
 
 # The law of a sum
+
+#: Sums of the very same laws in the same order, with these laws: a program that sums in every run asks often.
+_SUMS: dict[tuple[int, ...], tuple[Law, list[Law]]] = {}
+#: How many are remembered, and of how many laws at most.
+_REMEMBERED, _USERS = 256, 4096
+
+
+def _remembered_sum_of(bases: list[Law]) -> Law:
+    if len(bases) > _USERS:
+        return _sum_of(bases)
+    key = tuple(map(id, bases))  # valid as long as the laws are held beside
+    if key not in _SUMS:
+        if len(_SUMS) >= _REMEMBERED:
+            _SUMS.clear()
+        _SUMS[key] = _sum_of(bases), bases
+    return _SUMS[key][0]
 
 
 def _peel(laws: Sequence[Law]) -> tuple[list[Law], Fraction | NDArray[Any]]:

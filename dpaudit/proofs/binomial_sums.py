@@ -13,13 +13,14 @@ from fractions import Fraction
 from dpaudit.claims import ApproxDP
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact, positive, probability
+from dpaudit.kernel import check
 from dpaudit.proofs.mechanisms import binomial_vectors, vector_noise
 from dpaudit.proofs.proof import Proof
 
 __all__ = ["BinomialSum", "linear_statistics"]
 
 #: Work that the sums of ``vector-noise`` may take: points times reach times orders.
-MAX_WORK = 600_000
+MAX_WORK = 250_000
 #: What is left out may be so large a part of delta.
 LEFT_OUT = 1e-3
 #: Beyond so many standard deviations delta is below e^-800, and no order does better.
@@ -72,8 +73,8 @@ class BinomialSum:
         bits = max(
             40, math.ceil(-math.log2(float(exact(delta)) * LEFT_OUT / (2 * self.dimension * self.times)))
         )
-        if 2 * width * math.sqrt(2 * bits) * reach * len(orders) <= MAX_WORK:
-            return self._summed(orders, reach, bits)
+        if 2 * width * math.sqrt(2 * bits) * reach * len(orders) / 2 <= MAX_WORK:
+            return self._summed(orders[1:-1:2] or orders, reach, bits)
         return self._closed(orders, delta)
 
     def _summed(self, orders: list[Fraction], reach: int, bits: int) -> Proof:
@@ -107,30 +108,39 @@ class BinomialSum:
         )
 
     def smallest_epsilon(self, delta: ExactLike, *, digits: int = 3) -> Fraction:
-        """The least epsilon of so many digits that a proof from here certifies with ``delta``, or 0."""
+        """The least epsilon of so many digits, rounded up, that a proof from here certifies with ``delta``,
+        or 0; orders are chosen again where the last ones led."""
+        guess = Fraction(0)
+        for _ in range(3):
+            guess = self._least(self.proof(epsilon=guess, delta=delta), exact(delta), guess)
+            if guess == 0:
+                return guess
+        step = Fraction(10) ** (math.floor(math.log10(guess)) - digits + 1)
+        return math.ceil(guess / step) * step
 
-        def holds(epsilon: Fraction) -> bool:
-            claim = ApproxDP(epsilon=epsilon, delta=1)
-            bound = self.proof(epsilon=epsilon, delta=delta).certify(claim).bound
-            return bound is not None and bound <= exact(delta)
+    def _least(self, proof: Proof, delta: Fraction, guess: Fraction) -> Fraction:
+        """The least epsilon at which ``proof`` is enough, to a thousandth; one derivation for all of them."""
+        guarantee = check.derive(proof.to_json(), ApproxDP(epsilon=guess, delta=1))
 
-        if holds(Fraction(0)):
+        def holds(epsilon: float) -> bool:
+            bound = check.derived_bound(guarantee, ApproxDP(epsilon=Fraction(epsilon), delta=1))
+            return bound is not None and bound <= delta
+
+        if holds(0.0):
             return Fraction(0)
-        high = self.scale
-        while not holds(Fraction(high)):
-            high *= 2
-        low = 0.0
-        while high - low > 10.0**-digits / 4 * high:
+        low, high = 0.0, self.scale
+        while not holds(high):
+            low, high = high, 2 * high
+        while high - low > high / 2000:
             middle = (low + high) / 2
-            low, high = (low, middle) if holds(Fraction(middle)) else (middle, high)
-        step = Fraction(10) ** (math.floor(math.log10(high)) - digits + 1)
-        return math.ceil(Fraction(high) / step) * step
+            low, high = (low, middle) if holds(middle) else (middle, high)
+        return Fraction(high)
 
     @staticmethod
     def _tilts(ratio: float) -> list[float]:
         """(a - 1) mu near its best value for Gaussian noise, about epsilon / mu."""
         best = (ratio + math.sqrt(ratio * ratio + 4)) / 2
-        return [best * factor for factor in (0.6, 0.75, 0.85, 0.92, 1.0, 1.1, 1.25, 1.5)]
+        return [best * factor for factor in (0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.5)]
 
     @staticmethod
     def _order(scale: float, tilt: float) -> Fraction:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from dpaudit.claims import Claim
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.evidence import Certificate
-from dpaudit.exact import ExactLike, exact, exact_str, positive
+from dpaudit.exact import ExactLike, exact, exact_str, nearest_float, positive
 from dpaudit.proofs.proof import Proof
 
 __all__ = ["Answer", "Calibration", "Question", "answer", "smallest_parameter"]
@@ -65,7 +65,7 @@ class Answer:
     @property
     def slack(self) -> float | None:
         """claimed / certified: above 1 the mechanism adds more noise than the claim needs."""
-        return float(self.claimed / self.certified) if self.certified else None
+        return nearest_float(self.claimed / self.certified) if self.certified else None
 
     def to_json(self) -> dict[str, str | None]:
         numbers = {

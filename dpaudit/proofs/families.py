@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from dpaudit.claims import Adjacency
 from dpaudit.proofs import build
+from dpaudit.proofs.binomial_sums import linear_statistics
 from dpaudit.proofs.build import LossGrid
 from dpaudit.proofs.proof import Proof
 
@@ -25,7 +26,8 @@ class Shape:
 
     ``candidates`` of a noisy maximum, ``answers`` "above" of a sparse vector, ``leaves`` of a tree,
     ``parties`` that share the noise or whose messages are shuffled, the ``share`` in (0, 1] of them that
-    turns up, and the ``grid`` on which compositions are computed (``None``: parameters are added up).
+    turns up, and the ``grid`` on which compositions are computed (``None``: parameters are added up). ``dim``
+    features of a linear bandit, and the ``epsilon`` and ``delta`` for which Renyi orders are chosen.
     """
 
     candidates: int = 2
@@ -34,6 +36,9 @@ class Shape:
     parties: int = 1
     share: Fraction = Fraction(1)
     grid: LossGrid | None = None
+    dim: int = 2
+    epsilon: Fraction = Fraction(1)
+    delta: Fraction = Fraction(1, 10**6)
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,20 @@ def _tree(node: Callable[[Fraction, Fraction], Proof]) -> Callable[[Fraction, Fr
         return build.tree_mechanism(node(sensitivity, parameter), leaves=shape.leaves, grid=shape.grid)
 
     return proof
+
+
+def _binomial_vectors(sensitivity: Fraction, trials: Fraction, shape: Shape) -> Proof:
+    """Sums of (phi y, phi phi^T) over a batch of ``parties`` with ||phi|| and |y| up to 1, times
+    ``sensitivity``, at precision g = max(2 sqrt(parties), dim, 4): each adds ``trials`` bits of chance 1/4 to
+    every entry."""
+    root = math.isqrt(4 * shape.parties - 1) + 1
+    statistic = linear_statistics(
+        dim=shape.dim,
+        scale=sensitivity * max(root, shape.dim, 4),
+        trials=math.ceil(trials) * shape.parties,
+        chance="1/4",
+    )
+    return statistic.proof(epsilon=shape.epsilon, delta=shape.delta)
 
 
 MECHANISMS: dict[str, Mechanism] = {
@@ -145,5 +164,8 @@ MECHANISMS: dict[str, Mechanism] = {
         ),
         needs_delta=True,
         whole=True,
+    ),
+    "binomial-vectors": Mechanism(
+        "trials at 1/4 of a user and entry", _binomial_vectors, needs_delta=True, adds_up=True, whole=True
     ),
 }

@@ -11,7 +11,8 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from scipy.special import ndtr
+import numpy as np
+from scipy.special import log_ndtr, ndtr
 
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact, exact_str
@@ -25,7 +26,8 @@ SPARES = (1e-4, 1e-8, 1e-13)
 
 
 def _gaussian_delta(mu: float, epsilon: float) -> float:
-    return float(ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu))
+    # e^ε Φ(-z) from its logarithm: ε may be large
+    return float(ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu)))
 
 
 def _smallest(cost: float, mu: float, times: float) -> Fraction:
@@ -43,7 +45,8 @@ def _smallest(cost: float, mu: float, times: float) -> Fraction:
 def good_split(*, users: int, mu_squared: Fraction, spare: float, epsilon: float = 0.0) -> Fraction:
     """The split at which the uncovered part of a shuffled Gaussian costs about ``spare`` > 0 of delta."""
     mu = math.sqrt(float(mu_squared))
-    return _smallest(spare, mu, (users - 1) * (1 + math.exp(epsilon)))
+    each = math.expm1(min(epsilon, 50.0)) + 2 * _gaussian_delta(mu, epsilon)
+    return _smallest(spare, mu, (users - 1) * each)
 
 
 def good_local_epsilon(*, users: int, mu_squared: Fraction, spare: float, epsilon: float = 0.0) -> Fraction:

@@ -145,7 +145,7 @@ def _realised(loss: Any, measure: Measure) -> Fraction:
     if measure == "count":
         return Fraction(1)
     realised = float(np.max(np.abs(loss)))
-    price = Fraction(realised) if np.isfinite(realised) else Fraction(10**300)
+    price = Fraction(realised) if np.isfinite(realised) else Fraction(10**150)  # its square is a float too
     return price**2 if measure == "square" else price
 
 

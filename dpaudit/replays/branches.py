@@ -105,12 +105,12 @@ def has_open_loop(code: CodeType) -> bool:
     return any(item.argval < item.offset and item.argval not in heads for item in jumps)
 
 
-@lru_cache(maxsize=4096)
-def raising_outcomes(code: CodeType) -> frozenset[tuple[int, int, str]]:
-    """(line, column, outcome) of the conditions of ``if`` statements whose branch only raises, and of
-    assertions: the outcome that leads there. Of a condition in several parts each part counts."""
+@lru_cache(maxsize=256)
+def raising_outcomes(filename: str) -> frozenset[tuple[int, int, str]]:
+    """(line, column, outcome) of the conditions in a file of ``if`` statements whose branch only raises, and
+    of assertions: the outcome that leads there. Of a condition in several parts each part counts."""
     try:
-        tree = ast.parse(Path(code.co_filename).read_bytes())
+        tree = ast.parse(Path(filename).read_bytes())
     except (OSError, SyntaxError, ValueError):
         return frozenset()
     found: set[tuple[int, int, str]] = set()

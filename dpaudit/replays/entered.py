@@ -118,7 +118,7 @@ class Watch:
             for line in left:
                 owner = f"{name} (raise)" if line in raising else name
                 found[code.co_filename, line, ""] = (f"{file}:{line}", owner)
-            refusals = raising_outcomes(code)
+            refusals = raising_outcomes(code.co_filename)
             for condition, outcome in function.open if function is not None else ():
                 refusal = (condition.line, condition.columns[0], outcome) in refusals
                 if left & raising if refusal else left - raising:
@@ -175,13 +175,17 @@ class Watch:
         """One more line; raises ``StepLimitError`` beyond the limit."""
         self.steps += 1
         if self.steps > self.limit:
-            raise StepLimitError(f"more than {self.limit} lines executed")
+            self.stop()
+
+    def stop(self) -> None:
+        """Raise ``StepLimitError``: there were more lines than the limit."""
+        raise StepLimitError(f"more than {self.limit} lines executed")
 
     def line(self, code: CodeType, number: int) -> None:
         """A line is about to be executed: a step, too."""
         self.steps += 1
         if self.steps > self.limit:
-            raise StepLimitError(f"more than {self.limit} lines executed")
+            self.stop()
         self._functions[id(code)].left.discard(number)
 
     def way(self, code: CodeType, way: Way) -> None:
@@ -204,11 +208,13 @@ class Watch:
         return function.asked
 
     def _empty_caches(self) -> None:
-        for item in gc.get_objects():
-            if isinstance(item, functools._lru_cache_wrapper):
-                code = getattr(item.__wrapped__, "__code__", None)
-                if code is not None and self._is_own(code.co_filename):
-                    item.cache_clear()
+        # by their very types: there are many objects, and a proxy among them would answer for another one
+        for item in [
+            item for item in gc.get_objects() if issubclass(type(item), functools._lru_cache_wrapper)
+        ]:
+            code = getattr(item.__wrapped__, "__code__", None)
+            if code is not None and self._is_own(code.co_filename):
+                item.cache_clear()
 
     def _is_own(self, filename: str) -> bool:
         if filename.startswith("<"):

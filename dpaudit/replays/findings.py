@@ -60,7 +60,15 @@ class Subject:
 
     def counted(self, site: str) -> bool:
         """Whether the proof pays for a random site of this name, whether or not the view sees it."""
-        return any(item.matches(site) for item in self.sites)
+        known = self._counted.get(site)
+        if known is None:
+            known = self._counted[site] = any(item.matches(site) for item in self.sites)
+        return known
+
+    @cached_property
+    def _counted(self) -> dict[str, bool]:
+        """What ``counted`` said before: every site of every replay is asked for several times."""
+        return {}
 
     def replay(
         self,

@@ -168,27 +168,27 @@ def _vector_noise(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Mat
     moves, ratio = moves_of(law, other), _integer(leaf, base_of(law))
     if moves is None or ratio is None or ratio < 1:
         return _no(f"its noise is {base_of(law)!r} and {base_of(other)!r}")
-    if len(moves) > int(leaf.parameters["dimension"]) or max(moves) > int(leaf.parameters["largest"]):
-        return _no("it has more coordinates, or one of them moved further, than the leaf says")
-    moved = sum((gap**2 for gap in moves), Fraction(0))
-    return Match() if moved <= leaf.number("l2_squared") else _no(f"it moved by {float(moved):.6g} squared")
+    return _moved_vector(leaf, moves)
 
 
 def _binomial_vectors(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
-    """The integers after rounding, both sides with the same coins: each moves by less than one more than the
-    leaf says, and not at all where the leaf has no room."""
     moves, noise = moves_of(law, other), base_of(law)
     if moves is None or not isinstance(noise, Binomial) or noise.p != leaf.number("probability"):
         return _no(f"its noise is {base_of(law)!r} and {base_of(other)!r}")
     if noise.trials < int(leaf.parameters["trials"]):
         return _no(f"its noise has {noise.trials} trials")
-    largest, squares = leaf.number("largest"), leaf.number("l2_squared")
-    if len(moves) > int(leaf.parameters["dimension"]) or max(moves) > math.ceil(largest):
+    return _moved_vector(leaf, moves)
+
+
+def _moved_vector(leaf: Leaf, moves: Sequence[Fraction]) -> Match:
+    """Integers after rounding, if the leaf says so; both sides with the same coins, which may have added to
+    an entry's move, but less than one: that is taken off again before squares are compared."""
+    if len(moves) > int(leaf.parameters["dimension"]) or max(moves) > math.ceil(leaf.number("largest")):
         return _no("it has more coordinates, or one of them moved further, than the leaf says")
-    # What rounding may have added to an entry is taken off again: less than one.
-    loose = leaf.parameters["rounding"] == "unbiased"
-    moved = sum((max(gap - 1, Fraction(0)) ** 2 if loose else gap**2 for gap in moves), Fraction(0))
-    return Match() if moved <= squares else _no(f"it moved by {float(moved):.6g} squared")
+    rounded = leaf.parameters.get("rounding", "none") == "unbiased"
+    squares = ((max(gap - 1, Fraction(0)) if rounded else gap) ** 2 for gap in moves)
+    moved = sum(squares, Fraction(0))
+    return Match() if moved <= leaf.number("l2_squared") else _no(f"it moved by {float(moved):.6g} squared")
 
 
 _SCALED: dict[str, type[Law]] = {"laplace": Laplace, "gumbel": Gumbel, "exponential": Exponential}

@@ -27,16 +27,18 @@ from dpaudit.coins.limits import Limits
 from dpaudit.errors import BrokenHarnessError, CertificateError
 from dpaudit.evidence import Certificate, Evidence, Witness
 from dpaudit.kernel.kernel_t0 import Setting
+from dpaudit.neighbours import both_directions
 from dpaudit.plots import histogram_of_losses
 from dpaudit.proofs.build import accounted, certify
 from dpaudit.proofs.measures import allowance_of
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.accounting import common_measure
 from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.changed_users import in_the_claims_words
+from dpaudit.replays.changed_users import in_the_claims_words, view_of
+from dpaudit.replays.domains import require_neighbours
 from dpaudit.replays.entered import Watch
 from dpaudit.replays.estimating import Source, estimated
-from dpaudit.replays.findings import Findings
+from dpaudit.replays.findings import Findings, Subject, require_repeatable
 from dpaudit.replays.gathering import gather
 from dpaudit.replays.releases import release_witness
 from dpaudit.replays.second_look import second_look
@@ -44,7 +46,7 @@ from dpaudit.suite import Cell, Outcome, Run
 from dpaudit.verdicts import RELATIVE_MARGIN, VerdictKind, judge
 from dpaudit.views import EVERYTHING, View
 
-__all__ = ["ACCOUNTING", "digest_of", "privacy_outcome"]
+__all__ = ["ACCOUNTING", "digest_of", "privacy_outcome", "short_outcome"]
 
 #: The name of the cell on the proof's accounting.
 ACCOUNTING = "accounting"
@@ -144,6 +146,28 @@ def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> O
         notes.append(second_look(audit.program, audit.claim, audit.neighbours(run), seed=run.seed))
     plots = [_loss_plot(audit, findings)] if findings.losses else []
     return Outcome(evidence, notes, obstacles, plots, findings.replays, cells=cells)
+
+
+def short_outcome(audit: PrivacyAudit, run: Run) -> Outcome | None:
+    """Evidence from one sampled history of every pair in either direction, where that refutes the claim;
+    ``None`` where it does not, which says nothing. For programs that are thought to be broken.
+
+    Raises as ``privacy_outcome`` does.
+    """
+    claim, program = audit.claim, audit.program
+    findings = Findings(Subject(program=program, claim=claim, sites=audit.sites, proof=audit.whole))
+    pairs, rng = list(audit.neighbours(run)), run.rng("replays")
+    for pair in pairs:
+        require_neighbours(pair, claim.adjacency, claim.unit, audit.domain)
+        view_of(pair, claim.view)  # refuses a pair in which a user in the view changes
+    for pair in both_directions(pairs):
+        recording = record(program, pair.left, rng=rng, keep_errors=True, limits=Limits())
+        require_repeatable(program, pair, recording)
+        findings.replay(pair, "sampled", recording)
+    evidence = _from_below(audit, findings, claim, claim.view)
+    if judge(claim, evidence, alpha=run.alpha).verdict is not VerdictKind.REFUTED:
+        return None
+    return Outcome(evidence, [f"refuted by {findings.replays} sampled replays"], samples=findings.replays)
 
 
 def _refutes(evidence: Sequence[Evidence], claim: PrivacyClaim) -> bool:

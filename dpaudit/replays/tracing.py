@@ -15,7 +15,7 @@ from types import CodeType, FrameType
 from typing import Any, Literal, Protocol
 
 from dpaudit.coins.unwatched import HIDES
-from dpaudit.replays.branches import Condition, jumps_of
+from dpaudit.replays.branches import Condition, has_open_loop, jumps_of
 
 __all__ = ["Listener", "Purpose", "Way", "traced"]
 
@@ -29,13 +29,19 @@ Tracer = Callable[[FrameType, str, Any], Any]
 
 
 class Listener(Protocol):
-    """Who is told what the program does."""
+    """Who is told what the program does. ``steps`` are the lines so far, which a tracer may count itself."""
+
+    steps: int
+    limit: int
 
     def follows(self, code: CodeType, names: dict[str, Any], purpose: Purpose) -> bool:
         """Whether to look at calls of ``code``, whose globals are ``names``."""
 
     def step(self) -> None:
         """One more line; raises at the limit."""
+
+    def stop(self) -> None:
+        """More lines than the limit: raises."""
 
     def line(self, code: CodeType, number: int) -> None:
         """A line is about to be executed: a step, too."""
@@ -72,10 +78,12 @@ def _tracer(listener: Listener, purpose: Purpose) -> Tracer:
     foreign = listener.foreign(purpose)
     # by the identity of code, which is kept beside: its hash is that of its constants, and costs more
     followed: dict[int, _Followed] = {}
-    step = listener.step
+    limit = listener.limit
 
     def counting(frame: FrameType, event: str, argument: Any) -> Any:
-        step()
+        listener.steps += 1  # a call would take as long as all the rest
+        if listener.steps > limit:
+            listener.stop()
         return counting
 
     def tracer(frame: FrameType, event: str, argument: Any) -> Any:
@@ -107,6 +115,7 @@ class _Followed:
         self.jumps = dict(jumps_of(code)) if purpose == "enter" else {}
         self.gone: dict[int, bool] = {}
         self.entered: set[int] = set()
+        self.endless = has_open_loop(code)  # its lines are counted to the end
 
     def went(self, at: int, to: int) -> Way | None:
         """The way that the jump at one offset went, to another; ``None`` for one that the run went before. A
@@ -122,30 +131,37 @@ class _Followed:
 
 def _line_by_line(listener: Listener, known: _Followed) -> Tracer:
     """The tracer of one call of a function."""
-    code, jumps, asked, entered = known.code, known.jumps, known.asked, known.entered
-    step = listener.step
+    code, jumps, asked, entered, endless = known.code, known.jumps, known.asked, known.entered, known.endless
+    went, limit = known.went, listener.limit
     pending: int | None = None  # where a jump is that comes out with the next operation
+    asks: bool | None = None  # what the frame was told; a generator's may keep it from an earlier call
 
     def line_by_line(frame: FrameType, event: str, argument: Any) -> Any:
-        nonlocal pending
-        if event == "opcode" or event == "line":
+        nonlocal pending, asks
+        if event == "opcode":
+            at = frame.f_lasti
             if pending is not None:
-                way = known.went(pending, frame.f_lasti)
+                way = went(pending, at)
+                if way is not None:
+                    listener.way(code, way)
+            pending = at if at in jumps else None
+        elif event == "line":
+            if pending is not None:
+                way = went(pending, frame.f_lasti)
                 pending = None
                 if way is not None:
                     listener.way(code, way)
-            if event == "opcode":
-                if frame.f_lasti in jumps:
-                    pending = frame.f_lasti
-                return line_by_line
             line = frame.f_lineno
             if line in entered:
-                step()
+                listener.steps += 1
+                if listener.steps > limit:
+                    listener.stop()
             else:
                 entered.add(line)
                 listener.line(code, line)
-            frame.f_trace_opcodes = line in asked
-            if not asked and listener.finished(code):
+            if asks is not (line in asked):
+                frame.f_trace_opcodes = asks = line in asked
+            if not asked and not endless and listener.finished(code):
                 frame.f_trace_lines = False
         elif event != "return" and event != "call":
             pending = None

@@ -17,6 +17,7 @@ from dpaudit.rows.mutants import (
     scaled,
     shared,
     twice,
+    widened,
     without,
 )
 from dpaudit.rows.privacy import privacy
@@ -59,6 +60,7 @@ __all__ = [
     "step",
     "steps",
     "twice",
+    "widened",
     "without",
     "worst_of",
 ]

@@ -128,8 +128,9 @@ def program_control(audit: PrivacyAudit, *, expect: str = "refuted", about: str 
 
 
 def broken(audit: PrivacyAudit, mutation: Mutation, *, about: str = "") -> Control:
-    """The audit's program with a mistake (``mutants``), under the same replays: it must be refuted, by what
-    it shows. An error on one input alone is shown, and counts; a mutant that raises on both is not caught.
+    """The audit's program with a mistake (``mutants``), under the same replays, or a few of them where these
+    suffice: it must be refuted, by what it shows. An error on one input alone is shown, and counts; a mutant
+    that raises on both is not caught.
 
     Evaluating it raises ``MechanismError`` where the mutation changes nothing that the program does on the
     audit's inputs, where it cannot be made there, and where all that tells the inputs apart is which error
@@ -148,11 +149,11 @@ def broken(audit: PrivacyAudit, mutation: Mutation, *, about: str = "") -> Contr
             return "no mutant"  # evaluating it says so, under its own name
 
     def evaluate(run: Run) -> Outcome:
-        from dpaudit.replays.privacy import digest_of, privacy_outcome
+        from dpaudit.replays.privacy import digest_of, privacy_outcome, short_outcome
 
         try:
             _require_changed(*(digest_of(one, run.seed, row_id="control") for one in (audit, mutant_audit)))
-            outcome = privacy_outcome(mutant_audit, run)
+            outcome = short_outcome(mutant_audit, run) or privacy_outcome(mutant_audit, run)
         except BrokenMutantError as error:
             raise MechanismError(
                 f"a mutation must be possible wherever the program comes to it, got {error}; name the sites "

@@ -35,7 +35,7 @@ from dpaudit.laws import (
     Shifted,
     Skellam,
 )
-from dpaudit.views import PUBLIC, SERVER
+from dpaudit.views import PUBLIC, SERVER, audience
 
 __all__ = [
     "BrokenMutantError",
@@ -46,6 +46,7 @@ __all__ = [
     "scaled",
     "shared",
     "twice",
+    "widened",
     "with_scale",
     "without",
 ]
@@ -283,6 +284,29 @@ def branching(sites: str = "*") -> Mutation:
             return super().aggregate(laws, through, site=site, to=to)
 
     return _mutation(lambda coins: Branching(coins, sites))
+
+
+def widened(sites: str = "*", *, also: To = PUBLIC) -> Mutation:
+    """What is shown, or revealed, to some is shown to ``also`` as well."""
+    more = audience(also)
+
+    class Widened(_Passing):
+        def wider(self, site: str, to: To) -> To:
+            return audience(to) | more if self.meant(site) else to
+
+        def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+            return super().observe(law, site=site, to=self.wider(site, to))
+
+        def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
+            return super().aggregate(laws, through, site=site, to=self.wider(site, to))
+
+        def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
+            return super().channel(kernel, site=site, to=self.wider(site, to))
+
+        def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
+            return super().reveal(value, site=site, to=self.wider(site, to))
+
+    return _mutation(lambda coins: Widened(coins, sites))
 
 
 def one_share_less(sites: str = "*") -> Mutation:

@@ -101,3 +101,13 @@ def test_a_suite_without_questions_says_so(tmp_path):
     result = invoke("calibrate", suite)
     assert result.exit_code == 0
     assert "asks nothing about its noise" in result.stdout
+
+
+def test_bounds_below_every_float_are_shown():
+    """Noise far beyond the claim: a delta too small for a float, and a slack too large for one, are written
+    out."""
+    row = cells(invoke("calibrate", "gaussian", "--delta", "1e-6", "--have", "1000"), "gaussian")
+    assert "e-" in row[-2]
+    assert float(row[-2].partition("e-")[2]) > 1000
+    assert row[-1].endswith("x")
+    assert "e+" in row[-1]

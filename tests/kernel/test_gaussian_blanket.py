@@ -26,7 +26,7 @@ FINE = Grid(step=Fraction(1, 200), bits=128, tail=70)
 
 def two_messages(mu: float, other: float, epsilon: float) -> float:
     """delta of two shuffled messages N(x, 1), x = 0 or ``mu`` against one around ``other``, by quadrature."""
-    y = np.linspace(-9, mu + 9, 1801)
+    y = np.linspace(-9, mu + 9, 901)
     cell = (y[1] - y[0]) ** 2
     here, there, rest = norm.pdf(y), norm.pdf(y - mu), norm.pdf(y - other)
     p, q = (np.outer(law, rest) + np.outer(rest, law) for law in (here, there))
@@ -55,7 +55,7 @@ def test_covered_part_agrees_with_quadrature(users: int, split: str) -> None:
     """The convolution gives E[(V_1 + ... + V_n)_+]/(gamma n): from above, to the second order of the grid."""
     mu, epsilon = 0.7, 0.3
     m, gamma, e = mu / 2, math.exp(-float(Fraction(split))), math.exp(epsilon)
-    z = np.linspace(-8, 8, {1: 100_001, 2: 2001, 3: 301}[users])
+    z = np.linspace(-8, 8, {1: 100_001, 2: 1001, 3: 161}[users])
     weight = norm.pdf(z)
     values = np.append(np.exp(m * z - m * m / 2) - e * np.exp(-m * z - m * m / 2), 0.0)
     masses = np.append(gamma * weight / weight.sum(), 1 - gamma)

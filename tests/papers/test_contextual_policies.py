@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -40,6 +41,10 @@ def _arms(replicates: int = 3, n_arms: int = 7, dim: int = 3, seed: int = 1) -> 
 
 def _radius(t: float) -> float:
     return 1.3 + math.log1p(t) / 7
+
+
+def _always(value: float, time: int) -> float:
+    return value
 
 
 class _Recorded:
@@ -169,7 +174,8 @@ def test_noise_of_binomial_sums_has_the_law_of_single_bits() -> None:
     state = noise.step(noise.init(6000, 1), _batch(x, 3, 3), rng)
     vec = _one_by_one(rng, 0.73, 3, noise, 6000)
     mat = _one_by_one(rng, 0.73**2, 3, noise, 6000)
-    bits = noise.scale / noise.precision * (rng.binomial(18, 0.25, size=6000) - 4.5)
+    bits = np.asarray(rng.binomial(18, 0.25, size=6000) - 4.5, dtype=np.float64) * noise.scale
+    bits /= noise.precision
     assert _same(state.vec[:, 0], vec) > FALSE_FAILURE_RATE
     assert _same(state.mat[:, 0, 0], mat) > FALSE_FAILURE_RATE
     assert _same(bits, vec) < FALSE_FAILURE_RATE
@@ -223,7 +229,7 @@ def test_indefinite_matrices_are_counted_by_their_eigenvalues() -> None:
     found = np.zeros(6, dtype=np.int64)
     for ridge, some in ((0.5, True), (1e6, False)):
         recorded = _Recorded(GaussianNoise(std_vec=3.0, std_mat=3.0))
-        policy = BatchedPolicy(batch_size=5, ridge=lambda t, at=ridge: at, radius=_radius, noise=recorded)
+        policy = BatchedPolicy(batch_size=5, ridge=partial(_always, ridge), radius=_radius, noise=recorded)
         runs = simulate_batched(policy, arms, name="noisy", horizon=50, seed=11)
         grams = np.cumsum([batch.gram() for batch in recorded.batches], axis=0)
         total = grams + np.array(recorded.mats) + ridge * np.eye(3)

@@ -4,6 +4,7 @@ mechanisms."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import log2
 
 from audits.concurrent_shuffle.labelled_messages import labelled_distance, order_distance
@@ -135,6 +136,47 @@ def one_definition(levels: int = 0, m: int = 0, shufflers: int = 0) -> Sides:
         for t in range(tree.horizon + 1)
     )
     return differing, 0
+
+
+# Servers that keep other times
+
+
+@inequality(
+    rows,
+    "TKMS23-T3.4/late",
+    "Algorithm 3, broken",
+    over=listed("m shufflers", (2, 1), (3, 2)),
+    role="control",
+    expect="refuted",
+    measure="left - right",
+)
+def late_prefix(m: int, shufflers: int) -> Sides:
+    """A server that adds up V_{t-1} at time t is off by at most d_low - 1 without noise
+
+    All ones, every time.
+    """
+    tree = build_tree(horizon=m ** (2 * shufflers + 1), n_shufflers=shufflers)
+    found = (sum(node.size for node in prefix_nodes(tree, t - 1)) for t in range(1, tree.horizon + 1))
+    return max(t - total for t, total in enumerate(found, start=1)), m - 1
+
+
+@inequality(
+    rows,
+    "TKMS23-S31a/early",
+    "Algorithm 1, broken",
+    over=listed("m shufflers", (2, 1), (3, 2)),
+    role="control",
+    expect="refuted",
+    measure="left - right",
+)
+def early_opening(m: int, shufflers: int) -> Sides:
+    """Shufflers that open for the next batch in the step in which they are read never hold two batches
+
+    Batches that are opened while their shuffler is taken.
+    """
+    tree = build_tree(horizon=m ** (2 * shufflers + 1), n_shufflers=shufflers)
+    early = [replace(batch, open_time=max(1, batch.open_time - 1)) for batch in shuffler_schedule(tree)]
+    return len(conflicts(early)), 0
 
 
 # The central tree

@@ -118,6 +118,16 @@ COROLLARIES: tuple[Corollary, ...] = (
         also=(("ε = ε₀/√B", "e^-1 B^-1/2", "e^-5/4 T^-3/8 d^1/8 L^-1/4"),),
     ),
     Corollary(
+        id="CZ22-T4.2/rate",
+        source="Theorem 4.2",
+        title="Returning users, in M = T/B: dT/M, and √(MT/ε) d^(3/4) log^(3/4)(T/δ)",
+        terms=("T e^1/2 B^-1/2 d^3/4 L^3/4",),
+        batch="T M^-1",
+        printed="M^1/2 T^1/2 e^1/2 d^3/4 L^3/4",
+        also=(("dB", "d B", "d T M^-1"),),
+        note="Theorem 4.2 from the rates of E.3 and E.5; log(2/δ) is at most log(T/δ)",
+    ),
+    Corollary(
         id="CZ22-E.4",
         source="Corollary E.4",
         title="Returning users, P_Amp at its B: Õ(d^(5/6) T^(2/3) ε^(-1/3) log^(1/2)(T/δ))",
@@ -289,3 +299,16 @@ def returning_range(log2_T: int, log2_B: int, delta: Fraction, share: Fraction) 
     epsilon = ball(share) * 2 * ln(2 / delta) / batch * arb(2 * horizon).sqrt()
     logs = ln(horizon / delta).sqrt().sqrt() * ln(2 / delta).sqrt()
     return (arb(horizon) ** 3).sqrt().sqrt() / 2, horizon * logs / (epsilon * batch).sqrt()
+
+
+rows.not_checkable(
+    "CZ22-S1fix",
+    reason="a headline: what it says of fixed batches is in CZ22-T3.2r and CZ22-T3.5r, with their ranges",
+)
+rows.not_checkable(
+    "CZ22-ABS",
+    reason=(
+        "a headline: its rates are in CZ22-C3.3, CZ22-R3.6, CZ22-E.4, CZ22-E.6 and CZ22-R4.4; for P_Amp see "
+        "CZ22-C3.3/range and CZ22-E.4/range"
+    ),
+)

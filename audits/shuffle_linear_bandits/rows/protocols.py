@@ -12,7 +12,6 @@ alone pays for them. Where they are as printed, amplification is not needed at t
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 from algorithms.contextual.batch_counters import (
@@ -22,29 +21,26 @@ from algorithms.contextual.batch_counters import (
     shuffled_pairs,
     tree_of_batches,
 )
+from algorithms.contextual.protocol_instances import GRID, grid_mechanism, grid_pairs
 from audits.shuffle_linear_bandits.protocol_runs import (
-    GRID_SQUARES,
     SQUARES,
-    grid_pairs,
     protocol_audit,
     returning,
 )
 from dpaudit.claims import ApproxDP, Unit
-from dpaudit.exact_functions import ln
-from dpaudit.kernel.ball import ball, enclose, integer
 from dpaudit.proofs.build import (
     Proof,
     accounted,
     billboard,
     gaussian_mechanism,
     tree_mechanism,
-    vector_noise,
 )
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.rows import full, over, privacy
 from dpaudit.suite import Group
 from dpaudit.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View
+from mechanisms.binomial_vectors import printed_sheet
 from mechanisms.linear_bandit_noise import (
     amplified_noise,
     epsilon_cap,
@@ -59,21 +55,11 @@ __all__ = ["rows"]
 rows = Group("Whole protocols, run through the coins")
 
 BALL = "contexts of length at most 1, rewards in [-1, 1]"
-GRID = "contexts of length at most 1 with entries in multiples of 1/2, rewards -1, 0 or 1"
-#: Orders of the divergences from which the δ of binomial vectors follows.
-ORDERS = (8, 64)
 
 
 def largest_epsilon(batch: int, delta: Fraction) -> Fraction:
     """A short number just below sqrt(log(2/δ)/B), the largest ε of Theorem 3.2."""
     return Fraction(int(float(epsilon_cap(delta=delta, batch_size=batch)) * 1000), 1000)
-
-
-def printed_bits(*, epsilon: Fraction, delta: Fraction, batch: int) -> tuple[int, int]:
-    """(g, b) of Theorem C.1, rounded up: max{2 sqrt B, d, 4} and 24 10^4 g² log(4 (d² + 1)/δ)²/(ε² B)."""
-    g = max(4, math.isqrt(4 * batch - 1) + 1)
-    b = enclose(lambda: ln(4 * 5 / delta) ** 2 * ball(240_000 * g**2 / (epsilon**2 * batch)))
-    return g, integer(b.ceil())
 
 
 def gaussian(variance: Fraction) -> Proof:
@@ -147,7 +133,7 @@ def joint(batch: int) -> PrivacyAudit:
     rows,
     "CZ22-T3.5p/protocol",
     "Theorem 3.5, Theorem C.1",
-    over=over(epsilon=["15", full("1")], delta=["49/100"], batch=[2]),
+    over=over(epsilon=["15", full("1/5")], delta=["49/100", full("1/1000000")], batch=[2]),
     accounting="",
 )
 def binomial(epsilon: Fraction, delta: Fraction, batch: int) -> PrivacyAudit:
@@ -155,19 +141,10 @@ def binomial(epsilon: Fraction, delta: Fraction, batch: int) -> PrivacyAudit:
 
     as integer sums for every label; data on the grid 1/g, so that rounding draws nothing
     """
-    precision, trials = printed_bits(epsilon=epsilon, delta=delta, batch=batch)
+    sheet = printed_sheet(dim=2, batch_size=batch, epsilon=epsilon, delta=delta)
     claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), domain=GRID)
-    mechanism = vector_noise(
-        "binomial",
-        dimension=5,
-        l2_squared=GRID_SQUARES * precision**2,
-        largest=2 * precision,
-        orders=ORDERS,
-        trials=batch * trials,
-        probability=Fraction(1, 4),
-    )
-    counter = by_batches(binomial_sums(precision=precision, trials=trials))
-    return protocol_audit(counter, claim, mechanism, batch=batch, pairs=grid_pairs)
+    counter = by_batches(binomial_sums(sheet))
+    return protocol_audit(counter, claim, grid_mechanism(sheet), batch=batch, pairs=grid_pairs)
 
 
 @privacy(

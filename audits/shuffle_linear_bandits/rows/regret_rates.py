@@ -12,14 +12,31 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+from algorithms.contextual.aggregate_noise import GaussianNoise
+from algorithms.contextual.environments import sphere_arms
 from algorithms.contextual.proved_regret import worked_out
-from audits.shuffle_linear_bandits.rate_simulation import N_ARMS, quantile_floor, simulated_rate
+from algorithms.contextual.simulated_regret import simulate_batched
+from audits.shuffle_linear_bandits.rate_simulation import N_ARMS, noisy_policy, quantile_floor, simulated_rate
 from audits.shuffle_linear_bandits.regret_protocols import PROTOCOLS, Point, RegretClaim
 from dpaudit.claims import RegretRate
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, lower, upper
 from dpaudit.plots import table
-from dpaudit.rows import Measured, Sides, evidence, full, inequality, over
+from dpaudit.regret import CUT_AND_PRICED, Cut, Interval, mean_interval
+from dpaudit.rows import (
+    Expression,
+    Measured,
+    Sides,
+    constant,
+    evidence,
+    expected,
+    full,
+    inequality,
+    leaf,
+    over,
+)
 from dpaudit.suite import Group, Run
 
 __all__ = ["grid_points", "rows"]
@@ -263,3 +280,67 @@ def regular(
     stale = dim * batch_size * growth / arb(2).log()
     left = stale / 2 + 4 * radius * (2 * dim * horizon * growth).sqrt()
     return left, constant * (stale + (dim * horizon * growth).sqrt() * ((ln(1 / alpha) + width).sqrt() + eig))
+
+
+# Growth, simulated where the rate says something
+
+#: (σ a user, log2 T) before and after along each axis.
+AXES = {
+    "T, 2^10 to 2^14": ((Fraction(1, 4), 10), (Fraction(1, 4), 14)),
+    "σ a user, 1/16 to 1": ((Fraction(1, 16), 13), (Fraction(1), 13)),
+}
+
+
+def _noisy_regret(std: Fraction, exponent: int) -> Expression:
+    """E Reg(T)/T under Gaussian noise of ``std`` a user at B = 16, d = 3, as a leaf."""
+    horizon, alpha = 2**exponent, Fraction(1, 20)
+    p = Point(
+        horizon=horizon, batch_size=16, dim=3, share=Fraction(1), delta=Fraction(1, 10), failure_prob=alpha
+    )
+
+    def bounding(run: Run, level: float) -> Interval:
+        seeds = run.seed_sequence(f"growth {std} {exponent}").spawn(2)
+        size = _growth_runs(run)
+        arms = sphere_arms(replicates=size, n_arms=N_ARMS, dim=3, rng=np.random.default_rng(seeds[0]))
+        noise = GaussianNoise(std_vec=float(std), std_mat=float(std))
+        policy = noisy_policy(p, noise, float(std) * horizon**0.5, constant=2.0)
+        runs = simulate_batched(
+            policy, arms, name="growth", horizon=horizon, seed=seeds[1], checkpoints=[horizon]
+        )
+        share = np.clip(runs.pseudo.final / horizon, 0.0, 1.0)
+        return mean_interval(share, Cut(1.0, 0.0, (1.0,)), alpha=level)
+
+    return leaf(f"noisy {std} 2^{exponent}", bounding, runs=_growth_runs, method=CUT_AND_PRICED)
+
+
+def _growth_runs(run: Run) -> int:
+    return int(run.choose(quick=200, full=1000))
+
+
+def _against_template(std: Fraction, exponent: int) -> Expression:
+    horizon = 2**exponent
+    rate = _printed_lemma(ball(std) * arb(horizon).sqrt(), horizon, 16, 3, Fraction(1, 20)) / horizon
+    return _noisy_regret(std, exponent) / constant(lower(rate), upper(rate))
+
+
+@expected(
+    rows,
+    "CZ22-A.4/growth",
+    "Lemmas 3.9 and A.4",
+    at_most=Fraction(3, 2),
+    claim="rate",
+    quantity="ratio after / ratio before",
+    role="sharper",
+    constants=[("slack", Fraction(3, 2))],
+    over=over(axis=tuple(AXES)),
+)
+def growing(axis: str) -> Expression:
+    """E regret / rate of Lemma A.4 grows by at most 3/2 from end to end of T and of σ
+
+    Simulate Gaussian noise of known σ a user, ridge and radius of the proof with c = 2, B = 16, d = 3, ten
+    arms of Section 6, and compare the ratios at both ends.
+
+    Note: regret may grow more slowly than an upper bound; more would contradict it in the long run
+    """
+    before, after = AXES[axis]
+    return _against_template(*after) / _against_template(*before)

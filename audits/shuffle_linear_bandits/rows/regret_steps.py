@@ -35,7 +35,7 @@ def _stale_bound(horizon: int, batch_size: int, dim: int, min_eig: Fraction) -> 
 @step(
     over=over(
         kind=("cycling", "repeats", "growing", "turning"),
-        batch_size=(5, 20, 40),
+        batch_size=(20, full(5, 40)),
         dim=(2, 3),
         min_eig="1/100 1 7",
     )

@@ -6,19 +6,22 @@ e^-t and
 
     L = exp(m Z - m^2/2) - E exp(-m Z - m^2/2),   Z ~ N(0, 1),   V = L with probability gamma, 0 otherwise,
 
-delta(epsilon) <= E[(V_1 + ... + V_n)_+] / (gamma n) + (n - 1) (1 + E) gamma d(t), V_i independent, where
-d(t) is the exact delta at t of N(0, 1) against N(2m, 1). It is at most d(epsilon), too, by post-processing.
+delta(epsilon) <= E[(V_1 + ... + V_n)_+] / (gamma n) + (n - 1) gamma d(t) (E - 1 + 2 d(epsilon)), V_i
+independent, where d is the exact delta of N(0, 1) against N(2m, 1). It is at most d(epsilon), too, by
+post-processing.
 
 Proof. Let the changed user hold x or x', c = (x + x')/2, W = N(c, v I), and x_i the other points: |x_i - c|
 <= D, as a ball around x_i holds x, x' and so c. *Almost covered:* the mass of (gamma W - N(x_i, v I))_+ is
 gamma times the hockey-stick divergence of order 1/gamma = e^t of W from N(x_i, v I), at most gamma d(t). As
-in ``approximate_shuffle`` there is r_i >= gamma W within that total variation distance of N(x_i, v I), and
-replacing all of them costs (n - 1) (1 + E) gamma d(t). *Blanket:* by the lemma of ``blanket``, whose proof
-needs only that the others' laws are above gamma W, the rest is at most E[(sum of V_i')_+]/(gamma n) with L'
-= (N(x) - E N(x'))/W under W. Along x - x' that is L with m' = |x - x'|/(2 sqrt v) <= m for m; the other
-coordinates cancel. *Largest at m:* with Brownian motion B, L at m has the law of M_s = exp(B_s - s/2) - E
-exp(-B_s - s/2) at s = m^2, a martingale; so for convex f, E f(M_s) grows with s. f(y) = E[(y + others)_+],
-one copy after the other, gives the claim. ∎
+in ``approximate_shuffle`` there is r_i' >= gamma W with r_i - r_i' = s - u, masses s, u of the same size, at
+most gamma d(t). For an event S, P(S) - E P'(S) is linear in the law of user i; with s in its place it is at
+most |s| d(epsilon), and with u in its place at least -|u| (E - 1 + d(epsilon)) (the complement of S). So
+replacing one user costs at most gamma d(t) (E - 1 + 2 d(epsilon)). *Blanket:* by the lemma of ``blanket``,
+whose proof needs only that the others' laws are above gamma W, the rest is at most E[(sum of V_i')_+]/(gamma
+n) with L' = (N(x) - E N(x'))/W under W. Along x - x' that is L with m' = |x - x'|/(2 sqrt v) <= m for m; the
+other coordinates cancel. *Largest at m:* with Brownian motion B, L at m has the law of M_s = exp(B_s - s/2)
+- E exp(-B_s - s/2) at s = m^2, a martingale; so for convex f, E f(M_s) grows with s. f(y) = E[(y +
+others)_+], one copy after the other, gives the claim. ∎
 
 Computation. L rises with Z. On a grid with step h, E of a convex function of V is at most that of its
 interpolation at the grid points, that is with mass (C(j-1) - 2 C(j) + C(j+1))/h at jh, C(j) = E(L - jh)_+ =
@@ -41,14 +44,13 @@ from functools import lru_cache
 from flint import arb, fmpz_poly
 
 from dpaudit.kernel.ball import ball, integer, precision
-from dpaudit.kernel.errors import InvalidParameterError
 from dpaudit.kernel.t1.certpld import Grid, LossLaw, power
 from dpaudit.kernel.t2.gaussian import gaussian_delta, normal_cdf
 
 __all__ = ["gaussian_blanket_delta"]
 
-#: Most grid points of one copy, and most that the sum may span.
-MAX_POINTS = 20_000
+#: Most grid points of one copy.
+MAX_POINTS = 5_000
 
 
 def gaussian_blanket_delta(
@@ -58,10 +60,12 @@ def gaussian_blanket_delta(
     squared sensitivity over variance ``mu_squared`` = D²/v > 0, at the split t = ``split``.
 
     ``grid.step`` is the step of the values of L, whose deviation is about sqrt(``mu_squared``)."""
-    swapped = (users - 1) * gaussian_delta(mu_squared, split)
+    uncovered, own = gaussian_delta(mu_squared, split), gaussian_delta(mu_squared, epsilon)
     with precision(grid.precision):
-        cost = ball(swapped) * (1 + ball(epsilon).exp()) * ball(-split).exp()
-    if cost >= 1:  # says nothing: spare the convolution
+        each = ball(epsilon).exp() - 1 + 2 * ball(own)
+        cost = ball((users - 1) * uncovered) * ball(-split).exp() * each
+        low, high = _ends(_Excess(ball(mu_squared).sqrt() / 2, ball(epsilon).exp()), grid)
+    if cost >= 1 or high - low > MAX_POINTS:  # says nothing, or too much work: the local bound is left
         return arb(1)
     return _covered(users, mu_squared, split, epsilon, grid) + cost
 
@@ -111,16 +115,17 @@ class _Excess:
 def _points(m: arb, e: arb, grid: Grid) -> tuple[int, int, list[arb]]:
     """The lowest and the highest index, and the masses between them, of L on the grid."""
     excess, step = _Excess(m, e), ball(grid.step)
-    reach = (2 * arb.const_log2() * grid.tail).sqrt()
-    low, high = (integer((excess.value(z) / step).mid().floor()) for z in (-reach, reach))
-    high += 1
-    if high - low > MAX_POINTS:
-        raise InvalidParameterError(
-            f"one copy must span at most {MAX_POINTS} grid points, got {high - low}; use a larger step."
-        )
+    low, high = _ends(excess, grid)
     curve = [excess.above(step * j) for j in range(low, high + 1)]
     masses = [1 + (curve[1] - curve[0]) / step]
     masses += [(curve[j - 1] - 2 * curve[j] + curve[j + 1]) / step for j in range(1, high - low)]
     # The highest point takes what is above it, too: cut to H, the rest of it is charged by the caller.
     masses.append((curve[-2] - curve[-1]) / step)
     return low, high, masses
+
+
+def _ends(excess: _Excess, grid: Grid) -> tuple[int, int]:
+    """Indices between which L lies but for probability 2^-tail or so at either end; any will do."""
+    reach = (2 * arb.const_log2() * grid.tail).sqrt()
+    low, high = (integer((excess.value(z) / ball(grid.step)).mid().floor()) for z in (-reach, reach))
+    return low, high + 1

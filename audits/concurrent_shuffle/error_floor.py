@@ -1,0 +1,150 @@
+"""How large Algorithm 3's error is from below, in units of rep_{n,k}: without simulation at horizons where
+Theorem 4.1's hypotheses hold, and simulated on its hard inputs at small ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from audits.concurrent_shuffle.hard_inputs import family, largest_delta, repeat_len
+from dpaudit.errors import InvalidParameterError
+from dpaudit.kernel.ball import arb, ball, lower
+from dpaudit.laws import Binomial
+from mechanisms.binary_sum import binary_sum_mechanism
+from mechanisms.concurrent_sum import ConcurrentSum
+from mechanisms.concurrent_tree import binary_tree, build_tree, highest_levels, lowest_levels
+from mechanisms.prefix_noise import PrefixNoise
+
+__all__ = ["MECHANISMS", "Floor", "chance_above", "in_units", "median_above", "median_floor"]
+
+#: Berry and Esseen for sums of independent, identically distributed variables (Shevtsova 2011: 0.4748).
+BERRY_ESSEEN = Fraction(4748, 10000)
+
+
+def _budget(n: int, k: int, epsilon: Fraction) -> Fraction:
+    """A δ that the theorem allows: 99 hundredths of the limit."""
+    return Fraction(99, 100) * largest_delta(n, k, epsilon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Floor:
+    """Algorithm 3 with calibrated bits at n = m^{2k+1}: at time (d - 1) d_low no user is blind, and the error
+    is that of d - 1 nodes of height 1, together Bin(T, p) - T p."""
+
+    m: int
+    k: int
+    epsilon: Fraction
+
+    @property
+    def horizon(self) -> int:
+        return self.m ** (2 * self.k + 1)
+
+    @property
+    def rep(self) -> arb:
+        return repeat_len(self.horizon, self.k, self.epsilon)
+
+    @property
+    def delta(self) -> Fraction:
+        return _budget(self.horizon, self.k, self.epsilon)
+
+    @property
+    def noise(self) -> Binomial:
+        """Bin(T, p): T noise bits at height 1, of all nodes but one."""
+        node = binary_sum_mechanism(self.m, self.epsilon / self.k, self.delta / self.k)
+        return Binomial(trials=(self.m**2 - 1) * node.noise.trials, p=node.p)
+
+
+def chance_above(noise: Binomial, level: arb) -> arb:
+    """At most P(|X - T p| >= level) for X of law Bin(T, p): the normal law's, less Berry and Esseen's error
+    on both sides."""
+    p, spread = Fraction(noise.p), _spread(noise)
+    normal: arb = (level / spread / arb(2).sqrt()).erfc()
+    return normal - 2 * ball(BERRY_ESSEEN * (p**2 + (1 - p) ** 2)) / spread
+
+
+def _spread(noise: Binomial) -> arb:
+    p = Fraction(noise.p)
+    result: arb = ball(noise.trials * p * (1 - p)).sqrt()
+    return result
+
+
+def median_above(floor: Floor) -> arb:
+    """A level that |error| is at or above with probability 1/2 or more, in units of rep; 0 where Berry and
+    Esseen's theorem gives none."""
+    for share in range(6744, 0, -1):
+        level = _spread(floor.noise) * ball(Fraction(share, 10000))
+        if chance_above(floor.noise, level) > ball(Fraction(1, 2)):
+            return level / floor.rep
+    return arb(0)
+
+
+# Simulated, on hard inputs
+
+Build = Callable[[int, int, Fraction, Fraction], PrefixNoise]
+
+
+def _algorithm_3(n: int, k: int, epsilon: Fraction, delta: Fraction) -> PrefixNoise:
+    return ConcurrentSum(build_tree(horizon=n, n_shufflers=k), binary_sum_mechanism, epsilon, delta)
+
+
+def _recalled(n: int, k: int, epsilon: Fraction, delta: Fraction) -> PrefixNoise:
+    tree = build_tree(horizon=n, n_shufflers=k)
+    return ConcurrentSum(
+        tree, lambda *node: binary_sum_mechanism(*node, variant="tkms21_recalled"), epsilon, delta
+    )
+
+
+def _lowest(n: int, k: int, epsilon: Fraction, delta: Fraction) -> PrefixNoise:
+    return ConcurrentSum(lowest_levels(n, n_shufflers=k), binary_sum_mechanism, epsilon, delta)
+
+
+def _highest(n: int, k: int, epsilon: Fraction, delta: Fraction) -> PrefixNoise:
+    return ConcurrentSum(highest_levels(n, n_shufflers=k), binary_sum_mechanism, epsilon, delta)
+
+
+def _algorithm_2(n: int, k: int, epsilon: Fraction, delta: Fraction) -> PrefixNoise:
+    tree = binary_tree(n)
+    if tree.n_shufflers != k:
+        raise InvalidParameterError(
+            f"Algorithm 2 must have log n - 1 = {tree.n_shufflers} shufflers, got {k}; name that many."
+        )
+    return ConcurrentSum(tree, binary_sum_mechanism, epsilon, delta)
+
+
+#: Every algorithm that is implemented, for k shufflers; n is a power of two.
+MECHANISMS: dict[str, Build] = {
+    "Algorithm 3, calibrated bits": _algorithm_3,
+    "Algorithm 3, recalled bits": _recalled,
+    "the k lowest levels": _lowest,
+    "the k highest levels": _highest,
+    "Algorithm 2": _algorithm_2,
+}
+
+
+def in_units(
+    name: str, *, n: int, k: int, epsilon: Fraction, runs: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """max over t of |error|, divided by rep_{n,k}: sorted, shape (members, runs), for members of D_{n,k} with
+    every prefix that ``family`` has."""
+    noise = MECHANISMS[name](n, k, epsilon, _budget(n, k, epsilon))
+    rep = lower(repeat_len(n, k, epsilon))
+    found = [
+        np.abs(noise.errors(member.draw(rng, runs=runs), rng, runs=runs)).max(axis=1) / rep
+        for member in family(n, k, epsilon)
+    ]
+    return np.sort(np.array(found), axis=1)
+
+
+def median_floor(found: NDArray[np.float64], *, alpha: float) -> float:
+    """A lower confidence bound on the smallest of the members' medians: each is above its own order statistic
+    but with probability alpha/members."""
+    members, runs = found.shape
+    rank = int(stats.binom.ppf(alpha / members, runs, 0.5))
+    while rank > 0 and stats.binom.cdf(rank - 1, runs, 0.5) > alpha / members:
+        rank -= 1
+    return float(found[:, rank - 1].min()) if rank else 0.0

@@ -1,0 +1,138 @@
+"""What the rows on whole protocols share: small trees of concurrent shufflers, who changes in them, and what
+the nodes' mechanisms are by their proofs.
+
+The bandit's data lie on the grid of the nodes' encoding, so that no rounding is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from algorithms.contextual.batch_counters import binomial_sums
+from algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB, by_height
+from algorithms.contextual.protocol_instances import DIM, REFUSALS, grid_mechanism, grid_pairs
+from dpaudit.claims import ApproxDP, PrivacyClaim
+from dpaudit.coins import Coins
+from dpaudit.laws import Sum
+from dpaudit.neighbours import Neighbours
+from dpaudit.proofs.build import LossGrid, Proof, accounted, integer_noise
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.suite import Run
+from dpaudit.views import SHUFFLER_OUTPUT, View
+from mechanisms.binary_sum import BinarySum, binary_sum_mechanism
+from mechanisms.binomial_vectors import VectorSheet
+from mechanisms.concurrent_protocol import NodeRelease, concurrent_sums
+from mechanisms.concurrent_tree import Node, Tree
+
+__all__ = [
+    "BITS",
+    "bandit_audit",
+    "bit_pairs",
+    "calibrated",
+    "node_release",
+    "sum_audit",
+]
+
+BITS = "a user's bit, fixed in advance"
+#: Orders of the divergences that add up over the shufflers.
+ORDERS = (8, 64)
+#: Lines that no history can enter, for they depend on public parameters.
+UNENTERED = {
+    **REFUSALS,
+    "Tree.check_time (raise)": "refuses a user who is not there",
+    "ContinualServer.step (branch)": "with one height no node covers another",
+    "ContinualServer.step": "with one height no node covers another",
+    "ContinualServer.step.<listcomp> (branch)": "with one height no node covers another",
+}
+
+
+def calibrated(tree: Tree, *, epsilon: Fraction, delta: Fraction, parts: int) -> list[BinarySum]:
+    """The node mechanism of each height, calibrated to (ε, δ) over ``parts``."""
+    return [binary_sum_mechanism(size, epsilon / parts, delta / parts) for size in tree.sizes]
+
+
+def node_release(heights: Sequence[BinarySum]) -> NodeRelease:
+    """The release of a node of bits: the mechanism of its height, shown at the site of its height. What users
+    with one bit send has one law."""
+    sent = [[one.user_law(0), one.user_law(1)] for one in heights]
+
+    def release(coins: Coins, bits: NDArray[Any], node: Node) -> Any:
+        laws = [sent[node.height - 1][bit] for bit in bits.tolist()]
+        ones = coins.aggregate(laws, Sum(), site=f"height {node.height}", to=SHUFFLER_OUTPUT)
+        return heights[node.height - 1].analyze(ones)
+
+    return release
+
+
+def _noise(mechanism: BinarySum) -> Proof:
+    law = mechanism.noise
+    return integer_noise("binomial", sensitivity=1, trials=law.trials, probability=law.p)
+
+
+def bit_pairs(horizon: int) -> list[Neighbours]:
+    """The first user's bit changes, among zeros and among ones, and one in the middle."""
+    zeros, ones = np.zeros(horizon, dtype=np.int64), np.ones(horizon, dtype=np.int64)
+    first, middle = zeros.copy(), ones.copy()
+    first[0], middle[horizon // 2] = 1, 0
+    return [
+        Neighbours("all 0, the first user from 0 to 1", zeros, first),
+        Neighbours("all 1, a user in the middle from 1 to 0", ones, middle),
+    ]
+
+
+def sum_audit(
+    tree: Tree, heights: Sequence[BinarySum], *, epsilon: Fraction, delta: Fraction
+) -> PrivacyAudit:
+    """Continual sums over ``tree`` with these node mechanisms, claimed to be (ε, δ)-DP in the view of all
+    shufflers' outputs and estimates."""
+    sites = [
+        Site(f"height {place}", mechanism=_noise(mechanism))
+        for place, mechanism in enumerate(heights, start=1)
+    ]
+    words = "a user sends to one batch of every shuffler"
+    return PrivacyAudit(
+        claim=ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), domain=BITS),
+        program=concurrent_sums(tree, node_release(heights)),
+        neighbours=lambda run: _of(run, bit_pairs(tree.horizon)),
+        sites=sites,
+        because=words,
+        proof=accounted(sites, declared=words, grid=LossGrid()),
+        unentered=UNENTERED,
+        samples=1,
+    )
+
+
+def _of(run: Run, pairs: Sequence[Neighbours]) -> Sequence[Neighbours]:
+    """The pair that moves furthest, and in the full profile the others."""
+    return run.choose(quick=pairs[:1], full=pairs)
+
+
+# The bandit
+
+
+def bandit_audit(tree: Tree, sheets: Sequence[VectorSheet], claim: PrivacyClaim) -> PrivacyAudit:
+    """Algorithm 4 over ``tree`` with the sheet of each height, on the grid of halves, under ``claim``."""
+    sites = [
+        Site(f"height {height}", mechanism=grid_mechanism(sheet))
+        for height, sheet in enumerate(sheets, start=1)
+    ]
+    releases = [binomial_sums(sheet, site=f"height {height}") for height, sheet in enumerate(sheets, start=1)]
+    words = "a user sends to one batch of every shuffler, vector and matrix together"
+    return PrivacyAudit(
+        claim=claim,
+        program=ConcurrentLinUCB(
+            tree=tree, release=by_height(releases), dim=DIM, ridge=10.0, radius=lambda t: 2.0
+        ),
+        neighbours=lambda run: _of(run, grid_pairs(tree.horizon - 1)),
+        sites=sites,
+        because=words,
+        proof=accounted(sites, declared=words, orders=ORDERS),
+        unentered=UNENTERED,
+        samples=1,
+    )

@@ -1,0 +1,218 @@
+"""The proof of Theorem 4.1 around its lemmas: the algebra of its scales, the base case and the induction; and
+that the bound is tight in n."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from algorithms.contextual.exponents import Monomial, monomial
+from audits.concurrent_shuffle.hard_inputs import HardInputs, big_batch, largest_delta, repeat_len
+from dpaudit.kernel.ball import arb, ball, lower
+from dpaudit.rows import Chain, Sides, full, inequality, over
+from dpaudit.suite import Group
+
+__all__ = ["rows", "same_blocks", "smallest_chance"]
+
+rows = Group("Theorem 4.1: algebra, base case and induction")
+
+# Algebra
+
+
+def _scales(k: int) -> tuple[Monomial, Monomial]:
+    """2 rep and Big as monomials in n and c."""
+    root = Fraction(1, 2 * k + 1)
+    rep = monomial(f"n^{root} c^{2 * k * root}")
+    return rep, monomial(f"n^{(2 * k - 1) * root} c^{2 * root}")
+
+
+@inequality(
+    rows,
+    "TKMS23-ID",
+    "Section 4, proof of Theorem 4.1",
+    role="step",
+    over=over(k=(1, 2, 3, 5, 10, 50)),
+    measure="left - right",
+)
+def identities(k: int) -> dict[str, Sides]:
+    """rep(n, k) = rep(Big, k - 1), and c √(n/Big) = 2 rep(n, k) (printed as Ω only)
+
+    Exponents of n and of c, exactly: both sides as monomials; the factor 1/2 of rep is on both sides of the
+    first. Real-valued rep and Big.
+    """
+    rep, big = _scales(k)
+    inner = _scales(k - 1)[0].at(n=big) if k > 1 else big
+    spread = monomial("c") * (monomial("n") / big) ** Fraction(1, 2)
+    return {
+        f"{name}, exponent of {s}: distance": (abs(left.exponent(s) - rep.exponent(s)), Fraction(0))
+        for name, left in (("rep(Big, k - 1)", inner), ("c √(n/Big)", spread))
+        for s in ("n", "c")
+    }
+
+
+@inequality(
+    rows,
+    "TKMS23-TIGHT",
+    "after Theorem 4.1; introduction",
+    over=over(k=(1, 2, 3, 5, 10, 50)),
+    measure="left - right",
+)
+def tight(k: int) -> dict[str, Sides]:
+    """Corollary 3.5's error and Theorem 4.1's bound have the same power of n at fixed k: 1/(2k + 1)
+
+    Upper side: √|V_t| with |V_t| = k (d - 1) and d = n^{2/(2k+1)}, and d_low - 1 blind users, d_low = n/d^k.
+    Lower side: c √(n/Big)/2 with its Big. Exact exponents.
+
+    Note: in n only, up to polylogarithms; nothing is said about ε, δ, k, and measured constants are apart by
+    factors of 20 and more (TKMS23-T4.1, T4.1/small)
+    """
+    degree = monomial("n") ** Fraction(2, 2 * k + 1)
+    upper_side = {
+        "noise": (degree ** Fraction(1, 2)).exponent("n"),
+        "blind users": (monomial("n") / degree**k).exponent("n"),
+    }
+    below = ((monomial("n") / _scales(k)[1]) ** Fraction(1, 2)).exponent("n")
+    found: dict[str, Sides] = {
+        f"{name}: exponent of n, distance": (abs(e - below), Fraction(0)) for name, e in upper_side.items()
+    }
+    return found | {"distance from 1/(2k + 1)": (abs(below - Fraction(1, 2 * k + 1)), Fraction(0))}
+
+
+# The base case
+
+
+def smallest_chance(member: HardInputs) -> Fraction:
+    """The least probability, over all deterministic answers at the last time, of an error of n/4 - 1 or
+    more."""
+    n = member.horizon
+    fair = np.array(list(np.ndindex(*(2,) * member.bits)))
+    sums = sorted(member.values(fair).sum(axis=1).tolist())
+    reach = Fraction(n, 2) - 2  # values within an open interval of this length can be near one answer
+    near = max(sum(1 for s in sums if first <= s < first + reach) for first in sums)
+    return 1 - Fraction(near, len(sums))
+
+
+@inequality(
+    rows,
+    "TKMS23-LB0",
+    "proof of Theorem 4.1, k = 0",
+    kind="lower-bound",
+    role="step",
+    over=over(n=(8, 9, 16, 33, 64, full(255, 4096))),
+)
+def base_case(n: int) -> Sides:
+    """Without shufflers, k = 0, every deterministic answer errs by n/4 - 1 or more with probability 1/2, on
+    every member of D(n, 0)
+
+    All prefixes of at most n/2 equal bits; of all answers at the last time the best, by enumerating the sums.
+
+    Proof: the last n/2 - 1 or more users hold one fair bit, so that the sums for its two values are n/2 - 2
+    or more apart
+    """
+    members = [
+        HardInputs(horizon=n, copies=n // 2, prefix_len=p) for p in range(0, n // 2 + 1, max(1, n // 64))
+    ]
+    return Fraction(1, 2), min(map(smallest_chance, members))
+
+
+# The induction
+
+
+def _chance(n: int, k: int, epsilon: Fraction, delta: Fraction, beta: Fraction) -> Fraction:
+    """P_{n,k} = (β₀/2)(1 - 2nδk/min(ε, 1))."""
+    return beta / 2 * (1 - 2 * n * delta * k / min(epsilon, Fraction(1)))
+
+
+@inequality(
+    rows,
+    "TKMS23-LBP",
+    "proof of Theorem 4.1, the induction",
+    kind="lower-bound",
+    role="step",
+    over=over(
+        k=(1, 2, 3, full(8)),
+        log2_n=(12, 40, 80),
+        epsilon="1/10 1/2 1 2",
+        beta="1/4 1/100",
+        share="99/100 1/2",
+    ),
+    measure="left - right",
+)
+def chain(k: int, log2_n: int, epsilon: Fraction, beta: Fraction, share: Fraction) -> Chain:
+    """P(Big, k - 1)(1 - 2nδ/min(ε, 1)) >= P(n, k), and Big users with k - 1 shufflers meet the hypotheses
+
+    P(n, k) = (β₀/2)(1 - 2nδk/min(ε, 1)), δ = share min(ε, 1)/(40 n (k + 1)), Big rounded down where it counts
+    users. Lemma B.6's half: β₀/2 times the probability of E′.
+
+    Note: Big is a real number: with whole users rep(⌊Big⌋, k - 1) may be below 100 where rep(n, k) is just
+    above
+
+    Proof: (1 - a(k - 1))(1 - a) >= 1 - ak for a >= 0, and Big <= n; for all parameters
+    """
+    n = 2**log2_n
+    delta = share * largest_delta(n, k, epsilon)
+    users = max(1, math.floor(lower(big_batch(n, k, epsilon))))
+    bad = 2 * n * delta / min(epsilon, Fraction(1))
+    smaller, target = _chance(users, k - 1, epsilon, delta, beta), _chance(n, k, epsilon, delta, beta)
+    return {
+        "Big <= n": (Fraction(users), Fraction(n)),
+        "δ <= min(ε, 1)/(40 Big k)": (delta, largest_delta(users, k - 1, epsilon)),
+        "P(n, k) <= P(n, k - 1)(1 - 2nδ/min(ε, 1))": (
+            target,
+            _chance(n, k - 1, epsilon, delta, beta) * (1 - bad),
+        ),
+        "P(n, k - 1) <= P(Big, k - 1)": (_chance(n, k - 1, epsilon, delta, beta), smaller),
+        "P(n, k) <= (β₀/2)(1 - 2nδ/min(ε, 1)), case 2": (target, beta / 2 * (1 - bad)),
+        "rep(n, k) - 1e-20 <= rep(Big, k - 1)": (
+            _tiny_less(repeat_len(n, k, epsilon)),
+            _inner(n, k, epsilon),
+        ),
+    }
+
+
+def _tiny_less(value: arb) -> arb:
+    return value - ball(Fraction(1, 10**20)) * value
+
+
+def _inner(n: int, k: int, epsilon: Fraction) -> arb:
+    return repeat_len(big_batch(n, k, epsilon), k - 1, epsilon)
+
+
+@inequality(
+    rows,
+    "TKMS23-LBP/cut",
+    "proof of Theorem 4.1, case 3: D_B",
+    role="step",
+    over=over(n=(40, full(400)), copies=(1, 2, 5), prefix_len=(0, 1)),
+    measure="left - right",
+)
+def cuts(n: int, copies: int, prefix_len: int) -> Sides:
+    """What the users of a batch hold, given the users before, is again a member: a prefix of at most rep
+    equal bits, then single bits and runs
+
+    Every cut of every length: the blocks of equal bits of the cut against those of the member named.
+
+    Note: copies are whole numbers, the same before and after the cut, since rep(Big, k - 1) = rep(n, k)
+
+    Note: a cut at the beginning of a run is the mixture of the two members whose prefix is that run
+    """
+    member = HardInputs(horizon=n, copies=copies, prefix_len=min(prefix_len, copies))
+    wrong = sum(
+        not same_blocks(member, start, size) for start in range(1, n + 1) for size in range(1, n - start + 2)
+    )
+    return wrong, 0
+
+
+def same_blocks(member: HardInputs, start: int, size: int) -> bool:
+    """Whether the cut's own blocks are those of the users that it takes, where the prefix may be a block."""
+    named = member.cut(start, size)
+    if named.prefix_len > member.copies:
+        return False
+    held = member.blocks[start - 1 : start - 1 + size]
+    edges: Callable[[Any], list[int]] = lambda blocks: np.flatnonzero(np.diff(blocks)).tolist()  # noqa: E731
+    first_is_single = named.prefix_len == 0
+    return edges(held) == edges(named.blocks) and first_is_single == bool(held[0] >= 0 and held[0] % 2 == 0)

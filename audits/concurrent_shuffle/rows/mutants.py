@@ -1,0 +1,124 @@
+"""Broken continual sums: each must be caught. What is right is in the rows on the protocols.
+
+Noise that is too small is refuted by the first release. Budgets that are not divided, and a shuffler that is
+opened again before it is done, cost too much only with all outputs together: small programs are enumerated. A
+server that adds up the wrong nodes is private and wrong: its sums without noise are held against V_t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from audits.concurrent_shuffle.protocol_runs import calibrated, node_release, sum_audit
+from dpaudit.claims import ApproxDP, Ordering
+from dpaudit.coins import Coins, Program, record
+from dpaudit.evidence import Estimate
+from dpaudit.replays.data_sets import DataSets
+from dpaudit.replays.enumerated import enumerated
+from dpaudit.rows import Control, broken, controls, one_share_less, without
+from dpaudit.suite import Group, Run
+from dpaudit.views import SHUFFLER_OUTPUT, View
+from mechanisms.concurrent_protocol import ReadAt, concurrent_sums
+from mechanisms.concurrent_tree import Node, Tree, binary_tree, build_tree, highest_complete_nodes
+from mechanisms.shuffler_schedule import read_at
+
+__all__ = ["rows"]
+
+rows = Group("Mutants of continual sums")
+
+EPSILON, DELTA = Fraction(9, 10), Fraction(1, 10)
+FOUR = build_tree(horizon=4, n_shufflers=1, degree=2, leaf_degree=2)
+#: Two users, a shuffler for each alone and one for both.
+TWO = Tree(horizon=2, sizes=(1, 2), length=2, budget_parts=2)
+
+
+def summed_out(program: Program, *, users: int) -> Control:
+    """The program on all data sets of so many bits, exactly, against (ε, δ) in the view of the shufflers."""
+    over = DataSets(records=users, values=(0, 1))
+    claim = ApproxDP(epsilon=EPSILON, delta=DELTA, view=View.of(SHUFFLER_OUTPUT), domain=str(over))
+    table = enumerated(claim, program, over=over)
+    return Control(claim=claim, evaluate=table, digest=table.fingerprint)
+
+
+def still_open(tree: Tree, t: int) -> Sequence[Node]:
+    """Batches of two that begin with every user: a shuffler is opened again before it is done."""
+    return [Node(1, t - 1, t)] if t > 1 else []
+
+
+@controls(rows, "TKMS23-M/privacy", "Algorithms 1 to 3, broken on purpose")
+def private() -> dict[str, Control]:
+    """Every broken continual sum is caught in the view of all shufflers"""
+    (heights,) = calibrated(FOUR, epsilon=EPSILON, delta=DELTA, parts=1)
+    right = sum_audit(FOUR, [heights], epsilon=EPSILON, delta=DELTA)
+
+    def with_bits(trials: int) -> Control:
+        less = replace(heights, trials=trials)
+        return broken(right, lambda program: concurrent_sums(FOUR, node_release([less])))
+
+    undivided = calibrated(TWO, epsilon=EPSILON, delta=DELTA, parts=1)
+    three = build_tree(horizon=3, n_shufflers=1, degree=2, leaf_degree=2)
+    return {
+        "noise as for twice the batch": with_bits(-(-heights.trials // 2)),
+        "a bit of noise each": with_bits(1),
+        "no noise": broken(right, without()),
+        "one user's noise is missing": broken(right, one_share_less()),
+        "the budget is not divided": summed_out(concurrent_sums(TWO, node_release(undivided)), users=2),
+        "a shuffler is opened again too early": summed_out(
+            concurrent_sums(three, node_release([heights]), read=still_open), users=3
+        ),
+    }
+
+
+# What the server adds up
+
+
+def exact_sums(coins: Coins, bits: Any, node: Node) -> float:
+    """A node without noise."""
+    return float(np.sum(bits))
+
+
+def late(tree: Tree, t: int) -> Sequence[Node]:
+    """Full batches are read one step late: V_t is off by one."""
+    return read_at(tree, t - 1) if t > 1 else []
+
+
+def counted(read: ReadAt, *, expect: str, tree: Tree) -> Control:
+    """At how many steps the estimates of the sums of powers of two are not those of V_t."""
+
+    def evaluate(run: Run) -> list[Estimate]:
+        values = 2.0 ** np.arange(tree.horizon)
+        recording = record(concurrent_sums(tree, exact_sums, read=read), values, rng=run.rng("none"))
+        shown = [site.value for site in recording.sites if site.site == "estimate"]
+        wanted = [
+            sum(values[node.start - 1 : node.stop].sum() for node in highest_complete_nodes(tree, t))
+            for t in range(1, tree.horizon + 1)
+        ]
+        wrong = sum(a != b for a, b in zip(shown, wanted, strict=True))
+        return [
+            Estimate.exactly(
+                wrong,
+                quantity="wrong estimates",
+                samples=tree.horizon,
+                method="one run without noise, which has no randomness",
+                scope=f"{tree.horizon} users whose values are powers of two",
+            )
+        ]
+
+    text = f"the estimates of {tree.horizon} steps are the sums of the nodes of V_t"
+    claim = Ordering(text=text, quantity_name="wrong estimates", claimed=0)
+    return Control(claim=claim, evaluate=evaluate, expect=expect)
+
+
+@controls(rows, "TKMS23-M/nodes", "Definition 3.1, broken on purpose")
+def nodes() -> dict[str, Control]:
+    """A server that adds up other nodes than V_t is caught, and the right one is not"""
+    tree = binary_tree(16)
+    return {
+        "correct": counted(read_at, expect="verified", tree=tree),
+        "one step late": counted(late, expect="refuted", tree=tree),
+    }

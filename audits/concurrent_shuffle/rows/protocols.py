@@ -1,0 +1,92 @@
+"""The whole protocols, run through the coins: all shufflers' outputs together, as Definition CSDP has them.
+
+A user sends to one batch of every shuffler; what is seen are all full batches with their boundaries, as the
+number of ones under each label, and the estimates that follow. Bits that are summed are fixed in advance. In
+the bandit a user's action follows from the estimates that she is sent, so later inputs react to earlier
+outputs: the nodes compose adaptively, and neighbours differ in one user's contexts and rewards.
+
+Node mechanisms of bits are calibrated, a stand-in for the cited one that the paper does not print; any node
+with the same privacy will do for the theorems.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from algorithms.contextual.protocol_instances import GRID
+from audits.concurrent_shuffle.protocol_runs import bandit_audit, calibrated, sum_audit
+from dpaudit.claims import ApproxDP
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.rows import full, over, privacy
+from dpaudit.suite import Group
+from dpaudit.views import SHUFFLER_OUTPUT, View
+from mechanisms.binomial_vectors import printed_sheet
+from mechanisms.concurrent_tree import binary_tree, build_tree
+
+__all__ = ["rows"]
+
+rows = Group("Whole protocols, run through the coins")
+
+EPSILON, DELTA = Fraction(9, 10), Fraction(1, 10)
+
+
+@privacy(rows, "TKMS23-T3.2p/protocol", "Theorem 3.2, Algorithm 2", accounting="")
+def binary() -> PrivacyAudit:
+    """Algorithm 2 with 8 users: both shufflers' outputs, all batches, are (ε, δ)-DP, ε = 9/10, δ = 1/10
+
+    nodes calibrated to (ε, δ) over log₂ n = 3
+    """
+    tree = binary_tree(8)
+    heights = calibrated(tree, epsilon=EPSILON, delta=DELTA, parts=3)
+    return sum_audit(tree, heights, epsilon=EPSILON, delta=DELTA)
+
+
+@privacy(
+    rows,
+    "TKMS23-T3.4/protocol",
+    "Theorem 3.4, Algorithm 3",
+    over=over(n_shufflers=[1, full(2), full(3)]),
+    accounting="",
+)
+def degrees(n_shufflers: int) -> PrivacyAudit:
+    """Algorithm 3: all k shufflers' outputs, all batches, are (ε, δ)-DP, ε = 9/10, δ = 1/10
+
+    2^(k + 1) users, all degrees 2; nodes calibrated to (ε, δ) over k
+    """
+    tree = build_tree(horizon=2 ** (n_shufflers + 1), n_shufflers=n_shufflers, degree=2, leaf_degree=2)
+    heights = calibrated(tree, epsilon=EPSILON, delta=DELTA, parts=n_shufflers)
+    return sum_audit(tree, heights, epsilon=EPSILON, delta=DELTA)
+
+
+@privacy(
+    rows,
+    "TKMS23-T5.1p/protocol",
+    "Theorem 5.1 = C.3, Algorithm 4; the budget halved between vector and matrix",
+    over=over(n_shufflers=[1, full(2)]),
+    accounting="",
+    share=2,
+)
+@privacy(
+    rows,
+    "TKMS23-T5.1p/undivided",
+    "Algorithm 4, vector and matrix each with all of the budget",
+    role="what-if",
+    over=over(n_shufflers=[1, full(2)]),
+    accounting="",
+    share=1,
+)
+def bandit(n_shufflers: int, share: int) -> PrivacyAudit:
+    """Algorithm 4: all k shufflers' outputs, vector and matrix, to which users react, are (ε, δ)-DP
+
+    ε = 9/10, δ = 2/5; 2^(k + 1) users, all degrees 2, the nodes' g and b as printed for (ε, δ) over
+    {share} k; data on the grid of halves, so that rounding draws nothing
+    """
+    epsilon, delta = Fraction(9, 10), Fraction(2, 5)
+    tree = build_tree(horizon=2 ** (n_shufflers + 1), n_shufflers=n_shufflers, degree=2, leaf_degree=2)
+    parts = n_shufflers * share
+    sheets = [
+        printed_sheet(dim=2, batch_size=size, epsilon=epsilon / parts, delta=delta / parts)
+        for size in tree.sizes
+    ]
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), domain=GRID)
+    return bandit_audit(tree, sheets, claim)

@@ -1,0 +1,58 @@
+"""M_sum_vec: the quoted claim on private sums of vectors and matrices in the batch of a node."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpaudit.claims import ApproxDP
+from dpaudit.evidence import Evidence
+from dpaudit.kernel.ball import ball
+from dpaudit.rows import Sides, evidence, full, inequality, over
+from dpaudit.suite import Group, Run
+from dpaudit.views import SHUFFLER_OUTPUT, View
+from mechanisms.binomial_vectors import printed_sheet
+from mechanisms.binomial_witness import one_entry
+
+__all__ = ["rows"]
+
+rows = Group("Sums of vectors and matrices in a node", kind="utility")
+
+GRID = over(
+    d=(2, full(5)),
+    batch=(2, 20, full(400, 2**14)),
+    epsilon=("1/10 1", full("149/10")),
+    delta=("1/10 1/1000000", full("49/100")),
+)
+
+
+def as_quoted(d: int, batch: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
+    view = View.of(SHUFFLER_OUTPUT)
+    return ApproxDP(epsilon=epsilon, delta=delta, view=view, domain="a vector and a matrix of norm 1 at most")
+
+
+@evidence(
+    rows, "TKMS23-MVEC", "Section 2.2, quoting Chowdhury and Zhou, Appendix C", claim=as_quoted, over=GRID
+)
+def private(run: Run, d: int, batch: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
+    """M_sum_vec of one batch is (ε, δ)-SDP for ε < 15 and δ < 1/2, vector and matrix together
+
+    with g, b and p of the quoted appendix at the batch's size. A node of the tree has (ε/k, δ/k), which is
+    another point of the same grid."""
+    claim = as_quoted(d, batch, epsilon, delta)
+    sheet = printed_sheet(dim=d, batch_size=batch, epsilon=epsilon, delta=delta)
+    certificate = sheet.statistic().proof(epsilon=epsilon, delta=delta).certify(claim)
+    entry = one_entry(sheet)
+    witness = None if entry is None else entry.witness(claim)
+    return [certificate] if witness is None else [certificate, witness]
+
+
+@inequality(rows, "TKMS23-MVEC/variance", "Section 2.2", over=GRID, C=10**6)
+def variance(d: int, batch: int, epsilon: Fraction, delta: Fraction, C: int) -> Sides:
+    """The error of one entry has the proxy V <= C log(d/δ)²/ε² with one C = 10⁶: O(log(d/δ)²/ε²), any batch
+
+    Rounding and noise together: (n + n b/4)/g² for a batch of n. That the error is unbiased is CZ22-UNB.
+
+    Note: one entry at a time, as the text says; at d = 2, ε = 1 and δ = 1e-6 this is a standard deviation of
+    about 4100, for sums of at most n numbers in [-1, 1]"""
+    sheet = printed_sheet(dim=d, batch_size=batch, epsilon=epsilon, delta=delta)
+    return sheet.proxy, C * (ball(Fraction(d) / delta).log() / ball(epsilon)) ** 2

@@ -1,0 +1,68 @@
+"""What P_Vec costs at given parameters: certificates of vector and matrix together, exact lower bounds from
+one entry, and the least (epsilon, delta) between the two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from dpaudit.claims import ApproxDP, Unit
+from dpaudit.evidence import Evidence
+from dpaudit.exact import ExactLike, exact
+from dpaudit.rows import Measured
+from dpaudit.views import SHUFFLER_OUTPUT, View
+from mechanisms.binomial_vectors import VectorSheet
+from mechanisms.binomial_witness import one_entry
+
+__all__ = ["Cost", "cost", "cost_of", "evidence_for", "stated"]
+
+ONE_USER = "features of length at most 1 and a reward in [-1, 1], one a user and batch"
+
+
+def stated(epsilon: ExactLike, delta: ExactLike, *, unit: Unit = Unit.EVENT) -> ApproxDP:
+    """(epsilon, delta)-DP of all that the shuffler puts out."""
+    view = View.of(SHUFFLER_OUTPUT)
+    return ApproxDP(epsilon=epsilon, delta=delta, domain=ONE_USER, view=view, unit=unit)
+
+
+def evidence_for(claim: ApproxDP, sheet: VectorSheet, *, batches: int = 1) -> list[Evidence]:
+    """The certificate of vector and matrix together over ``batches`` releases, and what one entry shows."""
+    proof = sheet.statistic(batches=batches).proof(epsilon=claim.epsilon, delta=claim.delta)
+    entry = one_entry(sheet, batches=batches)
+    witness = None if entry is None else entry.witness(claim, batches=batches)
+    certificate = proof.certify(claim)
+    return [certificate] if witness is None else [certificate, witness]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The least epsilon at a delta: between ``low`` (shown by one entry) and ``high`` (certified)."""
+
+    low: Fraction
+    high: Fraction
+
+    def __str__(self) -> str:
+        if self.high == 0:
+            return "costs ε = 0"
+        return f"costs ε between {float(self.low):.3g} and {float(self.high):.3g}"
+
+
+def cost(sheet: VectorSheet, delta: ExactLike, *, batches: int = 1) -> Cost:
+    """What ``batches`` releases cost at ``delta``."""
+    return _cost(sheet, exact(delta), batches)
+
+
+@lru_cache(maxsize=256)
+def _cost(sheet: VectorSheet, delta: Fraction, batches: int) -> Cost:
+    high = sheet.statistic(batches=batches).smallest_epsilon(delta)
+    entry = one_entry(sheet, batches=batches)
+    return Cost(Fraction(0) if entry is None else entry.largest_epsilon(float(delta)), high)
+
+
+def cost_of(sheet: VectorSheet, epsilon: ExactLike, delta: ExactLike, *, batches: int = 1) -> Measured:
+    """Least epsilon over stated epsilon."""
+    found, named = cost(sheet, delta, batches=batches), exact(epsilon)
+    details: dict[str, Any] = {"summary": str(found), "g": sheet.precision, "b": sheet.trials}
+    return Measured(low=found.low / named, high=found.high / named, details=details)

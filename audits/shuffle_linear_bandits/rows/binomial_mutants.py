@@ -1,0 +1,59 @@
+"""P_Vec with known mistakes, summed out exactly: each must be refuted, and the protocol itself must not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from dpaudit.claims import ApproxDP
+from dpaudit.coins import Coins, Program
+from dpaudit.replays.data_sets import DataSets
+from dpaudit.replays.enumerated import enumerated
+from dpaudit.rows import controls, shared, without
+from dpaudit.rows.controls import Control
+from dpaudit.suite import Group
+from dpaudit.views import SHUFFLER_OUTPUT, View
+from mechanisms.binomial_vectors import VectorSheet
+from mechanisms.vector_messages import release
+
+__all__ = ["rows"]
+
+rows = Group("Binomial vector sums: mistakes", kind="structure")
+
+#: One user with one feature, 1, 0 or -1, and reward 1: small enough to be summed out.
+SHEET = VectorSheet(dim=1, batch_size=1, precision=1, trials=15)
+USERS = DataSets(records=1, values=(-1, 0, 1))
+CLAIM = ApproxDP(epsilon=1, delta="1/4", domain=str(USERS), view=View.of(SHUFFLER_OUTPUT))
+
+
+def one_batch(coins: Coins, data: Any, sheet: VectorSheet = SHEET) -> list[float]:
+    """The numbers of ones under both labels, of φ y and φ²."""
+    shown = release(coins, [[float(x), float(x * x)] for x in data], sheet, grid=1)
+    return [float(value) for value in shown]
+
+
+def summed_out(program: Program, expect: str = "refuted") -> Control:
+    """All data, all outcomes."""
+    small = enumerated(CLAIM, program, over=USERS)
+    return Control(claim=CLAIM, evaluate=small, expect=expect, digest=small.fingerprint)
+
+
+@controls(rows, "CZ22-C.1p/controls", "Algorithms 5 to 7, broken on purpose")
+def mistakes() -> Mapping[str, Control]:
+    """Every broken P_Vec is refuted, the correct one is verified
+
+    One user with one feature, g = 1 and b = 15, against (1, 1/4)-DP, exactly.
+
+    Note: fresh noise for (j, i) as well, a matrix that is not symmetric, is no mistake of privacy: the bound
+    of 9/2 g² is that of the whole Frobenius norm"""
+    return {
+        "one draw for both labels": summed_out(shared("sums")(one_batch)),
+        "no noise": summed_out(without("sums")(one_batch)),
+        "half of the trials": summed_out(partial(one_batch, sheet=replace(SHEET, trials=7))),
+        "twice the precision, the same trials": summed_out(
+            partial(one_batch, sheet=replace(SHEET, precision=2))
+        ),
+        "correct": summed_out(one_batch, expect="verified"),
+    }
