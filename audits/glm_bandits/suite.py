@@ -4,6 +4,14 @@ Every claim of the paper, as printed; a repaired variant stands beside what the 
 claims a file.
 """
 
+from audits.glm_bandits.rows import (
+    costs,
+    lower_bound,
+    lower_bound_information,
+    lower_bound_step_four,
+    model_facts,
+    self_concordance,
+)
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -13,3 +21,7 @@ suite = Suite(
     title="Shuffle and Joint Differential Privacy for Generalized Linear Contextual Bandits",
     reference="Sarmasarkar, arXiv 2602.00417, version 1",
 )
+
+suite.include(self_concordance.rows, model_facts.rows)
+suite.include(lower_bound.rows, lower_bound_step_four.rows, lower_bound_information.rows)
+suite.include(costs.rows)

@@ -1,0 +1,79 @@
+"""What the printed constants cost: bits of a message (127), nodes of the tree, and calls of the optimizer."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from algorithms.contextual.links import logistic
+from dpaudit.errors import InvalidParameterError
+from dpaudit.exact_functions import ln
+from dpaudit.kernel.ball import arb, ball
+
+__all__ = ["BitBill", "bit_bill", "explored_rounds", "node_updates", "prefix_nodes"]
+
+
+@dataclass(frozen=True)
+class BitBill:
+    """g and b of one call, bits of one user for a vector and a matrix; iterations of private gradient
+    descent and the bits of one user for all of its vectors. None where descent has less than one step."""
+
+    precision: int
+    trials: int
+    vector_bits: int
+    matrix_bits: int
+    steps: int | None
+    descent_bits: int | None
+
+
+def _counts(n: int, dim: int, epsilon: float, delta: float) -> tuple[int, int]:
+    """g and b of (127), rounded up."""
+    g = math.ceil(max(2 * math.sqrt(n), dim, 4))
+    return g, math.ceil(24e4 * g**2 * math.log(4 * (dim**2 + 1) / delta) ** 2 / (epsilon**2 * n))
+
+
+def bit_bill(*, n: int, dim: int, epsilon: float, delta: float) -> BitBill:
+    """The bill of ``n`` users at the printed constants, in floats.
+
+    Raises ``InvalidParameterError`` outside (127)'s range, 0 < epsilon <= 15 and 0 < delta < 1/2.
+    """
+    if n < 1 or dim < 1 or not 0 < epsilon <= 15 or not 0 < delta < 0.5:
+        raise InvalidParameterError(
+            f"(127) needs users, a dimension, 0 < epsilon <= 15 and 0 < delta < 1/2, got {n}, {dim}, "
+            f"{epsilon} and {delta}; stay within."
+        )
+    g, b = _counts(n, dim, epsilon, delta)
+    steps = math.floor(epsilon**2 * n**2 / (dim * math.log(n * dim / delta) ** 3))
+    bill = None
+    if steps >= 1:
+        each = epsilon / (2 * math.sqrt(2 * steps * math.log(1 / delta)))
+        bill = steps * dim * sum(_counts(n, dim, each, delta / (steps + 1)))
+    return BitBill(g, b, (g + b) * dim, (g + b) * dim**2, steps or None, bill)
+
+
+def node_updates(time: int) -> int:
+    """Nodes of a binary tree whose leaves are complete at step ``time`` and were not before."""
+    return (time & -time).bit_length()
+
+
+def prefix_nodes(time: int) -> int:
+    """Nodes that make up the first ``time`` leaves."""
+    return time.bit_count()
+
+
+def explored_rounds(
+    *, horizon: int, epsilon: Fraction, delta: Fraction, zeta: Fraction, factor: Fraction
+) -> arb:
+    """A lower bound on the rounds in which Criterion I of Algorithm 2 holds, with the constant c = ``factor``
+    of (21), as a ball: d = 1, one arm x = 1, logistic, θ* = 1 = S.
+
+    Then kappa = kappa* = 1/mu'(1). On the event of I.1 the released V is at most lambda_max plus the rounds
+    explored, and the criterion holds as long as V <= gamma² kappa.
+    """
+    kappa = 1 / logistic().at(arb(1)).slope
+    noise = ln(32 / delta)
+    rounds = ln(horizon)
+    ridge = 64 * 5 * noise * rounds * (ln(16 * horizon / zeta) + 1) / (ball(epsilon) * kappa)
+    gamma = ball(factor) * ln(horizon / zeta) ** 2 * noise / (ball(min(epsilon, Fraction(1))) * kappa**2)
+    return (gamma**2 * kappa - ridge * 6 / 5).min(arb(horizon))

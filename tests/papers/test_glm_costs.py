@@ -1,0 +1,83 @@
+"""Costs of the printed constants: nodes of an explicit tree, calls of a played loop, bits by hand."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from audits.glm_bandits.costs import bit_bill, explored_rounds, node_updates, prefix_nodes
+from dpaudit.errors import InvalidParameterError
+
+
+def test_nodes_of_an_explicit_tree() -> None:
+    """Every dyadic block of 64 leaves, completed once; a prefix is the fewest blocks, found greedily."""
+    blocks = [(i * 2**k, (i + 1) * 2**k) for k in range(7) for i in range(64 >> k)]
+    for t in range(1, 65):
+        assert node_updates(t) == sum(end == t for _, end in blocks)
+        place, used = 0, 0
+        while place < t:
+            place = max(end for start, end in blocks if start == place and end <= t)
+            used += 1
+        assert prefix_nodes(t) == used
+
+
+def test_explored_rounds_against_a_loop() -> None:
+    """V from lambda_max on, one more a round, until 1/V < 1/(gamma² kappa): the loop's count, in floats."""
+    horizon, epsilon, delta, zeta = 10**8, 0.1, 0.1, 0.05
+    kappa = 2 + 2 * math.cosh(1)
+    noise = math.log(32 / delta)
+    ridge = 64 * 5 * noise * math.log(horizon) * (math.log(16 * horizon / zeta) + 1) / (epsilon * kappa)
+    gamma = math.log(horizon / zeta) ** 2 * noise / (epsilon * kappa**2)
+    value, count = ridge * 6 / 5, 0
+    while count < 5000 and 1 / value >= 1 / (gamma**2 * kappa):
+        value, count = value + 1, count + 1
+    found = float(
+        explored_rounds(
+            horizon=horizon,
+            epsilon=Fraction(1, 10),
+            delta=Fraction(1, 10),
+            zeta=Fraction(1, 20),
+            factor=Fraction(1),
+        ).mid()
+    )
+    assert count == 5000
+    assert found == pytest.approx(gamma**2 * kappa - ridge * 6 / 5)
+
+
+def test_criterion_one_is_never_met_where_lambda_is_larger() -> None:
+    """At ε = 1 the bound is below 0 up to T = 10^16: the refutation is no matter of every setting."""
+    for power in (4, 8, 16):
+        found = explored_rounds(
+            horizon=10**power,
+            epsilon=Fraction(1),
+            delta=Fraction(1, 10),
+            zeta=Fraction(1, 20),
+            factor=Fraction(1),
+        )
+        assert found < 0
+
+
+def test_a_bill_by_hand() -> None:
+    """n = 100, d = 1, ε = 1, δ = 1/10: g = 20, b = ⌈960000 log²(80)⌉, 42 steps or fewer by the formula."""
+    bill = bit_bill(n=100, dim=1, epsilon=1.0, delta=0.1)
+    assert bill.precision == 20
+    assert bill.trials == math.ceil(24e4 * 400 / 100 * math.log(80) ** 2)
+    assert bill.matrix_bits == bill.vector_bits == 20 + bill.trials
+    assert bill.steps == math.floor(10_000 / math.log(1000) ** 3)
+    assert bill.descent_bits is not None
+    assert bill.descent_bits > bill.steps**2 * bill.vector_bits
+
+
+def test_less_than_one_step_is_said() -> None:
+    """Few users: no iteration, and no bill."""
+    bill = bit_bill(n=10, dim=3, epsilon=0.1, delta=0.01)
+    assert bill.steps is None
+    assert bill.descent_bits is None
+
+
+def test_outside_its_range_the_protocol_has_no_bill() -> None:
+    """epsilon above 15."""
+    with pytest.raises(InvalidParameterError):
+        bit_bill(n=10, dim=1, epsilon=16.0, delta=0.1)
