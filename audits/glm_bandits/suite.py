@@ -10,7 +10,9 @@ from audits.glm_bandits.rows import (
     lower_bound_information,
     lower_bound_step_four,
     model_facts,
+    optimiser,
     self_concordance,
+    shuffle,
 )
 from dpaudit.suite import Suite
 
@@ -25,3 +27,4 @@ suite = Suite(
 suite.include(self_concordance.rows, model_facts.rows)
 suite.include(lower_bound.rows, lower_bound_step_four.rows, lower_bound_information.rows)
 suite.include(costs.rows)
+suite.include(shuffle.rows, optimiser.rows)
