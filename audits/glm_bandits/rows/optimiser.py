@@ -1,4 +1,4 @@
-"""Lemma T.2: privacy of shuffled gradient descent and its budget sum; Theorem 5.1: one batch of Algorithm 1."""
+"""Lemma T.2: privacy of shuffled gradient descent, its budget sum; Theorem 5.1: one batch of Algorithm 1."""
 
 from __future__ import annotations
 

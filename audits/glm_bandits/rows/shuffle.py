@@ -198,7 +198,7 @@ def by_curvature(S: int, delta: Fraction) -> str:
     expect=by_curvature,
 )  # fmt: skip
 def off_the_event(run: Run, S: int, delta: Fraction) -> list[Evidence]:
-    """ "The event has probability 1 - 1/T², so the desired (ε, δ)-shuffle privacy holds", ε = 1, off the event
+    """Off the event too, "the desired (ε, δ)-shuffle differential privacy holds", at ε = 1
 
     Logistic, d = 1, n = 10, θ* = S: arms x in [1/2, 1], so that 1/κ* = μ'(S/2), for both records. Rewards of
     the first batch are anybody's: they put θ_1 at 0, where the weight is μ'(0)/β = κ*/4 Δ, with β -> 1 as the
