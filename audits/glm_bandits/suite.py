@@ -6,6 +6,7 @@ claims a file.
 
 from audits.glm_bandits.rows import (
     costs,
+    ledger,
     lower_bound,
     lower_bound_information,
     lower_bound_step_four,
@@ -28,4 +29,4 @@ suite = Suite(
 suite.include(self_concordance.rows, model_facts.rows)
 suite.include(lower_bound.rows, lower_bound_step_four.rows, lower_bound_information.rows)
 suite.include(costs.rows)
-suite.include(shuffle.rows, optimiser.rows, trees.rows)
+suite.include(shuffle.rows, optimiser.rows, trees.rows, ledger.rows)
