@@ -1,1 +1,1 @@
-"""The claims of "Shuffle and Joint Differential Privacy for Generalized Linear Contextual Bandits", as rows."""
+"""Claims of "Shuffle and Joint Differential Privacy for Generalized Linear Contextual Bandits" as rows."""

@@ -2,8 +2,8 @@
 batch shows, where the first batch's rewards put θ_1 at 0.
 
 Logistic, d = 1, one arm a round, θ* = S; arms in [1/2, 1], so that 1/κ* = μ'(S/2) and κ = 1/μ'(S) are valid
-on both sides. Every user of the first batch has x = 1, r = 1/2. The changed user of the second batch plays x = 1
-or x = 1/2.
+on both sides. Every user of the first batch has x = 1, r = 1/2. The changed user of the second batch
+plays x = 1 or x = 1/2.
 
 θ_1 is an average of projected gradient steps with unbiased noise. Its mean loss is log(2 cosh(θ/2)) with a
 ridge, least at 0, and by the standard argument (convexity, the unbiased noise and its variance v)

@@ -11,7 +11,7 @@ import numpy as np
 from algorithms.contextual.links import bernoulli, logistic
 from dpaudit.claims import ApproxDP
 from dpaudit.evidence import Witness
-from dpaudit.kernel.ball import arb, ball, lower_short, precision, upper_short
+from dpaudit.kernel.ball import arb, lower_short, precision, upper_short
 from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.laws import Gaussian
 from dpaudit.proofs.build import Proof, compose_sequential, gaussian_mechanism
@@ -41,7 +41,7 @@ def instance(R: int, score: int) -> Instance:
 
 
 def tree_proof(*, norm_squared: Fraction, variance: arb, nodes: int, symmetrise: Symmetrise) -> Proof:
-    """All ``nodes`` above one leaf that moves by ``norm_squared``, as published; ``variance`` σ² from below."""
+    """All ``nodes`` above one leaf that moves by ``norm_squared``, as published; ``variance`` is σ²."""
     with precision(128):
         below = lower_short(variance)
     double = 1 if symmetrise == "half" else 2
@@ -74,8 +74,8 @@ def prefix_witness(
         form="release",
         body=body,
         origin="enumerated",
-        description=f"entry (1, 2) of the prefixes of 1, 2, 4, ... leaves ({nodes} of them); first user's arm "
-        "(1, 1)/√2 against (1, -1)/√2",
+        description=f"entry (1, 2) of the prefixes of 1, 2, 4, ... leaves ({nodes} of them); first user's "
+        "arm (1, 1)/√2 against (1, -1)/√2",
     )
 
 

@@ -1,4 +1,4 @@
-"""Algorithm 2's ledger: the set of explored rounds (Lemma 6.1, I.5, P.1), the optimizer's calls (I.6), the sum
+"""Algorithm 2's ledger: the set of explored rounds (6.1, I.5, P.1), the optimizer's calls (I.6), the sum
 of everything for each kind of neighbour (Theorem 6.2, I.7), and the practical variant (Remark A.1)."""
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def explored(run: Run, S: int) -> list[Evidence] | Measured:
     """T_o without i is (ε/3, δ/6 + ζ/6)-indistinguishable when user i changes: ε = 1, δ = 1/10, ζ = δ/2
 
     Logistic, 1/κ* = μ'(S/2), κ = 1/μ'(S), T = 2^44, c = 1 in (21). From above: the set is computed from V's
-    noisy prefixes, whose leaf i is x xᵀ, y yᵀ or 0, role swap included. From below: d = 1, one user explored
-    or not, and the next user's arm chosen so that Criterion I tests V between the two.
+    noisy prefixes, whose leaf i is x xᵀ, y yᵀ or 0, role swap included. From below: d = 1, one user
+    explored or not, and the next user's arm chosen so that Criterion I tests V between the two.
 
-    Refuted: at κ* = 150 this one bit has δ = 0.046 at ε/3, at κ* = 3000 it gives the user away. Criterion I reads
-    V, whose noise has 1/κ* of the scale of its leaves
+    Refuted: at κ* = 150 this one bit has δ = 0.046 at ε/3, at κ* = 3000 it gives the user away.
+    Criterion I reads V, whose noise has 1/κ* of the scale of its leaves
 
     Note: 6.1's δ/6 and §6's δ/3 share the fate at these S. With V's noise at sensitivity 1 it holds
     (SAR-I.4p/repaired)
@@ -89,13 +89,13 @@ def ratio_sum(T: int, epsilon: Fraction, delta: Fraction) -> Sides:
 @inequality(rows, "SAR-P.1/ratio", "proof of Lemma P.1", over=RATIOS, role="step", expect="refuted",
             kind="structure")  # fmt: skip
 def ratio_bound(T: int, epsilon: Fraction, delta: Fraction) -> Sides:
-    """The log-ratio is below that expression with probability 1 - δ/6: exact probability above it, against δ/6
+    """The log-ratio is below that expression with probability 1 - δ/6: exact probability against δ/6
 
-    log T nodes of change 1/κ* in Frobenius norm, σ as there, symmetrisation /2: the log-ratio is N(μ²/2, μ²),
-    μ² = log T/(σ² κ*²).
+    log T nodes of change 1/κ* in Frobenius norm, σ as there, symmetrisation /2: the log-ratio is N(μ²/2,
+    μ²), μ² = log T/(σ² κ*²).
 
-    Refuted: the second term lacks a factor √(log T): log T nodes add up their variances. The lemma's line with
-    the factor is below ε/3, for a change of 1/κ* (SAR-P.1/repaired)
+    Refuted: the second term lacks a factor √(log T): log T nodes add up their variances. The lemma's
+    line with the factor is below ε/3, for a change of 1/κ* (SAR-P.1/repaired)
     """
     mu = ball(epsilon) / (6 * ln(32 / delta))
     return normal_cdf((mu**2 / 2 - _ratio(T, epsilon, delta)) / mu), ball(delta) / 6
@@ -104,7 +104,7 @@ def ratio_bound(T: int, epsilon: Fraction, delta: Fraction) -> Sides:
 @inequality(rows, "SAR-P.1/repaired", "repair of the ratio in P.1", over=RATIOS, role="repaired",
             repairs="SAR-P.1/ratio", kind="structure")  # fmt: skip
 def ratio_repaired(T: int, epsilon: Fraction, delta: Fraction) -> Sides:
-    """μ²/2 + μ √(2 log(6/δ)) <= ε/3, μ = √2 ε/(6 log(32/δ)): what holds with probability 1 - δ/6, any T, ε <= 30
+    """μ²/2 + μ √(2 log(6/δ)) <= ε/3, μ = √2 ε/(6 log(32/δ)): with probability 1 - δ/6, any T, ε <= 30
 
     For a leaf replaced, √2 in units of the noise's sensitivity, which for V has to be 1.
     """
@@ -149,11 +149,11 @@ def _descent(k: int, n: int, epsilon: Fraction, delta: Fraction) -> Descent:
 def calls(run: Run, k: int, n: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """The distinct θ_o (or θ_τ), at most the cutoff k of them, are (ε/3, δ/3)-DP in their own data
 
-    Each is P_GD at the printed (ε_o, δ_o), by the law of its own calls, all of them composed; T_o fixed, here
-    with the same n in each call.
+    Each is P_GD at the printed (ε_o, δ_o), by the law of its own calls, all of them composed; T_o fixed,
+    here with the same n in each call.
 
-    Note: more calls than the cutoff are not covered, and the pseudo-code has no counter. P_GD has a step only for
-    n >= √(d log³(nd/δ_o))/ε_o users
+    Note: more calls than the cutoff are not covered, and the pseudo-code has no counter. P_GD has a step
+    only for n >= √(d log³(nd/δ_o))/ε_o users
     """
     claim = calls_claim(k, n, epsilon, delta)
     one = _descent(k, n, epsilon, delta).proof(epsilon=claim.epsilon, delta=claim.delta)
@@ -177,14 +177,15 @@ def budget_sum(neighbours: str) -> Sides:
 
     V and H, θ_o and θ_τ "use disjoint data", so I.7 counts one of each.
 
-    Refuted: a user explored under one data set and not under the other moves both trees and both optimizers, 5ε/3
-    in all. T_o follows from V and needs no budget of its own: 4ε/3 remain, or ε with a quarter for each
+    Refuted: a user explored under one data set and not under the other moves both trees and both
+    optimizers, 5ε/3 in all. T_o follows from V and needs no budget of its own: 4ε/3 remain, or ε with a
+    quarter for each
     """
     return Fraction(len(PARTS[neighbours]), 3), Fraction(1)
 
 
-BOTH = listed("instance moved", ((4, 0), "explored"), ((4, 0), "swap"), ((1, 0), "explored"), ((1, 0), "swap"),
-              ((1, 4), "explored"), ((1, 8), "explored"))  # fmt: skip
+BOTH = listed("instance moved", ((4, 0), "explored"), ((4, 0), "swap"), ((1, 0), "explored"), ((1, 0),
+"swap"), ((1, 4), "explored"), ((1, 8), "explored"))  # fmt: skip
 
 
 def shown_claim(instance: tuple[int, int], moved: str) -> ApproxDP:
@@ -229,10 +230,10 @@ WHOLE = ApproxDP(epsilon=1, delta=TENTH, domain=ARMS, view=JOINT)
 def whole(run: Run) -> Measured:
     """Algorithm 2 is (ε, δ)-joint-DP: ε = 1, δ = 1/10
 
-    Open: its proof fails at T_o (SAR-L6.1, from κ* = 150), at the trees (SAR-I.4p) and at the sum of budgets
-    (SAR-I.7/sum). From above two things are missing where κ* is small: the optimizer's bound for a neighbour that
-    changes the number of its users, as a role swap does (n enters T, g, b and the mean), and a cap on its calls.
-    From below: an instance whose actions show Criterion I's bit
+    Open: its proof fails at T_o (SAR-L6.1, from κ* = 150), at the trees (SAR-I.4p) and at the sum of
+    budgets (SAR-I.7/sum). From above two things are missing where κ* is small: the optimizer's bound for
+    a neighbour that changes the number of its users, as a role swap does (n enters T, g, b and the
+    mean), and a cap on its calls. From below: an instance whose actions show Criterion I's bit
 
     Note: δ > ζ in I.7; Theorem 6.2 prints no condition
     """
@@ -260,16 +261,16 @@ def practical(neighbours: str) -> Sides:
     return Fraction(len(RELEASED[neighbours]), 3), Fraction(1)
 
 
-@inequality(rows, "SAR-A.1/code-steps", "released code, one step of DP-SGD", role="what-if", expect="refuted",
-            over=over(n=(2048, 2049, 3000, 5000)), kind="structure")  # fmt: skip
+@inequality(rows, "SAR-A.1/code-steps", "released code, one step of DP-SGD", role="what-if",
+expect="refuted", over=over(n=(2048, 2049, 3000, 5000)), kind="structure")  # fmt: skip
 def steps_of_descent(n: int) -> Sides:
     """A step's mean gradient moves by at most clip/batch size, for which its noise is drawn
 
     Batches of min(n, 2048) and a last one of what is left, noise σ clip/(batch size) on each; gradients are
     clipped to length clip, and one is replaced.
 
-    Refuted: replacing a gradient moves a mean of m by 2 clip/m, twice what the noise is drawn for; and where the
-    last batch is smaller, m is: at n = 2049 by 4096 times. The later version of the code drops it
+    Refuted: replacing a gradient moves a mean of m by 2 clip/m, twice what the noise is drawn for; and
+    where the last batch is smaller, m is: at n = 2049 by 4096 times. The later version of the code drops it
     """
     batch = min(n, 2048)
     last = n % batch or batch

@@ -43,8 +43,8 @@ def gradients(run: Run, n: int, d: int, epsilon: Fraction, delta: Fraction) -> l
 
     The calls' own binomial laws composed, adaptively chosen gradients, at the printed (127) of each call.
 
-    Note: T is below 1, and nothing is computed, where ε n < √(d log³(nd/δ)): at ε = 1, δ = 1/10, d = 1 up to
-    n = 11. No range of ε is printed (SAR-T.2p/no-range)
+    Note: T is below 1, and nothing is computed, where ε n < √(d log³(nd/δ)): at ε = 1, δ = 1/10, d = 1
+    up to n = 11. No range of ε is printed (SAR-T.2p/no-range)
     """
     made = descent(n=n, d=d, epsilon=epsilon, delta=delta)
     claim = of_gradients(n, d, epsilon, delta)
@@ -96,12 +96,12 @@ HUGE = ApproxDP(epsilon=10**10, delta="1/10", domain="one user's (x, r)", view=s
 def huge(run: Run) -> Measured:
     """P_GD is (ε, δ)-shuffle DP for every ε: here n = d = 1, ε = 10¹⁰, δ = 1/10
 
-    The calls stay at ε₀ < 1, since T grows with ε². A gradient of L in each call, against -L: the ones of all
-    calls, added up, are Bin(N, 1/4) at two places m apart. At the middle Hoeffding's inequality bounds both
-    errors by exp(-m²/2N): δ >= 1 - (1 + e^ε) exp(-m²/2N).
+    The calls stay at ε₀ < 1, since T grows with ε². A gradient of L in each call, against -L: the ones
+    of all calls, added up, are Bin(N, 1/4) at two places m apart. At the middle Hoeffding's inequality
+    bounds both errors by exp(-m²/2N): δ >= 1 - (1 + e^ε) exp(-m²/2N).
 
-    Refuted: T calls at ε₀ also cost T ε₀²/2, of the order ε². At these constants that takes an ε which nobody
-    asks for: a gap in the statement, not in its use
+    Refuted: T calls at ε₀ also cost T ε₀²/2, of the order ε². At these constants that takes an ε which
+    nobody asks for: a gap in the statement, not in its use
     """
     made = descent(n=1, d=1, epsilon=10**10, delta="1/10")
     sheet = made.sheet
@@ -149,12 +149,12 @@ def of_everybody(S: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
 def everybody(run: Run, S: int, epsilon: Fraction, delta: Fraction) -> Measured:
     """Algorithm 1 is (ε, δ)-shuffle DP for ε < 5, δ < 1/2: logistic, d = 1, θ* = S, T = 10^80, M = 5
 
-    All data sets of Assumption 4.2; κ* = 1/μ'(S/2) is valid on both sides. Rewards of 1/2 in the first batch
-    bring θ_1 near 0; then weights of the second batch are up to κ*/4 times the sensitivity that its noise is
-    drawn for. The exact law of one entry, the chance of θ_1 and V bounded.
+    All data sets of Assumption 4.2; κ* = 1/μ'(S/2) is valid on both sides. Rewards of 1/2 in the first
+    batch bring θ_1 near 0; then weights of the second batch are up to κ*/4 times the sensitivity that
+    its noise is drawn for. The exact law of one entry, the chance of θ_1 and V bounded.
 
-    Refuted: the sensitivity 1/κ* is an event under honest rewards, of which privacy cannot make use. All O(.)
-    constants are 1; the instance has a first batch of 10^50 rounds and more, and κ* in the 10⁵
+    Refuted: the sensitivity 1/κ* is an event under honest rewards, of which privacy cannot make use. All
+    O(.) constants are 1; the instance has a first batch of 10^50 rounds and more, and κ* in the 10⁵
 
     Note: below κ* of about 10³ the constant of (127) hides it. Repair: cut the weights (SAR-T5.1p/repaired)
     """

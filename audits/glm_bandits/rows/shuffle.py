@@ -43,8 +43,8 @@ def _opposite(n: int, d: int, epsilon: Fraction, delta: Fraction, claim: ApproxD
 def vectors(run: Run, n: int, d: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """The shuffled sum of n vectors with ||x|| <= Δ at (127) is (ε, δ)-shuffle private
 
-    Certified for all d entries together, rounding included; the exact loss of one entry from below. Replacing
-    x moves the sum by 2Δ."""
+    Certified for all d entries together, rounding included; the exact loss of one entry from below.
+    Replacing x moves the sum by 2Δ."""
     claim = of_vectors(n, d, epsilon, delta)
     proof = sums(sheet_of(n=n, d=d, epsilon=epsilon, delta=delta), "vector").proof(
         epsilon=epsilon, delta=delta
@@ -75,8 +75,8 @@ def breaks(d: int, epsilon: Fraction, delta: Fraction) -> str:
 def matrices(run: Run, d: int, epsilon: Fraction, delta: Fraction) -> list[Evidence] | Measured:
     """The shuffled sum of n symmetric matrices of operator norm at most Δ at (127) is (ε, δ)-shuffle private
 
-    n = 10. From above for the d(d+1)/2 entries together, which Δ I and -Δ I move by 2 √d Δ; from below by the
-    ones on the diagonal, added up.
+    n = 10. From above for the d(d+1)/2 entries together, which Δ I and -Δ I move by 2 √d Δ; from below
+    by the ones on the diagonal, added up.
 
     Refuted: an operator norm of Δ allows a Frobenius norm of √d Δ, and (127) knows d through a logarithm
     only. It breaks at millions of dimensions, since the constant 24·10⁴ is far too large everywhere below
@@ -105,7 +105,8 @@ def of_rank_one(d: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
 def rank_one(run: Run, d: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """The shuffled sum of n matrices w x xᵀ, 0 <= w <= Δ, ||x|| <= 1, at (127) is (ε, δ)-shuffle private
 
-    n = 10. The Frobenius norm moves by √2 Δ at most. The same holds of matrices of Frobenius norm Δ, with 2Δ.
+    n = 10. The Frobenius norm moves by √2 Δ at most. The same holds of matrices of Frobenius norm Δ,
+    with 2Δ.
     """
     proof = sums(sheet_of(n=10, d=d, epsilon=epsilon, delta=delta), "rank-one").proof(
         epsilon=epsilon, delta=delta
@@ -200,12 +201,13 @@ def by_curvature(S: int, delta: Fraction) -> str:
 def off_the_event(run: Run, S: int, delta: Fraction) -> list[Evidence]:
     """Off the event too, "the desired (ε, δ)-shuffle differential privacy holds", at ε = 1
 
-    Logistic, d = 1, n = 10, θ* = S: arms x in [1/2, 1], so that 1/κ* = μ'(S/2), for both records. Rewards of
-    the first batch are anybody's: they put θ_1 at 0, where the weight is μ'(0)/β = κ*/4 Δ, with β -> 1 as the
-    first batch grows. The user plays x = 1 or x = 1/2: the entry moves by (3/4)(κ*/4) Δ, here less.
+    Logistic, d = 1, n = 10, θ* = S: arms x in [1/2, 1], so that 1/κ* = μ'(S/2), for both records.
+    Rewards of the first batch are anybody's: they put θ_1 at 0, where the weight is μ'(0)/β = κ*/4 Δ,
+    with β -> 1 as the first batch grows. The user plays x = 1 or x = 1/2: the entry moves by (3/4)(κ*/4)
+    Δ, here less.
 
-    Refuted: that the event is likely under honest rewards is no bound for the data sets that a neighbour may
-    come with. At κ* = e^12 the entry moves by 30 000 Δ, far more than the noise hides
+    Refuted: that the event is likely under honest rewards is no bound for the data sets that a neighbour
+    may come with. At κ* = e^12 the entry moves by 30 000 Δ, far more than the noise hides
 
     Note: up to κ* = 150 the constant of (127) is large enough to cover it. Weights cut at 1/κ* repair it
     (SAR-T5.1p/repaired)

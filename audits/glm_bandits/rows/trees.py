@@ -1,5 +1,5 @@
-"""Lemma I.4: privacy of the two trees with each printed noise, per node and together, over kappa*; the generic
-composition of Appendix I.1; repairs."""
+"""Lemma I.4: privacy of the two trees with each printed noise, per node and together, over kappa*; the
+generic composition of Appendix I.1; repairs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def in_one_line(instance: tuple[int, int], symmetrise: Symmetrise, T: int, delta
         norm_squared=Fraction(2), variance=variance, nodes=levels(T), symmetrise=symmetrise, delta=delta / 4
     )
     divisor = "2" if symmetrise == "half" else "√2"
-    return f"κ* = {_kappa(instance):.4g}, /{divisor}, T = {T}, δ = {float(delta):g}: costs ε = {float(found):.3g}"
+    setting = f"κ* = {_kappa(instance):.4g}, /{divisor}, T = {T}, δ = {float(delta):g}"
+    return f"{setting}: costs ε = {float(found):.3g}"
 
 
 def _kappa(at: tuple[int, int]) -> float:
@@ -67,15 +68,15 @@ def trees(
     """The tree of V with the printed noise is (ε/3, δ/6 + ζ/6)-DP in the data of T_o, ε = 1, ζ = δ/2
 
     instance = (R, score): Bernoulli rewards on {0, R}, two orthogonal unit arms of that score, so 1/κ* =
-    μ'(score). A leaf goes from x xᵀ to y yᵀ, of Frobenius norm up to √2; certified for all m nodes above it, m
-    = log₂ T + 1; from below the log₂ T prefixes of 1, 2, 4, ... leaves. /2 is Appendix I.1's symmetrisation, /√2
-    that of Appendix P. §6's δ/3 is no more than ζ = δ.
+    μ'(score). A leaf goes from x xᵀ to y yᵀ, of Frobenius norm up to √2; certified for all m nodes above
+    it, m = log₂ T + 1; from below the log₂ T prefixes of 1, 2, 4, ... leaves. /2 is Appendix I.1's
+    symmetrisation, /√2 that of Appendix P. §6's δ/3 is no more than ζ = δ.
 
-    Refuted: V's leaves are x xᵀ and not (1/e) μ' x xᵀ; their noise is 1/κ* of what they need, and κ* grows like
-    e^score. Both trees have one σ
+    Refuted: V's leaves are x xᵀ and not (1/e) μ' x xᵀ; their noise is 1/κ* of what they need, and κ*
+    grows like e^score. Both trees have one σ
 
-    Note: at small κ* the factor 6 log(32/δ) hides it; the cells say what it really costs at δ/4. With /√2 the
-    noise has twice the variance
+    Note: at small κ* the factor 6 log(32/δ) hides it; the cells say what it really costs at δ/4. With
+    /√2 the noise has twice the variance
     """
     claim = tree_claim(instance, symmetrise, T, delta)
     variance = _variance(instance, T, ONE, delta)
@@ -103,12 +104,13 @@ def off_it(instance: tuple[int, int], event: bool, T: int, delta: Fraction) -> s
 def weighted(run: Run, instance: tuple[int, int], event: bool, T: int, delta: Fraction) -> list[Evidence]:
     """The tree of H with the printed noise is (ε/3, δ/6 + ζ/6)-DP in the data outside T_o, given θ_o; ε = 1
 
-    event: weights up to 1/κ*, as on E_o. Else weights up to sup μ'/e, at θ_o = 0, which rewards of the explored
-    rounds bring about; symmetrisation /2, ζ = δ/2.
+    event: weights up to 1/κ*, as on E_o. Else weights up to sup μ'/e, at θ_o = 0, which rewards of the
+    explored rounds bring about; symmetrisation /2, ζ = δ/2.
 
     Refuted: off E_o, at κ* = 3000. E_o is likely under honest rewards and says nothing of others
 
-    Note: on E_o the noise is more than enough, though a leaf replaced moves by √2/κ*, and not by 1/κ* (SAR-I.4p/change)
+    Note: on E_o the noise is more than enough, though a leaf replaced moves by √2/κ*, and not by 1/κ*
+    (SAR-I.4p/change)
     """
     claim, found = tree_claim(instance, "half", T, delta), _weight(instance, event)
     variance = _variance(instance, T, ONE, delta)
@@ -138,8 +140,8 @@ def change(inner: Fraction, weights: tuple[int, int]) -> Sides:
 
     |w x xᵀ - w' y yᵀ|² = w² + w'² - 2 w w' <x, y>² for unit x, y; weights = (w, w') in [0, 1].
 
-    Refuted: one leaf has norm 1/κ*; replacing it by another, orthogonal one moves by √2/κ*. In operator norm 1/κ*
-    is right, and Gaussian noise on entries counts Frobenius
+    Refuted: one leaf has norm 1/κ*; replacing it by another, orthogonal one moves by √2/κ*. In operator
+    norm 1/κ* is right, and Gaussian noise on entries counts Frobenius
     """
     w, v = weights
     return w**2 + v**2 - 2 * w * v * inner**2, Fraction(1)
@@ -212,7 +214,7 @@ def generic(m: int, epsilon: Fraction, delta: Fraction) -> Sides:
 def generic_large(m: int, epsilon: Fraction, delta: Fraction) -> Sides:
     """The same for ε above 1, which the print does not exclude and its source does
 
-    Refuted: the second term grows with ε²; at m = 1 the one node alone is (ε₀, δ₀), and composition has nothing
-    to do
+    Refuted: the second term grows with ε²; at m = 1 the one node alone is (ε₀, δ₀), and composition has
+    nothing to do
     """
     return _composed(m, epsilon, delta)
