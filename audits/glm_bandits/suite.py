@@ -14,6 +14,7 @@ from audits.glm_bandits.rows import (
     optimiser,
     self_concordance,
     shuffle,
+    tree_mutants,
     trees,
 )
 from dpaudit.suite import Suite
@@ -29,4 +30,4 @@ suite = Suite(
 suite.include(self_concordance.rows, model_facts.rows)
 suite.include(lower_bound.rows, lower_bound_step_four.rows, lower_bound_information.rows)
 suite.include(costs.rows)
-suite.include(shuffle.rows, optimiser.rows, trees.rows, ledger.rows)
+suite.include(shuffle.rows, optimiser.rows, trees.rows, tree_mutants.rows, ledger.rows)

@@ -44,7 +44,7 @@ def gradients(run: Run, n: int, d: int, epsilon: Fraction, delta: Fraction) -> l
     The calls' own binomial laws composed, adaptively chosen gradients, at the printed (127) of each call.
 
     Note: T is below 1, and nothing is computed, where ε n < √(d log³(nd/δ)): at ε = 1, δ = 1/10, d = 1
-    up to n = 11. No range of ε is printed (SAR-T.2p/no-range)
+    up to n = 9. No range of ε is printed (SAR-T.2p/no-range)
     """
     made = descent(n=n, d=d, epsilon=epsilon, delta=delta)
     claim = of_gradients(n, d, epsilon, delta)
