@@ -35,10 +35,15 @@ LEAST = 1e-20
 
 @dataclass(frozen=True)
 class OneEntry:
-    """Bin(``noise``) against itself moved by ``move`` > 0 integers."""
+    """Bin(``noise``) against itself moved by ``move`` > 0 integers.
+
+    ``data`` are the moved user's two records, the one that is moved up first, and ``words`` say what they
+    are."""
 
     noise: Binomial
     move: int
+    data: tuple[list[float], list[float]] = ([1.0, 0.0, 1.0], [-1.0, 0.0, 1.0])
+    words: str = "features e_1 against -e_1 with reward 1"
 
     def threshold(self, epsilon: float, *, up: bool) -> int:
         """Where the event of the larger excess begins: {x > t} for the moved side (``up``), {x <= t} for the
@@ -106,15 +111,14 @@ class OneEntry:
             body=body,
             origin="enumerated",
             description=(
-                f"features e_1 against -e_1 with reward 1, in each of {batches} batches: the number of ones "
-                "under one label, added up"
+                f"{self.words}, in each of {batches} batches: the number of ones under one label, added up"
             ),
         )
 
     def _body(self, claim: ApproxDP, threshold: int, *, up: bool) -> dict[str, Any]:
         """Both laws and the half-line, the moved side first if it is the likelier one (``up``)."""
         laws = (self.noise.shift(self.move), self.noise)
-        data = ([1.0, 0.0, 1.0], [-1.0, 0.0, 1.0])
+        data = self.data
         law, other = laws if up else laws[::-1]
         site: dict[str, Any] = {"site": "ones under label 1", "to": [SHUFFLER_OUTPUT.name]}
         site |= {"law": law.to_json(), "law_neighbour": other.to_json()}

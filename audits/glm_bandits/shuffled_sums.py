@@ -1,0 +1,94 @@
+"""The shuffled sums of Appendix S in numbers: what a user moves, what is certified, what is shown exactly.
+
+g, b and p of (127) are those of ``mechanisms.binomial_vectors.printed_sheet``. A user's entries, in [-Δ, Δ],
+are shifted by Δ, scaled by g/Δ, rounded at random and hidden by Bin(nb, 1/4) ones; so Δ plays no part in
+privacy. Three kinds of input:
+
+* "vector": ||x|| <= Δ. Replacing x moves it by 2Δ at most: sum of squares 4 g², entries 2g.
+* "rank-one": w x x^T with 0 <= w <= Δ, ||x|| <= 1, what the algorithms sum. |w x x^T - w' y y^T|_F² = w²|x|⁴
+  + w'²|y|⁴ - 2 w w' <x, y>² <= 2 Δ², and the entries on and above the diagonal have no more than that: 2 g²;
+  entries move by g.
+* "symmetric": operator norm at most Δ, as Lemma S.2 has it. For M = X - X', ||M||_op <= 2Δ: the entries on
+  and above the diagonal have squares (|M|_F² + Σ M_ii²)/2 <= 4 d Δ², attained by X = Δ I, X' = -Δ I.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+from dpaudit.claims import ApproxDP
+from dpaudit.errors import InvalidParameterError
+from dpaudit.exact import ExactLike, exact
+from dpaudit.kernel.ball import arb, ball, lower_exact, precision
+from dpaudit.kernel.t2.gaussian import normal_cdf
+from dpaudit.laws import Binomial
+from dpaudit.proofs.binomial_sums import BinomialSum
+from dpaudit.views import SHUFFLER_OUTPUT, View
+from mechanisms.binomial_vectors import VectorSheet, printed_sheet
+from mechanisms.binomial_witness import OneEntry
+
+__all__ = ["Input", "diagonal_delta", "entry", "half_line_delta", "sheet_of", "stated", "sums"]
+
+Input = Literal["vector", "rank-one", "symmetric"]
+
+#: Shevtsova (2011): |F - Φ| <= 0.4748 E|X|³/(σ³ √N) for a normalised sum of N independent copies of X.
+BERRY_ESSEEN = Fraction(4748, 10_000)
+
+
+def stated(epsilon: ExactLike, delta: ExactLike, *, domain: str) -> ApproxDP:
+    """(epsilon, delta)-DP of all that the shuffler puts out."""
+    return ApproxDP(epsilon=epsilon, delta=delta, domain=domain, view=View.of(SHUFFLER_OUTPUT))
+
+
+def sheet_of(*, n: int, d: int, epsilon: ExactLike, delta: ExactLike) -> VectorSheet:
+    """g, b of (127) for n users in d dimensions, rounded up."""
+    return printed_sheet(dim=d, batch_size=n, epsilon=epsilon, delta=delta)
+
+
+def sums(sheet: VectorSheet, kind: Input, *, times: int = 1, beyond: ExactLike = 1) -> BinomialSum:
+    """``times`` releases of one sum to the finder of certificates; inputs up to ``beyond`` times Δ.
+
+    Raises ``InvalidParameterError`` for another ``kind``."""
+    d, g = sheet.dim, sheet.precision * exact(beyond)
+    upper = d * (d + 1) // 2
+    moves = {"vector": (d, 4 * g**2, 2 * g), "rank-one": (upper, 2 * g**2, g)}
+    moves["symmetric"] = (upper, 4 * d * g**2, 2 * g)
+    if kind not in moves:
+        raise InvalidParameterError(f"kind must be one of {sorted(moves)}, got {kind!r}; name one of them.")
+    entries, squares, largest = moves[kind]
+    return BinomialSum(
+        trials=sheet.trials * sheet.batch_size,
+        chance=sheet.chance,
+        dimension=entries,
+        squares=squares,
+        largest=largest,
+        times=times,
+    )
+
+
+def entry(sheet: VectorSheet, move: int, *, words: str, data: tuple[list[float], list[float]]) -> OneEntry:
+    """One entry that moves by ``move`` integers, others at rest and nothing rounded: an exact lower bound."""
+    noise = Binomial(trials=sheet.trials * sheet.batch_size, p=sheet.chance)
+    return OneEntry(noise, move, data, words)
+
+
+def half_line_delta(*, trials: int, chance: Fraction, move: int, epsilon: ExactLike) -> Fraction:
+    """A lower bound on delta of Bin(``trials``, ``chance``) against itself moved by ``move``, any number of
+    trials: a half-line beyond the threshold of the normal law, with the Berry-Esseen error on both sides."""
+    e = exact(epsilon)
+    with precision(160 + 2 * int(e)):
+        width = ball(chance * (1 - chance) * trials).sqrt()
+        mu = ball(move) / width
+        error = ball(BERRY_ESSEEN * (chance**2 + (1 - chance) ** 2)) / width
+        near, far = mu / 2 - ball(e) / mu, -mu / 2 - ball(e) / mu
+        delta = normal_cdf(near) - error - ball(e).exp() * (normal_cdf(far) + error)
+        return max(Fraction(0), lower_exact(delta.max(arb(0))))
+
+
+def diagonal_delta(sheet: VectorSheet, epsilon: ExactLike) -> Fraction:
+    """A lower bound on delta of the matrix sum at Δ I against -Δ I, every other user at 0: the ones on the
+    diagonal, added up, are Bin(dnb, p) at two places 2 d g apart."""
+    trials = sheet.dim * sheet.trials * sheet.batch_size
+    move = 2 * sheet.dim * sheet.precision
+    return half_line_delta(trials=trials, chance=sheet.chance, move=move, epsilon=epsilon)

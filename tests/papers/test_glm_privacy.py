@@ -1,0 +1,187 @@
+"""Privacy of Sarmasarkar's sums, trees, descent and ledger: every closed form by a second route."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from audits.glm_bandits.poisoned_batch import poisoned
+from audits.glm_bandits.shuffled_descent import batch_proof, descent
+from audits.glm_bandits.shuffled_sums import half_line_delta, sheet_of, stated, sums
+from audits.glm_bandits.switching_set import switch_bit
+from audits.glm_bandits.tree_privacy import costs, instance
+from dpaudit.coins import Sampler
+from dpaudit.errors import InvalidParameterError
+from mechanisms.matrix_tree import levels, node_mu_squared, noise_units, prefixes, printed_variance
+
+UPPER = np.triu_indices(3)
+
+
+def _symmetric(rng: np.random.Generator) -> np.ndarray:
+    """A random symmetric matrix of operator norm 1."""
+    made = rng.normal(size=(3, 3))
+    made = made + made.T
+    return made / np.linalg.norm(made, 2)
+
+
+@pytest.mark.parametrize("kind", ["vector", "rank-one", "symmetric"])
+def test_what_a_user_moves(kind: str) -> None:
+    """No random pair of inputs moves the labels by more than stated; the worst pair by exactly that."""
+    rng, sheet = np.random.default_rng(1), sheet_of(n=10, d=3, epsilon=1, delta="1/10")
+    made = sums(sheet, kind)
+    squares, largest = float(made.squares) / sheet.precision**2, float(made.largest) / sheet.precision
+
+    def drawn() -> np.ndarray:
+        x = rng.normal(size=3)
+        x /= np.linalg.norm(x)
+        if kind == "vector":
+            return x
+        return rng.random() * np.outer(x, x)[UPPER] if kind == "rank-one" else _symmetric(rng)[UPPER]
+
+    moves = [drawn() - drawn() for _ in range(500)]
+    assert max((move**2).sum() for move in moves) <= squares + 1e-12
+    assert max(abs(move).max() for move in moves) <= largest + 1e-12
+    e = np.eye(3)
+    worst = {
+        "vector": 2 * e[0],
+        "rank-one": (np.outer(e[0], e[0]) - np.outer(e[1], e[1]))[UPPER],
+        "symmetric": 2 * e[UPPER],
+    }
+    assert (worst[kind] ** 2).sum() == pytest.approx(squares)
+
+
+def test_parameters_of_127() -> None:
+    """g, b of (127) by floats; twice beyond Δ is twice the change."""
+    sheet = sheet_of(n=1000, d=5, epsilon=2, delta="1/10")
+    g = math.ceil(2 * math.sqrt(1000))
+    assert sheet.precision == g
+    assert sheet.trials == math.ceil(24e4 * g**2 * math.log(4 * 26 / 0.1) ** 2 / (4 * 1000))
+    assert sums(sheet, "rank-one", beyond=2).squares == 4 * sums(sheet, "rank-one").squares
+    with pytest.raises(InvalidParameterError):
+        sums(sheet, "matrix")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("trials", "move"), [(10**5, 200), (10**6, 500), (10**6, 3000)])
+def test_half_line_is_below_the_exact_delta(trials: int, move: int) -> None:
+    """The bound is below the exact binomial delta, and within the Berry-Esseen error of it."""
+    law, epsilon = stats.binom(trials, 0.25), 0.5
+    points = np.arange(0, trials + 1)
+    here, there = law.pmf(points - move), law.pmf(points)
+    exact = np.maximum(here - math.exp(epsilon) * there, 0).sum()
+    found = float(half_line_delta(trials=trials, chance=Fraction(1, 4), move=move, epsilon="1/2"))
+    assert exact - 0.01 <= found <= exact
+
+
+def test_printed_steps_of_descent() -> None:
+    """T of Algorithm 7 is 91 and 4118 at the paper's sizes; below 1 it is refused; the calls' budgets."""
+    assert descent(n=200, d=1, epsilon=1, delta="1/10").steps == 91
+    made = descent(n=2000, d=1, epsilon=1, delta="1/10")
+    assert made.steps == 4118
+    assert float(made.call_epsilon) == pytest.approx(1 / (2 * math.sqrt(2 * 4118 * math.log(10))))
+    assert made.call_delta == Fraction(1, 41190)
+    with pytest.raises(InvalidParameterError):
+        descent(n=9, d=1, epsilon=1, delta="1/10")
+
+
+def test_a_batch_costs_more_than_its_parts() -> None:
+    """Matrix sum and descent together cost more than either, and less than the stated (ε, δ)."""
+    epsilon, delta = Fraction(1), Fraction(1, 10)
+    claim = stated(epsilon, delta, domain="")
+    whole = batch_proof(n=2000, d=2, epsilon=epsilon, delta=delta).certify(claim).bound
+    sheet = sheet_of(n=2000, d=2, epsilon="1/2", delta="1/20")
+    part = sums(sheet, "rank-one").proof(epsilon=epsilon, delta=delta).certify(claim).bound
+    assert whole is not None
+    assert part is not None
+    assert part < whole < delta
+
+
+def test_poisoned_batch_by_floats() -> None:
+    """κ*, the first batch and the move in floats; at small κ* nothing is shown."""
+    S, T, M = 24, 1e80, 5
+    found = poisoned(S=S, horizon=10**80, batches=M, epsilon=Fraction(1), delta=Fraction(1, 10))
+    kappa, star = (math.exp(z) + 2 + math.exp(-z) for z in (S, S / 2))
+    nu = S**2 * math.log(T / 0.1) ** 1.5
+    sigma = math.log(10) / star
+    inner = math.log(T) + 12 * sigma * math.sqrt(math.log(2 * M * T / 0.1))
+    gamma = 30 * S * math.sqrt(inner) + math.sqrt(4 * S * nu)
+    growth = T ** (1 / (2 * (1 - 2 ** (1 - M))))
+    first = (math.sqrt(kappa) * math.exp(3 * S) * gamma**2 / S * growth) ** (2 / 3)
+    assert float(found.kappa_star) == pytest.approx(star)
+    assert float(found.first) == pytest.approx(first, rel=1e-6)
+    weight = math.exp(1) / (1 + math.exp(1)) ** 2
+    assert found.move == pytest.approx((weight - 1 / 16) * star * 4, rel=1e-3)
+    assert found.likely > 1 - Fraction(1, 10**9)
+    small = poisoned(S=8, horizon=10**80, batches=M, epsilon=Fraction(1), delta=Fraction(1, 10))
+    assert small.delta == 0
+    with pytest.raises(InvalidParameterError):
+        poisoned(S=24, horizon=10**20, batches=M, epsilon=Fraction(1), delta=Fraction(1, 10))
+
+
+@pytest.mark.parametrize("T", [1, 2, 5, 8, 13])
+def test_prefixes_are_sums(T: int) -> None:
+    """With next to no noise prefixes are brute-force sums, T a power of 2 or not; n completed nodes."""
+    rng = np.random.default_rng(T)
+    leaves = [_symmetric(rng) for _ in range(T)]
+    shown = prefixes(Sampler(np.random.default_rng(0)), leaves, variance="1/1000000000000")
+    for t in range(T):
+        assert shown[t] == pytest.approx(noise_units(np.sum(leaves[: t + 1], axis=0)), abs=1e-3)
+    assert levels(T) >= max(t.bit_length() for t in range(1, T + 1))
+
+
+def test_prefix_noise_is_that_of_shared_nodes() -> None:
+    """The covariance of two prefixes is the variance times their shared nodes."""
+    zeros, coins = [np.zeros((1, 1))] * 7, Sampler(np.random.default_rng(3))
+    drawn = np.array([np.ravel(prefixes(coins, zeros, variance=1)) for _ in range(4000)])
+    found = np.cov(drawn.T)
+    for (s, t), shared in {(6, 7): 2, (3, 4): 0, (4, 5): 1, (7, 7): 3}.items():
+        assert found[s - 1, t - 1] == pytest.approx(shared, abs=0.2)
+
+
+@pytest.mark.parametrize("symmetrise", ["half", "root"])
+def test_loss_of_symmetric_noise(symmetrise: str) -> None:
+    """μ² of a node by the covariance of (Z' + Z'ᵀ)/2 and /√2, from the map on the entries of Z'."""
+    rng, divisor = np.random.default_rng(2), 2 if symmetrise == "half" else math.sqrt(2)
+    change = _symmetric(rng)
+    basis = [np.outer(a, b) for a in np.eye(3) for b in np.eye(3)]
+    made = np.array([((z + z.T) / divisor)[UPPER] for z in basis])
+    covariance = 4 * made.T @ made
+    moved = change[UPPER]
+    expected = moved @ np.linalg.solve(covariance, moved)
+    squares = Fraction(float((change**2).sum()))
+    found = node_mu_squared(norm_squared=squares, variance=Fraction(4), symmetrise=symmetrise)  # type: ignore[arg-type]
+    assert float(found) == pytest.approx(expected)
+
+
+def test_cost_of_a_tree_solves_its_curve() -> None:
+    """The stated cost is where the Gaussian curve, in floats, crosses δ; σ² and κ* in floats."""
+    star = float(instance(1, 4).kappa_star)
+    assert star == pytest.approx(math.exp(4) + 2 + math.exp(-4))
+    assert float(instance(4, 0).kappa_star) == pytest.approx(1 / 4)
+    variance = printed_variance(epsilon=1, delta="1/10", depth=4, sensitivity=1 / instance(1, 4).kappa_star)
+    assert float(variance) == pytest.approx(36 * 4 * math.log(320) ** 2 / star**2)
+    cost = float(
+        costs(norm_squared=Fraction(2), variance=variance, nodes=4, symmetrise="half", delta=Fraction(1, 40))
+    )
+    mu = math.sqrt(4 * 2 / float(variance))
+    curve = [
+        stats.norm.cdf(mu / 2 - e / mu) - math.exp(e) * stats.norm.cdf(-mu / 2 - e / mu)
+        for e in (0.98 * cost, cost)
+    ]
+    assert curve[1] <= 1 / 40 < curve[0]
+
+
+def test_switch_bit_by_simulation() -> None:
+    """The bit's chances by a normal law in floats; less at a smaller κ*; a short T is refused."""
+    found = switch_bit(S=12, horizon=2**44, epsilon=Fraction(1), delta=Fraction(1, 10), at=Fraction(1, 3))
+    sigma = 6 * math.sqrt(levels(2**44)) * math.log(320) / float(found.kappa_star)
+    near, far = stats.norm.cdf(0.5 / sigma), stats.norm.cdf(-0.5 / sigma)
+    assert float(found.delta) == pytest.approx(near - math.exp(1 / 3) * far, rel=1e-9)
+    assert float(found.reach) / 4 < 2**found.power <= float(found.reach) / 2
+    less = switch_bit(S=10, horizon=2**44, epsilon=Fraction(1), delta=Fraction(1, 10), at=Fraction(1, 3))
+    assert less.delta < found.delta
+    with pytest.raises(InvalidParameterError):
+        switch_bit(S=12, horizon=2**20, epsilon=Fraction(1), delta=Fraction(1, 10), at=Fraction(1, 3))
