@@ -104,7 +104,7 @@ def operations() -> list[Step]:
     γ²κR², in γ²κ - λ_max rounds at least, of the order d² log⁴T (κ, ε, δ, ζ, R, S fixed): every constant
     fails, in T and in d. The paper's own count1_cutoff says 8 d R²κγ² log T
 
-    Note: at ε = 1 and d = 1 the same count is below 0 up to T = 10^16, since λ is above γ²κ there. V changes by
-    fresh noise of full rank in every round, so that its inverse cannot be updated in O(d²)
+    Note: at ε = 1 and d = 1 the same count is below 0 up to T = 10^16, since λ is above γ²κ there. V changes
+    by fresh noise of full rank in every round, so that its inverse cannot be updated in O(d²)
     """
     return [_tree, _calls, _calls_in_d]
