@@ -41,6 +41,7 @@ from dpaudit.reports.notation import (
     words,
 )
 from dpaudit.reports.roles import STATED, mended_by, refuted_under, role_of
+from dpaudit.reports.slack import bounds_in_cells, slack_of, slack_text, slack_words
 
 __all__ = ["RowView", "attention", "row_view"]
 
@@ -81,12 +82,8 @@ IN_PART = (
 )
 #: What the two sides are called: privacy is attacked and certified, everything else is bounded.
 PRIVATE_SIDES, OTHER_SIDES = ("attack", "certificate"), ("from below", "from above")
-MET = "Both bounds equal the claim: it holds, with nothing to spare."
 #: Two bounds of one number, relative: nearer than this they are shown as one.
 SAME = 1e-6
-#: A table shows a larger slack as "more than this": its exact size tells nothing, and its digits take the
-#: width from the claims.
-MAX_SLACK = 1000
 
 
 @dataclass(frozen=True)
@@ -118,6 +115,7 @@ class RowView:
     sort: dict[str, float | None]
     slack: str
     slack_words: str
+    in_cells: bool
     mini: Markup
     picture: Markup
     meaning: str
@@ -175,10 +173,9 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
     lower, claimed, upper = (as_number(result.get(key)) for key in ("lower", "claimed", "upper"))
     upper = None if is_infinite(upper) else upper
     draw = partial(bounds_picture, lower=lower, claimed=claimed, upper=upper, at_least=at_least)
-    # Claimed over certified says how much room a claim leaves; for "at least", or around 0, it says nothing.
-    tells = not at_least and (claimed or 0) > 0 and (upper or 0) > 0
-    slack = as_number(result.get("slack")) if tells else None
-    drawn = claim.get("type") != Controls.type  # a count of cells is no bound on anything
+    slack, in_cells = slack_of(result), bounds_in_cells(result)
+    # A count of cells is no bound on anything, and bounds that the cells hold are drawn for none of them.
+    drawn = claim.get("type") != Controls.type and not in_cells
     low_text, claim_text, high_text = distinct(lower, claimed, upper)
     evidence = tuple(exhibit(item) for item in read_list(result, "evidence"))
     reasons, notes = read_lines(result, "reasons"), read_lines(result, "notes")
@@ -207,10 +204,11 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         lower_by="" if lower is None else _lower_source(evidence),
         upper_by="" if upper is None else _upper_source(evidence),
         sort={"claimed": claimed, "lower": lower, "upper": upper, "slack": slack},
-        slack=MISSING if slack is None or verdict == "refuted" else _slack_text(slack),
+        slack=slack_text(slack, verdict),
         slack_words=""
         if slack is None or worst
-        else _slack_words(slack, high_text, verdict, met=attained(lower, claimed, upper)),
+        else slack_words(slack, high_text, verdict, met=attained(lower, claimed, upper)),
+        in_cells=in_cells and claim.get("type") != Controls.type,
         mini=draw(small=True) if drawn else Markup(""),
         picture=draw() if drawn else Markup(""),
         meaning=_meaning(result, verdict, strength, worst=worst),
@@ -309,22 +307,6 @@ def _upper_source(evidence: tuple[Exhibit, ...]) -> str:
     if certificates:
         return "proved" if any(not e.assumptions for e in certificates) else "accounted"
     return "tested" if any(e.kind == "estimate" for e in evidence) else ""
-
-
-def _slack_text(slack: float) -> str:
-    return f">{MAX_SLACK}×" if slack > MAX_SLACK else f"{show(slack, digits=3)}×"
-
-
-def _slack_words(slack: float, upper: str, verdict: str, *, met: bool) -> str:
-    if slack < 1 / 1.0005:
-        return (
-            f"The upper bound, {upper}, is {show(1 / slack, digits=3)} times the claim." if slack > 0 else ""
-        )
-    if verdict != "verified":
-        return ""
-    if slack >= 1.05:
-        return f"The upper bound is {upper}: the claim leaves room by a factor of {show(slack, digits=3)}."
-    return "The upper bound is tight: the claim has less than 5 % to spare." if not met else MET
 
 
 def _repeated(result: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dpaudit.claims import Controls
-from dpaudit.reports.notation import as_number, attained, clean, distinct, show
+from dpaudit.reports.notation import as_number, attained, clean, distinct
 from dpaudit.reports.roles import (
     ROLE_WORDS,
     by_role,
@@ -29,6 +29,7 @@ from dpaudit.reports.roles import (
     shown_title,
     unexpected_cells,
 )
+from dpaudit.reports.slack import bounds_in_cells, in_one_line
 
 __all__ = [
     "COLOURS",
@@ -68,7 +69,8 @@ def duration(seconds: float) -> str:
 def bounds_in_words(result: Result) -> str:
     """Both bounds and the claimed value: ``1.499 ≤ epsilon ≤ 1.5, claimed 1``.
 
-    Empty where a row has none of them, and for a row about controls, whose cells say it all.
+    Where only cells have bounds, it says so. Empty where a row has none of them, and for a row about
+    controls, whose cells say it all.
     """
     if result["claim"]["type"] == Controls.type:
         return ""
@@ -80,7 +82,8 @@ def bounds_in_words(result: Result) -> str:
     parts += [f" ≤ {upper}"] if numbers[2] is not None else []
     claim = f"claimed {quantity + ' ' if not parts else ''}{claimed}" if numbers[1] is not None else ""
     claim += ", attained" if attained(*numbers) else ""
-    return ", ".join(part for part in ("".join(parts), claim) if part)
+    where = "bounds: see the cells" if bounds_in_cells(result) else ""
+    return ", ".join(part for part in ("".join(parts), claim, where) if part)
 
 
 def _many(count: int, name: str) -> str:
@@ -280,6 +283,6 @@ def _false(results: Sequence[Result]) -> Iterator[str]:
 
 def _slack(results: Sequence[Result]) -> Iterator[str]:
     for result in results:
-        if (as_number(result["slack"]) or 0) >= 2 and result["kind"] == "privacy":
-            factor = show(as_number(result["slack"]), digits=3, toward="down")
-            yield f"slack: {one_line(result['id'])} is at least {factor} times more private than it claims"
+        told = in_one_line(result)
+        if told:
+            yield f"slack: {one_line(result['id'])}: {one_line(told)}"

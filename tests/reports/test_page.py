@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import copy
 import hashlib
 import json
 import random
 import re
 import time
+from fractions import Fraction
 from typing import Any
 from xml.etree import ElementTree
 
@@ -15,9 +17,9 @@ import numpy as np
 import pytest
 
 from dpaudit import plots
-from dpaudit.claims import Controls, ErrorRate
+from dpaudit.claims import ApproxDP, Controls, ErrorRate
 from dpaudit.errors import BrokenReportError
-from dpaudit.evidence import Estimate
+from dpaudit.evidence import Certificate, Estimate
 from dpaudit.report_file.document import to_text
 from dpaudit.reports.fields import STRENGTHS, VERDICTS
 from dpaudit.reports.html import render_html
@@ -571,3 +573,68 @@ def test_the_glossary_is_reached_from_the_verdicts() -> None:
     for word in (*VERDICTS, *STRENGTHS[1:], *ROLES, "lower", "upper"):
         assert word in glossary.words(), word
     assert len([link for link in dom.find("a") if link.attributes.get("href") == "#glossary"]) == 2
+
+
+def privacy_row(upper: str, rule: str = "binomial", *, verdict: str = "") -> dict[str, Any]:
+    """A row about delta = 1e-3 that a certificate with this rule bounds by ``upper``."""
+    claim = ApproxDP(epsilon="1", delta="1/1000")
+    tree = {"rule": rule, "parameters": {}, "premises": []}
+    held = Certificate(quantity="delta", bound=Fraction(upper), tree=tree)
+    found = row("Thm 9", "sums", "privacy", claim, [held])
+    return {**found, "verdict": verdict or found["verdict"]}
+
+
+def shown_slack(result: dict[str, Any]) -> tuple[str, str, str]:
+    """In the table of the page, in the row's section, and at the end of a run."""
+    report = {**sample_report(), "results": [result]}
+    page = parse(render_html(report))
+    end = [line for line in summary(report).plain.splitlines() if line.startswith("slack")]
+    said = page.find("details", "claim")[0].words()
+    return page.find("td", "slack")[0].words(), said, "\n".join(end)
+
+
+def test_slack_names_the_number_that_is_smaller() -> None:
+    """delta <= 1e-5 where 1e-3 is claimed: delta is 100 times smaller; of privacy nothing is said."""
+    cell, said, end = shown_slack(privacy_row("1/100000"))
+    assert cell == "100×"
+    assert "room by a factor of 100" in said
+    assert end == "slack: Thm 9: delta is at least 100 times smaller than claimed"
+
+
+@pytest.mark.parametrize("verdict", ["inconclusive", "refuted", "crashed"])
+def test_slack_is_for_verified_rows_alone(verdict: str) -> None:
+    """The same bounds under another verdict show no slack anywhere."""
+    cell, said, end = shown_slack(privacy_row("1/100000", verdict=verdict))
+    assert (cell, end) == ("–", "")
+    assert "leaves room" not in said
+
+
+@pytest.mark.parametrize("rule", ["binomial-vectors", "vector-noise"])
+def test_the_share_that_a_proof_leaves_out_is_no_slack(rule: str) -> None:
+    """A bound of a thousandth of delta, as these rules' finder leaves out, is not read as a ratio; nor below
+    a composition."""
+    result = privacy_row("1/1000000", rule)
+    below = copy.deepcopy(result)
+    [item] = below["evidence"]
+    item["tree"] = {"rule": "sequential", "parameters": {}, "premises": [item["tree"]]}
+    for found in (result, below):
+        cell, said, end = shown_slack(found)
+        assert (cell, end) == ("–", "")
+        assert "leaves room" not in said
+
+
+def test_bounds_that_only_the_cells_have_are_not_called_missing() -> None:
+    """Cells with claims of their own: the row refers to them and draws no empty picture; with a bound of its
+    own, or without any below, it does not refer."""
+    found = next(r for r in sample_report()["results"] if r["id"] == "Lemma 5")
+    bare = {**found, **dict.fromkeys(("lower", "upper", "lower_exact", "upper_exact", "slack"))}
+    hollow = {**bare, "cells": [{**cell, "lower": None, "upper": None} for cell in bare["cells"]]}
+    for result, refers in ((bare, True), (found, False), (hollow, False)):
+        page = parse(render_html({**sample_report(), "results": [result]}))
+        section = page.find("details", "claim")[0].words()
+        assert ("see the cells" in section) is refers
+        assert (page.find("td", "high")[0].words() == "see cells") is refers
+        assert ("bounds: see the cells" in result_line(result).plain) is refers
+        assert ("no upper bound" in render_html({**sample_report(), "results": [result]})) is (
+            result is hollow
+        )
