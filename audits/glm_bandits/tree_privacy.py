@@ -23,6 +23,8 @@ from mechanisms.matrix_tree import Symmetrise, node_mu_squared
 __all__ = ["SHOWN", "Instance", "costs", "instance", "prefix_witness", "tree_proof"]
 
 SHOWN = View.of(PUBLIC)
+#: Lower bounds below this are stated as 0.
+LEAST = Fraction(1, 10**300)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +70,8 @@ def prefix_witness(
     }
     with precision(128):
         bound = release_bound(body, claim, claim.view)
+    if bound is not None and bound < LEAST:  # says nothing, in thousands of digits
+        bound = Fraction(0)
     return Witness(
         quantity=claim.quantity,
         bound=bound,

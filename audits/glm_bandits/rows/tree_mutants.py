@@ -70,6 +70,7 @@ def audit(program: Any) -> PrivacyAudit:
             Neighbours(name, [here, *others], [there, *others]) for name, (here, there) in pairs.items()
         ],
         sites=[site],
+        samples=1,
         proof=accounted([site], declared="a leaf is below one node a level, each released once"),
     )
 
