@@ -20,6 +20,7 @@ from algorithms.contextual.environments import FixedArms, sphere_arms
 from algorithms.contextual.simulated_regret import simulate_linucb
 from audits.shuffle_linear_bandits.experiment_settings import simulated
 from benchmarks import plain_contextual
+from benchmarks.options import count
 
 __all__ = ["Result", "main", "measure"]
 
@@ -79,9 +80,9 @@ def measure(*, horizon: int, runs: int, plain_rounds: int, dim: int = 5, n_arms:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and print one line each."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--horizon", type=int, default=20_000)
-    parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--plain", type=int, default=2_000, help="rounds that a plain loop plays")
+    parser.add_argument("--horizon", type=count, default=20_000)
+    parser.add_argument("--runs", type=count, default=50)
+    parser.add_argument("--plain", type=count, default=2_000, help="rounds that a plain loop plays")
     options = parser.parse_args(arguments)
     found = measure(horizon=options.horizon, runs=options.runs, plain_rounds=options.plain)
     what = f"{options.runs} replicates of {options.horizon} rounds, d = 5, 100 arms"

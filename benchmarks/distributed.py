@@ -24,6 +24,7 @@ from audits.distributed_mab.experiment_settings import (
     instances,
 )
 from benchmarks import plain_distributed
+from benchmarks.options import count
 
 __all__ = ["main", "plain_seconds", "simulated_seconds"]
 
@@ -81,8 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures' tables and the comparison with the plain loop."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--figures", type=int, nargs="*", default=sorted(FIGURES), choices=sorted(FIGURES))
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--plain", type=int, default=100_000, help="rounds of the plain loop")
+    parser.add_argument("--runs", type=count, default=20)
+    parser.add_argument("--plain", type=count, default=100_000, help="rounds of the plain loop")
     options = parser.parse_args(arguments)
     for figure in options.figures:
         _show_figure(figure, options.runs)

@@ -63,6 +63,7 @@ from audits.private_online_learning.experiment_runs import (
 from audits.private_online_learning.experiment_settings import EPSILONS, HORIZON, RUNS
 from audits.private_online_learning.variants import VARIANTS
 from benchmarks.concurrent_figures import CONCURRENT_FIGURES, SOURCE, regenerate_concurrent
+from benchmarks.options import count, require_tables
 from benchmarks.shuffle_figures import SHUFFLED_FIGURES, regenerate_shuffled
 from dpaudit.errors import InvalidParameterError
 from dpaudit.plots import Plot
@@ -249,11 +250,12 @@ def main(arguments: list[str] | None = None) -> None:
     papers = sorted([*_SOURCES, "concurrent_shuffle"])
     parser.add_argument("--paper", choices=papers, default="private_online_learning")
     parser.add_argument("--figures", nargs="+", metavar="NAME")
-    parser.add_argument("--horizon", type=int)
-    parser.add_argument("--rounds", type=int, default=2**15)
-    parser.add_argument("--runs", type=int)
+    parser.add_argument("--horizon", type=count)
+    parser.add_argument("--rounds", type=count, default=2**15)
+    parser.add_argument("--runs", type=count)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
+    require_tables(parser)
     if options.paper == "concurrent_shuffle":
         _concurrent(options, parser)
         return
@@ -290,8 +292,8 @@ def main(arguments: list[str] | None = None) -> None:
             )
     except InvalidParameterError as error:
         parser.error(str(error))
-    count = _write_all(options.out, figures, frame, source=_SOURCES[options.paper])
-    sys.stdout.write(f"{count} figures in {options.out}\n")
+    written = _write_all(options.out, figures, frame, source=_SOURCES[options.paper])
+    sys.stdout.write(f"{written} figures in {options.out}\n")
 
 
 def _concurrent(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
@@ -303,8 +305,8 @@ def _concurrent(options: argparse.Namespace, parser: argparse.ArgumentParser) ->
         )
     except InvalidParameterError as error:
         parser.error(str(error))
-    count = _write_all(options.out, figures, frame, source=SOURCE, numbers=numbers)
-    sys.stdout.write(f"{count} figures in {options.out}\n")
+    written = _write_all(options.out, figures, frame, source=SOURCE, numbers=numbers)
+    sys.stdout.write(f"{written} figures in {options.out}\n")
 
 
 #: Papers, and where they are to be found.

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.contextual import checks
 from algorithms.contextual.environments import Batch
 from dpaudit.errors import InvalidParameterError
 
@@ -68,6 +69,18 @@ def _std(std: float | Sequence[float] | Floats, axes: int) -> Floats:
     return np.asarray(std, dtype=float).reshape((-1,) + (1,) * axes)
 
 
+def _require_gaussians(
+    std_vec: float | Floats, std_mat: float | Floats, symmetry: str, n_batches: int = 1
+) -> None:
+    checks.at_least(std_vec, 0, name="std_vec")
+    checks.at_least(std_mat, 0, name="std_mat")
+    checks.whole(n_batches, name="n_batches")
+    if symmetry not in get_args(Symmetry):
+        raise InvalidParameterError(
+            f"symmetry must be one of {', '.join(get_args(Symmetry))}, got {symmetry!r}; name one of them."
+        )
+
+
 def symmetric_gaussians(rng: np.random.Generator, shape: tuple[int, ...], symmetry: Symmetry) -> Floats:
     """Symmetric matrices (..., d, d) from independent standard normal entries."""
     drawn = rng.normal(size=shape)
@@ -94,12 +107,15 @@ class GaussianNoise:
     """Each user adds N(0, std²) to every entry of vector and matrix: P_Amp, the local protocol (also B = 1).
 
     ``std_vec`` and ``std_mat`` are per user, numbers or one per replicate. A batch of n users has n times the
-    variance.
+    variance. Raises ``InvalidParameterError`` for a negative or infinite one and for another symmetry.
     """
 
     std_vec: float | Floats
     std_mat: float | Floats
     symmetry: Symmetry = "copy"
+
+    def __post_init__(self) -> None:
+        _require_gaussians(self.std_vec, self.std_mat, self.symmetry)
 
     def init(self, replicates: int, dim: int) -> NoiseState:
         return _nothing(replicates, dim)
@@ -127,6 +143,14 @@ class BinomialNoise:
     prob: float = 0.25
     scale: float = 1.0
     debias_trials: float | None = None
+
+    def __post_init__(self) -> None:
+        checks.positive(self.precision, name="precision")
+        checks.positive(self.scale, name="scale")
+        checks.whole(self.trials, 0, name="trials")
+        checks.in_unit(self.prob, name="prob")
+        if self.debias_trials is not None:
+            checks.at_least(self.debias_trials, 0, name="debias_trials")
 
     def init(self, replicates: int, dim: int) -> NoiseState:
         return _nothing(replicates, dim)
@@ -174,6 +198,9 @@ class TreeNoise:
     n_batches: int
     symmetry: Symmetry = "copy"
 
+    def __post_init__(self) -> None:
+        _require_gaussians(self.std_vec, self.std_mat, self.symmetry, self.n_batches)
+
     def init(self, replicates: int, dim: int) -> NoiseState:
         levels = self.n_batches.bit_length()
         nodes = np.zeros((levels, replicates, dim)), np.zeros((levels, replicates, dim, dim))
@@ -212,6 +239,12 @@ class WishartTreeNoise:
     freedom: int
     n_batches: int
     shift: float = 0.0
+
+    def __post_init__(self) -> None:
+        checks.positive(self.scale, name="scale")
+        checks.finite(self.shift, name="shift")
+        checks.whole(self.freedom, name="freedom")
+        checks.whole(self.n_batches, name="n_batches")
 
     def init(self, replicates: int, dim: int) -> NoiseState:
         if self.freedom < dim + 1:

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.contextual import checks
 from dpaudit.errors import InvalidParameterError
 
 __all__ = ["Batch", "Choose", "Environment", "FixedArms", "FreshContexts", "coded_arms", "sphere_arms"]
@@ -76,6 +77,7 @@ class FixedArms:
                 "features must have shape (R, K, d) and theta (R, d), got "
                 f"{self.features.shape} and {self.theta.shape}; give one theta a replicate."
             )
+        _require_arms(self.shape)
         _checked_means(self.means)
         # One arm's coordinates apart in memory: scores of all arms are products of contiguous rows.
         stored = np.ascontiguousarray(self.features.transpose(0, 2, 1)).transpose(0, 2, 1)
@@ -124,6 +126,11 @@ class FreshContexts:
     n_arms: int
 
     def __post_init__(self) -> None:
+        if self.theta.ndim != 2 or self.theta.shape[1] < 2:
+            raise InvalidParameterError(
+                f"theta must have shape (R, d) with d of 2 or more, got {self.theta.shape}; reshape it."
+            )
+        _require_arms(self.shape)
         length = np.linalg.norm(self.theta[:, :-1], axis=1)
         _checked_means(
             np.stack([self.theta[:, -1] - length, self.theta[:, -1] + length], axis=1) / np.sqrt(2)
@@ -153,7 +160,13 @@ class FreshContexts:
         return Batch(chosen, np.ones_like(ones), ones, regret, realised)
 
 
+def _require_arms(shape: tuple[int, int, int]) -> None:
+    for value, name in zip(shape, ("replicates", "n_arms", "dim"), strict=True):
+        checks.whole(value, name=name)
+
+
 def _checked_means(means: Floats) -> None:
+    checks.finite(means, name="mean rewards")
     if means.min() < -1e-12 or means.max() > 1 + 1e-12:
         raise InvalidParameterError(
             f"mean rewards must be in [0, 1], got {means.min():.4g} to {means.max():.4g}; scale the arms."
@@ -172,6 +185,7 @@ def _appended(rng: np.random.Generator, shape: tuple[int, ...], dim: int) -> Flo
 def sphere_arms(*, replicates: int, n_arms: int, dim: int, rng: np.random.Generator) -> FixedArms:
     """Instances as printed (Chowdhury and Zhou 2022, Section 6): arms and theta are uniform vectors of norm
     1/sqrt(2) in d - 1 dimensions with 1/sqrt(2) appended, so that norms are 1 and means in [0, 1]."""
+    _require_arms((replicates, n_arms, dim))
     features = _appended(rng, (replicates, n_arms), dim) / np.sqrt(2)
     theta = _appended(rng, (replicates,), dim) / np.sqrt(2)
     return FixedArms(features, theta)
@@ -181,6 +195,7 @@ def coded_arms(*, replicates: int, n_arms: int, dim: int, rng: np.random.Generat
     """Instances as in the authors' public code: arms (unit vector, 1) of norm sqrt(2), of which the first d
     are the unit basis with last coordinate 1; theta = (unit vector, 1)/2. The means' law is the printed one
     but for these d arms, whose last has mean 1/2."""
+    _require_arms((replicates, n_arms, dim))
     features = _appended(rng, (replicates, n_arms), dim)
     basis = np.eye(dim)
     basis[:, -1] = 1.0

@@ -18,14 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.contextual import checks
 from algorithms.contextual.aggregate_noise import AggregateNoise, NoiseState, NoNoise
 from algorithms.contextual.environments import Batch
-from dpaudit.errors import InvalidParameterError
 
 __all__ = ["BatchedPolicy", "PolicyState", "choose", "init", "scores", "step"]
 
@@ -38,7 +39,7 @@ Schedule = Callable[[int], float | Floats]
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BatchedPolicy:
     """Batches of ``batch_size`` users; ``ridge(t)`` and ``radius(t)`` at time t = end of the last batch, 0
-    before the first."""
+    before the first. Raises ``InvalidParameterError`` for a batch size that is no integer of 1 or more."""
 
     batch_size: int
     ridge: Schedule
@@ -46,8 +47,7 @@ class BatchedPolicy:
     noise: AggregateNoise = NoNoise()  # noqa: RUF009  # a frozen value without state
 
     def __post_init__(self) -> None:
-        if self.batch_size < 1:
-            raise InvalidParameterError(f"batch_size must be 1 or more, got {self.batch_size}; raise it.")
+        checks.whole(self.batch_size, name="batch_size")
 
 
 class PolicyState(NamedTuple):
@@ -67,11 +67,20 @@ class PolicyState(NamedTuple):
     indefinite_batches: Ints
 
 
+def _at(schedule: Schedule, time: int, replicates: int, name: str) -> Floats:
+    """A schedule's value, (R,): a radius of 0 or more (0 explores nothing), a ridge greater than 0."""
+    value = schedule(time)
+    (checks.positive if name == "ridge" else partial(checks.at_least, least=0))(value, name=f"{name}({time})")
+    return np.broadcast_to(np.asarray(value, dtype=float), (replicates,))
+
+
 def init(policy: BatchedPolicy, replicates: int, dim: int) -> PolicyState:
     """Before the first round: theta_hat = 0 and V_0 = λI."""
+    checks.whole(replicates, name="replicates")
+    checks.whole(dim, name="dim")
     zeros = np.zeros((replicates, dim))
     square = np.zeros((replicates, dim, dim))
-    ridge = np.broadcast_to(np.asarray(policy.ridge(0), dtype=float), (replicates,))
+    ridge = _at(policy.ridge, 0, replicates, "ridge")
     return PolicyState(
         time=0,
         gram=square,
@@ -79,7 +88,7 @@ def init(policy: BatchedPolicy, replicates: int, dim: int) -> PolicyState:
         noise=policy.noise.init(replicates, dim),
         theta_hat=zeros,
         inverse=np.eye(dim) / ridge[:, None, None],
-        radius=np.broadcast_to(np.asarray(policy.radius(0), dtype=float), (replicates,)),
+        radius=_at(policy.radius, 0, replicates, "radius"),
         indefinite_batches=np.zeros(replicates, dtype=np.int64),
     )
 
@@ -105,7 +114,7 @@ def step(policy: BatchedPolicy, state: PolicyState, batch: Batch, rng: np.random
     gram, reward_vec = state.gram + batch.gram(), state.reward_vec + batch.reward_vec()
     noise = policy.noise.step(state.noise, batch, rng)
     replicates, dim = reward_vec.shape
-    ridge = np.broadcast_to(np.asarray(policy.ridge(time), dtype=float), (replicates,))
+    ridge = _at(policy.ridge, time, replicates, "ridge")
     total = gram + noise.mat + ridge[:, None, None] * np.eye(dim)
     inverse = np.asarray(np.linalg.inv(total), dtype=np.float64)
     return PolicyState(
@@ -115,7 +124,7 @@ def step(policy: BatchedPolicy, state: PolicyState, batch: Batch, rng: np.random
         noise=noise,
         theta_hat=np.matmul(inverse, (reward_vec + noise.vec)[:, :, None])[:, :, 0],
         inverse=inverse,
-        radius=np.broadcast_to(np.asarray(policy.radius(time), dtype=float), (replicates,)),
+        radius=_at(policy.radius, time, replicates, "radius"),
         indefinite_batches=state.indefinite_batches + _indefinite(total, policy.noise),
     )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.contextual import checks
 from dpaudit.errors import InvalidParameterError
 
 __all__ = [
@@ -59,9 +60,20 @@ def noise_bound(
     )
 
 
+def _require(time: Times, *, dim: int, failure_prob: float, ridge: float = 1.0) -> None:
+    """Times of 0 or more, a dimension, a probability in (0, 1], and a ridge greater than 0."""
+    checks.at_least(time, 0, name="time")
+    checks.whole(dim, name="dim")
+    checks.in_unit(failure_prob, name="failure_prob")
+    checks.positive(ridge, name="ridge")
+
+
 def regularity(*, vec_bound: float, mat_bound: float, least: float = 1.0) -> Regularity:
     """λ = 2 Σ_N as in the proof of Lemma A.4, at least ``least`` (the lemma's max{1, .}): with it
     λ - Σ_N <= H_m <= λ + Σ_N."""
+    checks.at_least(vec_bound, 0, name="vec_bound")
+    checks.at_least(mat_bound, 0, name="mat_bound")
+    checks.positive(least, name="least")
     ridge = max(least, 2 * mat_bound)
     smallest = ridge - mat_bound
     return Regularity(
@@ -94,12 +106,16 @@ def self_normalised_radius(
 ) -> Times:
     """sqrt(2 log(1/α) + d log(1 + t L²/(dλ))): Abbasi-Yadkori et al. (2011), Theorem 1 with the determinant
     bounded, for 1-sub-Gaussian reward noise."""
+    _require(time, dim=dim, failure_prob=failure_prob, ridge=ridge)
+    checks.positive(feature_norm, name="feature_norm")
     growth = np.log1p(np.asarray(time, dtype=float) * feature_norm**2 / (dim * ridge))
     return np.asarray(np.sqrt(2 * math.log(1 / failure_prob) + dim * growth))
 
 
 def coded_radius(*, horizon: int, dim: int, gamma: float, feature_norm: float) -> float:
     """The constant radius of the authors' public code: sqrt(Γ) sqrt(d) + sqrt(d log((1 + T L²/Γ) T))/2."""
+    _require(horizon, dim=dim, failure_prob=1.0, ridge=gamma)
+    checks.positive(feature_norm, name="feature_norm")
     inside = (1 + horizon * feature_norm**2 / gamma) * horizon
     return math.sqrt(gamma * dim) + 0.5 * math.sqrt(dim * math.log(inside))
 
@@ -112,6 +128,10 @@ def private_tree_regularity(
 
     σ² = 16 m L⁴ log(4/δ)²/ε² with m = 1 + ceil(log2 n) and L² = 2; Υ = sqrt(2m) σ (4 sqrt(d) + 2 log(2n/α)).
     """
+    _require(horizon, dim=dim, failure_prob=failure_prob)
+    checks.positive(epsilon, name="epsilon")
+    checks.in_unit(delta, name="delta")
+    checks.whole(horizon, name="horizon")
     levels = 1 + math.ceil(math.log2(horizon))
     std = 8 * math.sqrt(levels) * math.log(4 / delta) / epsilon
     shift = math.sqrt(2 * levels) * std * (4 * math.sqrt(dim) + 2 * math.log(2 * horizon / failure_prob))
@@ -125,6 +145,9 @@ def sequential_local_radius(
 ) -> tuple[Times, Times]:
     """Zheng et al. (2020), as in their public code: ridge c_t = 2Γ_t with Γ_t = σ sqrt(t) (4 sqrt(d) +
     2 log(2T/α)), and β_t = 2σ sqrt(d log T) + (sqrt(3Γ_t) + σ sqrt(d t/Γ_t)) d log T."""
+    _require(time, dim=dim, failure_prob=failure_prob)
+    checks.positive(std, name="std")
+    checks.whole(horizon, name="horizon")
     at = np.asarray(time, dtype=float)
     gamma = std * np.sqrt(at) * (4 * math.sqrt(dim) + 2 * math.log(2 * horizon / failure_prob))
     log_t = math.log(horizon)
