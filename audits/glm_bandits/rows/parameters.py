@@ -60,11 +60,36 @@ LENGTHS = over(
 ).where(_allowed, "M ≤ log2 log2 T")  # fmt: skip
 
 
-@inequality(rows, "SAR-ALPHA", "Section 5, after (7)", over=LENGTHS, expect="refuted")
-def horizon_sentence(T: int, M: int, d: int, S: Fraction, epsilon: Fraction, nearest: Fraction) -> Chain:
-    """α ensures that the total horizon stays within T: B_1 + ... + B_M ≤ T
+def _exponents(M: int) -> list[Fraction]:
+    """The exponents of T in B_1, ..., B_M at section 5's α, all else fixed."""
+    alpha = 1 / (2 * (1 - Fraction(1, 2 ** (M - 1))))
+    found = [2 * alpha / 3, alpha]
+    while len(found) < M:
+        found.append(alpha + found[-1] / 2)
+    return found
 
-    (6)-(10) with every O() constant 1, δ = 1/10, R = 1, logistic arms from the score `nearest` S to S.
+
+@inequality(
+    rows, "SAR-ALPHA", "Section 5, after (7)", measure="left - right", over=over(M=(2, 3, 4, 5, 6, 8, 12))
+)  # fmt: skip
+def horizon_sentence(M: int) -> Sides:
+    """α keeps every batch within the horizon: no B_k has a power of T above 1
+
+    The exponents of T in B_1, ..., B_M by (6), (7), exact, logarithms in γ and all else apart.
+
+    Note: read for large T, the last batch cut where the rounds end; SAR-ALPHA/uncut has the sum of the
+    lengths as they are
+    """
+    return max(_exponents(M)), Fraction(1)
+
+
+@inequality(
+    rows, "SAR-ALPHA/uncut", "Section 5, after (7)", over=LENGTHS, role="what-if", expect="refuted"
+)  # fmt: skip
+def uncut_lengths(T: int, M: int, d: int, S: Fraction, epsilon: Fraction, nearest: Fraction) -> Chain:
+    """With no batch cut at T and every O() constant 1, B_1 + ... + B_M ≤ T at these horizons
+
+    (6)-(10), δ = 1/10, R = 1, logistic arms from the score `nearest` S to S.
 
     Refuted: B_M is T exactly (SAR-E.8), whatever the constants, so that the sum is above T; the first batch
     alone is longer than T where the ratio of the second line is above 1: Algorithm 1 then never leaves its

@@ -127,14 +127,15 @@ def switch_count(d: int, t: int, ridge: Fraction, as_used: bool) -> Sides:
 
 
 @inequality(
-    rows, "SAR-O.4a/ends", "Lemma O.4, first part", over=over(t=(2, 5), ridge="100"), expect="refuted"
-)
+    rows, "SAR-O.4a/ends", "Lemma O.4, first part, end points counted", over=over(t=(2, 5), ridge="100"),
+    role="what-if", expect="refuted",
+)  # fmt: skip
 def switch_count_with_ends(t: int, ridge: Fraction) -> Sides:
-    """m ≤ d log2(2 + 2tL²/(λ d)) with 1 = τ_1 and t = τ_m counted, d = 1
+    """m ≤ d log2(2 + 2tL²/(λ d)) where the end points 1 = τ_1 and t = τ_m count as switches, d = 1
 
     Refuted: both ends alone are 2, and the right side is just above 1 where λ is large
 
-    Note: (103) needs m - 2
+    Note: the print calls m the number of switches, which SAR-O.4a counts; (103) has m - 2
     """
     return len({1, t}), log2(2 + 2 * t / ridge)
 
@@ -176,16 +177,16 @@ def _hidden(d: int, ridge: Fraction, as_used: bool) -> Fraction:
     return found.largest_ratio(found.switches[1], found.switches[2] - 1)
 
 
-SMALL, LARGE = over(d=(1, 2, 5, 16, 30), ridge="2 10"), over(d=(40, 50, full(200)), ridge="2 10")
+SMALL, LARGE = over(d=(1, 2, 5, 16, 30, 40), ridge="2 10"), over(d=(50, full(200)), ridge="2 10")
 
 
-@step("any noise, d up to 30", over=SMALL)
+@step("any noise, d up to 40", over=SMALL)
 def _any_small(d: int, ridge: Fraction) -> Sides:
     """squared ratio ≤ (100/9) e for s < τ_j, growth in one direction hidden by noise in the others"""
     return _hidden(d, ridge, False), ball(Fraction(100, 9)) * arb(1).exp()
 
 
-@step("any noise, d from 40", over=LARGE, expect="refuted")
+@step("any noise, d from 50", over=LARGE, expect="refuted")
 def _any_large(d: int, ridge: Fraction) -> Sides:
     """the same"""
     return _hidden(d, ridge, False), ball(Fraction(100, 9)) * arb(1).exp()
@@ -207,15 +208,16 @@ def rare_switching() -> list[Step]:
 
 
 @inequality(
-    rows, "SAR-O.4b/at-switch", "Lemma O.4, second part at s = τ_j", expect="refuted",
-    over=over(d=(1, 3), ridge="1/100 1/10 2"),
+    rows, "SAR-O.4b/at-switch", "Lemma O.4, second part at s = τ_j", role="what-if", expect="refuted",
+    over=over(ridge="1/100 1/10 2"),
 )  # fmt: skip
-def at_the_switch(d: int, ridge: Fraction) -> Sides:
-    """The same at s = τ_j, without noise
+def at_the_switch(ridge: Fraction) -> Sides:
+    """O.4's second bound, (10/3) √e, with the end point s = τ_j read in and λ far below L², no noise
 
-    Refuted: the arm of round τ_j - 1 may multiply a direction by 1 + L²/λ at once, and (105) is about s < τ_j
+    Refuted: the arm of round τ_j - 1 may multiply a direction by 1 + L²/λ at once; d = 1, λ, then λ + 1
 
-    Note: nothing in O.4 ties λ to L; SAR-P.2a has λ below 1
+    Note: the print has s ≤ τ_j; (105) and the use in M.3 are about s < τ_j, SAR-O.4b. With λ ≥ L² one arm
+    multiplies by 2 at most
     """
     return (ridge + 1) / ridge, ball(Fraction(100, 9)) * arb(1).exp()
 

@@ -183,7 +183,6 @@ DERIVATIONS: tuple[Derivation, ...] = (
     Derivation(
         id="SAR-PAR",
         source="Theorem I.8, (52), (53)",
-        role="printed",
         expect="refuted",
         title="γ(λ_max) of (60) is at most γ of (21) for an appropriate constant c",
         terms=("lam^1/2", "d lam^-1/2", "g^1/2 d^1/2 e^1/2 K^1/4"),
@@ -205,7 +204,6 @@ DERIVATIONS: tuple[Derivation, ...] = (
     Derivation(
         id="SAR-PAR/beta",
         source="Theorem I.8, (54)-(57)",
-        role="printed",
         expect="refuted",
         title="β(λ_max, λ_min) of (71) is at most β of (20) for a constant C",
         terms=("lam^1/2", "d lam^-1/2", "nu^1/2"),
@@ -227,7 +225,7 @@ DERIVATIONS: tuple[Derivation, ...] = (
     Derivation(
         id="SAR-ABS",
         source="Abstract",
-        title="The two leading rates of the abstract, from 5.1 and 6.2, κ* fixed",
+        title="Õ(d^(3/2) √T/√ε) bounds 5.1's √T terms, κ* fixed",
         terms=("d^3/2 T^1/2", "d^9/8 T^1/2 e^1/2"),
         printed=("d^3/2 T^1/2 e^1/2",),
         role="printed",

@@ -9,7 +9,7 @@ from audits.glm_bandits.printed_parameters import JointParameters
 from audits.glm_bandits.switching import sure_switches
 from dpaudit.errors import UndecidedError
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.rows import Sides, Step, full, inequality, over, step, steps
+from dpaudit.rows import Sides, full, inequality, over
 from dpaudit.suite import Group
 
 __all__ = ["rows"]
@@ -31,48 +31,47 @@ def _joint(T: int, d: int, S: Fraction, epsilon: Fraction, nearest: Fraction) ->
     )  # fmt: skip
 
 
-@step(
-    "λ_min at least 1",
+@inequality(
+    rows, "SAR-P.2a", "Lemma P.2, count1",
     over=over(
         T=(1000, 10**6, full(10**9)), d=(1, 5), S="1 3 6", epsilon="1/100 1 4", nearest="0 1/2 1"
     ),
 )  # fmt: skip
-def _explored(T: int, d: int, S: Fraction, epsilon: Fraction, nearest: Fraction) -> Sides:
-    """explored rounds ≤ count1_cutoff for all arms and all noise within I.1, by the growth of det V"""
+def exploration_count(T: int, d: int, S: Fraction, epsilon: Fraction, nearest: Fraction) -> Sides:
+    """Where λ_min > 1 the number of explored rounds never exceeds count1_cutoff = 8 d R² κ γ² log T
+
+    All arms and all noise within I.1, by the growth of det V; (19) and (21) with c = 1, δ = 1/10, ζ = 1/20,
+    logistic.
+
+    Note: λ_min > 1 is a line of the proof and no condition of the print; SAR-P.2a/small-ridge has the rest
+    Note: threshold 1 in Criterion I, the proof takes 1/4; the bound holds with room
+    Note: SAR-I.5c is the same statement with 1 - ζ/4
+    """
     shown = _joint(T, d, S, epsilon, nearest)
     if not shown.ridge_lower > 1:
-        raise UndecidedError("λ_min must be above 1 on this grid; leave the point to the other step.")
+        raise UndecidedError("λ_min must be above 1 on this grid; leave the point to SAR-P.2a/small-ridge.")
     return shown.most_explored(), shown.exploration_cutoff
 
 
-@step(
-    "λ_min below 1, d = 1",
+@inequality(
+    rows, "SAR-P.2a/small-ridge", "Lemma P.2, count1, λ below 1", role="what-if", expect="refuted",
     over=over(T=(1000,), setting=((17, 25), (18, 28), (20, 34))),
-    expect="refuted",
-)
-def _first_round(T: int, setting: tuple[int, int]) -> Sides:
-    """1 ≤ count1_cutoff where the first round explores, arms of scores from the first number of the setting
-    to the second, which is S, ε = 1"""
+)  # fmt: skip
+def first_round(T: int, setting: tuple[int, int]) -> Sides:
+    """Where λ_min is below 1, a first round that explores is within count1_cutoff, no cutoff rounded up
+
+    d = 1, ε = 1, arms of scores from the first number of the setting to the second, which is S; c = 1.
+
+    Refuted: (19) divides by κ*. Where every arm has a slope of at most 4·10^-8, λ is below 1/100, the first
+    round with ‖x‖ = 1 explores, and the cutoff is below 1
+
+    Note: the proof says λ_min > 1, which (19) gives only where ε κ* is small; a cutoff rounded up holds here
+    """
     nearest, S = setting
     shown = _joint(T, 1, Fraction(S), Fraction(1), Fraction(nearest, S))
     if not shown.gamma**2 * shown.kappa >= shown.ridge_upper:
         return 0, 1  # Criterion I may not hold in the first round
     return 1, shown.exploration_cutoff
-
-
-@steps(rows, "SAR-P.2a", "Lemma P.2, count1", cells=True, expect="refuted")
-def exploration_count() -> list[Step]:
-    """The number of explored rounds never exceeds count1_cutoff = 8 d R² κ γ² log T
-
-    On the event of I.1, (19) and (21) with c = 1, δ = 1/10, ζ = 1/20, logistic.
-
-    Refuted: the proof takes λ_min > 1. (19) divides by κ*: where every arm has a slope of at most 4·10^-8, λ
-    is below 1/100, the first round with ‖x‖ = 1 explores, and the cutoff is below 1
-
-    Note: with λ_min > 1 the bound holds with room, threshold 1 in Criterion I (the proof takes 1/4)
-    Note: SAR-I.5c is the same statement with 1 - ζ/4
-    """
-    return [_explored, _first_round]
 
 
 @inequality(

@@ -52,8 +52,9 @@ SQUARES = over(log_margin="1001/1000 4", delta="1/2 1/20 1/1000000")
     case="the mean of",
 )
 @inequality(
-    rows, "SAR-E.3/sum", "Lemma E.3 as printed", over=SQUARES, expect="refuted", power=0, case="the sum of"
-)
+    rows, "SAR-E.3/sum", "Lemma E.3, the sum, its 1/n missing", over=SQUARES, role="what-if",
+    expect="refuted", power=0, case="the sum, without 1/n, of",
+)  # fmt: skip
 def squares(log_margin: Fraction, delta: Fraction, power: int) -> Sides:
     """P({case} X_i² - E X_i² above √(8σ⁴ log(2/δ)/n)) ≤ δ for n > 64 log(2/δ)
 
