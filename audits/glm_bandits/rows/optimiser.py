@@ -92,16 +92,16 @@ def repaired_budget(n: int, d: int, epsilon: Fraction, delta: Fraction) -> Sides
 HUGE = ApproxDP(epsilon=10**10, delta="1/10", domain="one user's (x, r)", view=stated(1, 1, domain="").view)
 
 
-@evidence(rows, "SAR-T.2p/no-range", "Lemma T.2, privacy", claim=HUGE, expect="refuted")
+@evidence(rows, "SAR-T.2p/no-range", "Lemma T.2, no range", claim=HUGE, role="what-if", expect="refuted")
 def huge(run: Run) -> Measured:
-    """P_GD is (ε, δ)-shuffle DP for every ε: here n = d = 1, ε = 10¹⁰, δ = 1/10
+    """Lemma T.2 read for every ε, which it does not exclude and its source S.1 does: ε = 10¹⁰, δ = 1/10
 
-    The calls stay at ε₀ < 1, since T grows with ε². A gradient of L in each call, against -L: the ones
-    of all calls, added up, are Bin(N, 1/4) at two places m apart. At the middle Hoeffding's inequality
+    n = d = 1. The calls stay at ε₀ < 1, since T grows with ε². A gradient of L in each call, against -L: the
+    ones of all calls, added up, are Bin(N, 1/4) at two places m apart. At the middle Hoeffding's inequality
     bounds both errors by exp(-m²/2N): δ >= 1 - (1 + e^ε) exp(-m²/2N).
 
     Refuted: T calls at ε₀ also cost T ε₀²/2, of the order ε². At these constants that takes an ε which
-    nobody asks for: a gap in the statement, not in its use
+    nobody asks for; Theorem 5.1 has ε < 5
     """
     made = descent(n=1, d=1, epsilon=10**10, delta="1/10")
     sheet = made.sheet
