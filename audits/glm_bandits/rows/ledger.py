@@ -31,7 +31,7 @@ JOINT = View.everybody_but(user(0))
 
 # Explored rounds
 
-BITS = over(S=(0, 2, 10, 16, full(12, 20)))
+BITS = over(S=(0, 2, 12, 16, full(20)))
 
 
 def set_claim(S: int) -> ApproxDP:
@@ -39,7 +39,7 @@ def set_claim(S: int) -> ApproxDP:
 
 
 def far_enough(S: int) -> str:
-    return "refuted" if S >= 10 else "verified"
+    return "refuted" if S >= 12 else "verified"
 
 
 @evidence(rows, "SAR-L6.1", "Lemmas 6.1 and I.5, P.1", claim=set_claim, over=BITS, expect=far_enough)
@@ -50,8 +50,9 @@ def explored(run: Run, S: int) -> list[Evidence] | Measured:
     noisy prefixes, whose leaf i is x xᵀ, y yᵀ or 0, role swap included. From below: d = 1, one user
     explored or not, and the next user's arm chosen so that Criterion I tests V between the two.
 
-    Refuted: at κ* = 150 this one bit has δ = 0.046 at ε/3, at κ* = 3000 it gives the user away.
-    Criterion I reads V, whose noise has 1/κ* of the scale of its leaves
+    Refuted: at κ* = 405 this one bit has δ = 0.54 at ε/3 with the symmetrisation /2 (0.36 with the /√2 of
+    Appendix P), at κ* = 3000 it gives the user away. Criterion I reads V, whose noise has 1/κ* of the scale
+    of its leaves
 
     Note: 6.1's δ/6 and §6's δ/3 share the fate at these S. With V's noise at sensitivity 1 it holds
     (SAR-I.4p/repaired)
@@ -230,7 +231,7 @@ WHOLE = ApproxDP(epsilon=1, delta=TENTH, domain=ARMS, view=JOINT)
 def whole(run: Run) -> Measured:
     """Algorithm 2 is (ε, δ)-joint-DP: ε = 1, δ = 1/10
 
-    Open: its proof fails at T_o (SAR-L6.1, from κ* = 150), at the trees (SAR-I.4p) and at the sum of
+    Open: its proof fails at T_o (SAR-L6.1, at κ* = 405), at the trees (SAR-I.4p) and at the sum of
     budgets (SAR-I.7/sum). From above two things are missing where κ* is small: the optimizer's bound for
     a neighbour that changes the number of its users, as a role swap does (n enters T, g, b and the
     mean), and a cap on its calls. From below: an instance whose actions show Criterion I's bit
