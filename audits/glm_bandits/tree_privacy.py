@@ -17,14 +17,12 @@ from dpaudit.laws import Gaussian
 from dpaudit.proofs.build import Proof, compose_sequential, gaussian_mechanism
 from dpaudit.views import PUBLIC, View
 from dpaudit.witnesses.inputs import written_inputs
-from dpaudit.witnesses.release import release_bound
+from dpaudit.witnesses.whole_release import whole_release_witness
 from mechanisms.matrix_tree import Symmetrise, node_mu_squared
 
 __all__ = ["SHOWN", "Instance", "costs", "instance", "prefix_witness", "tree_proof"]
 
 SHOWN = View.of(PUBLIC)
-#: Lower bounds below this are stated as 0.
-LEAST = Fraction(1, 10**300)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,26 +57,13 @@ def prefix_witness(
     with precision(128):
         above = upper_short(variance)
     noise = Gaussian(variance=above / 2 if symmetrise == "half" else above)
-    laws = [noise.shift(np.full(nodes, value)).to_json() for value in (float(size), 0.0)]
-    site = {"site": "prefixes", "to": [PUBLIC.name], "law": laws[0], "law_neighbour": laws[1]}
-    body = {
-        "view": claim.view.to_json(),
-        "inputs": written_inputs([1.0, 1.0], [1.0, -1.0]),
-        "site": site,
-        "parts": [],
-        "order": None,
-    }
-    with precision(128):
-        bound = release_bound(body, claim, claim.view)
-    if bound is not None and bound < LEAST:  # says nothing, in thousands of digits
-        bound = Fraction(0)
-    return Witness(
-        quantity=claim.quantity,
-        bound=bound,
-        form="release",
-        body=body,
-        origin="enumerated",
-        description=f"entry (1, 2) of the prefixes of 1, 2, 4, ... leaves ({nodes} of them); first user's "
+    return whole_release_witness(
+        claim,
+        laws=[noise.shift(np.full(nodes, value)) for value in (float(size), 0.0)],
+        site="prefixes",
+        to=PUBLIC.name,
+        inputs=written_inputs([1.0, 1.0], [1.0, -1.0]),
+        words=f"entry (1, 2) of the prefixes of 1, 2, 4, ... leaves ({nodes} of them); first user's "
         "arm (1, 1)/√2 against (1, -1)/√2",
     )
 

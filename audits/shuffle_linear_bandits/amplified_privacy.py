@@ -20,7 +20,7 @@ import numpy as np
 from dpaudit.claims import ApproxDP, PrivacyClaim
 from dpaudit.evidence import Witness
 from dpaudit.exact_functions import ln
-from dpaudit.kernel.ball import arb, ball, lower_exact, precision
+from dpaudit.kernel.ball import arb, ball, lower_exact
 from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.laws import Gaussian
 from dpaudit.proofs.build import (
@@ -34,7 +34,7 @@ from dpaudit.proofs.build import (
 from dpaudit.proofs.shuffled_noise import good_split
 from dpaudit.views import SERVER, SHUFFLER_OUTPUT, View
 from dpaudit.witnesses.inputs import written_inputs
-from dpaudit.witnesses.release import release_bound
+from dpaudit.witnesses.whole_release import whole_release_witness
 from mechanisms.gaussian_randomiser import (
     Symmetrize,
     encode,
@@ -61,8 +61,6 @@ __all__ = [
 #: |φy - φ'y'|² + |φφᵀ - φ'φ'ᵀ|², counted as the noise counts it, at its largest.
 SQUARED = squared_sensitivity()
 DOMAIN = "a user's context and rewards, |φ| <= 1 and |y| <= 1, used once"
-#: Lower bounds below this are stated as 0.
-LEAST = Fraction(1, 10**300)
 BATCH_VIEW = View.of(SHUFFLER_OUTPUT)
 
 
@@ -141,27 +139,14 @@ def gaussian_witness(
     sums = [
         np.tile(in_noise_units(*encode(*user, **free), symmetrize), (batches, 1)) for user in (here, there)
     ]
-    laws = [noise.shift(values).to_json() for values in sums]
-    site = {"site": "sums", "to": [audience.name], "law": laws[0], "law_neighbour": laws[1]}
     people = [{"features": [float(x) for x in user[0]], "reward": user[1]} for user in (here, there)]
-    body = {
-        "view": claim.view.to_json(),
-        "inputs": written_inputs(*people),
-        "site": site,
-        "parts": [],
-        "order": None,
-    }
-    with precision(128):
-        bound = release_bound(body, claim, claim.view)
-    if bound is not None and bound < LEAST:  # says nothing, in thousands of digits
-        bound = Fraction(0)
-    return Witness(
-        quantity=claim.quantity,
-        bound=bound,
-        form="release",
-        body=body,
-        origin="enumerated",
-        description=f"{words}; φ, y are {_shown(here)} or {_shown(there)}",
+    return whole_release_witness(
+        claim,
+        laws=[noise.shift(values) for values in sums],
+        site="sums",
+        to=audience.name,
+        inputs=written_inputs(*people),
+        words=f"{words}; φ, y are {_shown(here)} or {_shown(there)}",
     )
 
 
