@@ -74,6 +74,7 @@ class Clock:
                 f"horizon must be 1 or more, got {horizon}; pass the number of rounds."
             )
         self.n_arms, self.horizon = n_arms, horizon
+        self._arms = range(n_arms)
         self.rounds_played = 0
 
     def _advance(self, count: int) -> range:
@@ -87,7 +88,7 @@ class Clock:
         return range(start, start + count)
 
     def _check_arm(self, arm: int) -> None:
-        if not 0 <= arm < self.n_arms:
+        if arm not in self._arms:
             raise InvalidParameterError(
                 f"arm must be in 0..{self.n_arms - 1}, got {arm}; pull an arm of this environment."
             )
@@ -150,17 +151,27 @@ class BernoulliArms(Clock):
 
 
 class _GivenBatch:
+    """Reward vectors."""
+
     __slots__ = ("_rows", "rounds")
 
     def __init__(self, rounds: range, rows: Floats) -> None:
         self.rounds, self._rows = rounds, rows
 
     def sum(self) -> Any:
-        total = self._rows.sum(axis=0)
-        return float(total) if total.ndim == 0 else total
+        return self._rows.sum(axis=0)
 
     def values(self) -> Floats:
         return self._rows
+
+
+class _GivenRewards(_GivenBatch):
+    """Rewards of one arm."""
+
+    __slots__ = ()
+
+    def sum(self) -> float:
+        return float(self._rows.sum())
 
 
 class PotentialOutcomes(Clock):
@@ -173,10 +184,10 @@ class PotentialOutcomes(Clock):
         self._rewards = _checked_rewards(rewards)
         super().__init__(self._rewards.shape[1], self._rewards.shape[0])
 
-    def pull(self, arm: int, count: int) -> _GivenBatch:
+    def pull(self, arm: int, count: int) -> _GivenRewards:
         self._check_arm(arm)
         rounds = self._advance(count)
-        return _GivenBatch(rounds, self._rewards[rounds.start : rounds.stop, arm])
+        return _GivenRewards(rounds, self._rewards[rounds.start : rounds.stop, arm])
 
 
 class RewardVectors(Clock):

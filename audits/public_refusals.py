@@ -21,7 +21,6 @@ GAME = {
     "play (raise)": "refuses a strategy that stops before the horizon: none here does, whatever it is sent",
     "play (branch)": "many runs at once, which no audit makes; whether a pull is open-ended is public",
     "_Journal.close (branch)": "a game of no rounds, which an environment refuses",
-    "_GivenBatch.sum (branch)": "rewards of one arm or of all: what a player sees is a public choice",
 }
 
 #: Full information: the same code for many runs at once.
@@ -60,5 +59,5 @@ PROTOCOL = {
 #: Who turns up is a public parameter: with everybody present nobody is left out.
 TURNOUT = {
     "strategy.run (branch)": "who turns up is a public parameter: in other rows some users do not",
-    "strategy.run.<listcomp> (branch)": "who turns up is a public parameter: in other rows some users do not",
+    "_heard (branch)": "who turns up is a public parameter: in other rows some users do not",
 }

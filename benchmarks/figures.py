@@ -7,7 +7,7 @@ Writes into the folder ``OUT``:
 * ``figure-1.svg``, ``figure-9a.svg``, ...: one picture each, with its legend,
 * ``curves.csv``: the regret of every run at every checkpoint, one line each,
 * ``numbers.md``, ``numbers.csv`` and ``numbers.json``: the mean regret of every curve at the horizon and the
-  slope of its logarithm in log T, with standard errors.
+  slope of its logarithm in log T, with standard errors (or what the paper's paragraph below says).
 
 ``--paper private_online_learning`` (the default): Hu, Huang and Mehta (arXiv 2102.07929v2), Figures 1 to 12h.
 Anytime-Lazy-UCB and DP-SE play ``--horizon`` rounds (by default the paper's 2 * 2^21). Hybrid-UCB and UCB1
@@ -22,8 +22,9 @@ and 5; Figures 1d and 5 are on graded diamonds, the paper's data cannot be passe
 of 50 instances at T = 20000, each as the authors' code has it (``1a``) and as the theorems do
 (``1a-theorem``). Some minutes: two of the algorithms update in every round.
 ``--paper glm_bandits``: Sarmasarkar (2026), Table 2 (``table2``) and Figures 1a and 1b at the paper's sizes,
-``--runs`` runs (10, as in the paper) of every algorithm with the experiments' constants; medians stand beside
-means in the tables. A few minutes.
+``--runs`` runs (10, as in the paper) of every algorithm with the experiments' constants, in Table 2 of the
+private one with the constants of its analysis as well; every line says which. Medians stand beside means, and
+how often each branch ran. Some five minutes, Figure 1a half of them.
 
 Choose figures by name, ``--figures 1 5 12a``.
 
@@ -38,7 +39,6 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -49,8 +49,6 @@ from markupsafe import Markup
 from audits.distributed_mab import experiment_figures as distributed_figures
 from audits.distributed_mab import experiment_settings
 from audits.distributed_mab.experiment_settings import figure_table
-from audits.glm_bandits import experiment_settings as glm_settings
-from audits.glm_bandits.experiment_runs import rerun_table
 from audits.private_online_learning.experiment_runs import (
     CELLS,
     COMPARED,
@@ -63,11 +61,12 @@ from audits.private_online_learning.experiment_runs import (
 from audits.private_online_learning.experiment_settings import EPSILONS, HORIZON, RUNS
 from audits.private_online_learning.variants import VARIANTS
 from benchmarks.concurrent_figures import CONCURRENT_FIGURES, SOURCE, regenerate_concurrent
+from benchmarks.glm_figures import GLM_FIGURES, regenerate_glm
 from benchmarks.options import count, require_tables
 from benchmarks.shuffle_figures import SHUFFLED_FIGURES, regenerate_shuffled
 from dpaudit.errors import InvalidParameterError
 from dpaudit.plots import Plot
-from dpaudit.regret import over_time, regret_frame, summary
+from dpaudit.regret import regret_frame, summary
 from dpaudit.reports.chart import draw_plot
 from dpaudit.reports.svg import element, join
 from dpaudit.suite import Run
@@ -75,11 +74,9 @@ from dpaudit.suite import Run
 __all__ = [
     "DISTRIBUTED_FIGURES",
     "FIGURES",
-    "GLM_FIGURES",
     "main",
     "regenerate",
     "regenerate_distributed",
-    "regenerate_glm",
 ]
 
 #: Name -> the cell of a figure over time, or the setting of a figure over epsilon.
@@ -204,51 +201,13 @@ def _distributed_frame(found: Mapping[int, distributed_figures.Table]) -> pandas
     return regret_frame(cells)
 
 
-#: Names of the figures on generalized linear bandits, Table 2 first.
-GLM_FIGURES = ("table2", "1a", "1b")
-
-
-def regenerate_glm(
-    names: Sequence[str], *, horizon: int | None, runs: int, seed: int = 0
-) -> tuple[dict[str, Plot], pandas.DataFrame]:
-    """Table 2 and Figure 1 on generalized linear bandits as plot data, and the runs behind them.
-
-    ``horizon`` replaces the paper's.
-    """
-    unknown = [name for name in names if name not in GLM_FIGURES]
-    if unknown or not names:
-        raise InvalidParameterError(
-            f"figures must be among {', '.join(GLM_FIGURES)}, got {unknown or 'none'}; choose one of them."
-        )
-    figures: dict[str, Plot] = {}
-    cells = []
-    settings = {f"table2, S = {norm}": setting for norm, setting in glm_settings.TABLE.items()}
-    settings |= glm_settings.FIGURES
-    for label, setting in settings.items():
-        name = label.partition(",")[0]
-        if name not in names:
-            continue
-        shown = setting if horizon is None else replace(setting, horizon=horizon)
-        found = glm_settings.runs_of(
-            shown, seed=np.random.SeedSequence([seed, list(settings).index(label)]), runs=runs
-        )
-        key = label.rpartition("= ")[2]
-        figures[f"{label} (table)"] = rerun_table(found, setting=key, alpha=0.05)
-        figures[label] = over_time(
-            {algorithm: result.pseudo for algorithm, result in found.items()}, title=f"Setting {label}"
-        )
-        cells += [({"algorithm": n, "setting": label}, result.pseudo) for n, result in found.items()]
-    return figures, regret_frame(cells)
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Regenerate figures and write them."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("out", type=Path, help="folder to write into; made if it is not there")
-    papers = sorted([*_SOURCES, "concurrent_shuffle"])
-    parser.add_argument("--paper", choices=papers, default="private_online_learning")
+    parser.add_argument("--paper", choices=sorted(_SOURCES), default="private_online_learning")
     parser.add_argument("--figures", nargs="+", metavar="NAME")
     parser.add_argument("--horizon", type=count)
     parser.add_argument("--rounds", type=count, default=2**15)
@@ -256,8 +215,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     require_tables(parser)
-    if options.paper == "concurrent_shuffle":
-        _concurrent(options, parser)
+    if options.paper in _WITH_NUMBERS:
+        _with_numbers(options, parser)
         return
 
     try:
@@ -275,13 +234,6 @@ def main(arguments: list[str] | None = None) -> None:
                 runs=20 if options.runs is None else options.runs,
                 seed=options.seed,
             )
-        elif options.paper == "glm_bandits":
-            figures, frame = regenerate_glm(
-                GLM_FIGURES if options.figures is None else options.figures,
-                horizon=options.horizon,
-                runs=10 if options.runs is None else options.runs,
-                seed=options.seed,
-            )
         else:
             figures, frame = regenerate(
                 list(FIGURES) if options.figures is None else options.figures,
@@ -296,16 +248,24 @@ def main(arguments: list[str] | None = None) -> None:
     sys.stdout.write(f"{written} figures in {options.out}\n")
 
 
-def _concurrent(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    """Figures with numbers of their own: errors, no regret."""
-    names = list(CONCURRENT_FIGURES) if options.figures is None else options.figures
+#: Papers whose figures have numbers of their own: their regenerate, their figures.
+_WITH_NUMBERS = {
+    "concurrent_shuffle": (regenerate_concurrent, tuple(CONCURRENT_FIGURES)),
+    "glm_bandits": (regenerate_glm, GLM_FIGURES),
+}
+
+
+def _with_numbers(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Errors, or medians and branches, in the place of the summary of regret."""
+    regenerated, every = _WITH_NUMBERS[options.paper]
+    names = every if options.figures is None else options.figures
     try:
-        figures, frame, numbers = regenerate_concurrent(
+        figures, frame, numbers = regenerated(
             names, horizon=options.horizon, runs=options.runs, seed=options.seed
         )
     except InvalidParameterError as error:
         parser.error(str(error))
-    written = _write_all(options.out, figures, frame, source=SOURCE, numbers=numbers)
+    written = _write_all(options.out, figures, frame, source=_SOURCES[options.paper], numbers=numbers)
     sys.stdout.write(f"{written} figures in {options.out}\n")
 
 
@@ -315,6 +275,7 @@ _SOURCES = {
     "distributed_mab": "arXiv 2206.05772",
     "shuffle_linear_bandits": "arXiv 2202.05567",
     "glm_bandits": "arXiv 2602.00417",
+    "concurrent_shuffle": SOURCE,
 }
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpaudit.blackbox.check import AS_RUN, CheckResult, check
+    from dpaudit.blackbox.inputs import Inputs
     from dpaudit.blackbox.neighbours import corners
     from dpaudit.claims import (
         Adjacency,
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from dpaudit.evidence import Certificate, Estimate, Witness
     from dpaudit.neighbours import Neighbours
     from dpaudit.proofs.sites import Site
+    from dpaudit.prover.data import EVERY, EachMoves, OneReplaced, Symbols
+    from dpaudit.prover.prove import Proof, prove
+    from dpaudit.recorder.listen import listen
     from dpaudit.replays.audit import PrivacyAudit
     from dpaudit.reports.frames import Report
     from dpaudit.suite import Cell, Group, Outcome, Run, Suite
@@ -39,8 +43,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "dpaudit.proofs.sites": ["Site"],
     "dpaudit.blackbox.check": ["AS_RUN", "CheckResult", "check"],
+    "dpaudit.blackbox.inputs": ["Inputs"],
     "dpaudit.blackbox.neighbours": ["corners"],
     "dpaudit.neighbours": ["Neighbours"],
+    "dpaudit.prover.data": ["EVERY", "EachMoves", "OneReplaced", "Symbols"],
+    "dpaudit.prover.prove": ["Proof", "prove"],
+    "dpaudit.recorder.listen": ["listen"],
     "dpaudit.replays.audit": ["PrivacyAudit"],
     "dpaudit.claims": [
         "Adjacency",
@@ -64,6 +72,7 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AS_RUN",
+    "EVERY",
     "PUBLIC",
     "SERVER",
     "Adjacency",
@@ -72,12 +81,16 @@ __all__ = [
     "Certificate",
     "CheckResult",
     "DpauditError",
+    "EachMoves",
     "Estimate",
     "GaussianDP",
     "Group",
+    "Inputs",
     "Neighbours",
+    "OneReplaced",
     "Outcome",
     "PrivacyAudit",
+    "Proof",
     "PureDP",
     "RenyiDP",
     "Report",
@@ -86,6 +99,7 @@ __all__ = [
     "Sampler",
     "Site",
     "Suite",
+    "Symbols",
     "TailBound",
     "Unit",
     "View",
@@ -94,6 +108,8 @@ __all__ = [
     "check",
     "corners",
     "judge",
+    "listen",
+    "prove",
     "record",
     "replay",
     "user",

@@ -15,13 +15,14 @@ samples, a confidence outside (0, 1], no method or scope, samples without their 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from dpaudit.claims import AccountingClaim, Claim, PrivacyClaim, PureDP
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Estimate, Evidence
 
-__all__ = ["require_counted", "require_possible"]
+__all__ = ["COMPUTATION", "called", "require_counted", "require_possible", "shown_strength"]
 
 #: Runs in one counted sample, at most: a pair of neighbours.
 RUNS = 2
@@ -31,6 +32,23 @@ MAX_SAMPLES = 10**15
 
 #: For the rounding of floats.
 SPARE = 1e-9
+
+#: What a reader is told of an estimate at confidence 1: nothing of it is statistical.
+COMPUTATION = "computation"
+
+
+def called(item: Estimate) -> str:
+    """What a reader is told an estimate is: a computation where it holds for certain."""
+    return COMPUTATION if item.confidence == 1 else "estimate"
+
+
+def shown_strength(part: Mapping[str, Any]) -> str:
+    """The strength of a result, or of a cell, as a reader is told it: ``computation`` for an
+    ``estimate`` that holds for certain, empty for ``none`` and for what is no text."""
+    strength = part.get("strength")
+    if strength == "estimate" and part.get("confidence") == 1:
+        return COMPUTATION
+    return strength if isinstance(strength, str) and strength != "none" else ""
 
 
 def require_possible(item: Estimate, claim: Claim) -> None:

@@ -1,11 +1,12 @@
-"""Evidence: the three things that can stand behind a verdict.
+"""Evidence: the four things that can stand behind a verdict.
 
 * ``Certificate``: a rigorous upper bound, as a rule tree that the kernel re-derives.
+* ``ProgramProof``: a proof of the program itself, in a scope such as data of one size.
 * ``Witness``: an exact counterexample, as laws and values from which the loss is re-computed in balls.
 * ``Estimate``: a statistical bound with its confidence, samples and seed, or an exact computation on a named
   grid.
 
-All three are plain data: JSON and back without loss.
+All are plain data: JSON and back without loss.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 from dpaudit.errors import BrokenReportError, InvalidParameterError
 from dpaudit.exact import read_exact, refuse_floats, rounded_down, rounded_up
 
-__all__ = ["Certificate", "Estimate", "Evidence", "Witness", "evidence_from_json"]
+__all__ = ["Certificate", "Estimate", "Evidence", "ProgramProof", "Witness", "evidence_from_json"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,37 @@ class Certificate:
             "quantity": self.quantity,
             "bound": str(self.bound),
             "tree": self.tree,
+            "assumptions": list(self.assumptions),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramProof:
+    """A proof that a program keeps ``quantity`` at most ``bound`` for everything in its ``scope``, which is
+    said in words: all data of one size, all neighbours, all outcomes. Nothing is said of other sizes.
+
+    ``body`` is the certificate that ``dpaudit/kernel/program_t0.py`` checks: the tree of the program's
+    decisions and the shifts of its noise, exact strings. ``assumptions`` are printed; that the tree is the
+    program's is one of them, which exploring the program again compares.
+    """
+
+    quantity: str
+    bound: Fraction
+    scope: str
+    body: dict[str, Any]
+    assumptions: tuple[str, ...]
+
+    @property
+    def strength(self) -> str:
+        return "proved in scope"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "evidence": "program-proof",
+            "quantity": self.quantity,
+            "bound": str(self.bound),
+            "scope": self.scope,
+            "body": self.body,
             "assumptions": list(self.assumptions),
         }
 
@@ -138,7 +170,7 @@ class Estimate:
         }
 
 
-Evidence = Certificate | Witness | Estimate
+Evidence = Certificate | ProgramProof | Witness | Estimate
 
 
 def _finite(number: float | None) -> float | None:
@@ -158,6 +190,11 @@ def evidence_from_json(data: dict[str, Any]) -> Evidence:
             values["bound"] = read_exact(values["bound"], name="bound")
             values["assumptions"] = tuple(values["assumptions"])
             return Certificate(**values)
+        if kind == "program-proof":
+            refuse_floats(values["body"], name="body")
+            values["bound"] = read_exact(values["bound"], name="bound")
+            values["assumptions"] = tuple(values["assumptions"])
+            return ProgramProof(**values)
         if kind == "witness":
             refuse_floats(values["body"], name="body")
             if values["bound"] is not None:
@@ -170,5 +207,6 @@ def evidence_from_json(data: dict[str, Any]) -> Evidence:
             f"evidence must have the fields that dpaudit writes, got {error}; re-create the report."
         ) from error
     raise BrokenReportError(
-        f"evidence must be a certificate, a witness or an estimate, got {kind!r}; re-create the report."
+        f"evidence must be a certificate, a program's proof, a witness or an estimate, got {kind!r}; "
+        "re-create the report."
     )

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 import re
 import sys
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ __all__ = [
     "encode_value",
     "exact",
     "exact_str",
+    "in_digits",
     "in_figures",
     "nearest_float",
     "positive",
@@ -234,6 +235,16 @@ def in_figures(value: Fraction, *, digits: int = 6) -> str:
     return str(shown).lower()
 
 
+def in_digits(value: Fraction, *, toward: Literal["down", "up"], digits: int = 12) -> str:
+    """A bound for a text, rounded to ``digits`` digits towards its weaker side: a lower one ``down``, an
+    upper one ``up``. ``0.125``, ``0.999999999999``, ``1e+401``."""
+    rounding = ROUND_FLOOR if toward == "down" else ROUND_CEILING
+    context = Context(prec=digits, rounding=rounding, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    shown = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize(context)
+    plain = -5 <= shown.adjusted() < digits
+    return f"{shown:f}" if plain else str(shown).lower()
+
+
 def encode_value(value: Any) -> Any:
     """Turn an outcome or a revealed value into plain JSON without loss: ``decode_value`` gives back an equal
     value.
@@ -242,6 +253,8 @@ def encode_value(value: Any) -> Any:
     and arrays, and lists, tuples and string-keyed dicts of these. Raises ``InvalidParameterError`` for other
     types.
     """
+    if type(value) is float:  # the most frequent kind first, as in ``dyadic``
+        return {"float": value.hex()}
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, np.bool_):

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import zip_longest
 from typing import Any
@@ -52,11 +52,12 @@ STRENGTHS = (
     Strength.TESTED,
     Strength.ACCOUNTED,
     Strength.WITNESS,
+    Strength.IN_SCOPE,
     Strength.PROVED,
 )
 
-RIGOROUS = (Strength.PROVED, Strength.ACCOUNTED, Strength.WITNESS)
-CERTIFIED = (Strength.PROVED, Strength.ACCOUNTED)
+RIGOROUS = (Strength.PROVED, Strength.IN_SCOPE, Strength.ACCOUNTED, Strength.WITNESS)
+CERTIFIED = (Strength.PROVED, Strength.IN_SCOPE, Strength.ACCOUNTED)
 
 #: Greek letters that look like Latin ones, to these.
 LOOK_ALIKES = str.maketrans("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧνο", "ABEZHIKMNOPTYXvo")
@@ -151,7 +152,9 @@ def is_accepted(result: Mapping[str, Any], *, require: str | None) -> bool:
         return False
     if require is None or result["kind"] != "privacy" or result["verdict"] != "verified":
         return True
-    return result["strength"] in (("proved",) if require == "proved" else ("proved", "accounted"))
+    if require == "proved":
+        return bool(result["strength"] == "proved")  # not "proved in scope": that is no proof for every size
+    return result["strength"] in ("proved", "proved in scope", "accounted")
 
 
 def quantity_of(claim: Claim) -> str:
@@ -233,6 +236,7 @@ def _composed(claim: Claim, parts: Sequence[_Part], obstacles: Sequence[str]) ->
         shown.slack if shown else None,
         (*(own.reasons if own else ()), *_reasons(parts, verdict)),
         broken=any(part.judgement.broken for part in parts),
+        scope=_scopes(deciding) if strength is Strength.IN_SCOPE else "",
     )
     open_because = _why_not_verified(claim, deciding, obstacles) if verdict is VerdictKind.VERIFIED else ()
     if open_because:
@@ -241,8 +245,16 @@ def _composed(claim: Claim, parts: Sequence[_Part], obstacles: Sequence[str]) ->
             verdict=VerdictKind.INCONCLUSIVE,
             strength=Strength.NONE,
             reasons=(*open_because, *whole.reasons),
+            scope="",
         )
     return whole
+
+
+def _scopes(parts: Sequence[_Part]) -> str:
+    """For what the programs of all parts were proved: the first scope in words, and that there are more."""
+    found = list(dict.fromkeys(part.judgement.scope for part in parts if part.judgement.scope))
+    more = len(found) - 1
+    return found[0] + (f"; and {more} more scope{'s' * (more > 1)}, see the cells" if more else "")
 
 
 def _why_not_verified(claim: Claim, parts: Sequence[_Part], obstacles: Sequence[str]) -> tuple[str, ...]:
@@ -268,10 +280,15 @@ def _implies(part: Claim, whole: Claim) -> bool:
 
 def _worst(claim: Claim, parts: Sequence[_Part]) -> Judgement | None:
     """The judgement whose bounds the row shows: that of the part that is furthest on the wrong side of its
-    claimed number, or nearest to it; ``None`` where the row claims another quantity or number."""
+    claimed number, or nearest to it; ``None`` where that part claims another quantity or number.
+
+    Parts in another measure (delta at another epsilon, another view) are left out: their numbers say nothing
+    about the row's."""
     verified = parts[0].judgement.verdict is VerdictKind.VERIFIED
     measured: list[tuple[Fraction, Fraction, bool, _Part]] = []
     for part in parts:
+        if not _one_measure(part.claim, claim):
+            continue
         # What refutes "at most" is a lower bound, what verifies it an upper one; of "at least" the reverse.
         value = part.judgement.upper if verified is not part.claim.at_least else part.judgement.lower
         if value is not None and part.claim.bound is not None:
@@ -288,6 +305,19 @@ def _worst(claim: Claim, parts: Sequence[_Part]) -> Judgement | None:
 
     _, _, same, worst = max(measured, key=badness)
     return worst.judgement if same else None
+
+
+def _one_measure(one: Claim, other: Claim) -> bool:
+    """Whether both bound one quantity in one measure: apart from the claimed number and from words, all that
+    they state is the same (epsilon beside delta, the order of a divergence, view, unit, adjacency)."""
+    if _subject(one) != _subject(other):
+        return False
+    if isinstance(one, Statement):
+        return True
+    claimed = {"renyi epsilon": "epsilon"}.get(one.quantity, one.quantity.replace(" ", "_"))
+    names = [item.name for item in fields(one) if item.name != claimed]
+    pairs = [(getattr(one, name), getattr(other, name)) for name in names]
+    return all(a == b for a, b in pairs if not isinstance(a, str))
 
 
 def _reasons(parts: Sequence[_Part], verdict: VerdictKind) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -308,7 +308,9 @@ class Group:
 
 @dataclass(kw_only=True)
 class Suite(Group):
-    """The claims of one paper, or of one repository."""
+    """The claims of one paper, or of one repository. ``symbols`` are the paper's letters and words that
+    titles use, each with a short line on what it stands for; the page and ``dpaudit explain`` show them."""
 
     paper: str
     reference: str = ""
+    symbols: Mapping[str, str] = field(default_factory=dict)

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from fractions import Fraction
+from typing import Any
 
 from dpaudit.claims import AccountingClaim, ApproxDP, Claim, PrivacyClaim, Statement
 from dpaudit.errors import InvalidParameterError
-from dpaudit.evidence import Certificate, Estimate, Evidence, Witness
+from dpaudit.evidence import Certificate, Estimate, Evidence, ProgramProof, Witness
 from dpaudit.exact import in_figures
 
 __all__ = [
@@ -33,6 +34,8 @@ DELTA_MARGIN = Fraction(1, 10**12)
 #: What one estimate's confidence may have lost in the rounding of ``1 - alpha`` and of a share of ``alpha``.
 LEVEL_ROUNDING = Fraction(1, 2**52)
 
+STRONGEST_FIRST = ("proved", "proved in scope", "accounted")
+
 #: How an infinite lower bound is written in JSON: the largest float is a true lower bound of infinity.
 MAX_FLOAT = 1.7976931348623157e308
 
@@ -48,6 +51,7 @@ class VerdictKind(StrEnum):
 
 class Strength(Enum):
     PROVED = "proved"
+    IN_SCOPE = "proved in scope"
     ACCOUNTED = "accounted"
     TESTED = "tested"
     WITNESS = "witness"
@@ -57,7 +61,8 @@ class Strength(Enum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict with its strength, both bounds on the claimed quantity, the slack, and reasons in words."""
+    """A verdict with its strength, both bounds on the claimed quantity, the slack, and reasons in words;
+    ``scope`` says for what a program was proved, where that is the strength."""
 
     verdict: VerdictKind
     strength: Strength
@@ -66,6 +71,7 @@ class Judgement:
     slack: float | None
     reasons: tuple[str, ...] = ()
     broken: bool = False
+    scope: str = ""
 
 
 class SharedLevel:
@@ -121,7 +127,7 @@ def judge_at(
         clash = _clash(claim, counted, item)
         if clash is None:
             standing.append(item)
-        elif isinstance(item, Certificate) and item.strength == "proved" and not obstacles:
+        elif _is_proved(item) and not obstacles:
             return _broken(clash)
         else:
             notes.append(_set_aside(item, clash, obstacles))
@@ -187,8 +193,8 @@ class _Clash:
 def _clash(claim: Claim, evidence: Sequence[Evidence], item: Evidence) -> _Clash | None:
     """What puts the quantity above the upper bound that ``item`` states: a witness against a proof exactly,
     all else beyond rounding (a program's floats may put a change of 1/10 an ulp above it)."""
-    exactly = isinstance(item, Certificate) and item.strength == "proved"
-    if isinstance(item, Certificate):
+    exactly = _is_proved(item)
+    if isinstance(item, Certificate) or (isinstance(item, ProgramProof) and _covers(claim, item)):
         upper = item.bound
     elif isinstance(item, Estimate) and item.upper is not None and item.covers_claim:
         upper = Fraction(item.upper)
@@ -197,7 +203,7 @@ def _clash(claim: Claim, evidence: Sequence[Evidence], item: Evidence) -> _Clash
     above = []
     for other in evidence:
         lower = _at_least(other)
-        if lower is None or isinstance(other, Certificate):
+        if lower is None or isinstance(other, Certificate | ProgramProof):
             continue
         if lower > (upper if exactly and isinstance(other, Witness) else upper + _margin(claim, upper)):
             above.append(_Clash(upper, lower, other))
@@ -222,8 +228,8 @@ def _broken(clash: _Clash) -> Judgement:
     return Judgement(VerdictKind.CRASHED, Strength.NONE, clash.lower, clash.upper, None, reasons, broken=True)
 
 
-def _set_aside(item: Evidence, clash: _Clash, obstacles: Sequence[str]) -> str:
-    if not isinstance(item, Certificate):
+def _set_aside(item: Any, clash: _Clash, obstacles: Sequence[str]) -> str:
+    if isinstance(item, Estimate):
         return f"a test at most {_shown(clash.upper)} and {clash.words}: the test does not count"
     if obstacles:
         return f"the certificate at {_shown(clash.upper)} is about another mechanism: {obstacles[0]}"
@@ -231,6 +237,16 @@ def _set_aside(item: Evidence, clash: _Clash, obstacles: Sequence[str]) -> str:
         f"{clash.words} shows that the certificate at {_shown(clash.upper)} assumes what does not hold here: "
         f"{'; '.join(item.assumptions)}"
     )
+
+
+def _is_proved(item: Evidence) -> bool:
+    """Whether a lower bound above ``item`` contradicts it: nothing that it assumes is about the claim."""
+    return isinstance(item, ProgramProof) or (isinstance(item, Certificate) and item.strength == "proved")
+
+
+def _covers(claim: Claim, item: ProgramProof) -> bool:
+    """Whether the claim is about the scope of the proof and nothing else: its domain says so."""
+    return isinstance(claim, PrivacyClaim) and claim.domain == item.scope
 
 
 def _shown(number: Fraction) -> str:
@@ -260,7 +276,8 @@ def _decide(
         return Judgement(VerdictKind.REFUTED, kind or Strength.NONE, lower, upper, slack)
     good, kind = (lower, lower_kind) if claim.at_least else (upper, upper_kind)
     if good is not None and kind is not None and (good >= bound if claim.at_least else good <= bound):
-        return _accept(claim, kind, lower, upper, slack, obstacles)
+        accepted = _accept(claim, kind, lower, upper, slack, obstacles)
+        return replace(accepted, scope=_scope(claim, accepted.strength, evidence))
     return Judgement(
         VerdictKind.INCONCLUSIVE,
         Strength.NONE,
@@ -317,15 +334,23 @@ def _lower(evidence: Sequence[Evidence]) -> tuple[Fraction | None, Strength | No
 def _upper(
     claim: Claim, evidence: Sequence[Evidence], *, unbounded: bool
 ) -> tuple[Fraction | None, Strength | None]:
-    certificates = [item for item in evidence if isinstance(item, Certificate)]
+    certificates = [
+        item
+        for item in evidence
+        if isinstance(item, Certificate) or (isinstance(item, ProgramProof) and _covers(claim, item))
+    ]
     if certificates:
         # A proved bound is preferred among those that reach the claim; otherwise the smallest.
         bound = claim.bound
         reaching = [c for c in certificates if bound is not None and c.bound <= bound]
         best = min(
-            reaching or certificates, key=lambda c: (c.strength != "proved" if reaching else 0, c.bound)
+            reaching or certificates,
+            key=lambda c: (STRONGEST_FIRST.index(c.strength) if reaching else 0, c.bound),
         )
-        return best.bound, Strength(best.strength)
+        strength = Strength(best.strength)
+        if reaching and strength is Strength.ACCOUNTED and _proofs(claim, evidence):
+            strength = Strength.IN_SCOPE  # the bound stays the accounted one, which is about every size
+        return best.bound, strength
     if isinstance(claim, PrivacyClaim):
         return None, None  # a privacy claim is never verified by tests
     if unbounded and not claim.at_least:
@@ -338,6 +363,18 @@ def _upper(
     if not covering:
         return None, None
     return max(Fraction(item.upper) for item in covering if item.upper is not None), Strength.TESTED
+
+
+def _proofs(claim: Claim, evidence: Sequence[Evidence]) -> list[ProgramProof]:
+    """The proofs of the program, of all of the claim or of a part of it, that reach its number."""
+    proofs = [item for item in evidence if isinstance(item, ProgramProof)]
+    return [item for item in proofs if claim.bound is not None and item.bound <= claim.bound]
+
+
+def _scope(claim: Claim, kind: Strength, evidence: Sequence[Evidence]) -> str:
+    if kind is not Strength.IN_SCOPE:
+        return ""
+    return "; ".join(dict.fromkeys(item.scope for item in _proofs(claim, evidence)))
 
 
 def _refutes(claim: Claim, bound: Fraction, lower: Fraction | None, upper: Fraction | None) -> bool:
@@ -358,7 +395,7 @@ def _accept(
     slack: float | None,
     obstacles: Sequence[str],
 ) -> Judgement:
-    if kind in (Strength.PROVED, Strength.ACCOUNTED) and obstacles:
+    if kind in (Strength.PROVED, Strength.IN_SCOPE, Strength.ACCOUNTED) and obstacles:
         return Judgement(VerdictKind.INCONCLUSIVE, Strength.NONE, lower, upper, slack, tuple(obstacles))
     if claim.type == "lower-bound":
         return Judgement(

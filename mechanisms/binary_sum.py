@@ -107,7 +107,7 @@ class BinarySum:
 
     def analyze(self, ones: Any) -> Any:
         """The estimate of the sum from the number of ones received, a float (or an array)."""
-        return ones - float(self.noise.trials * self.p)
+        return ones - float(self.n_users * self.trials * self.p)
 
     def __call__(self, coins: Coins, bits: Sequence[int], *, site: str) -> Any:
         """One batch under ``coins``: the number of ones, shown as the shuffler's output, and from it the

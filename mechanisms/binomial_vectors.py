@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Literal
 
 from dpaudit.errors import InvalidParameterError
@@ -71,7 +72,7 @@ class VectorSheet:
                 f"{self.ranges!r}; change them."
             )
 
-    @property
+    @cached_property
     def scale(self) -> Fraction:
         """What an entry is multiplied by before it is rounded."""
         return Fraction(self.precision, 1 if self.ranges == "printed" else 2)
@@ -91,10 +92,15 @@ class VectorSheet:
         """All bits as printed: of (i, j) and (j, i) both, d + d^2 labels."""
         return (self.dim + self.dim**2) * self.bits
 
-    @property
+    @cached_property
     def noise(self) -> Binomial:
         """All users' binomial noise on one label."""
         return Binomial(trials=self.trials * self.batch_size, p=self.chance)
+
+    @cached_property
+    def noise_mean(self) -> float:
+        """Of ``noise``, in ones."""
+        return float(self.chance * self.trials * self.batch_size)
 
     @property
     def noise_variance(self) -> Fraction:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -55,9 +56,20 @@ def node_mu_squared(*, norm_squared: ExactLike, variance: Fraction, symmetrise: 
 
 def noise_units(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """The entries on and above the diagonal, those above times √2: against "half" each has variance σ²."""
-    upper = np.triu_indices(len(matrix))
-    weights = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
+    upper, weights = _upper(len(matrix))
     return np.asarray(matrix[upper] * weights)
+
+
+@lru_cache(maxsize=16)
+def _upper(
+    dimension: int,
+) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], NDArray[np.float64]]:
+    """The places on and above the diagonal, and the weight of each; read-only."""
+    rows, columns = np.triu_indices(dimension)
+    weights = np.where(rows == columns, 1.0, math.sqrt(2.0))
+    for array in (rows, columns, weights):
+        array.flags.writeable = False
+    return (rows, columns), weights
 
 
 def prefixes(

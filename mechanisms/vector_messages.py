@@ -77,8 +77,8 @@ def analyze_bits(messages: Sequence[Message], sheet: VectorSheet) -> Floats:
 def analyze(sums: Any, sheet: VectorSheet) -> Floats:
     """The estimate of each entry's sum from the number of ones: (ones - p b B) / s - B, last axis the
     entries."""
-    mean = float(sheet.chance * sheet.trials * sheet.batch_size)
-    return np.asarray((np.asarray(sums, dtype=np.float64) - mean) / float(sheet.scale) - sheet.batch_size)
+    ones = np.asarray(sums, dtype=np.float64)
+    return np.asarray((ones - sheet.noise_mean) / float(sheet.scale) - sheet.batch_size)
 
 
 def aggregate(values: Any, sheet: VectorSheet, rng: np.random.Generator) -> Floats:
@@ -106,14 +106,17 @@ def release(
     ``values`` are the entries of all users, shape (B, entries). Every entry has its coin, also where nothing
     is to be rounded, unless a ``grid`` is declared that divides the scale: then entries are multiples of
     1/grid, which others than such raise ``InvalidParameterError``, and no coin is tossed."""
-    scaled = [[(dyadic(x) + 1) * sheet.scale for x in row] for row in _checked(values).tolist()]
+    given = _checked(values)
     if grid is not None and (sheet.scale / grid).denominator == 1:
-        if any(x % (sheet.scale / grid) for row in scaled for x in row):
+        step = int(sheet.scale / grid)
+        parts = [[x.as_integer_ratio() for x in row] for row in given.tolist()]
+        if any(top * grid % below for row in parts for top, below in row):
             raise InvalidParameterError(
                 f"entries must be multiples of 1/{grid} as declared, got others; declare grid=None."
             )
-        encoded = [[int(x) for x in row] for row in scaled]
+        encoded = [[(top * grid // below + grid) * step for top, below in row] for row in parts]
     else:
+        scaled = [[(dyadic(x) + 1) * sheet.scale for x in row] for row in given.tolist()]
         encoded = [[x // 1 + coins.draw(Bernoulli(p=x % 1), site="rounding") for x in row] for row in scaled]
     total = np.asarray(encoded, dtype=np.int64).sum(axis=0)
     return analyze(coins.release(total, sheet.noise, site=site, to=SHUFFLER_OUTPUT), sheet)

@@ -10,7 +10,8 @@
 * ``binomial_sums``: P_Vec. Bits under one label are exchangeable, so the shuffler's output is their number
   for every label: an integer sum, of which the zeros tell nothing more.
 
-``tree_of_batches`` is the trusted server of Appendix F: a binary tree with a batch in each leaf.
+``tree_of_batches`` is the trusted server of Appendix F: a binary tree with a batch in each leaf;
+``tree_by_levels`` the same with every node a release of its own, for users who are in several leaves.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from dpaudit.exact import ExactLike
 from dpaudit.laws import Bernoulli, BinaryTree, Binomial, Gaussian, Law, Shuffle, Sum
 from dpaudit.views import SERVER, SHUFFLER_OUTPUT, Principal
 from mechanisms.binomial_vectors import VectorSheet
+from mechanisms.tree_counter import Node, psum_nodes
 from mechanisms.vector_messages import analyze
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "messages",
     "shuffled_lists",
     "shuffled_pairs",
+    "tree_by_levels",
     "tree_of_batches",
     "trusted_sums",
 ]
@@ -170,6 +173,29 @@ def tree_of_batches(*, variance: ExactLike, batches: int, to: Principal = SERVER
         def opened(batch: Floats) -> Floats:
             nodes.append(session.ask(batch.sum(axis=0)))
             return np.asarray(BinaryTree.prefix(nodes, len(nodes)))
+
+        return opened
+
+    return counter
+
+
+def tree_by_levels(*, variance: ExactLike, to: Principal = SERVER) -> Counter:
+    """A binary tree over the batches whose nodes are released as they are complete, every one with Gaussian
+    noise of ``variance``; the site of a node, "statistics/level 0" and up, says how high it stands."""
+    noise = Gaussian(variance=variance)
+
+    def counter(coins: Coins) -> Opened:
+        leaves: list[Floats] = []
+        nodes: dict[Node, Floats] = {}
+
+        def opened(batch: Floats) -> Floats:
+            leaves.append(batch.sum(axis=0))
+            t = len(leaves)
+            for level in range((t & -t).bit_length()):
+                total = np.sum(leaves[t - 2**level :], axis=0)
+                shown = coins.release(total, noise, site=f"statistics/level {level}", to=to)
+                nodes[level, (t >> level) - 1] = shown
+            return np.asarray(np.sum([nodes[node] for node in psum_nodes(t)], axis=0))
 
         return opened
 

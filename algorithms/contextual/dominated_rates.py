@@ -2,8 +2,10 @@
 symbol is at least 1?
 
 It is if and only if its exponents lie below a convex combination of the others' exponents; otherwise there is
-a ray, symbols z^u with u >= 0, along which its ratio to the sum grows like a positive power of z. Either
-answer is found by linear programming and checked in fractions.
+a ray, symbols z^u with u >= 0, along which its ratio to the sum grows like a positive power of z. A cap is
+another bound on what the term bounds (regret is at most T): then the smaller of both must be at most the sum,
+as a weighted geometric mean of both is, or outgrow it. Either answer is found by linear programming and
+checked in fractions.
 """
 
 from __future__ import annotations
@@ -27,23 +29,24 @@ _LARGEST_DENOMINATOR = 10_000
 @dataclass(frozen=True)
 class Growth:
     """term/sum grows like z^``power`` along symbols z^``ray`` (largest exponent 1); 0 and no ray where it is
-    bounded, ``weights`` being the convex combination that proves it."""
+    bounded, ``weights`` being the convex combination that proves it, for the term and then for each cap."""
 
     power: Fraction
     ray: tuple[tuple[str, Fraction], ...] = ()
     weights: tuple[Fraction, ...] = ()
 
 
-def growth(term: Monomial, printed: Sequence[Monomial]) -> Growth:
-    """How fast ``term`` can outgrow the sum of ``printed``, all symbols at least 1.
+def growth(term: Monomial, printed: Sequence[Monomial], *, caps: Sequence[Monomial] = ()) -> Growth:
+    """How fast ``term``, or the smallest of it and ``caps``, can outgrow the sum of ``printed``, all symbols
+    at least 1.
 
     Raises ``InvalidParameterError`` without a printed term, ``UndecidedError`` where neither answer survives
     the check in fractions.
     """
     if not printed:
         raise InvalidParameterError("a rate must have a term to compare with, got none; name one.")
-    symbols = sorted({s for row in (term, *printed) for s in row.symbols})
-    gaps = [[term.exponent(s) - row.exponent(s) for s in symbols] for row in printed]
+    symbols = sorted({s for row in (term, *caps, *printed) for s in row.symbols})
+    gaps = [[one.exponent(s) - row.exponent(s) for s in symbols] for one in (term, *caps) for row in printed]
     ray = _ray(gaps)
     power = min(sum((g * u for g, u in zip(row, ray, strict=True)), Fraction(0)) for row in gaps)
     if power > 0:

@@ -19,9 +19,18 @@ from numpy.typing import NDArray
 
 from algorithms.contextual.glm_fit import GlmLoss, ball_loss, minimise_within
 from algorithms.contextual.links import Link
+from dpaudit.errors import UndecidedError
 from mechanisms.prefix_noise import VectorEntryNoise
 
-__all__ = ["ClippedDescent", "ExactFit", "Fit", "FitCall", "ShuffledDescent", "renyi_multiplier"]
+__all__ = [
+    "ClippedDescent",
+    "ExactFit",
+    "Fit",
+    "FitCall",
+    "ShuffledDescent",
+    "StartingPoint",
+    "renyi_multiplier",
+]
 
 Floats = NDArray[np.float64]
 
@@ -120,6 +129,25 @@ class ShuffledDescent:
         per_step = call.epsilon / (2 * math.sqrt(2 * steps * math.log(1 / call.delta)))
         entry = VectorEntryNoise.printed(n, Fraction(per_step), Fraction(call.delta / (steps + 1)), dim=dim)
         return self.lipschitz * entry.draw_noise(rng, (steps, dim))
+
+
+@dataclass(frozen=True)
+class StartingPoint:
+    """Algorithm 7 where its printed number of steps is below 1: the point that it starts from.
+
+    Raises ``UndecidedError`` where there is a step to make.
+    """
+
+    def __call__(self, call: FitCall, rng: np.random.Generator) -> Floats:
+        """0, projected."""
+        n, dim = call.points.shape
+        steps = ShuffledDescent(lipschitz=1.0, diameter=1.0).steps(n, dim, call.epsilon, call.delta)
+        if steps >= 1:
+            raise UndecidedError(
+                f"a starting point needs less than one step, got {steps:.3g} on {n} rounds; take "
+                "ShuffledDescent."
+            )
+        return call.project(np.zeros(dim))
 
 
 def renyi_multiplier(steps: int, share: float, epsilon: float, delta: float) -> float:

@@ -17,11 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import compress, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from algorithms.environment import Batch
 from algorithms.play import Pulls, Strategy
 from dpaudit.coins.base import Coins
 from dpaudit.errors import InvalidParameterError
@@ -143,14 +145,19 @@ def strategy(
             length = state.length
             for arm in np.flatnonzero(state.active).tolist():
                 batch = yield arm, length
-                present = [turnout is None or bool(turnout[t]) for t in batch.rounds]
-                rewards = [x for x, here in zip(batch.values().tolist(), present, strict=True) if here]
+                rewards = _heard(batch, turnout)
                 if rewards:
                     means[arm] = protocols(length)(coins, rewards) / len(rewards)
             state.update(means)
         yield int(np.flatnonzero(state.active)[0]), None
 
     return run
+
+
+def _heard(batch: Batch, turnout: Sequence[bool] | None) -> list[Any]:
+    """The rewards of the users who send a message."""
+    sends = repeat(True) if turnout is None else map(turnout.__getitem__, batch.rounds)
+    return [*compress(batch.values().tolist(), sends)]
 
 
 def _growth(value: ExactLike) -> Fraction:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
@@ -139,7 +139,5 @@ def quantile_below(
     n = noise.tree.horizon
     found = np.sort(noise.largest_errors(bits(n), rng, runs=runs))
     # the largest j with P(Bin(R, 1 - beta) <= j - 1) <= alpha
-    j = int(stats.binom.ppf(alpha, runs, float(1 - beta)))
-    while j > 0 and stats.binom.cdf(j - 1, runs, float(1 - beta)) > alpha:
-        j -= 1
+    j = np.count_nonzero(special.bdtr(np.arange(runs), runs, float(1 - beta)) <= alpha)
     return float(found[j - 1]) if j > 0 else 0.0

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from audits.concurrent_shuffle.hard_inputs import family, largest_delta, repeat_len
 from dpaudit.errors import InvalidParameterError
@@ -144,7 +144,5 @@ def median_floor(found: NDArray[np.float64], *, alpha: float) -> float:
     """A lower confidence bound on the smallest of the members' medians: each is above its own order statistic
     but with probability alpha/members."""
     members, runs = found.shape
-    rank = int(stats.binom.ppf(alpha / members, runs, 0.5))
-    while rank > 0 and stats.binom.cdf(rank - 1, runs, 0.5) > alpha / members:
-        rank -= 1
+    rank = np.count_nonzero(special.bdtr(np.arange(runs), runs, 0.5) <= alpha / members)
     return float(found[:, rank - 1].min()) if rank else 0.0

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import InvalidParameterError
-from dpaudit.kernel.ball import arb, ball, integer, precision, upper
+from dpaudit.kernel.ball import MAX_PRECISION, arb, ball, integer, precision, upper
 
 __all__ = [
     "HardInputs",
@@ -66,10 +66,17 @@ def variance_ratio(n: int, k: int, epsilon: Fraction) -> arb:
 
 
 def smallest_horizon(k: int, epsilon: Fraction) -> int:
-    """The smallest n with n c_ε²/Big_{n,k} > 200²: the next integer above 200^{2k+1}/c_ε^{2k}, k >= 1."""
-    with precision(256):
-        threshold = 200 ** (2 * k + 1) / bernoulli_std(epsilon) ** (2 * k)
-        return integer(threshold.floor()) + 1
+    """The smallest n with n c_ε²/Big_{n,k} > 200²: the next integer above 200^{2k+1}/c_ε^{2k}, k >= 1.
+
+    Raises ``UndecidedError`` where that has more digits than the largest working precision holds.
+    """
+    bits = 256
+    while True:
+        with precision(bits):
+            whole = (200 ** (2 * k + 1) / bernoulli_std(epsilon) ** (2 * k)).floor()
+            if whole.unique_fmpz() is not None or 2 * bits > MAX_PRECISION:
+                return integer(whole) + 1
+        bits *= 2
 
 
 def largest_delta(n: int, k: int, epsilon: Fraction) -> Fraction:

@@ -14,12 +14,14 @@ from audits.concurrent_shuffle.rows import (
     mutants,
     privacy,
     protocols,
+    proved,
     regret,
     regret_exponents,
     trees,
     variances,
     vector_sums,
 )
+from audits.concurrent_shuffle.symbols import SYMBOLS
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -28,10 +30,11 @@ suite = Suite(
     paper="concurrent_shuffle",
     title="Concurrent Shuffle Differential Privacy Under Continual Observation",
     reference="Tenenbaum, Kaplan, Mansour, Stemmer, ICML 2023, arXiv 2301.12535",
+    symbols=SYMBOLS,
 )
 
 suite.include(trees.rows)
-suite.include(privacy.rows, protocols.rows)
+suite.include(privacy.rows, proved.rows, protocols.rows)
 suite.include(variances.rows, errors.rows, binary_sums.rows, vector_sums.rows)
 suite.include(lower_bound.rows, lower_bound_induction.rows, lower_bound_lemmas.rows)
 suite.include(regret.rows, regret_exponents.rows)

@@ -22,6 +22,7 @@ from audits.distributed_mab.rows import (
     mutants,
     noise,
     protocols,
+    proved,
     regret_corners,
     regret_orderings,
     regret_rates,
@@ -43,7 +44,7 @@ suite = Suite(
 suite.include(noise.rows, tails.rows, concentration.rows, errors.rows)
 suite.include(aggregate_privacy.rows, aggregate_divergences.rows, accounting.rows)
 suite.include(protocols.rows, lost_messages.rows, small_protocols.rows, divergence_protocols.rows)
-suite.include(returning_users.rows)
+suite.include(proved.rows, returning_users.rows)
 suite.include(shuffle.rows)
 suite.include(encoding.rows)
 suite.include(communication.rows)

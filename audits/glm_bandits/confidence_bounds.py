@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from audits.glm_bandits.printed_parameters import JointParameters
+from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
 
 __all__ = ["JointLevels", "Ridge", "gradient_radius", "parameter_radius"]
@@ -57,7 +59,8 @@ def gradient_radius(ridge: Ridge, *, repaired: bool = False) -> arb:
 
 @dataclass(frozen=True, kw_only=True)
 class JointLevels:
-    """T, d, R, S, kappa*, epsilon, delta and zeta of Algorithm 2, with the ridge of (19)."""
+    """T, d, R, S, kappa*, epsilon, delta and zeta of Algorithm 2, and what K.2, L.5 and R.1 make of them;
+    ``JointParameters`` has the numbers that the paper prints. zeta is below delta."""
 
     horizon: int
     dim: int
@@ -68,46 +71,30 @@ class JointLevels:
     delta: Fraction
     failure_prob: Fraction
 
-    @property
-    def ridge(self) -> arb:
-        """(19)."""
-        root = 4 * ball(self.dim).sqrt() + 1
-        logs = ball(32 / self.delta).log() * ball(self.horizon).log()
-        tail = ball(16 * self.horizon / self.failure_prob).log() + ball(self.dim).sqrt()
-        return 64 * root * logs * tail / (ball(self.epsilon) * ball(self.kappa_star))
+    def printed(self, *, nu_factor: Fraction = Fraction(1)) -> JointParameters:
+        """(19) to (21) with c = C = 1; kappa is kappa*, as where all slopes are equal."""
+        return JointParameters(
+            T=self.horizon, d=self.dim, S=self.param_norm, R=self.reward_bound, epsilon=self.epsilon,
+            kappa=ball(self.kappa_star), kappa_star=ball(self.kappa_star), delta=self.delta,
+            zeta=self.failure_prob, nu_factor=nu_factor,
+        )  # fmt: skip
 
     @property
     def ends(self) -> tuple[arb, arb]:
         """(lambda_min, lambda_max) of section 6."""
-        root = 4 * ball(self.dim).sqrt()
-        return self.ridge * root / (root + 1), self.ridge * (root + 2) / (root + 1)
-
-    @property
-    def beta(self) -> arb:
-        """(20) with C = 1."""
-        logs = ball(self.horizon / self.failure_prob).log() * ball(1 / self.delta).log()
-        scale = ball(self.reward_bound * self.param_norm) * ball(self.dim).sqrt()
-        return scale * logs / (ball(self.epsilon) * ball(self.kappa_star)).sqrt()
+        shown = self.printed()
+        return shown.ridge_lower, shown.ridge_upper
 
     def explore_error(self, constant: Any) -> arb:
-        """nu_1 of Lemma I.6 (statement), its O(.) and the c of (21) taken as ``constant`` and 1; kappa is
-        kappa*, as where all slopes are equal."""
-        r, s, star = ball(self.reward_bound), ball(self.param_norm), ball(self.kappa_star)
-        noise, logs = ball(32 / self.delta).log(), ball(self.horizon * self.dim / self.failure_prob).log()
-        gamma = r**5 * s**4 * self.dim * logs**2 * noise / (ball(min(self.epsilon, Fraction(1))) * star**2)
-        root = (self.dim * star * ball(8 / self.delta).log() * ball(self.horizon).log()).sqrt()
-        return ball(constant) * r**3 * s**2 * gamma * root * self._descent()
+        """nu_1 of Lemma I.6 (statement), its O(.) and the c of (21) taken as ``constant`` and 1."""
+        return self.printed(nu_factor=Fraction(constant)).explore_error
 
     def exploit_error(self, constant: Any) -> arb:
-        """nu_2 of Lemma I.6 (statement), its O(.) taken as ``constant``."""
-        r, s, (low, high) = ball(self.reward_bound), ball(self.param_norm), self.ends
-        calls = high / low + self.horizon / (ball(self.kappa_star) ** 2 * low * self.dim)
-        root = (ball(8 / self.delta).log() * calls.log() / arb.const_log2()).sqrt()
-        return ball(constant) * r * s**2 * root * self._descent()
-
-    def _descent(self) -> arb:
-        """sqrt(d log^2(T d / delta)) / epsilon."""
-        return ball(self.dim).sqrt() * ball(self.horizon * self.dim / self.delta).log() / ball(self.epsilon)
+        """nu_2 of Lemma I.6 (statement, which has the logarithm of count2_cutoff), its O(.) taken as
+        ``constant``."""
+        shown, scale = self.printed(), ball(self.reward_bound * self.param_norm**2 / self.epsilon)
+        root = (ln(8 / self.delta) * shown.switching_cutoff).sqrt()
+        return ball(constant) * scale * root * shown.root * ln(self.horizon * self.dim / self.delta)
 
     def unseen_distance(self, opt_error: arb) -> arb:
         """The least distance of an estimate from theta* in a design with lambda_max, where no arm has a part
@@ -134,17 +121,11 @@ class JointLevels:
 
     def explore_radius(self, *, opt_error: Any = 0) -> arb:
         """gamma(lambda_max) of (60)."""
-        r, s, high = ball(self.reward_bound), ball(self.param_norm), self.ends[1]
-        inside = 16 * self.horizon / (ball(self.failure_prob) * r**2 * self.dim * high)
-        log = 7 * s * self.dim / high.sqrt() * inside.log()
-        return 4 * r**2 * s * high.sqrt() + log + 4 * r * s * _number(opt_error).sqrt()
+        return self.printed().explore_radius_at(_number(opt_error))
 
     def exploit_radius(self, *, opt_error: Any = 0) -> arb:
         """beta(lambda_max, lambda_min) of (71)."""
-        r, (low, high) = ball(self.reward_bound), self.ends
-        inside = 16 * self.horizon / (ball(self.failure_prob) * r**2 * self.dim * low)
-        log = 7 * self.dim / (r * low.sqrt()) * inside.log()
-        return 4 * r * high / low.sqrt() + log + 10 * _number(opt_error).sqrt()
+        return self.printed().exploit_radius_at(_number(opt_error))
 
     def from_gradient(self, gradient: arb, ridge: arb, *, constant: Any, opt_error: Any = 0) -> arb:
         """What Lemma R.1 makes of ``gradient`` with c = ``constant``."""

@@ -1,17 +1,14 @@
-"""What the printed constants cost: bits of a message (127), nodes of the tree, and calls of the optimizer."""
+"""What the printed constants cost: bits of a message (127), and nodes of the tree. ``JointParameters`` of
+``printed_parameters`` knows how often the optimizer is called."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
-from algorithms.contextual.links import logistic
 from dpaudit.errors import InvalidParameterError
-from dpaudit.exact_functions import ln
-from dpaudit.kernel.ball import arb, ball
 
-__all__ = ["BitBill", "bit_bill", "explored_rounds", "node_updates", "prefix_nodes"]
+__all__ = ["BitBill", "bit_bill", "node_updates", "prefix_nodes"]
 
 
 @dataclass(frozen=True)
@@ -60,23 +57,3 @@ def node_updates(time: int) -> int:
 def prefix_nodes(time: int) -> int:
     """Nodes that make up the first ``time`` leaves."""
     return time.bit_count()
-
-
-def explored_rounds(
-    *, horizon: int, epsilon: Fraction, delta: Fraction, zeta: Fraction, factor: Fraction, dim: int = 1
-) -> arb:
-    """A lower bound on the rounds in which Criterion I of Algorithm 2 holds, with the constant c = ``factor``
-    of (21), as a ball: one arm of norm 1 in every round, logistic, θ* that arm, S = 1.
-
-    Then kappa = kappa* = 1/mu'(1). On the event of I.1 the released V is at most lambda_max plus the rounds
-    explored along the arm, and the criterion holds as long as V <= gamma² kappa there.
-    """
-    kappa = 1 / logistic().at(arb(1)).slope
-    noise = ln(32 / delta)
-    rounds = ln(horizon)
-    root = ball(dim).sqrt()
-    ridge = 64 * (4 * root + 1) * noise * rounds * (ln(16 * horizon / zeta) + root) / (ball(epsilon) * kappa)
-    logs = ball(factor) * dim * ln(horizon * dim / zeta) ** 2 * noise
-    gamma = logs / (ball(min(epsilon, Fraction(1))) * kappa**2)
-    top = ridge * (4 * root + 2) / (4 * root + 1)
-    return (gamma**2 * kappa - top).min(arb(horizon))

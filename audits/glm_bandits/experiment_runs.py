@@ -11,16 +11,16 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from algorithms.contextual.glm_simulation import GlmRuns
-from audits.glm_bandits.experiment_settings import FIGURES, PRINTED, TABLE, runs_of
+from audits.glm_bandits.experiment_settings import FIGURES, PRINTED, TABLE, constants_of, runs_of
 from dpaudit import plots
 from dpaudit.errors import InvalidParameterError
 from dpaudit.regret import Interval
 from dpaudit.suite import Run
 
-__all__ = ["branch_counts", "median_interval", "rerun", "rerun_table"]
+__all__ = ["branch_counts", "branch_words", "median_interval", "printed_mean", "rerun", "rerun_table"]
 
 Floats = NDArray[np.float64]
 
@@ -35,9 +35,7 @@ def median_interval(values: Floats, *, alpha: float) -> Interval:
         )
     ordered, n = np.sort(values), len(values)
     # P(fewer than k of n values are on one side of a median) is the binomial's at k - 1.
-    k = int(stats.binom.ppf(alpha / 2, n, 0.5))
-    while k and stats.binom.cdf(k - 1, n, 0.5) > alpha / 2:
-        k -= 1
+    k = np.count_nonzero(special.bdtr(np.arange(n), n, 0.5) <= alpha / 2)
     middle = float(np.median(values))
     return (
         Interval(float(ordered[k - 1]), float(ordered[n - k]), middle) if k else Interval(0.0, np.inf, middle)
@@ -56,26 +54,36 @@ def rerun(run: Run, setting: str, algorithms: Sequence[str], *, runs: int) -> di
     return _found(run, setting, tuple(algorithms), runs)
 
 
+def branch_words(result: GlmRuns) -> str:
+    """Smallest and largest count of each branch over the runs, in words; "-" where there is one branch."""
+    return ", ".join(f"{branch} {n.min()} to {n.max()}" for branch, n in result.counts.items()) or "-"
+
+
 def branch_counts(found: Mapping[str, GlmRuns]) -> str:
-    """Smallest and largest count of each branch over the runs, in words."""
-    words = []
-    for name, result in found.items():
-        parts = [f"{branch} {n.min()} to {n.max()}" for branch, n in result.counts.items()]
-        words.append(f"{name}: {', '.join(parts)}")
-    return "; ".join(words)
+    """The branches of each algorithm, in words."""
+    return "; ".join(f"{name}: {branch_words(result)}" for name, result in found.items())
+
+
+def printed_mean(algorithm: str, setting: str) -> float | None:
+    """Table 2's regret of that S; None where it has none."""
+    if setting not in TABLE or algorithm not in PRINTED:
+        return None
+    return float(PRINTED[algorithm][list(TABLE).index(setting)])
 
 
 def rerun_table(found: Mapping[str, GlmRuns], *, setting: str, alpha: float) -> plots.Plot:
-    """Mean, median with its interval, and the print."""
-    column = list(TABLE).index(setting) if setting in TABLE else None
+    """Mean, median with its interval, the print, and which constants and branches they come from."""
     rows = []
     for name, result in found.items():
         middle = median_interval(result.pseudo.final, alpha=alpha / len(found))
-        printed = PRINTED[name][column] if column is not None else None
         ends = [end if np.isfinite(end) else None for end in (middle.low, middle.high)]
-        rows.append([name, result.pseudo.mean, middle.mean, *ends, printed])
+        numbers = [result.pseudo.mean, middle.mean, *ends, printed_mean(name, setting)]
+        rows.append([name, constants_of(name), *numbers, branch_words(result)])
     return plots.table(
         title=f"Regret at T, {len(next(iter(found.values())).pseudo.final)} runs, setting {setting}",
-        columns=["algorithm", "mean", "median", "median at least", "median at most", "printed mean of 10"],
+        columns=[
+            "algorithm", "constants", "mean", "median", "median at least", "median at most",
+            "printed mean of 10", "branches",
+        ],
         rows=rows,
-    )
+    )  # fmt: skip

@@ -1,7 +1,9 @@
 """The experiments of Sarmasarkar (2026), section 8 and appendix A, and what its Table 2 prints.
 
 One parameter and one sequence of arms for all runs of a setting; delta = zeta = 0.02; every algorithm with
-the constants of the experiments. The printed regrets are means of 10 runs without error bars.
+the constants of the experiments. The private one is there with the constants of its analysis, too, c = C = 1,
+without caps as in the pseudo-code; Algorithm 7 then has less than one step to make in every call. The printed
+regrets are means of 10 runs without error bars.
 """
 
 from __future__ import annotations
@@ -14,10 +16,10 @@ import numpy as np
 
 from algorithms.contextual.glm_baselines import BanditSize, EcoLog, GlmUcb, Gloc, RsGlinUcb
 from algorithms.contextual.glm_environments import GlmEnvironment, published_environment
-from algorithms.contextual.glm_optimisers import ClippedDescent
+from algorithms.contextual.glm_optimisers import ClippedDescent, StartingPoint
 from algorithms.contextual.glm_simulation import GlmRuns, MakePolicy, simulate_glm
 from algorithms.contextual.joint_glm import JointGlm
-from algorithms.contextual.joint_glm_constants import GlmBudget, practical_constants
+from algorithms.contextual.joint_glm_constants import GlmBudget, practical_constants, printed_constants
 from algorithms.contextual.links import Link, Probit, logistic
 from dpaudit.regret import Seed, checkpoint_grid, root_of
 
@@ -30,6 +32,7 @@ __all__ = [
     "RUNS",
     "TABLE",
     "Setting",
+    "constants_of",
     "private",
     "runs_of",
 ]
@@ -50,12 +53,25 @@ class Setting:
     algorithms: tuple[str, ...]
 
 
-def private(epsilon: float) -> str:
-    """The private algorithm's name."""
-    return f"Private-GLM ε = {epsilon:g}"
+def private(epsilon: float, *, analysed: bool = False) -> str:
+    """The private algorithm's name, with the experiments' constants or those of its analysis."""
+    return f"Private-GLM ε = {epsilon:g}{', (19) to (21)' if analysed else ''}"
 
 
-_TABLE = ("GLM-UCB", "GLOC", *map(private, (4, 6, 8)), "RS-GLinUCB")
+#: Name -> epsilon, and whether it has the constants of the analysis.
+_PRIVATE = {
+    private(epsilon, analysed=analysed): (epsilon, analysed)
+    for epsilon in (2.0, 4.0, 6.0, 8.0)
+    for analysed in (False, True)
+}
+_ANALYSED = tuple(private(epsilon, analysed=True) for epsilon in (4, 6, 8))
+_TABLE = ("GLM-UCB", "GLOC", *map(private, (4, 6, 8)), "RS-GLinUCB", *_ANALYSED)
+
+
+def constants_of(algorithm: str) -> str:
+    """Which constants an algorithm has: "experiments" or "analysis, c = C = 1"."""
+    return "analysis, c = C = 1" if _PRIVATE.get(algorithm, (0.0, False))[1] else "experiments"
+
 
 #: Table 2: S -> setting.
 TABLE: Mapping[str, Setting] = {
@@ -120,7 +136,8 @@ def _policy(setting: Setting, algorithm: str) -> MakePolicy:
         return lambda replicates, rng: Gloc(size, link, replicates)
     if algorithm == "ECOLog":
         return lambda replicates, rng: EcoLog(size, link, replicates)
-    return partial(_private, setting, float(algorithm.rpartition(" ")[2]))
+    epsilon, analysed = _PRIVATE[algorithm]
+    return partial(_analysed if analysed else _private, setting, epsilon)
 
 
 def budget(setting: Setting, epsilon: float) -> GlmBudget:
@@ -141,6 +158,12 @@ def budget(setting: Setting, epsilon: float) -> GlmBudget:
 def _private(setting: Setting, epsilon: float, replicates: int, rng: np.random.Generator) -> JointGlm:
     constants = practical_constants(budget(setting, epsilon))
     return JointGlm(constants, setting.link, ClippedDescent(), replicates=replicates, rng=rng)
+
+
+def _analysed(setting: Setting, epsilon: float, replicates: int, rng: np.random.Generator) -> JointGlm:
+    """At these sizes Algorithm 7 never has one step to make."""
+    constants = printed_constants(budget(setting, epsilon))
+    return JointGlm(constants, setting.link, StartingPoint(), replicates=replicates, rng=rng)
 
 
 def runs_of(

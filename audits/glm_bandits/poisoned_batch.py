@@ -1,19 +1,25 @@
 """Algorithm 1 on a data set that Assumption 4.2 allows and the model does not: what a user of the second
-batch shows, where the first batch's rewards put θ_1 at 0.
+batch shows, where the first batch's rewards put θ_1 at 0. Batches have the lengths that (6) prints.
 
-Logistic, d = 1, one arm a round, θ* = S; arms in [1/2, 1], so that 1/κ* = μ'(S/2) and κ = 1/μ'(S) are valid
-on both sides. Every user of the first batch has x = 1, r = 1/2. The changed user of the second batch
-plays x = 1 or x = 1/2.
+Bernoulli link on {0, R}, d = 1, one arm a round, θ* = S; arms in [c, 1], so that 1/κ* = μ'(cS) and κ =
+1/μ'(S) are valid on both sides. Every user of the first batch has x = 1; of their rewards half are 0 and half
+R, one more of either where B_1 is odd. Those of the second batch have x = c, the changed one x = 1 or x = c.
 
-θ_1 is an average of projected gradient steps with unbiased noise. Its mean loss is log(2 cosh(θ/2)) with a
-ridge, least at 0, and by the standard argument (convexity, the unbiased noise and its variance v)
+θ_1 is an average of projected gradient steps with unbiased noise. Its mean loss is log cosh(Rθ/2) with a
+ridge, up to Rθ/(2 B_1) for the odd reward, and by the standard argument (convexity, unbiased noise of
+variance v)
 
     E loss(θ_1) - loss(0) <= D²/(2 η T) + η (L² + v)/2;
 
-Markov: P(|θ_1| > 1) is at most that over log cosh(1/2). V >= B_1/2 but for Chebyshev's bound. Where both
-hold, the weight at x = 1 is at least μ'(1)/β(1), that at 1/2 at most 1/4, and the entry moves by (w(1) -
-1/16) κ* g - 2 integers or more, roundings included; events are half-lines of its number of ones, which grow
-with the move. The other outputs are left out, which only loses.
+Markov: P(|Rθ_1| > 1/10) is at most that and RS/(2 B_1) over log cosh(1/20). V >= B_1/2 but for Chebyshev's
+bound. Where
+both hold, the weight at x = 1 is at least μ'(1/(10R))/β(1), that at c at most R²/4, and the changed entry
+moves by (w(1) - c² R²/4) κ* g - 2 integers or more, its own roundings included. Given the transcript before,
+the ones of the others are a sum of independent coins, their roundings too, the same on both sides; events are
+half-lines of the number of ones, which grow with the move. The other outputs are left out, which only loses.
+
+A message has g + b bits. An entry of w x² >= 0 needs (1 + w x² κ*) g + 1 + Bin(b, 1/4) of them at most: more
+is an error, whose chance is added up over the batch.
 """
 
 from __future__ import annotations
@@ -21,80 +27,134 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from algorithms.contextual.links import logistic
+from algorithms.contextual.links import bernoulli
+from audits.glm_bandits.printed_parameters import ShuffleParameters
+from audits.glm_bandits.shuffled_descent import descent
 from audits.glm_bandits.shuffled_sums import half_line_delta, sheet_of
 from dpaudit.errors import InvalidParameterError
-from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, integer, lower_short, precision
+from mechanisms.binomial_vectors import VectorSheet
 
-__all__ = ["Poisoned", "poisoned"]
+__all__ = ["Instance", "Poisoned", "no_room", "poisoned"]
+
+#: |R θ_1| is at most this, but for a chance.
+STRAY = Fraction(1, 10)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instance:
+    """Rewards on {0, R}, θ* = S = ``score``/R, arms in [``nearest``, 1]; horizon T, M batches; ``constant``
+    is that of both O() in (10)."""
+
+    R: int
+    score: Fraction
+    nearest: Fraction
+    T: int
+    M: int
+    epsilon: Fraction
+    delta: Fraction
+    constant: int = 1
+
+    @property
+    def parameters(self) -> ShuffleParameters:
+        """(6) to (15)."""
+        link, S = bernoulli(self.R), self.score / self.R
+        return ShuffleParameters(
+            T=self.T, d=1, M=self.M, S=S, R=Fraction(self.R), epsilon=self.epsilon, delta=self.delta,
+            kappa=1 / link.at(ball(S)).slope, kappa_star=1 / link.at(ball(self.nearest * S)).slope,
+            sigma_factor=Fraction(self.constant), nu_factor=Fraction(self.constant),
+        )  # fmt: skip
+
+    @property
+    def excess(self) -> Fraction:
+        """The largest weight of any data set, R²/4, in units of 1/κ*; rounded up."""
+        with precision(256):
+            return Fraction(integer((self.parameters.kappa_star * self.R**2 / 4).ceil()))
+
+    def lengths(self) -> list[int]:
+        """(6) and (7), rounded up, an exact integer maybe to the next one; the last batch that begins
+        before T is cut there."""
+        with precision(256):
+            printed = [integer(length.upper().ceil()) for length in self.parameters.batches()]
+        used, left = [], self.T
+        for length in printed:
+            if left > 0:
+                used.append(min(length, left))
+            left -= length
+        return used
 
 
 @dataclass(frozen=True, kw_only=True)
 class Poisoned:
-    """``kappa_star`` and the first batch's length ``first`` as balls, the move in units of Δ/g, the chance
-    that it is that large, and a lower bound on delta of Algorithm 1."""
+    """κ* as a ball, the lengths of the first two batches, the move in units of Δ/g, the chance that it is
+    that large, and a lower bound on delta of Algorithm 1."""
 
     kappa_star: arb
-    first: arb
+    first: int
+    second: int
     move: int
     likely: Fraction
     delta: Fraction
 
 
-def poisoned(*, S: int, horizon: int, batches: int, epsilon: Fraction, delta: Fraction) -> Poisoned:
-    """Algorithm 1 at (``epsilon``, ``delta``), all O(.) constants 1, R = 1.
-
-    Raises ``InvalidParameterError`` where the first batch leaves no room for a second of two users."""
-    with precision(1000):
-        return _poisoned(S, horizon, batches, epsilon, delta)
+def poisoned(at: Instance) -> Poisoned:
+    """What the second batch shows. Raises ``InvalidParameterError`` where the horizon cuts it."""
+    with precision(400):
+        return _poisoned(at)
 
 
-def _poisoned(S: int, horizon: int, batches: int, epsilon: Fraction, delta: Fraction) -> Poisoned:
-    link = logistic()
-    kappa, kappa_star = 1 / link.at(arb(S)).slope, 1 / link.at(arb(S) / 2).slope
-    gamma = _gamma(S, horizon, batches, epsilon, delta, kappa_star)
-    growth = ball(horizon) ** (ball(Fraction(1, 2)) / ball(1 - Fraction(1, 2 ** (batches - 1))))
-    first = (kappa.sqrt() * ball(3 * S).exp() * gamma**2 / S * growth) ** (ball(Fraction(2, 3)))
-    if not first + 2 < ball(horizon):
+def _poisoned(at: Instance) -> Poisoned:
+    made, lengths = at.parameters, at.lengths()
+    if len(lengths) < 2 or sum(lengths[:2]) >= at.T:
         raise InvalidParameterError(
-            f"the horizon must be longer than the first batch, got {horizon}; raise it."
+            f"the horizon must be longer than two batches, got {at.T} and {lengths}; raise it."
         )
-    n = integer(first.ceil())
-    strayed = _strayed(S, n, epsilon, delta) + _thin(n, epsilon, delta)
-    likely = lower_short(1 - strayed)
-    scale = (gamma * kappa.sqrt() * (2 / first).sqrt()).exp()
-    weight = link.at(arb(1)).slope / scale
-    sheet = sheet_of(n=2, d=1, epsilon=epsilon / 2, delta=delta / 2)
-    move = integer(((weight - ball(Fraction(1, 16))) * kappa_star * sheet.precision).floor()) - 2
-    trials = sheet.trials * sheet.batch_size
-    shown = half_line_delta(trials=trials, chance=sheet.chance, move=max(move, 1), epsilon=epsilon)
-    return Poisoned(kappa_star=kappa_star, first=first, move=move, likely=likely, delta=likely * shown)
+    first, second = lengths[:2]
+    sheet = sheet_of(n=second, d=1, epsilon=at.epsilon / 2, delta=at.delta / 2)
+    likely = lower_short((1 - _strayed(at, first) - _thin(at, first)).max(arb(0)))
+    link, scale = bernoulli(at.R), (at.R * made.gamma * (2 * made.kappa / first).sqrt()).exp()
+    weight = link.at(ball(STRAY / at.R)).slope / scale
+    apart = (weight - ball(at.nearest**2 * at.R**2 / 4)) * made.kappa_star
+    move = integer((apart * sheet.precision).floor()) - 2
+    shown = Fraction(0)
+    if move > 0:
+        shown = half_line_delta(
+            trials=sheet.trials * second, chance=sheet.chance, move=move, epsilon=at.epsilon, coins=second
+        )
+    left = lower_short((ball(shown) - no_room(sheet, at.excess)).max(arb(0)))
+    return Poisoned(
+        kappa_star=made.kappa_star, first=first, second=second, move=move, likely=likely, delta=likely * left
+    )
 
 
-def _gamma(S: int, T: int, M: int, epsilon: Fraction, delta: Fraction, kappa_star: arb) -> arb:
-    """(9) with (10), d = 1."""
-    sigma = ln(1 / delta) / (kappa_star * ball(epsilon))
-    nu = S**2 / ball(epsilon) * (ln(T / delta) ** 3).sqrt()
-    inner = ln(T) + 12 * sigma * ln(2 * M * T / delta).sqrt()
-    return 30 * S * inner.sqrt() + (4 * S * nu).sqrt()
+def no_room(sheet: VectorSheet, excess: Fraction, *, times: int = 1) -> arb:
+    """A bound on the chance that some entry of a batch, of ``times`` batches of its size, needs more than g +
+    b ones, entries at most ``excess`` Δ: Hoeffding's inequality for Bin(b, p); 1 where there is no room."""
+    room = sheet.trials * (1 - sheet.chance) - excess * sheet.precision - 1
+    if room <= 0:
+        return arb(1)
+    return times * sheet.batch_size * ball(-2 * room**2 / sheet.trials).exp()
 
 
-def _strayed(S: int, n: int, epsilon: Fraction, delta: Fraction) -> arb:
-    """A bound on P(|θ_1| > 1): descent on n users, D = 2S, L = 1 + S, η = 2D/(L √T)."""
-    e, loss = ball(epsilon / 2), delta / 2
-    steps = (e**2 * ball(n) ** 2 / ln(n / loss) ** 3).floor()
-    call = e / (2 * (2 * steps * ln(1 / loss)).sqrt())
-    L, D = arb(1 + S), arb(2 * S)
-    # (127) rounded up twice at most doubles the noise; rounding adds n/4 of n b 3/16
-    log = (8 * (steps + 1) / ball(loss)).log()
-    variance = 2 * L**2 * 45_000 * log**2 / (call * ball(n)) ** 2 + L**2
-    rate = 2 * D / (L * steps.sqrt())
-    gap = D**2 / (2 * rate * steps) + rate * (L**2 + variance) / 2
-    return gap / ball(Fraction(1, 2)).cosh().log()
+def _strayed(at: Instance, n: int) -> arb:
+    """A bound on P(|Rθ_1| > 1/10): descent on ``n`` users, D = 2S, L = R + RS, η = 2D/(L √T)."""
+    made = at.parameters
+    run = descent(n=n, d=1, epsilon=at.epsilon / 2, delta=at.delta / 2)
+    L, D, sheet = ball(made.R + made.R * made.S), ball(2 * made.S), run.sheet
+    if not ball(made.S) * made.ridge_upper / n < ball(made.R * made.S):
+        raise InvalidParameterError("the ridge must keep the loss (R + RS)-Lipschitz; take a longer batch.")
+    # the call's epsilon is rounded up by less than one part in a hundred
+    noise = Fraction(102, 100) * (sheet.trials * sheet.chance * (1 - sheet.chance) + Fraction(1, 4))
+    variance = L**2 * ball(noise / (sheet.precision**2 * n))
+    rate = 2 * D / (L * arb(run.steps).sqrt())
+    gap = D**2 / (2 * rate * run.steps) + rate * (L**2 + variance) / 2
+    gap = gap + ball(made.R * made.S) / (2 * n)  # the odd reward
+    return gap / ball(STRAY / 2).cosh().log() + no_room(sheet, Fraction(1), times=run.steps)
 
 
-def _thin(n: int, epsilon: Fraction, delta: Fraction) -> arb:
-    """A bound on P(V < B_1/2), V at least n plus the noise of the first matrix sum."""
-    variance = 2 * 45_000 * ln(16 / delta) ** 2 / ball(epsilon / 2) ** 2 + n
-    return 4 * variance / ball(n) ** 2
+def _thin(at: Instance, n: int) -> arb:
+    """A bound on P(V < B_1/2), V at least ``n`` plus the noise of the first matrix sum, and on the chance
+    that a message of that sum has no room."""
+    sheet = sheet_of(n=n, d=1, epsilon=at.epsilon / 2, delta=at.delta / 2)
+    variance = n * (sheet.trials * sheet.chance * (1 - sheet.chance) + Fraction(1, 4)) / sheet.precision**2
+    return ball(4 * variance / n**2) + no_room(sheet, Fraction(1))

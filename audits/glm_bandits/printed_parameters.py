@@ -90,10 +90,17 @@ class ShuffleParameters:
         log = ln(Fraction(2 * self.M * self.T) / self.delta)
         return 8 * self.sigma / ball(self.sigma_factor) * (arb(self.d).sqrt() + 6 * log.sqrt())
 
-    def confidence(self, ridge_lower: arb, ridge_upper: arb) -> arb:
-        """gamma(lambda_max, lambda_min) as (29) brackets it, the larger reading."""
+    @property
+    def ridge_upper(self) -> arb:
+        """lambda_max of (15)."""
+        return self.ridge + self.explicit_noise_norm
+
+    def confidence(self, ridge_lower: arb, ridge_upper: arb, *, brackets: int = 29) -> arb:
+        """gamma(lambda_max, lambda_min) as (29) brackets it, 24 R S before both of its first terms, or as
+        (24) does, before the first alone."""
         log, R, S = ln(self.T) + self.d, ball(self.R), ball(self.S)
-        first = 24 * R * S * (log.sqrt() + R * log / ridge_lower.sqrt())
+        second = R * log / ridge_lower.sqrt() * (24 * R * S if brackets == 29 else 1)
+        first = 24 * R * S * log.sqrt() + second
         return first + 2 * S * ridge_upper.sqrt() + (4 * R * S * self.nu).sqrt()
 
     def exponent(self, *, appendix: bool) -> Fraction:
@@ -197,19 +204,27 @@ class JointParameters:
 
     @property
     def explore_radius(self) -> arb:
-        """gamma(lambda_max) of (60), its logarithm taken as 0 where the print's is negative."""
+        """gamma(lambda_max) of (60) at ``explore_error``."""
+        return self.explore_radius_at(self.explore_error)
+
+    def explore_radius_at(self, error: arb) -> arb:
+        """(60) with nu_1 = ``error``, its logarithm taken as 0 where the print's is negative."""
         top, R, S = self.ridge_upper, ball(self.R), ball(self.S)
         log = (16 * self.T / (ball(self.zeta) * R**2 * self.d * top)).log()
         second = 7 * S * self.d / top.sqrt() * larger(log, arb(0))
-        return 4 * R**2 * S * top.sqrt() + second + 4 * R * S * self.explore_error.sqrt()
+        return 4 * R**2 * S * top.sqrt() + second + 4 * R * S * error.sqrt()
 
     @property
     def exploit_radius(self) -> arb:
-        """beta(lambda_max, lambda_min) of (71), its logarithm as in ``explore_radius``."""
+        """beta(lambda_max, lambda_min) of (71) at ``exploit_error``."""
+        return self.exploit_radius_at(self.exploit_error)
+
+    def exploit_radius_at(self, error: arb) -> arb:
+        """(71) with nu_2 = ``error``, its logarithm as in ``explore_radius_at``."""
         low, R = self.ridge_lower, ball(self.R)
         log = (16 * self.T / (ball(self.zeta) * R**2 * self.d * low)).log()
         second = 7 * self.d / (R * low.sqrt()) * larger(log, arb(0))
-        return 4 * R * self.ridge_upper / low.sqrt() + second + 10 * self.exploit_error.sqrt()
+        return 4 * R * self.ridge_upper / low.sqrt() + second + 10 * error.sqrt()
 
     def call_budget(self, cutoff: arb) -> tuple[arb, arb]:
         """(epsilon, delta) of each call of an optimizer that may be called ``cutoff`` times."""

@@ -54,10 +54,19 @@ def descent(*, n: int, d: int, epsilon: ExactLike, delta: ExactLike) -> Descent:
     return Descent(steps=steps, call_epsilon=call, call_delta=call_delta, sheet=sheet)
 
 
-def batch_proof(*, n: int, d: int, epsilon: Fraction, delta: Fraction, matrix: Input = "rank-one") -> Proof:
-    """One batch of Algorithm 1: its matrix sum and its descent, each drawn for (ε/2, δ/2), together."""
+def batch_proof(
+    *,
+    n: int,
+    d: int,
+    epsilon: Fraction,
+    delta: Fraction,
+    matrix: Input = "rank-one",
+    beyond: ExactLike = 1,
+) -> Proof:
+    """One batch of Algorithm 1: its matrix sum, of weights up to ``beyond`` Δ, and its descent, each drawn
+    for (ε/2, δ/2), together."""
     half = epsilon / 2, delta / 2
-    one = sums(sheet_of(n=n, d=d, epsilon=half[0], delta=half[1]), matrix)
+    one = sums(sheet_of(n=n, d=d, epsilon=half[0], delta=half[1]), matrix, beyond=beyond)
     run = descent(n=n, d=d, epsilon=half[0], delta=half[1])
     parts = [one.proof(epsilon=epsilon, delta=delta), run.proof(epsilon=epsilon, delta=delta)]
     return compose_sequential(parts)

@@ -34,6 +34,8 @@ Input = Literal["vector", "rank-one", "symmetric"]
 
 #: Shevtsova (2011): |F - Φ| <= 0.4748 E|X|³/(σ³ √N) for a normalised sum of N independent copies of X.
 BERRY_ESSEEN = Fraction(4748, 10_000)
+#: Shevtsova (2010): 0.56 Σ E|X_i|³/σ³ where the summands' laws differ.
+UNEQUAL = Fraction(56, 100)
 
 
 def stated(epsilon: ExactLike, delta: ExactLike, *, domain: str) -> ApproxDP:
@@ -73,15 +75,21 @@ def entry(sheet: VectorSheet, move: int, *, words: str, data: tuple[list[float],
     return OneEntry(noise, move, data, words)
 
 
-def half_line_delta(*, trials: int, chance: Fraction, move: int, epsilon: ExactLike) -> Fraction:
-    """A lower bound on delta of Bin(``trials``, ``chance``) against itself moved by ``move``, any number of
-    trials: a half-line beyond the threshold of the normal law, with the Berry-Esseen error on both sides."""
+def half_line_delta(
+    *, trials: int, chance: Fraction, move: int, epsilon: ExactLike, coins: int = 0
+) -> Fraction:
+    """A lower bound on delta of Bin(``trials``, ``chance``), plus a sum of up to ``coins`` independent coins
+    of any chances, against the same moved by ``move``, any numbers of them: a half-line beyond the threshold
+    of the normal law, with the Berry-Esseen error on both sides."""
     e = exact(epsilon)
     with precision(160 + 2 * int(e)):
-        width = ball(chance * (1 - chance) * trials).sqrt()
-        mu = ball(move) / width
-        error = ball(BERRY_ESSEEN * (chance**2 + (1 - chance) ** 2)) / width
-        near, far = mu / 2 - ball(e) / mu, -mu / 2 - ball(e) / mu
+        least = chance * (1 - chance) * trials
+        thirds = (chance**2 + (1 - chance) ** 2) * least + Fraction(coins, 8)
+        error = ball(BERRY_ESSEEN if coins == 0 else UNEQUAL) * ball(thirds) / ball(least).sqrt() ** 3
+        # any variance in [least, least + coins / 4]; the threshold is that of the least one
+        width = ball(least).sqrt().union(ball(least + Fraction(coins, 4)).sqrt())
+        threshold = ball(e * least / move) - ball(move) / 2
+        near, far = -threshold / width, -(threshold + move) / width
         delta = normal_cdf(near) - error - ball(e).exp() * (normal_cdf(far) + error)
         return max(Fraction(0), lower_exact(delta.max(arb(0))))
 

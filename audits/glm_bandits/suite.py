@@ -7,8 +7,12 @@ claims a file.
 from audits.glm_bandits.rows import (
     confidence,
     costs,
+    dependence,
+    descent,
     design,
     experiments,
+    joint_program,
+    later_batches,
     ledger,
     lower_bound,
     lower_bound_information,
@@ -19,6 +23,7 @@ from audits.glm_bandits.rows import (
     potentials,
     rates,
     regret,
+    requirements,
     runnable,
     self_concordance,
     shuffle,
@@ -27,6 +32,7 @@ from audits.glm_bandits.rows import (
     tree_mutants,
     trees,
 )
+from audits.glm_bandits.symbols import SYMBOLS
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -35,13 +41,15 @@ suite = Suite(
     paper="glm_bandits",
     title="Shuffle and Joint Differential Privacy for Generalized Linear Contextual Bandits",
     reference="Sarmasarkar, arXiv 2602.00417, version 1",
+    symbols=SYMBOLS,
 )
 
 suite.include(shuffle.rows, optimiser.rows, trees.rows, ledger.rows)
 suite.include(self_concordance.rows, model_facts.rows)
 suite.include(potentials.rows, design.rows, tails.rows)
 suite.include(parameters.rows, switches.rows)
-suite.include(confidence.rows, regret.rows, rates.rows, runnable.rows)
+suite.include(confidence.rows, regret.rows, later_batches.rows, rates.rows)
+suite.include(requirements.rows, runnable.rows)
 suite.include(lower_bound.rows, lower_bound_step_four.rows, lower_bound_information.rows)
 suite.include(experiments.rows, costs.rows)
-suite.include(tree_mutants.rows)
+suite.include(tree_mutants.rows, descent.rows, joint_program.rows, dependence.rows)

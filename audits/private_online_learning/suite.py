@@ -14,6 +14,7 @@ from audits.private_online_learning.rows import (
     lower_bound_learners,
     noise_needed,
     privacy,
+    proved,
     regret_bandit,
     regret_full_information,
     report_noisy_max,
@@ -31,7 +32,7 @@ suite = Suite(
     reference="Hu, Huang, Mehta, arXiv 2102.07929v2",
 )
 
-suite.include(privacy.rows, report_noisy_max.rows, structure.rows)
+suite.include(privacy.rows, proved.rows, report_noisy_max.rows, structure.rows)
 suite.include(lemma_11.rows, lemma_12.rows, lemma_13.rows, theorem_7.rows)
 suite.include(lower_bound.rows, lower_bound_learners.rows)
 suite.include(regret_bandit.rows, space_and_horizon.rows, regret_full_information.rows)

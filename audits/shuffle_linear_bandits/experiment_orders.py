@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from algorithms.contextual.simulated_regret import LinearRuns
 from audits.shuffle_linear_bandits.experiment_settings import ALGORITHMS, figure_table
@@ -85,7 +85,7 @@ def compared(
         size = len(paired)
         error = float(paired.std(ddof=1)) / math.sqrt(size)
         mean = float(paired.mean())
-        half = float(stats.t.isf(alpha / (2 * len(pairs)), size - 1)) * error
+        half = -float(special.stdtrit(size - 1, alpha / (2 * len(pairs)))) * error
         bounds.append((mean - half, mean + half))
         tie = ", a tie" if abs(mean) < level * error else ""
         said.append(f"{_named(low)} - {_named(high)}: {mean:.4f} ± {error:.4f} a round{tie}")

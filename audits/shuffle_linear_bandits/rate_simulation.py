@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from algorithms.contextual import noise_levels
 from algorithms.contextual.aggregate_noise import AggregateNoise, BinomialNoise, GaussianNoise, TreeNoise
@@ -130,5 +130,5 @@ def quantile_floor(values: Floats, *, level: float, alpha: float) -> float:
     probability P(Bin(n, level) <= k - 1) at most.
     """
     ranks = np.arange(1, len(values) + 1)
-    allowed = ranks[stats.binom.cdf(ranks - 1, len(values), level) <= alpha]
+    allowed = ranks[special.bdtr(ranks - 1, len(values), level) <= alpha]
     return float(np.sort(values)[allowed[-1] - 1]) if len(allowed) else 0.0

@@ -24,6 +24,7 @@ from audits.shuffle_linear_bandits.rows import (
     regret_steps,
     separate_batches,
 )
+from audits.shuffle_linear_bandits.symbols import SYMBOLS
 from dpaudit.suite import Suite
 
 __all__ = ["suite"]
@@ -32,6 +33,7 @@ suite = Suite(
     paper="shuffle_linear_bandits",
     title="Shuffle Private Linear Contextual Bandits",
     reference="Chowdhury, Zhou, ICML 2022, arXiv 2202.05567",
+    symbols=SYMBOLS,
 )
 
 suite.include(

@@ -20,10 +20,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from hypothesis.strategies import SearchStrategy
 from numpy.typing import NDArray
 
 from dpaudit.blackbox.clock import Clock
-from dpaudit.blackbox.neighbours import PairsOfInputs, doubts, read_neighbours
+from dpaudit.blackbox.heard import hear
+from dpaudit.blackbox.neighbours import AdjacentInputs, PairsOfInputs, doubts, read_neighbours
 from dpaudit.blackbox.notes import (
     fresh_copies,
     memory,
@@ -37,6 +39,7 @@ from dpaudit.blackbox.notes import (
 from dpaudit.blackbox.result import CheckResult
 from dpaudit.blackbox.runs import OutOfTimeError, UnfitForWorkersError
 from dpaudit.blackbox.search import Search, Target
+from dpaudit.blackbox.smallest import smallest
 from dpaudit.claims import ApproxDP, Model, PrivacyClaim, PureDP
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.evidence import Estimate
@@ -71,6 +74,7 @@ def check(
     timeout: float | None = 60.0,
     seconds: float | None = None,
     stop_early: bool = True,
+    listen: bool = True,
 ) -> CheckResult:
     """Try to refute ``claim`` by running ``mechanism`` on each pair of ``neighbours``, in both directions.
 
@@ -79,14 +83,16 @@ def check(
     exception is an outcome too. Randomness comes from ``rng``. Calls must be independent: each draws anew
     and remembers nothing; where outputs show the contrary, the result says so and bounds nothing.
     ``claim``: ``PureDP`` or ``ApproxDP``. With ``model=AS_RUN`` the bit patterns of floats count as well.
-    ``neighbours``: pairs of inputs, ``corners(...)``, or a Hypothesis strategy for pairs.
+    ``neighbours``: pairs of inputs, ``corners(...)``, ``Inputs(...)``, or a Hypothesis strategy for pairs; by
+    the last two, a pair that refutes is shrunk.
     ``max_samples``: runs in all. ``jobs``: joblib workers; the result does not depend on it, and a mechanism
     that draws from elsewhere than ``rng``, or keeps something between calls, runs in one process.
     ``timeout``: seconds for one call (one batch), enforced by a timer where the mechanism runs in a main
     thread (joblib workers do); code that never returns to Python cannot be interrupted. ``seconds``: for all
     runs; then, and after Ctrl-C, the result is what is known so far. ``stop_early``: stop as soon as the
-    claim is refuted; otherwise spend all runs on a better lower bound. A slow check shows its progress where
-    standard error is a terminal.
+    claim is refuted; otherwise spend all runs on a better lower bound. ``listen``: hear what the mechanism
+    draws, in about a second, and tell it in ``heard`` and in notes, which never change the verdict. A slow
+    check shows its progress where standard error is a terminal.
 
     Raises ``InvalidParameterError`` for a claim or neighbours that cannot be checked, ``MechanismError``
     where a call hangs, an output cannot be read, an input was changed, or every call raises.
@@ -94,14 +100,17 @@ def check(
     epsilon, delta = _numbers_of(claim)
     _check_options(alpha, max_samples)
     clock = Clock(seconds, goal=max_samples, alpha=alpha)
-    pairs = read_neighbours(neighbours, seed=seed)
+    pairs = read_neighbours(neighbours, seed=seed, adjacency=claim.adjacency)
     target = Target(mechanism, batch, timeout, seed, epsilon, delta, claim.model is Model.AS_RUN)
     plan = _Plan(claim, target, pairs, clock, alpha=alpha, max_samples=max_samples, stop_early=stop_early)
     with fresh_copies(target, (pairs[0].left, pairs[0].right)) as copies:  # before any call here
         notes = notes_before(target, pairs[0].left)
         found = plan.run(jobs)
         reason = memory(found.search, copies)
-    search = found.search
+    search, draws = found.search, list[str]()
+    if listen and not clock.over and not found.stopped:
+        heard, draws = hear(target, pairs, best=search.best, claim=claim, deadline=clock.deadline)
+        found.notes += heard
     estimate = _estimate(search, claim, pairs, found.lower, alpha=alpha, independent=not reason)
     judgement = judge(
         claim, [estimate], obstacles=[f"the calls were not independent: {reason}"] if reason else []
@@ -112,7 +121,24 @@ def check(
         notes.append("samples never verify a privacy claim: that needs a certificate")
     if judgement.verdict is VerdictKind.REFUTED:
         notes += doubts(pairs[search.best], claim.adjacency)
-    return CheckResult(claim, estimate, judgement, "" if reason else telling_event(search), tuple(notes))
+        notes += _smaller(neighbours, pairs[search.best], search, alpha=alpha, clock=clock)
+    return CheckResult(
+        claim, estimate, judgement, "" if reason else telling_event(search), tuple(notes), tuple(draws)
+    )
+
+
+def _smaller(
+    neighbours: PairsOfInputs, refuted: Neighbours, search: Search, *, alpha: float, clock: Clock
+) -> list[str]:
+    """The smallest pair that refutes the claim too, where there is a strategy to find it by."""
+    strategy = neighbours.strategy() if isinstance(neighbours, AdjacentInputs) else neighbours
+    if not isinstance(strategy, SearchStrategy):
+        return []
+    runs = 2 * search.candidates[search.best].attack.pairs
+    found = smallest(strategy, search.target, runs=runs, alpha=alpha, clock=clock)
+    if found is None or repr((found[0].left, found[0].right)) == repr((refuted.left, refuted.right)):
+        return []
+    return [f"the smallest pair found that refutes it too: {found[0].name} ({found[1]:,} runs of its own)"]
 
 
 class _Found:
@@ -120,6 +146,8 @@ class _Found:
 
     def __init__(self, search: Search, lower: float, notes: list[str]) -> None:
         self.search, self.lower, self.notes = search, lower, notes
+        #: The time was over, or the runs were interrupted.
+        self.stopped = bool(notes)
 
 
 class _Plan:

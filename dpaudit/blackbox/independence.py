@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from dpaudit.blackbox.outcomes import LABEL_BASE, OutcomeEncoder, Outcomes
 
@@ -112,6 +111,14 @@ def _columns(side: Outcomes) -> list[Floats]:
 
 
 def _standard_ranks(column: Floats) -> Floats:
-    ranks: Floats = stats.rankdata(column)
+    ranks = _ranks(column)
     standard: Floats = (ranks - ranks.mean()) / max(float(ranks.std()), 1e-9)
     return standard
+
+
+def _ranks(column: Floats) -> Floats:
+    """Ranks from 1; equal values share the mean of theirs. Not by scipy.stats, which takes longer to import
+    than most audits take."""
+    _, places, counts = np.unique(column, return_inverse=True, return_counts=True)
+    middles: Floats = np.cumsum(counts) - (counts - 1) / 2
+    return middles[places]

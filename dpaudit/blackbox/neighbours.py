@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
@@ -18,10 +18,39 @@ from dpaudit.claims.base import one_of
 from dpaudit.errors import InvalidParameterError
 from dpaudit.neighbours import Neighbours
 
-__all__ = ["PairsOfInputs", "corners", "doubts", "read_neighbours"]
+__all__ = [
+    "AdjacentInputs",
+    "PairsOfInputs",
+    "as_pair",
+    "changed",
+    "corners",
+    "doubts",
+    "drawn_from",
+    "read_neighbours",
+    "shown",
+    "unequal",
+]
+
+
+@runtime_checkable
+class AdjacentInputs(Protocol):
+    """Pairs that know their adjacency, can be drawn by a seed and have a strategy to be shrunk by
+    (``dpaudit.Inputs``).
+    """
+
+    adjacency: Adjacency | str
+
+    def pairs(self, *, seed: int = 0) -> list[Neighbours]:
+        """All pairs to be tried, the likely ones first."""
+
+    def strategy(self) -> SearchStrategy[Any]:
+        """A strategy for such pairs."""
+
+    def __iter__(self) -> Iterator[Neighbours]: ...
+
 
 #: What ``check`` takes as neighbours.
-PairsOfInputs = Iterable[tuple[Any, Any] | Neighbours] | SearchStrategy[Any]
+PairsOfInputs = Iterable[tuple[Any, Any] | Neighbours] | SearchStrategy[Any] | AdjacentInputs
 #: Pairs drawn from a strategy: each one shares the error level, so that more of them cost power.
 DRAWN = 20
 #: Characters of an input that are shown in a name.
@@ -58,8 +87,8 @@ def corners(
     found: dict[str, Neighbours] = {}
     for background in backgrounds:
         for position in sorted({0, size - 1}):
-            for left, right in _changed(background, position, values, adjacency, null):
-                name = f"{_shown(left)} and {_shown(right)}"
+            for left, right in changed(background, position, values, adjacency, null):
+                name = f"{shown(left)} and {shown(right)}"
                 if repr((left, right)) not in found and repr((right, left)) not in found and left != right:
                     found[repr((left, right))] = Neighbours(name, make(left), make(right))
     if not found:
@@ -70,7 +99,7 @@ def corners(
     return list(found.values())
 
 
-def _changed(
+def changed(
     background: list[Any], position: int, values: list[Any], adjacency: Adjacency, null: Any
 ) -> list[tuple[list[Any], list[Any]]]:
     before, after = background[:position], background[position + 1 :]
@@ -80,19 +109,32 @@ def _changed(
     return [([*before, value, *after], rest) for value in values]
 
 
-def _shown(data: Any) -> str:
+def shown(data: Any) -> str:
     text = repr(data)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ..."
 
 
-def read_neighbours(neighbours: PairsOfInputs, *, seed: int) -> list[Neighbours]:
+def read_neighbours(
+    neighbours: PairsOfInputs, *, seed: int, adjacency: Adjacency | None = None
+) -> list[Neighbours]:
     """The pairs of inputs, as copies with names; a strategy is asked for ``DRAWN`` of them, by ``seed``.
 
-    Raises ``InvalidParameterError`` for an entry that is no pair, for equal inputs and for NaN in them.
+    Raises ``InvalidParameterError`` for an entry that is no pair, for equal inputs, for NaN in them, and for
+    ``Inputs`` by another adjacency than ``adjacency``.
     """
     drawn = isinstance(neighbours, SearchStrategy)
-    entries = _draw(neighbours, seed) if isinstance(neighbours, SearchStrategy) else list(neighbours)
-    pairs = [_pair(entry, index) for index, entry in enumerate(entries)]
+    if isinstance(neighbours, AdjacentInputs):
+        other = one_of(Adjacency, neighbours.adjacency, name="adjacency")
+        if adjacency is not None and other is not adjacency:
+            raise InvalidParameterError(
+                f"inputs must be neighbours by the claim's adjacency, {adjacency.value}, got {other.value}; "
+                "change one of the two."
+            )
+        neighbours = neighbours.pairs(seed=seed)
+    entries = (
+        drawn_from(neighbours, seed, DRAWN) if isinstance(neighbours, SearchStrategy) else list(neighbours)
+    )
+    pairs = [as_pair(entry, index) for index, entry in enumerate(entries)]
     if drawn:
         pairs = _distinct(pairs)
     if not pairs:
@@ -113,13 +155,13 @@ def read_neighbours(neighbours: PairsOfInputs, *, seed: int) -> list[Neighbours]
     return [Neighbours(pair.name, copy.deepcopy(pair.left), copy.deepcopy(pair.right)) for pair in pairs]
 
 
-def _draw(strategy: SearchStrategy[Any], seed: int) -> list[Any]:
+def drawn_from(strategy: SearchStrategy[Any], seed: int, count: int) -> list[Any]:
     """What the strategy gives first; the same for the same seed, whatever earlier runs have left behind."""
     found: list[Any] = []
 
     @seeded(seed)
     @settings(
-        max_examples=DRAWN,
+        max_examples=count,
         database=None,
         deadline=None,
         phases=(Phase.generate,),
@@ -142,15 +184,20 @@ def _distinct(pairs: list[Neighbours]) -> list[Neighbours]:
     return list(kept.values())
 
 
-def _pair(entry: Any, index: int) -> Neighbours:
+def as_pair(entry: Any, index: int) -> Neighbours:
     if isinstance(entry, Neighbours):
         return entry
     if isinstance(entry, tuple | list) and len(entry) == 2:
-        return Neighbours(f"{_shown(entry[0])} and {_shown(entry[1])}", entry[0], entry[1])
+        return Neighbours(f"{shown(entry[0])} and {shown(entry[1])}", entry[0], entry[1])
     raise InvalidParameterError(
         f"neighbours must be pairs of inputs, entry {index} is {type(entry).__name__}; pass [(data, "
         "neighbour), ...]."
     )
+
+
+def unequal(pair: Neighbours) -> bool:
+    """Whether the two inputs of a pair differ."""
+    return not _same(pair.left, pair.right)
 
 
 def doubts(pair: Neighbours, adjacency: Adjacency) -> list[str]:

@@ -26,6 +26,8 @@ class CheckResult:
     judgement: Judgement
     event: str
     notes: tuple[str, ...]
+    #: What one run on the first input was heard to draw (``dpaudit.listen``), in words.
+    heard: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> VerdictKind:
@@ -48,7 +50,7 @@ class CheckResult:
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON: verdict, claim, evidence, reasons, event and notes."""
+        """Plain data, ready for JSON: verdict, claim, evidence, reasons, event, notes, draws."""
         return {
             "verdict": self.verdict.value,
             "claim": self.claim.to_json(),
@@ -56,6 +58,7 @@ class CheckResult:
             "reasons": list(self.judgement.reasons),
             "event": self.event,
             "notes": list(self.notes),
+            "heard": list(self.heard),
         }
 
     def __bool__(self) -> NoReturn:

@@ -31,7 +31,7 @@ from dpaudit.cli.calibrate_options import (
     length,
     refuse_unused,
 )
-from dpaudit.cli.calibrate_search import search
+from dpaudit.cli.calibrate_search import search, within
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.exact import exact, in_figures, positive
@@ -156,13 +156,22 @@ def _row(name: str, claim: Claim, asked: _Asked) -> tuple[str, ...]:
         one = kind.proof(asked.sensitivity, parameter, shape)
         return one if asked.steps == 1 else build.compose_sequential([one], times=[asked.steps], grid=grid)
 
-    start = asked.sensitivity * asked.steps / asked.epsilon
+    # About what a small epsilon needs; where delta is larger, it is delta that decides.
+    start = asked.sensitivity * asked.steps / max(asked.epsilon, delta if isinstance(claim, ApproxDP) else 0)
+    start = max(start, Fraction(1)) if kind.whole else start
     found = search(name, claim, proof, start=start, seconds=asked.seconds)
-    words = f"ε={asked.epsilon_text}" + ("" if isinstance(claim, PureDP) else f", δ={in_figures(delta)}")
+    words = f"ε={asked.epsilon_text}" + ("" if isinstance(claim, PureDP) else f", δ={_delta(asked)}")
     smallest = str(ceil(found.parameter)) if kind.whole else _up(found.parameter)
     refused = str(ceil(found.refused)) if kind.whole else _up(found.refused)
     shown = (words, kind.parameter, smallest, _up(found.certificate.bound), refused)
-    return (*shown, *_have(kind, claim, proof, asked.have))
+    return (*shown, *_have(kind, claim, proof, asked))
+
+
+def _delta(asked: _Asked) -> str:
+    """In six digits, and as it was written where that is another number."""
+    text = DELTA if asked.delta_text is None else asked.delta_text
+    short = in_figures(exact(text))
+    return short if exact(short) == exact(text) else text
 
 
 def _claim(kind: Mechanism, asked: _Asked, name: str) -> Claim:
@@ -188,12 +197,16 @@ def _notes(names: Sequence[str], asked: _Asked) -> Iterator[str]:
         )
 
 
-def _have(kind: Mechanism, claim: Claim, proof: Prove, have: str | None) -> tuple[str, str, str]:
+def _have(kind: Mechanism, claim: Claim, proof: Prove, asked: _Asked) -> tuple[str, str, str]:
     """The parameter in use, what is certified for it, and claimed / certified."""
-    if have is None:
+    if (have := asked.have) is None:
         return "", "", ""
+
+    def certified() -> Fraction | None:
+        return proof(positive(have, name="--have")).certify(claim).bound
+
     try:
-        bound = proof(positive(have, name="--have")).certify(claim).bound
+        bound = within(asked.seconds, certified, what=f"--have {have}")
     except CertificateError:
         return have, "none", ""
     return have, _up(bound), "" if kind.leaves_out else _slack(claim.bound, bound)

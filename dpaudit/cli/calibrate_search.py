@@ -19,7 +19,7 @@ from dpaudit.exact import in_figures
 from dpaudit.proofs.calibrate import Calibration, smallest_parameter
 from dpaudit.proofs.proof import Proof
 
-__all__ = ["search"]
+__all__ = ["search", "within"]
 
 
 class _OutOfTime(BaseException):  # not an Exception: nothing on the way may take it for a refused parameter
@@ -81,6 +81,19 @@ def search(
     finally:
         if shown:
             status.stop()
+
+
+def within(seconds: float, compute: Callable[[], Fraction | None], *, what: str) -> Fraction | None:
+    """What ``compute`` returns, in ``seconds`` at most; raises ``InvalidParameterError`` where the time is
+    over."""
+    try:
+        with _interrupted_after(seconds):
+            return compute()
+    except _OutOfTime:
+        raise InvalidParameterError(
+            f"the bound for {what} must be found within --seconds {seconds:g}, it was not; allow more "
+            "seconds, or take a parameter nearer to the smallest one."
+        ) from None
 
 
 @contextmanager

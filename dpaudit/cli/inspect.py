@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from rich.text import Text
 
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
 from dpaudit.errors import InvalidParameterError
+from dpaudit.estimates import shown_strength
 from dpaudit.report_file.document import read_report
 from dpaudit.reports.fields import NOT_REPEATED
 from dpaudit.reports.notation import clean
@@ -124,8 +126,19 @@ def _explain(console: Console, suite: LoadedSuite, row: Mapping[str, Any]) -> No
     for name, value in facts.items():
         if value:
             console.print(Text.assemble((f"  {name:<9}", "dim"), one_line(value)))
+    for name, meaning in _symbols_in(suite, row):
+        console.print(Text.assemble((f"  {one_line(name):<9}", "dim"), one_line(meaning)))
     if row["does"]:
         console.print(Text("\n" + "\n".join(f"  {line}" for line in clean(row["does"]).splitlines())))
+
+
+def _symbols_in(suite: LoadedSuite, row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The suite's symbols that the row's words use, in the suite's order."""
+    said = "\n".join((row["title"], row["does"], row["claim"]["in_words"]))
+    for name, meaning in suite.description["symbols"].items():
+        flags = re.IGNORECASE if " " in name else 0  # a term may begin a sentence, a letter is itself
+        if re.search(rf"(?<![\w*]){re.escape(name)}(?![\w*])", said, flags):
+            yield name, meaning
 
 
 def _explain_result(console: Console, result: Mapping[str, Any]) -> None:
@@ -145,7 +158,7 @@ def _explain_result(console: Console, result: Mapping[str, Any]) -> None:
 
 
 def _explain_cell(console: Console, cell: Mapping[str, Any]) -> None:
-    strength = "" if cell["strength"] == "none" else f" / {cell['strength']}"
+    strength = f" / {shown_strength(cell)}" if shown_strength(cell) else ""
     wanted = "" if cell["verdict"] == cell["expect"] else f" (expected {cell['expect']})"
     beside = "" if cell["deciding"] else ", under the row: it does not enter the verdict"
     bounds = bounds_in_words(cell)
@@ -159,6 +172,10 @@ def _explain_cell(console: Console, cell: Mapping[str, Any]) -> None:
         console.print(Text(f"    {_evidence(item)}"))
 
 
+def _many(points: int) -> str:
+    return f"{points} point{'' if points == 1 else 's'}"
+
+
 def _evidence(item: Mapping[str, Any]) -> str:
     """One line on a piece of evidence: what kind, what it rests on."""
     if item["evidence"] == "certificate":
@@ -170,7 +187,7 @@ def _evidence(item: Mapping[str, Any]) -> str:
     bounds = f"{item['quantity']} from {item['lower']} to {item['upper']}"
     how = f"{item['method']}: {item['scope']}"
     if item["confidence"] == 1:
-        return one_line(f"computation: {bounds}, {item['samples']} points, {how}")
+        return one_line(f"computation: {bounds}, {_many(item['samples'])}, {how}")
     return one_line(
         f"estimate: {bounds} at confidence {item['confidence']:g}, {item['samples']} samples, {how}"
     )

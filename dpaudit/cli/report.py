@@ -16,6 +16,7 @@ from rich.text import Text
 import dpaudit
 from dpaudit.cli.console import make_console
 from dpaudit.errors import InvalidParameterError
+from dpaudit.estimates import COMPUTATION
 from dpaudit.report_file.document import read_report, write_text
 from dpaudit.reports.junit import junit_xml
 from dpaudit.reports.markdown import markdown_table, refresh
@@ -105,10 +106,13 @@ def verify_command(file: Path, suites: tuple[str, ...], jobs: int | None, second
     for finding in _run_again(report, suites, jobs) if suites else ():
         findings.append(finding)
         _print(console, finding)
-    refused, taken = sum(not finding.ok for finding in findings), sum(f.ok and f.taken for f in findings)
+    refused = sum(not finding.ok for finding in findings)
+    computed = sum(f.ok and f.taken and f.what.endswith(COMPUTATION) for f in findings)
+    taken = sum(f.ok and f.taken for f in findings) - computed
     console.print(Text(f"\n{_tiers(findings)}{CANNOT_KNOW}\n"))
     console.print(
-        f"{len(findings) - refused - taken} confirmed, {refused} not"
+        f"{len(findings) - refused - taken - computed} confirmed, {refused} not"
+        + (f"; {computed} computations taken from the report as they stand" if computed else "")
         + (f"; {taken} estimates taken from the report as they stand" if taken else "")
         + (f", at the run's error level {report['alpha']:g} together" if taken else "")
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
@@ -19,17 +19,23 @@ from rich.text import Text
 
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken, show_error
 from dpaudit.errors import InvalidParameterError
-from dpaudit.report_file.document import write_report, write_text
+from dpaudit.report_file.document import journal_path, write_report, write_text
 from dpaudit.reports.fields import NOT_REPEATED
 from dpaudit.reports.terminal import LiveResults, one_line, summary
 from dpaudit.runner.commands import command_words, selected_by
 from dpaudit.runner.plan import BrokenSuite, Settings, plan_run
 from dpaudit.runner.process import Pool, available_cpus
 from dpaudit.runner.session import Session
+from dpaudit.suite import Profile
 
 __all__ = ["read_command", "run_command"]
 
 AGAINST_EXPECTATION, CRASHED = 1, 3
+
+#: Where a command line keeps the profile that it named.
+PROFILE = f"{__name__}.profile"
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 DEFAULT_REPORT = "dpaudit-report.json"
 
@@ -45,11 +51,27 @@ class _Stopped(KeyboardInterrupt):
         self.code = 128 + number
 
 
+def _profile_option(name: str, *, help: str) -> Callable[[Command], Command]:
+    """The option ``--name`` for the profile of this name; of several different ones none is the right one."""
+
+    def choose(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+        chosen = context.meta.get(PROFILE, name)
+        if given and chosen != name:
+            raise click.UsageError(
+                f"one profile must be chosen, got --{chosen} and --{name}; leave one of them out.", context
+            )
+        if given:
+            context.meta[PROFILE] = name
+        context.params["profile"] = context.meta.get(PROFILE, "quick")
+
+    return click.option(f"--{name}", is_flag=True, expose_value=False, callback=choose, help=help)
+
+
 @click.command("run")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--quick", "profile", flag_value="quick", default="quick", help="Minutes (the default).")
-@click.option("--full", "profile", flag_value="full", help="Hours: tighter bounds, rarer violations.")
-@click.option("--paper", "profile", flag_value="paper", help="The papers' own horizons and grids.")
+@_profile_option("quick", help="Minutes (the default).")
+@_profile_option("full", help="Hours: tighter bounds, rarer violations.")
+@_profile_option("paper", help="The papers' own horizons and grids.")
 @click.option(
     "--alpha", type=float, default=0.05, show_default=True, help="Family-wise error level of the run."
 )
@@ -84,7 +106,7 @@ class _Stopped(KeyboardInterrupt):
 )
 def run_command(
     paths: tuple[str, ...],
-    profile: str,
+    profile: Profile,
     alpha: float,
     seed: int,
     jobs: int | None,
@@ -126,13 +148,16 @@ def run_command(
             show_broken(broken)
             command = shlex.join(["dpaudit", *sys.argv[1:]])
             session = Session(plan, settings, report_path=json_path, resume=resume, command=command)
+            if resume and not session.resumes:
+                console.print(f"--resume: there is no journal {journal_path(json_path)}, so all rows run")
             _run(session, pool, console, resumed=len(plan.rows) - len(session.remaining))
             go_on()
         except KeyboardInterrupt as interrupt:
             code = interrupt.code if isinstance(interrupt, _Stopped) else 128 + signal.SIGINT
         finally:
             pool.close()
-        if session is None:  # stopped before the first row: there is nothing to write
+        if session is None:
+            show_error("the run was stopped while the suites were imported, before the first row: no report.")
             sys.exit(code)
         report = session.report()
         _write(report, json_path, page, console)

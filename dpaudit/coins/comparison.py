@@ -97,13 +97,23 @@ class SessionPair:
     queries_neighbour: tuple[Any, ...]
     outcomes: tuple[Any, ...]
     indices: tuple[int, ...]
+    #: What ``loss`` said before: every view and every part of an audit asks.
+    _known: dict[int, NDArray[np.float64]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     def loss(self, end: int) -> NDArray[np.float64]:
-        """Joint loss of the answers at positions before ``end``."""
+        """Joint loss of the answers at positions before ``end``; read-only."""
         n = sum(index < end for index in self.indices)
-        if n == 0:
-            return np.zeros(())
-        return np.asarray(
+        if n not in self._known:
+            found = np.zeros(()) if n == 0 else self._loss(n)
+            found.flags.writeable = False
+            self._known[n] = found
+        return self._known[n]
+
+    def _loss(self, n: int) -> NDArray[np.float64]:
+        """Joint loss of the first ``n`` answers."""
+        return np.array(
             self.kernel.log_joint(self.queries[:n], self.outcomes[:n])
             - self.kernel_neighbour.log_joint(self.queries_neighbour[:n], self.outcomes[:n])
         )

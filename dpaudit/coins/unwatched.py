@@ -31,6 +31,8 @@ HIDES = "hides_primitives"
 _NUMBERS = (bool, int, float, complex, str, bytes, Fraction, arb, type(None))
 _INERT = frozenset({*_NUMBERS, *np.sctypeDict.values(), BaseMeasure, Principal} - {np.object_, np.void})
 _CONTAINERS = frozenset({list, tuple, set, frozenset})
+#: Containers up to this size are looked through as they are.
+_FEW = 8
 
 
 def unwatched(method: Method) -> Method:
@@ -65,8 +67,8 @@ def _is_inert(whole: Any) -> bool:
         if kind is np.ndarray:
             if value.dtype.hasobject:
                 return False
-        elif kind in _CONTAINERS:
-            waiting += value
+        elif kind in _CONTAINERS:  # each object once: thousands of users share a few laws
+            waiting += value if len(value) <= _FEW else {id(item): item for item in value}.values()
         elif kind is dict:
             waiting += value.keys()
             waiting += value.values()

@@ -61,7 +61,7 @@ def precision(bits: int) -> Iterator[None]:
 
 def ball(value: int | Fraction) -> arb:
     """Return an ``arb`` that contains the exact number ``value`` (radius 0 where it is representable)."""
-    number = Fraction(value)
+    number = value if type(value) is Fraction else Fraction(value)
     return arb(fmpq(number.numerator, number.denominator))
 
 

@@ -124,19 +124,10 @@ class CountVector(Law):
         k, smaller = self.outcomes, self.users - self.groups[-1][1]
         if math.comb(smaller + k - 1, k - 1) > _VECTORS:
             raise NotTractableError(self._too_many)
-        vectors, logs = np.zeros((1, k), dtype=np.int64), np.zeros(1)
-        for law, times in self.groups[:-1]:
-            own = _compositions(times, k)
-            own_logs = _log_multinomial(own, times, self._logs(law))
-            own, own_logs = own[np.isfinite(own_logs)], own_logs[np.isfinite(own_logs)]
-            if len(own) * len(vectors) * k > _PAIRS:
-                raise NotTractableError(self._too_many)
-            sums = (vectors[:, None, :] + own).reshape(-1, k)
-            vectors, back = _distinct(sums, smaller + 1)
-            pairs = (logs[:, None] + own_logs).ravel()
-            logs = np.full(len(vectors), -np.inf)
-            np.logaddexp.at(logs, back, pairs)
-        return vectors, logs
+        found = _vectors_of(self.groups[:-1], k)
+        if found is None:
+            raise NotTractableError(self._too_many)
+        return found
 
     def _by_polynomial(self, rows: Vectors, possible: NDArray[np.bool_]) -> Floats:
         """Log-probabilities from the generating polynomial, for groups that are too many or too large to
@@ -339,6 +330,28 @@ def _compositions(total: int, parts: int) -> Vectors:
     return np.concatenate([prefixes, left[:, None]], axis=1)
 
 
+@lru_cache(maxsize=32)
+def _vectors_of(groups: tuple[tuple[Law, int], ...], k: int) -> tuple[Vectors, Floats] | None:
+    """All vectors of ``k`` counts of these groups, with their log-probabilities; ``None`` for too many pairs.
+    Read-only: remembered, since each run of a program makes such a law anew."""
+    users = sum(times for _, times in groups)
+    vectors, logs = np.zeros((1, k), dtype=np.int64), np.zeros(1)
+    for law, times in groups:
+        own = _compositions(times, k)
+        own_logs = _log_multinomial(own, times, law.logp(np.arange(float(k))))
+        own, own_logs = own[np.isfinite(own_logs)], own_logs[np.isfinite(own_logs)]
+        if len(own) * len(vectors) * k > _PAIRS:
+            return None
+        sums = (vectors[:, None, :] + own).reshape(-1, k)
+        vectors, back = _distinct(sums, users + 1)
+        pairs = (logs[:, None] + own_logs).ravel()
+        logs = np.full(len(vectors), -np.inf)
+        np.logaddexp.at(logs, back, pairs)
+    for array in (vectors, logs):
+        array.flags.writeable = False
+    return vectors, logs
+
+
 def _distinct(rows: Vectors, base: int) -> tuple[Vectors, NDArray[np.intp]]:
     """The distinct rows, whose entries are below ``base``, and which of them each row is."""
     if base ** rows.shape[1] >= 2**62:
@@ -356,7 +369,12 @@ def _log_multinomial(counts: NDArray[np.int64], total: int, logs: Floats) -> Flo
     safe = np.maximum(counts, 0)
     with np.errstate(invalid="ignore"):
         powers = np.where(safe == 0, 0.0, safe * logs)  # 0 · log 0 = 0
-    value = (powers - special.gammaln(safe + 1.0)).sum(axis=-1) + special.gammaln(total + 1.0)
+    largest = int(safe.max(initial=0))
+    if largest < safe.size:  # each of the numbers once, then looked up
+        factorials = special.gammaln(np.arange(largest + 1) + 1.0)[safe]
+    else:
+        factorials = special.gammaln(safe + 1.0)
+    value = (powers - factorials).sum(axis=-1) + special.gammaln(total + 1.0)
     return np.where((counts >= 0).all(axis=-1), value, -np.inf)
 
 

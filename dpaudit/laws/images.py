@@ -118,7 +118,7 @@ class SumMod(Image):
     def image_law(self, laws: Sequence[Law]) -> Law:
         bases, offset = _peel(_some(laws))
         if bases:
-            return WrappedMod(_sum_of(bases), modulus=self.modulus, offset=_whole(offset))
+            return WrappedMod(_remembered_sum_of(bases), modulus=self.modulus, offset=_whole(offset))
         return PointMass(np.mod(_whole(offset), self.modulus))
 
     def to_json(self) -> dict[str, Any]:
@@ -260,9 +260,11 @@ def _peel(laws: Sequence[Law]) -> tuple[list[Law], Fraction | NDArray[Any]]:
             f"all users' outcomes must have one shape, got {sorted(shapes)}; broadcast their values first."
         )
     parts = {key: _part(law) for key, law in distinct.items()}
-    peeled = [parts[id(law)] for law in laws]
-    bases = [base for base, _ in peeled if base is not None]
-    return bases, _total([offset for _, offset in peeled if offset is not None])
+    keys = [*map(id, laws)]
+    bases = [base for key in keys if (base := parts[key][0]) is not None]
+    often = Counter(keys)
+    shifts = [(offset, often[key]) for key, (_, offset) in parts.items() if offset is not None]
+    return bases, _total(shifts)
 
 
 def _part(law: Law) -> tuple[Law | None, Any]:
@@ -281,10 +283,11 @@ def _part(law: Law) -> tuple[Law | None, Any]:
     return (law.base, law.offset) if isinstance(law, Shifted) else (law, None)
 
 
-def _total(offsets: list[Any]) -> Fraction | NDArray[Any]:
-    """The sum of numbers (exact) or of arrays: exact for integers, correctly rounded once for floats."""
-    arrays = [np.asarray(offset) for offset in offsets if isinstance(offset, np.ndarray)]
-    scalars = _total_of_numbers([offset for offset in offsets if not isinstance(offset, np.ndarray)])
+def _total(offsets: list[tuple[Any, int]]) -> Fraction | NDArray[Any]:
+    """The sum of numbers (exact) or of arrays, each as often as is said beside it: exact for integers,
+    correctly rounded once for floats."""
+    arrays = [item for item, often in offsets if isinstance(item, np.ndarray) for _ in range(often)]
+    scalars = _total_of_numbers([item for item in offsets if not isinstance(item[0], np.ndarray)])
     if not arrays:
         return scalars
     stack = np.stack(arrays)
@@ -295,11 +298,11 @@ def _total(offsets: list[Any]) -> Fraction | NDArray[Any]:
     return np.array([math.fsum([*column, float(scalars)]) for column in columns]).reshape(stack.shape[1:])
 
 
-def _total_of_numbers(numbers: list[Any]) -> Fraction:
+def _total_of_numbers(numbers: list[tuple[Any, int]]) -> Fraction:
     """The exact sum; whole numbers are added as such, which is much faster."""
-    exactly = [dyadic(number) for number in numbers]
-    whole = sum(number.numerator for number in exactly if number.denominator == 1)
-    return sum((number for number in exactly if number.denominator != 1), Fraction(whole))
+    exactly = [(dyadic(number), often) for number, often in numbers]
+    whole = sum(number.numerator * often for number, often in exactly if number.denominator == 1)
+    return sum((number * often for number, often in exactly if number.denominator != 1), Fraction(whole))
 
 
 def _whole(offset: Fraction | NDArray[Any]) -> Any:

@@ -141,8 +141,8 @@ class BinaryTree(Kernel):
                 f"a closed channel answers no more: all {self.leaves} leaves have come; open a new tree."
             )
 
-    def _nodes(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Iterator[tuple[Law, arb]]:
-        """The law of each node's answer, with the answer."""
+    def _nodes(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Iterator[tuple[int, Any, Any]]:
+        """The level of each node, with its true sum and its answer."""
         if same_length(queries, outcomes) > self.leaves:
             raise InvalidParameterError(
                 f"a session must have at most {self.leaves} queries, got {len(queries)}; a closed tree "
@@ -150,17 +150,33 @@ class BinaryTree(Kernel):
             )
         state = self.open()
         for query, outcome in zip(queries, outcomes, strict=True):
-            level, total = state.add(_leaf(query))
-            yield self.noise_by_level[level].shift(total), outcome
+            yield (*state.add(_leaf(query)), outcome)
 
     def log_joint(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> Floats:
         total = np.zeros(())
-        for law, outcome in self._nodes(queries, outcomes):
-            total = total + law.logp(outcome)
+        for part in self._log_nodes(list(self._nodes(queries, outcomes))):
+            total = total + part
         return np.asarray(total)
 
+    def _log_nodes(self, nodes: Sequence[tuple[int, Any, Any]]) -> list[Any]:
+        """The log-density of each node's answer; those of one level at once where all are alike."""
+        if not _are_alike(nodes):
+            return [self.noise_by_level[level].shift(total).logp(answer) for level, total, answer in nodes]
+        found: list[Any] = [None] * len(nodes)
+        for level in {level for level, _, _ in nodes}:
+            places = [place for place, node in enumerate(nodes) if node[0] == level]
+            law = self.noise_by_level[level].shift(np.stack([nodes[place][1] for place in places]))
+            logs = law.logp(np.stack([nodes[place][2] for place in places]))
+            for place, part in zip(places, logs, strict=True):
+                found[place] = part
+        return found
+
     def log_joint_ball(self, queries: Sequence[Any], outcomes: Sequence[Any]) -> arb:
-        return sum((law.logp_ball(outcome) for law, outcome in self._nodes(queries, outcomes)), arb(0))
+        nodes = self._nodes(queries, outcomes)
+        return sum(
+            (self.noise_by_level[level].shift(total).logp_ball(answer) for level, total, answer in nodes),
+            arb(0),
+        )
 
     @staticmethod
     def prefix_nodes(length: int) -> tuple[int, ...]:
@@ -213,6 +229,14 @@ class BinaryTree(Kernel):
         return cls(
             leaves=data["leaves"], noise_by_level=[law_from_json(item) for item in data["noise_by_level"]]
         )
+
+
+def _are_alike(nodes: Sequence[tuple[int, Any, Any]]) -> bool:
+    """Whether all sums and answers are floats, or arrays of floats of one shape."""
+    parts = [part for _, total, answer in nodes for part in (total, answer)]
+    if any(type(part) is not float and getattr(part, "dtype", None) != np.float64 for part in parts):
+        return False
+    return len({np.shape(part) for part in parts}) == 1
 
 
 def _leaf(query: Any) -> Any:

@@ -15,13 +15,14 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, cast
 
 from dpaudit.errors import MechanismError
+from dpaudit.processes.nursery import Forked
 from dpaudit.processes.serving import last_lines
 
 __all__ = ["Answer", "Child", "ChildDiedError", "ChildHungError"]
@@ -50,13 +51,22 @@ class _Asked:
 
 
 class Child:
-    """One child process. Safe to use from several threads. ``OSError`` where the system refuses one."""
+    """One child process. Safe to use from several threads. ``OSError`` where the system refuses one.
+
+    ``fork``, where it is given, has a process forked that prints to the file that it is called with, instead
+    of ``command``; where it gives ``None``, ``command`` it is.
+    """
 
     def __init__(
-        self, command: Sequence[str], *, environment: Mapping[str, str], folder: Path | None = None
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: Path | None = None,
+        fork: Callable[[IO[bytes]], Forked | None] = lambda output: None,
     ) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the child
-        self._process = subprocess.Popen(
+        self._process = fork(self._output) or subprocess.Popen(
             command,
             bufsize=0,
             stdin=subprocess.PIPE,
@@ -171,7 +181,7 @@ class Child:
 
     def _died(self) -> ChildDiedError:
         self.kill()
-        return _dead(self._process.returncode, last_lines(self._output))
+        return _dead(self._process.wait(), last_lines(self._output))
 
 
 def _write_all(pipe: IO[bytes], line: bytes) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 # What a child needs after a row has run is bound here, out of reach of a row that spoils its libraries.
 from json import JSONEncoder, loads
 from os import _exit, getpid, write
+from pathlib import Path
 from typing import IO, Any, NoReturn
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Do",
     "end_group",
     "end_with",
+    "is_single_threaded",
     "last_lines",
     "limit",
     "message",
@@ -110,6 +112,12 @@ def last_lines(output: IO[bytes]) -> str:
     size = output.seek(0, os.SEEK_END)
     output.seek(max(0, size - OUTPUT_BYTES))
     return " | ".join(output.read().decode(errors="replace").strip().splitlines()[-OUTPUT_LINES:])
+
+
+def is_single_threaded() -> bool:
+    """Whether this process may be forked: a lock that another thread holds would never open in the child."""
+    tasks = Path("/proc/self/task")  # on Linux the threads of libraries count too
+    return threading.active_count() == 1 and (not tasks.is_dir() or len(list(tasks.iterdir())) == 1)
 
 
 def end_group() -> NoReturn:

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from dpaudit.claims import ApproxDP
 from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, exact, positive, probability
+from dpaudit.exact import ExactLike, exact, in_figures, positive, probability
 from dpaudit.kernel import check
 from dpaudit.proofs.mechanisms import binomial_vectors, vector_noise
 from dpaudit.proofs.proof import Proof
@@ -25,6 +25,8 @@ MAX_WORK = 250_000
 LEFT_OUT = 1e-3
 #: Beyond so many standard deviations delta is below e^-800, and no order does better.
 FAR = 40.0
+#: Variances and squared changes beyond this leave the floats that choose orders and a range.
+LARGEST = Fraction(10**300)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +35,7 @@ class BinomialSum:
 
     Before a random rounding the change has sum of squares at most ``squares`` and entries up to ``largest``.
     Raises ``InvalidParameterError`` for a number of trials, entries or releases below 1, a chance outside
-    (0, 1), or a change that is not positive.
+    (0, 1), a change that is not positive, and a squared change or a variance above 1e300.
     """
 
     trials: int
@@ -55,9 +57,14 @@ class BinomialSum:
             raise InvalidParameterError(
                 f"chance must be in (0, 1), got {p}; without noise nothing is private."
             )
-        positive(self.squares, name="squares")
         positive(self.largest, name="largest")
         object.__setattr__(self, "variance", self.trials * p * (1 - p))
+        if max(positive(self.squares, name="squares"), self.variance) > LARGEST:
+            raise InvalidParameterError(
+                "the squared change and the variance of the noise must be at most 1e300, got "
+                f"{in_figures(exact(self.squares))} and {in_figures(self.variance)}; take a smaller "
+                "sensitivity, or fewer trials."
+            )
 
     @property
     def scale(self) -> float:
@@ -65,14 +72,14 @@ class BinomialSum:
         squares = float(exact(self.squares)) + self.dimension / 4
         return math.sqrt(self.times * squares / float(self.variance))
 
-    def proof(self, *, epsilon: ExactLike, delta: ExactLike) -> Proof:
-        """The closer rule that is feasible, with what suits (``epsilon``, ``delta``)."""
-        ratio = min(float(exact(epsilon)) / self.scale, FAR)
-        orders = sorted({self._order(self.scale, u) for u in self._tilts(ratio)})
+    def proof(self, *, epsilon: ExactLike, delta: ExactLike, beside: float = 0.0) -> Proof:
+        """The closer rule that is feasible, with what suits (``epsilon``, ``delta``) where this is composed
+        with mechanisms whose mu² add up to ``beside``, this one's further repetitions among them."""
+        scale = math.hypot(self.scale, math.sqrt(beside))
+        ratio = min(float(exact(epsilon)) / scale, FAR)
+        orders = sorted({self._order(scale, u) for u in self._tilts(ratio)})
         reach, width = math.ceil(exact(self.largest)), math.sqrt(float(self.variance))
-        bits = max(
-            40, math.ceil(-math.log2(float(exact(delta)) * LEFT_OUT / (2 * self.dimension * self.times)))
-        )
+        bits = max(40, math.ceil(self._depth(delta) / math.log(2)))
         if 2 * width * math.sqrt(2 * bits) * reach * len(orders) / 2 <= MAX_WORK:
             return self._summed(orders[1:-1:2] or orders, reach, bits)
         return self._closed(orders, delta)
@@ -92,8 +99,7 @@ class BinomialSum:
         )
 
     def _closed(self, orders: list[Fraction], delta: ExactLike) -> Proof:
-        left = float(exact(delta)) * LEFT_OUT / (2 * self.dimension * self.times)
-        depth, variance = -math.log(left), float(self.variance)
+        depth, variance = self._depth(delta), float(self.variance)
         deviation = math.ceil(depth / 3 + math.sqrt(depth**2 / 9 + 2 * variance * depth))
         return binomial_vectors(
             trials=self.trials,
@@ -106,6 +112,13 @@ class BinomialSum:
             deviation=deviation,
             times=self.times,
         )
+
+    def _depth(self, delta: ExactLike) -> float:
+        """-log of the probability that one end of one entry may leave out, of any size: ``delta`` may be
+        below every float."""
+        loss = positive(delta, name="delta")
+        small = math.log(loss.denominator) - math.log(loss.numerator)
+        return small + math.log(2 * self.dimension * self.times) - math.log(LEFT_OUT)
 
     def smallest_epsilon(self, delta: ExactLike, *, digits: int = 3) -> Fraction:
         """The least epsilon of so many digits, rounded up, that a proof from here certifies with ``delta``,

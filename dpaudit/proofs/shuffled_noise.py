@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, exact, exact_str
+from dpaudit.exact import ExactLike, exact, exact_str, in_figures
 from dpaudit.proofs.parameters import LossGrid, exact_text, with_grid
 from dpaudit.proofs.proof import Proof, accepted
 
@@ -23,6 +23,8 @@ __all__ = ["good_local_epsilon", "good_split", "shuffled_gaussian"]
 
 #: What a certificate spends on uncovered messages, if no split is named: for deltas of any usual size.
 SPARES = (1e-4, 1e-8, 1e-13)
+#: Ratios of sensitivity to noise beyond this leave the floats of the search.
+LARGEST = Fraction(10**300)
 
 
 def _gaussian_delta(mu: float, epsilon: float) -> float:
@@ -69,7 +71,8 @@ def shuffled_gaussian(
 
     ``splits`` >= 0 says how much of the others' messages a common part covers, e^-split of each; several are
     tried by the kernel, and the best counts. ``grid.step`` is the step of the values that are convolved.
-    Raises ``InvalidParameterError`` for a variance that is not greater than 0.
+    Raises ``InvalidParameterError`` for a variance that is not greater than 0, or 1e300 times larger or
+    smaller than the sensitivity's square.
     """
     squared, spread = (
         exact(value, name=name)
@@ -81,6 +84,11 @@ def shuffled_gaussian(
             "pass the noise's variance."
         )
     mu_squared = squared / spread
+    if squared and not 1 / LARGEST < mu_squared < LARGEST:
+        raise InvalidParameterError(
+            "sensitivity_squared over variance must be between 1e-300 and 1e300, got "
+            f"{in_figures(mu_squared)}; change the noise."
+        )
     if splits is None:
         spares = SPARES if users > 1 and squared else ()
         found = {good_split(users=users, mu_squared=mu_squared, spare=spare) for spare in spares}

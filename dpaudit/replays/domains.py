@@ -29,6 +29,7 @@ __all__ = [
     "as_array",
     "changed_pair",
     "more_pairs",
+    "require_finite",
     "require_neighbours",
     "spoken_domain",
 ]
@@ -38,7 +39,10 @@ LARGE = (2.0, 100.0, 2.0**20)
 
 
 class Domain(ABC):
-    """What one number of a record can be. Records are the entries, or the rows, along the first axis."""
+    """What one number of a record can be. Records are the entries, or the rows, along the first axis.
+    ``not_finite`` says that a number may also be NaN or an infinity."""
+
+    not_finite: bool = False
 
     @abstractmethod
     def levels(self) -> list[float]:
@@ -83,9 +87,11 @@ class Domain(ABC):
 
 
 class Interval(Domain):
-    """Every number is in [``lower``, ``upper``]; ``None`` for an end that there is not."""
+    """Every number is in [``lower``, ``upper``]; ``None`` for an end that there is not. With ``not_finite``
+    a number may also be NaN or an infinity, in the suite's own pairs; others are not made of these."""
 
-    def __init__(self, lower: ExactLike | None, upper: ExactLike | None) -> None:
+    def __init__(self, lower: ExactLike | None, upper: ExactLike | None, *, not_finite: bool = False) -> None:
+        self.not_finite = not_finite
         self.lower = None if lower is None else exact(lower, name="lower")
         self.upper = None if upper is None else exact(upper, name="upper")
         if self.lower is not None and self.upper is not None and not self.lower < self.upper:
@@ -95,7 +101,7 @@ class Interval(Domain):
 
     def __str__(self) -> str:
         ends = ["-∞" if self.lower is None else self.lower, "∞" if self.upper is None else self.upper]
-        return f"numbers in [{ends[0]}, {ends[1]}]"
+        return f"numbers in [{ends[0]}, {ends[1]}]{', NaN and infinities too' * self.not_finite}"
 
     def levels(self) -> list[float]:
         low, high = self._ends()
@@ -118,7 +124,8 @@ class Interval(Domain):
         return np.asarray(found * float(rng.choice([1.0, 1.0, *LARGE])) if open_ends else found)
 
     def holds(self, numbers: NDArray[Any]) -> bool:
-        return _all_held(numbers, self._inside)
+        finite = numbers[np.isfinite(numbers)] if self.not_finite else numbers
+        return _all_held(finite, self._inside)
 
     def _inside(self, number: Fraction) -> bool:
         below = self.lower is not None and number < self.lower
@@ -264,10 +271,15 @@ def _keys(pair: Neighbours) -> Iterator[tuple[Any, Any]]:
 
 
 def require_neighbours(pair: Neighbours, adjacency: Adjacency, unit: Unit, domain: Domain | None) -> str:
-    """Raise ``InvalidParameterError`` for a pair that is not adjacent, or not in the domain. Returns why the
-    adjacency cannot be checked, empty where it was."""
+    """Raise ``InvalidParameterError`` for a pair that is not adjacent, or not in the domain, where no domain
+    is declared for one with NaN or an infinity. Returns why the adjacency cannot be checked, empty where it
+    was."""
+    if domain is None:
+        require_finite(pair)
     left, right = as_array(pair.left), as_array(pair.right)
     if left is None or right is None:
+        if domain is not None and not domain.not_finite:
+            require_finite(pair)
         return f"the data of {pair.name!r} are no numbers by record, so that their adjacency was not checked"
     objection = _not_adjacent(left, right, adjacency)
     if objection and unit is Unit.USER and "differs in" in objection:
@@ -285,6 +297,32 @@ def require_neighbours(pair: Neighbours, adjacency: Adjacency, unit: Unit, domai
     return ""
 
 
+def require_finite(pair: Neighbours) -> None:
+    """Raise ``InvalidParameterError`` where the data hold NaN or an infinity, at any depth: what a mechanism
+    makes of them is the fault of none that was never meant to be given them."""
+    strange = next((x for side in (pair.left, pair.right) for x in _not_finite(side)), None)
+    if strange is not None:
+        raise InvalidParameterError(
+            f"data must be finite numbers, those of {pair.name!r} hold {strange}; correct the pair, or, "
+            "where the claim is about such data too, declare a domain of the audit with not_finite=True."
+        )
+
+
+def _not_finite(data: Any) -> Iterator[float]:
+    """The numbers in ``data`` that are not finite: in arrays, lists, tuples and values of dicts."""
+    if isinstance(data, float | np.floating):
+        if not np.isfinite(data):
+            yield float(data)
+    elif isinstance(data, np.ndarray):
+        if data.dtype.kind == "f":
+            yield from map(float, data[~np.isfinite(data)].ravel())
+        elif data.dtype.kind == "O":
+            yield from _not_finite(data.tolist())
+    elif isinstance(data, list | tuple | dict):
+        for item in data.values() if isinstance(data, dict) else data:
+            yield from _not_finite(item)
+
+
 def _not_adjacent(left: NDArray[Any], right: NDArray[Any], adjacency: Adjacency) -> str:
     if left.ndim == 0 or right.ndim == 0:
         return "" if left.shape == right.shape else "has one number on one side only"
@@ -294,18 +332,23 @@ def _not_adjacent(left: NDArray[Any], right: NDArray[Any], adjacency: Adjacency)
         short, long = sorted((left, right), key=len)
         if len(long) != len(short) + 1:
             return f"has {len(left)} and {len(right)} records"
-        place = next((i for i in range(len(short)) if not np.array_equal(short[i], long[i])), len(short))
-        same = np.array_equal(np.delete(long, place, axis=0).reshape(short.shape), short)
+        place = next((i for i in range(len(short)) if not _same(short[i], long[i])), len(short))
+        same = _same(np.delete(long, place, axis=0).reshape(short.shape), short)
         return "" if same else "differs in more than one record"
     if left.shape != right.shape:
         return f"has data of shapes {left.shape} and {right.shape}"
-    changed = [i for i in range(len(left)) if not np.array_equal(left[i], right[i])]
+    changed = [i for i in range(len(left)) if not _same(left[i], right[i])]
     if len(changed) > 1:
         return f"differs in {len(changed)} records"
     if not changed:
         return "is the same on both sides"
     zeros = [not np.any(side[changed[0]]) for side in (left, right)]
     return "" if adjacency is Adjacency.REPLACE_ONE or any(zeros) else "has no null record"
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two records are equal, NaN to itself."""
+    return np.array_equal(one, other, equal_nan=True)
 
 
 def spoken_domain(words: str) -> Domain | None:

@@ -158,10 +158,14 @@ class Watch:
         return self._foreign.setdefault(purpose, {})
 
     def finished(self, code: CodeType) -> bool:
-        """Whether a call of ``code`` shows nothing new: all of it was entered, its loops have an end and,
-        where ways are tracked, it went every way in this run already."""
+        """Whether a call of ``code`` shows nothing new, and its loops have an end."""
+        return not self._functions[id(code)].loops and self.entered(code)
+
+    def entered(self, code: CodeType) -> bool:
+        """Whether a call of ``code`` shows nothing new: all of it was entered and, where ways are tracked,
+        it went every way in this run already."""
         function = self._functions[id(code)]
-        return not (function.left or function.loops or self._of_interest(function))
+        return not (function.left or self._of_interest(function))
 
     def _of_interest(self, function: _Function) -> set[Way]:
         """Where ways are tracked, those that the function did not go in this run; otherwise in no run."""
@@ -208,10 +212,10 @@ class Watch:
         return function.asked
 
     def _empty_caches(self) -> None:
-        # by their very types: there are many objects, and a proxy among them would answer for another one
-        for item in [
-            item for item in gc.get_objects() if issubclass(type(item), functools._lru_cache_wrapper)
-        ]:
+        # What refers to the type: to look at every object would copy what this process shares with another.
+        # By their very types, since a proxy would answer for another one.
+        kind = functools._lru_cache_wrapper
+        for item in [item for item in gc.get_referrers(kind) if issubclass(type(item), kind)]:
             code = getattr(item.__wrapped__, "__code__", None)
             if code is not None and self._is_own(code.co_filename):
                 item.cache_clear()

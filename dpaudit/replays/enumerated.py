@@ -38,6 +38,7 @@ from dpaudit.proofs.proof import certify
 from dpaudit.proofs.tables import enumerated_tables, enumerated_weights
 from dpaudit.replays.changed_users import view_of
 from dpaudit.replays.data_sets import DataSets
+from dpaudit.replays.domains import require_finite
 from dpaudit.suite import Run
 from dpaudit.views import CHANGED_USER, View
 from dpaudit.witnesses.tables import Interval, Outcome, tables_witness
@@ -136,6 +137,7 @@ def _of_pairs(
     """Both laws of each pair, in the view of that pair."""
     found = []
     for pair in pairs:
+        require_finite(pair)
         view = view_of(pair, claim.view)
         left, right = (tables_of(program, data, claim, view=view, tail=tail) for data in _sides(pair))
         found.append((left, right))

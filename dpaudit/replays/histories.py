@@ -18,9 +18,11 @@ from dpaudit.coins.forcer import ImpossibleHistoryError
 from dpaudit.coins.limits import Limits
 from dpaudit.coins.replayer import SessionPair
 from dpaudit.errors import InvalidParameterError, NotTractableError
-from dpaudit.laws import CountVector, ScalarLaw, Shifted, SubsampledGaussianSum, WrappedMod
+from dpaudit.laws import CountVector, ScalarLaw, Shifted, ShuffledMultiset, SubsampledGaussianSum, WrappedMod
 from dpaudit.laws.base import BaseMeasure, Law
+from dpaudit.laws.multiset import canonical_rows
 from dpaudit.neighbours import Neighbours
+from dpaudit.replays.moves import moved_message
 from dpaudit.replays.residues import extreme_residues
 
 __all__ = ["far_out", "push_to_the_tail", "worst_history"]
@@ -176,9 +178,24 @@ def _extreme_outcome(law: Law | None, other: Law, push: float) -> Any:
             return residues.item() if residues.ndim == 0 else residues
     if isinstance(law, SubsampledGaussianSum) and isinstance(other, SubsampledGaussianSum):
         return law.outcome_against(other, push)
+    if isinstance(law, ShuffledMultiset) and law.base_measure is not BaseMeasure.COUNTING:
+        return _extreme_list(law, other, push)
     if law is None or law.batch_shape:
         return None
     return _likeliest_ratio(law, other)
+
+
+def _extreme_list(law: ShuffledMultiset, other: Law, push: float) -> Any:
+    """Shuffled messages around points: the one that moved far out, and all others beside it, where no other
+    message is likelier to be hers."""
+    moved = moved_message(law, other)
+    if moved is None or law.batch_shape:
+        return None
+    value = _extreme_outcome(*moved, push)
+    if value is None:
+        return None
+    apart = np.arange(law.users).reshape(-1, *[1] * np.ndim(value)) / 1024  # ties have probability 0
+    return canonical_rows(np.asarray(value, dtype=float) + apart, law.row_ndim)
 
 
 def _likeliest_ratio(law: Law, other: Law) -> Any:

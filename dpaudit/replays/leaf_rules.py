@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -26,7 +26,6 @@ from dpaudit.laws import (
     BinaryTree,
     Binomial,
     Categorical,
-    CountVector,
     DiscreteGaussian,
     DiscreteLaplace,
     Exponential,
@@ -36,7 +35,6 @@ from dpaudit.laws import (
     NoisyArgmax,
     PolyaDifference,
     RandomisedResponse,
-    ShuffledMultiset,
     Skellam,
     SubsampledGaussianSum,
 )
@@ -45,22 +43,11 @@ from dpaudit.laws.exact_weights import exact_weights, same_chances
 from dpaudit.proofs.proof import Proof
 from dpaudit.replays.accounting import worst_loss
 from dpaudit.replays.channel_prices import query_moves
-from dpaudit.replays.leaves import Leaf, leaves_of
+from dpaudit.replays.leaves import ROUNDING, Leaf, Match, leaves_of, objection
 from dpaudit.replays.moves import base_of, moved_message, moves_of
+from dpaudit.replays.shuffled_messages import answers_a_bit, changed_message, shuffled_gaussian
 
-__all__ = ["ROUNDING", "Match", "match", "match_session"]
-
-#: The share that rounding may add: a tenth is no dyadic number, and prices of finite laws are upper ends.
-ROUNDING = Fraction(1, 10**9)
-
-
-@dataclass(frozen=True)
-class Match:
-    """How a moved site fits a leaf: ``share`` of the leaf's price, in the unit in which prices add up; or
-    why it does not (``objection``)."""
-
-    share: Fraction = Fraction(1)
-    objection: str = ""
+__all__ = ["match", "match_session"]
 
 
 def _sensitivity(leaf: Leaf, adjacency: Adjacency) -> Fraction:
@@ -80,15 +67,11 @@ def match(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
     Shuffled messages of which one moved fit a leaf that is about no shuffler as that message does.
     """
     rule = _RULES.get(leaf.rule)
-    message = None if rule is _shuffled else moved_message(law, other)
+    message = None if rule in (_shuffled, shuffled_gaussian) else moved_message(law, other)
     law, other = (law, other) if message is None else message
     if rule is None:
         return Match(objection=f"no rule compares a site with a {leaf.rule} mechanism")
     return rule(leaf, law, other, adjacency)
-
-
-def _no(text: str) -> Match:
-    return Match(objection=text)
 
 
 def _additive(noise: Callable[[Leaf, Law], Fraction | None], *, squared: bool = False) -> Any:
@@ -98,12 +81,12 @@ def _additive(noise: Callable[[Leaf, Law], Fraction | None], *, squared: bool = 
     def rule(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
         moves = moves_of(law, other)
         if moves is None:
-            return _no(f"its noise is not the same on both inputs, {law!r} and {other!r}")
+            return objection(f"its noise is not the same on both inputs, {law!r} and {other!r}")
         ratio = noise(leaf, base_of(law))
         if ratio is None:
-            return _no(f"its noise is {base_of(law)!r}")
+            return objection(f"its noise is {base_of(law)!r}")
         if ratio < 1:
-            return _no(f"its noise {base_of(law)!r} is smaller than the leaf's")
+            return objection(f"its noise {base_of(law)!r} is smaller than the leaf's")
         if squared:
             most = (
                 leaf.number("sensitivity_squared")
@@ -114,7 +97,8 @@ def _additive(noise: Callable[[Leaf, Law], Fraction | None], *, squared: bool = 
         else:
             most, moved = _sensitivity(leaf, adjacency), sum(moves, Fraction(0))
         if moved > most * (1 + ROUNDING):
-            return _no(f"it moved by {float(moved):.6g}{' squared' if squared else ''}, more than {most}")
+            unit = " squared" if squared else ""
+            return objection(f"it moved by {float(moved):.6g}{unit}, more than {most}")
         return Match(share=moved / most / ratio if most else Fraction(0))
 
     return rule
@@ -159,7 +143,7 @@ def _integer_noise(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Ma
     """Of one number: the bound is for one shift."""
     moves = moves_of(law, other)
     if moves is not None and sum(gap > 0 for gap in moves) > 1:
-        return _no("more than one of its numbers moved")
+        return objection("more than one of its numbers moved")
     found: Match = _additive(_integer)(leaf, law, other, adjacency)
     return replace(found, share=Fraction(1)) if not found.objection else found
 
@@ -167,16 +151,16 @@ def _integer_noise(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Ma
 def _vector_noise(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
     moves, ratio = moves_of(law, other), _integer(leaf, base_of(law))
     if moves is None or ratio is None or ratio < 1:
-        return _no(f"its noise is {base_of(law)!r} and {base_of(other)!r}")
+        return objection(f"its noise is {base_of(law)!r} and {base_of(other)!r}")
     return _moved_vector(leaf, moves)
 
 
 def _binomial_vectors(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
     moves, noise = moves_of(law, other), base_of(law)
     if moves is None or not isinstance(noise, Binomial) or noise.p != leaf.number("probability"):
-        return _no(f"its noise is {base_of(law)!r} and {base_of(other)!r}")
+        return objection(f"its noise is {base_of(law)!r} and {base_of(other)!r}")
     if noise.trials < int(leaf.parameters["trials"]):
-        return _no(f"its noise has {noise.trials} trials")
+        return objection(f"its noise has {noise.trials} trials")
     return _moved_vector(leaf, moves)
 
 
@@ -184,9 +168,11 @@ def _moved_vector(leaf: Leaf, moves: Sequence[Fraction]) -> Match:
     """The whole move counts, coins of a rounding included: a replay cannot tell them from a move that is
     there always, which no rounding averages out."""
     if len(moves) > int(leaf.parameters["dimension"]) or max(moves) > math.ceil(leaf.number("largest")):
-        return _no("it has more coordinates, or one of them moved further, than the leaf says")
+        return objection("it has more coordinates, or one of them moved further, than the leaf says")
     moved = sum((gap**2 for gap in moves), Fraction(0))
-    return Match() if moved <= leaf.number("l2_squared") else _no(f"it moved by {float(moved):.6g} squared")
+    if moved > leaf.number("l2_squared"):
+        return objection(f"it moved by {float(moved):.6g} squared")
+    return Match()
 
 
 _SCALED: dict[str, type[Law]] = {"laplace": Laplace, "gumbel": Gumbel, "exponential": Exponential}
@@ -211,27 +197,27 @@ def _fits_range(moved: Sequence[Fraction], kind: str) -> bool:
 
 def _noisy_max(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
     if not (isinstance(law, NoisyArgmax) and isinstance(other, NoisyArgmax)) or law.noise != other.noise:
-        return _no(f"its law is {law!r} and {other!r}")
+        return objection(f"its law is {law!r} and {other!r}")
     if not _has_noise(leaf, law.noise, "scale") or law.scores.shape != other.scores.shape:
-        return _no(f"its noise is {law.noise!r}")
+        return objection(f"its noise is {law.noise!r}")
     if law.batch_shape:
-        return _no("it is more than one maximum")
+        return objection("it is more than one maximum")
     moved = [dyadic(a) - dyadic(b) for a, b in zip(law.scores.tolist(), other.scores.tolist(), strict=True)]
     if max(map(abs, moved)) > _sensitivity(leaf, adjacency) * (1 + ROUNDING):
-        return _no(f"a score moved by {float(max(map(abs, moved))):.6g}")
+        return objection(f"a score moved by {float(max(map(abs, moved))):.6g}")
     if not _fits_range(moved, str(leaf.parameters["range"])):
-        return _no(f"its scores moved in another way than {leaf.parameters['range']}")
+        return objection(f"its scores moved in another way than {leaf.parameters['range']}")
     if int(leaf.parameters.get("candidates", law.count)) != law.count:
-        return _no(f"it has {law.count} candidates")
+        return objection(f"it has {law.count} candidates")
     return Match()
 
 
 def _response(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
     if not (isinstance(law, RandomisedResponse) and isinstance(other, RandomisedResponse)):
-        return _no(f"its law is {law!r} and {other!r}")
+        return objection(f"its law is {law!r} and {other!r}")
     price = worst_loss(law, other)
     if law.symbols != other.symbols or price is None or price > leaf.number("epsilon") * (1 + ROUNDING):
-        return _no(f"its law is {law!r} and {other!r}")
+        return objection(f"its law is {law!r} and {other!r}")
     return Match()
 
 
@@ -241,7 +227,7 @@ def _finite(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
     rows = [tuple(exact(entry) for entry in row) for row in leaf.parameters["rows"]]
     for one in (law, other):
         if not isinstance(one, Categorical) or _chances(one) not in rows:
-            return _no(f"its law {one!r} is no row of the table")
+            return objection(f"its law {one!r} is no row of the table")
     return Match()
 
 
@@ -254,7 +240,7 @@ def _weighted(leaf: Leaf, law: Law, other: Law) -> Match:
     for one in (law, other):
         weights = exact_weights(one)
         if weights is None or not any(same_chances(weights, row) for row in rows):
-            return _no(f"its law {one!r} is no row of the table")
+            return objection(f"its law {one!r} is no row of the table")
     return Match()
 
 
@@ -263,55 +249,43 @@ def _chances(law: Categorical) -> tuple[Fraction, ...]:
 
 
 def _shuffled(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
-    """The users' laws before the shuffler: at least so many, of which one differs."""
-    if not (isinstance(law, ShuffledMultiset | CountVector) and isinstance(other, type(law))):
-        return _no(f"its law is {law!r} and {other!r}")
-    here, there = (Counter(dict(one.groups)) for one in (law, other))
-    users = sum(here.values())
-    if users != sum(there.values()) or users < int(leaf.parameters["users"]):
-        return _no(f"it shuffles {users} and {sum(there.values())} messages")
-    if sum((here - there).values()) != 1:
-        return _no(f"{sum((here - there).values())} users' laws differ")
+    """The users' laws before the shuffler: at least so many, of which one differs. Both of the laws that this
+    user may have are held against everybody's."""
+    users = changed_message(leaf, law, other)
+    if isinstance(users, Match):
+        return users
+    everybody, changed = users
     local = None
     if "local" in leaf.parameters:
-        for one in here | there:
-            if not _answers_a_bit(one, leaf.number("local")):
-                return _no(f"one user's law is {one!r}, not randomised response of one bit")
+        for one in everybody:
+            if not answers_a_bit(one, leaf.number("local")):
+                return objection(f"one user's law is {one!r}, not randomised response of one bit")
         local = Leaf("randomised-response", {"epsilon": leaf.parameters["local"]})
     if local is None and leaf.premise is not None:
         local = leaves_of(leaf.premise)[0][0]
     if local is None:
         local = Leaf("finite", {"rows": leaf.parameters["rows"]})
-    changed = next(iter(here - there))
-    everybody = [match(local, one, changed, adjacency) for one in here | there if one != changed]
-    return next((found for found in everybody if found.objection), Match())
-
-
-def _answers_a_bit(law: Law, epsilon: Fraction) -> bool:
-    """Whether a user's law is randomised response of one bit, of ``epsilon`` or less: the noise of all users
-    hides the one that changed."""
-    if not isinstance(law, RandomisedResponse) or law.symbols != 2:
-        return False
-    strength = {"epsilon": law.epsilon} if law.epsilon is not None else {"keep": law.keep}
-    price = worst_loss(law, RandomisedResponse(symbols=2, truth=1 - law.truth, **strength))
-    return price is not None and price <= epsilon * (1 + ROUNDING)
+    pairs = [match(local, one, two, adjacency) for two in changed for one in everybody if one != two]
+    return next((found for found in pairs if found.objection), Match())
 
 
 def _subsampled(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
     """The same records on both sides but one, which is missing or null on one of them."""
     if not (isinstance(law, SubsampledGaussianSum) and isinstance(other, SubsampledGaussianSum)):
-        return _no(f"its law is {law!r} and {other!r}: release the sum as one SubsampledGaussianSum")
+        return objection(f"its law is {law!r} and {other!r}: release the sum as one SubsampledGaussianSum")
     if (law.rate, law.sigma2, law.dimension) != (other.rate, other.sigma2, other.dimension):
-        return _no(f"its sampling or noise is not the same on both inputs, {law!r} and {other!r}")
+        return objection(f"its sampling or noise is not the same on both inputs, {law!r} and {other!r}")
     if law.rate > leaf.number("rate") or law.sigma2 < leaf.number("variance"):
-        return _no(f"its rate {law.rate} is larger, or its variance {law.sigma2} smaller, than the leaf's")
+        return objection(
+            f"its rate {law.rate} is larger, or its variance {law.sigma2} smaller, than the leaf's"
+        )
     here, there = Counter(law.records), Counter(other.records)
     changed = [*((here - there) + (there - here)).elements()]
     if len(changed) != 1:
-        return _no(f"{len(changed)} of its records differ, where one may be there on one side only")
+        return objection(f"{len(changed)} of its records differ, where one may be there on one side only")
     squared, most = sum((entry**2 for entry in changed[0]), Fraction(0)), _sensitivity(leaf, adjacency)
     if squared > most**2 * (1 + ROUNDING):
-        return _no(f"a record of norm {float(squared) ** 0.5:.6g} counts, more than {most}")
+        return objection(f"a record of norm {float(squared) ** 0.5:.6g} counts, more than {most}")
     return Match()
 
 
@@ -330,6 +304,7 @@ _RULES: dict[str, Callable[[Leaf, Law, Law, Adjacency], Match]] = {
     "shuffle": _shuffled,
     "shuffled-response": _shuffled,
     "shuffled-table": _shuffled,
+    "shuffled-gaussian": shuffled_gaussian,
     "poisson-subsampled-gaussian": _subsampled,
 }
 
@@ -341,14 +316,14 @@ def match_session(session: SessionPair, adjacency: Adjacency, leaf: Leaf) -> Mat
     """How a channel that moved fits ``leaf``."""
     kernel, gaps = session.kernel, query_moves(session)
     if kernel != session.kernel_neighbour:
-        return _no("its channel is not the same on both inputs")
+        return objection("its channel is not the same on both inputs")
     if gaps is None:
-        return _no("its queries are not as many, or have other shapes, on the neighbour")
+        return objection("its queries are not as many, or have other shapes, on the neighbour")
     if leaf.rule == "above-threshold" and isinstance(kernel, AboveThreshold):
         return _threshold(leaf, kernel, [sum(gap, Fraction(0)) for gap in gaps], adjacency)
     if leaf.rule == "tree" and isinstance(kernel, BinaryTree) and leaf.premise is not None:
         return _tree(leaf, leaf.premise, kernel, gaps, adjacency)
-    return _no(f"it is the channel {kernel!r}, and the leaf a {leaf.rule} mechanism")
+    return objection(f"it is the channel {kernel!r}, and the leaf a {leaf.rule} mechanism")
 
 
 def _tree(
@@ -358,12 +333,12 @@ def _tree(
     the norm of the node."""
     moved = [gap for gap in gaps if any(gap)]
     if kernel.leaves > int(leaf.parameters["leaves"]):
-        return _no(f"it is a tree of {kernel.leaves} leaves")
+        return objection(f"it is a tree of {kernel.leaves} leaves")
     if len(moved) != 1:
-        return _no(f"{len(moved)} of its leaves moved")
+        return objection(f"{len(moved)} of its leaves moved")
     leaves, _ = leaves_of(node)
     if len(leaves) != 1:
-        return _no("a node of the leaf's tree is more than one mechanism")
+        return objection("a node of the leaf's tree is more than one mechanism")
     places = np.array([float(entry) for entry in moved[0]])
     found = [
         match(leaves[0], law.shift(0 * places), law.shift(places), adjacency) for law in kernel.noise_by_level
@@ -373,14 +348,14 @@ def _tree(
 
 def _threshold(leaf: Leaf, kernel: AboveThreshold, moved: Sequence[Fraction], adjacency: Adjacency) -> Match:
     if not _has_noise(leaf, kernel.threshold_noise, "threshold_scale"):
-        return _no(f"the threshold's noise is {kernel.threshold_noise!r}")
+        return objection(f"the threshold's noise is {kernel.threshold_noise!r}")
     if not _has_noise(leaf, kernel.query_noise, "query_scale"):
-        return _no(f"a query's noise is {kernel.query_noise!r}")
+        return objection(f"a query's noise is {kernel.query_noise!r}")
     if kernel.max_positives is None or kernel.max_positives > int(leaf.parameters["answers"]):
-        return _no(f"it answers 'above' {kernel.max_positives} times")
+        return objection(f"it answers 'above' {kernel.max_positives} times")
     if kernel.resample_threshold:
-        return _no("it draws the threshold's noise again")
+        return objection("it draws the threshold's noise again")
     if max(map(abs, moved), default=0) > _sensitivity(leaf, adjacency) * (1 + ROUNDING):
-        return _no(f"a query moved by {float(max(map(abs, moved))):.6g}")
+        return objection(f"a query moved by {float(max(map(abs, moved))):.6g}")
     fits = _fits_range(moved, str(leaf.parameters["range"]))
-    return Match() if fits else _no(f"its queries moved in another way than {leaf.parameters['range']}")
+    return Match() if fits else objection(f"its queries moved in another way than {leaf.parameters['range']}")

@@ -12,7 +12,24 @@ from typing import Any
 from dpaudit.exact import exact
 from dpaudit.proofs.proof import Proof
 
-__all__ = ["Leaf", "leaves_of", "payments"]
+__all__ = ["ROUNDING", "Leaf", "Match", "leaves_of", "objection", "payments"]
+
+#: The share that rounding may add: a tenth is no dyadic number, and prices of finite laws are upper ends.
+ROUNDING = Fraction(1, 10**9)
+
+
+@dataclass(frozen=True)
+class Match:
+    """How a moved site fits a leaf: ``share`` of the leaf's price, in the unit in which prices add up; or
+    why it does not (``objection``)."""
+
+    share: Fraction = Fraction(1)
+    objection: str = ""
+
+
+def objection(text: str) -> Match:
+    """That a site does not fit, and why."""
+    return Match(objection=text)
 
 
 @dataclass(frozen=True)

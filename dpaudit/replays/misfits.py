@@ -17,8 +17,8 @@ from dpaudit.errors import CertificateError
 from dpaudit.kernel.check import derive
 from dpaudit.laws.base import Law
 from dpaudit.proofs.proof import Proof
-from dpaudit.replays.leaf_rules import ROUNDING, Match, match, match_session
-from dpaudit.replays.leaves import Leaf, leaves_of, payments
+from dpaudit.replays.leaf_rules import match, match_session
+from dpaudit.replays.leaves import ROUNDING, Leaf, Match, leaves_of, payments
 
 __all__ = ["above_pure_bound", "misfits", "pure_bound"]
 

@@ -8,7 +8,8 @@ sites, another kind of value shown, an error), the levels between are bisected: 
 the last digit, and whatever depends on raw data there shows in the replay; so is a narrow window between two
 thresholds, however rare it is. What takes several outcomes is looked for before that (``together``).
 
-Nothing here is random: the same program gives the same histories for any seed.
+Nothing here is random: the same program gives the same histories for any seed. Levels of a law with atoms
+often give one and the same outcome; the run is the same then, and is made once.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Forced:
 
 
 #: A site, a level and how the program behaves there, a higher level and how it behaves there.
-Bracket = tuple[Target, float, Hashable, float, Hashable]
+Bracket = tuple["_Runs", float, Hashable, float, Hashable]
 
 
 def quantile_histories(
@@ -83,51 +84,53 @@ def quantile_histories(
     base = record(watch.program, pair.left, rng=np.random.default_rng(SEED), keep_errors=True, limits=limits)
     patterns = patterns_of(base)[: max(6, values // 4)]
     for words, choice in [*patterns, *combinations_of(base, most=max(4, values // 4))]:
-        found = _steered(watch, pair, choice, limits)
-        if found is not None:
-            yield Forced(found[0], words)
+        steered = _steered(watch, pair, choice, limits)
+        if steered is not None:
+            yield Forced(steered[0], words)
     targets = _targets(base, most=max(2, values // 8))
     if not targets:
         return
     levels = _levels(max(3, values // len(targets)))
     brackets: list[Bracket] = []
     for target in targets:
+        runs = _Runs(watch, pair, target, limits)
         before: tuple[float, Hashable] | None = None
         for level in target.levels or levels:
-            found = _run(watch, pair, target, level, limits)
+            found = runs.at(level)
             if found is None:
                 continue
             recording, behaviour = found
-            yield Forced(recording, f"{target} at quantile {level:.6g}")
+            if recording is not None:
+                yield Forced(recording, f"{target} at quantile {level:.6g}")
             if before is not None and before[1] != behaviour:
-                brackets.append((target, *before, level, behaviour))
+                brackets.append((runs, *before, level, behaviour))
             before = (level, behaviour)
-    yield from _bisected(watch, pair, brackets, halvings, limits)
+    yield from _bisected(brackets, halvings)
 
 
-def _bisected(
-    watch: Watch, pair: Neighbours, brackets: list[Bracket], left: int, limits: Limits
-) -> Iterator[Forced]:
+def _bisected(brackets: list[Bracket], left: int) -> Iterator[Forced]:
     """At most ``left`` recordings at levels between two that behave differently, nearer to where that
     changes."""
     while brackets and left > 0:
-        target, low, at_low, high, at_high = brackets.pop(0)
+        runs, low, at_low, high, at_high = brackets.pop(0)
         for _ in range(HALVINGS):
             middle = _between(low, high)
             if left <= 0 or not low < middle < high:
                 break
             left -= 1
-            found = _run(watch, pair, target, middle, limits)
+            found = runs.at(middle)
             if found is None:
                 break
             recording, behaviour = found
-            yield Forced(recording, f"{target} at quantile {middle:.9g}, between two that behave differently")
+            if recording is not None:
+                words = f"{runs.target} at quantile {middle:.9g}, between two that behave differently"
+                yield Forced(recording, words)
             if behaviour == at_low:
                 low = middle
             elif behaviour == at_high:
                 high = middle
             else:
-                brackets.append((target, middle, behaviour, high, at_high))
+                brackets.append((runs, middle, behaviour, high, at_high))
                 high, at_high = middle, behaviour
 
 
@@ -182,19 +185,68 @@ def _targets(base: Recording, *, most: int) -> list[Target]:
     return [*heads, *rest[::step][: most - len(heads)], *together]
 
 
-def _run(
-    watch: Watch, pair: Neighbours, target: Target, level: float, limits: Limits
-) -> tuple[Recording, Hashable] | None:
-    """The recording in which ``target`` comes out at ``level``, and how the program behaved; ``None`` where
-    there is no such outcome."""
-    hidden: dict[tuple[str, int], float] = {}
-    levels: dict[str, list[float]] = {}
-    if target.kind == "draw":
-        hidden[str(target.site), target.occurrence] = level
-    elif target.kind == "channel":
-        # the first noise (a threshold's) in the middle, or against all the others
-        levels[str(target.site)] = [0.5 if target.entry else 1 - level, *[level] * 63]
-    return _steered(watch, pair, _choice(target, level), limits, hidden=hidden, levels=levels)
+@dataclass
+class _Known:
+    """An earlier run: what it chose from which laws, in order, and how the program behaved; ``possible``
+    where there is such a run."""
+
+    chosen: list[tuple[Any, Hashable]]
+    behaviour: Hashable = None
+    possible: bool = False
+
+
+class _Runs:
+    """Runs of ``pair.left`` in which ``target`` comes out at a level. All before the first choice is the same
+    in each of them, so two that choose the same are the same."""
+
+    def __init__(self, watch: Watch, pair: Neighbours, target: Target, limits: Limits) -> None:
+        self._watch, self._pair, self._limits = watch, pair, limits
+        self.target = target
+        self._known: dict[Hashable, list[_Known]] = {}
+        self._first: list[Any] = []  # the law that the first choice is from
+
+    def at(self, level: float) -> tuple[Recording | None, Hashable] | None:
+        """The recording, ``None`` for one that there was before, and how the program behaved; ``None`` where
+        there is no such outcome."""
+        known = self._before(level)
+        if known is not None:
+            return (None, known.behaviour) if known.possible else None
+        chosen: list[tuple[Any, Hashable]] = []
+        found = self._run(level, chosen)
+        if chosen:
+            self._first = [chosen[0][0]]
+            behaviour = None if found is None else found[1]
+            known = _Known(chosen, behaviour, possible=found is not None)
+            self._known.setdefault(chosen[0][1], []).append(known)
+        return found
+
+    def _before(self, level: float) -> _Known | None:
+        """The earlier run that chooses the same at this level; of those with the same first choice the laws
+        of the second are the same, and so on."""
+        if not self._first:
+            return None
+        first = _exactly(_outcome(self.target, level, self._first[0]))
+        return next(
+            (
+                known
+                for known in self._known.get(first, ())
+                if all(_exactly(_outcome(self.target, level, law)) == value for law, value in known.chosen)
+            ),
+            None,
+        )
+
+    def _run(self, level: float, chosen: list[tuple[Any, Hashable]]) -> tuple[Recording, Hashable] | None:
+        """The run itself; ``chosen`` gets what it chooses."""
+        target = self.target
+        hidden: dict[tuple[str, int], float] = {}
+        levels: dict[str, list[float]] = {}
+        if target.kind == "draw":
+            hidden[str(target.site), target.occurrence] = level
+        elif target.kind == "channel":
+            # the first noise (a threshold's) in the middle, or against all the others
+            levels[str(target.site)] = [0.5 if target.entry else 1 - level, *[level] * 63]
+        choice = _choice(target, level, chosen)
+        return _steered(self._watch, self._pair, choice, self._limits, hidden=hidden, levels=levels)
 
 
 def _steered(
@@ -220,25 +272,43 @@ def _steered(
     return recording, _behaviour(recording, watch)
 
 
-def _choice(target: Target, level: float) -> Callable[[str, int, Law], Any]:
+def _choice(
+    target: Target, level: float, chosen: list[tuple[Any, Hashable]]
+) -> Callable[[str, int, Law], Any]:
+    """Chooses ``target`` at ``level``; ``chosen`` gets each law that it chose from, and what."""
+
     def choose(site: str, occurrence: int, law: Law) -> Any:
         if target.kind not in ("shown", "answer") or target.site not in (None, site):
             return None
         if target.site is not None and occurrence != target.occurrence:
             return None
-        if not isinstance(law, Law):
-            answers = getattr(law, "answers", None)  # a channel without laws of single answers
-            return None if target.site is None or not answers else answers[int(level * len(answers))]
-        value = outcome_at(law, level)
-        if value is None or target.entry is None:
-            return value
-        chosen = np.array(target.base)
-        if chosen.shape != np.shape(value):
-            return None
-        chosen.flat[target.entry] = np.ravel(value)[target.entry]
-        return chosen
+        value = _outcome(target, level, law)
+        chosen.append((law, _exactly(value)))
+        return value
 
     return choose
+
+
+def _outcome(target: Target, level: float, law: Any) -> Any:
+    """The outcome that ``target`` has under ``law`` at ``level``; ``None`` where there is none."""
+    if not isinstance(law, Law):
+        answers = getattr(law, "answers", None)  # a channel without laws of single answers
+        return None if target.site is None or not answers else answers[int(level * len(answers))]
+    value = outcome_at(law, level)
+    if value is None or target.entry is None:
+        return value
+    chosen = np.array(target.base)
+    if chosen.shape != np.shape(value):
+        return None
+    chosen.flat[target.entry] = np.ravel(value)[target.entry]
+    return chosen
+
+
+def _exactly(value: Any) -> Hashable:
+    """A value to compare by: equal only for the same type and the same bits."""
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        return value.dtype.str, value.shape, value.tobytes()
+    return type(value), repr(value.tolist() if isinstance(value, np.ndarray) else value)
 
 
 # How a run behaved

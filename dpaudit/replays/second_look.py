@@ -54,7 +54,14 @@ def second_look(program: Program, claim: PrivacyClaim, pairs: Sequence[Neighbour
     if runs < LEAST_RUNS:
         return f"no second look as a black box: a run has {sites} sites, too many for a short one"
     result = check(
-        mechanism, claim, neighbours=chosen, alpha=ALPHA, seed=seed, max_samples=runs, timeout=SECONDS
+        mechanism,
+        claim,
+        neighbours=chosen,
+        alpha=ALPHA,
+        seed=seed,
+        max_samples=runs,
+        timeout=SECONDS,
+        listen=False,
     )
     if result.verdict is VerdictKind.REFUTED:
         raise BrokenHarnessError(

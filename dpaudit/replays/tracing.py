@@ -55,6 +55,9 @@ class Listener(Protocol):
     def finished(self, code: CodeType) -> bool:
         """Whether nothing that a call of ``code`` still does is of interest."""
 
+    def entered(self, code: CodeType) -> bool:
+        """Whether nothing of it is but the number of its lines."""
+
     def foreign(self, purpose: Purpose) -> Mapping[int, CodeType]:
         """Code that is never followed, by its identity."""
 
@@ -86,6 +89,13 @@ def _tracer(listener: Listener, purpose: Purpose) -> Tracer:
             listener.stop()
         return counting
 
+    def counting_lines(frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            listener.steps += 1
+            if listener.steps > limit:
+                listener.stop()
+        return counting_lines
+
     def tracer(frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
         key = id(code)
@@ -98,8 +108,9 @@ def _tracer(listener: Listener, purpose: Purpose) -> Tracer:
             known = followed[key] = _Followed(code, purpose, listener)
         if purpose != "enter":
             return counting
-        if not known.asked and listener.finished(code):
-            return None
+        if not known.asked and listener.entered(code):
+            frame.f_trace_opcodes = False  # a generator's frame may have been told otherwise before
+            return counting_lines if known.endless else None
         return _line_by_line(listener, known)
 
     setattr(tracer, HIDES, True)

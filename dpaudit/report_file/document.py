@@ -47,7 +47,10 @@ __all__ = [
     "write_text",
 ]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+
+#: What reports of older versions lack.
+WITHOUT = {1: "roles and cells", 2: "proofs of programs"}
 
 
 def to_text(report: dict[str, Any]) -> str:
@@ -100,7 +103,8 @@ def read_report(path: Path) -> dict[str, Any]:
         )
     version = report.get("schema_version")
     if type(version) is not int or version != SCHEMA_VERSION:
-        older = " (an older dpaudit wrote it, without roles and cells)" if version == 1 else ""
+        lacking = WITHOUT.get(version) if type(version) is int else None
+        older = f" (an older dpaudit wrote it, without {lacking})" if lacking else ""
         raise BrokenReportError(
             f"a report must have schema_version {SCHEMA_VERSION}, got {_short(version)}{older} in {path}; "
             "run the audit again with this dpaudit, or read it with the one that wrote it."

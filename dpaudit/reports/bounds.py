@@ -20,6 +20,9 @@ from dpaudit.reports.svg import element
 
 __all__ = ["bounds_picture", "bounds_scale"]
 
+#: Lower bound, claimed value, upper bound.
+Numbers = tuple[float | None, float | None, float | None]
+
 LEFT, RIGHT = 1.5, 98.5
 BAR_TOP, BAR_HEIGHT = 22, 14
 MIDDLE = BAR_TOP + BAR_HEIGHT / 2
@@ -54,18 +57,20 @@ def bounds_picture(
     upper: float | None,
     at_least: bool = False,
     small: bool = False,
+    quantity: str = "",
 ) -> Markup:
     """Draw a row's bounds as inline SVG; empty if none is finite and none infinite.
 
     ``lower`` of infinity is an arrow through the whole line; ``None`` and an infinite ``upper`` draw no
     bar. With ``at_least`` the claim is that the value is at least ``claimed``, so that a certificate below
-    it is the violation. ``small`` is the one-line form for tables.
+    it is the violation. ``small`` is the one-line form for tables; ``quantity`` is what the bounds are on.
     """
     scale = bounds_scale(lower=lower, claimed=claimed, upper=upper)
     boundless = is_infinite(lower) and lower is not None and lower > 0
     if scale is None and not boundless:
         return Markup("")
     scale = scale or Scale(0.0, 1.0, LEFT, RIGHT)
+    texts = distinct(lower, claimed, upper, quantity=quantity)
     top, height = (3, SMALL_HEIGHT - 6) if small else (BAR_TOP, BAR_HEIGHT)
     parts = [element("line", class_="axis", x1="0%", x2="100%", y1=top + height / 2, y2=top + height / 2)]
     crossed = lower is not None and upper is not None and not is_infinite(upper) and lower > upper
@@ -77,8 +82,8 @@ def bounds_picture(
         x = _percent(scale(known))
         parts.append(element("line", class_="claimed", x1=x, x2=x, y1=top - 3, y2=top + height + 3))
     if not small:
-        parts += _labels(scale, lower, claimed, upper, boundless, crossed) + _ticks(scale)
-    label = _in_words(lower, claimed, upper, at_least=at_least) + (f"; {CROSSED}" if crossed else "")
+        parts += _labels(scale, (lower, claimed, upper), texts, boundless, crossed) + _ticks(scale)
+    label = _in_words(texts, (lower, claimed, upper), at_least=at_least) + (f"; {CROSSED}" if crossed else "")
     return element(
         "svg",
         element("title", label),
@@ -168,14 +173,9 @@ def _head(kind: str, position: float, top: float, height: float, *, right: bool)
 
 
 def _labels(
-    scale: Scale,
-    lower: float | None,
-    claimed: float | None,
-    upper: float | None,
-    boundless: bool,
-    crossed: bool,
+    scale: Scale, numbers: Numbers, texts: tuple[str, str, str], boundless: bool, crossed: bool
 ) -> list[Markup]:
-    low_text, claim_text, high_text = distinct(lower, claimed, upper)
+    (lower, claimed, upper), (low_text, claim_text, high_text) = numbers, texts
     labels = []
     if claimed is not None and _known(claimed) is not None:
         labels.append(_label("claimed", f"claimed {claim_text}", scale(claimed), 12, "middle"))
@@ -218,8 +218,8 @@ def _ticks(scale: Scale) -> list[Markup]:
     return marks
 
 
-def _in_words(lower: float | None, claimed: float | None, upper: float | None, *, at_least: bool) -> str:
-    low, claim, high = distinct(lower, claimed, upper)
+def _in_words(texts: tuple[str, str, str], numbers: Numbers, *, at_least: bool) -> str:
+    (low, claim, high), (lower, claimed, upper) = texts, numbers
     parts = [
         "no claimed number" if claimed is None else f"claimed {'at least' if at_least else 'at most'} {claim}"
     ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dpaudit.claims import LowerBound
+from dpaudit.estimates import shown_strength
 from dpaudit.reports.exhibits import Exhibit, exhibit
 from dpaudit.reports.fields import UNENTERED, VERDICTS, read_lines, read_list, read_object, read_text
 from dpaudit.reports.notation import as_number, describe, distinct, is_infinite, signs, symbol
@@ -42,10 +43,11 @@ def cell_view(data: object) -> CellView:
     """Everything that the page shows of one cell. Missing or ill-typed fields are shown as missing."""
     cell = data if isinstance(data, Mapping) else {"name": describe(data)}
     claim = read_object(cell, "claim")
-    verdict, strength, expect = (read_text(cell, key) for key in ("verdict", "strength", "expect"))
+    verdict, expect = read_text(cell, "verdict"), read_text(cell, "expect")
     lower, claimed, upper = (as_number(cell.get(key)) for key in ("lower", "claimed", "upper"))
-    texts = distinct(lower, claimed, None if is_infinite(upper) else upper)
-    reasons, notes = read_lines(cell, "reasons"), read_lines(cell, "notes")
+    texts = distinct(lower, claimed, None if is_infinite(upper) else upper, quantity=cell.get("quantity"))
+    scope = (f"proved for {signs(read_text(cell, 'scope'))}",) if cell.get("scope") else ()
+    reasons, notes = (*scope, *read_lines(cell, "reasons")), read_lines(cell, "notes")
     return CellView(
         name=read_text(cell, "name"),
         claim=signs(read_text(claim, "in_words")),
@@ -57,7 +59,7 @@ def cell_view(data: object) -> CellView:
         verdict=verdict,
         label=verdict,
         verdict_class=verdict if verdict in VERDICTS else "unknown",
-        strength="" if strength == "none" else strength,
+        strength=shown_strength(cell),
         alarm="" if verdict == expect else f"expected {expect or 'nothing'}",
         deciding=cell.get("deciding") is not False,
         reasons=reasons,

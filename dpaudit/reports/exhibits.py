@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.reports.notation import as_number, describe, show, show_bound, symbol, words
+from dpaudit.reports.notation import PROBABILITIES, as_number, describe, show, show_bound, symbol, words
 from dpaudit.witnesses.transcript import WitnessSession, WitnessSite
 
 __all__ = ["Exhibit", "SiteLine", "TreeNode", "exhibit"]
@@ -77,7 +77,12 @@ def exhibit(data: object) -> Exhibit:
     """Turn one entry of a result's ``evidence`` into an exhibit."""
     if not isinstance(data, Mapping):
         return Exhibit("unknown", "evidence that is not an object", facts=(("content", describe(data)),))
-    makers = {"certificate": _certificate, "witness": _witness, "estimate": _estimate}
+    makers = {
+        "certificate": _certificate,
+        "program-proof": _program,
+        "witness": _witness,
+        "estimate": _estimate,
+    }
     kind = data.get("evidence")
     if isinstance(kind, str) and kind in makers:
         return makers[kind](data)
@@ -96,6 +101,23 @@ def _certificate(data: Mapping[str, Any]) -> Exhibit:
         description=strength,
         assumptions=assumptions,
         trees=() if tree is None else (tree,),
+    )
+
+
+def _program(data: Mapping[str, Any]) -> Exhibit:
+    """A proof of a program: its scope, what it assumes, how large it is; its tree is in the report alone."""
+    body = data.get("body")
+    parts = body if isinstance(body, Mapping) else {}
+    sizes = [
+        (words, describe(len(_listed(parts.get(name)))))
+        for name, words in (("tree", "decisions and draws"), ("cells", "cells"))
+    ]
+    return Exhibit(
+        kind="program proof",
+        headline=f"{symbol(data.get('quantity'))} ≤ {show_bound(data.get('bound'), toward='up')}",
+        description=f"Proved for {describe(data.get('scope'))}. Nothing is said of other sizes.",
+        facts=tuple(sizes),
+        assumptions=tuple(describe(a) for a in _listed(data.get("assumptions"))),
     )
 
 
@@ -245,7 +267,8 @@ def _estimate(data: Mapping[str, Any]) -> Exhibit:
     lower, upper = as_number(data.get("lower")), as_number(data.get("upper"))
     confidence, samples = as_number(data.get("confidence")), as_number(data.get("samples"))
     quantity = symbol(data.get("quantity"))
-    low = f"{show(lower, digits=6, toward='down')} ≤ " if lower is not None else ""
+    small = data.get("quantity") in PROBABILITIES
+    low = f"{show(lower, digits=6, toward='down', below_one=small)} ≤ " if lower is not None else ""
     high = f" ≤ {show(upper, digits=6, toward='up')}" if upper is not None else ""
     sure = "exact on its scope" if confidence == 1 else show(confidence, digits=10, toward="down")
     facts = [

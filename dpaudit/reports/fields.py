@@ -24,7 +24,7 @@ __all__ = [
 UNENTERED = "not every line of "
 VERDICTS = ("crashed", "refuted", "inconclusive", "verified")
 #: Weakest first: a verified row with less behind it needs attention before one with more.
-STRENGTHS = ("none", "estimate", "witness", "tested", "accounted", "proved")
+STRENGTHS = ("none", "estimate", "computation", "witness", "tested", "accounted", "proved in scope", "proved")
 
 
 #: Of one row, and after a number of rows, whose ``fresh_processes`` is 0.

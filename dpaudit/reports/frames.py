@@ -30,9 +30,21 @@ _ROW = [
     *_SHARED,
     *("as_expected", "accepted"),
     *_NUMBERS,
-    *("alpha", "samples", "seconds", "cells", "cells_not_as_expected", "source", "suite"),
+    *("alpha", "samples", "seconds", "cells", "cells_not_as_expected", "source", "suite", "scope"),
 ]
-_CELL = ["id", "claim_id", "paper", "role", "cell", "deciding", "claim", *_SHARED, *_NUMBERS, "samples"]
+_CELL = [
+    "id",
+    "claim_id",
+    "paper",
+    "role",
+    "cell",
+    "deciding",
+    "claim",
+    *_SHARED,
+    *_NUMBERS,
+    "samples",
+    "scope",
+]
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,7 @@ class Report:
                 "claim_id": claim_id(result["id"]),
                 "claim": result["claim"]["in_words"],
                 "cells": len(result["cells"]),
+                "scope": result.get("scope", ""),
                 "cells_not_as_expected": len(unexpected_cells(result)),
             }
             yield {name: result[name] for name in _ROW if name not in own} | own | _numbers(result)
@@ -74,6 +87,7 @@ class Report:
                     **about,
                     "claim_id": claim_id(result["id"]),
                     "cell": cell["name"],
+                    "scope": cell.get("scope", ""),
                     "claim": cell["claim"]["in_words"],
                 }
                 yield {name: cell[name] for name in _CELL if name not in own} | own | _numbers(cell)

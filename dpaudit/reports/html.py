@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from dpaudit.errors import BrokenReportError
 from dpaudit.reports.exhibits import Fact
-from dpaudit.reports.fields import VERDICTS, read_text
+from dpaudit.reports.fields import VERDICTS, read_object, read_text
 from dpaudit.reports.groups import counts_by_paper, counts_by_role, false_rows, grouped, links, outside_rows
 from dpaudit.reports.notation import clean, describe, natural_key, words
 from dpaudit.reports.roles import OUTSIDE
@@ -117,14 +117,20 @@ def _spelled(name: str, value: object, *, depth: int) -> list[Fact]:
     return [(name, str(value) if plain else describe(value))]
 
 
-def _suites(report: Mapping[str, Any]) -> list[dict[str, str | bool]]:
-    """What was audited: paper, reference, file, commit and hash of each suite."""
+def _suites(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What was audited: paper, reference, file, commit, hash and symbols of each suite."""
     suites = report.get("suites")
     if not isinstance(suites, list):
         return []
     keys = ("paper", "title", "reference", "suite", "commit", "sha256")
     return [
-        {**{key: read_text(suite, key) for key in keys}, "modified": suite.get("modified") is True}
+        {
+            **{key: read_text(suite, key) for key in keys},
+            "modified": suite.get("modified") is True,
+            "symbols": tuple(
+                (clean(name), describe(meaning)) for name, meaning in read_object(suite, "symbols").items()
+            ),
+        }
         for suite in suites
         if isinstance(suite, Mapping)
     ]

@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from dpaudit.estimates import shown_strength
 from dpaudit.reports.notation import clean
 from dpaudit.reports.roles import unexpected_cells
 
@@ -51,7 +52,7 @@ def _suite(
         if row["verdict"] == "crashed":
             ET.SubElement(case, "error", message=reasons).text = _text(_traceback(row))
         elif not row["accepted"]:
-            message = f"expected {row['expect']}, came out {row['verdict']} / {row['strength']}"
+            message = f"expected {row['expect']}, came out {row['verdict']} / {shown_strength(row) or 'none'}"
             if row["verdict"] == row["expect"] and not row["as_expected"]:
                 message = f"{len(unexpected_cells(row))} of {len(row['cells'])} cells are not as expected"
             ET.SubElement(case, "failure", message=message).text = reasons
@@ -70,8 +71,10 @@ def _traceback(row: Mapping[str, Any]) -> str:
 def _about(row: Mapping[str, Any]) -> Iterator[str]:
     """What the row claims, what that is to the paper, and how each cell came out."""
     yield f"{row['role']}: {row['claim']['in_words']}"
+    if row.get("scope"):
+        yield f"proved for {row['scope']}"
     for cell in row["cells"]:
-        yield f"{cell['name']}: {cell['verdict']} / {cell['strength']}"
+        yield f"{cell['name']}: {cell['verdict']} / {shown_strength(cell) or 'none'}"
 
 
 def _count(element: ET.Element, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import InvalidParameterError
+from dpaudit.estimates import shown_strength
 from dpaudit.report_file.document import write_text
 from dpaudit.reports.notation import as_number, clean, distinct
 from dpaudit.reports.roles import ROLE_WORDS, by_role, in_words, refuted_under, shown_title, unexpected_cells
@@ -51,11 +52,13 @@ def markdown_table(report: Mapping[str, Any]) -> str:
 
 
 def _row(result: Mapping[str, Any]) -> str:
-    bounds = distinct(*(as_number(result[name]) for name in ("lower", "claimed", "upper")))
-    strength = "" if result["strength"] == "none" else f" / {result['strength']}"
+    numbers = [as_number(result[name]) for name in ("lower", "claimed", "upper")]
+    bounds = distinct(*numbers, quantity=result["quantity"])
+    strength = f" / {shown_strength(result)}" if shown_strength(result) else ""
     cells = "; ".join(map(escape, unexpected_cells(result)))
     wanted = f"expected {result['expect']}" if result["verdict"] != result["expect"] else cells
     verdict = f"{result['verdict']}{strength}" + ("" if result["as_expected"] else f" ({wanted})")
+    verdict += f"; for {escape(result['scope'])}" if result.get("scope") else ""
     under = ", ".join(map(escape, refuted_under(result)))
     verdict += f"; refuted in {under}" if under else ""
     mark = "✓" if result["accepted"] else "✗"

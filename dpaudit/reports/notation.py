@@ -18,10 +18,11 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from typing import Any, Literal
 
 from dpaudit.errors import DpauditError
-from dpaudit.exact import decode_value, exact, in_figures
+from dpaudit.exact import decode_value, exact, in_figures, rounded_down, rounded_up
 
 __all__ = [
     "MISSING",
+    "PROBABILITIES",
     "as_number",
     "attained",
     "clean",
@@ -46,8 +47,12 @@ INFINITE_FROM = 1.797e308
 Toward = Literal["nearest", "down", "up"]
 _ROUNDING = {"nearest": ROUND_HALF_EVEN, "down": ROUND_FLOOR, "up": ROUND_CEILING}
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-#: Two numbers closer than this are one: 0.1 read from a float must not become 0.1001 when it is rounded up.
-_NOISE = Decimal("1e-12")
+#: Two numbers closer than this, relatively, are one: a float or two. 0.1 read from a float must not become
+#: 0.1001 when it is rounded up.
+_NOISE = Decimal("1e-15")
+
+#: Quantities that are at most 1: there a lower bound of 1 says more than one of a float below it.
+PROBABILITIES = ("delta", "probability")
 
 #: Relative: a bound that is no farther from the claim is the claim, as it is to a verdict.
 _MARGIN = 1e-9
@@ -106,9 +111,11 @@ def is_infinite(number: float | None) -> bool:
     return number is not None and abs(number) >= INFINITE_FROM
 
 
-def show(number: float | None, *, digits: int = 4, toward: Toward = "nearest") -> str:
+def show(
+    number: float | None, *, digits: int = 4, toward: Toward = "nearest", below_one: bool = False
+) -> str:
     """Write a number with at most ``digits`` significant digits: ``1.5``, ``12,000``, ``3.2×10⁻⁷``, ``∞``,
-    ``–`` for ``None``.
+    ``–`` for ``None``. With ``below_one`` a number below 1, however near, is not written as 1.
     """
     if number is None or math.isnan(number):
         return MISSING
@@ -117,6 +124,8 @@ def show(number: float | None, *, digits: int = 4, toward: Toward = "nearest") -
     if number == 0:
         return "0"
     value = _round(Decimal(repr(float(number))), digits, toward)
+    if below_one and number < 1 <= value:
+        value = Context(prec=digits, rounding=ROUND_FLOOR).plus(Decimal(repr(float(number))))
     size = value.adjusted()
     if -4 <= size <= max(5, digits - 1):
         return _trim(f"{value:,f}").replace("-", "−")
@@ -136,12 +145,16 @@ def _trim(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def distinct(lower: float | None, claimed: float | None, upper: float | None) -> tuple[str, str, str]:
-    """The three numbers of a row with as many digits (4 to 15) as it takes to see a lower bound above the
-    claim; an upper bound below it, or the bounds apart, with at most 6.
+def distinct(
+    lower: float | None, claimed: float | None, upper: float | None, *, quantity: object = ""
+) -> tuple[str, str, str]:
+    """The three numbers of a row about ``quantity`` (as a report names it) with as many digits (4 to 15) as
+    it takes to see a lower bound above the claim; an upper bound below it, or both apart, with at most 6.
+    A lower bound below 1 on a probability is never shown as 1.
     """
+    small = quantity in PROBABILITIES
     for digits in range(4, 16):
-        low = show(lower, digits=digits, toward="down")
+        low = show(lower, digits=digits, toward="down", below_one=small)
         claim = show(claimed, digits=digits)
         high = show(upper, digits=digits, toward="up")
         above = lower is not None and claimed is not None and lower > claimed
@@ -185,7 +198,14 @@ def show_bound(text: object, *, toward: Toward) -> str:
     if not isinstance(text, str) or len(text) <= 7:
         return describe(text)
     try:
-        return show(float(exact(text)), digits=6, toward=toward)
+        number = exact(text)
+        # Which float it becomes must not undo the rounding.
+        near = (
+            float(number)
+            if toward == "nearest"
+            else (rounded_down if toward == "down" else rounded_up)(number)
+        )
+        return show(near, digits=6, toward=toward, below_one=toward == "down")
     except DpauditError:
         return describe(text)
     except OverflowError:

@@ -12,6 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from dpaudit.claims import Controls, LowerBound
+from dpaudit.estimates import shown_strength
 from dpaudit.reports.bounds import bounds_picture
 from dpaudit.reports.cells import CellView, cell_view
 from dpaudit.reports.chart import draw_plot
@@ -50,6 +51,10 @@ MEANING = {
     "of its domain.",
     (
         "verified",
+        "proved in scope",
+    ): "The program itself was proved in the scope that the row names, and nowhere else.",
+    (
+        "verified",
         "accounted",
     ): "A certificate reaches the claim under the assumptions listed with it. The runs "
     "exercised them and found no exception; they are not proved.",
@@ -61,6 +66,9 @@ MEANING = {
     "allows. The counterexample below can be re-computed from the report alone.",
     ("refuted", "estimate"): "False at this run's error level: a statistical bound lies on the wrong side of "
     "the claim.",
+    ("refuted", "computation"): "False: computed in the row's own code by the method named with the evidence "
+    "(bounds in balls where that says so); at no error level. The file alone does not re-check "
+    "it: dpaudit verify --suite computes it again.",
     ("refuted", "tested"): "False at this run's error level: an estimate that covers the whole claim lies on "
     "the wrong side of it.",
     ("refuted", "proved"): "False: a certificate without assumptions lies on the wrong side of the claim.",
@@ -167,16 +175,24 @@ def _alarm(result: Mapping[str, Any]) -> str:
 
 def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
     """Everything that the page shows of one result. Missing or ill-typed fields are shown as missing."""
-    verdict, strength = read_text(result, "verdict"), read_text(result, "strength")
+    verdict, strength = read_text(result, "verdict"), shown_strength(result)
     claim = read_object(result, "claim")
     at_least = claim.get("type") == LowerBound.type
     lower, claimed, upper = (as_number(result.get(key)) for key in ("lower", "claimed", "upper"))
     upper = None if is_infinite(upper) else upper
-    draw = partial(bounds_picture, lower=lower, claimed=claimed, upper=upper, at_least=at_least)
+    draw = partial(
+        bounds_picture,
+        lower=lower,
+        claimed=claimed,
+        upper=upper,
+        at_least=at_least,
+        quantity=read_text(result, "quantity"),
+    )
     slack, in_cells = slack_of(result), bounds_in_cells(result)
     # A count of cells is no bound on anything, and bounds that the cells hold are drawn for none of them.
     drawn = claim.get("type") != Controls.type and not in_cells
-    low_text, claim_text, high_text = distinct(lower, claimed, upper)
+    quantity = result.get("quantity")
+    low_text, claim_text, high_text = distinct(lower, claimed, upper, quantity=quantity)
     evidence = tuple(exhibit(item) for item in read_list(result, "evidence"))
     reasons, notes = read_lines(result, "reasons"), read_lines(result, "notes")
     worst = _worst_in_words(result)
@@ -190,7 +206,7 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         verdict=verdict,
         label="does not extend" if _stays_out(result) else verdict,
         verdict_class=verdict if verdict in VERDICTS else "unknown",
-        strength="" if strength == "none" else strength,
+        strength=strength,
         alarm=_alarm(result),
         expected=_expected(result),
         claim=signs(read_text(claim, "in_words")),
@@ -233,7 +249,7 @@ def _stays_out(result: Mapping[str, Any]) -> bool:
 
 
 def _sides(result: Mapping[str, Any], evidence: tuple[Exhibit, ...]) -> tuple[str, str]:
-    rigorous = any(item.kind in ("certificate", "witness") for item in evidence)
+    rigorous = any(item.kind in ("certificate", "program proof", "witness") for item in evidence)
     kind = read_text(result, "kind")
     private = kind == "privacy" or (kind == "structure" and rigorous)
     return PRIVATE_SIDES if private and read_text(result, "strength") != "tested" else OTHER_SIDES
@@ -259,7 +275,7 @@ def _worst_in_words(result: Mapping[str, Any]) -> str:
     ]
     if claimed is None or not stating or any(as_number(item.get("confidence")) != 1 for item in stating):
         return ""
-    low, claim, high = distinct(lower, claimed, upper)
+    low, claim, high = distinct(lower, claimed, upper, quantity=result.get("quantity"))
     exactly = lower is not None and upper is not None and upper - lower <= SAME * abs(lower)
     shown = show(lower) if exactly else f"at most {high}" if at_least else f"at least {low}"
     if exactly and shown == claim:  # so near the claim that only its rounding tells them apart
@@ -278,6 +294,8 @@ def _meaning(result: Mapping[str, Any], verdict: str, strength: str, *, worst: s
     )
     if _stays_out(result):
         return "The claim does not extend to this setting, of which the paper does not speak: no error of it."
+    if scope := read_text(result, "scope"):
+        meaning = f"{meaning} Scope: {signs(scope)}."
     if verdict == "crashed" and (read_list(result, "cells") or read_list(result, "evidence")):
         return IN_PART
     return worst or meaning
@@ -306,6 +324,8 @@ def _upper_source(evidence: tuple[Exhibit, ...]) -> str:
     certificates = [e for e in evidence if e.kind == "certificate"]
     if certificates:
         return "proved" if any(not e.assumptions for e in certificates) else "accounted"
+    if any(e.kind == "program proof" for e in evidence):
+        return "proved in scope"
     return "tested" if any(e.kind == "estimate" for e in evidence) else ""
 
 

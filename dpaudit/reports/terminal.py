@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dpaudit.claims import Controls
+from dpaudit.estimates import shown_strength
 from dpaudit.reports.notation import as_number, attained, clean, distinct
 from dpaudit.reports.roles import (
     ROLE_WORDS,
@@ -48,6 +49,10 @@ Result = Mapping[str, Any]
 
 #: Cells against expectation that a line on the terminal names.
 MAX_CELLS = 8
+#: The share of the rows after which their mean time says something about the others.
+SAID_FROM = 0.1
+#: Characters of the name of the cell whose bounds a row shows.
+MAX_CELL = 90
 #: What stands in the way of an inconclusive row: so many lines of it.
 MAX_OBSTACLES = 2
 
@@ -75,7 +80,7 @@ def bounds_in_words(result: Result) -> str:
     if result["claim"]["type"] == Controls.type:
         return ""
     numbers = [as_number(result[name]) for name in ("lower", "claimed", "upper")]
-    lower, claimed, upper = distinct(*numbers)
+    lower, claimed, upper = distinct(*numbers, quantity=result["quantity"])
     quantity = one_line(result["quantity"]) or "value"
     parts = [f"{lower} ≤ "] if numbers[0] is not None else []
     parts += [quantity] if numbers[0] is not None or numbers[2] is not None else []
@@ -93,8 +98,8 @@ def _many(count: int, name: str) -> str:
 def _verdict(result: Result) -> Text:
     colour = COLOURS[result["verdict"]]
     text = Text(result["verdict"], style=f"bold {colour}")
-    if result["strength"] != "none":
-        text.append(f" / {result['strength']}", style=colour)
+    strength = shown_strength(result)
+    text.append(f" / {strength}" if strength else "", style=colour)
     return text
 
 
@@ -114,6 +119,8 @@ def result_line(result: Result, *, id_width: int = 0, place: str = "") -> Text:
     text.append(f"  {one_line(shown_title(result))}")
     bounds = bounds_in_words(result)
     text.append(f"  {bounds}" if bounds else "", style="cyan")
+    scope = result.get("scope")
+    text.append(f"  for {one_line(scope)}" if scope else "", style="cyan")
     under = _named_cells(refuted_under(result))
     text.append(f"  refuted in {under}" if under else "", style="red")
     cells = _cells_in_words(result)
@@ -124,17 +131,28 @@ def result_line(result: Result, *, id_width: int = 0, place: str = "") -> Text:
 
 
 def _cells_in_words(result: Result) -> str:
-    """How many cells a row has; where several claim one number, which of them is the worst: the row shows its
-    bounds."""
+    """How many cells a row has; where its bounds are those of one of several, which: ``worst of 3 cells: n =
+    2``, or ``6 cells, bounds of n = 2`` where not all of them are about one claim."""
+    many = _many(len(result["cells"]), "cell") if result["cells"] else ""
     cells = [cell for cell in result["cells"] if cell["deciding"]]
-    if result["evidence"] or len(cells) < 2 or {cell["claimed"] for cell in cells} != {result["claimed"]}:
-        return _many(len(result["cells"]), "cell") if result["cells"] else ""
-    same = ("verdict", "lower", "upper")
-    worst = [one_line(c["name"]) for c in cells if all(c[name] == result[name] for name in same)]
     bounded = result["lower"] is not None or result["upper"] is not None
-    if not worst or not bounded:
-        return _many(len(result["cells"]), "cell")
-    return f"worst of {_many(len(cells), 'cell')}: {worst[0]}"
+    if result["evidence"] or len(cells) < 2 or not bounded:
+        return many
+    shown = [cell for cell in cells if all(cell[name] == result[name] for name in ("lower", "upper"))]
+    # Of cells with the same bounds, the one about the row's own claim is the one that is shown.
+    shown.sort(key=lambda cell: (cell["verdict"] != result["verdict"], _numbers(cell) != _numbers(result)))
+    if not shown:
+        return many
+    name = one_line(shown[0]["name"])
+    if all(_numbers(cell) == _numbers(result) for cell in cells):
+        return f"worst of {_many(len(cells), 'cell')}: {name}"
+    return f"{many}, bounds of {name if len(name) <= MAX_CELL else name[: MAX_CELL - 1] + '…'}"
+
+
+def _numbers(part: Result) -> dict[str, Any]:
+    """The exact numbers that a row or a cell claims."""
+    exact = {key: value for key, value in part["claim"].items() if key.endswith("_exact")}
+    return exact or {"claimed": part["claimed"]}
 
 
 def _named_cells(names: Sequence[str]) -> str:
@@ -147,7 +165,7 @@ def _objections(result: Result) -> list[str]:
     if result["accepted"]:
         return []
     if result["as_expected"]:
-        return [f"only {result['strength']}, and --require asks for more", *reasons]
+        return [f"only {shown_strength(result)}, and --require asks for more", *reasons]
     cells = [f"cell {one_line(line)}" for line in unexpected_cells(result)]
     own = [] if result["verdict"] == result["expect"] else [f"expected {result['expect']}"]
     return [*own, *cells[:MAX_CELLS], *reasons, *_in_the_way(result)[:MAX_OBSTACLES]]
@@ -191,7 +209,10 @@ class LiveResults:
         self._progress.update(self._task, completed=self._done, left=self._left(""), refresh=True)
 
     def _left(self, before: str) -> str:
+        """The time left, from the mean of the rows that are done; nothing before they are a tenth of all."""
         remaining = self._total - self._done
+        if self._done < SAID_FROM * self._total:
+            return ""
         each = (time.monotonic() - self._started) / self._done
         return f"{before}about {duration(each * remaining)} left" if remaining else ""
 
@@ -228,7 +249,7 @@ def _counts(results: Sequence[Result]) -> Text:
     parts = []
     for verdict, colour in COLOURS.items():
         group = [result for result in results if result["verdict"] == verdict]
-        kinds = Counter(result["strength"] for result in group if result["strength"] != "none")
+        kinds = Counter(strength for strength in map(shown_strength, group) if strength)
         inside = f" ({', '.join(f'{count} {kind}' for kind, count in kinds.most_common())})" if kinds else ""
         if group:
             parts.append(Text(f"{len(group)} {verdict}{inside}", style=colour))

@@ -1,13 +1,14 @@
 """Grids of exact parameters: what a row is computed at, and the scope that the report prints, from one place.
 
-``over(n=(1, 2, full(2000)), p="1/10 1/2")`` is the product of its axes; grids add up; ``listed`` names its
-points one by one. A string is a list of exact numbers.
+``over(n=(1, 2, full(2000)), p="1/10 1/2")`` is the product of its axes; grids add up, and a point of several
+parts counts once; ``listed`` names its points one by one. A string is a list of exact numbers.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -110,8 +111,7 @@ class Grid:
 
     def _all(self, run: Run) -> Iterator[Point]:
         if self.parts:
-            for part in self.parts:
-                yield from part.at(run)
+            yield from _each_once(point for part in self.parts for point in part.at(run))
         elif self.axes:
             names = [axis.name for axis in self.axes]
             for values in itertools.product(*(axis.values(run) for axis in self.axes)):
@@ -181,6 +181,19 @@ def listed(names: str, *points: Any) -> Grid:
             )
         found.append(dict(zip(wanted, map(_plain, map(_exactly, values)), strict=True)))
     return Grid(points=tuple(found))
+
+
+def _each_once(points: Iterable[Point]) -> Iterator[Point]:
+    """The points without those that equal an earlier one, as one part may hold another's in the full profile;
+    values without a hash equal nothing."""
+    seen: set[Any] = set()
+    for point in points:
+        key = tuple((name, type(value), value) for name, value in point.items())
+        with suppress(TypeError):
+            if key in seen:
+                continue
+            seen.add(key)
+        yield point
 
 
 def _axis(name: str, values: Any) -> _Axis:

@@ -20,10 +20,12 @@ to. With a grid every point is a setting of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar, get_args
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
+from dpaudit.claims import PureDP
 from dpaudit.errors import InvalidParameterError
 from dpaudit.plots import Plot
 from dpaudit.rows.crashes import crashed_cell
@@ -34,6 +36,7 @@ from dpaudit.suite import Cell, Group, Outcome, Profile, Role, Row, Run
 
 if TYPE_CHECKING:  # a suite without programs must not load the replays
     from dpaudit.replays.audit import PrivacyAudit
+    from dpaudit.rows.proved import Shape
 
 __all__ = ["privacy"]
 
@@ -61,15 +64,19 @@ def privacy(
     accounting: str | None = None,
     plots: Callable[..., Sequence[Plot]] | None = None,
     repairs: str | Sequence[str] = (),
+    prove: Shape | Callable[..., Shape] | None = None,
     **fixed: object,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns a ``PrivacyAudit`` for a point's parameters.
 
     ``expect`` is the expected verdict on the claim, ``accounting`` that of the proof's accounting (the same
     where it is not said, "" for none: where the view shows every release it would repeat the claim). The
-    function is called when the suite is built. ``plots(run, **point)`` draws more. The docstring says the
-    title, and below it why one record touches no more than the sites (``because``); ``Note:`` paragraphs are
-    notes.
+    function is called when the suite is built. ``prove`` (or a function of the point) is a shape of data for
+    which the program itself is proved besides: an accounted verdict is then proved in that scope, which the
+    row says; where there is no proof, a note says why, and what one record touches there is derived and held
+    against the sites. ``plots(run, **point)`` draws more. The docstring
+    says the title, and below it why one record touches no more than the sites (``because``); ``Note:``
+    paragraphs are notes.
     """
 
     def decorate(function: Function) -> Function:
@@ -79,17 +86,21 @@ def privacy(
         settings = _Settings(function, over or listed("", ()), name, fixed, because, id)
         first = settings.audits[0]
         wanted = expect if accounting is None else accounting
+        prove_at = _Shapes(prove, fixed)
 
         def evaluate(run: Run) -> Outcome:
             points = list((over or listed("", ())).at(run))
             drawn = [plot for point in points if plots for plot in plots(run, **point, **fixed)]
             if over is None:
-                outcome = _outcome(first, run, wanted)
+                outcome = prove_at.added(_outcome(first, run, wanted), first, {})
                 notes = [*outcome.notes, *words.notes]
                 return replace(outcome, notes=notes, plots=[*outcome.plots, *drawn])
             chosen = settings.at(run)
             share = replace(run, alpha=run.alpha / len(points))
-            outcomes = {key: _attempt(audit, share, wanted) for key, audit in chosen.items()}
+            outcomes = {
+                key: _attempt(audit, share, wanted, partial(prove_at.added, audit=audit, point=point))
+                for (key, audit), point in zip(chosen.items(), points, strict=True)
+            }
             table = _table(outcomes, chosen, expect)
             return replace(table, notes=words.notes, plots=[*table.plots, *drawn])
 
@@ -160,10 +171,40 @@ def _outcome(audit: PrivacyAudit, run: Run, accounting: str) -> Outcome:
     return privacy_outcome(audit, run, accounting=accounting)
 
 
-def _attempt(audit: PrivacyAudit, run: Run, accounting: str) -> Outcome | Exception:
+@dataclass(frozen=True)
+class _Shapes:
+    """For which shapes of data the programs of a row are proved besides."""
+
+    prove: Shape | Callable[..., Shape] | None
+    fixed: dict[str, object]
+
+    def added(self, outcome: Outcome, audit: PrivacyAudit, point: Mapping[str, Any]) -> Outcome:
+        """The outcome with the proof of the program, where one is wanted."""
+        if self.prove is None:
+            return outcome
+        from dpaudit.rows.proved import accounting_of, evidence_of
+
+        if not isinstance(audit.claim, PureDP):
+            raise InvalidParameterError(
+                f"a proof of a program must be of a PureDP claim, got {audit.claim.type}; leave prove out."
+            )
+        shape = self.prove(**{**self.fixed, **point}) if callable(self.prove) else self.prove
+        found = evidence_of(audit.program, audit.claim, shape)
+        derived = accounting_of(audit.program, audit.sites, shape)
+        return replace(
+            outcome,
+            evidence=[*outcome.evidence, *found.evidence],
+            notes=[*outcome.notes, *found.notes, *derived.notes],
+            obstacles=[*outcome.obstacles, *derived.obstacles],
+        )
+
+
+def _attempt(
+    audit: PrivacyAudit, run: Run, accounting: str, added: Callable[[Outcome], Outcome]
+) -> Outcome | Exception:
     """One setting's outcome, or what it raised: the other settings keep theirs."""
     try:
-        return _outcome(audit, run, accounting)
+        return added(_outcome(audit, run, accounting))
     except Exception as error:
         return error
 

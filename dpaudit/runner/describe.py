@@ -51,9 +51,20 @@ def describe(suite: Suite) -> dict[str, Any]:
         "paper": str(suite.paper),
         "title": str(suite.title),
         "reference": str(suite.reference),
+        "symbols": _symbols(suite),
         "unchecked": [{"id": str(name), "reason": str(reason)} for name, reason in suite.unchecked],
         "rows": [_describe_row(row) for row in suite.rows],
     }
+
+
+def _symbols(suite: Suite) -> dict[str, str]:
+    for name, meaning in suite.symbols.items():
+        if not (isinstance(name, str) and isinstance(meaning, str) and name.strip() and meaning.strip()):
+            raise InvalidParameterError(
+                f"symbols must be texts with what they stand for, got {name!r}: {meaning!r}; correct the "
+                "suite."
+            )
+    return dict(suite.symbols)
 
 
 def _require_mended(suite: Suite) -> None:

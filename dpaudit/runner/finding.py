@@ -18,7 +18,7 @@ import numpy as np
 from dpaudit.claims import Claim
 from dpaudit.errors import CertificateError, MechanismError
 from dpaudit.estimates import require_counted, require_possible
-from dpaudit.evidence import Certificate, Estimate, Evidence, Witness, evidence_from_json
+from dpaudit.evidence import Certificate, Estimate, Evidence, ProgramProof, Witness, evidence_from_json
 from dpaudit.kernel.ball import ball, lower, precision, upper
 from dpaudit.row_verdicts import Judged, claimed_of, judge_row, quantity_of
 from dpaudit.suite import Cell, Outcome
@@ -74,6 +74,7 @@ def _verdict(judged: Judged) -> dict[str, Any]:
         "upper_exact": None if judgement.upper is None else str(judgement.upper),
         "slack": judgement.slack,
         "confidence": judged.confidence,
+        **({"scope": judgement.scope} if judgement.scope else {}),
     }
 
 
@@ -125,11 +126,14 @@ def _require_valid(item: Evidence, claim: Claim, *, whose: str) -> None:
         return
     # Imported here: rows without such evidence start without the kernel and the laws.
     from dpaudit.kernel import check as kernel
+    from dpaudit.kernel.program_claim import examine_program
     from dpaudit.witnesses.recompute import recompute
 
     try:
         if isinstance(item, Certificate):
             kernel.check(item, claim)
+        elif isinstance(item, ProgramProof):
+            examine_program(item, claim)
         else:
             recompute(item, claim)
     except Exception as error:
@@ -176,10 +180,10 @@ def _texts(value: object, name: str) -> list[str]:
 
 def _written(item: object) -> dict[str, Any]:
     """One piece of evidence as the report writes it, after a round trip through JSON text."""
-    if not isinstance(item, Certificate | Witness | Estimate):
+    if not isinstance(item, Certificate | ProgramProof | Witness | Estimate):
         raise MechanismError(
-            f"evidence must be a Certificate, a Witness or an Estimate, got {type(item).__name__}; "
-            "correct the row function."
+            "evidence must be a Certificate, a ProgramProof, a Witness or an Estimate, got "
+            f"{type(item).__name__}; correct the row function."
         )
     if isinstance(item, Estimate):
         for name, bound in (("lower", item.lower), ("upper", item.upper), ("confidence", item.confidence)):

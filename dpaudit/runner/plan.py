@@ -300,7 +300,7 @@ def reproduce_command(paths: Sequence[str], row_id: str, settings: Settings) -> 
 
 def _suite_entry(suite: LoadedSuite, sha256: str) -> dict[str, Any]:
     commit, modified = commit_of(suite.file)
-    description = {name: suite.description[name] for name in ("paper", "title", "reference")}
+    description = {name: suite.description[name] for name in ("paper", "title", "reference", "symbols")}
     return {
         "suite": suite.file.label,
         **description,

@@ -2,7 +2,8 @@
 
 A worker has imported one suite and serves it, since importing the numeric libraries takes longer than most
 rows. Where the system can fork, one worker serves many commands at a time, each in a process of its own
-(``dpaudit.runner.worker``); elsewhere it serves one command and is replaced.
+(``dpaudit.runner.worker``); elsewhere it serves one command and is replaced. Workers with the same root and
+seed are forked from one process (``dpaudit.processes.nursery``), which runs no suite.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import dpaudit
 from dpaudit.processes.child import Answer, Child, ChildDiedError
+from dpaudit.processes.nursery import CAN_FORK, Forked, Nursery
 from dpaudit.runner.targets import SuiteFile
 
 __all__ = ["IMPORT_SECONDS", "Pool", "available_cpus"]
@@ -23,8 +25,8 @@ __all__ = ["IMPORT_SECONDS", "Pool", "available_cpus"]
 #: The child finds dpaudit where the parent found it, and nothing else there: the suite's root comes first on
 #: its path.
 _BOOTSTRAP = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from dpaudit.runner.worker import main; "
-    "sys.path.pop(0); main(sys.argv[2], int(sys.argv[3]))"
+    "import sys; sys.path.insert(0, sys.argv[1]); from dpaudit.runner.worker import {0}; "
+    "sys.path.pop(0); {0}(sys.argv[2], *map(int, sys.argv[3:]))"
 )
 
 #: One thread of linear algebra a worker: otherwise the last digits of a sum depend on the machine's load and
@@ -45,13 +47,58 @@ def available_cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def _command(function: str, root: Path, seed: int) -> list[str]:
+    """What starts a process that calls a function of ``dpaudit.runner.worker`` with a root and a seed."""
+    location = str(Path(dpaudit.__file__).resolve().parent.parent)
+    return [sys.executable, "-P", "-c", _BOOTSTRAP.format(function), location, str(root), str(seed)]
+
+
+def _environment(seed: int) -> dict[str, str]:
+    return os.environ | _ONE_THREAD | {"PYTHONHASHSEED": str(seed), "PYTHONIOENCODING": "utf-8"}
+
+
+class _Nurseries:
+    """For each root and seed the process from which its workers are forked.
+
+    What the first suite has imported of the harness, it imports before it forks for the next one.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._started: dict[tuple[Path, int], Nursery] = {}
+        self._modules: set[str] = set()
+
+    def fork(self, root: Path, seed: int, output: IO[bytes]) -> Forked | None:
+        """A worker that prints to ``output``; ``None`` where the system cannot fork."""
+        if not CAN_FORK:
+            return None
+        with self._lock:
+            if (root, seed) not in self._started:
+                command = _command("serve_workers", root, seed)
+                self._started[root, seed] = Nursery(command, environment=_environment(seed))
+            nursery, modules = self._started[root, seed], sorted(self._modules)
+        return nursery.start(output, modules=modules)
+
+    def share(self, modules: Iterable[str]) -> None:
+        """A suite has imported these modules of the harness."""
+        with self._lock:
+            self._modules.update(name for name in modules if name.startswith("dpaudit."))
+
+    def close(self) -> None:
+        """End them all; only once no worker is needed any more."""
+        with self._lock:
+            for nursery in self._started.values():
+                nursery.close()
+            self._started.clear()
+
+
 class _Worker:
     """One worker process for one suite. Safe to use from several threads.
 
     ``seed`` is that of string hashes and of the global generators: 0, and others in the fresh-process checks.
     """
 
-    def __init__(self, file: SuiteFile, *, seed: int) -> None:
+    def __init__(self, file: SuiteFile, *, seed: int, nurseries: _Nurseries) -> None:
         self.about = (file.path, seed)
         self.file = file
         self.users = 0  # threads that hold it, counted by the pool
@@ -59,10 +106,11 @@ class _Worker:
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         self._loaded: Answer | None = None
-        location = str(Path(dpaudit.__file__).resolve().parent.parent)
+        self._nurseries = nurseries
         self._child = Child(
-            [sys.executable, "-P", "-c", _BOOTSTRAP, location, str(file.root), str(seed)],
-            environment=os.environ | _ONE_THREAD | {"PYTHONHASHSEED": str(seed), "PYTHONIOENCODING": "utf-8"},
+            _command("main", file.root, seed),
+            environment=_environment(seed),
+            fork=lambda output: nurseries.fork(file.root, seed, output),
         )
 
     def load(self) -> Answer:
@@ -74,6 +122,7 @@ class _Worker:
             if self._loaded is None:
                 command = {"do": "load", "path": str(self.file.path), "module": self.file.module}
                 self._loaded = self._child.ask(command, seconds=IMPORT_SECONDS)
+                self._nurseries.share(self._loaded.pop("modules", ()))
             return self._loaded
 
     def reserve(self) -> bool:
@@ -115,6 +164,7 @@ class Pool:
         self._kept = max(KEPT, size)
         self._lock = threading.Lock()
         self._workers: list[_Worker] = []  # those that may still be asked, the last used one at the end
+        self._nurseries = _Nurseries()
         self._closed = False
 
     def load(self, file: SuiteFile) -> Answer:
@@ -154,6 +204,7 @@ class Pool:
         for worker in busy:
             worker.kill()  # the last thread that asked it closes it
         self._close_where(lambda worker: True)
+        self._nurseries.close()
 
     def _claim(self, file: SuiteFile, *, seed: int) -> _Worker:
         """A worker that may be asked, or a new one."""
@@ -164,7 +215,7 @@ class Pool:
             worker = next((item for item in self._workers if item.about == about), None)
             if worker is None:
                 try:
-                    worker = _Worker(file, seed=seed)
+                    worker = _Worker(file, seed=seed, nurseries=self._nurseries)
                 except OSError as error:  # no memory, no room for its output
                     raise ChildDiedError(
                         f"must have a process of its own, the system refused one ({error.strerror})"

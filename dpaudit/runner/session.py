@@ -25,7 +25,8 @@ __all__ = ["Session"]
 class Session:
     """One run of a plan.
 
-    ``remaining`` are the rows that are still to run; ``run`` runs them, ``report`` may be called at any time.
+    ``remaining`` are the rows that are still to run, ``resumes`` is whether there is a journal to go on from;
+    ``run`` runs them, ``report`` may be called at any time.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Session:
         self._command = command
         self._started = now()
         self._finished: str | None = None
+        self.resumes = resume and self._journal.exists()
         self._results = self._done_before() if resume else {}
         self.remaining = [row for row in plan.rows if row.key not in self._results]
 

@@ -15,7 +15,6 @@ import os
 import random
 import signal
 import sys
-import threading
 import time
 import traceback
 import zlib
@@ -28,12 +27,20 @@ import numpy as np
 
 from dpaudit.errors import DpauditError, InvalidParameterError
 from dpaudit.processes.forks import serve_forked
-from dpaudit.processes.serving import message, read_lines, send, serve, take_over_stdio
+from dpaudit.processes.nursery import serve_starts
+from dpaudit.processes.serving import (
+    is_single_threaded,
+    message,
+    read_lines,
+    send,
+    serve,
+    take_over_stdio,
+)
 from dpaudit.runner.describe import describe, import_suite
 from dpaudit.runner.finding import finding_of
 from dpaudit.suite import Row, Run, Suite
 
-__all__ = ["main"]
+__all__ = ["main", "serve_workers"]
 
 TRACEBACK_LINES = 60
 
@@ -58,15 +65,25 @@ def main(root: str, global_seed: int) -> None:
         _exit(0)  # the other half of a fork at import time
     if hasattr(signal, "alarm"):
         signal.alarm(0)
-    forks = hasattr(os, "fork") and _is_single_threaded()
+    forks = hasattr(os, "fork") and is_single_threaded()
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):  # the suite may have put anything there
             stream.flush()  # what the import printed is not each row's
-    send(answers, message(load["id"], answer=answer | {"forks": forks}))
+    send(answers, message(load["id"], answer=answer | {"forks": forks, "modules": _shared_modules()}))
     if forks:  # no gc.freeze before: what an audit looks for among the collector's objects would be hidden
         serve_forked(commands, answers, worker.do, worker.prepare)
     else:
         serve(commands, answers, worker.do)
+
+
+def serve_workers(root: str, global_seed: int, descriptor: int) -> None:
+    """Fork workers for suites below ``root``, one for each request on the socket ``descriptor``."""
+    serve_starts(descriptor, lambda: main(root, global_seed))
+
+
+def _shared_modules() -> list[str]:
+    """The modules of the harness that this process has imported; other suites need most of them too."""
+    return [name for name in sys.modules if name.startswith("dpaudit.")]
 
 
 class _Worker:
@@ -89,7 +106,8 @@ class _Worker:
         since that takes longer than many a row. It starts no thread; where it fails, the row says so."""
         with suppress(BaseException):  # as at the import of a suite
             if command["do"] != "calibrate" and self._row(command["row"]).fingerprint is not None:
-                import dpaudit.replays.privacy  # noqa: F401
+                import dpaudit.replays.privacy
+                import dpaudit.witnesses.recompute  # noqa: F401
 
     def do(self, command: dict[str, Any]) -> Answer:
         """The answer to a command; ``failed`` with the reason where the suite's code raised."""
@@ -189,9 +207,3 @@ def _traceback(error: BaseException) -> str:
     return "\n".join(
         lines if len(lines) <= TRACEBACK_LINES else [*lines[:5], "  ...", *lines[-TRACEBACK_LINES + 6 :]]
     )
-
-
-def _is_single_threaded() -> bool:
-    """Whether this process may be forked: a lock that another thread holds would never open in the child."""
-    tasks = Path("/proc/self/task")  # on Linux the threads of libraries count too
-    return threading.active_count() == 1 and (not tasks.is_dir() or len(list(tasks.iterdir())) == 1)

@@ -5,6 +5,8 @@ A number that depends on what was seen needs ``mean_bounds`` or ``tail_log_wealt
 
 from __future__ import annotations
 
+from scipy import special
+
 from dpaudit.errors import InvalidParameterError
 
 __all__ = ["excess_p_value", "proportion_bounds"]
@@ -12,23 +14,20 @@ __all__ = ["excess_p_value", "proportion_bounds"]
 
 def proportion_bounds(hits: int, trials: int, *, alpha: float) -> tuple[float, float]:
     """Lower and upper bound on P(hit), each at level ``alpha``/2 (Clopper and Pearson 1934)."""
-    from statsmodels.stats.proportion import proportion_confint
-
     _check(hits, trials)
     if not 0 < alpha < 1:
         raise InvalidParameterError(
             f"alpha must be in (0, 1), got {alpha}; pass an error level such as 0.05."
         )
-    low, high = proportion_confint(hits, trials, alpha=alpha, method="beta")
+    low = special.betaincinv(hits, trials - hits + 1, alpha / 2) if hits else 0.0
+    high = special.betainccinv(hits + 1, trials - hits, alpha / 2) if hits < trials else 1.0
     return float(low), float(high)
 
 
 def excess_p_value(hits: int, trials: int, *, at_most: float) -> float:
     """P(this many hits or more) where P(hit) is ``at_most``: a p-value against "P(hit) is at most that"."""
-    from statsmodels.stats.proportion import binom_test
-
     _check(hits, trials)
-    return float(binom_test(hits, trials, prop=at_most, alternative="larger"))
+    return float(special.betainc(hits, trials - hits + 1, at_most)) if hits else 1.0
 
 
 def _check(hits: int, trials: int) -> None:

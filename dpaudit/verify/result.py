@@ -19,20 +19,30 @@ from typing import Any
 
 from dpaudit.claims import Claim, Controls, PrivacyClaim, claim_from_json
 from dpaudit.errors import BrokenReportError, DpauditError
-from dpaudit.estimates import require_counted, require_possible
-from dpaudit.evidence import Certificate, Evidence, Witness, evidence_from_json
+from dpaudit.estimates import called, require_counted, require_possible, shown_strength
+from dpaudit.evidence import Certificate, Estimate, Evidence, ProgramProof, Witness, evidence_from_json
+from dpaudit.exact import in_digits
 from dpaudit.kernel import check as kernel
 from dpaudit.kernel.kernel_t0 import shown
+from dpaudit.kernel.program_claim import examine_program
 from dpaudit.report_file.document import known_fields
 from dpaudit.report_file.strict import require_ascii_numbers
 from dpaudit.row_verdicts import Judged, as_expected, claimed_of, judge_row, quantity_of
 from dpaudit.suite import Cell
 from dpaudit.verdicts import Strength, VerdictKind
 from dpaudit.verify.findings import Finding, first_difference, id_of
-from dpaudit.verify.statement import certificate_in_words, estimate_in_words, witness_in_words
+from dpaudit.verify.statement import (
+    certificate_in_words,
+    estimate_in_words,
+    program_in_words,
+    witness_in_words,
+)
 from dpaudit.witnesses.recompute import recompute
 
 __all__ = ["verify_result"]
+
+#: What a finding calls evidence that is no witness.
+KINDS = {Certificate: "certificate", ProgramProof: "proof of a program"}
 
 #: Strengths of verdicts that rest on estimates.
 _ON_ESTIMATES = (Strength.TESTED.value, Strength.ESTIMATE.value)
@@ -136,15 +146,23 @@ def _require_same_words(result: dict[str, Any], claim: Claim) -> None:
 
 
 def _checked(name: str, item: Evidence, claim: Claim) -> Finding:
-    what = f"witness ({item.form})" if isinstance(item, Witness) else type(item).__name__.lower()
+    if isinstance(item, Estimate):
+        what = called(item)
+    else:
+        what = f"witness ({item.form})" if isinstance(item, Witness) else KINDS[type(item)]
     try:
         if isinstance(item, Certificate):
             found = kernel.examine(item, claim)
-            said = certificate_in_words(item, claim, shown(found.bound), found.tier)
+            said = certificate_in_words(item, claim, in_digits(found.bound, toward="up"), found.tier)
             return Finding(name, True, what, said, tier=found.tier)
+        if isinstance(item, ProgramProof):
+            program = examine_program(item, claim)
+            said = program_in_words(item, in_digits(program.bound, toward="up"), program.paths)
+            return Finding(name, True, what, said, tier="T0")
         if isinstance(item, Witness):
             bound = recompute(item, claim)
-            return Finding(name, True, what, witness_in_words(item, None if bound is None else shown(bound)))
+            least = None if bound is None else in_digits(bound, toward="down")
+            return Finding(name, True, what, witness_in_words(item, least))
         require_possible(item, claim)
     except Exception as error:  # see above
         return Finding(name, False, what, _reason(error))
@@ -174,9 +192,10 @@ def _verdict(name: str, part: dict[str, Any], judged: Judged) -> Finding:
         return Finding(name, False, "verdict", _reason(error))
     if problems:
         return Finding(name, False, "verdict", "; ".join(problems))
-    rests = "estimates, as they stand" if part["strength"] in _ON_ESTIMATES else "the evidence"
+    named = "computations" if part.get("confidence") == 1 else "estimates"
+    rests = f"{named}, as they stand" if part["strength"] in _ON_ESTIMATES else "the evidence"
     said = "nothing is claimed" if part["verdict"] == "crashed" else f"it follows from {rests}"
-    return Finding(name, True, "verdict", f"{part['verdict']} ({part['strength']}): {said}")
+    return Finding(name, True, "verdict", f"{part['verdict']} ({shown_strength(part) or 'none'}): {said}")
 
 
 def _disagreements(result: dict[str, Any], judged: Judged) -> Iterator[str]:
@@ -185,7 +204,7 @@ def _disagreements(result: dict[str, Any], judged: Judged) -> Iterator[str]:
     crashed = result["verdict"] == VerdictKind.CRASHED.value
     if is_row and crashed and not (result["evidence"] or result.get("cells")):
         # The row crashed before it had evidence: nothing may be claimed.
-        for field in ("lower", "upper", "lower_exact", "upper_exact", "slack", "confidence"):
+        for field in ("lower", "upper", "lower_exact", "upper_exact", "slack", "confidence", "scope"):
             if result.get(field) is not None:
                 yield f"a row that crashed must have no {field}, got {result[field]!r}"
         if result["strength"] != Strength.NONE.value:
@@ -203,6 +222,8 @@ def _disagreements(result: dict[str, Any], judged: Judged) -> Iterator[str]:
             yield f"{field}_exact must be that of the evidence, got {str(written)[:60]!r}"
     if not _agrees(result["slack"], None if judgement.slack is None else Fraction(judgement.slack)):
         yield f"the slack must be {judgement.slack!r} on this evidence, got {result['slack']!r}"
+    if result.get("scope") != (judgement.scope or None):
+        yield f"the scope must be {judgement.scope!r} on this evidence, got {result.get('scope')!r:.200}"
     if "confidence" in result and result["confidence"] != judged.confidence:
         yield f"the confidence must be {judged.confidence}, got {result['confidence']!r}"
     if "reasons" in result and result["reasons"] != list(judgement.reasons):

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpaudit.claims import AccountingClaim, Claim, PrivacyClaim
-from dpaudit.evidence import Certificate, Estimate, Witness
+from dpaudit.evidence import Certificate, Estimate, ProgramProof, Witness
 
 __all__ = [
     "CANNOT_KNOW",
     "assumed_in_words",
     "certificate_in_words",
     "estimate_in_words",
+    "program_in_words",
     "setting_in_words",
     "witness_in_words",
 ]
@@ -37,6 +38,7 @@ _WITNESSES = {
     "release": "what the two recorded laws of one release say about this quantity",
     "mixture": "probabilities of the recorded events under both laws",
     "divergence": "divergence of the recorded noise from itself, shifted",
+    "program-event": "an outcome of the recorded tree of decisions",
     "tables": "divergence of the recorded tables of probabilities",
     "window-event": "probability of the recorded decisions",
     "tilt": "moment generating function of the recorded noise at one point",
@@ -80,8 +82,23 @@ def witness_in_words(item: Witness, bound: str | None) -> str:
     return f"{said}: {item.quantity} is " + ("infinite" if bound is None else f"at least {bound}")
 
 
+def program_in_words(item: ProgramProof, bound: str, paths: int) -> str:
+    """One line: in which scope the program's proof gives ``bound``, and what it assumes."""
+    checker = "step_t0" if item.body.get("proof") == "program, generic step" else "program_t0"
+    return (
+        f"proof of the program that the file shows, {paths} paths, for {item.scope}, "
+        f"{assumed_in_words(item.assumptions)}: {item.quantity} is at most {bound} (by {checker})"
+    )
+
+
 def estimate_in_words(item: Estimate) -> str:
-    """One line: that nothing of an estimate was computed again."""
+    """One line: that nothing of an estimate, or of a computation, was computed again."""
+    if item.confidence == 1:
+        points = f"{item.samples} point{'' if item.samples == 1 else 's'}"
+        return (
+            f"computed in the row's own code ({points}, at no error level), taken from the report as it "
+            "stands; only its form was checked, and dpaudit verify --suite computes it again"
+        )
     return (
         f"taken from the report as it stands ({item.samples} samples, confidence {item.confidence:g}); only "
         "its form was checked"

@@ -6,9 +6,12 @@ import io
 import tokenize
 from pathlib import Path
 
-from dpaudit.kernel import kernel_t0
+from dpaudit.kernel import finite_t0, kernel_t0, program_claim, program_t0, ray_t0, step_t0
 
-__all__ = ["code_lines", "trusted_lines"]
+__all__ = ["claim_lines", "code_lines", "program_lines", "trusted_lines"]
+
+#: For data of a fixed size, of every size, where everything is finite, and for refutations by a ray.
+PROGRAM_CHECKERS = [Path(str(module.__file__)) for module in (program_t0, step_t0, finite_t0, ray_t0)]
 
 _LAYOUT = {
     tokenize.COMMENT,
@@ -22,12 +25,24 @@ _LAYOUT = {
 
 
 def trusted_lines() -> dict[str, int]:
-    """Lines of code of each tier of the kernel; T1 counts balls and the choice of a tier too."""
+    """Lines of code of each tier of the kernel; T1 counts balls and the choice of a tier too. The checkers of
+    proofs of programs stand alone (``program_lines``), as does what ties them to claims (``claim_lines``)."""
     folder = Path(kernel_t0.__file__).parent
     t0 = [folder / "kernel_t0.py"]
-    t1 = [*(path for path in folder.glob("*.py") if path not in t0), *(folder / "t1").glob("*.py")]
+    alone = [*t0, *PROGRAM_CHECKERS, Path(program_claim.__file__)]
+    t1 = [*(path for path in folder.glob("*.py") if path not in alone), *(folder / "t1").glob("*.py")]
     tiers = {"T0": t0, "T1": t1, "T2": [*(folder / "t2").glob("*.py")]}
     return {tier: sum(code_lines(path.read_text("utf-8")) for path in paths) for tier, paths in tiers.items()}
+
+
+def program_lines() -> int:
+    """Lines of code of the largest file that checks proofs of programs; each imports no other."""
+    return max(code_lines(path.read_text("utf-8")) for path in PROGRAM_CHECKERS)
+
+
+def claim_lines() -> int:
+    """Lines of code of the one file that ties a program's proof to a claim and to its scope in words."""
+    return code_lines(Path(program_claim.__file__).read_text("utf-8"))
 
 
 def code_lines(source: str) -> int:

@@ -20,6 +20,8 @@ an (epsilon, delta) claim it is the sum over the events (distinct, so disjoint) 
 
 ``divergence``: integer noise against itself shifted, for Renyi and concentrated DP (``divergence_witness``).
 
+``program-event``: an outcome in the tree of a program's decisions (``program_event``).
+
 ``tables``: the probabilities of all that the view can see, on both inputs (``tables_witness``).
 
 What a file cannot show, and a replay of the program does (``dpaudit verify --suite``): that the laws are
@@ -57,6 +59,7 @@ from dpaudit.witnesses.inputs import require_inputs
 from dpaudit.witnesses.leak import prefix_mass, require_leak
 from dpaudit.witnesses.mixture import mixture_bound
 from dpaudit.witnesses.noise import NoiseClaim, recompute_noise
+from dpaudit.witnesses.program_event import program_event_bound
 from dpaudit.witnesses.release import release_bound
 from dpaudit.witnesses.tables import tables_bound
 from dpaudit.witnesses.transcript import AnySite, WitnessSession, WitnessSite
@@ -102,6 +105,8 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
     with precision(BITS):
         if witness.form == "window-event":
             bound: Fraction | None = _window_event_bound(witness, claim, view)
+        elif witness.form == "program-event":
+            bound = program_event_bound(witness.body, claim)
         elif witness.form == "mixture":
             bound = mixture_bound(witness.body["events"], claim, view)
         elif witness.form == "divergence":

@@ -148,6 +148,12 @@ REFUSED = [
     ("laplace --parties 3 --dim 3", "got --dim, --parties"),
     ("laplace --grid 1/10 --delta 1e-6", "--grid must come with --delta and more than one step"),
     ("laplace --grid 1/10 --steps 2", "--grid must come with --delta and more than one step"),
+    ("shuffled-gaussian --have 1e-300", "must be between 1e-300 and 1e300, got 1e+600"),
+    ("shuffled-gaussian --have 1e300", "must be between 1e-300 and 1e300, got 1e-600"),
+    ("binomial-vectors --sensitivity 1e300", "must be at most 1e300, got 7.2e+601"),
+    ("binomial-vectors --epsilon 1e-300 --delta 1e-300", "trials must be an integer from 1 to"),
+    ("binomial --epsilon 1e-300 --delta 1e-300", "integer-noise: trials must be an integer from 1 to"),
+    ("discrete-gaussian --have 1e300 --seconds 4", "bound for --have 1e300 must be found within --seconds 4"),
     ("audits/classics/suite.py --epsilon 2", "a suite must be given no options"),
 ]
 
@@ -159,6 +165,28 @@ def test_what_cannot_be_asked_is_refused_by_the_name_of_the_option(words, told):
     assert result.exit_code == 2
     assert told in result.stderr
     assert "Traceback" not in result.stderr
+
+
+EXTREME = [
+    ("laplace --epsilon 1e-300", 1e300),
+    ("gaussian --epsilon 1e-300", 398_942),  # at ε = 0 and δ = 1e-6: about 1/(δ sqrt(2π))
+    ("shuffled-gaussian --epsilon 1e-300", 398_942),
+    ("binomial-vectors --epsilon 1e-300", 24 * 6e12),  # 4.5 g² = 72 = 24 · 3, variance 3/16: n = μ² of it
+    ("binomial-vectors --delta 1e-400", 3e6),
+    ("gaussian --delta 1e-400", 42.5),
+    ("gaussian --delta 0.99999999999999999", 0.0582),
+]
+
+
+@pytest.mark.parametrize(("words", "near"), EXTREME, ids=[words for words, _ in EXTREME])
+def test_extreme_claims_are_answered(words, near):
+    """Beyond the floats in epsilon or delta, each answer is of the size that Gaussian noise has there, and
+    the claim is printed as it was asked."""
+    name, *options = words.split()
+    row = cells(invoke("calibrate", *words.split()), name)
+    assert any(cell.strip(",").endswith(options[-1]) for cell in row[1:3])
+    smallest = next(float(cell) for cell in row[3:] if cell[0].isdigit() and "/" not in cell and cell != "1")
+    assert smallest == pytest.approx(near, rel=0.05)
 
 
 @pytest.mark.parametrize("text", ["sqrt(4.5)", "sqrt(2)", "sqrt(1e-40)", "sqrt(3e41)", "sqrt(1/7)"])

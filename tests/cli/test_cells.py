@@ -81,7 +81,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
 def test_a_run_writes_roles_and_cells(made: tuple[Path, dict[str, Any]]) -> None:
     """Every row has its role and its cells, and shows the bounds of the cell that decided."""
     rows = by_id(made[1])
-    assert made[1]["schema_version"] == 2
+    assert made[1]["schema_version"] == 3
     assert [row["role"] for row in rows.values()] == [
         *["printed", "printed", "step", "repaired", "what-if", "control", "printed"]
     ]
@@ -162,6 +162,26 @@ def met(run):
     assert "≤ 0.75, claimed 1  worst of 3 cells: n = 20" in sizes
     assert "claimed 1, attained" in met
     assert "attained" not in sizes
+
+
+def test_the_terminal_names_the_cell_where_cells_claim_several_things(tmp_path: Path) -> None:
+    """Of cells at three epsilons the row shows the bound of the one at its own, and names it; the larger
+    bound at another epsilon is not the row's."""
+    row = """
+@suite.row("deltas", title="deltas", kind="privacy", claim=ApproxDP(epsilon=1, delta="1/100"),
+           expect="refuted")
+def deltas(run):
+    def at(epsilon, lower):
+        claim = ApproxDP(epsilon=epsilon, delta="1/100")
+        bound = Estimate(quantity="delta", lower=lower, upper=None, confidence=1.0, samples=1, method="sum",
+                         scope="one pair")
+        return Cell(name=f"at {epsilon}", claim=claim, evidence=[bound], expect="refuted")
+    return Outcome([], cells=[at(1, 0.125), at("1/10", 0.5), at(2, 0.0625)])
+"""
+    imports = "from dpaudit.claims import ApproxDP\nfrom dpaudit.evidence import Estimate\n"
+    lines = run(write_suite(tmp_path / "suite.py", imports + row))[0].stdout.splitlines()
+    (line,) = [line for line in lines if " deltas " in line]
+    assert "0.125 ≤ delta, claimed 0.01  3 cells, bounds of at 1 " in line
 
 
 def test_an_inconclusive_row_says_what_stands_in_the_way(tmp_path: Path) -> None:

@@ -176,6 +176,19 @@ def test_explain_says_what_is_claimed_done_and_decided(report: Path) -> None:
     assert "did you mean fine" in unknown.stderr
 
 
+def test_no_time_left_is_guessed_from_a_few_rows(report: Path) -> None:
+    """Before a tenth of the rows is done their mean says nothing of the others: only the count is shown."""
+    result = json.loads(report.read_text())["results"][0]
+    out = io.StringIO()
+    console = Console(width=120, file=out, markup=False, color_system=None)
+    with LiveResults(console, total=21, id_width=8) as live:
+        for _ in range(3):
+            live.show(result)
+    lines = out.getvalue()
+    assert "[2/21]" in lines
+    assert "[3/21, about" in lines
+
+
 def test_the_time_left_is_shown(report: Path) -> None:
     """On a terminal a bar, elsewhere on each line: how many of how many, and about how long it will take."""
     result = json.loads(report.read_text())["results"][0]

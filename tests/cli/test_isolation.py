@@ -236,10 +236,10 @@ def test_a_system_that_refuses_processes_costs_rows_their_verdict_alone(
     """
 
     class Refused(process._Worker):
-        def __init__(self, file: Any, *, seed: int) -> None:
+        def __init__(self, file: Any, *, seed: int, nurseries: Any) -> None:
             if seed:
                 raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
-            super().__init__(file, seed=seed)
+            super().__init__(file, seed=seed, nurseries=nurseries)
 
     monkeypatch.setattr(process, "_Worker", Refused)
     result, report = run(write_suite(tmp_path / "suite.py", STATE, VERIFIED))

@@ -107,7 +107,7 @@ def test_the_page_on_rows_is_one_suite_that_comes_out_as_expected(
     (tmp_path / "audits" / "mine.py").write_text("\n\n".join(examples), encoding="utf-8")
     result = invoke("run", "audits/mine.py", "--jobs", 1)
     assert result.exit_code == 0, result.stdout
-    assert "5 rows" in result.stdout
+    assert "6 rows" in result.stdout
     assert invoke("verify", "dpaudit-report.json").exit_code == 0
 
 

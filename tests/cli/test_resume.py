@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.cli.run import _stoppable, _Stopped
+from dpaudit.cli.run import _stoppable, _Stopped, read_command
 from dpaudit.report_file.document import journal_path, read_journal, read_report
 from tests.cli.suites import RAISES, VERIFIED, by_id, invoke, run, start, write_suite
 
@@ -129,6 +129,41 @@ def test_an_interrupted_run_leaves_a_valid_partial_report(suite: Path, name: str
     resume(suite)
     assert ran(suite.parent) == {"first": 1, "second": 1, "slow": 2, "last": 1}
     assert read_report(suite.parent / "r.json")["complete"]
+
+
+def test_a_stop_while_suites_are_imported_is_said_in_a_sentence(tmp_path: Path) -> None:
+    """There is no report then: exit code 130 and one line, no traceback."""
+    suite = write_suite(tmp_path / "suite.py", "(Path(__file__).parent / 'began').touch()\ntime.sleep(60)\n")
+    process = start_run(suite)
+    while not (tmp_path / "began").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert errors.splitlines() == [
+        "Error: the run was stopped while the suites were imported, before the first row: no report."
+    ]
+    assert not output
+    assert not (tmp_path / "r.json").exists()
+
+
+def test_resuming_without_a_journal_says_so(suite: Path) -> None:
+    """One line, and all rows run; with a journal there is none."""
+    (suite.parent / "quick").touch()
+    assert "there is no journal" in resume(suite)
+    assert "there is no journal" not in resume(suite)
+
+
+@pytest.mark.parametrize("two", [("--quick", "--full"), ("--paper", "--quick")])
+def test_two_profiles_are_a_usage_error(suite: Path, two: tuple[str, str]) -> None:
+    """Neither of them is the one that was meant; the same one twice is."""
+    result = invoke("run", suite, *two)
+    assert result.exit_code == 2
+    assert f"one profile must be chosen, got {two[0]} and {two[1]}" in result.stderr
+    assert read_command("dpaudit run --full --full x.py") == read_command("dpaudit run --full x.py")
+    named = [(read_command(f"dpaudit run {flag} x.py") or {})["profile"] for flag in ("--full", "")]
+    assert named == ["full", "quick"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a process sends itself signals as POSIX has them")

@@ -116,7 +116,7 @@ CRASHED = {
     "segfaults": "SIGSEGV",
     "leaves": "SystemExit: 0",
     "wrong-type": "must return an Outcome, got bool",
-    "wrong-evidence": "must be a Certificate, a Witness or an Estimate, got float",
+    "wrong-evidence": "must be a Certificate, a ProgramProof, a Witness or an Estimate, got float",
     "nan": "lower must be a number, got NaN",
     "nan-in-proof": "must hold finite numbers, got nan",
     "made-up-proof": "a certificate must hold for the row's claim",
@@ -146,6 +146,32 @@ def report(folder: Path) -> dict[str, Any]:
     assert result.exit_code == 3
     assert "[bold]input" in result.stdout
     return report
+
+
+def test_a_pair_with_nan_crashes_its_row_alone(tmp_path: Path) -> None:
+    """A neighbour with NaN is the suite's mistake and no refutation: the row crashed, it says why, the other
+    row runs, and the exit code is 3."""
+    rows = """
+from dpaudit.laws import Laplace
+from dpaudit.neighbours import Neighbours
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.rows import privacy
+
+@privacy(suite, "strange", "mine", expect="refuted", accounting="")
+def strange():
+    \"\"\"A noisy sum is 1-DP\"\"\"
+    return PrivacyAudit(
+        claim=PureDP(epsilon=1),
+        program=lambda coins, data: coins.release(sum(data), Laplace(scale=1), site="sum"),
+        neighbours=lambda run: [Neighbours("one record", [0.0, 0.5], [float("nan"), 0.5])],
+        sites=[],
+    )
+"""
+    result, found = run(write_suite(tmp_path / "suite.py", rows, VERIFIED))
+    assert result.exit_code == 3
+    verdicts = {row["id"]: row["verdict"] for row in found["results"]}
+    assert verdicts == {"strange": "crashed", "fine": "verified"}
+    assert "those of 'one record' hold nan" in by_id(found)["strange"]["reasons"][0]
 
 
 def test_every_misbehaviour_is_a_crash_with_its_reason(report: dict[str, Any]) -> None:

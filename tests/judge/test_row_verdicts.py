@@ -11,12 +11,14 @@ import pytest
 
 from dpaudit.claims import (
     Accounting,
+    ApproxDP,
     Claim,
     Controls,
     ErrorRate,
     LowerBound,
     Ordering,
     PureDP,
+    RenyiDP,
     claim_from_json,
 )
 from dpaudit.errors import InvalidParameterError, MechanismError
@@ -315,6 +317,27 @@ def test_of_equally_bad_cells_the_row_shows_the_one_about_its_own_number() -> No
     cells = [cell(name, proof(bound), claim=PureDP(epsilon=bound)) for name, bound in (("a", 4), ("b", 1))]
     for order in (cells, cells[::-1]):
         assert row(PURE, *order)[2].upper == 1
+
+
+def test_a_row_shows_no_delta_of_another_epsilon() -> None:
+    """Only cells at the row's own epsilon give its bound on delta, however bad the others are; without such a
+    cell the row shows none. The same for other orders of a divergence and for other views."""
+
+    def at(name: str, value: float, **parameters: Any) -> Cell:
+        claim = ApproxDP(delta="1/1000000", **parameters)
+        return cell(name, estimate(value, error=0, quantity="delta"), claim=claim)
+
+    own = ApproxDP(epsilon=1, delta="1/1000000")
+    cells = [at("a", 0.125, epsilon=1), at("b", 0.5, epsilon="1/10"), at("c", 0.25, epsilon=1, domain="bits")]
+    cells.append(at("d", 0.75, epsilon=1, unit="user"))
+    for order in (cells, cells[::-1]):
+        verdict, _, judged = row(own, *order)
+        assert (verdict, judged.lower) == ("refuted", Fraction(1, 4))
+    assert row(own, cells[1], cells[3])[2].lower is None
+    orders = [RenyiDP(order=order, epsilon=1) for order in (2, 4)]
+    pair = [cell(f"order {c.order}", proof(1, quantity="renyi epsilon"), claim=c) for c in orders]
+    assert row(orders[0], *pair)[2].upper == 1
+    assert row(orders[0], pair[1])[2].upper is None
 
 
 def test_two_cells_must_not_have_one_name() -> None:

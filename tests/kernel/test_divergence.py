@@ -16,7 +16,7 @@ import pytest
 from dpaudit.claims import ApproxDP, PureDP
 from dpaudit.errors import CertificateError
 from dpaudit.kernel.ball import arb, ball, enclose, lower_exact, upper_exact
-from dpaudit.kernel.t1.divergence import hockey_stick, lattice_delta, positive_part
+from dpaudit.kernel.t1.divergence import hockey_stick, lattice_delta, positive_part, threshold
 from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, LogConcave, Reflected, bulk, tail_below
 from dpaudit.kernel.t2.special_laws import Binomial, Skellam
 from dpaudit.proofs import build
@@ -196,6 +196,20 @@ def test_sum_of_discrete_gaussians_is_not_one() -> None:
     single = build.integer_noise("discrete-gaussian-sum", sensitivity=1, variance=4).certify(claim).bound
     assert float(sums) == pytest.approx(0.0631, abs=5e-5)
     assert float(single) == pytest.approx(0.0540, abs=5e-5)
+
+
+@pytest.mark.parametrize("last", [0, 1, 4_000, 48_750, 50_000, 50_001, 99_999])
+def test_the_threshold_is_found_near_the_centre(last: int) -> None:
+    """Wherever the sign of the gap changes it is found, and nothing farther from the centre than four times
+    that, or the support's end, is looked at: masses far out are the slow ones."""
+    law, asked = Binomial(100_000, Fraction(1, 2)), []
+
+    def gap(x: int) -> arb:
+        asked.append(abs(x - law.centre))
+        return arb(last - x) + arb(1) / 2
+
+    assert threshold(gap, law) == (last, [])
+    assert max(asked) <= min(4 * abs(last - law.centre) + 4, 50_001)
 
 
 def test_undecided_sign_is_enclosed() -> None:

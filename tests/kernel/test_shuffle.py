@@ -9,11 +9,12 @@ import math
 from fractions import Fraction
 
 import pytest
+from flint import arb_poly
 
 from dpaudit.claims import Adjacency, ApproxDP, PureDP
 from dpaudit.errors import CertificateError
-from dpaudit.kernel.ball import lower_exact, upper_exact
-from dpaudit.kernel.t2.shuffle import clones_delta, exact_response_delta
+from dpaudit.kernel.ball import ball, lower_exact, upper_exact
+from dpaudit.kernel.t2.shuffle import _of_the_others, clones_delta, exact_response_delta
 from dpaudit.proofs import build
 from dpaudit.views import SERVER, SHUFFLER_OUTPUT, View
 
@@ -160,3 +161,33 @@ def test_other_settings_are_refused() -> None:
         proof.certify(ApproxDP(epsilon="1/2", delta="1/2", view=VIEW, adjacency=Adjacency.ADD_REMOVE))
     with pytest.raises(CertificateError, match="pure bound"):
         build.shuffled(build.gaussian_mechanism(sensitivity=1, scale=1), users=100)
+
+
+@pytest.mark.parametrize("users", [1, 2, 3, 4, 5, 7, 8, 33])
+@pytest.mark.parametrize("bit", [Fraction(1, 4), Fraction(0), Fraction(1)], ids=["chance", "never", "always"])
+def test_halves_of_products_are_plain_powers(users: int, bit: Fraction) -> None:
+    """Whatever the number of users, product k has k factors of one law and n - 1 - k of the other: exactly
+    the polynomials of repeated multiplication, in order."""
+    one, zero = ([1 - bit, bit], [Fraction(2, 3), Fraction(1, 3)])
+    polynomials = [arb_poly([ball(chance) for chance in law]) for law in (one, zero)]
+    found = list(_of_the_others(arb_poly([1]), *polynomials, range(users)))
+    assert len(found) == users
+    for k, product in enumerate(found):
+        plain = [Fraction(1)]
+        for law in [one] * k + [zero] * (users - 1 - k):
+            plain = [
+                (plain[i] if i < len(plain) else 0) * law[0] + (plain[i - 1] * law[1] if i else 0)
+                for i in range(len(plain) + 1)
+            ]
+        assert len(plain) == users
+        for i, exact_value in enumerate(plain):
+            assert product[i].overlaps(ball(exact_value))
+            assert product[i].rad() < 1e-12
+
+
+def test_counts_of_the_others_need_not_start_at_nobody() -> None:
+    """A middle range has the factors of its own differences: x^(k - 2) y^(4 - k) for k = 2, 3, 4."""
+    x, y = arb_poly([0, 1]), arb_poly([3])
+    found = list(_of_the_others(arb_poly([1]), x, y, range(2, 5)))
+    assert [poly.degree() for poly in found] == [0, 1, 2]
+    assert [float(poly[poly.degree()]) for poly in found] == [9.0, 3.0, 1.0]

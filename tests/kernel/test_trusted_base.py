@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +26,7 @@ from dpaudit.kernel import kernel_t0
 from dpaudit.kernel.check import examine, known_rules
 from dpaudit.proofs import build
 from dpaudit.proofs.sites import Site
-from dpaudit.verify.trusted import trusted_lines
+from dpaudit.verify.trusted import claim_lines, program_lines, trusted_lines
 
 KERNEL = Path(kernel_t0.__file__).parent
 ALONE = KERNEL / "kernel_t0.py"
@@ -70,11 +71,23 @@ def test_no_tier_looks_up() -> None:
 
 
 def test_the_tiers_stay_small() -> None:
-    """Lines of code: T0 at most 400 in one file, T1 at most 2,000, T2 at most 1,500 more."""
+    """Lines of code: T0 at most 400 in one file, T1 at most 2,000, T2 at most 1,500 more; programs 400."""
     lines = trusted_lines()
     assert lines["T0"] <= 400
     assert lines["T1"] <= 2000
     assert lines["T2"] <= 1500
+    assert program_lines() <= 400
+    assert claim_lines() <= 100
+
+
+def test_the_page_on_verifying_says_how_many_lines_each_tier_has() -> None:
+    """The numbers of the page are those that ``verify`` prints, to within 5 %."""
+    page = (KERNEL.parents[1] / "docs" / "verify.md").read_text(encoding="utf-8")
+    said = re.findall(r"\*(T[012])\*.*?([0-9][0-9,]*) lines of code", page, flags=re.DOTALL)
+    lines = trusted_lines()
+    assert [tier for tier, _ in said] == [*lines]
+    for tier, number in said:
+        assert abs(int(number.replace(",", "")) - lines[tier]) <= 0.05 * lines[tier], tier
 
 
 def report_of(*rows: tuple[str, Claim, build.Proof]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import itertools
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
@@ -108,6 +109,15 @@ def test_the_smallest_horizon_is_found_by_search_as_well():
     assert smallest_horizon(1, ONE) == pytest.approx(high, rel=1e-9)
     assert variance_ratio(2**30, 1, ONE) > 200**2
     assert largest_delta(100, 3, Fraction(1, 2)) == Fraction(1, 2) / 16000
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(2, Fraction(1, 2)), (13, ONE), (14, Fraction(1, 2)), (40, ONE)])
+def test_the_smallest_horizon_is_exact_however_large(k: int, epsilon: Fraction):
+    """Against mpmath with 400 digits: 10^76 and more at the 13 and 14 shufflers of Algorithm 2."""
+    with mpmath.workdps(400):
+        growth = mpmath.exp(mpmath.mpf(epsilon.numerator) / epsilon.denominator)
+        exact = mpmath.mpf(200) ** (2 * k + 1) * (growth + 1 / growth) ** (2 * k)
+        assert smallest_horizon(k, epsilon) == int(mpmath.floor(exact)) + 1
 
 
 # Hard inputs

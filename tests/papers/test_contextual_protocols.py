@@ -14,6 +14,7 @@ from algorithms.contextual.batch_counters import (
     gaussian_sums,
     shuffled_lists,
     shuffled_pairs,
+    tree_by_levels,
     tree_of_batches,
     trusted_sums,
 )
@@ -102,17 +103,33 @@ def test_the_server_adds_up_what_the_sums_of_bits_do():
         assert float(server.step(None, t, values)) == other.total
 
 
-def test_a_tree_over_batches_adds_up_prefixes():
+@pytest.mark.parametrize(
+    "tree",
+    [tree_of_batches(variance="1/10000000000000000", batches=3), tree_by_levels(variance="1e-16")],
+    ids=["channel", "releases"],
+)
+def test_a_tree_over_batches_adds_up_prefixes(tree):
     """With noise of almost no variance the tree's prefix sums are the sums of all statistics so far."""
     users = users_of(np.random.default_rng(5), number=6)
-    tree = BatchedLinUCB(
-        counter=tree_of_batches(variance="1/10000000000000000", batches=3),
-        dim=2,
-        batch_size=2,
-        ridge=2.0,
-        radius=lambda t: 1.0 + t,
-    )
-    assert actions_of(tree, users) == actions_of(algorithm(exact_sum), users)
+    counted = BatchedLinUCB(counter=tree, dim=2, batch_size=2, ridge=2.0, radius=lambda t: 1.0 + t)
+    assert actions_of(counted, users) == actions_of(algorithm(exact_sum), users)
+
+
+def test_a_tree_by_levels_releases_every_complete_node_once():
+    """Seven leaves: seven, three and one nodes by level, each the sum of its leaves."""
+
+    def program(coins, leaves):
+        opened = tree_by_levels(variance="1e-16")(coins)
+        return [opened(leaf[None, :]) for leaf in leaves]
+
+    leaves = np.arange(14.0).reshape(7, 2)
+    sites = record(program, leaves, rng=np.random.default_rng(1)).sites
+    shown = [(site.site, site.value) for site in sites if site.random]
+    for level, count in enumerate((7, 3, 1)):
+        values = [value for name, value in shown if name == f"statistics/level {level}"]
+        blocks = leaves[: count * 2**level].reshape(count, 2**level, 2).sum(axis=1)
+        np.testing.assert_allclose(values, blocks, atol=1e-6)
+    assert len(shown) == 11
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ from fractions import Fraction
 
 import pytest
 
-from audits.glm_bandits.costs import bit_bill, explored_rounds, node_updates, prefix_nodes
+from audits.glm_bandits.costs import bit_bill, node_updates, prefix_nodes
+from audits.glm_bandits.printed_parameters import JointParameters
 from dpaudit.errors import InvalidParameterError
+from dpaudit.kernel.ball import arb
 
 
 def test_nodes_of_an_explicit_tree() -> None:
@@ -23,6 +25,16 @@ def test_nodes_of_an_explicit_tree() -> None:
         assert prefix_nodes(t) == used
 
 
+def _joint(**changed: object) -> JointParameters:
+    """One arm of norm 1, that is θ*, S = 1, c = 1 in (21)."""
+    kappa = 2 + arb(1).exp() + arb(-1).exp()
+    values = {
+        "T": 10**8, "d": 1, "S": Fraction(1), "kappa": kappa, "kappa_star": kappa,
+        "epsilon": Fraction(1, 10), "delta": Fraction(1, 10), "zeta": Fraction(1, 20),
+    }  # fmt: skip
+    return JointParameters(**{**values, **changed})  # type: ignore[arg-type]
+
+
 def test_explored_rounds_against_a_loop() -> None:
     """V from lambda_max on, one more a round, until 1/V < 1/(gamma² kappa): the loop's count, in floats."""
     horizon, epsilon, delta, zeta = 10**8, 0.1, 0.1, 0.05
@@ -33,54 +45,29 @@ def test_explored_rounds_against_a_loop() -> None:
     value, count = ridge * 6 / 5, 0
     while count < 5000 and 1 / value >= 1 / (gamma**2 * kappa):
         value, count = value + 1, count + 1
-    found = float(
-        explored_rounds(
-            horizon=horizon,
-            epsilon=Fraction(1, 10),
-            delta=Fraction(1, 10),
-            zeta=Fraction(1, 20),
-            factor=Fraction(1),
-        ).mid()
-    )
     assert count == 5000
-    assert found == pytest.approx(gamma**2 * kappa - ridge * 6 / 5)
+    assert float(_joint().surely_explored().mid()) == pytest.approx(gamma**2 * kappa - ridge * 6 / 5)
 
 
-def test_explored_rounds_grow_like_the_square_of_d() -> None:
-    """(19) and (21) written out in floats at d = 10^4, T = 10^30, and d² up to logarithms from there on."""
+def test_explored_rounds_of_arms_in_turn_grow_like_the_cube_of_d() -> None:
+    """(19) and (21) written out in floats at d = 10^4, T = 10^30, and d³ up to logarithms from there on."""
     horizon, dim, zeta = 10**30, 10**4, 0.05
     kappa, noise = 2 + 2 * math.cosh(1), math.log(320)
     tail = math.log(16 * horizon / zeta) + 100
-    top = 64 * 402 * noise * math.log(horizon) * tail / kappa
-    gamma = dim * math.log(horizon * dim / zeta) ** 2 * noise / kappa**2
+    top = 64 * 402 * noise * math.log(horizon) * tail / 4
+    gamma = dim * math.log(horizon * dim / zeta) ** 2 * noise / 16
     found = [
-        float(
-            explored_rounds(
-                horizon=horizon,
-                epsilon=Fraction(1),
-                delta=Fraction(1, 10),
-                zeta=Fraction(1, 20),
-                factor=Fraction(1),
-                dim=d,
-            ).mid()
-        )
+        float(_joint(T=horizon, d=d, epsilon=Fraction(1), kappa_star=arb(4)).surely_explored().mid())
         for d in (dim, 10 * dim)
     ]
-    assert found[0] == pytest.approx(gamma**2 * kappa - top)
-    assert 90 < found[1] / found[0] < 120
+    assert found[0] == pytest.approx(dim * (gamma**2 * kappa - top))
+    assert 900 < found[1] / found[0] < 1300
 
 
-def test_criterion_one_is_never_met_where_lambda_is_larger() -> None:
-    """At ε = 1 the bound is below 0 up to T = 10^16: the refutation is no matter of every setting."""
+def test_criterion_one_need_not_be_met_where_lambda_is_larger() -> None:
+    """At ε = 1 and d = 1 no round is certain up to T = 10^16: not every setting refutes."""
     for power in (4, 8, 16):
-        found = explored_rounds(
-            horizon=10**power,
-            epsilon=Fraction(1),
-            delta=Fraction(1, 10),
-            zeta=Fraction(1, 20),
-            factor=Fraction(1),
-        )
-        assert found < 0
+        assert _joint(T=10**power, epsilon=Fraction(1)).surely_explored() == 0
 
 
 def test_a_bill_by_hand() -> None:

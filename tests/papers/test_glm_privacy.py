@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from audits.glm_bandits.poisoned_batch import poisoned
+from audits.glm_bandits.poisoned_batch import Instance, no_room, poisoned
+from audits.glm_bandits.revealing_action import revealing_action
+from audits.glm_bandits.rows.ledger import explored_steps
 from audits.glm_bandits.shuffled_descent import batch_proof, descent
 from audits.glm_bandits.shuffled_sums import half_line_delta, sheet_of, stated, sums
 from audits.glm_bandits.switching_set import switch_bit
 from audits.glm_bandits.tree_privacy import costs, instance
 from dpaudit.coins import Sampler
 from dpaudit.errors import InvalidParameterError
+from dpaudit.kernel.ball import arb, precision
+from mechanisms.binomial_vectors import VectorSheet
 from mechanisms.matrix_tree import levels, node_mu_squared, noise_units, prefixes, printed_variance
 
 UPPER = np.triu_indices(3)
@@ -87,6 +93,16 @@ def test_printed_steps_of_descent() -> None:
         descent(n=9, d=1, epsilon=1, delta="1/10")
 
 
+def test_explored_calls_have_no_step() -> None:
+    """ε_o and the printed T of the last of k calls on k users, in floats: below 1 up to 10⁷, above at 10⁸."""
+    for k, enough in ((100, False), (10**7, False), (10**8, True)):
+        level = 1 / (6 * math.sqrt(2 * k * math.log(40)))
+        steps = level**2 * k**2 / math.log(k * 6 * k / 0.1) ** 3
+        assert (steps >= 1) == enough
+        found = explored_steps(k, Fraction(1), Fraction(1, 10))[1]
+        assert float(found) == pytest.approx(steps, rel=1e-6)
+
+
 def test_a_batch_costs_more_than_its_parts() -> None:
     """Matrix sum and descent together cost more than either, and less than the stated (ε, δ)."""
     epsilon, delta = Fraction(1), Fraction(1, 10)
@@ -99,26 +115,84 @@ def test_a_batch_costs_more_than_its_parts() -> None:
     assert part < whole < delta
 
 
+POISONED = Instance(
+    R=3, score=Fraction(14), nearest=Fraction(4, 5), T=10**16, M=5, epsilon=Fraction(1),
+    delta=Fraction(1, 10**6),
+)  # fmt: skip
+
+
 def test_poisoned_batch_by_floats() -> None:
-    """κ*, the first batch and the move in floats; at small κ* nothing is shown."""
-    S, T, M = 24, 1e80, 5
-    found = poisoned(S=S, horizon=10**80, batches=M, epsilon=Fraction(1), delta=Fraction(1, 10))
-    kappa, star = (math.exp(z) + 2 + math.exp(-z) for z in (S, S / 2))
-    nu = S**2 * math.log(T / 0.1) ** 1.5
-    sigma = math.log(10) / star
-    inner = math.log(T) + 12 * sigma * math.sqrt(math.log(2 * M * T / 0.1))
-    gamma = 30 * S * math.sqrt(inner) + math.sqrt(4 * S * nu)
+    """κ*, the printed lengths, the move and delta in floats; at a smaller κ* less is shown, or nothing."""
+    found = poisoned(POISONED)
+    R, z, c, T, M, eps, delta = 3, 14.0, 0.8, 1e16, 5, 1.0, 1e-6
+    S = z / R
+    kappa, star = ((math.exp(x) + 2 + math.exp(-x)) / R**2 for x in (z, c * z))
+    nu = R * S**2 / eps * math.log(T / delta) ** 1.5
+    sigma = R * math.log(1 / delta) / (star * eps)
+    inner = R * math.log(T) + 12 * sigma * math.sqrt(math.log(2 * M * T / delta))
+    gamma = 30 * R * S * math.sqrt(inner) + math.sqrt(4 * R * S * nu)
     growth = T ** (1 / (2 * (1 - 2 ** (1 - M))))
     first = (math.sqrt(kappa) * math.exp(3 * S) * gamma**2 / S * growth) ** (2 / 3)
     assert float(found.kappa_star) == pytest.approx(star)
-    assert float(found.first) == pytest.approx(first, rel=1e-6)
-    weight = math.exp(1) / (1 + math.exp(1)) ** 2
-    assert found.move == pytest.approx((weight - 1 / 16) * star * 4, rel=1e-3)
-    assert found.likely > 1 - Fraction(1, 10**9)
-    small = poisoned(S=8, horizon=10**80, batches=M, epsilon=Fraction(1), delta=Fraction(1, 10))
-    assert small.delta == 0
+    assert found.first == pytest.approx(first, rel=1e-6)
+    assert found.second == pytest.approx(growth, rel=1e-6)
+    slope = R**2 / (math.exp(0.05) + math.exp(-0.05)) ** 2
+    weight = slope / math.exp(R * gamma * math.sqrt(2 * kappa / first))
+    g = math.ceil(2 * math.sqrt(found.second))
+    assert found.move == pytest.approx((weight - c**2 * R**2 / 4) * star * g, rel=1e-3)
+    assert found.likely > Fraction(99, 100)
+    mu = found.move / math.sqrt(3 / 16 * 24e4 * 4 * 4 * found.second) / math.log(8e6 / 0.5)
+    shown = stats.norm.cdf(mu / 2 - 1 / mu) - math.e * stats.norm.cdf(-mu / 2 - 1 / mu)
+    assert float(found.delta) == pytest.approx(shown * float(found.likely), rel=1e-2)
+    less = replace(POISONED, score=Fraction(27, 2))
+    assert 0 < poisoned(less).delta < found.delta
+    assert poisoned(replace(POISONED, score=Fraction(8))).delta == 0
     with pytest.raises(InvalidParameterError):
-        poisoned(S=24, horizon=10**20, batches=M, epsilon=Fraction(1), delta=Fraction(1, 10))
+        poisoned(replace(POISONED, T=10**12))
+
+
+def test_poisoned_descent_stays_near_zero() -> None:
+    """Simulated descent on rewards of R/2: |R θ_1| beyond 1/10 no more often than bounded, on a batch so
+    short that the bound is no certainty."""
+    at = Instance(R=1, score=Fraction(1), nearest=Fraction(1), T=10**8, M=4, epsilon=Fraction(4),
+                  delta=Fraction(1, 10))  # fmt: skip
+    run, rng, n = descent(n=3000, d=1, epsilon=2, delta="1/20"), np.random.default_rng(3), 3000
+    steps, L, S = run.steps, 2.0, 1.0
+    sd = L * math.sqrt(3 / 16 * run.sheet.trials * n) / run.sheet.precision / n
+    theta, mean = np.zeros(400), np.zeros(400)
+    rate = 4 * S / (L * math.sqrt(steps))
+    for _ in range(steps):
+        mean += theta / steps
+        gradient = 1 / (1 + np.exp(-theta)) - 0.5 + rng.normal(scale=sd, size=400)
+        theta = np.clip(theta - rate * gradient, -S, S)
+    gap = np.log(np.cosh(mean / 2)).mean()
+    noise = L**2 + sd**2
+    bound = 4 * S**2 / (2 * rate * steps) + rate * (L**2 + noise) / 2
+    assert gap <= bound
+    assert no_room(run.sheet, Fraction(1)) < 1e-6
+    assert at.lengths()[0] + at.lengths()[1] < at.T
+
+
+def test_room_of_messages() -> None:
+    """The bound on messages without room is above the exact chance, and 1 where there is none."""
+    sheet = VectorSheet(dim=1, batch_size=5, precision=8, trials=60)
+    for excess in (1, 2, 3):
+        exact = 5 * stats.binom.sf(68 - (1 + excess) * 8 - 1, 60, 0.25)
+        assert exact <= float(no_room(sheet, Fraction(excess))) < 10
+    assert no_room(sheet, Fraction(6)) == 1
+
+
+def test_half_line_with_coins() -> None:
+    """With coins added on both sides the bound stays below the exact delta of that sum."""
+    trials, move, coins = 10**5, 500, 4000
+    given = half_line_delta(trials=trials, chance=Fraction(1, 4), move=move, epsilon="1/2", coins=coins)
+    width = 40_000
+    one = stats.binom.pmf(np.arange(width), trials, 0.25)
+    for q in (0.5, 0.1):
+        law = np.convolve(one, stats.binom.pmf(np.arange(coins + 1), coins, q))[: width + coins]
+        moved = np.concatenate([np.zeros(move), law])
+        exact = np.maximum(moved[: len(law)] - math.exp(0.5) * law, 0).sum()
+        assert 0 < float(given) <= exact + 1e-9
 
 
 @pytest.mark.parametrize("T", [1, 2, 5, 8, 13])
@@ -185,3 +259,57 @@ def test_switch_bit_by_simulation() -> None:
     assert less.delta < found.delta
     with pytest.raises(InvalidParameterError):
         switch_bit(S=12, horizon=2**20, epsilon=Fraction(1), delta=Fraction(1, 10), at=Fraction(1, 3))
+
+
+def test_revealing_action_in_exact_arithmetic() -> None:
+    """Criterion I's choice between the two arms, by a 2 x 2 inverse in fractions, changes where V_22 crosses
+    the threshold, whatever V_11 and V_12 within the noise; b is the longer arm in V^-1, a in length."""
+    found = revealing_action(S=12, horizon=2**44, epsilon=Fraction(1), delta=Fraction(1, 10))
+    ridge = _ridge(S=12, T=2**44)
+    reach, sigma = float(found.reach), float(found.deviation)
+    b_1, b_2 = Fraction(float(found.b_1)), _fraction(found.b_2)
+    with precision(400):
+        a = (Fraction(0), _fraction((found.b_2**2 + 2 * found.b_1**2).sqrt()))
+    assert a[1] ** 2 > b_1**2 + b_2**2
+    middle = Fraction(ridge) + 2**found.power - Fraction(1, 2) - Fraction(sigma) ** 2
+    for z11, z12 in itertools.product((-6, 0, 6), repeat=2):
+        first, beside = Fraction(ridge + z11 * sigma), Fraction(z12 * sigma)
+        for sign in (-1, 1):
+            V22 = middle + sign * (Fraction(float(found.slack)) + Fraction(1, 1000))
+            V = (first, beside, V22)
+            assert _length((b_1, b_2), V) > _length(a, V)
+            assert (_length((b_1, b_2), V) >= 1 / Fraction(reach)) == (sign < 0)
+
+
+def _length(x: tuple[Fraction, Fraction], V: tuple[Fraction, Fraction, Fraction]) -> Fraction:
+    """Squared, in the inverse of the symmetric V = (V_11, V_12, V_22)."""
+    det = V[0] * V[2] - V[1] ** 2
+    return (x[0] ** 2 * V[2] - 2 * x[0] * x[1] * V[1] + x[1] ** 2 * V[0]) / det
+
+
+def test_revealing_action_chances_by_floats() -> None:
+    """δ by a normal law in floats, with the slack on both sides; more at a larger κ*; a short T refused."""
+    found = revealing_action(S=12, horizon=2**44, epsilon=Fraction(1), delta=Fraction(1, 10))
+    sigma = 6 * math.sqrt(levels(2**44)) * math.log(320) / float(found.kappa_star)
+    slack = float(found.slack)
+    shown = stats.norm.cdf((0.5 - sigma**2 - slack) / sigma)
+    hidden = stats.norm.cdf((-0.5 - sigma**2 + slack) / sigma)
+    assert float(found.delta) == pytest.approx(shown - math.e * hidden, rel=1e-9)
+    assert (
+        revealing_action(S=14, horizon=2**44, epsilon=Fraction(1), delta=Fraction(1, 10)).delta > found.delta
+    )
+    with pytest.raises(InvalidParameterError):
+        revealing_action(S=12, horizon=2**20, epsilon=Fraction(1), delta=Fraction(1, 10))
+
+
+def _ridge(*, S: int, T: int) -> float:
+    """(19) at d = 2, ε = 1, δ = 1/10, ζ = 1/20, logistic, 1/κ* = μ'(S/2), in floats."""
+    star = math.exp(S / 2) + 2 + math.exp(-S / 2)
+    logs = math.log(320) * math.log(T) * (math.log(16 * T / 0.05) + math.sqrt(2))
+    return 64 * (4 * math.sqrt(2) + 1) * logs / star
+
+
+def _fraction(value: arb) -> Fraction:
+    """The middle of a ball, exact."""
+    mantissa, exponent = value.mid().man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

@@ -73,6 +73,32 @@ def test_a_pair_outside_the_domain_is_refused() -> None:
             require_neighbours(pair, Adjacency.REPLACE_ONE, Unit.EVENT, Interval(0, 1))
 
 
+@pytest.mark.parametrize("strange", [float("nan"), float("inf"), np.float32("nan")])
+@pytest.mark.parametrize("form", [list, np.array, lambda data: {"rewards": tuple(data)}])
+def test_data_that_are_not_finite_are_refused(strange: Any, form: Any) -> None:
+    """Also on both sides, and where the data are no array; the pair and the number are named. Only a domain
+    that says so holds them, and the pair must still be one of neighbours."""
+
+    def required(left: list[Any], domain: Any) -> str:
+        pair = Neighbours("strange", form(left), form([0.5, strange]))
+        return require_neighbours(pair, Adjacency.REPLACE_ONE, Unit.EVENT, domain)
+
+    for left in ([0.5, 0.25], [0.25, strange]):
+        with pytest.raises(
+            InvalidParameterError, match=f"finite numbers, those of 'strange' hold {float(strange)}"
+        ):
+            required(left, None)
+        with pytest.raises(InvalidParameterError, match="'strange'"):
+            required(left, Interval(0, 1))
+        said = required(left, Interval(0, 1, not_finite=True))
+        assert ("was not checked" in said) == isinstance(form([0.5]), dict)
+    if not isinstance(form([0.5]), dict):
+        with pytest.raises(InvalidParameterError, match="differs in 2 records"):
+            required([0.25, 0.25], Interval(0, 1, not_finite=True))
+        with pytest.raises(InvalidParameterError, match="data must be numbers in"):
+            required([7.0, strange], Interval(0, 1, not_finite=True))
+
+
 @pytest.mark.parametrize("domain", [Interval(0, 0.1), Interval("0.1", "0.3"), Values(0.1, 0.2, 0.3)])
 @pytest.mark.parametrize("width", [np.float64, np.float32])
 def test_a_domain_holds_its_own_decimals(domain: Any, width: Any) -> None:

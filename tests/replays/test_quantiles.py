@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.coins import Coins, Returned
+from dpaudit.coins import Coins, Returned, record
 from dpaudit.coins.limits import Limits
 from dpaudit.laws import AboveThreshold, Bernoulli, Categorical, DiscreteLaplace, Laplace
 from dpaudit.neighbours import Neighbours
+from dpaudit.replays import quantiles
 from dpaudit.replays.entered import Watch
 from dpaudit.replays.quantiles import quantile_histories
 from dpaudit.views import NOBODY
@@ -105,3 +106,44 @@ def test_the_histories_depend_on_nothing_random() -> None:
         return coins.release(np.zeros(2), NOISE, site="a").tolist(), coins.observe(NOISE, site="b")
 
     assert shown(program) == shown(program)
+
+
+def shifting(coins: Coins, data: Any) -> tuple[Any, ...]:
+    """What its second site has as a law, and whether there is a third, depend on the first one."""
+    first = int(coins.observe(Categorical(weights=[3, 1, 2]), site="a"))
+    second = int(coins.observe(DiscreteLaplace(scale=1 + first), site="a"))
+    third = int(coins.observe(Bernoulli(p="1/3"), site="b")) if second > 1 else None
+    return first, second, third
+
+
+def test_levels_with_the_same_outcomes_are_one_run_and_no_history_is_lost() -> None:
+    """All that a run at each level would show is shown, and by far fewer runs than there are levels."""
+    runs = 0
+
+    def program(coins: Coins, data: Any) -> tuple[Any, ...]:
+        nonlocal runs
+        runs += 1
+        return shifting(coins, data)
+
+    watch, limits = Watch(program), Limits(sites=500)
+    base = record(program, PAIR.left, rng=np.random.default_rng(quantiles.SEED))
+    every = quantiles._targets(base, most=10)[-1]
+    assert every.site is None
+    levels = [i / 997 for i in range(1, 997)]
+    made, runs = quantiles._Runs(watch, PAIR, every, limits), 0
+    found = [made.at(level) for level in levels]
+    histories = {item[0].returned for item in found if item is not None and item[0] is not None}
+    assert runs == len(histories) < 30
+    single = [quantiles._Runs(watch, PAIR, every, limits).at(level) for level in levels]
+    assert {item[0].returned for item in single if item is not None and item[0] is not None} == histories
+    assert [item[1] for item in found if item] == [item[1] for item in single if item]
+    assert runs == len(histories) + len(levels)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [(0.0, -0.0), (1, True), (1, 1.0), (np.zeros(2), np.zeros(2, int))]
+)
+def test_outcomes_are_the_same_only_bit_by_bit(one: Any, other: Any) -> None:
+    """What a program could tell apart is not one run."""
+    assert quantiles._exactly(one) != quantiles._exactly(other)
+    assert quantiles._exactly(one) == quantiles._exactly(one)

@@ -81,6 +81,21 @@ def test_float_noise_is_not_rounded_away_from() -> None:
     assert show(0.30000000000000004, toward="up") == "0.3"
 
 
+def test_a_lower_bound_below_one_on_a_probability_is_not_one() -> None:
+    """1 <= delta says that an event is certain on one side and impossible on the other: a bound a float below
+    that is not shown so, in any form. An upper bound may be; of other quantities two floats are one."""
+    for number in (1 - 2.0**-53, 0.9999999999998):
+        for quantity in ("delta", "probability"):
+            assert distinct(number, 1e-6, 1.0, quantity=quantity) == ("0.9999", "10⁻⁶", "1")
+    assert distinct(1.0, 1e-6, 1.0, quantity="delta")[0] == "1"
+    assert distinct(None, 1e-6, 1 - 2.0**-53, quantity="delta")[2] == "1"
+    assert distinct(1 - 2.0**-53, 1.0, None, quantity="epsilon")[0] == "1"
+    assert distinct(0.9999999999998, 1.0, None, quantity="epsilon")[0] == "0.9999"
+    nearly = str(1 - Fraction(1, 72057594037927936))
+    assert show_bound(nearly, toward="down") == "0.999999"
+    assert show_bound(nearly, toward="up") == "1"
+
+
 def test_different_numbers_look_different() -> None:
     """Bounds that refute by a hair get the digits that show it; equal numbers stay short."""
     assert distinct(1.0000001, 1.0, None) == ("1.0000001", "1", "–")

@@ -31,7 +31,7 @@ from dpaudit.suite import ROLES
 from tests.reports.dom import Node, parse
 from tests.reports.sample import many_rows, row, sample_report
 
-EMPTY: dict[str, Any] = {"schema_version": 2, "results": [], "unchecked": []}
+EMPTY: dict[str, Any] = {"schema_version": 3, "results": [], "unchecked": []}
 
 
 @pytest.fixture(scope="module")
@@ -351,6 +351,32 @@ def test_a_computation_is_no_estimate_and_no_certificate() -> None:
     assert "samples3" in sampled
     assert "computed" not in sampled
     assert "False at this run's error level: an estimate" in sampled
+
+
+def test_a_refutation_by_computation_is_called_so_in_every_format() -> None:
+    """A bound on delta that holds for certain refutes by computation; the same bound at a confidence below 1
+    by an estimate. The field of the report keeps its name."""
+    for confidence, word in ((1.0, "computation"), (1 - 1e-7, "estimate")):
+        found = Estimate(
+            quantity="delta",
+            lower=0.25,
+            upper=None,
+            confidence=confidence,
+            samples=10**6,
+            seed=1,
+            method="bounds in balls",
+            scope="one pair",
+        )
+        claim = ApproxDP(epsilon="1", delta="1/1000")
+        result = row("X", "a bound", "privacy", claim, [found], view="public")
+        assert result["strength"] == "estimate"
+        report = sample_report() | {"results": [result | {"suite": "audits/online.py"}]}
+        page = parse(render_html(report)).find("details", "claim")[0].words()
+        assert f"refuted / {word}" in page
+        assert ("at this run's error level" in page) == (word == "estimate")
+        assert f"**refuted / {word} (expected verified)**" in markdown_table(report)
+        assert f"refuted / {word}" in result_line(result).plain
+        assert f"1 refuted (1 {word})" in summary(report).plain
 
 
 def test_site_losses_are_those_of_the_laws(dom: Node) -> None:

@@ -47,6 +47,16 @@ def test_grids_add_up_and_keep_what_a_predicate_keeps() -> None:
     assert grid.scope == "k = 1, 2 | (k = 5); k is not 2"
 
 
+def test_a_point_of_two_parts_is_one_point() -> None:
+    """What the full values of one part share with another part is computed once, in its first place; numbers
+    of other types and values without a hash stay."""
+    grid = over(k=(1, full(5)), x="1/2") + listed("k x", (5, "1/2"), (7, "1/2"))
+    assert [point["k"] for point in grid.at(QUICK)] == [1, 5, 7]
+    assert [point["k"] for point in grid.at(FULL)] == [1, 5, 7]
+    assert [point["k"] for point in (over(k=(1,)) + listed("k", True)).at(QUICK)] == [1, True]
+    assert len(list((listed("k", ([1],)) + listed("k", ([1],))).at(QUICK))) == 2
+
+
 def test_filters_add_up() -> None:
     """A second filter does not replace the first."""
     grid = over(k=range(10)).where(lambda k: k % 2 == 0, "even").where(lambda k: k > 4, "above 4")

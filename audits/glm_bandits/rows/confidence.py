@@ -30,8 +30,8 @@ Bools = NDArray[np.bool_]
 SPREADS = (1, 2, 8, 40)
 
 
-#: log log T, rounded down.
-_LOG_LOG = {10: Fraction(83, 100), 30: Fraction(122, 100)}
+#: log log T at T = 10, the least here, rounded down.
+_LOG_LOG = Fraction(83, 100)
 
 
 def _level(factor: int) -> object:
@@ -185,24 +185,28 @@ def warm_up_set(run: Run, dim: int, horizon: int, spread: int) -> Measured:
     "SAR-E.9",
     "Lemma E.9",
     claim=lambda *, dim, horizon, spread: Ordering(
-        text=f"the set misses with probability at most log log T / T²; d = {dim}, T = {horizon}",
+        text=f"the set misses with probability at most {_LOG_LOG / horizon**2}; d = {dim}, T = {horizon}",
         quantity_name="probability of a miss",
-        claimed=_LOG_LOG[horizon] / horizon**2,
+        claimed=_LOG_LOG / horizon**2,
     ),
     over=over(dim=(1, 3), horizon=(10, full(30)), spread=(1, 8)),
 )
 def later_sets(run: Run, dim: int, horizon: int, spread: int) -> Measured:
-    """|<x, θ* - θ_k>| is at most γ ‖x‖ in H_k⁻¹ for all x and k >= 2 with probability 1 - log log T / T²
+    """In one later batch |<x, θ* - θ_k>| is at most γ ‖x‖ in H_k⁻¹ for all x, with probability
+    1 - log log T / T²
 
-    The largest ratio over all x is ‖θ* - θ_k‖ in H_k = Σ μ'(<x, θ_1>)/β(x) x xᵀ + N: θ_1 a fit of another
-    batch, β = exp(2S), as the printed γ makes it; logistic, ν = 0, N at either end, natural logarithms.
+    The largest ratio over all x is ‖θ* - θ_k‖ in H_k = Σ μ'(<x, θ_1>)/β(x) x xᵀ + N. Given the batches
+    before, θ_1 and the arms that they left are fixed: fixed arms here, and every weight at 1/(4β), which no
+    θ_1 exceeds, so that the set is as small as any θ_1 makes it. β = exp(2S), as the printed γ makes it;
+    logistic, ν = 0, N at either end, natural logarithms, log log T that of T = 10.
+
+    Note: all batches at once are a union, of at most log log T; it is not computed
     """
     ridge = Ridge.required(dim=dim, horizon=horizon, spread=spread)
     fits = _fits_at(run, dim, horizon, spread, 0.0)
     radius, norm = float(parameter_radius(ridge)), float(ridge.param_norm)
-    warm = fits.theta[0]  # any estimate in the ball will do: 2S covers the difference of scores
-    weights = logistic().slope(fits.points @ warm) / np.exp(2 * norm)
-    gram = (fits.points * weights[:, None]).T @ fits.points
+    steepest = float(logistic().slope(np.zeros(1))[0]) / np.exp(2 * norm)
+    gram = steepest * fits.points.T @ fits.points
     designs = [gram + float(end) * np.eye(dim) for end in (ridge.low, ridge.high)]
     return _missed(run, fits, np.any([fits.miss(fits.distance(one), radius) for one in designs], axis=0))
 
@@ -352,20 +356,20 @@ def explore_derivation(reward_bound: Fraction, norm: Fraction, horizon: int, dim
     rows,
     "SAR-L.4/step",
     "proof of Lemma L.4: (71) from L.5 and R.1",
-    over=over(reward_bound="1/4 1 4", constant=(0, 1, 10**4), horizon=(100, 10**6, 10**12), dim=(1, 8)),
+    over=listed("constant dim", (0, 1), (0, 8), (1, 10**4), (100, 10**8), (10**4, 10**12)),
     role="step",
     expect="refuted",
 )
-def exploit_derivation(reward_bound: Fraction, constant: int, horizon: int, dim: int) -> Sides:
-    """For every S, R.1 with c = 2 makes of L.5's radius at most β(λ_max, λ_min) of (71), ν_2 that of I.6
+def exploit_derivation(constant: int, dim: int) -> Sides:
+    """R.1 with c = 2 makes of L.5's radius at most β(λ_max, λ_min) of (71), ν_2 that of I.6
 
-    The same with γ of L.5 for the design with λ_max, against (71): 16 R √λ_max against 4 R λ_max/√λ_min.
-    S = 1/1000; constant is the one of I.6's O(.) for ν_2.
+    γ of L.5 for the design with λ_max, against (71): 16 R √λ_max against 4 R λ_max/√λ_min. R = S = 1, T =
+    10³⁰; constant is the one of I.6's O(.) for ν_2.
 
-    Note: (71) has 10 √ν_2 for R.1's 4 √ν_2, which makes up for it where S is not small: ν_2 is of order S²,
-    so that for every constant some S remains where it does not
+    Note: (71) has 10 √ν_2 for R.1's 4 √ν_2, which makes up for it only where ν_2 is of the order of λ: it is
+    of lower order in d and in T, so that every constant fails from some d on
     """
-    levels = _levels(reward_bound=reward_bound, norm=Fraction(1, 1000), horizon=horizon, dim=dim)
+    levels = _levels(reward_bound=Fraction(1), norm=Fraction(1), horizon=10**30, dim=dim)
     gradient, error = levels.exploit_gradient(lower=False), levels.exploit_error(constant)
     derived = levels.from_gradient(gradient, levels.ends[1], constant=2, opt_error=error)
     return derived, levels.exploit_radius(opt_error=error)

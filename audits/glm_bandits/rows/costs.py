@@ -6,8 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from audits.glm_bandits.costs import bit_bill, explored_rounds, node_updates, prefix_nodes
+from algorithms.contextual.links import logistic
+from audits.glm_bandits.costs import bit_bill, node_updates, prefix_nodes
+from audits.glm_bandits.printed_parameters import JointParameters
 from dpaudit.exact_functions import ln, log2
+from dpaudit.kernel.ball import arb
 from dpaudit.plots import table
 from dpaudit.rows import Measured, Sides, Step, evidence, over, step, steps
 from dpaudit.suite import Group, Run
@@ -66,6 +69,17 @@ def _tree(d: int, T: int) -> Sides:
     return d**2 * most, 2 * d**2 * (log2(T) + 1)
 
 
+def _surely_called(*, T: int, d: int, epsilon: Fraction) -> arb:
+    """Calls of the optimizer that Criterion I makes for certain: arms e_1, ..., e_d in turn, θ* = e_1, c = 1
+    in (21), δ = 1/10, ζ = 1/20."""
+    steep = logistic().at(arb(0 if d > 1 else 1)).slope
+    shown = JointParameters(
+        T=T, d=d, S=Fraction(1), kappa=1 / logistic().at(arb(1)).slope, kappa_star=1 / steep,
+        epsilon=epsilon, delta=Fraction(1, 10), zeta=Fraction(1, 20),
+    )  # fmt: skip
+    return shown.surely_explored()
+
+
 @step(
     "calls of the optimizer",
     over=over(T=(10**8, 10**10, 10**12), C=(1, 1000), epsilon="1/10 1/100"),
@@ -73,25 +87,14 @@ def _tree(d: int, T: int) -> Sides:
 )
 def _calls(T: int, C: int, epsilon: Fraction) -> Sides:
     """calls ≤ C d log T, with c = 1 in (21), δ = 1/10, ζ = 1/20, d = 1, one arm, S = 1"""
-    found = explored_rounds(
-        horizon=T, epsilon=epsilon, delta=Fraction(1, 10), zeta=Fraction(1, 20), factor=Fraction(1)
-    )
-    return found, C * ln(T)
+    return _surely_called(T=T, d=1, epsilon=epsilon), C * ln(T)
 
 
 @step("calls of the optimizer in d", over=over(d=(10**4, 10**5, 10**6), C=(1, 1000)), expect="refuted")
 def _calls_in_d(d: int, C: int) -> Sides:
-    """calls ≤ C d log T, with c = 1 in (21), T = 10^30, ε = 1, δ = 1/10, ζ = 1/20, one unit arm, S = 1"""
+    """calls ≤ C d log T, with c = 1 in (21), T = 10^30, ε = 1, δ = 1/10, ζ = 1/20, arms e_j in turn, S = 1"""
     horizon = 10**30
-    found = explored_rounds(
-        horizon=horizon,
-        epsilon=Fraction(1),
-        delta=Fraction(1, 10),
-        zeta=Fraction(1, 20),
-        factor=Fraction(1),
-        dim=d,
-    )
-    return found, C * d * ln(horizon)
+    return _surely_called(T=horizon, d=d, epsilon=Fraction(1)), C * d * ln(horizon)
 
 
 @steps(rows, "SAR-R6.4", "Remark 6.4", cells=True, expect="refuted")
@@ -101,8 +104,9 @@ def operations() -> list[Step]:
     Count nodes; bound from below the rounds in which Criterion I calls the optimizer, on the event of I.1.
 
     Refuted: O(d log T) is what Criterion II allows. Criterion I calls it in every round until V has grown to
-    γ²κR², in γ²κ - λ_max rounds at least, of the order d² log⁴T (κ, ε, δ, ζ, R, S fixed): every constant
-    fails, in T and in d. The paper's own count1_cutoff says 8 d R²κγ² log T
+    γ²κR² in every direction that arms show, in d(γ²κ - λ_max) rounds at least, of the order d³ log⁴T (κ, κ*,
+    ε, δ, ζ, R, S fixed): every constant fails, in T and in d. The paper's own count1_cutoff says 8 d R²κγ²
+    log T
 
     Note: at ε = 1 and d = 1 the same count is below 0 up to T = 10^16, since λ is above γ²κ there. V changes
     by fresh noise of full rank in every round, so that its inverse cannot be updated in O(d²)

@@ -108,10 +108,16 @@ def with_ridge(R: Fraction, S: Fraction, ridge: Fraction) -> Sides:
     Refuted: mu(S) ≥ R/2 whatever S, and RS + S is small where S is; the print needs mu(S) ≤ S(R + 1), from S
     near 0.29 on for R = 1. It holds whenever S ≥ R/(R + 1), S ≥ 1 among them
 
-    Note: with R for the first S, as in section 5, L = R + RS + Sρ holds for every S (SAR-LIP, Sρ more on
-    both sides). A gradient longer than the Δ = L it is encoded with leaves the randomiser's range [0, 2Δ]
+    Note: one letter, it seems: with R for the S alone it holds for every S (SAR-LIP/D.2/reading). A gradient
+    longer than the Δ = L it is encoded with leaves the randomiser's range [0, 2Δ]
     """
     return _largest_gradient(R, S, ridge), R * S + S + S * ridge
+
+
+@inequality(rows, "SAR-LIP/D.2/reading", "Appendix D.2, R for its first S", over=RIDGES)
+def with_ridge_as_read(R: Fraction, S: Fraction, ridge: Fraction) -> Sides:
+    """With the ridge the loss is L-Lipschitz for L = R + RS + Sρ, ρ = λ_max/B_k: section 5's R for one S"""
+    return _largest_gradient(R, S, ridge), R + R * S + S * ridge
 
 
 @inequality(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
-from audits.glm_bandits.poisoned_batch import poisoned
+from audits.glm_bandits.poisoned_batch import Instance, no_room, poisoned
 from audits.glm_bandits.shuffled_descent import batch_proof, descent
-from audits.glm_bandits.shuffled_sums import stated
+from audits.glm_bandits.shuffled_sums import sheet_of, stated
 from dpaudit.claims import ApproxDP
+from dpaudit.errors import UndecidedError
 from dpaudit.evidence import Evidence
 from dpaudit.exact_functions import ln
-from dpaudit.kernel.ball import ball
-from dpaudit.rows import Measured, Sides, evidence, full, inequality, listed, over
+from dpaudit.kernel.ball import arb, ball
+from dpaudit.rows import Measured, Sides, evidence, inequality, listed
 from dpaudit.suite import Group, Run
 
 __all__ = ["rows"]
@@ -92,16 +94,16 @@ def repaired_budget(n: int, d: int, epsilon: Fraction, delta: Fraction) -> Sides
 HUGE = ApproxDP(epsilon=10**10, delta="1/10", domain="one user's (x, r)", view=stated(1, 1, domain="").view)
 
 
-@evidence(rows, "SAR-T.2p/no-range", "Lemma T.2, no range", claim=HUGE, role="what-if", expect="refuted")
+@evidence(rows, "SAR-T.2p/no-range", "Lemma T.2, no range", claim=HUGE, expect="refuted")
 def huge(run: Run) -> Measured:
-    """Lemma T.2 read for every ε, which it does not exclude and its source S.1 does: ε = 10¹⁰, δ = 1/10
+    """P_GD is (ε, δ)-shuffle DP for every ε, as T.2 states without a range of ε: ε = 10¹⁰, δ = 1/10
 
     n = d = 1. The calls stay at ε₀ < 1, since T grows with ε². A gradient of L in each call, against -L: the
     ones of all calls, added up, are Bin(N, 1/4) at two places m apart. At the middle Hoeffding's inequality
     bounds both errors by exp(-m²/2N): δ >= 1 - (1 + e^ε) exp(-m²/2N).
 
     Refuted: T calls at ε₀ also cost T ε₀²/2, of the order ε². At these constants that takes an ε which
-    nobody asks for; Theorem 5.1 has ε < 5
+    nobody asks for; S.1, which T.2 builds on, has ε <= 15, and so has SAR-T.2p; Theorem 5.1 has ε < 5
     """
     made = descent(n=1, d=1, epsilon=10**10, delta="1/10")
     sheet = made.sheet
@@ -124,7 +126,7 @@ def of_batches(B: int, d: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
 
 @evidence(
     rows, "SAR-T5.1p/repaired", "repair of Theorem 5.1, privacy", claim=of_batches, over=BATCHES,
-    role="repaired", repairs=("SAR-T5.1p/two-users", "SAR-D.1p/off-event"),
+    role="repaired", repairs=("SAR-T5.1p", "SAR-D.1p/off-event"),
 )  # fmt: skip
 def one_batch(run: Run, B: int, d: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """With weights cut at 1/κ*, min(μ'(<x, θ_1>)/β(x), 1/κ*), a batch of Algorithm 1 is (ε, δ)-shuffle DP
@@ -138,46 +140,87 @@ def one_batch(run: Run, B: int, d: int, epsilon: Fraction, delta: Fraction) -> l
     return [batch_proof(n=B, d=d, epsilon=epsilon, delta=delta).certify(claim)]
 
 
-POISONED = over(S=(24, full(30)), epsilon="1", delta="1/10")
+PRINTED = listed(
+    "R score nearest T M epsilon delta constant",
+    (1, "1/100", "4/5", 10**5, 4, "1", "1/1000000", 1),
+    (1, "1/2", "4/5", 300_000, 4, "4", "1/10", 1),
+    (3, "27/2", "4/5", 10**16, 5, "1", "1/1000000", 1),
+    (3, 14, "4/5", 10**16, 5, "1", "1/1000000", 1),
+    (10, "33/2", "7/10", 10**18, 3, "1/10", "1/1000000", 1),
+    (3, 16, "4/5", 10**19, 4, "1/10", "1/1000000", 1),
+    (8, "35/2", "7/10", 10**23, 3, "1/100", "1/1000000", 10**5),
+    (5, "41/2", "7/10", 10**24, 4, "1/100", "1/1000000", 10**5),
+)
 
 
-def of_everybody(S: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
-    return stated(epsilon, delta, domain="one user's arm x in [1/2, 1] and reward in [0, 1]")
+def of_everybody(epsilon: Fraction, delta: Fraction, **instance: Any) -> ApproxDP:
+    return stated(epsilon, delta, domain="one user's arms in the unit ball and reward in [0, R]")
+
+
+def large(score: Fraction, **instance: Any) -> str:
+    return "refuted" if score > 10 else "verified"
+
+
+def lengths_of(**instance: Any) -> str:
+    at = Instance(**instance)
+    shown = ", ".join(f"{length:.3g}" for length in at.lengths())
+    constants = "" if at.constant == 1 else f", constants {at.constant:.0e}"
+    return (
+        f"κ* = {float(at.parameters.kappa_star):.4g}, R = {at.R}, RS = {at.score}, T = {at.T:.0e}, "
+        f"M = {at.M}, ε = {at.epsilon}, δ = {float(at.delta):g}{constants}: batches {shown}"
+    )
 
 
 @evidence(
-    rows, "SAR-T5.1p/two-users", "Theorem 5.1, privacy", claim=of_everybody, over=POISONED, role="what-if",
-    expect="refuted",
-)  # fmt: skip
-def everybody(run: Run, S: int, epsilon: Fraction, delta: Fraction) -> Measured:
-    """Algorithm 1 with a second batch of two users is (ε, δ)-shuffle DP: logistic, d = 1, θ* = S, T = 10^80
+    rows, "SAR-T5.1p", "Theorem 5.1, privacy", claim=of_everybody, over=PRINTED, expect=large, name=lengths_of
+)
+def whole(run: Run, **instance: Any) -> list[Evidence] | Measured:
+    """Algorithm 1 is (ε, δ)-shuffle DP for ε < 5, δ < 1/2, on all data sets of Assumption 4.2
 
-    All data sets of Assumption 4.2; κ* = 1/μ'(S/2) is valid on both sides; M = 5, all O(.) constants 1.
-    Rewards of 1/2 in the first batch bring θ_1 near 0; then weights of the second batch are up to κ*/4
-    times the sensitivity that its noise is drawn for. The exact law of one entry, the chance of θ_1 and V
-    bounded.
+    Batches of the lengths (6), the last one cut at T; O(.) constants 1, or 10⁵ in σ and ν of (10); M <= log
+    log T. Bernoulli link on {0, R}, d = 1, θ* = S, arms in [nearest, 1], so that κ* = 1/μ'(nearest S) is
+    valid on both sides.
+
+    From above, for any data set: each batch's matrix sum and descent together, with weights up to R²/4. From
+    below: rewards 0 and R in equal numbers in the first batch bring θ_1 near 0, where the weight of the
+    second batch's users is about R²/4, up to κ*R²/4 of what their noise is drawn for; the exact law of one
+    entry, the chance of θ_1, of V and of a message without room for its ones bounded.
 
     Refuted: the sensitivity 1/κ* is an event under honest rewards, of which privacy cannot make use
 
-    Note: a batch cut to two users, of (6) α = 10^42; with that many the printed message has no room for
-    its ones (SAR-T5.1p). Below κ* of about 10³ the constant of (127) hides it. Repair: cut the weights
-    (SAR-T5.1p/repaired)
+    Note: larger constants only take a longer horizon and a smaller ε. P2's own noise takes one below 4000 in
+    σ (SAR-S.1/proxy). M = 3 is at most log log T to base 2 and e, M from 4 on to base 2
+
+    Note: between the certified κ*, where κ*R²/4 is near 1, and the refuted ones the constant of (127) hides
+    it; the certificate ends at batches of 10⁵, where nb of a descent reaches the kernel's limit
+
+    Note: messages of g + b bits have room in every batch looked at, but for a chance below e^-1000. At much
+    larger T or larger κ* they have not, since g = 2√n outgrows b
+
+    Note: repair: cut the weights at 1/κ* (SAR-T5.1p/repaired), at no cost on the event of Lemma E.7
     """
-    found = poisoned(S=S, horizon=10**80, batches=5, epsilon=epsilon, delta=delta)
-    details = {"kappa*": float(found.kappa_star), "first batch": float(found.first), "move": found.move}
+    at = Instance(**instance)
+    claim = of_everybody(at.epsilon, at.delta)
+    if large(at.score) == "verified":
+        return [max(_certified(at, claim), key=lambda made: made.bound)]
+    found = poisoned(at)
+    details = {
+        "kappa*": float(found.kappa_star), "first batch": found.first, "second batch": found.second,
+        "move": found.move, "chance of the first batch": float(found.likely),
+    }  # fmt: skip
     return Measured(low=found.delta, details=details, covers=False, method="bounds in balls")
 
 
-WHOLE = stated(1, "1/10", domain="one user's arms in the unit ball and reward in [0, 1]")
-
-
-@evidence(rows, "SAR-T5.1p", "Theorem 5.1, privacy", claim=WHOLE, expect="inconclusive")
-def whole(run: Run) -> Measured:
-    """Algorithm 1 is (ε, δ)-shuffle DP for ε < 5, δ < 1/2: here ε = 1, δ = 1/10
-
-    Open: its proof fails where it removes the event (SAR-D.1p/off-event), and a second batch of two users
-    breaks it (SAR-T5.1p/two-users). At the printed lengths of the batches (6) g = 2√n is above b there, so
-    that a message of g + b bits cannot hold an entry above bΔ/g, of honest users either; whether a reading
-    that mends this (longer messages, or values cut at their ends) still breaks is not settled
-    """
-    return Measured(low=0, high=1, covers=False, method="no bound")
+def _certified(at: Instance, claim: ApproxDP) -> list[Any]:
+    """A certificate for each batch, a user being in one; the first one's matrices have weight 1 = Δ."""
+    made = []
+    for place, n in enumerate(at.lengths()):
+        excess = at.excess if place else Fraction(1)
+        sheet = sheet_of(n=n, d=1, epsilon=at.epsilon / 2, delta=at.delta / 2)
+        calls = descent(n=n, d=1, epsilon=at.epsilon / 2, delta=at.delta / 2)
+        overflow = no_room(sheet, excess) + no_room(calls.sheet, Fraction(1), times=calls.steps)
+        if not overflow < arb(-1000).exp():
+            raise UndecidedError(f"messages of batch {place + 1} have no room; lower κ* or the horizon.")
+        proof = batch_proof(n=n, d=1, epsilon=at.epsilon, delta=at.delta, beyond=excess)
+        made.append(proof.certify(claim))
+    return made

@@ -208,16 +208,17 @@ def rare_switching() -> list[Step]:
 
 
 @inequality(
-    rows, "SAR-O.4b/at-switch", "Lemma O.4, second part at s = τ_j", role="what-if", expect="refuted",
+    rows, "SAR-O.4b/at-switch", "Lemma O.4, second part at s = τ_j", expect="refuted",
     over=over(ridge="1/100 1/10 2"),
 )  # fmt: skip
 def at_the_switch(ridge: Fraction) -> Sides:
-    """O.4's second bound, (10/3) √e, with the end point s = τ_j read in and λ far below L², no noise
+    """‖y‖ in That_τ^-1 is at most (10/3) √e times that in That_s^-1 up to the printed end s = τ_j, no noise,
+    for every λ > 0
 
     Refuted: the arm of round τ_j - 1 may multiply a direction by 1 + L²/λ at once; d = 1, λ, then λ + 1
 
-    Note: the print has s ≤ τ_j; (105) and the use in M.3 are about s < τ_j, SAR-O.4b. With λ ≥ L² one arm
-    multiplies by 2 at most
+    Note: lemma and proof print s ≤ τ_j and no λ ≥ L²; (105) fails at the end itself, and the use in M.3 needs
+    s < τ_j only, which SAR-O.4b looks at. With λ ≥ L² one arm multiplies by 2 at most
     """
     return (ridge + 1) / ridge, ball(Fraction(100, 9)) * arb(1).exp()
 

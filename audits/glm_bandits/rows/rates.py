@@ -2,7 +2,8 @@
 
 Symbols, all at least 1: T, d, e = 1/ε, s = κ*, q = κ/κ* (so κ = q s), p = (a logarithm). R and S are
 constants where a claim leaves poly(R, S) open. A term that the sum of the printed terms does not bound comes
-with a ray: the symbols as powers of one z along which the ratio grows.
+with a ray: the symbols as powers of one z along which the ratio grows. No regret is above RT: a bound on
+regret is compared where it says something, T among what has to outgrow the print.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 
-from algorithms.contextual.dominated_rates import growth
+from algorithms.contextual.dominated_rates import Growth, growth
 from algorithms.contextual.exponents import Monomial, monomial
 from dpaudit.kernel.ball import arb
 from dpaudit.plots import table
@@ -27,13 +28,15 @@ rows = Group("Rates: exponents of what the printed parameters give", kind="regre
 
 @dataclass(frozen=True, kw_only=True)
 class Derivation:
-    """``terms``, with the symbols of ``put`` replaced, against the sum of the ``printed`` terms."""
+    """``terms``, with the symbols of ``put`` replaced, against the sum of the ``printed`` terms; ``caps``
+    bound the same quantity as the terms do."""
 
     id: str
     source: str
     title: str
     terms: Sequence[str]
     printed: Sequence[str]
+    caps: Sequence[str] = ()
     put: Sequence[tuple[str, str]] = ()
     role: Role = "step"
     expect: str = "verified"
@@ -47,6 +50,11 @@ class Derivation:
     def compared(self) -> list[Monomial]:
         """The printed terms, everything replaced."""
         return [self._replaced(term) for term in self.printed]
+
+    def growths(self) -> list[tuple[Monomial, Growth]]:
+        """Every derived term with its growth."""
+        printed, caps = self.compared(), [monomial(cap) for cap in self.caps]
+        return [(term, growth(term, printed, caps=caps)) for term in self.derived()]
 
     def _replaced(self, text: str) -> Monomial:
         values = {symbol: monomial(value) for symbol, value in self.put}
@@ -70,15 +78,22 @@ TRUE_E1 = (
     "K^1/3 d^4/3 T^1/3 d^2/3", "K^1/3 d^4/3 T^1/3 sigma^2/3", "K^1/3 d^4/3 T^1/3 nu^2/3",
     "d s^-1/2 T^1/2 d^1/2", "d s^-1/2 T^1/2 sigma^1/2", "d s^-1/2 T^1/2 nu^1/2",
 )  # fmt: skip
+#: e^S, which E.1 has squared in its first terms and 5.1 and D.3 cubed. For logistic rewards κ* <= κ <= 4 e^S:
+#: e^S = q s x with x >= 1 lets the third power help the print as much as it can.
+NORM = ("E", "q s x")
+E1_NORM = (*(f"{term} E^2" for term in E1[:3]), *E1[3:])
 #: (19) where √d is above the logarithm, with which both are powers of d; ν_1 and ν_2 of I.6 and I.8.
 RIDGE = ("lam", "d e s^-1")
-#: Printed rates, and T: no regret is above RT.
-T51 = ("d^3/2 T^1/2 s^-1/2", "d^9/8 T^1/2 s^-1 e^1/2", "d^2 T^1/3 q^1/3 s^-1/3 e^2/3", "T")
+#: Printed rates; 5.1 and D.3 with e^{3S} as E^3, and without.
+T51_NORM = ("d^3/2 T^1/2 s^-1/2", "d^9/8 T^1/2 s^-1 e^1/2", "d^2 T^1/3 q^1/3 s^-1/3 e^2/3 E^3")
 D3 = (
     "d^3/2 T^1/2 s^-1/2", "d^9/8 T^1/2 s^-1 e^1/2", "d^2 T^1/3 q^1/3 s^1/3",
-    "d^3/2 T^1/3 q^1/3 s^-1/3 e^2/3", "T",
+    "d^3/2 T^1/3 q^1/3 s^-1/3 e^2/3",
 )  # fmt: skip
-T62 = ("d T^1/2 s^-1/2", "d^3/4 T^1/2 s^-1 e^1/2", "T")
+D3_NORM = (*D3[:2], *(f"{term} E^3" for term in D3[2:]))
+T62 = ("d T^1/2 s^-1/2", "d^3/4 T^1/2 s^-1 e^1/2")
+#: No regret is above R T.
+ROUNDS = ("T",)
 #: The first display of T.2 in units of DL, with η = 2D/(L √t); and n from the printed t = ε² n²/(d p³).
 DESCENT = ("t^-1/2", "t^1/2 d p^2 e^2 n^-2", "z p d^1/2 e n^-1 t^-1")
 DESCENT_PUT = (("n", "t^1/2 d^1/2 p^3/2 e"),)
@@ -95,7 +110,8 @@ DERIVATIONS: tuple[Derivation, ...] = (
         put=(("B", "f^2/3 d^4/3 a^2/3 R^-2/3"),),
         printed=("f^2/3 d^4/3 a^2/3 R^-2/3",),
         expect="refuted",
-        note="both are R times the print, (φ d² α)^(2/3) R^(1/3); (42) prints its second term without d²",
+        note="both are R times the print, (φ d² α)^(2/3) R^(1/3); (42) prints its second term without d². At "
+        "R = 1 nothing is lost, and 5.1 leaves poly(R, S) free",
     ),
     Derivation(
         id="SAR-E.1/44",
@@ -111,19 +127,21 @@ DERIVATIONS: tuple[Derivation, ...] = (
         id="SAR-T5.1/from-E.1",
         source="Theorem 5.1",
         title="5.1 from E.1 with σ and ν of (10)",
-        terms=E1,
-        put=ALL,
-        printed=T51,
+        terms=E1_NORM,
+        put=(*ALL, NORM),
+        caps=ROUNDS,
+        printed=T51_NORM,
         expect="refuted",
-        note="d² κ^(1/3) T^(1/3) of E.1 is not divided by (ε κ*)^(2/3); d^(9/8) √T/(√κ* ε^(1/4)) is above "
-        "both √T terms where κ* and 1/ε are large",
+        note="d^(9/8) √T/(√κ* ε^(1/4)) is above both √T terms where κ* and 1/ε are large, T above a power of "
+        "them and S = log κ*, a logarithm. d² κ^(1/3) T^(1/3) of E.1 is not divided by (ε κ*)^(2/3) either, "
+        "but for logistic rewards e^(3S) for E.1's e^(2S) makes up for that",
     ),
     Derivation(
         id="SAR-T5.1/leading",
         source="Theorem 5.1",
         title="The √T terms of E.1 at fixed κ*: d^(3/2) √T + d^(9/8) √(T/ε)",
         terms=E1[3:],
-        put=(("s", ""), *ALL[1:]),
+        put=(("s", ""), ("sigma", "e"), NU),
         printed=("d^3/2 T^1/2", "d^9/8 T^1/2 e^1/2"),
         note="σ is taken at κ* = 1",
     ),
@@ -131,12 +149,13 @@ DERIVATIONS: tuple[Derivation, ...] = (
         id="SAR-D.3/from-E.1",
         source="Theorem D.3",
         title="D.3 from E.1 with σ and ν of (10)",
-        terms=E1,
-        put=ALL,
-        printed=D3,
+        terms=E1_NORM,
+        put=(*ALL, NORM),
+        caps=ROUNDS,
+        printed=D3_NORM,
         expect="refuted",
-        note="ν leaves d^(9/8) √T/(√κ* ε^(1/4)) and d^(3/2) κ^(1/3) T^(1/3)/ε^(1/3), which carry less of κ* "
-        "than the print; e^{3S} is e^{2S} in E.1",
+        note="ν leaves d^(9/8) √T/(√κ* ε^(1/4)), which carries less of κ* than the print; in the T^(1/3) "
+        "terms e^(3S) for E.1's e^(2S) makes up for it where κ <= e^S, as for logistic rewards",
     ),
     Derivation(
         id="SAR-T5.1/repaired",
@@ -155,9 +174,11 @@ DERIVATIONS: tuple[Derivation, ...] = (
         title="6.2 from J.1 with β of (20): its √T part",
         terms=J1[:1],
         put=J1_PUT,
+        caps=ROUNDS,
         printed=T62,
         expect="refuted",
-        note="√d β √(T/κ*) is d √T/(κ* √ε): (20) has d^(1/2) where d^(3/4) takes d^(1/4)",
+        note="√d β √(T/κ*) is d √T/(κ* √ε): (20) has d^(1/2) where d^(3/4) takes d^(1/4), as √λ of (19) has "
+        "while √d is below log(16T/ζ); Algorithm 2 plays with (20)",
     ),
     Derivation(
         id="SAR-T6.2/repaired",
@@ -176,13 +197,15 @@ DERIVATIONS: tuple[Derivation, ...] = (
         title="I.8's last term from 8 d R³ κ γ² log T",
         terms=J1[1:],
         put=J1_PUT,
-        printed=("q s s^-2 e^2", "T"),
+        caps=ROUNDS,
+        printed=("q s s^-2 e^2",),
         expect="refuted",
         note="(21) has one factor d in γ, so the term is d³; poly(R, S) holds none",
     ),
     Derivation(
         id="SAR-PAR",
         source="Theorem I.8, (52), (53)",
+        role="printed",
         expect="refuted",
         title="γ(λ_max) of (60) is at most γ of (21) for an appropriate constant c",
         terms=("lam^1/2", "d lam^-1/2", "g^1/2 d^1/2 e^1/2 K^1/4"),
@@ -204,6 +227,7 @@ DERIVATIONS: tuple[Derivation, ...] = (
     Derivation(
         id="SAR-PAR/beta",
         source="Theorem I.8, (54)-(57)",
+        role="printed",
         expect="refuted",
         title="β(λ_max, λ_min) of (71) is at most β of (20) for a constant C",
         terms=("lam^1/2", "d lam^-1/2", "nu^1/2"),
@@ -251,10 +275,24 @@ DERIVATIONS: tuple[Derivation, ...] = (
         note="the printed bounds are free of q = κ/κ*; B_1 and the T^(1/3) terms are not",
     ),
     Derivation(
+        id="SAR-T.2/first",
+        source="Lemma T.2, its first display",
+        role="printed",
+        expect="refuted",
+        title="The noise times the distance, (1/T) Σ <n_t, θ_t - θ*>, against T.2's first display",
+        terms=("z^1/2 p e n^-1",),
+        put=DESCENT_PUT,
+        printed=DESCENT,
+        note="in units of DL, as below. The proof leaves the term out (SAR-T.2s); its tail at level ζ is D σ "
+        "√(log(1/ζ)/T), σ = √T L p/(ε n), and a linear loss of slope √z p L/(ε n) shows it. It matters only "
+        "where log(1/ζ) is above d log(nd/δ): not at D.2's 1/T⁴",
+    ),
+    Derivation(
         id="SAR-T.2/second",
         source="Lemma T.2, (128)",
+        role="printed",
         expect="refuted",
-        title="(128) at the printed T and η: O((DL/(εn)) √(log²(dn/δ) log(T/ζ)))",
+        title="The first display comes to (128) at the printed T and η: O((DL/(εn)) √(log²(dn/δ) log(T/ζ)))",
         terms=DESCENT,
         put=DESCENT_PUT,
         printed=("e n^-1 p z^1/2",),
@@ -286,9 +324,8 @@ DERIVATIONS: tuple[Derivation, ...] = (
 
 
 def _compared(case: Derivation) -> Measured:
-    """Every derived term with its growth."""
-    printed = case.compared()
-    found = [(term, growth(term, printed)) for term in case.derived()]
+    """Every derived term with its growth, as a table."""
+    printed, found = case.compared(), case.growths()
     power = max(each.power for _, each in found)
     picture = table(
         title=f"{case.title}: each derived term against the sum of the print",

@@ -9,7 +9,7 @@ from audits.glm_bandits.printed_parameters import JointParameters
 from audits.glm_bandits.switching import sure_switches
 from dpaudit.errors import UndecidedError
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.rows import Sides, full, inequality, over
+from dpaudit.rows import Chain, Sides, full, inequality, over
 from dpaudit.suite import Group
 
 __all__ = ["rows"]
@@ -45,7 +45,6 @@ def exploration_count(T: int, d: int, S: Fraction, epsilon: Fraction, nearest: F
 
     Note: λ_min > 1 is a line of the proof and no condition of the print; SAR-P.2a/small-ridge has the rest
     Note: threshold 1 in Criterion I, the proof takes 1/4; the bound holds with room
-    Note: SAR-I.5c is the same statement with 1 - ζ/4
     """
     shown = _joint(T, d, S, epsilon, nearest)
     if not shown.ridge_lower > 1:
@@ -54,7 +53,7 @@ def exploration_count(T: int, d: int, S: Fraction, epsilon: Fraction, nearest: F
 
 
 @inequality(
-    rows, "SAR-P.2a/small-ridge", "Lemma P.2, count1, λ below 1", role="what-if", expect="refuted",
+    rows, "SAR-P.2a/small-ridge", "Lemma P.2, count1, λ below 1", expect="refuted",
     over=over(T=(1000,), setting=((17, 25), (18, 28), (20, 34))),
 )  # fmt: skip
 def first_round(T: int, setting: tuple[int, int]) -> Sides:
@@ -65,7 +64,8 @@ def first_round(T: int, setting: tuple[int, int]) -> Sides:
     Refuted: (19) divides by κ*. Where every arm has a slope of at most 4·10^-8, λ is below 1/100, the first
     round with ‖x‖ = 1 explores, and the cutoff is below 1
 
-    Note: the proof says λ_min > 1, which (19) gives only where ε κ* is small; a cutoff rounded up holds here
+    Note: P.2 has no condition on λ. Its proof says "as λ_min > 1", which (19) gives only where ε κ* is small;
+    with it the bound holds (SAR-P.2a), and here a cutoff rounded up does
     """
     nearest, S = setting
     shown = _joint(T, 1, Fraction(S), Fraction(1), Fraction(nearest, S))
@@ -94,3 +94,24 @@ def policy_switches(d: int, T: int, epsilon: Fraction) -> Sides:
     leaf = 1 / (4 * arb(1).exp() * shown.ridge)
     count = sure_switches(d=d, grown=leaf * (T // d), share=1 / (4 * shown.root + 1), step=leaf)
     return count, shown.switching_cutoff
+
+
+@inequality(rows, "SAR-I.5c", "Lemma I.5, counts", expect="refuted", over=over(d=(1, 8), T=(10**6, 10**12)))
+def both_counts(d: int, T: int) -> Chain:
+    """With probability 1 - ζ/4 both counts stay within their cutoffs: Lemma P.2 once more, with 1 - ζ/8
+
+    count1 as in SAR-P.2a, S = 1; count2 as in SAR-P.2b, S = 1/10; ε = 1, all noise within I.1, which has
+    probability 1 - ζ/8 or more.
+
+    Refuted: by count2 at d = 8, T = 10^12, as SAR-P.2b; count1 stays within
+    """
+    most = _joint(T, d, Fraction(1), Fraction(1), Fraction(0))
+    shown = _joint(T, d, Fraction(1, 10), Fraction(1), Fraction(0))
+    if not most.ridge_lower > 1 or not shown.gamma**2 * shown.kappa < shown.ridge_lower:
+        raise UndecidedError("λ_min must be above 1 and Criterion I never hold; take another S.")
+    leaf = 1 / (4 * arb(1).exp() * shown.ridge)
+    count = sure_switches(d=d, grown=leaf * (T // d), share=1 / (4 * shown.root + 1), step=leaf)
+    return {
+        "count1 <= count1_cutoff": (most.most_explored(), most.exploration_cutoff),
+        "count2 <= count2_cutoff": (count, shown.switching_cutoff),
+    }

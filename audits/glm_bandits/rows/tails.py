@@ -12,8 +12,8 @@ from audits.glm_bandits.exact_tails import (
     chi_square_above,
     crossing_probability,
 )
-from dpaudit.exact_functions import ceil_log2, ln
-from dpaudit.kernel.ball import arb, ball
+from dpaudit.exact_functions import ceil_log2, ln, log2
+from dpaudit.kernel.ball import arb, ball, integer
 from dpaudit.regret import proportion_interval
 from dpaudit.rows import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
 from dpaudit.suite import Group, Run
@@ -48,11 +48,12 @@ SQUARES = over(log_margin="1001/1000 4", delta="1/2 1/20 1/1000000")
     "Lemma E.3, the mean of the squares",
     over=SQUARES,
     role="repaired",
+    repairs="SAR-E.3/sum",
     power=1,
     case="the mean of",
 )
 @inequality(
-    rows, "SAR-E.3/sum", "Lemma E.3, the sum, its 1/n missing", over=SQUARES, role="what-if",
+    rows, "SAR-E.3/sum", "Lemma E.3, (28)", over=SQUARES,
     expect="refuted", power=0, case="the sum, without 1/n, of",
 )  # fmt: skip
 def squares(log_margin: Fraction, delta: Fraction, power: int) -> Sides:
@@ -60,7 +61,7 @@ def squares(log_margin: Fraction, delta: Fraction, power: int) -> Sides:
 
     Gaussian X_i, the chi-square law in balls, n just above 64 log(2/δ) and 4 times it.
 
-    Note: the print has no 1/n, its only use, Lemma T.2, takes the mean; other sub-Gaussian
+    Note: (28) prints the sum, its only use, Lemma T.2, takes the mean: a 1/n is missing. Other sub-Gaussian
     laws are not looked at
     """
     need = 64 * ln(2 / delta) * ball(log_margin)
@@ -95,54 +96,86 @@ def gaussian_norm(d: int, T: int, alpha: Fraction) -> Chain:
     }
 
 
-NOISE = over(T=(2, 9, 16, 1000, 10**6, 10**12), d=(1, 5, 100, 1000, 10**6), zeta="1/2 1/20 1/1000000")
+SHAPES = {"d": (1, 5, 100, 1000, 10**6), "zeta": "1/2 1/20 1/1000000"}
+TWOS = over(T=(4, 5, 9, 17, 1000, 10**6, 10**12), **SHAPES)
+NATURAL = over(T=(70, 129, 257, 1000, 10**6, 10**12), **SHAPES)
 
 
-def _ridge_part(T: int, d: int, zeta: Fraction) -> arb:
-    """λ/(4√d + 1) of (19) in units of log(32/δ)/(ε κ*)."""
-    return 64 * ln(T) * (ln(16 * T / zeta) + arb(d).sqrt())
+def _ridge_part(T: int, d: int, zeta: Fraction, log: arb) -> arb:
+    """λ/(4√d + 1) of (19) in units of log(32/δ)/(ε κ*), with ``log`` for its log T."""
+    return 64 * log * (ln(16 * T / zeta) + arb(d).sqrt())
 
 
 def _norm(d: int, T: int, zeta: Fraction) -> arb:
     return 4 * arb(d).sqrt() + 2 * ln(16 * T / zeta)
 
 
-@step("log T as printed", over=NOISE)
+def _of_nodes(T: int, d: int, zeta: Fraction, log: arb) -> Sides:
+    """σ_noise √(2m) (4√d + 2 log(16T/ζ)) with the m = ⌈log2 T⌉ + 1 nodes of the tree, against (19)."""
+    return arb(72).sqrt() * (ceil_log2(T) + 1) * _norm(d, T, zeta), _ridge_part(T, d, zeta, log)
+
+
+@step("log T for m, as printed", over=TWOS)
 def _as_printed(T: int, d: int, zeta: Fraction) -> Sides:
-    """√72 log(32/δ) log T/(ε κ*) (4√d + 2 log(16T/ζ)) ≤ λ/(4√d + 1)"""
-    return arb(72).sqrt() * ln(T) * _norm(d, T, zeta), _ridge_part(T, d, zeta)
+    """√72 log(32/δ) log T/(ε κ*) (4√d + 2 log(16T/ζ)) ≤ λ/(4√d + 1), log T of any base on both sides"""
+    return arb(72).sqrt() * ln(T) * _norm(d, T, zeta), _ridge_part(T, d, zeta, ln(T))
 
 
-@step("m of the tree", over=NOISE, expect="refuted")
-def _with_depth(T: int, d: int, zeta: Fraction) -> Sides:
-    """σ_noise √(2m) (4√d + 2 log(16T/ζ)) ≤ λ/(4√d + 1) with m = ⌈log2 T + 1⌉ nodes"""
-    return arb(72).sqrt() * (ceil_log2(T) + 1) * _norm(d, T, zeta), _ridge_part(T, d, zeta)
+@step("m nodes, log T of base 2, T from 4", over=TWOS)
+def _base_two(T: int, d: int, zeta: Fraction) -> Sides:
+    """σ_noise √(2m) (4√d + 2 log(16T/ζ)) ≤ λ/(4√d + 1), log2 T in (19), as in the tree's depth"""
+    return _of_nodes(T, d, zeta, log2(T))
 
 
-@step("m is at most log T", over=over(T=(9, 1000, 10**12)), expect="refuted")
-def _depth(T: int) -> Sides:
-    """m ≤ log T, as (50) replaces it, log of base 2"""
-    return ceil_log2(T) + 1, ln(T) / ln(2)
+@step("m nodes, log T natural, T from 70", over=NATURAL)
+def _natural(T: int, d: int, zeta: Fraction) -> Sides:
+    """the same with the natural log T in (19)"""
+    return _of_nodes(T, d, zeta, ln(T))
 
 
-@step(
-    "m of the tree, T from 1000", over=over(T=(1000, 10**6, 10**12), d=(1, 100, 10**6), zeta="1/2 1/1000000")
-)
-def _with_depth_later(T: int, d: int, zeta: Fraction) -> Sides:
-    """the same from T = 1000 on"""
-    return _with_depth.sides(T=T, d=d, zeta=zeta)  # type: ignore[return-value]
-
-
-@steps(rows, "SAR-49", "(49), (50)", role="step", cells=True, expect="refuted")
+@steps(rows, "SAR-49", "(49), (50), Assumption I.1", cells=True)
 def noise_within_ridge() -> list[Step]:
     """The noise of every prefix stays within λ/(4√d + 1), λ of (19), as Assumption I.1 asks
 
-    The printed norms against (19), in units of log(32/δ)/(ε κ*); SAR-TAIL-Z has the tail itself.
+    The norms of (49) with the tree's own m against (19), in units of log(32/δ)/(ε κ*); SAR-TAIL-Z has the
+    tail, α/(2T) a round and tree with α = ζ/8.
 
-    Refuted: (50) writes log T for m, and m is ⌈log2 T + 1⌉: with it the bound is above (19)'s where T is
-    small and d large, T = 9 and d = 1000 among them. From T = 1000 on the constant 64 has room for m
+    Note: the print names no base of log T. SAR-49/small has the few horizons at which the natural one fails,
+    SAR-49/nodes the line that writes log T for m
     """
-    return [_as_printed, _depth, _with_depth, _with_depth_later]
+    return [_as_printed, _base_two, _natural]
+
+
+@inequality(
+    rows, "SAR-49/small", "(49), (50), log T natural, T below 70", role="what-if", expect="refuted",
+    over=over(T=(3, 9, 65), **SHAPES),
+)  # fmt: skip
+def noise_at_small_horizons(T: int, d: int, zeta: Fraction) -> Sides:
+    """The same with the natural log T in (19) at T = 3, 9 and 65
+
+    Refuted: at d = 10⁶ the bound with m = ⌈log2 T⌉ + 1 is above λ/(4√d + 1); with √d below log(16T/ζ) it is
+    not
+    """
+    return _of_nodes(T, d, zeta, ln(T))
+
+
+@inequality(
+    rows, "SAR-49/nodes", "(49), its second inequality", role="step", expect="refuted",
+    over=over(T=(4, 9, 1000, 10**12), base=("2", "e")),
+)  # fmt: skip
+def nodes_of_a_prefix(T: int, base: str) -> Sides:
+    """m ≤ log T for m = ⌈log T + 1⌉, by which √72 √m √m log(32/δ)/(ε κ*) becomes √72 log(32/δ) log T/(ε κ*)
+
+    The same base on both sides.
+
+    Refuted: m is log T + 1 or more, and σ_noise holds a √m of its own, so that fewer nodes in a prefix do not
+    help
+
+    Note: a factor of 1 + 2/log T at most, for which (19) has room from T = 4 on (SAR-49); with I.1's (Z' +
+    Z'ᵀ)/2 the factor √2 of (49) is room as well
+    """
+    log = ln(T) / ln(2) if base == "2" else ln(T)
+    return (ceil_log2(T) if base == "2" else integer(ln(T).ceil())) + 1, log
 
 
 SMALL = over(d=(1, 2, 10, 50), T=(16, 1000, 10**9), M=(1, 2), delta="49/100 1/1000")

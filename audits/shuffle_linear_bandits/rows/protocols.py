@@ -6,12 +6,14 @@ that the view sees. What the noise of one batch costs at other sizes is in the r
 the question is whether the adaptive protocol costs no more than that.
 
 P_Amp is looked at where the pairs of messages go through one permutation, which shows more than the two of
-Algorithm 3. The bounds of this file do not use that the shuffler hides anything: the noise of the messages
-alone pays for them. Where they are as printed, amplification is not needed at that size.
+Algorithm 3. But for CZ22-T3.2p/protocol, the bounds of this file do not use that the shuffler hides
+anything: the noise of the messages alone pays for them. Where they are as printed, amplification is not
+needed at that size.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from algorithms.contextual.batch_counters import (
@@ -19,9 +21,11 @@ from algorithms.contextual.batch_counters import (
     by_batches,
     messages,
     shuffled_pairs,
+    tree_by_levels,
     tree_of_batches,
 )
-from algorithms.contextual.protocol_instances import GRID, grid_mechanism, grid_pairs
+from algorithms.contextual.protocol_instances import GRID, REFUSALS, grid_mechanism, grid_pairs
+from audits.shuffle_linear_bandits.amplified_privacy import batch_proof
 from audits.shuffle_linear_bandits.protocol_runs import (
     SQUARES,
     protocol_audit,
@@ -40,7 +44,7 @@ from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.rows import full, over, privacy
 from dpaudit.suite import Group
 from dpaudit.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View
-from mechanisms.binomial_vectors import printed_sheet
+from mechanisms.binomial_vectors import printed_sheet, returning_sheet
 from mechanisms.linear_bandit_noise import (
     amplified_noise,
     epsilon_cap,
@@ -53,6 +57,12 @@ from mechanisms.linear_bandit_noise import (
 __all__ = ["rows"]
 
 rows = Group("Whole protocols, run through the coins")
+
+#: What else no history can enter where every round is a batch.
+SINGLE_ROUNDS = {
+    "BatchedLinUCB.__call__ (branch)": "a batch of one is full",
+    "psum_nodes (raise)": "a prefix has at least one leaf",
+}
 
 BALL = "contexts of length at most 1, rewards in [-1, 1]"
 
@@ -87,22 +97,24 @@ def local(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
 @privacy(
     rows,
     "CZ22-T3.2p/protocol",
-    "Theorem 3.2 with constants 1 in O(ε, δ), Algorithm 1",
+    "Theorem 3.2 at a ninth of its ε, Algorithm 1",
     role="sharper",
-    over=over(batch=[4, full(8)], delta=["1/10"]),
+    over=over(batch=[4, full(8)], delta=["1/1000"]),
     accounting="",
 )
 def shuffled(batch: int, delta: Fraction) -> PrivacyAudit:
-    """Algorithm 1 with P_Amp: the shuffled messages of all batches, adaptive, are (ε, δ)-DP at the
-    largest ε of Theorem 3.2
+    """Algorithm 1 with P_Amp at the largest ε of Theorem 3.2: the shuffled messages of all batches, adaptive,
+    are (ε/9, δ)-DP
 
-    pairs of messages under one permutation; paid for without amplification, as (ε, δ)-DP of every message
+    pairs of messages under one permutation, which has to hide who sent what: a message alone has ε/6 at best
     """
-    epsilon = largest_epsilon(batch, delta)
-    variance = variance_below(amplified_noise(epsilon=epsilon, delta=delta, batch_size=batch))
+    largest = largest_epsilon(batch, delta)
+    variance = variance_below(amplified_noise(epsilon=largest, delta=delta, batch_size=batch))
+    epsilon = largest / 9
     claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), domain=BALL)
+    pairs = batch_proof(variance=variance, users=batch, spare=float(delta) / 30, epsilon=epsilon)
     counter = by_batches(shuffled_pairs(variance=variance))
-    return protocol_audit(counter, claim, gaussian(variance), batch=batch, shuffled=True)
+    return protocol_audit(counter, claim, pairs, batch=batch, shuffled=True)
 
 
 @privacy(
@@ -198,3 +210,66 @@ def central(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     )
     counter = tree_of_batches(variance=variance, batches=batches)
     return protocol_audit(counter, claim, tree, batch=2, proof=proof)
+
+
+@privacy(
+    rows,
+    "CZ22-T4.2ii/protocol",
+    "Theorems 4.2 and E.5, Assumption 4.1",
+    over=over(epsilon=["15", full("1/5")], delta=["49/100", full("1/1000000")], batches=[2, full(3)]),
+    accounting="",
+)
+def returning_bits(epsilon: Fraction, delta: Fraction, batches: int) -> PrivacyAudit:
+    """Algorithm 1 with P_Vec and users who return in every batch: the bits of all labels and batches,
+    adaptive, are (ε, δ)-DP for a user
+
+    as integer sums for every label; data on the grid 1/g, so that rounding draws nothing
+    """
+    users = 3
+    sheet = returning_sheet(dim=2, batch_size=users, batches=batches, epsilon=epsilon, delta=delta)
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), unit=Unit.USER, domain=GRID)
+    return protocol_audit(
+        by_batches(binomial_sums(sheet)),
+        claim,
+        grid_mechanism(sheet),
+        batch=users,
+        pairs=grid_pairs,
+        users=users,
+        schedule=returning(batches),
+        touches=batches,
+    )
+
+
+@privacy(
+    rows,
+    "CZ22-P4.3/E.7/protocol",
+    "Propositions 4.3 and E.7, Definition D.4; the noise of Shariff and Sheffet 2018, for none is printed",
+    over=over(epsilon=["1"], delta=["1/10", full("1/1000000")]),
+    accounting="",
+)
+def several_rounds(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
+    """The central tree with node variance times M₀², round by round: the nodes and the actions of all others
+    are jointly (ε, δ)-DP for a user of M₀ = 2 of 3 rounds
+
+    her rounds are the first two, so she is in two leaves and, twice, in the node above them
+    """
+    rounds = 2
+    variance = rounds**2 * variance_below(tree_noise(epsilon=epsilon, delta=delta, leaves=3))
+    once = gaussian(variance)
+    twice = gaussian_mechanism(sensitivity_squared=rounds**2 * SQUARES, variance=variance)
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=EVERYBODY_ELSE, unit=Unit.USER, domain=BALL)
+    sites = [
+        Site("statistics/level 0", touches=rounds, mechanism=once),
+        Site("statistics/level 1", mechanism=twice),
+    ]
+    nodes = accounted(sites, declared="a user is in rounds 1 and 2 of 3")
+    audit = protocol_audit(
+        tree_by_levels(variance=variance),
+        claim,
+        once,
+        batch=1,
+        users=2,
+        schedule=lambda users: [0, 0, 1],
+        proof=billboard(nodes, actions="the prefix sums and the own contexts"),
+    )
+    return replace(audit, sites=sites, because="a user is in two rounds", unentered=REFUSALS | SINGLE_ROUNDS)

@@ -98,17 +98,19 @@ def threshold(gap: Callable[[int], arb], law: LogConcave) -> tuple[int, list[int
 
 
 def _bracket(gap: Callable[[int], arb], law: LogConcave) -> tuple[int, int]:
-    """x values with a positive gap, and without a decided positive one to its right."""
-    if law.first is not None:
-        low = law.first
-    else:
-        low, step = law.centre, 1
-        while not gap(low) > 0:
-            low, step = low - step, 2 * step
-            if step > MAX_REACH:
-                raise UndecidedError(
-                    f"the threshold must lie within {MAX_REACH} of the centre; use a larger delta."
-                )
+    """x values with a positive gap, and without a decided positive one to its right.
+
+    Looked for from the centre outward: masses far out take the longest. At ``law.first`` the gap is positive,
+    for the shifted law has no mass there."""
+    low, step = law.centre, 1
+    while low != law.first and not gap(low) > 0:
+        low, step = low - step, 2 * step
+        if law.first is not None:
+            low = max(low, law.first)
+        if step > MAX_REACH:
+            raise UndecidedError(
+                f"the threshold must lie within {MAX_REACH} of the centre; use a larger delta."
+            )
     high, step = low + 1, 1
     while gap(high) > 0:
         low, high, step = high, high + step, 2 * step

@@ -1,0 +1,56 @@
+"""Programs proved for data of every size, by one generic step of their loop, and those without a proof."""
+
+from __future__ import annotations
+
+from audits.classics.proved_families import provings, right, wrong
+from dpaudit.rows import Control, controls, listed
+from dpaudit.rows.proved import Proving, proved
+from dpaudit.suite import Group
+from mechanisms.proved_at_every_size import NOT_PROVED_AT_EVERY_SIZE, PROVED_AT_EVERY_SIZE
+
+__all__ = ["rows"]
+
+rows = Group("Programs proved for every size")
+
+PROVINGS = provings((*PROVED_AT_EVERY_SIZE, *NOT_PROVED_AT_EVERY_SIZE))
+
+#: Right at every size, and not proved: a hidden running maximum takes a relation between unequal branches.
+MAXIMA = ("noisy max", "noisy max, one way")
+
+
+@proved(
+    rows,
+    "EVERY/proved",
+    "Lyu, Su, Li 2017; Wang et al. 2020; Hu, Huang, Mehta 2021",
+    over=listed("program", *right(PROVED_AT_EVERY_SIZE)),
+    name=lambda program: program,
+)
+def proofs(program: str) -> Proving:
+    """Sparse vectors, sums, lazy bandits and FTNL are 1-DP for data of every size
+
+    One step of the loop from every abstract state, with a fresh record; a potential over the states pays for
+    all of them.
+    """
+    return PROVINGS[program]
+
+
+@proved(
+    rows,
+    "EVERY/noisy-max",
+    "Dwork and Roth 2014, Section 3.3",
+    over=listed("program", *MAXIMA),
+    name=lambda program: program,
+    expect="inconclusive",
+)
+def maxima(program: str) -> Proving:
+    """Noisy maxima are 1-DP for every number of queries
+
+    At each fixed size they are proved (NOISYMAX/proved). The generic step compares equal branches only.
+    """
+    return PROVINGS[program]
+
+
+@controls(rows, "EVERY/proved/controls", "the same programs, broken on purpose")
+def mistakes() -> dict[str, Control]:
+    """No proof for every size is found where epsilon grows with the data or the noise is too small"""
+    return wrong(PROVED_AT_EVERY_SIZE)

@@ -1,0 +1,64 @@
+"""In how many batches a user is, derived from the schedule as a program, and what noisy batches then cost.
+
+The program (``mechanisms/counter_programs.py``) has one running batch a height, whose sum is shown when it is
+full; here with central Laplace noise in the place of the shuffler's.
+"""
+
+from __future__ import annotations
+
+from dpaudit.claims import Ordering
+from dpaudit.laws import Laplace
+from dpaudit.prover.data import OneReplaced, Symbols
+from dpaudit.rows import Measured, evidence, full, over
+from dpaudit.rows.proved import Proving, Shape, derived_cost, proved
+from dpaudit.suite import Group, Run
+from mechanisms.counter_programs import concurrent_batches
+
+__all__ = ["rows"]
+
+rows = Group("Batches of concurrent shufflers, as programs")
+
+
+def _sizes(heights: int) -> tuple[int, ...]:
+    """Batches of 2, 4, 8, ... users."""
+    return tuple(2**height for height in range(1, heights + 1))
+
+
+def _touches(heights: int) -> Ordering:
+    text = f"a user is in at most {heights} of the batches of {heights} concurrent shufflers"
+    return Ordering(text=text, quantity_name="touches", claimed=heights)
+
+
+@evidence(
+    rows,
+    "TKMS23-T3.4/touches",
+    "Section 3.2, proof of Theorem 3.4",
+    claim=_touches,
+    role="step",
+    over=over(heights=(1, 2, 3, 4)),
+)
+def touches(run: Run, heights: int) -> Measured:
+    """With k concurrent shufflers a user's message is in at most k batches: one a height
+
+    Derived from the schedule as a program, for two of the largest batches.
+    """
+    sizes = _sizes(heights)
+    program = concurrent_batches(sizes=sizes, noise=Laplace(scale=heights))
+    shape = Shape(data=Symbols(2 * sizes[-1], low=0, high=1), adjacency=OneReplaced())
+    return derived_cost(program, shape, site="batch")
+
+
+@proved(
+    rows,
+    "TKMS23-T3.4/batches",
+    "Section 3.2, Theorem 3.4",
+    role="what-if",
+    over=over(heights=(1, 2, 3), users=("every", full(16))),
+)
+def batches(heights: int, users: int | str) -> Proving:
+    """Batches of k heights with central Laplace noise of scale k/ε are ε-DP, for every number of users
+
+    Note: the shufflers' own noise is central here; what is proved is that the batches share ε among k
+    """
+    program = concurrent_batches(sizes=_sizes(heights), noise=Laplace(scale=heights))
+    return Proving(program=program, epsilon=1, data=Symbols(users, low=0, high=1), adjacency=OneReplaced())

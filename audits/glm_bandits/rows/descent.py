@@ -1,0 +1,230 @@
+"""Algorithm 7 as a program: replayed against the law of its own calls, and with known mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audits.glm_bandits.shuffled_sums import stated
+from dpaudit.claims import ApproxDP
+from dpaudit.coins import Coins, Program
+from dpaudit.neighbours import Neighbours
+from dpaudit.proofs.build import LossGrid, accounted, integer_noise
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.enumerated import enumerated
+from dpaudit.rows import controls, privacy
+from dpaudit.rows.controls import Control
+from dpaudit.suite import Group, Run
+from dpaudit.views import SHUFFLER_OUTPUT
+from mechanisms.binomial_vectors import VectorSheet
+from mechanisms.shuffled_gradient_descent import (
+    ShuffledGradientDescent,
+    clipped,
+    in_one_step,
+    vector_call,
+)
+
+__all__ = ["rows"]
+
+rows = Group("Shuffled gradient descent as a program")
+
+#: x and r.
+Record = tuple[float, float]
+
+USERS, STEPS, LENGTH, COINS = 2, 2, 0.125, 12
+#: g = 1 and Bin(12, 1/4) in all, for everybody in every step and for one user a step.
+SHEET = VectorSheet(dim=1, batch_size=USERS, precision=1, trials=COINS // USERS)
+ALONE = VectorSheet(dim=1, batch_size=1, precision=1, trials=COINS)
+MECHANISM = integer_noise("binomial", sensitivity=2, trials=COINS, probability="1/4")
+GRID = LossGrid(step="1/50", bits=64, tail=30)
+DOMAIN = "one user's (x, r), x = ±1, r in {0, 1/2, 1}"
+#: (ε, δ) of two calls, and of one.
+TWICE, ONCE = stated(2, "2/5", domain=DOMAIN), stated(2, "4/25", domain=DOMAIN)
+UNENTERED = {
+    "ShuffledGradientDescent.__call__ (raise)": "refuses data of another shape, which no neighbour here is",
+    "release (branch)": "whether a grid is declared, a public parameter",
+    "release": "data on a declared grid, of which none is declared",
+    "VectorSheet.scale (branch)": "how entries are scaled, a public parameter",
+    "_checked (raise)": "refuses entries outside [-1, 1], which clipped gradients are not",
+}
+
+
+def logistic(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(1 / (1 + np.exp(-scores)))
+
+
+RIGHT = ShuffledGradientDescent(
+    call=vector_call(SHEET, LENGTH, grid=1), mean=logistic, steps=STEPS, rate=100.0, radius=1.0
+)
+SINGLE = replace(RIGHT, call=vector_call(ALONE, LENGTH, grid=1), batches=in_one_step)
+
+
+#: All records of DOMAIN.
+RECORDS = [(x, reward) for x in (1.0, -1.0) for reward in (0.0, 0.5, 1.0)]
+
+
+def pairs(run: Run) -> list[Neighbours]:
+    """Either user's record, from one to each other of DOMAIN, beside records of the other that go through
+    DOMAIN as well; in the full profile from each to each.
+
+    At rewards 0 and 1 a gradient is longer than 1/8 as |θ| <= 1, and turned around by the reward: the first
+    pair moves each call by 2g. At 1/2 it is 0 at θ = 0, and longer than 1/8 at θ = ±1: θ is nothing else."""
+    every = list(combinations(RECORDS, 2))
+    stars = [[pair for pair in every if centre in pair] for centre in ((1.0, 0.0), (-1.0, 0.5))]
+    return [_reward(0.0, 1.0)] + [
+        _replaced(place, here, there, beside=RECORDS[(number + place) % len(RECORDS)])
+        for place, star in enumerate(stars)
+        for number, (here, there) in enumerate(run.choose(quick=star, full=every))
+    ]
+
+
+def _replaced(place: int, here: Record, there: Record, *, beside: Record) -> Neighbours:
+    first, second = (
+        np.array([record, beside] if place == 0 else [beside, record]) for record in (here, there)
+    )
+    return Neighbours(f"user {place + 1} from {here} to {there}, beside {beside}", first, second)
+
+
+def _reward(here: float, there: float) -> Neighbours:
+    return _replaced(0, (1.0, here), (1.0, there), beside=(-1.0, 1.0))
+
+
+def audit(program: Any) -> PrivacyAudit:
+    """``program`` against two calls of MECHANISM for each user."""
+    site = Site("gradient", mechanism=MECHANISM, touches=STEPS)
+    return PrivacyAudit(
+        claim=TWICE,
+        program=program,
+        neighbours=pairs,
+        sites=[site],
+        samples=1,
+        unentered=UNENTERED,
+        proof=accounted([site], declared="a user sends in each of the two calls", grid=GRID),
+    )
+
+
+@privacy(rows, "SAR-T.2p/program", "Algorithm 7", role="sharper", accounting="")
+def program() -> PrivacyAudit:
+    """P_GD as a program, two users and two steps with Bin(12, 1/4) each, is (2, 2/5)-shuffle DP
+
+    Per-user clipped gradients, shuffled messages, the mean of the iterates: every call of a run, its law at
+    the neighbour, and the whole by the exact laws of the calls. Each user's record goes through all six of
+    the domain.
+    """
+    return audit(RIGHT)
+
+
+# Mistakes
+
+
+def unclipped(coins: Coins, step: int, gradients: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Gradients as they are, on the grid of L/g: more than L long."""
+    sent = np.rint(gradients / LENGTH).astype(np.int64) + SHEET.precision
+    shown = coins.release(sent.sum(axis=0), SHEET.noise, site="gradient", to=SHUFFLER_OUTPUT)
+    return np.asarray(LENGTH * (shown - float(COINS * SHEET.chance) - USERS))
+
+
+class Reused:
+    """The first step's noise is added again in the second one: the difference of the two is shown, which a
+    gradient that depends on θ moves; at a reward of 1/2 it is 0 at θ = 0."""
+
+    def __init__(self) -> None:
+        self.noise: Any = None
+
+    def __call__(self, coins: Coins, step: int, gradients: NDArray[np.float64]) -> NDArray[np.float64]:
+        sent = np.rint(clipped(gradients, LENGTH) / LENGTH).astype(np.int64).sum(axis=0) + USERS
+        if step == 0:
+            shown = coins.release(sent, SHEET.noise, site="gradient", to=SHUFFLER_OUTPUT)
+            self.noise = shown - sent
+        else:
+            shown = coins.reveal(sent + self.noise, site="gradient", to=SHUFFLER_OUTPUT)
+        return np.asarray(LENGTH * (shown - float(COINS * SHEET.chance) - USERS))
+
+
+def reused(coins: Coins, users: Any) -> Any:
+    return replace(RIGHT, call=Reused())(coins, users)
+
+
+def halved(step: int) -> Program:
+    """Half of the coins in one step."""
+    right = vector_call(SHEET, LENGTH, grid=1)
+    less = vector_call(replace(SHEET, trials=SHEET.trials // 2), LENGTH, grid=1)
+    return replace(
+        RIGHT, call=lambda coins, t, gradients: (less if t == step else right)(coins, t, gradients)
+    )
+
+
+def unclipped_at_half(coins: Coins, step: int, gradients: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Gradients of reward 1/2, which are ±0.23 long at θ = ±1, are sent as seven times L."""
+    middle = np.abs(np.abs(gradients) - (logistic(np.array(1.0)) - 0.5)) < 1e-6
+    sent = np.rint(clipped(gradients, LENGTH) * (1 + 6 * middle) / LENGTH).astype(np.int64) + SHEET.precision
+    shown = coins.release(sent.sum(axis=0), SHEET.noise, site="gradient", to=SHUFFLER_OUTPUT)
+    return np.asarray(LENGTH * (shown - float(COINS * SHEET.chance) - USERS))
+
+
+def doubled_on_one_side(coins: Coins, step: int, gradients: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Gradients that all point one way are sent as twice L."""
+    side = 1 + int(abs(np.sign(gradients).sum()) == USERS)
+    sent = np.rint(clipped(gradients, LENGTH) * side / LENGTH).astype(np.int64) + SHEET.precision
+    shown = coins.release(sent.sum(axis=0), SHEET.noise, site="gradient", to=SHUFFLER_OUTPUT)
+    return np.asarray(LENGTH * (shown - float(COINS * SHEET.chance) - USERS))
+
+
+def features_shown(coins: Coins, users: Any) -> Any:
+    """The sum of all features beside the estimate."""
+    coins.reveal(float(np.asarray(users)[:, 0].sum()), site="features", to=SHUFFLER_OUTPUT)
+    return RIGHT(coins, users)
+
+
+def read_twice(step: int, steps: int, users: int) -> list[int]:
+    """The first user in every step, and nobody else."""
+    return [0]
+
+
+FEATURE = _replaced(0, (1.0, 1.0), (-1.0, 1.0), beside=(-1.0, 1.0))
+
+
+def summed_out(
+    program: Program,
+    claim: ApproxDP = TWICE,
+    *,
+    expect: str = "refuted",
+    pair: Neighbours = _reward(0.0, 1.0),  # noqa: B008
+) -> Control:
+    """The exact law of all that the shuffler shows on both sides of ``pair``."""
+    tables = enumerated(claim, program, over=lambda run: [pair])
+    digest = None if expect == "refuted" else tables.fingerprint
+    return Control(claim=claim, evaluate=tables, expect=expect, digest=digest)
+
+
+@controls(rows, "SAR-T.2p/controls", "Algorithm 7, broken on purpose")
+def mistakes() -> Mapping[str, Control]:
+    """Every broken descent is refuted, and the correct ones are not
+
+    Claimed are two calls, (2, 2/5), or one, (2, 4/25); all runs summed out.
+    """
+    return {
+        "no clipping": summed_out(replace(RIGHT, call=unclipped)),
+        "noise of the first step used again": summed_out(reused, pair=_reward(0.5, 1.0)),
+        "no clipping at a reward of 1/2": summed_out(
+            replace(RIGHT, call=unclipped_at_half), pair=_reward(0.5, 1.0)
+        ),
+        "twice as long where all point one way": summed_out(
+            replace(RIGHT, call=doubled_on_one_side),
+            pair=_replaced(0, (1.0, 0.0), (1.0, 1.0), beside=(1.0, 0.0)),
+        ),
+        "the sum of features is shown": summed_out(features_shown, pair=FEATURE),
+        "one step more": summed_out(RIGHT, ONCE),
+        "half of the coins in the first step": summed_out(halved(0)),
+        "half of the coins in the last step": summed_out(halved(STEPS - 1)),
+        "a user read in two steps, budget for one": summed_out(replace(SINGLE, batches=read_twice), ONCE),
+        "correct": summed_out(RIGHT, expect="inconclusive"),
+        "correct, one step": summed_out(replace(RIGHT, steps=1), ONCE, expect="inconclusive"),
+        "correct, a user in one step": summed_out(SINGLE, ONCE, expect="inconclusive"),
+    }

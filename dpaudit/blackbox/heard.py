@@ -1,0 +1,60 @@
+"""What a mechanism under check was heard to draw: notes beside the verdict, which they never change.
+
+The mechanism is run a few times more, on some of the pairs, with listeners in place of the sources of
+randomness (``dpaudit.recorder``). No bet sees these runs, and no error level is spent on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpaudit.blackbox.outcomes import in_words
+from dpaudit.blackbox.runs import Chunk
+from dpaudit.blackbox.search import Target
+from dpaudit.claims import PrivacyClaim
+from dpaudit.neighbours import Neighbours
+from dpaudit.recorder.findings import findings, heard_in_words
+from dpaudit.recorder.recording import Recording, record_draws
+from dpaudit.statistics.blocks import Failure
+
+__all__ = ["hear"]
+
+#: Pairs that are heard besides the one that spoke most against the claim, and seconds for all of them.
+OTHERS, SECONDS = 5, 1.0
+HEARD_KEY = 2**31 + 2
+
+
+def hear(
+    target: Target, pairs: Sequence[Neighbours], *, best: int, claim: PrivacyClaim, deadline: float | None
+) -> tuple[list[str], list[str]]:
+    """Notes on what was heard, and the draws in words; both empty where the mechanism cannot be heard."""
+    try:
+        recordings = _record(target, pairs, best, deadline)
+    except (Exception, KeyboardInterrupt):
+        return [], []  # whatever stops a recording, the verdict stands without it
+    kinds: dict[str, list[str]] = {}
+    for recording in recordings:
+        found: dict[str, list[str]] = {}
+        for item in findings(recording, claim):
+            found.setdefault(item.kind, []).append(item.text)
+        for kind, texts in found.items():
+            kinds.setdefault(kind, texts)
+    return [f"heard: {text}" for texts in kinds.values() for text in texts], heard_in_words(recordings[0])
+
+
+def _record(
+    target: Target, pairs: Sequence[Neighbours], best: int, deadline: float | None
+) -> list[Recording]:
+    seed = np.random.SeedSequence(target.seed, spawn_key=(HEARD_KEY,))
+
+    def call(data: Any) -> Any:
+        outputs = Chunk(target.mechanism, data, 1, seed, target.batch, target.timeout, deadline)()
+        return f"raised {in_words(outputs[0])}" if isinstance(outputs[0], Failure) else outputs[0]
+
+    places = np.unique(np.linspace(0, len(pairs) - 1, OTHERS).round().astype(int))
+    chosen = [best, *(int(place) for place in places if place != best)]
+    heard = [(pairs[place].left, pairs[place].right) for place in chosen]
+    return record_draws(call, heard, function=target.mechanism, seconds=SECONDS)

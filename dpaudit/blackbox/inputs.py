@@ -1,0 +1,149 @@
+"""Neighbouring inputs as a value: what a record can be, how many there are, which change makes neighbours.
+
+    inputs = Inputs([0, 1], size=(1, 4))
+    check(mechanism, claim, neighbours=inputs)
+
+It can be used wherever pairs can: it is the sequence of its pairs, corners first, the smallest ones before,
+then what Hypothesis draws. After a refutation ``check`` shrinks the pair by ``strategy``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, overload
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from dpaudit.blackbox.neighbours import changed, drawn_from, shown
+from dpaudit.claims import Adjacency
+from dpaudit.claims.base import one_of
+from dpaudit.errors import InvalidParameterError
+from dpaudit.neighbours import Neighbours
+
+__all__ = ["Inputs"]
+
+#: Pairs drawn besides the corners: each pair shares the error level.
+DRAWN = 10
+#: Corners that are kept of those of all sizes.
+CORNERS = 24
+
+
+@dataclass(frozen=True)
+class Inputs(Sequence[Neighbours]):
+    """Data sets of ``size`` records (a number, or the least and the largest), and their neighbours.
+
+    ``records``: the values of a record, extreme ones first, or a Hypothesis strategy for one; then
+    ``extremes`` are the values that corners are made of. ``adjacency``: one record is replaced, added or
+    removed, or set to ``null`` (``zero-out``). ``make`` turns a list of records into the mechanism's input.
+
+    Raises ``InvalidParameterError`` for sizes out of order, no record, a strategy without ``extremes``.
+    """
+
+    records: Sequence[Any] | SearchStrategy[Any]
+    size: int | tuple[int, int] = (1, 4)
+    adjacency: Adjacency | str = Adjacency.REPLACE_ONE
+    extremes: Sequence[Any] = ()
+    null: Any = None
+    make: Callable[[list[Any]], Any] = list
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "adjacency", one_of(Adjacency, self.adjacency, name="adjacency"))
+        least, most = self.sizes
+        if not 1 <= least <= most:
+            raise InvalidParameterError(
+                f"size must be a number of records, or the least and the largest, got {self.size!r}; "
+                "begin at 1 or more."
+            )
+        if len(self.values) < (2 if self.adjacency is Adjacency.REPLACE_ONE else 1):
+            raise InvalidParameterError(
+                f"corners need extreme values of a record that differ, got {self.values!r}; name them in "
+                "extremes."
+            )
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The least and the largest number of records."""
+        return (self.size, self.size) if isinstance(self.size, int) else self.size
+
+    @property
+    def values(self) -> list[Any]:
+        """The values of a record that corners are made of."""
+        if len(self.extremes) or isinstance(self.records, SearchStrategy):
+            return list(self.extremes)
+        return list(self.records)
+
+    def corners(self) -> list[Neighbours]:
+        """Pairs at the edges, those of few records first: all records equal, or alternating, and the first,
+        the middle or the last one changed."""
+        least, most = self.sizes
+        found: dict[str, Neighbours] = {}
+        for size in sorted({least, min(least + 1, most), (least + most) // 2, most}):
+            for background in self._backgrounds(size):
+                for position in sorted({0, size // 2, size - 1}):
+                    for left, right in changed(background, position, self.values, self._by, self.null):
+                        names = repr((left, right)), repr((right, left))
+                        if left != right and not found.keys() & set(names):
+                            found[names[0]] = self._pair(left, right)
+        kept = list(found.values())
+        return kept if len(kept) <= CORNERS else [*kept[: CORNERS // 2], *kept[-CORNERS // 2 :]]
+
+    def strategy(self) -> SearchStrategy[Neighbours]:
+        """A Hypothesis strategy for pairs of neighbours; it shrinks to few and simple records."""
+        least, most = self.sizes
+        record = self.records if isinstance(self.records, SearchStrategy) else st.sampled_from(self.records)
+
+        @st.composite
+        def pairs(draw: st.DrawFn) -> Neighbours:
+            rows = draw(st.lists(record, min_size=least, max_size=most))
+            place = draw(st.integers(0, len(rows) - 1))
+            before, after = rows[:place], rows[place + 1 :]
+            if self._by is Adjacency.REPLACE_ONE:
+                return self._pair(rows, [*before, draw(record), *after])
+            rest = [*before, *after] if self._by is Adjacency.ADD_REMOVE else [*before, self.null, *after]
+            return self._pair(rows, rest)
+
+        return pairs()
+
+    def pairs(self, *, seed: int = 0) -> list[Neighbours]:
+        """Corners, then some pairs drawn by ``seed``; equal inputs and repetitions are left out."""
+        drawn = [
+            pair for pair in drawn_from(self.strategy(), seed, DRAWN) if repr(pair.left) != repr(pair.right)
+        ]
+        found: dict[str, Neighbours] = {}
+        for pair in [*self.corners(), *drawn]:
+            found.setdefault(repr(sorted((repr(pair.left), repr(pair.right)))), pair)
+        return list(found.values())
+
+    @cached_property
+    def _drawn(self) -> list[Neighbours]:
+        return self.pairs()
+
+    def __len__(self) -> int:
+        return len(self._drawn)
+
+    @overload
+    def __getitem__(self, place: int) -> Neighbours: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Neighbours]: ...
+
+    def __getitem__(self, place: int | slice) -> Neighbours | list[Neighbours]:
+        return self._drawn[place]
+
+    def __iter__(self) -> Iterator[Neighbours]:
+        return iter(self._drawn)
+
+    @property
+    def _by(self) -> Adjacency:
+        return one_of(Adjacency, self.adjacency, name="adjacency")
+
+    def _backgrounds(self, size: int) -> list[list[Any]]:
+        values = self.values
+        alternating = [[values[k % len(values)] for k in range(size)]] if len(values) > 1 < size else []
+        return [[value] * size for value in values] + alternating
+
+    def _pair(self, left: list[Any], right: list[Any]) -> Neighbours:
+        return Neighbours(f"{shown(left)} and {shown(right)}", self.make(left), self.make(right))

@@ -1,0 +1,91 @@
+"""Proving coins: a run whose data, hidden noise and outcomes are symbols.
+
+The seventh interpreter. It knows the primitives and which laws a proof can follow, and nothing of symbols: a
+``Followed`` run (``dpaudit/prover/explore.py``) makes the symbols and keeps the path. Whoever proves one
+generic step of a loop hands its own follower to the same class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn, Protocol
+
+from dpaudit.coins.base import ChannelSession, Coins, To
+from dpaudit.laws.base import Law
+from dpaudit.laws.binomial import Bernoulli
+from dpaudit.laws.continuous import Exponential, Laplace
+from dpaudit.laws.finite import Categorical
+from dpaudit.laws.lattice import DiscreteLaplace
+from dpaudit.views import PUBLIC, audience
+
+__all__ = ["Followed", "ProvingCoins"]
+
+#: Laws whose draw becomes a symbol, by exact type: a subclass may be another law.
+NOISE = (Laplace, Exponential, DiscreteLaplace)
+#: Laws that a value may be released with. One-sided noise has another support on the other side.
+RELEASED = (Laplace, DiscreteLaplace)
+FINITE = (Bernoulli, Categorical)
+
+
+class Followed(Protocol):
+    """What the coins need of whoever follows a run."""
+
+    def hidden(self, law: Law) -> Any:
+        """A fresh noise symbol."""
+
+    def chosen(self, law: Law) -> int:
+        """The outcome of a hidden finite draw on this path: a plain integer."""
+
+    def released(self, value: Any, law: Law) -> Any:
+        """Show ``value`` plus noise; returns the outcome, a public value."""
+
+    def shown(self, value: Any) -> None:
+        """Show ``value`` as it is."""
+
+    def refuse(self, what: str) -> NoReturn:
+        """Record the refusal and raise it."""
+        raise NotImplementedError
+
+
+class ProvingCoins(Coins):
+    """Coins for one run that ``follower`` follows. All that is shown must go to the public."""
+
+    __slots__ = ("_follower",)
+
+    def __init__(self, follower: Followed) -> None:
+        self._follower = follower
+
+    def draw(self, law: Law, *, site: str) -> Any:
+        if type(law) in NOISE:
+            return self._follower.hidden(law)
+        if type(law) in FINITE:
+            return self._follower.chosen(law)
+        return self._follower.refuse(f"the hidden draw {_text(site)} has a law that no shift is known for")
+
+    def release(self, value: Any, noise: Law, *, site: str, to: To = PUBLIC) -> Any:
+        self._to_all(site, to)
+        if type(noise) not in RELEASED:
+            self._follower.refuse(f"the release {_text(site)} has noise other than (discrete) Laplace")
+        return self._follower.released(value, noise)
+
+    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+        """An outcome whose law the data do not touch: the same as a release of 0."""
+        return self.release(0, law, site=site, to=to)
+
+    def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
+        self._to_all(site, to)
+        self._follower.shown(value)
+        return value
+
+    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = PUBLIC) -> Any:
+        return self._follower.refuse(f"the aggregate {_text(site)} is not followed (write it as releases)")
+
+    def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
+        return self._follower.refuse(f"the channel {_text(site)} is not followed (write it out in draws)")
+
+    def _to_all(self, site: str, to: To) -> None:
+        if audience(to) != audience(PUBLIC):
+            self._follower.refuse(f"{_text(site)} is shown to others than the public")
+
+
+def _text(site: object) -> str:
+    return repr(site)[:60] if type(site) is str else "of a site that is not a text"

@@ -1,0 +1,8 @@
+"""The prover: a program over symbols, proved private for all data, neighbours and outcomes (``prove``)."""
+
+from dpaudit.prover.data import EVERY, EachMoves, OneReplaced, Symbols
+from dpaudit.prover.post import post
+from dpaudit.prover.prove import Proof, prove
+from dpaudit.prover.symbols import RefusedError
+
+__all__ = ["EVERY", "EachMoves", "OneReplaced", "Proof", "RefusedError", "Symbols", "post", "prove"]

@@ -1,0 +1,227 @@
+"""A loss attained at one outcome: refutations of programs that ask public questions (G14 c).
+
+Far out along a ray the answers of public questions need not hold together. So an actual list of outcomes is
+tried: the program runs on two neighbours with plain numbers, every release giving the number that it is told.
+Where both runs show the same constants, draw nothing hidden, show no number computed from outcomes, and meet
+no tie between such numbers, they do so for all outcomes nearby. The densities of the outcomes are continuous
+there, and their exact ratio, e to the sum of (abs(o - v') - abs(o - v)) / scale, is the limit of the ratios
+of small balls of outcomes: a claim strictly below the loss is refuted."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import GeneratorType
+from typing import Any, NoReturn
+
+from dpaudit.coins.base import ChannelSession, Coins, Program, To
+from dpaudit.laws.base import Law
+from dpaudit.laws.continuous import Laplace
+from dpaudit.prover.data import Symbols
+from dpaudit.prover.explore import Path
+from dpaudit.prover.forms import ZERO
+from dpaudit.prover.symbols import RefusedError, is_plain, plain_key
+from dpaudit.views import PUBLIC, audience
+
+__all__ = ["Attained", "attained"]
+
+#: Lists of outcomes tried for one path and change, and paths tried.
+TRIES, MAX_PATHS = 40, 40
+
+
+class _Number:
+    """A number that outcomes entered: it may be computed with and compared without a tie, nothing else."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Fraction) -> None:
+        self.value = value
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __add__(self, other: Any) -> _Number:
+        return _Number(self.value + _plain(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> _Number:
+        return _Number(self.value - _plain(other))
+
+    def __rsub__(self, other: Any) -> _Number:
+        return _Number(_plain(other) - self.value)
+
+    def __mul__(self, other: Any) -> _Number:
+        return _Number(self.value * _plain(other))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> _Number:
+        if not is_plain(other) or not other:
+            raise RefusedError("a divisor that may be 0.")
+        return _Number(self.value / _plain(other))
+
+    def __neg__(self) -> _Number:
+        return _Number(-self.value)
+
+    def _above(self, other: Any, *, same: bool) -> bool:
+        if other is self:
+            return same
+        if type(other) is float and other in (float("inf"), float("-inf")):
+            return other < 0
+        if self.value == _plain(other):
+            raise RefusedError("a tie.")
+        return self.value > _plain(other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._above(other, same=False)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._above(other, same=True)
+
+    def __lt__(self, other: Any) -> bool:
+        return not self._above(other, same=True)
+
+    def __le__(self, other: Any) -> bool:
+        return not self._above(other, same=False)
+
+    def __bool__(self) -> bool:
+        raise RefusedError("an outcome used as a truth value.")
+
+    def __eq__(self, other: object) -> bool:
+        raise RefusedError("an outcome compared for equality.")
+
+
+def _plain(value: Any) -> Fraction:
+    if type(value) is _Number:
+        return value.value
+    if not is_plain(value):
+        raise RefusedError("an outcome met something else than a number.")
+    return Fraction(value)
+
+
+class _Told(Coins):
+    """Coins whose releases give the numbers that they are told; all that is seen is kept."""
+
+    __slots__ = ("outcomes", "seen", "values")
+
+    def __init__(self, outcomes: Callable[[int], Fraction]) -> None:
+        self.outcomes = outcomes
+        self.values: list[tuple[Fraction, Fraction]] = []
+        self.seen: list[str] = []
+
+    def _refuse(self) -> NoReturn:
+        raise RefusedError("more than releases with Laplace noise.")
+
+    def draw(self, law: Law, *, site: str) -> Any:
+        self._refuse()
+
+    def release(self, value: Any, noise: Law, *, site: str, to: To = PUBLIC) -> Any:
+        if type(noise) is not Laplace or audience(to) != audience(PUBLIC):
+            self._refuse()
+        self.values.append((_plain(value), noise.scale))
+        self.seen.append("release")
+        return _Number(self.outcomes(len(self.values) - 1))
+
+    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+        return self.release(0, law, site=site, to=to)
+
+    def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
+        if audience(to) != audience(PUBLIC):
+            self._refuse()
+        self.seen.extend(self._keys(value))
+        return value
+
+    def _keys(self, value: Any) -> list[str]:
+        if type(value) in (list, tuple):
+            return [
+                f"{type(value).__name__} {len(value)}",
+                *(key for item in value for key in self._keys(item)),
+            ]
+        if value is None or type(value) is str or is_plain(value):
+            return [plain_key(value)]
+        return self._refuse()
+
+    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = PUBLIC) -> Any:
+        self._refuse()
+
+    def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
+        self._refuse()
+
+
+@dataclass(frozen=True)
+class Attained:
+    """Two neighbours (numbers in the order of ``data.names``), a list of outcomes, and the loss there."""
+
+    left: tuple[Fraction, ...]
+    right: tuple[Fraction, ...]
+    outcomes: tuple[Fraction, ...]
+
+    def loss(self, program: Program, data: Symbols) -> Fraction | None:
+        """The exact loss at these outcomes, by two runs of the program; None where they prove nothing."""
+        sides = []
+        for numbers in (self.left, self.right):
+            run = _run(program, data, numbers, self.outcomes.__getitem__)
+            if run is None or len(run.values) != len(self.outcomes):
+                return None
+            sides.append(run)
+        one, other = sides
+        scales = [[scale for _, scale in side.values] for side in sides]
+        if one.seen != other.seen or scales[0] != scales[1]:
+            return None
+        pairs = zip(self.outcomes, one.values, other.values, strict=True)
+        return sum(((abs(o - w) - abs(o - v)) / scale for o, (v, scale), (w, _) in pairs), ZERO)
+
+    def to_json(self, loss: Fraction) -> dict[str, Any]:
+        """The witness as plain data, exact strings."""
+        lists = {"left": self.left, "right": self.right, "outcomes": self.outcomes}
+        return {
+            "kind": "attained",
+            **{name: [str(n) for n in numbers] for name, numbers in lists.items()},
+            "loss": str(loss),
+            "reason": f"at the outcomes {[str(n) for n in self.outcomes]} the loss is {loss} between "
+            f"{[str(n) for n in self.left]} and {[str(n) for n in self.right]}.",
+        }
+
+
+def _run(
+    program: Program, data: Symbols, numbers: Sequence[Fraction], outcomes: Callable[[int], Fraction]
+) -> _Told | None:
+    coins = _Told(outcomes)
+    given = dict(zip(data.names, numbers, strict=True))
+    try:
+        result = program(coins, data.records(lambda name: given[name]))
+        if isinstance(result, GeneratorType):
+            return None
+        coins.reveal(result, site="result")
+    except Exception:  # whatever it is, nothing is refuted by it
+        return None
+    return coins
+
+
+def attained(
+    program: Program,
+    paths: Iterable[tuple[Path, dict[str, Fraction], dict[str, Fraction]]],
+    data: Symbols,
+    above: Fraction,
+) -> Attained | None:
+    """Neighbours and outcomes at which the loss is above ``above``; ``paths`` come with data and a change."""
+    rng = random.Random(0)
+    for _, (path, start, change) in zip(range(MAX_PATHS), paths, strict=False):
+        left = tuple(start[name] for name in data.names)
+        right = tuple(start[name] + change.get(name, ZERO) for name in data.names)
+        moves = [form.change(change) for form, _, _ in path.releases()]
+        far = sum((abs(n) for n in (*left, *right)), Fraction(1))
+        for _ in range(TRIES):
+            # Beyond both values, on the side from which the neighbour's is farther.
+            told: list[Fraction] = []
+            sizes = [far * rng.choice((1, 2, 5, 30)) + Fraction(rng.randint(1, 999), 1000) for _ in moves]
+            for move, size in zip(moves, sizes, strict=True):
+                sign = rng.choice((-1, 1)) if not move else -1 if move > 0 else 1
+                told.append(sign * size)
+            found = Attained(left, right, tuple(told))
+            loss = found.loss(program, data)
+            if loss is not None and loss > above:
+                return found
+    return None

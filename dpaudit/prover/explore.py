@@ -1,0 +1,365 @@
+"""Every path of a program: a complete binary tree of its decisions, with exact reasons for what is cut off.
+
+The program is run again and again, each time along another path. A comparison of private values asks
+``Walk.below``: both answers are explored, except one whose region has no point (or, through a hidden draw
+with a density, only a null set), which is proved by exact multipliers (rules A, G5, H8: no box, no margin). A
+question about public values forks. What a run draws, shows and releases stands in the tree too, in order
+(G6).
+
+To follow something else than a whole program (one generic step of a loop, say), hand ``explore`` a function
+that runs it on a ``Walk``: ``explore(lambda walk: step(ProvingCoins(walk), walk.private(form)))``. A ``Walk``
+makes symbols (``private``), takes draws (``hidden``: names ``n0``, ``n1``, ...), and records what is shown;
+the paths that come back have the constraints, draws and events of each run, and ``root`` is the tree of
+decisions. Symbols other than noise may have any name that does not begin with ``n``; constraints that a step
+starts from go into ``domain``, under names that do not begin with a digit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NoReturn
+
+from dpaudit.errors import DpauditError
+from dpaudit.laws.base import Law
+from dpaudit.prover.forms import ZERO, Form, Row, symbol
+from dpaudit.prover.linear import contradiction
+from dpaudit.prover.symbols import Private, Public, RefusedError, is_plain, plain_key
+
+__all__ = ["Draw", "Event", "Explored", "Node", "Path", "Walk", "explore", "tightened"]
+
+MAX_PATHS, MAX_DECISIONS = 20_000, 500
+
+#: One thing that happened on a path: ("draw", law, scale), ("finite", weights, outcome), ("show", key),
+#: ("form", form), ("release", form, law, scale), ("fork", key, answer). Lists are between ("open", n), items.
+Event = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One hidden draw with a symbol: its law's registered name and its exact positive scale."""
+
+    symbol: str
+    law: str
+    scale: Fraction
+
+    @property
+    def continuous(self) -> bool:
+        return self.law != "discrete-laplace"
+
+
+@dataclass(eq=False)
+class Node:
+    """One node of the tree: an event and what comes after it, one entry an answer. An entry is a ``Node``, a
+    contradiction (dict of multipliers by constraint), or None where nothing was explored yet."""
+
+    event: Event
+    then: list[Node | dict[str, Fraction] | None]
+
+
+@dataclass(frozen=True)
+class Path:
+    """One way through the program. ``rows`` are its constraints by name: those of the domain, ``n3>`` for the
+    support of one-sided noise, and ``0``, ``1``, ... for the comparisons in order."""
+
+    events: tuple[Event, ...]
+    draws: tuple[Draw, ...]
+    rows: dict[str, Row]
+    integers: frozenset[str]
+
+    def shown_forms(self) -> list[Form]:
+        return [event[1] for event in self.events if event[0] == "form"]
+
+    def releases(self) -> list[tuple[Form, str, Fraction]]:
+        return [event[1:] for event in self.events if event[0] == "release"]
+
+    @property
+    def comparisons(self) -> dict[str, Row]:
+        """The rows that a shift has to keep: comparisons and supports, not the domain."""
+        return {name: row for name, row in self.rows.items() if not name.startswith("x")}
+
+
+@dataclass(frozen=True)
+class Explored:
+    """The whole tree, from its root, and its paths in the order of the tree (first answer first)."""
+
+    root: Node
+    paths: list[Path]
+
+
+class _DeadError(DpauditError):
+    """Neither answer of a comparison is possible: the path ends here, and the tree says why."""
+
+
+@dataclass(eq=False)
+class Walk:
+    """One run along one path: ``choices`` are the answers to take, after them the first possible ones."""
+
+    domain: Mapping[str, Row]
+    choices: list[int]
+    root: Node
+    integers: set[str] = field(default_factory=set)
+    refused: RefusedError | None = None
+
+    def __post_init__(self) -> None:
+        self.at, self.answer = self.root, 0
+        self.taken: list[tuple[Node, int]] = []
+        self.events: list[Event] = []
+        self.draws: list[Draw] = []
+        self.rows: dict[str, Row] = dict(self.domain)
+        self.comparisons = 0
+        self.forks: dict[str, int] = {}
+        self.met = {name for row in self.domain.values() for name in row.form.terms}
+        self.lists: list[tuple[Any, list[Event]]] = []
+        self.over = False
+        self.dead = False
+
+    # What a run asks.
+
+    def private(self, form: Form) -> Private:
+        """The value ``form``, for the program under proof."""
+        return Private(form, self)
+
+    def hidden(self, law: Law) -> Private:
+        """A fresh noise symbol ``n0``, ``n1``, ...; one-sided noise brings its support as a constraint
+        (E)."""
+        draw = Draw(f"n{len(self.draws)}", law.name, law.scale)  # type: ignore[attr-defined]
+        self._event(("draw", draw.law, draw.scale))
+        self.draws.append(draw)
+        if draw.law == "exponential":
+            self.rows[f"{draw.symbol}>"] = Row(symbol(draw.symbol).times(Fraction(-1)), strict=False)
+            self.met.add(draw.symbol)
+        if not draw.continuous:
+            self.integers.add(draw.symbol)
+        return self.private(symbol(draw.symbol))
+
+    def chosen(self, law: Law) -> int:
+        """The outcome of a hidden finite draw: each one of positive weight is explored."""
+        return self.weighted(finite_weights(law))
+
+    def weighted(self, weights: tuple[Fraction, ...]) -> int:
+        """One of 0, 1, 2, ... with these exact probabilities."""
+        answer = self._choice(("finite", weights), [None if weight else {} for weight in weights])
+        self.events[-1] = ("finite", weights, answer)
+        return answer
+
+    def released(self, value: Any, law: Law) -> Public:
+        """An outcome: the same number on both sides, whatever it is."""
+        form = value._form if type(value) is Private and value._follower is self else None
+        if form is None:
+            if not is_plain(value):
+                self.refuse("a value that is no number of this run was released (release numbers one by one)")
+            form = Private(Form({}), self)._other(value, "released with")
+        if law.name == "discrete-laplace" and not self._whole(form):
+            self.refuse("a value that may be no integer was released with discrete noise")
+        self._event(("release", form, law.name, law.scale))  # type: ignore[attr-defined]
+        return Public(f"o{sum(event[0] == 'release' for event in self.events) - 1}", self)
+
+    def shown(self, value: Any) -> None:
+        """Record a shown value: constants by type and value, forms, public values, lists of these (G6,
+        H5)."""
+        events = self._shows(value)
+        if type(value) in (list, tuple):
+            self.lists.append((value, events))
+        for event in events:
+            self._event(event)
+
+    def _shows(self, value: Any) -> list[Event]:
+        kind = type(value)
+        if kind is Private and value._follower is self:
+            return [("form", value._form)]
+        if kind is Public and value._follower is self:
+            return [("show", f"public:{Public.key_of(value)}")]
+        if kind in (list, tuple):
+            head: Event = ("show", f"{kind.__name__} of {len(value)}")
+            return [head, *(event for item in value for event in self._shows(item))]
+        if value is None or kind is str or kind is float or is_plain(value):
+            return [("show", plain_key(value))]
+        return self.refuse(f"a {kind.__name__} was shown (show numbers, text, None, and lists of these)")
+
+    def below(self, form: Form, *, strict: bool) -> bool:
+        """Whether ``form < 0`` (or ``<= 0``) here. A constant is decided exactly (G5, H8: 0 < 0 is false)."""
+        if not form.terms:
+            return form.constant < 0 or (not strict and form.constant == 0)
+        row = Row.of(form, strict=strict)
+        name = str(self.comparisons)
+        yes, no = (tightened(r, self.integers) for r in (row, row.opposite))
+        sure = self._is_fresh(form)
+        cuts = [None if sure else self._empty(name, side) for side in (yes, no)] if self._is_new() else []
+        answer = self._choice(("compare", row.form, row.strict), cuts)
+        self.events.pop()
+        self.comparisons += 1
+        self.rows[name] = (yes, no)[answer]
+        self.met.update(form.terms)
+        return answer == 0
+
+    def fork(self, key: str, answers: int, /) -> int:
+        """An answer to a public question; the same question has one answer on a path."""
+        if key not in self.forks:
+            self.forks[key] = self._choice(("fork", key), [None] * answers)
+            self.events[-1] = ("fork", key, self.forks[key])
+        return self.forks[key]
+
+    def refuse(self, what: str) -> NoReturn:
+        """Record and raise: no program can swallow a refusal (H2)."""
+        error = RefusedError(f"{what}; the prover cannot follow this.")
+        self.refused = self.refused or error
+        raise error
+
+    def public_divisor(self, what: str) -> None:
+        """A program that divides by a public value, which may be 0, is not followed."""
+        self.refuse(what)
+
+    def public_form(self, key: str, what: str) -> Form:
+        """A public value that meets a private one is not followed."""
+        return self.refuse(what)
+
+    # The tree.
+
+    def end(self) -> None:
+        """The run is over: nothing may happen on it any more, and what was shown is still what it was."""
+        for value, events in self.lists:
+            if self._shows(value) != events:  # whoever holds the shown list sees what came later (H5)
+                self.refuse("a list was changed after it was shown")
+        self._event(("end",))
+        self.over = True
+
+    def path(self) -> Path:
+        return Path(tuple(self.events[:-1]), tuple(self.draws), dict(self.rows), frozenset(self.integers))
+
+    def _is_new(self) -> bool:
+        return self.at.then[self.answer] is None
+
+    def _event(self, event: Event, cuts: list[Any] | None = None) -> Node:
+        """Go on to ``event``, which an earlier run may have seen here: then it must be the same."""
+        if self.over:
+            self.refuse("the coins were used after the program's end")
+        if len(self.taken) > MAX_DECISIONS or len(self.events) > 10 * MAX_DECISIONS:
+            self.refuse(f"one run made more than {MAX_DECISIONS} decisions")  # H11
+        node = self.at.then[self.answer]
+        if node is None:
+            node = Node(event, [None] if cuts is None else cuts)
+            self.at.then[self.answer] = node
+        if not isinstance(node, Node) or node.event != event:
+            self.refuse("the program did something else on the same path (it must repeat itself)")
+        self.at, self.answer = node, 0
+        self.events.append(event)
+        return node
+
+    def _choice(self, event: Event, cuts: list[Any]) -> int:
+        node = self._event(event, cuts)
+        if len(self.taken) < len(self.choices):
+            answer = self.choices[len(self.taken)]
+        else:
+            possible = [i for i, then in enumerate(node.then) if not isinstance(then, dict)]
+            if not possible:
+                self.dead = True
+                raise _DeadError("neither answer is possible")
+            answer = possible[0]
+        self.taken.append((node, answer))
+        self.answer = answer
+        return answer
+
+    def _is_fresh(self, form: Form) -> bool:
+        """Whether a two-sided symbol that met no constraint yet is in ``form``: then both answers happen."""
+        return not self.met.issuperset(form.terms)
+
+    def _empty(self, name: str, row: Row) -> dict[str, Fraction] | None:
+        rows = {**self.rows, name: row}
+        return contradiction({key: each.form for key, each in rows.items()}, self._breaking(rows))
+
+    def _breaking(self, rows: Mapping[str, Row]) -> set[str]:
+        """Strict constraints, and those in which a draw with a density stands: a null set for all data
+        (G5)."""
+        blurred = {draw.symbol for draw in self.draws if draw.continuous}
+        return {key for key, row in rows.items() if row.strict or not blurred.isdisjoint(row.form.terms)}
+
+    def _whole(self, form: Form) -> bool:
+        numbers = [form.constant, *form.terms.values()]
+        return self.integers.issuperset(form.terms) and all(number.denominator == 1 for number in numbers)
+
+
+def tightened(row: Row, integers: set[str] | frozenset[str]) -> Row:
+    """Over integers a row with coprime coefficients is ``sum <= a whole number``, never strict (G12)."""
+    if not row.form.terms or not integers.issuperset(row.form.terms):
+        return row
+    whole = Form(row.form.terms).coprime()
+    name = next(iter(whole.terms))
+    constant = row.form.constant * whole.terms[name] / row.form.terms[name]
+    limit = -constant  # sum <= limit, or < limit
+    below = (
+        -(-limit.numerator // limit.denominator) - 1 if row.strict else limit.numerator // limit.denominator
+    )
+    return Row(whole.moved(Fraction(-below)), strict=False)
+
+
+def finite_weights(law: Law) -> tuple[Fraction, ...]:
+    """The exact probabilities of 0, 1, 2, ... under a Bernoulli or categorical law."""
+    if law.name == "bernoulli":
+        p: Fraction = law.p  # type: ignore[attr-defined]
+        return (1 - p, p)
+    return tuple(Fraction(w, law.total) for w in law.weights)  # type: ignore[attr-defined]
+
+
+def explore(
+    run: Callable[[Walk], None],
+    *,
+    domain: Mapping[str, Row] | None = None,
+    integers: set[str] | None = None,
+    max_paths: int = MAX_PATHS,
+    walk_class: type[Walk] = Walk,
+) -> Explored:
+    """All paths of ``run``, which gets a fresh ``Walk`` each time and must repeat itself.
+
+    ``domain``: constraints on the data by name; ``integers``: symbols that are integers. Raises
+    ``RefusedError`` where a path cannot be followed, ends in an exception of its own (H11), or there are more
+    than ``max_paths``.
+    """
+    root = Node(("start",), [None])
+    paths: list[Path] = []
+    choices: list[int] = []
+    for _ in range(max_paths):
+        walk = walk_class(domain or {}, choices, root, set(integers or ()))
+        _run_once(run, walk)
+        if not walk.dead:
+            paths.append(walk.path())
+        following = _next_choices(walk)
+        if following is None:
+            return Explored(root, paths)
+        choices = following
+    raise RefusedError(f"the program has more than {max_paths} paths; prove it for smaller data.")
+
+
+def _run_once(run: Callable[[Walk], None], walk: Walk) -> None:
+    try:
+        run(walk)
+    except _DeadError:
+        if walk.refused is None:
+            return
+    except (Exception, SystemExit) as error:
+        if walk.refused is None:
+            raise RefusedError(
+                f"on one path the program raises {type(error).__name__}: {str(error)[:200]}; "
+                "a crash is an outcome, and the prover gives no verdict on it."
+            ) from error
+    if walk.refused is not None:
+        raise walk.refused
+    if walk.dead:  # the signal was swallowed
+        raise RefusedError("the program went on after the end of a path; let exceptions pass.")
+    walk.end()
+
+
+def _next_choices(walk: Walk) -> list[int] | None:
+    """The next path in the order of the tree: another answer at the last decision that has one."""
+    answers = [answer for _, answer in walk.taken]
+    for i in range(len(answers) - 1, -1, -1):
+        node = walk.taken[i][0]
+        for answer in range(answers[i] + 1, len(node.then)):
+            if node.then[answer] is None:
+                return [*answers[:i], answer]
+    return None
+
+
+def total_change(form: Form, shifts: Mapping[str, Fraction], data: Mapping[str, Fraction]) -> Fraction:
+    """The change of ``form`` when noise moves by ``shifts`` and data by ``data``."""
+    return form.change(shifts) + form.change(data) if form.terms else ZERO

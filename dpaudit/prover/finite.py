@@ -1,0 +1,142 @@
+"""Finite data and finite draws: no alignment, the exact law of every data set (E).
+
+Where all records are integers of a bounded range and all randomness is finite, the program runs on plain
+numbers: each data set has its own tree of draws, each path an exact rational weight, and all pairs of
+neighbours are compared. Any function of the data may be used then, because nothing is symbolic. The loss is
+the logarithm of a rational number, enclosed in balls; the trees with their weights are the certificate, which
+``dpaudit/kernel/finite_t0.py`` checks from the start.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from dpaudit.coins.base import Program, To
+from dpaudit.coins.prover import ProvingCoins
+from dpaudit.exact_functions import ln
+from dpaudit.kernel.ball import lower_exact, upper_short
+from dpaudit.laws.base import Law
+from dpaudit.laws.randomised_response import RandomisedResponse
+from dpaudit.prover.data import Adjacent, Symbols
+from dpaudit.prover.explore import Explored, Walk, explore
+from dpaudit.prover.forms import ZERO
+from dpaudit.prover.symbols import RefusedError
+from dpaudit.views import PUBLIC
+
+__all__ = ["Laws", "bounds", "exact_laws", "largest_ratio", "law_of", "trees"]
+
+MAX_DATA_SETS, MAX_PAIRS = 1_000, 20_000
+
+#: For each data set, the exact probability of each thing that may be shown.
+Laws = dict[tuple[int, ...], dict[tuple[Any, ...], Fraction]]
+
+
+class _FiniteCoins(ProvingCoins):
+    """Coins that also show a finite outcome, whose law may depend on the data: these are plain numbers."""
+
+    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+        self._to_all(site, to)
+        walk = self._follower
+        if type(law) is RandomisedResponse:
+            if law.keep is None:
+                self._follower.refuse("randomised response with an irrational probability was observed")
+            other = (1 - law.keep) / (law.symbols - 1)
+            weights = [law.keep if j == law.truth else other for j in range(law.symbols)]
+            outcome = walk.weighted(tuple(weights))  # type: ignore[attr-defined]
+        else:
+            outcome = self.draw(law, site=site)
+        walk.shown(outcome)
+        return outcome
+
+
+def exact_laws(program: Program, data: Symbols) -> Laws | None:
+    """The exact law of what ``program`` shows on every data set; None where data or draws are not finite."""
+    explored = trees(program, data)
+    return None if explored is None else {numbers: law_of(tree) for numbers, tree in explored.items()}
+
+
+def trees(program: Program, data: Symbols) -> dict[tuple[int, ...], Explored] | None:
+    """The tree of every data set, in the order of ``product``; None where data or draws are not finite."""
+    if not data.integers or data.low is None or data.high is None:
+        return None
+    values = range(int(data.low), int(data.high) + 1)
+    if len(values) ** data.numbers > MAX_DATA_SETS:
+        return None
+    try:
+        return {numbers: _tree(program, data, numbers) for numbers in product(values, repeat=data.numbers)}
+    except RefusedError:
+        return None
+
+
+def _tree(program: Program, data: Symbols, numbers: tuple[int, ...]) -> Explored:
+    given = dict(zip(data.names, numbers, strict=True))
+
+    def run(walk: Walk) -> None:
+        walk.shown(program(_FiniteCoins(walk), data.records(lambda name: given[name])))
+
+    explored = explore(run)
+    if any(path.draws or path.releases() for path in explored.paths):
+        raise RefusedError("a draw is not finite.")
+    return explored
+
+
+def law_of(explored: Explored) -> dict[tuple[Any, ...], Fraction]:
+    """What one tree shows, with what probability."""
+    law: dict[tuple[Any, ...], Fraction] = {}
+    for path in explored.paths:
+        weight = math.prod((e[1][e[2]] for e in path.events if e[0] == "finite"), start=Fraction(1))
+        shown = tuple(event[1] for event in path.events if event[0] == "show")
+        law[shown] = law.get(shown, ZERO) + weight
+    return law
+
+
+def _pairs(
+    laws: Laws, data: Symbols, adjacency: Adjacent
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """All neighbours, each in both orders where both are neighbours."""
+    for piece in adjacency.pieces(data):
+        ends = [piece.get(name, (ZERO, ZERO)) for name in data.names]
+        for one in laws:
+            steps = [
+                [v for v in range(int(data.low or 0), int(data.high or 0) + 1) if low <= v - at <= high]
+                for at, (low, high) in zip(one, ends, strict=True)
+            ]
+            for other in product(*steps):
+                if other != one:
+                    yield one, other
+
+
+def largest_ratio(
+    laws: Laws, data: Symbols, adjacency: Adjacent
+) -> tuple[Fraction | float, tuple[Any, ...]] | None:
+    """The largest P(shown | one) / P(shown | other) over all neighbours, with (one, other, shown); None if
+    there are too many pairs."""
+    worst: tuple[Fraction | float, tuple[Any, ...]] = (Fraction(1), ())
+    for count, (one, other) in enumerate(_pairs(laws, data, adjacency)):
+        if count >= MAX_PAIRS:
+            return None
+        for shown, chance in laws[one].items():
+            for over, under, left, right in (
+                (chance, laws[other].get(shown, ZERO), one, other),
+                (laws[other].get(shown, ZERO), chance, other, one),
+            ):
+                if over and (not under or over / under > worst[0]):
+                    worst = (over / under if under else math.inf, (left, right, shown))
+                    if not under:
+                        return worst
+        for shown in laws[other].keys() - laws[one].keys():
+            return math.inf, (other, one, shown)
+    return worst
+
+
+def bounds(ratio: Fraction | float) -> tuple[Fraction | float, Fraction | float]:
+    """Exact numbers below and above ln(ratio)."""
+    if not isinstance(ratio, Fraction):
+        return math.inf, math.inf
+    if ratio == 1:
+        return ZERO, ZERO
+    return lower_exact(ln(ratio)), upper_short(ln(ratio))

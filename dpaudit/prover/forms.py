@@ -1,0 +1,98 @@
+"""Linear forms over exact rationals, and the comparisons that a program makes between them.
+
+A form is ``constant + sum of coefficient * symbol``. Symbols are names: ``x3`` is the fourth number of the
+data, ``n1`` the second hidden draw of a path. A comparison is normalised to ``form <= 0`` or ``form < 0``
+with coprime integer coefficients; shown forms never are, because "show n" and "show 2n" are different
+outcomes (rule G4 of the prover: equal means equal, not proportional)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd, lcm
+
+__all__ = ["ZERO", "Form", "Row", "symbol"]
+
+ZERO = Fraction(0)
+
+
+class Form:
+    """``constant + sum(terms[s] * s)``: immutable, compared and hashed by value. No term is 0."""
+
+    __slots__ = ("_hash", "constant", "terms")
+
+    def __init__(self, terms: Mapping[str, Fraction], constant: Fraction = ZERO) -> None:
+        self.terms = {name: value for name, value in terms.items() if value}
+        self.constant = constant
+        self._hash: int | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Form) and self.constant == other.constant and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash((self.constant, frozenset(self.terms.items())))
+        return self._hash
+
+    def plus(self, other: Form, factor: Fraction = Fraction(1)) -> Form:
+        """``self + factor * other``."""
+        terms = dict(self.terms)
+        for name, value in other.terms.items():
+            terms[name] = terms.get(name, ZERO) + factor * value
+        return Form(terms, self.constant + factor * other.constant)
+
+    def times(self, factor: Fraction) -> Form:
+        return Form({name: factor * value for name, value in self.terms.items()}, factor * self.constant)
+
+    def moved(self, number: Fraction) -> Form:
+        """``self + number``."""
+        return Form(self.terms, self.constant + number)
+
+    def change(self, shifts: Mapping[str, Fraction]) -> Fraction:
+        """By how much the form changes when each symbol changes by its entry of ``shifts`` (0 if absent)."""
+        return sum((value * shifts.get(name, ZERO) for name, value in self.terms.items()), ZERO)
+
+    def part(self, kind: str) -> dict[str, Fraction]:
+        """The terms whose symbols begin with ``kind``."""
+        return {name: value for name, value in self.terms.items() if name.startswith(kind)}
+
+    def coprime(self) -> Form:
+        """The form times the positive number that makes its coefficients and constant coprime integers."""
+        numbers = [*self.terms.values(), self.constant]
+        scale = lcm(*(number.denominator for number in numbers))
+        common = gcd(*(int(number * scale) for number in numbers))
+        return self.times(Fraction(scale, common)) if common else self
+
+    def to_json(self) -> dict[str, str]:
+        """Exact strings by symbol; the constant stands at the key ``""``."""
+        written = {name: str(self.terms[name]) for name in sorted(self.terms)}
+        return {**written, "": str(self.constant)} if self.constant else written
+
+    def __repr__(self) -> str:
+        parts = [f"{value}*{name}" for name, value in sorted(self.terms.items())]
+        return " + ".join([*parts, str(self.constant)])
+
+
+def symbol(name: str) -> Form:
+    """The form that is one symbol."""
+    return Form({name: Fraction(1)})
+
+
+@dataclass(frozen=True)
+class Row:
+    """One constraint: ``form < 0`` if ``strict``, else ``form <= 0``. Strict and weak are never mixed up
+    (G5): ``opposite`` of one is the other kind."""
+
+    form: Form
+    strict: bool
+
+    @classmethod
+    def of(cls, form: Form, *, strict: bool) -> Row:
+        """Normalised: coprime integers, so that equal comparisons are equal rows (G4 allows it for
+        comparisons)."""
+        return cls(form.coprime(), strict)
+
+    @property
+    def opposite(self) -> Row:
+        return Row(self.form.times(Fraction(-1)), not self.strict)

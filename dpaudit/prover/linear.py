@@ -1,0 +1,212 @@
+"""Linear programs that propose, and exact arithmetic that decides.
+
+HiGHS works in floats: what it finds is only where to look. ``contradiction`` turns its answer into exact
+multipliers or says nothing; nothing is ever concluded from its silence but "explore further" (rules G5, H8,
+H10 of the prover: no verdict from the solver).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog, nnls
+
+from dpaudit.prover.forms import ZERO, Form
+
+__all__ = ["cheapest", "combination", "contradiction", "kernel_vector", "matrix", "solved_exactly"]
+
+#: Below this a float of the solver is taken as 0 when it says where to look.
+NOISE = 1e-8
+
+#: Steps of the search for a chain, and pivots of a simplex.
+MAX_CHAIN, MAX_PIVOTS = 12, 2_000
+
+Floats = NDArray[np.float64]
+
+
+def matrix(forms: Sequence[Form], names: Sequence[str]) -> Floats:
+    """Coefficients in floats: a line a form, a column a symbol, the constant last."""
+    place = {name: i for i, name in enumerate(names)}
+    table = np.zeros((len(forms), len(names) + 1))
+    for i, form in enumerate(forms):
+        for name, value in form.terms.items():
+            table[i, place[name]] = float(value)
+        table[i, -1] = float(form.constant)
+    return table
+
+
+def contradiction(forms: Mapping[str, Form], breaking: set[str]) -> dict[str, Fraction] | None:
+    """Multipliers >= 0 whose sum of ``forms`` (each <= 0) is a constant k > 0, or k = 0 with weight on one of
+    ``breaking``: then the constraints have no common point, or (for those that break) only a null set.
+
+    Exact, or None if the solver proposes none. ``breaking`` are the names of the strict constraints and of
+    those that continuous noise blurs.
+    """
+    names = list(forms)
+    chained = _chained(forms, names[-1], breaking)
+    if chained is not None:
+        return chained
+    symbols = sorted({s for form in forms.values() for s in form.terms})
+    table = matrix(list(forms.values()), symbols)
+    size = np.abs(table).max(axis=1)
+    size[size == 0] = 1
+    table /= size[:, None]
+    gain = table[:, -1] + np.array([name in breaking for name in names], dtype=float)
+    # Weights that cancel every symbol and gain 1: the nearest ones, which are those if there are any.
+    system = np.vstack([table[:, :-1].T, gain])
+    wanted = np.append(np.zeros(len(symbols)), 1.0)
+    try:
+        near, distance = nnls(system, wanted, maxiter=50 * len(names))
+    except RuntimeError:
+        return _exactly(forms, _at_a_vertex(system, gain) / size, breaking)
+    if distance > 1e-6:
+        return None
+    return _exactly(forms, near / size, breaking) or _exactly(
+        forms, _at_a_vertex(system, gain) / size, breaking
+    )
+
+
+def _at_a_vertex(system: Floats, gain: Floats) -> Floats:
+    """Few weights that cancel every symbol, of the largest gain; zeros if there are none."""
+    found = linprog(
+        -gain,
+        A_eq=system[:-1],
+        b_eq=np.zeros(len(system) - 1),
+        A_ub=np.ones((1, len(gain))),
+        b_ub=[1],
+        method="highs",
+    )
+    return np.zeros(len(gain)) if found.x is None or gain @ found.x < NOISE else np.asarray(found.x)
+
+
+def _exactly(forms: Mapping[str, Form], near: Floats, breaking: set[str]) -> dict[str, Fraction] | None:
+    """Exact multipliers near the floats ``near``, if they contradict."""
+    names = list(forms)
+    support = [i for i, weight in enumerate(near) if weight > NOISE]
+    weights = kernel_vector([forms[names[i]] for i in support], [near[i] for i in support])
+    if weights is None:
+        return None
+    proposal = {names[i]: weight for i, weight in zip(support, weights, strict=True) if weight}
+    return proposal if _contradicts(forms, proposal, breaking) else None
+
+
+def _chained(forms: Mapping[str, Form], last: str, breaking: set[str]) -> dict[str, Fraction] | None:
+    """The last form and a few others, each once, whose sum is such a constant: most contradictions are chains
+    of differences, and need no solver."""
+    steps = 0
+
+    def extend(total: Form, used: tuple[str, ...]) -> tuple[str, ...] | None:
+        nonlocal steps
+        steps += 1
+        if not total.terms:
+            broken = total.constant > 0 or (total.constant == 0 and not breaking.isdisjoint(used))
+            return used if broken else None
+        if steps > MAX_CHAIN or len(used) > MAX_CHAIN:
+            return None
+        name, value = min(total.terms.items())
+        for other, form in forms.items():
+            if form.terms.get(name) == -value and other not in used:
+                found = extend(total.plus(form), (*used, other))
+                if found is not None:
+                    return found
+        return None
+
+    used = extend(forms[last], (last,))
+    return None if used is None else dict.fromkeys(used, Fraction(1))
+
+
+def _contradicts(forms: Mapping[str, Form], weights: Mapping[str, Fraction], breaking: set[str]) -> bool:
+    total = combination(forms, weights)
+    broken = total.constant > 0 or (total.constant == 0 and any(name in breaking for name in weights))
+    return broken and not total.terms and all(weight > 0 for weight in weights.values())
+
+
+def cheapest(cost: Floats, table: Floats, limits: Floats) -> Floats | None:
+    """A vertex x >= 0 of least ``cost @ x`` with ``table @ x <= limits``, by the dual simplex method in
+    floats; None where it finds none. ``cost`` must be >= 0, so that the slacks are a start."""
+    rows, columns = table.shape
+    board = np.zeros((rows + 1, columns + 1))
+    board[:rows, :columns], board[:rows, -1], board[-1, :columns] = table, limits, cost
+    outside, inside = list(range(columns)), [-1] * rows  # -1: a slack
+    for _ in range(MAX_PIVOTS):
+        row = int(np.argmin(board[:rows, -1])) if rows else 0
+        if not rows or board[row, -1] > -NOISE:
+            found = np.zeros(columns)
+            for at, name in enumerate(inside):
+                if name >= 0:
+                    found[name] = board[at, -1]
+            return found
+        falling = np.flatnonzero(board[row, :columns] < -NOISE)
+        if not falling.size:
+            return None
+        ratios = board[-1, falling] / -board[row, falling]
+        column = int(falling[np.argmin(ratios)])
+        pivot = board[row, column]
+        line, side = board[row] / pivot, board[:, column].copy()
+        board -= np.outer(side, line)
+        board[:, column] = -side / pivot
+        board[row], board[row, column] = line, 1 / pivot
+        outside[column], inside[row] = inside[row], outside[column]
+    return None
+
+
+def combination(forms: Mapping[str, Form], weights: Mapping[str, Fraction]) -> Form:
+    """The sum of weight times form."""
+    total = Form({})
+    for name, weight in weights.items():
+        total = total.plus(forms[name], weight)
+    return total
+
+
+def kernel_vector(forms: Sequence[Form], near: Sequence[float]) -> list[Fraction] | None:
+    """An exact vector of multipliers that cancels the symbols of ``forms``, near the floats ``near`` (up to a
+    positive factor), or None. Free coordinates are rounded, the others follow exactly."""
+    symbols = sorted({s for form in forms for s in form.terms})
+    lines = [[form.terms.get(s, ZERO) for form in forms] for s in symbols]
+    largest = max((abs(v) for v in near), default=0.0)
+    if largest == 0:
+        return None
+    return solved_exactly(lines, [ZERO] * len(lines), [v / largest for v in near])
+
+
+def solved_exactly(
+    lines: Sequence[Sequence[Fraction]], right: Sequence[Fraction], near: Sequence[float]
+) -> list[Fraction] | None:
+    """An exact solution of ``lines @ v = right`` close to ``near``: the free unknowns are those of ``near``,
+    rounded to small denominators; None if there is no solution."""
+    rows = [[*line, value] for line, value in zip(lines, right, strict=True)]
+    columns, pivots, top = len(near), [], 0
+    # The largest proposals last: they stay free, and the small ones follow from them.
+    for column in sorted(range(columns), key=lambda c: abs(near[c])):
+        pivot = next((i for i in range(top, len(rows)) if rows[i][column]), None)
+        if pivot is None:
+            continue
+        rows[top], rows[pivot] = rows[pivot], rows[top]
+        head = rows[top][column]
+        rows[top] = [value / head if value else ZERO for value in rows[top]]
+        for i, row in enumerate(rows):
+            if i != top and row[column]:
+                factor = row[column]
+                rows[i] = [a - factor * b if b else a for a, b in zip(row, rows[top], strict=True)]
+        pivots.append(column)
+        top += 1
+    if any(row[-1] for row in rows[top:]):
+        return None
+    solution = [rounded(value) for value in near]
+    free = [c for c in range(columns) if c not in pivots]
+    for i, column in enumerate(pivots):
+        solution[column] = rows[i][-1] - sum((rows[i][c] * solution[c] for c in free if rows[i][c]), ZERO)
+    return solution
+
+
+def rounded(value: Any) -> Fraction:
+    """A nearby fraction with the smallest of a few denominators that is within the solver's tolerance."""
+    for limit in (1, 12, 60, 5040, 10**6):
+        near = Fraction(float(value)).limit_denominator(limit)
+        if abs(float(near) - float(value)) <= NOISE * max(1.0, abs(float(value))):
+            return near
+    return Fraction(float(value)).limit_denominator(10**9)

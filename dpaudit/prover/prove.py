@@ -1,0 +1,409 @@
+"""``prove``: from a program over symbols to a bound on epsilon for all data and outcomes, or the reason why
+not.
+
+Every bound is what ``dpaudit/kernel/program_t0.py`` derives from the certificate; the steps before it only
+propose. A program that the prover cannot follow is ``inconclusive``, with the place in one sentence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.claims import PureDP
+from dpaudit.claims.base import Adjacency, Model, Unit
+from dpaudit.coins.base import Program
+from dpaudit.coins.prover import ProvingCoins
+from dpaudit.errors import InvalidParameterError
+from dpaudit.kernel import finite_t0, program_t0, step_t0
+from dpaudit.kernel.program_claim import ASSUMED, ASSUMED_AT_EVERY_SIZE, scope_in_words
+from dpaudit.prover.alignment import Aligned, Alignment
+from dpaudit.prover.attained import attained
+from dpaudit.prover.certificate import merged_fields, written_tree
+from dpaudit.prover.data import EVERY, Adjacent, Symbols
+from dpaudit.prover.event_body import event_body
+from dpaudit.prover.every_size import prove_every_size
+from dpaudit.prover.explore import Explored, Path, Walk, explore
+from dpaudit.prover.finite import bounds, largest_ratio, law_of, trees
+from dpaudit.prover.forms import ZERO, Form, Row, symbol
+from dpaudit.prover.reading import require_readable
+from dpaudit.prover.refutation import SEEN, Ray, both_inside, outcomes, refuted
+from dpaudit.prover.regions import Merged, alike, merge, patterns
+from dpaudit.prover.shear import Part, sheared
+from dpaudit.prover.steps import enough_steps
+from dpaudit.prover.symbols import RefusedError
+from dpaudit.views import PUBLIC, View
+
+__all__ = ["Proof", "prove"]
+
+Bound = Fraction | float
+
+#: Changes of the data on which one outcome is tried for a refutation.
+MAX_CHANGES = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """What was proved. ``verdict`` is verified, refuted or inconclusive; ``bound`` the proved upper bound on
+    epsilon (``math.inf``: no shift exists; None: nothing was derived); ``reason`` one sentence where there is
+    no proof of the claim; ``certificate`` is what ``program_t0`` checks."""
+
+    verdict: str
+    bound: Bound | None
+    scope: str
+    reason: str = ""
+    paths: int = 0
+    certificate: dict[str, Any] | None = None
+    assumptions: list[str] = field(default_factory=lambda: list(ASSUMED))
+    witness: Any = None
+
+
+def prove(program: Program, claim: PureDP, *, data: Symbols, adjacency: Adjacent) -> Proof:
+    """Prove that ``program(coins, data)`` is ``claim.epsilon``-private for all data, neighbours and outcomes.
+
+    ``data`` are symbolic records, ``adjacency`` says which changes of them are neighbours. Raises
+    ``InvalidParameterError`` for a claim that is not pure privacy of the public view under exact numbers.
+    """
+    _require(claim, data, adjacency)
+    scope = scope_in_words(data.to_json(), adjacency.to_json(data))
+    if data.size == EVERY:
+        return _at_every_size(program, claim, data, adjacency, scope)
+    try:
+        require_readable(program)
+        by_law = _finite(program, claim, data, adjacency, scope)
+        if by_law is not None:
+            return by_law
+        explored = explore_program(program, data)
+    except RefusedError as refusal:
+        return Proof(verdict="inconclusive", bound=None, scope=scope, reason=str(refusal))
+    try:
+        return _Search(explored, claim, data, adjacency, scope, program).proof()
+    except program_t0.ProgramProofError as error:
+        return _too_large(error, scope)
+
+
+def _too_large(error: Exception, scope: str) -> Proof:
+    """What the checker does not take, such as more numbers than it reads, is not proved."""
+    return Proof(verdict="inconclusive", bound=None, scope=scope, reason=f"the checker refuses: {error}")
+
+
+def _at_every_size(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent, scope: str) -> Proof:
+    """By one generic step of the program's loop; what that does not prove is inconclusive."""
+    try:
+        found = prove_every_size(program, claim.bound, data, adjacency)
+    except step_t0.StepProofError as error:
+        return _too_large(error, scope)
+    return Proof(
+        verdict="verified" if found.bound is not None and found.bound <= claim.bound else "inconclusive",
+        bound=found.bound,
+        scope=scope,
+        reason=found.reason,
+        paths=found.paths,
+        certificate=found.certificate,
+        assumptions=list(ASSUMED_AT_EVERY_SIZE),
+    )
+
+
+def _finite(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent, scope: str) -> Proof | None:
+    """The exact laws of all data sets compared, where data and draws are finite (E)."""
+    explored = trees(program, data)
+    laws = None if explored is None else {numbers: law_of(tree) for numbers, tree in explored.items()}
+    found = None if laws is None else largest_ratio(laws, data, adjacency)
+    if explored is None or found is None:
+        return None
+    ratio, where = found
+    proof = {
+        "proof": "program, exact laws",
+        "claim": {"epsilon": str(claim.bound)},
+        "bound": str(bounds(ratio)[1]),
+        "data": data.to_json(),
+        "adjacency": adjacency.to_json(data),
+        "trees": [written_tree(tree) for tree in explored.values()],
+    }
+    above: Bound = math.inf
+    verdict, certificate = "refuted", None
+    if ratio != math.inf:
+        try:
+            checked = finite_t0.check(proof)
+        except finite_t0.FiniteProofError as error:
+            reason = f"the certificate was not accepted: {error}"
+            return Proof(verdict="inconclusive", bound=None, scope=scope, reason=reason)
+        above, certificate = checked.epsilon, proof
+        verdict = "verified" if checked.holds else "refuted" if checked.refutes else "inconclusive"
+    left_right_shown = [list(part) for part in where]
+    witness = {"kind": "exact laws", "ratio": str(ratio), "left, right, shown": left_right_shown}
+    reason = f"on {where[0]} and {where[1]} the outcome {where[2]} has ratio {ratio}." if where else ""
+    return Proof(
+        verdict=verdict,
+        bound=above,
+        scope=scope,
+        reason="" if verdict == "verified" else reason,
+        paths=sum(len(tree.paths) for tree in explored.values()),
+        certificate=certificate,
+        witness=witness if verdict == "refuted" else None,
+    )
+
+
+def explore_program(program: Program, data: Symbols) -> Explored:
+    """All paths of a program over symbolic data, its return value shown at the end."""
+
+    def run(walk: Walk) -> None:
+        records = data.records(lambda name: walk.private(symbol(name)))
+        result = program(ProvingCoins(walk), records)
+        walk.shown(_yielded(result, walk) if isinstance(result, Generator) else result)
+
+    return explore(run, domain=data.domain(), integers=set(data.names) if data.integers else None)
+
+
+def _yielded(running: Generator[Any, None, Any], walk: Walk) -> tuple[Any, ...]:
+    """All that a generator yields. One that shows by its coins too, or returns something, is refused: in
+    which order things are seen is not judged (G6)."""
+    values = []
+    while True:
+        try:
+            values.append(next(running))
+        except StopIteration as end:
+            if end.value is not None or any(event[0] in SEEN for event in walk.events):
+                walk.refuse(
+                    "a generator also revealed, released or returned something (yield all or nothing)"
+                )
+            return tuple(values)
+
+
+def _require(claim: PureDP, data: Symbols, adjacency: Adjacent) -> None:
+    if not isinstance(claim, PureDP) or claim.view != View.of(PUBLIC) or claim.model is not Model.IDEAL:
+        raise InvalidParameterError(
+            f"a proof must be for a PureDP claim in the public view over ideal numbers, got {claim!r}; "
+            "use an audit for other claims."
+        )
+    if claim.adjacency is not Adjacency.REPLACE_ONE or claim.unit is not Unit.EVENT:
+        raise InvalidParameterError(
+            f"a proof must be for replaced events, both sides having equally many records, got "
+            f"{claim.adjacency.value} of a {claim.unit.value}; state the claim for one replaced event."
+        )
+    if not isinstance(adjacency, Adjacent) or not isinstance(data, Symbols):
+        raise InvalidParameterError(
+            f"a proof needs Symbols and an adjacency such as EachMoves(), got {type(data).__name__} and "
+            f"{type(adjacency).__name__}; name them."
+        )
+    if (
+        data.size != EVERY
+        and data.integers
+        and any(
+            end.denominator != 1
+            for piece in adjacency.pieces(data)
+            for ends in piece.values()
+            for end in ends
+        )
+    ):
+        raise InvalidParameterError(f"integers must change by whole numbers, got {adjacency}; change by one.")
+
+
+@dataclass(eq=False)
+class _Search:
+    """Cells and shifts for one explored program."""
+
+    explored: Explored
+    claim: PureDP
+    data: Symbols
+    adjacency: Adjacent
+    scope: str
+    program: Program
+
+    def __post_init__(self) -> None:
+        self.fields = {
+            "proof": "program, own regions",
+            "claim": {"epsilon": str(self.claim.bound)},
+            "data": self.data.to_json(),
+            "adjacency": self.adjacency.to_json(self.data),
+            "tree": written_tree(self.explored),
+        }
+        self.checker = program_t0.Data.read(self.fields["data"], self.fields["adjacency"])
+        self.pieces = self.adjacency.pieces(self.data)
+        self.inexact = False
+        self.regions: dict[int, Merged | None] = {}
+
+    def proof(self) -> Proof:
+        """Verified by a checked certificate, else refuted by a checked witness, else inconclusive."""
+        cells: list[dict[str, Any]] = []
+        failed: list[int] = []
+        for together in alike(self.explored.paths):
+            found = [self._cells(members) for members in patterns(self.explored.paths, together)]
+            worst = max((math.inf if one is None else one[0] for one in found), default=ZERO)
+            if worst > self.claim.bound and len(together) > 1:
+                solved = sheared(self._parts(together), self.data.domain(), self.pieces)
+                if solved is not None and solved[0] < worst:
+                    cells.append(solved[1])
+                    continue
+            for members, one in zip(patterns(self.explored.paths, together), found, strict=True):
+                if one is None:
+                    failed.extend(members)
+                else:
+                    cells.extend(one[1])
+        bound, reason, certificate = self._without(failed) if failed else self._checked(cells)
+        verdict, witness = "verified", None
+        if bound is None or bound > self.claim.bound:
+            witness = self._witness()
+            verdict = "refuted" if witness else "inconclusive"
+            reason = str(witness["reason"]) if witness else reason
+        return Proof(
+            verdict=verdict,
+            bound=bound,
+            scope=self.scope,
+            reason=reason,
+            paths=len(self.explored.paths),
+            certificate=certificate,
+            witness=witness,
+        )
+
+    def _parts(self, together: Sequence[int]) -> list[Part]:
+        """The paths ``together`` as cells for a shear: each pattern merged where it is one region."""
+        parts = []
+        for members in patterns(self.explored.paths, together):
+            merged = self._merged(members)
+            if merged is None:
+                for i in members:
+                    path = self.explored.paths[i]
+                    parts.append(Part(path, path.comparisons, {"paths": [i]}))
+                continue
+            first = self.explored.paths[members[0]]
+            rows = {f"k{i}": Row(form, strict=False) for i, form in enumerate(merged.rows)}
+            rows |= {name: row for name, row in first.rows.items() if name.startswith("n")}
+            parts.append(Part(first, rows, {"paths": list(members), **merged_fields(merged)}))
+        return parts
+
+    def _merged(self, members: Sequence[int]) -> Merged | None:
+        """The common region of these paths, remembered: of one path, its closed region by few rows."""
+        key = members[0]
+        if key not in self.regions:
+            self.regions[key] = merge(self.explored, members, self.data.domain())
+        return self.regions[key]
+
+    def _checked(self, cells: list[dict[str, Any]]) -> tuple[Bound | None, str, dict[str, Any] | None]:
+        """What the checker derives from the certificate: the only source of a bound."""
+        certificate = {**self.fields, "cells": cells}
+        try:
+            checked = program_t0.check(certificate)
+        except program_t0.ProgramProofError as error:
+            return None, f"the certificate was not accepted: {error}", None
+        reason = "" if checked.holds else f"the proved bound {checked.epsilon} is above the claim."
+        return checked.epsilon, reason, certificate
+
+    def _without(self, failed: list[int]) -> tuple[Bound | None, str, dict[str, Any] | None]:
+        first = self.explored.paths[failed[0]]
+        shown = [event[1:] for event in first.events if event[0] in ("show", "form", "release", "fork")]
+        reason = f"no shift of the hidden noise keeps what is shown on the path {str(shown)[:200]}."
+        return None if self.inexact else math.inf, reason, None
+
+    def _witness(self) -> dict[str, Any] | None:
+        """A refutation under the conditions of section F and G14, exactly checked, or None."""
+        for group in outcomes(self.explored.paths):
+            changes: dict[tuple[Fraction, ...], dict[str, Fraction]] = {}
+            for path in group:
+                for moved in self._extremes(path, [row.form for row in path.comparisons.values()])[
+                    :MAX_CHANGES
+                ]:
+                    changes.setdefault(tuple(moved.get(name, Fraction(0)) for name in self.data.names), moved)
+            found = refuted(group, list(changes.values())[:MAX_CHANGES], self.data, self.claim.bound)
+            if found is not None:
+                witness, ray = found
+                if ray is not None:
+                    witness = {**witness, "certificate": self._ray_certificate(ray)}
+                steps = None if ray is None else enough_steps(ray, self.claim.bound)
+                body = event_body(self.fields, self.explored.paths, group, witness, ray)
+                witness = witness if body is None else {**witness, "body": body}
+                return witness if steps is None else {**witness, "steps": steps}
+        return self._at_outcomes()
+
+    def _ray_certificate(self, ray: Ray) -> dict[str, Any]:
+        """What ``dpaudit/kernel/ray_t0.py`` checks."""
+        places = {id(path): i for i, path in enumerate(self.explored.paths)}
+        table = {"start": ray.start, "point": ray.point, "change": ray.change}
+        written = {key: {name: str(v) for name, v in sorted(side.items())} for key, side in table.items()}
+        multipliers = [[[str(y) for y in part] for part in both] for both in ray.multipliers]
+        members = [places[id(path)] for path in ray.paths]
+        rest = {"paths": members, "infinite": ray.infinite, "multipliers": multipliers}
+        return {**self.fields, "proof": "program, ray", "ray": {**written, **rest}}
+
+    def _at_outcomes(self) -> dict[str, Any] | None:
+        """A refutation at one list of outcomes (G14 c): paths of releases only, the dearest first."""
+        dear = []
+        for path in self.explored.paths:
+            if path.draws or path.shown_forms() or not path.releases():
+                continue
+            for moved in self._extremes(path, [])[:MAX_CHANGES]:
+                cost = sum((abs(form.change(moved)) / scale for form, _, scale in path.releases()), ZERO)
+                start = both_inside(moved, self.data)
+                if cost > self.claim.bound and start is not None:
+                    dear.append((cost, path, start, moved))
+        dear.sort(key=lambda one: -one[0])
+        paths = [(path, start, moved) for _, path, start, moved in dear]
+        found = attained(self.program, paths, self.data, self.claim.bound)
+        loss = None if found is None else found.loss(self.program, self.data)
+        return None if found is None or loss is None else found.to_json(loss)
+
+    def _cells(self, members: Sequence[int]) -> tuple[Fraction, list[dict[str, Any]]] | None:
+        """One method for the whole pattern (G9): merged, or path by path; the cheaper one, and its cost."""
+        paths = self.explored.paths
+        merged = self._merged(members) if len(members) > 1 else None
+        best: tuple[Fraction, list[dict[str, Any]]] | None = None
+        if merged is not None:
+            best = self._whole(members, merged)
+            if best is not None and best[0] <= self.claim.bound:
+                return best
+        alone: list[dict[str, Any]] = []
+        worst = Fraction(0)
+        for i in members:
+            rows = [row.form for row in paths[i].comparisons.values()]
+            found = self._shifts(paths[i], rows)
+            if found is None:
+                return best
+            worst = max(worst, found[0])
+            if best is not None and worst >= best[0]:
+                return best
+            alone.append({"paths": [i], "shifts": found[1]})
+        return worst, alone
+
+    def _whole(self, members: Sequence[int], merged: Merged) -> tuple[Fraction, list[dict[str, Any]]] | None:
+        first = self.explored.paths[members[0]]
+        supports = [row.form for name, row in first.rows.items() if name.startswith("n")]
+        found = self._shifts(first, [*merged.rows, *supports])
+        if found is None:
+            return None
+        cell = {"paths": list(members), "shifts": found[1], **merged_fields(merged)}
+        return found[0], [cell]
+
+    def _shifts(self, path: Path, rows: Sequence[Form]) -> tuple[Fraction, dict[str, list[str]]] | None:
+        """Shifts of one cell for every extreme change, as the checker enumerates them, and the largest
+        cost."""
+        releases = [(form, scale) for form, _, scale in path.releases()]
+        program = Alignment(rows, path.shown_forms(), releases, path.draws)
+        worst, table = Fraction(0), {}
+        for moved in self._extremes(path, rows):
+            aligned: Aligned | None = program.best(moved)
+            if aligned is None:
+                self.inexact = self.inexact or program.inexact
+                return None
+            key = ",".join(str(moved.get(name, 0)) for name in self.data.names)
+            table[key] = [str(shift) for shift in aligned.shifts]
+            worst = max(worst, aligned.cost)
+        return worst, table
+
+    def _extremes(self, path: Path, rows: Sequence[Form]) -> list[dict[str, Fraction]]:
+        route = program_t0.Route(
+            0,
+            {},
+            draws=tuple((draw.law, draw.scale) for draw in path.draws),
+            forms=tuple(_plain(form) for form in path.shown_forms()),
+            releases=tuple((_plain(form), law, scale) for form, law, scale in path.releases()),
+        )
+        kept = {str(i): (_plain(form), False) for i, form in enumerate(rows)}
+        return list(self.checker.extremes(program_t0.Cell(route, kept, {})))
+
+
+def _plain(form: Form) -> program_t0.Form:
+    """A form as the checker holds it."""
+    return program_t0.make(form.terms, form.constant)

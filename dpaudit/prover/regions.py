@@ -1,0 +1,235 @@
+"""Cells: which paths share one shift.
+
+Each path alone is a cell. Paths that show and draw literally the same (rules A, G4, G6), with no releases and
+no public questions, may be merged if their union is one closed convex region: the rows that all of them
+imply, with exact multipliers, such that no other path meets that region in more than a null set (G5). Nothing
+here is believed without its multipliers: the checker repeats every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+
+from dpaudit.prover.explore import Explored, Node, Path, tightened
+from dpaudit.prover.forms import Form, Row
+from dpaudit.prover.linear import Floats, contradiction, matrix
+
+__all__ = ["Merged", "alike", "merge", "numbered", "patterns"]
+
+#: A row that a point of a path breaks by more than this is not implied; nothing else rests on it.
+BROKEN = 1e-6
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Several paths as one region: its ``rows`` (each <= 0), the multipliers by which each path implies each
+    of them, and those by which other branches are cut off, by node and answer."""
+
+    rows: tuple[Form, ...]
+    inside: tuple[tuple[dict[str, Fraction], ...], ...]
+    cuts: dict[tuple[int, int], dict[str, Fraction]]
+
+
+def alike(paths: Sequence[Path]) -> list[list[int]]:
+    """Paths that show and draw alike up to which form is shown: what a shear may treat together."""
+    return _grouped(
+        range(len(paths)), lambda i: tuple(e[:1] if e[0] == "form" else e for e in paths[i].events)
+    )
+
+
+def patterns(paths: Sequence[Path], members: Sequence[int]) -> list[list[int]]:
+    """Those of ``members`` that show, draw and ask literally the same (G4, G6): lists of positions."""
+    return _grouped(members, lambda i: paths[i].events)
+
+
+def _grouped(members: Iterable[int], key: Callable[[int], Any]) -> list[list[int]]:
+    groups: dict[Any, list[int]] = {}
+    for i in members:
+        groups.setdefault(key(i), []).append(i)
+    return list(groups.values())
+
+
+def numbered(explored: Explored) -> dict[int, int]:
+    """The position of every node (by identity) in a list of all nodes, parents first; cut branches get
+    positions of their own in ``certificate``."""
+    order: dict[int, int] = {}
+    pending: list[Any] = [explored.root]
+    while pending:
+        node = pending.pop()
+        order[id(node)] = len(order)
+        if isinstance(node, Node):
+            pending.extend(reversed([then for then in node.then if isinstance(then, Node)]))
+    return order
+
+
+def merge(explored: Explored, members: Sequence[int], domain: Mapping[str, Row]) -> Merged | None:
+    """The common region of the paths ``members``, which have equal events; None if there is none."""
+    paths = [explored.paths[i] for i in members]
+    if any(event[0] in ("release", "fork") for event in paths[0].events):
+        return None
+    rows = _common(paths)
+    implied: dict[Form, list[dict[str, Fraction]]] = {}
+    for row in rows:
+        weights = _by_all(paths, row)
+        if weights is not None:
+            implied[row] = weights
+    for row in _needless(list(implied)):
+        del implied[row]
+    cuts = _Cover(explored, members, list(implied), domain).cuts()
+    inside = tuple(zip(*implied.values(), strict=True)) if implied else tuple(() for _ in paths)
+    return None if cuts is None else Merged(tuple(implied), inside, cuts)
+
+
+def _needless(rows: Sequence[Form]) -> list[Form]:
+    """Rows that the others imply: without them the region is the same, and splits into fewer pieces."""
+    left = {str(i): row for i, row in enumerate(rows)}
+    gone = []
+    for name, row in list(left.items()):
+        del left[name]
+        if contradiction({**left, "goal": row.times(Fraction(-1))}, {"goal"}) is None:
+            left[name] = row
+        else:
+            gone.append(row)
+    return gone
+
+
+def _by_all(paths: Sequence[Path], row: Form) -> list[dict[str, Fraction]] | None:
+    """The multipliers by which each path implies ``row``; None if some path does not."""
+    found = []
+    for path in paths:
+        weights = _implied(path, row)
+        if weights is None:
+            return None
+        found.append(weights)
+    return found
+
+
+def _common(paths: Sequence[Path]) -> list[Form]:
+    """Candidates: the rows of some path that no sampled point of any path breaks."""
+    symbols = sorted({s for path in paths for row in path.rows.values() for s in row.form.terms})
+    forms = list({row.form: None for path in paths for row in path.comparisons.values()})
+    table = matrix(forms, symbols)
+    scale = np.abs(table[:, :-1]).sum(axis=1)
+    good = np.ones(len(forms), dtype=bool)
+    for path in paths:
+        point = _point(path, symbols)
+        if point is not None:
+            good &= table[:, :-1] @ point + table[:, -1] <= BROKEN * scale
+    return [form for form, fine in zip(forms, good, strict=True) if fine]
+
+
+def _point(path: Path, symbols: Sequence[str]) -> Floats | None:
+    """A point inside a path's region, far from its boundary where there is room (a hint only)."""
+    table = matrix([row.form for row in path.rows.values()], symbols)
+    if not len(table):
+        return np.zeros(len(symbols))
+    room = np.linalg.norm(table[:, :-1], axis=1)
+    upper = np.hstack([table[:, :-1], room[:, None]])
+    goal = np.append(np.random.default_rng(len(table)).normal(size=len(symbols)) / 10, -1.0)
+    bounds = [(-100.0, 100.0)] * len(symbols) + [(0.0, 1.0)]
+    found = linprog(goal, A_ub=upper, b_ub=-table[:, -1], bounds=bounds, method="highs")
+    return None if found.x is None else np.asarray(found.x)[:-1]
+
+
+def _implied(path: Path, form: Form) -> dict[str, Fraction] | None:
+    """Multipliers by which a path's rows give ``form <= 0``; None if the solver finds none."""
+    for name, row in path.rows.items():
+        if row.form == form:
+            return {name: Fraction(1)}
+    forms = {**{name: row.form for name, row in path.rows.items()}, "goal": form.times(Fraction(-1))}
+    weights = contradiction(forms, {"goal"})
+    if weights is None or "goal" not in weights:
+        return None
+    goal = weights.pop("goal")
+    return {name: weight / goal for name, weight in weights.items()}
+
+
+class _Cover:
+    """The walk through the tree that shows that the region holds no other path."""
+
+    def __init__(
+        self, explored: Explored, members: Sequence[int], rows: Sequence[Form], domain: Mapping[str, Row]
+    ) -> None:
+        first = explored.paths[members[0]]
+        self.explored, self.first = explored, first
+        self.order = numbered(explored)
+        self.finite = [event[2] for event in first.events if event[0] == "finite"]
+        self.laws = [(draw.law, draw.scale) for draw in first.draws]
+        self.blurred = {draw.symbol for draw in first.draws if draw.continuous}
+        supports = {name: row for name, row in first.rows.items() if name.startswith("n")}
+        self.start = {**domain, **supports, **{f"k{i}": Row(form, False) for i, form in enumerate(rows)}}
+        self.inside = _ancestors(explored, set(members))
+        self.found: dict[tuple[int, int], dict[str, Fraction]] = {}
+
+    def cuts(self) -> dict[tuple[int, int], dict[str, Fraction]] | None:
+        start = self.explored.root.then[0]
+        return self.found if isinstance(start, Node) and self._follow(start, self.start, 0, 0, 0) else None
+
+    def _follow(self, node: Node, rows: dict[str, Row], draws: int, finite: int, compared: int) -> bool:
+        """Whether everything below ``node`` that the region meets belongs to the cell."""
+        while True:
+            kind = node.event[0]
+            if id(node) not in self.inside or kind in ("release", "fork"):
+                return False
+            if kind == "end":
+                return True
+            if kind == "compare":
+                return self._split(node, rows, draws, finite, compared)
+            answer = 0
+            if kind == "draw":
+                if draws >= len(self.laws) or self.laws[draws] != tuple(node.event[1:]):
+                    return False
+                draws += 1
+            elif kind == "finite":
+                if finite >= len(self.finite):
+                    return False
+                answer, finite = self.finite[finite], finite + 1
+            following = node.then[answer]
+            if not isinstance(following, Node):
+                return False
+            node = following
+
+    def _split(self, node: Node, rows: dict[str, Row], draws: int, finite: int, compared: int) -> bool:
+        row, name = Row(node.event[1], node.event[2]), str(compared)
+        for answer, side in enumerate((row, row.opposite)):
+            then = node.then[answer]
+            if isinstance(then, dict):
+                continue
+            more = {**rows, name: tightened(side, self.first.integers)}
+            if id(then) not in self.inside:
+                forms = {key: each.form for key, each in more.items()}
+                weights = contradiction(forms, self._breaking(more))
+                if weights is None:
+                    return False
+                self.found[self.order[id(node)], answer] = weights
+            elif not isinstance(then, Node) or not self._follow(then, more, draws, finite, compared + 1):
+                return False
+        return True
+
+    def _breaking(self, rows: Mapping[str, Row]) -> set[str]:
+        return {key for key, row in rows.items() if row.strict or not self.blurred.isdisjoint(row.form.terms)}
+
+
+def _ancestors(explored: Explored, members: set[int]) -> set[int]:
+    """The nodes (by identity) below which a path of ``members`` ends; paths are counted in tree order."""
+    inside: set[int] = set()
+    count = 0
+    trail: list[tuple[Node, int]] = [(explored.root, 0)]
+    while trail:
+        node, at = trail.pop()
+        if node.event[0] == "end":
+            if count in members:
+                inside.add(id(node))
+                inside.update(id(above) for above, _ in trail)
+            count += 1
+        elif at < len(node.then):
+            trail.append((node, at + 1))
+            then = node.then[at]
+            if isinstance(then, Node):
+                trail.append((then, 0))
+    return inside

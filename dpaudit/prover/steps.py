@@ -1,0 +1,96 @@
+"""How many steps of a ray are enough: a refutation with numbers, in balls.
+
+On every path of the outcome the multipliers give sum of abs(n)/b >= L v + k at x0 + L d. The sum of m such
+terms is Gamma(m) for Laplace and exponential noise, so P(outcome at x0 + L d) is at most the sum of its
+tails. At x0 it is at least the probability of a box around an interior point. Once ln of the quotient is
+above L * epsilon, one of the first L steps loses more than epsilon, whichever it is.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpaudit.kernel.ball import arb, ball, precision
+from dpaudit.laws.continuous import Exponential, Laplace
+from dpaudit.prover.explore import Path
+from dpaudit.prover.forms import ZERO, Form
+from dpaudit.prover.refutation import Ray
+
+__all__ = ["enough_steps"]
+
+MAX_STEPS = 2**20
+#: Bits of the balls: differences of distribution functions far out lose many.
+DIGITS = 512
+LAWS = {"laplace": Laplace, "exponential": Exponential}
+
+
+def enough_steps(ray: Ray, epsilon: Fraction) -> int | None:
+    """A number of steps of the ray within which one loses more than ``epsilon``; None where this bound has
+    nothing to say: shown numbers, discrete noise, or more than a million steps."""
+    if any(path.shown_forms() or path.releases() for path in ray.paths):
+        return None
+    if any(draw.law not in LAWS for path in ray.paths for draw in path.draws):
+        return None
+    with precision(DIGITS):
+        return _search(ray, epsilon)
+
+
+def _search(ray: Ray, epsilon: Fraction) -> int | None:
+    there = _box(ray.paths[0], ray.point, ray.start)
+    if there is None:
+        return None
+    steps = 1
+    while steps <= MAX_STEPS:
+        bound = sum((_tail(path, weights[0], ray, steps) for path, weights in _both(ray)), arb(0))
+        if bound == 0 or (there / bound).log() > steps * ball(epsilon):
+            return steps
+        steps *= 2
+    return None
+
+
+def _both(ray: Ray) -> list[tuple[Path, tuple[tuple[Fraction, ...], tuple[Fraction, ...]]]]:
+    return list(zip(ray.paths, ray.multipliers, strict=True))
+
+
+def _chance(path: Path) -> Fraction:
+    """The probability of the path's finite draws."""
+    chance = Fraction(1)
+    for event in path.events:
+        if event[0] == "finite":
+            chance *= event[1][event[2]]
+    return chance
+
+
+def _tail(path: Path, weights: tuple[Fraction, ...], ray: Ray, steps: int) -> arb:
+    """An upper bound of the path's probability at x0 + steps * d."""
+    total = Form({})
+    for weight, row in zip(weights, path.comparisons.values(), strict=True):
+        total = total.plus(row.form, weight)
+    least = total.constant + total.change(ray.start) + steps * total.change(ray.change)
+    if ray.infinite:  # the noise cancels: 0 >= least must hold
+        return arb(0) if least > 0 else ball(_chance(path))
+    if least <= 0:
+        return ball(_chance(path))
+    term, series = arb(1), arb(1)
+    for k in range(1, len(path.draws)):
+        term = term * ball(least) / k
+        series += term
+    return ball(_chance(path)) * (-ball(least)).exp() * series
+
+
+def _box(path: Path, point: dict[str, Fraction], start: dict[str, Fraction]) -> arb | None:
+    """A lower bound of the path's probability at x0: that of a box around ``point`` inside its region."""
+    room = Fraction(1)
+    for row in path.rows.values():
+        size = sum((abs(v) for name, v in row.form.terms.items() if name.startswith("n")), ZERO)
+        if size:
+            slack = -(row.form.constant + row.form.change({**point, **start}))
+            room = min(room, slack / size)
+    if room <= 0:
+        return None
+    chance = ball(_chance(path))
+    for draw in path.draws:
+        at = point.get(draw.symbol, Fraction(1))
+        law = LAWS[draw.law](scale=draw.scale)
+        chance *= law.cdf_ball(at + room) - law.cdf_ball(at - room)
+    return chance

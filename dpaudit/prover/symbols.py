@@ -1,0 +1,318 @@
+"""What a program computes with while it is proved: private and public values, and what may meet what.
+
+``Private`` is a linear form in data and hidden noise: a number that differs between the two sides. ``Public``
+is a number that is equal on both sides, because it is an outcome or was computed from outcomes alone.
+
+The table (rule H4 of the prover). A private value is added to and compared with private values and plain
+numbers, and multiplied or divided by plain numbers. A public value meets plain numbers and public values;
+where the follower has a symbol for it, it is also added to and compared with private values, and the result
+is private. A plain number is an ``int``, ``bool``, ``float`` or ``Fraction``, by exact type; text never
+becomes a number.
+
+Everything else is refused by name: text, formatting, hashing, equality, truth, floats, indices, attributes
+(rules A, G7). A refusal is also recorded with whoever follows the run, so that no program can swallow it
+(H2).
+
+Who follows the run is a ``Follower``: the explorer of bounded programs, or a step of a loop. It answers
+comparisons: ``below(form, strict=...)`` returns whether ``form < 0`` (or ``<= 0``) on the path being
+explored, and ``fork(key, answers)`` chooses among the answers of a question about public values."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, NoReturn, Protocol
+
+from dpaudit.errors import DpauditError
+from dpaudit.exact import exact
+from dpaudit.prover.forms import Form
+
+__all__ = ["Follower", "Private", "Public", "RefusedError", "Symbolic", "is_plain", "plain_key"]
+
+
+class RefusedError(DpauditError):
+    """The prover cannot follow the program; the text says what, and where to go from there."""
+
+
+class Follower(Protocol):
+    """Whoever follows one run of the program."""
+
+    def below(self, form: Form, *, strict: bool) -> bool:
+        """Whether ``form < 0`` if ``strict``, else ``form <= 0``, on this path."""
+
+    def fork(self, key: str, answers: int, /) -> int:
+        """Which of ``answers`` answers the public question ``key`` has on this path."""
+
+    def refuse(self, what: str) -> NoReturn:
+        """Record the refusal and raise it."""
+        raise RefusedError(what)
+
+    def public_divisor(self, what: str) -> None:
+        """A program divides by a public value, which may be 0: refused unless it is followed."""
+        self.refuse(what)
+
+    def public_form(self, key: str, what: str) -> Form:
+        """The symbol for a public value that meets a private one, the same on both sides: refused unless it
+        is followed (H4)."""
+        self.refuse(what)
+
+
+def is_plain(value: object) -> bool:
+    """Whether ``value`` is a plain finite number, by exact type: no subclass has a say (H4)."""
+    kind = type(value)
+    return kind in (int, bool, Fraction) or (kind is float and math.isfinite(value))  # type: ignore[arg-type]
+
+
+def _number(value: Any) -> Fraction:
+    return Fraction(int(value)) if type(value) is bool else exact(value)
+
+
+def plain_key(value: Any) -> str:
+    """Type and exact value of a constant as text: 1, 1.0, True and "1" differ, 0.0 and -0.0 differ (G6, H7).
+
+    ``value`` is a number, text or None, by exact type.
+    """
+    kind = type(value)
+    return f"{kind.__name__}:{value.hex() if kind is float else value!s}"
+
+
+def _refusing(what: str) -> Any:
+    def method(self: Any, *_: Any, **__: Any) -> NoReturn:
+        self._follower.refuse(f"{self._kind} was {what}")
+        raise RefusedError(what)
+
+    return method
+
+
+class Symbolic:
+    """What no symbol does: each of these is refused by name and recorded."""
+
+    __slots__ = ("_follower",)
+    _kind = "a symbol"
+    _follower: Follower
+
+    __bool__ = _refusing("used as a truth value (compare it with a number)")
+    __float__ = __int__ = __index__ = __complex__ = _refusing("turned into a plain number or an index")
+    __round__ = __trunc__ = __floor__ = __ceil__ = _refusing("rounded")
+    __str__ = __repr__ = __format__ = __bytes__ = _refusing("turned into text")
+    __hash__ = _refusing("hashed (used as a key or in a set)")
+    __eq__ = __ne__ = _refusing("compared for equality (use < or <=)")
+    __len__ = __iter__ = __contains__ = __getitem__ = __setitem__ = _refusing("used as a container")
+    __call__ = _refusing("called")
+    __pow__ = __rpow__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _refusing(
+        "used in a power or a remainder"
+    )
+    __floordiv__ = __rfloordiv__ = __matmul__ = __rmatmul__ = _refusing("divided with rounding")
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _refusing("used bit by bit")
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refusing("used bit by bit")
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _refusing("copied or pickled")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        self._follower.refuse(f"{self._kind} was asked for its attribute {name!r}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self._follower.refuse(f"{self._kind} was given an attribute {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        self._follower.refuse(f"{self._kind} was to lose an attribute {name!r}")
+
+
+class Private(Symbolic):
+    """A linear form in data and hidden noise. ``Private(form, follower)``; read it by ``Private.form_of``."""
+
+    __slots__ = ("_form",)
+    _kind = "a private value"
+    _form: Form
+
+    def __init__(self, form: Form, follower: Follower) -> None:
+        object.__setattr__(self, "_form", form)
+        object.__setattr__(self, "_follower", follower)
+
+    @staticmethod
+    def form_of(value: Private) -> Form:
+        return value._form
+
+    def _other(self, value: object, doing: str) -> Form:
+        """The other operand of a sum or comparison, as a form."""
+        if type(value) is Private:
+            if value._follower is not self._follower:
+                self._follower.refuse("a private value met one of another run")
+            return value._form
+        if is_plain(value):
+            return Form({}, _number(value))
+        what = f"a private value was {doing} {_name(value)}"
+        if type(value) is Public and value._follower is self._follower:
+            return self._follower.public_form(value._key, what)
+        self._follower.refuse(what)
+        return Form({})
+
+    def _made(self, form: Form) -> Private:
+        return Private(form, self._follower)
+
+    def __add__(self, other: object) -> Private:
+        return self._made(self._form.plus(self._other(other, "added to")))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: object) -> Private:
+        return self._made(self._form.plus(self._other(other, "subtracted from or by"), Fraction(-1)))
+
+    def __rsub__(self, other: object) -> Private:
+        return self._made(self._other(other, "subtracted from or by").plus(self._form, Fraction(-1)))
+
+    def __neg__(self) -> Private:
+        return self._made(self._form.times(Fraction(-1)))
+
+    def __pos__(self) -> Private:
+        return self
+
+    def __abs__(self) -> Private:
+        return -self if self < 0 else self
+
+    def _factor(self, other: object, doing: str) -> Fraction:
+        if not is_plain(other):
+            self._follower.refuse(f"a private value was {doing} {_name(other)}")
+        return _number(other)
+
+    def __mul__(self, other: object) -> Private:
+        return self._made(self._form.times(self._factor(other, "multiplied by")))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: object) -> Private:
+        factor = self._factor(other, "divided by")
+        if not factor:
+            self._follower.refuse("a private value was divided by 0")
+        return self._made(self._form.times(1 / factor))
+
+    __rtruediv__ = _refusing("a divisor")
+
+    def _below(self, other: object, sign: int, *, strict: bool) -> bool:
+        """Whether sign * (self - other) is below 0; infinities are decided at once, data being finite."""
+        if type(other) is float and math.isinf(other):
+            return (other > 0) == (sign > 0)
+        difference = self._form.plus(self._other(other, "compared with"), Fraction(-1))
+        return self._follower.below(difference.times(Fraction(sign)), strict=strict)
+
+    def __lt__(self, other: object) -> bool:
+        return self._below(other, 1, strict=True)
+
+    def __le__(self, other: object) -> bool:
+        return self._below(other, 1, strict=False)
+
+    def __gt__(self, other: object) -> bool:
+        return self._below(other, -1, strict=True)
+
+    def __ge__(self, other: object) -> bool:
+        return self._below(other, -1, strict=False)
+
+
+class Public(Symbolic):
+    """A value computed from outcomes alone; ``key`` is the expression that it is, and two equal keys are one
+    value. Comparisons fork: either answer may happen, and it happens on both sides alike (G7)."""
+
+    __slots__ = ("_key",)
+    _kind = "a public value"
+    _key: str
+
+    def __init__(self, key: str, follower: Follower) -> None:
+        object.__setattr__(self, "_key", key)
+        object.__setattr__(self, "_follower", follower)
+
+    @staticmethod
+    def key_of(value: Public) -> str:
+        return value._key
+
+    def _other(self, value: object, doing: str) -> str:
+        """The other operand's key. A private operand is refused here, by the reflected operators too (H4)."""
+        if type(value) is Public and value._follower is self._follower:
+            return value._key
+        if is_plain(value) or (type(value) is float and math.isinf(value)):
+            return plain_key(value)
+        return self._follower.refuse(f"a public value was {doing} {_name(value)}")
+
+    def _operand(self, value: object, doing: str) -> str:
+        """The same for arithmetic, where an infinity may become no number at all, which no case is below."""
+        if type(value) is float and math.isinf(value):
+            return self._follower.refuse(f"a public value was {doing} {value}")
+        return self._other(value, doing)
+
+    def _made(self, sign: str, left: str, right: str) -> Public:
+        return Public(f"({left} {sign} {right})", self._follower)
+
+    def __add__(self, other: object) -> Any:
+        if type(other) is Private:
+            return other + self
+        return self._made("+", self._key, self._operand(other, "added to"))
+
+    def __radd__(self, other: object) -> Public:
+        return self._made("+", self._operand(other, "added to"), self._key)
+
+    def __sub__(self, other: object) -> Any:
+        if type(other) is Private:
+            return -other + self
+        return self._made("-", self._key, self._operand(other, "subtracted from or by"))
+
+    def __rsub__(self, other: object) -> Public:
+        return self._made("-", self._operand(other, "subtracted from or by"), self._key)
+
+    def __mul__(self, other: object) -> Public:
+        return self._made("*", self._key, self._operand(other, "multiplied by"))
+
+    def __rmul__(self, other: object) -> Public:
+        return self._made("*", self._operand(other, "multiplied by"), self._key)
+
+    def __truediv__(self, other: object) -> Public:
+        if type(other) is Public:
+            self._follower.public_divisor("a public value was divided by a public value, which may be 0")
+        elif not is_plain(other) or not other:
+            self._follower.refuse(f"a public value was divided by {_name(other)}, which may be 0")
+        return self._made("/", self._key, self._operand(other, "divided by"))
+
+    def __rtruediv__(self, other: object) -> Public:
+        self._follower.public_divisor("a public value was a divisor, which may be 0")
+        return self._made("/", self._operand(other, "a divisor of"), self._key)
+
+    def __neg__(self) -> Public:
+        return Public(f"(-{self._key})", self._follower)
+
+    def __pos__(self) -> Public:
+        return self
+
+    def __abs__(self) -> Public:
+        return Public(f"|{self._key}|", self._follower)
+
+    def _compared(self, sign: str, other: object) -> bool:
+        key = self._other(other, "compared with")
+        return self._follower.fork(f"{self._key} {sign} {key}", 2) == 1
+
+    def __lt__(self, other: object) -> bool:
+        return other > self if type(other) is Private else self._compared("<", other)
+
+    def __le__(self, other: object) -> bool:
+        return other >= self if type(other) is Private else self._compared("<=", other)
+
+    def __gt__(self, other: object) -> bool:
+        return other < self if type(other) is Private else self._compared(">", other)
+
+    def __ge__(self, other: object) -> bool:
+        return other <= self if type(other) is Private else self._compared(">=", other)
+
+    def __eq__(self, other: object) -> bool:
+        return self._compared("==", other)
+
+    def __ne__(self, other: object) -> bool:
+        return self._compared("!=", other)
+
+    __hash__ = _refusing("hashed (used as a key or in a set)")
+
+
+def _name(value: object) -> str:
+    """A value for a refusal, without asking a symbol for its text."""
+    if type(value) is Private:
+        return "a private value"
+    if type(value) is Public:
+        return "a public value"
+    return (
+        f"{value!r}"[:60] if is_plain(value) or type(value) in (str, float) else f"a {type(value).__name__}"
+    )

@@ -1,0 +1,234 @@
+"""Rows about programs that are proved: for all data of one size, all neighbours and all outcomes.
+
+    @proved(rows, "SVT/proved", "Lyu, Su, Li 2017", over=over(queries=(4, full(8))))
+    def svt(queries: int) -> Proving:
+        \"\"\"The sparse vector technique is ε-DP, for all queries of one number\"\"\"
+        return Proving(program=above, epsilon=1, data=Symbols(queries), adjacency=EachMoves())
+
+The claim's domain is the proof's scope, so the claim says for which size. On a privacy row,
+``prove=Shape(...)`` proves that row's own program at a size: an accounted verdict becomes one that is proved
+in that scope.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from dpaudit.claims import Claim, PureDP
+from dpaudit.coins.base import Program
+from dpaudit.errors import DpauditError
+from dpaudit.evidence import Evidence, ProgramProof, Witness
+from dpaudit.exact import ExactLike
+from dpaudit.kernel.program_claim import CHECKERS, scope_in_words
+from dpaudit.proofs.sites import Site
+from dpaudit.prover.certificate import written_tree
+from dpaudit.prover.data import EVERY, Adjacent, Symbols
+from dpaudit.prover.every_size import states_and_trees
+from dpaudit.prover.opcodes import TESTED
+from dpaudit.prover.prove import Proof, explore_program, prove
+from dpaudit.prover.symbols import RefusedError
+from dpaudit.prover.touches import derived_accounting, undeclared
+from dpaudit.rows.controls import Control
+from dpaudit.rows.evidence import Measured, evidence
+from dpaudit.rows.grid import Grid
+from dpaudit.suite import Group, Outcome, Role, Run
+from dpaudit.witnesses.program_event import program_event_bound
+
+__all__ = [
+    "Proving",
+    "Shape",
+    "accounting_of",
+    "derived_cost",
+    "evidence_of",
+    "proof_control",
+    "proved",
+]
+
+Function = TypeVar("Function", bound="Callable[..., Proving]")
+
+#: Whether steps for data of every size are followed here: elsewhere their proofs are refused in one sentence.
+READS_FRAMES = (sys.implementation.name, sys.version_info[:2]) == TESTED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """At which size and for which neighbours a privacy row's program is proved besides."""
+
+    data: Symbols
+    adjacency: Adjacent
+
+    @property
+    def scope(self) -> str:
+        """What a proof of this shape speaks about, in words."""
+        return scope_in_words(self.data.to_json(), self.adjacency.to_json(self.data))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proving(Shape):
+    """A program that takes symbols, and the ``epsilon`` that it is to keep for this shape of data."""
+
+    program: Program
+    epsilon: ExactLike
+
+    @property
+    def claim(self) -> PureDP:
+        """The claim of this size and no other: its domain is the scope."""
+        return PureDP(epsilon=self.epsilon, domain=self.scope)
+
+    def outcome(self) -> Outcome:
+        """The proof as a row's evidence, or why there is none."""
+        return evidence_of(self.program, self.claim, self)
+
+    def digest(self) -> str:
+        """Of the tree of the program's decisions, or of its states and trees: the same in any process."""
+        try:
+            tree: Any
+            if self.data.size == EVERY:
+                tree = states_and_trees(self.program, self.data)
+            else:
+                tree = written_tree(explore_program(self.program, self.data))
+        except DpauditError as error:  # the row says so
+            return f"{type(error).__name__}: {error}"
+        except RefusedError as refusal:
+            return str(refusal)
+        return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()
+
+
+def evidence_of(program: Program, claim: PureDP, shape: Shape) -> Outcome:
+    """What a proof of ``program`` at this shape says about ``claim``: evidence where there is a checked
+    bound, else a note with the sentence that says why not."""
+    found = prove(program, claim, data=shape.data, adjacency=shape.adjacency)
+    notes = [f"a proof for {found.scope}: {_in_words(found, claim)}"]
+    return Outcome([*_evidence(found), *_witness(found, claim)], notes)
+
+
+def accounting_of(program: Program, sites: Sequence[Site], shape: Shape) -> Outcome:
+    """The accounting that exploring ``program`` derives, as a note, and where it is above the declared one,
+    as obstacles; neither where the program cannot be followed so."""
+    try:
+        derived = derived_accounting(program, data=shape.data, adjacency=shape.adjacency)
+    except RefusedError:
+        return Outcome([])
+    told = [
+        f"{name}: {item.touches} touched, each moved by at most {item.sensitivity}, {item.cost} in all"
+        for name, item in sorted(derived.sites.items())
+    ]
+    notes = [f"derived for {shape.scope}: {'; '.join(told) or 'no release'}; total {derived.total}"]
+    return Outcome([], notes, undeclared(derived, sites))
+
+
+def derived_cost(program: Program, shape: Shape, *, site: str = "") -> Measured:
+    """What one change costs in all releases of a program, or how many it moves at ``site``: exact."""
+    derived = derived_accounting(program, data=shape.data, adjacency=shape.adjacency)
+    value = Fraction(derived.sites[site].touches) if site else derived.total
+    return Measured(
+        low=value, high=value, samples=derived.paths, method="exploration over symbols", scope=shape.scope
+    )
+
+
+def _in_words(found: Proof, claim: Claim) -> str:
+    paths = f"{found.paths} path{'s' * (found.paths != 1)}"
+    if found.verdict == "verified":
+        return f"{paths}, epsilon at most {found.bound}, claimed {claim.bound}"
+    known = f"epsilon at most {found.bound}; " if isinstance(found.bound, Fraction) else ""
+    return f"{paths}; {known}{found.reason}"
+
+
+def _evidence(found: Proof) -> list[Evidence]:
+    body = found.certificate
+    if body is None or not isinstance(found.bound, Fraction) or body["proof"] not in CHECKERS:
+        return []
+    proof = ProgramProof(
+        quantity="epsilon",
+        bound=found.bound,
+        scope=scope_in_words(body["data"], body["adjacency"]),
+        body=body,
+        assumptions=tuple(found.assumptions),
+    )
+    return [proof]
+
+
+def _witness(found: Proof, claim: PureDP) -> list[Evidence]:
+    """What refutes a claim of exactly this scope, where it can be computed again from a report."""
+    body = (found.witness or {}).get("body")
+    if body is None or claim.domain != found.scope:
+        return []
+    return [
+        Witness(
+            quantity="epsilon",
+            bound=program_event_bound(body, claim),
+            form="program-event",
+            body=body,
+            origin="enumerated",
+            description=found.reason,
+        )
+    ]
+
+
+def proved(
+    rows: Group,
+    id: str,
+    source: str,
+    *,
+    over: Grid | None = None,
+    name: Callable[..., str] | None = None,
+    role: Role = "printed",
+    expect: str | Callable[..., str] = "verified",
+    repairs: str | Sequence[str] = (),
+    **fixed: Any,
+) -> Callable[[Function], Function]:
+    """Decorator: add the row ``id``, whose function returns a ``Proving`` for a point's parameters. With a
+    grid every point is a cell with the claim of its own size; the docstring says title and text."""
+
+    def decorate(function: Function) -> Function:
+        def wanted(**point: Any) -> str:
+            stated = expect if isinstance(expect, str) else expect(**point)
+            followed = function(**{**fixed, **point}).data.size != EVERY or READS_FRAMES
+            return stated if followed or stated != "verified" else "inconclusive"
+
+        def row(run: Run, **point: Any) -> Outcome:
+            return function(**point).outcome()
+
+        def digest(seed: int) -> str:
+            quick = Run(profile="quick", alpha=0.05, seed=seed, row_id=id)
+            points = [{}] if over is None else over.at(quick)
+            return "".join(function(**point, **fixed).digest() for point in points)
+
+        row.__doc__ = function.__doc__
+        own = inspect.signature(function)
+        first = inspect.Parameter("run", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        row.__signature__ = own.replace(parameters=[first, *own.parameters.values()])  # type: ignore[attr-defined]
+        evidence(
+            rows,
+            id,
+            source,
+            claim=lambda **point: function(**{**fixed, **point}).claim,
+            over=over,
+            name=name,
+            role=role,
+            expect=wanted,
+            fingerprint=digest,
+            repairs=repairs,
+            **fixed,
+        )(row)
+        return function
+
+    return decorate
+
+
+def proof_control(proving: Proving, *, expect: str, about: str = "") -> Control:
+    """A program in a table of controls (``controls``): what a proof of it must come out as."""
+    return Control(
+        claim=proving.claim,
+        evaluate=lambda run: proving.outcome(),
+        expect=expect,
+        about=about,
+        digest=lambda seed: proving.digest(),
+    )

@@ -1,0 +1,119 @@
+"""Rows of proved programs from the command line: run, verify from the file alone, and explored again."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpaudit.runner.process import Pool
+from tests.cli.forged import again, confirmed, remember_runs
+from tests.cli.suites import by_id, run, write_suite
+
+ROWS = '''
+from dpaudit import EachMoves, Neighbours, OneReplaced, PrivacyAudit, Site, Symbols
+from dpaudit.laws import Laplace
+from dpaudit.proofs.build import laplace_mechanism
+from dpaudit.rows import over, privacy
+from dpaudit.rows.proved import Proving, Shape, proved
+
+
+def above(coins, data):
+    level = coins.draw(Laplace(scale=2), site="level")
+    for query in data:
+        if query + coins.draw(Laplace(scale=4), site="query") >= level:
+            return True
+    return False
+
+
+def noisy_sum(coins, data):
+    coins.release(sum(data), Laplace(scale=2), site="sum")
+
+
+def twice(coins, data):
+    noisy_sum(coins, data)
+    noisy_sum(coins, data)
+
+
+def audit(program, epsilon):
+    return PrivacyAudit(
+        claim=PureDP(epsilon=epsilon),
+        program=program,
+        neighbours=lambda run: [Neighbours("one record from 0 to 1", [0.0, 0.5], [1.0, 0.5])],
+        sites=[Site("sum", mechanism=laplace_mechanism(sensitivity=1, scale=2))],
+    )
+
+
+SHAPE = Shape(data=Symbols(3, low=0, high=1), adjacency=OneReplaced())
+
+
+@proved(suite, "svt", "its paper", over=over(queries=(2, 4)))
+def svt(queries):
+    """The sparse vector technique is 1-DP"""
+    return Proving(program=above, epsilon=1, data=Symbols(queries), adjacency=EachMoves())
+
+
+@privacy(suite, "sum", "my own", accounting="", prove=SHAPE)
+def once():
+    """A noisy sum is 1/2-DP"""
+    return audit(noisy_sum, "1/2")
+
+
+@privacy(suite, "more-than-declared", "my own", accounting="", expect="inconclusive", prove=SHAPE)
+def more():
+    """Two noisy sums are 1-DP, and one is declared"""
+    return audit(twice, 1)
+'''
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, Any], Path, Pool]]:
+    folder = tmp_path_factory.mktemp("programs")
+    suite = write_suite(folder / "audits" / "a.py", ROWS)
+    report = run(suite, report=folder / "report.json")[1]
+    pool = Pool(1)
+    with pytest.MonkeyPatch.context() as patch:
+        remember_runs(patch)
+        yield report, suite, pool
+    pool.close()
+
+
+def test_the_scope_is_beside_the_strength(made: tuple[dict[str, Any], Path, Pool]) -> None:
+    """Of a row with two sizes and of an accounted one; the derived accounting is a note, and an obstacle."""
+    rows = by_id(made[0])
+    assert {row["strength"] for row in (rows["svt"], rows["sum"])} == {"proved in scope"}
+    assert rows["svt"]["scope"].startswith("all data of N = 2 numbers, each moved by at most 1")
+    assert [cell["scope"][:20] for cell in rows["svt"]["cells"]] == [
+        "all data of N = 2 nu",
+        "all data of N = 4 nu",
+    ]
+    assert rows["sum"]["upper"] == 0.5
+    assert any("sum: 1 touched" in note for note in rows["sum"]["notes"])
+    assert rows["more-than-declared"]["verdict"] == "inconclusive"
+    assert "one change moves 2 releases at 'sum', declared 1" in rows["more-than-declared"]["obstacles"]
+
+
+def test_exploring_again_finds_the_same_proofs(
+    made: tuple[dict[str, Any], Path, Pool], tmp_path: Path
+) -> None:
+    """From the file alone, and by the programs."""
+    report, suite, pool = made
+    assert confirmed(again(json.dumps(report), tmp_path))
+    assert confirmed(again(json.dumps(report), tmp_path, [suite], pool))
+
+
+def test_a_valid_proof_of_another_program_is_found_by_exploring_again(
+    made: tuple[dict[str, Any], Path, Pool], tmp_path: Path
+) -> None:
+    """More noise in the tree: a proof that holds, of a program that is not the suite's."""
+    report, suite, pool = made
+    forged = copy.deepcopy(report)
+    body = by_id(forged)["svt"]["cells"][1]["evidence"][0]["body"]
+    assert body["tree"][0][:3] == ["draw", "laplace", "2"]
+    body["tree"][0][2] = "3"
+    assert confirmed(again(json.dumps(forged), tmp_path))
+    assert not confirmed(again(json.dumps(forged), tmp_path, [suite], pool))

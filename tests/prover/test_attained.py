@@ -1,0 +1,83 @@
+"""A loss attained at one list of outcomes: by two runs, as by densities, and never by what proves nothing."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpaudit.claims import PureDP
+from dpaudit.laws import Laplace
+from dpaudit.prover import OneReplaced, Symbols, prove
+from dpaudit.prover.attained import Attained
+from mechanisms.lazy_bandit_programs import lazy_ucb
+
+UNIT = Symbols(1, low=0, high=1)
+
+
+def asks(coins: Any, data: Any) -> None:
+    """A second release of the record follows on a positive outcome."""
+    shown = coins.release(data[0], Laplace(scale=1), site="one")
+    if shown > 0:
+        coins.release(data[0], Laplace(scale=1), site="two")
+
+
+def at(*outcomes: str) -> Attained:
+    return Attained((Fraction(0),), (Fraction(1),), tuple(Fraction(o) for o in outcomes))
+
+
+def density(outcome: float, value: float) -> float:
+    return math.exp(-abs(outcome - value)) / 2
+
+
+def test_the_loss_is_that_of_the_densities() -> None:
+    """1/4 and -3: 1/2 and 1, as the quotient of the densities says."""
+    found = at("1/4", "-3").loss(asks, UNIT)
+    assert found == Fraction(3, 2)
+    left, right = (density(0.25, x) * density(-3, x) for x in (0, 1))
+    assert math.log(left / right) == pytest.approx(float(found))
+
+
+@pytest.mark.parametrize("outcomes", [("0", "-3"), ("-1", "-3"), ("1/4",)])
+def test_ties_and_other_outcomes_prove_nothing(outcomes: tuple[str, ...]) -> None:
+    """A single point has probability 0; after -1 there is one release, after 1/4 there are two."""
+    assert at(*outcomes).loss(asks, UNIT) is None
+
+
+def test_what_is_not_followed_proves_nothing() -> None:
+    """Hidden draws, shown numbers of outcomes, other constants on both sides, and a crash."""
+
+    def hidden(coins: Any, data: Any) -> None:
+        coins.release(data[0] + coins.draw(Laplace(scale=1), site="n"), Laplace(scale=1), site="one")
+
+    def shows(coins: Any, data: Any) -> None:
+        coins.reveal(coins.release(data[0], Laplace(scale=1), site="one") - data[0], site="shown")
+
+    def differs(coins: Any, data: Any) -> None:
+        coins.release(0, Laplace(scale=1), site="one")
+        coins.reveal(data[0] > 0, site="shown")
+
+    def crashes(coins: Any, data: Any) -> None:
+        coins.release(data[0], Laplace(scale=1), site="one")
+        raise ValueError
+
+    def equal(coins: Any, data: Any) -> bool:
+        return bool(coins.release(data[0], Laplace(scale=1), site="one") == -3)
+
+    for program in (hidden, shows, differs, crashes, equal):
+        assert at("-3").loss(program, UNIT) is None, program.__name__
+
+
+def test_a_bandit_that_keeps_its_sums_is_refuted() -> None:
+    """Loss 2 of one reward in two releases, at the witness's outcomes; the claim 2 is not refuted."""
+    program, data = lazy_ucb(arms=2, scale=1, forgets=False), Symbols(6, low=0, high=1, width=2)
+    proof = prove(program, PureDP(epsilon=1), data=data, adjacency=OneReplaced())
+    assert (proof.verdict, proof.bound, proof.witness["kind"]) == ("refuted", 2, "attained")
+    numbers = {key: tuple(Fraction(n) for n in proof.witness[key]) for key in ("left", "right", "outcomes")}
+    assert 1 < Fraction(proof.witness["loss"]) <= 2
+    assert Attained(**numbers).loss(program, data) == Fraction(proof.witness["loss"])
+    assert prove(program, PureDP(epsilon=2), data=data, adjacency=OneReplaced()).verdict == "verified"
+    kept = lazy_ucb(arms=2, scale=1)
+    assert (Attained(**numbers).loss(kept, data) or 0) <= 1

@@ -1,0 +1,181 @@
+"""Finite data and draws: exact ratios, known in closed form, and no verdict where something is not finite."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpaudit.claims import PureDP
+from dpaudit.kernel import finite_t0
+from dpaudit.kernel.ball import ball, lower_exact
+from dpaudit.laws import Bernoulli, Laplace, RandomisedResponse
+from dpaudit.prover import OneReplaced, Symbols, prove
+from dpaudit.prover.finite import exact_laws, largest_ratio
+
+BITS = {"low": 0, "high": 1, "integers": True}
+
+
+def bits(coins: Any, data: Any) -> list[int]:
+    """Each bit shown, kept with 3/4."""
+    return [bit if coins.draw(Bernoulli(p="3/4"), site="keep") else 1 - bit for bit in data]
+
+
+def majority(coins: Any, data: Any) -> bool:
+    """Only the majority of the noisy bits."""
+    noisy = [bit if coins.draw(Bernoulli(p="3/4"), site="keep") else 1 - bit for bit in data]
+    return 2 * sum(noisy) > len(data)
+
+
+def symbols(coins: Any, data: Any) -> None:
+    """Three values, kept with 1/2, else one of the others with 1/4 each."""
+    for value in data:
+        coins.observe(RandomisedResponse(symbols=3, truth=value, keep="1/2"), site="sent")
+
+
+def equal(coins: Any, data: Any) -> bool:
+    """What no symbol could follow, and what leaks."""
+    return data[0] == 1
+
+
+def ratio(program: Any, data: Symbols) -> Any:
+    laws = exact_laws(program, data)
+    assert laws is not None
+    assert all(sum(law.values()) == 1 for law in laws.values())
+    found = largest_ratio(laws, data, OneReplaced())
+    assert found is not None
+    return found[0]
+
+
+def tail(count: int, need: int, p: Fraction) -> Fraction:
+    """P(Binomial(count, p) >= need)."""
+    return sum(
+        (math.comb(count, k) * p**k * (1 - p) ** (count - k) for k in range(max(need, 0), count + 1)),
+        Fraction(0),
+    )
+
+
+def majority_ratio() -> Fraction:
+    """By convolution: of the four others j are ones, the fifth is 1 or 0."""
+    keep, worst = Fraction(3, 4), Fraction(1)
+    for j in range(5):
+        law = [
+            sum(
+                (
+                    (tail(j, a, keep) - tail(j, a + 1, keep))
+                    * (tail(4 - j, n - a, 1 - keep) - tail(4 - j, n - a + 1, 1 - keep))
+                    for a in range(n + 1)
+                ),
+                Fraction(0),
+            )
+            for n in range(5)
+        ]
+        yes = [sum(law[3:]) + p * law[2] for p in (keep, 1 - keep)]
+        worst = max(worst, yes[0] / yes[1], (1 - yes[1]) / (1 - yes[0]))
+    return worst
+
+
+def test_the_ratios_are_exact() -> None:
+    """Bits 3; three values 2; a majority of five by enumeration as by convolution of binomials."""
+    assert ratio(bits, Symbols(3, **BITS)) == 3
+    assert ratio(symbols, Symbols(2, low=0, high=2, integers=True)) == 2
+    assert ratio(majority, Symbols(5, **BITS)) == majority_ratio() == Fraction(107, 53)
+
+
+@pytest.mark.parametrize(
+    ("program", "epsilon", "verdict"),
+    [(bits, "11/10", "verified"), (bits, "109/100", "refuted"), (equal, "9", "refuted")],
+)
+def test_a_claim_is_held_against_the_ratio(program: Any, epsilon: str, verdict: str) -> None:
+    """ln 3 = 1.0986; a program that shows a bit has no epsilon."""
+    proof = prove(program, PureDP(epsilon=epsilon), data=Symbols(3, **BITS), adjacency=OneReplaced())
+    assert proof.verdict == verdict
+    assert proof.bound == math.inf or math.log(3) <= proof.bound <= math.log(3) + 1e-6
+
+
+def test_noise_without_atoms_goes_to_the_symbols() -> None:
+    """A Laplace release of bits is proved by shifts, and has no exact law here."""
+
+    def program(coins: Any, data: Any) -> Any:
+        return coins.release(data[0], Laplace(scale=1), site="r")
+
+    data = Symbols(1, **BITS)
+    assert exact_laws(program, data) is None
+    proof = prove(program, PureDP(epsilon=1), data=data, adjacency=OneReplaced())
+    assert (proof.verdict, proof.bound) == ("verified", 1)
+
+
+def certificate(program: Any, n: int = 2) -> dict[str, Any]:
+    proof = prove(program, PureDP(epsilon="11/10"), data=Symbols(n, **BITS), adjacency=OneReplaced())
+    assert proof.certificate is not None
+    return json.loads(json.dumps(proof.certificate))
+
+
+def test_the_file_that_checks_exact_laws_runs_alone(tmp_path: Path) -> None:
+    """Copied elsewhere, in an isolated interpreter: it derives ratio 3 and the stated bound."""
+    script, file = tmp_path / "finite_t0.py", tmp_path / "certificate.json"
+    script.write_text(Path(finite_t0.__file__).read_text())
+    file.write_text(json.dumps(certificate(bits)))
+    done = subprocess.run([sys.executable, "-I", str(script), str(file)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "proves epsilon <= 11/10: largest ratio 3, " in done.stdout
+
+
+def forgeries() -> dict[str, Any]:
+    """One change each to the certificate of two noisy bits, whose ratio is 3."""
+
+    def heavier(c: Any) -> None:
+        next(node for node in c["trees"][0] if node[0] == "finite")[1][:] = ["1/2", "3/4"]
+
+    def shows_more(c: Any) -> None:
+        next(node for node in c["trees"][0] if node[0] == "show")[1] = "int:9"
+
+    def circle(c: Any) -> None:
+        c["trees"][0][0][-1] = [0, 0]
+
+    return {
+        "a smaller bound": lambda c: c.update(bound="1098/1000"),
+        "a bound below 0": lambda c: c.update(bound="-1"),
+        "a data set less": lambda c: c["trees"].pop(),
+        "more data sets than trees": lambda c: c["data"].update(size=3),
+        "no integers": lambda c: c["data"].update(integers=False),
+        "neighbours that change by nothing": lambda c: c["adjacency"].update(by="0"),
+        "neighbours of another kind": lambda c: c["adjacency"].update(kind="each-moves", one_way=False),
+        "probabilities above 1": heavier,
+        "an outcome of one side only": shows_more,
+        "a circle": circle,
+        "another kind": lambda c: c.update(proof="program, own regions"),
+        "an inexact number": lambda c: c.update(bound=1.1),
+    }
+
+
+@pytest.mark.parametrize("change", forgeries().values(), ids=list(forgeries()))
+def test_a_forged_certificate_is_refused(change: Any) -> None:
+    """Each is refused; the unchanged one is not."""
+    forged = certificate(bits)
+    assert finite_t0.check(forged).holds
+    change(forged)
+    with pytest.raises(finite_t0.FiniteProofError):
+        finite_t0.check(forged)
+
+
+def test_exponentials_are_enclosed() -> None:
+    """Against balls, on both sides and closely."""
+    for power in (Fraction(0), Fraction(1, 3), Fraction(11, 10), Fraction(20)):
+        below, above = (finite_t0.exponential(power, above=side) for side in (False, True))
+        assert below <= lower_exact(ball(power).exp()) * (1 + Fraction(1, 10**9))
+        assert lower_exact(ball(power).exp()) <= above <= below * (1 + Fraction(1, 10**20))
+
+
+def test_both_verdicts_come_from_the_file() -> None:
+    """ln 3 = 1.0986...: 109/100 is refuted by the same certificate that proves 11/10."""
+    held = certificate(bits)
+    assert not finite_t0.check(held).refutes
+    held["claim"]["epsilon"] = "109/100"
+    assert (finite_t0.check(held).holds, finite_t0.check(held).refutes) == (False, True)

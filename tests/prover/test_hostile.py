@@ -1,0 +1,89 @@
+"""Hostile programs: no bound below what the program really loses, and none refuted that keeps its claim.
+
+The losses that the rows state are computed here, by an oracle that shares no code with the prover.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpaudit.claims import PureDP
+from dpaudit.errors import DpauditError
+from tests.prover import asked, oracle
+from tests.prover.hostile.every import ALL
+from tests.prover.hostile.row import EACH, ONE_REPLACED, ONE_WAY, Row
+
+#: What the oracle's integration may be off by.
+SLACK = 1e-6
+
+
+def named(row: Row) -> str:
+    return f"{row.rule}-{row.name}"
+
+
+def numbers(data: Any) -> list[Fraction]:
+    """All coordinates of all records."""
+    return [Fraction(x) for record in data for x in (record if isinstance(record, tuple) else (record,))]
+
+
+def test_every_rule_has_hostile_programs() -> None:
+    """Sections 1 to 8, A, E, G 1 to 15 and H 1 to 12; at least 120 in all."""
+    counted = Counter(row.rule for row in ALL)
+    rules = {"A", "E", *(f"G{i}" for i in range(1, 16) if i != 13), *(f"H{i}" for i in range(1, 13))}
+    assert rules <= set(counted)
+    assert len(ALL) >= 120
+
+
+@pytest.mark.parametrize("row", ALL, ids=named)
+def test_the_inputs_are_neighbours(row: Row) -> None:
+    """A loss between inputs that are no neighbours would accuse the prover of nothing."""
+    changes = [two - one for one, two in zip(numbers(row.left), numbers(row.right), strict=True)]
+    assert any(changes)
+    for value in (*numbers(row.left), *numbers(row.right)):
+        assert row.low is None or value >= row.low
+        assert row.high is None or value <= row.high
+    if row.adjacency == ONE_REPLACED:
+        assert sum(one != two for one, two in zip(row.left, row.right, strict=True)) == 1
+        return
+    assert row.adjacency in (EACH, ONE_WAY)
+    assert all(abs(change) <= row.by for change in changes)
+    assert row.adjacency == EACH or len({change > 0 for change in changes if change}) == 1
+
+
+@pytest.mark.parametrize("row", [row for row in ALL if row.event is not None], ids=named)
+def test_the_stated_loss_is_there(row: Row) -> None:
+    """By exact enumeration and integration on the two inputs."""
+    assert row.event is not None
+    found = oracle.loss(row.program, row.left, row.right, row.event)
+    assert found >= row.loss * (1 - SLACK)
+    assert found <= row.at_most + SLACK
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("row", ALL, ids=named)
+def test_nothing_false_is_proved(row: Row) -> None:
+    """Inconclusive, refuted or a refusal by name, but no bound below the loss; a kept claim stands."""
+    try:
+        proof = asked.of_row(row)
+    except DpauditError:
+        return
+    if proof.bound is not None:
+        assert proof.bound >= row.loss * (1 - SLACK)
+    if proof.verdict == "verified":
+        assert proof.bound is not None
+        assert proof.bound <= Fraction(row.claim)
+        assert row.loss <= Fraction(row.claim) * (1 + Fraction(SLACK))
+    if row.at_most <= float(Fraction(row.claim)):
+        assert proof.verdict != "refuted"
+    assert proof.verdict in {"verified", "refuted", "inconclusive"}
+    assert proof.verdict == "verified" or proof.reason
+
+
+def test_the_claims_are_pure() -> None:
+    """Every row's claim can be stated."""
+    for row in ALL:
+        assert PureDP(epsilon=row.claim).epsilon == Fraction(row.claim)

@@ -1,0 +1,232 @@
+"""What a recording finds, and what it leaves alone; prices against closed forms; ports that run."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import dpaudit.laws
+from dpaudit import ApproxDP, GaussianDP, Inputs, PureDP, check, corners, listen, record, replay
+from dpaudit.errors import InvalidParameterError
+from dpaudit.recorder.noise import mixtures
+
+ONE = PureDP(epsilon=1)
+PAIR = ([0, 0, 0, 1], [1, 0, 0, 1])
+
+
+def noisy_sum(data, rng):
+    return sum(data) + rng.laplace(0, 1)
+
+
+def shared(data, rng):
+    noise = rng.laplace(0, 2)
+    return [x + noise for x in data]
+
+
+def one_form_more(data, rng):
+    noisy = sum(data) + rng.laplace(0, 1)
+    return {"value": noisy, "twice": 2 * noisy}
+
+
+def polya_sum(inverted, epsilon=1.0, precision=4):
+    """A sum under Polya shares of all users: discrete Laplace noise of scale precision / epsilon, or with
+    the odds of the ratio upside down."""
+
+    def run(data, rng):
+        ratio = math.exp(-epsilon / precision)
+        scale = (1 - ratio) / ratio if inverted else ratio / (1 - ratio)
+        shape = 1 / len(data)
+        noise = [rng.poisson(rng.gamma(shape, scale)) - rng.poisson(rng.gamma(shape, scale)) for _ in data]
+        return int(precision * sum(data)) + sum(noise)
+
+    return run
+
+
+def histogram(data, rng):
+    return np.bincount(data, minlength=2) + rng.laplace(0, 1, 2)
+
+
+def found(function, claim=ONE, pair=PAIR) -> str:
+    return "\n".join(listen(function, pair, claim=claim).findings)
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (shared, "the noise goes out of output[0] - output[1], which moves by 1"),
+        (shared, "feeds 4 values shown"),
+        (lambda data, rng: sum(data) + rng.binomial(0.6122, 0.25), "n = 0.6122 is cut to 0: it is no noise"),
+        (lambda data, rng: sum(data) + rng.binomial(9.7, 0.25), "n = 9.7 is cut to 9"),
+        (lambda data, rng: sum(data) + rng.normal(0, 0), "its scale is 0"),
+        (lambda data, rng: sum(data) + np.random.default_rng(7).laplace(), "default_rng(7)"),
+        (lambda data, rng: [sum(data), rng.laplace()], "output[0] moved with the data, and no number"),
+        (lambda data, rng: sum(data), "no draw was heard, and the same input gives the same output"),
+        (lambda data, rng: rng.laplace(0, 1 + sum(data)), "the law itself depends on the data"),
+        (lambda data, rng: sum(data) + rng.normal(), "normal noise is not pure"),
+        (polya_sum(True), "the ratio of the shares may be upside down: inverted, the pair would cost 1"),
+        (lambda data, rng: sum(data) + rng.laplace(0, 0.5), "costs epsilon 2, and the claim is 1"),
+        (histogram, "a histogram with noise of scale 1/epsilon"),
+    ],
+)
+def test_defects_are_named(function, says: str) -> None:
+    """Each defect in one recording."""
+    assert says in found(function)
+
+
+@pytest.mark.parametrize(
+    ("function", "claim"),
+    [
+        (noisy_sum, ONE),
+        (one_form_more, ONE),
+        (polya_sum(False), ONE),
+        (histogram, PureDP(epsilon=2)),
+        (lambda data, rng: int(np.argmax(np.asarray(data) + rng.laplace(0, 2, len(data)))), ONE),
+        (lambda data, rng: bool(sum(data) + rng.laplace(0, 4) >= 1 + rng.laplace(0, 2)), ONE),
+        (lambda data, rng: sum(data) + rng.geometric(0.7) - rng.geometric(0.7), PureDP(epsilon="1.21")),
+        (lambda data, rng: sum(data) + rng.normal(0, 1), GaussianDP(mu=1)),
+        (lambda data, rng: data[0] if rng.random() < 0.73 else 1 - data[0], ONE),
+        (lambda data, rng: int(rng.binomial(1, 0.73 if data[0] else 0.27)), ONE),
+        (lambda data, rng: [x for x in data if x + rng.laplace(0, 4) < 9 + rng.laplace(0, 2)], ONE),
+    ],
+)
+def test_right_mechanisms_give_no_findings(function, claim) -> None:
+    """Negative controls: nothing is said of what is right."""
+    assert found(function, claim) == ""
+
+
+@pytest.mark.parametrize("scale", [0.25, 1, 3])
+@pytest.mark.parametrize("users", [1, 4, 9])
+def test_prices_are_those_of_the_closed_forms(scale, users) -> None:
+    """Laplace: shift / scale; shares of all users: precision log(1/ratio); normal: shift / deviation."""
+    pair = ([0] * users, [1] + [0] * (users - 1))
+    laplace = listen(lambda data, rng: 3 * (sum(data) + rng.laplace(0, scale)), pair).price
+    assert laplace.epsilon == pytest.approx(1 / scale, rel=1e-9)
+    shares = listen(polya_sum(False, epsilon=1 / scale), pair).price
+    assert shares.epsilon == pytest.approx(1 / scale, rel=1e-9)
+    normal = listen(lambda data, rng: sum(data) + rng.normal(0, scale, 4).sum(), pair).price
+    assert normal.mu == pytest.approx(1 / (2 * scale), rel=1e-9)
+
+
+def test_the_price_is_the_loss_that_the_port_attains() -> None:
+    """The port, forced to an outcome far above, loses what the recording says, by exact densities."""
+    listening = listen(noisy_sum, PAIR)
+    names = {**vars(dpaudit.laws)}
+    exec(listening.port, names)
+    losses = [
+        abs(float(replay(names["noisy_sum"], PAIR[1], record(names["noisy_sum"], PAIR[0], rng=rng)).loss()))
+        for rng in map(np.random.default_rng, range(20))
+    ]
+    assert max(losses) == pytest.approx(listening.price.epsilon)
+
+
+def sampled(data, rng):
+    chosen = [x for x in data if rng.random() < 0.5]
+    return sum(chosen) + rng.laplace(0, 0.7)
+
+
+def reordered(data, rng):
+    return [sum(np.asarray(data)[rng.permutation(len(data))[:2]]) + rng.laplace(0, 0.7)]
+
+
+@pytest.mark.parametrize("function", [sampled, reordered])
+def test_a_sampled_record_has_no_price(function) -> None:
+    """Given the sample a record costs 1/0.7; over all samples less: the recording does not say."""
+    for pair in (([0, 0, 0], [1, 0, 0]), ([1, 0, 1], [1, 0, 0]), ([1, 1, 1], [1, 1, 0])):
+        listening = listen(function, pair, claim=ONE)
+        assert listening.price is None
+        assert listening.findings == []
+
+
+def sparse(data, rng):
+    level = 1 + rng.laplace(0, 2)
+    shown = []
+    for x in data:
+        shown.append(bool(x + rng.laplace(scale=4) >= level))
+        if shown[-1]:
+            break
+    return shown
+
+
+def test_a_port_hides_what_is_not_shown() -> None:
+    """Noise that only a comparison sees is drawn, not released; every place becomes a site."""
+    port = listen(sparse, PAIR).port
+    assert "1 + coins.draw(Laplace(scale=2), site='sparse-2')" in port
+    assert "x + coins.draw(Laplace(scale=4), site='sparse-5')" in port
+    assert "def sparse(coins, data):" in port
+    assert "rng" not in port.split("def ")[1]
+
+
+def with_numpy(data, generator, sigma=2):
+    noise = generator.normal(0, sigma, size=len(data))
+    return float(max(np.asarray(data) + noise))
+
+
+def test_a_port_of_arrays_and_other_names() -> None:
+    """The generator goes whatever its name, options stay; hidden arrays are drawn as arrays, and it runs."""
+    port = listen(with_numpy, PAIR).port
+    assert "def with_numpy(coins, data, sigma=2):" in port
+    assert "coins.draw(Gaussian(sigma=sigma).shift(np.zeros(len(data))), site='with_numpy-2')" in port
+    names = {"np": np}
+    exec(port, names)
+    recording = record(names["with_numpy"], PAIR[0], rng=np.random.default_rng(0))
+    assert np.shape(recording.sites[0].value) == (4,)
+
+
+def test_a_gaussian_claim_is_held_against_its_curve() -> None:
+    """(epsilon, delta) of normal noise: the exact delta, above and below the claim."""
+    run = lambda data, rng: sum(data) + rng.normal(0, 1)  # noqa: E731
+    assert found(run, ApproxDP(epsilon=1, delta="0.127")) == ""
+    assert "delta 0.1269" in found(run, ApproxDP(epsilon=1, delta="0.126"))
+
+
+def test_a_poisson_of_a_gamma_variate_is_one_law() -> None:
+    """Also where the mean is a multiple, and only then."""
+    draws = listen(lambda data, rng: rng.poisson(3 * rng.gamma(2, 1, 2)).sum(), PAIR).recording.first.draws
+    assert mixtures(draws) == {1: (0, pytest.approx(3))}
+    for size in (None, 2):
+        apart = listen(lambda data, rng, n=size: np.sum(rng.gamma(2, 1, n)) + rng.poisson(3), PAIR)
+        assert mixtures(apart.recording.first.draws) == {}
+
+
+def test_coins_of_somebody_else_are_not_taken_for_no_noise() -> None:
+    """Randomness that nothing here hears, with few outcomes: said as such, not as missing noise."""
+    values = iter(np.random.default_rng(1).random(1000).tolist())
+    for _ in range(5):
+        text = found(lambda data, rng: (next(values) < 0.3) ^ bool(sum(data)))
+        assert "where nothing here listens" in text
+
+
+def test_the_number_of_draws_is_told() -> None:
+    """Where it depends on the data, as in a loop that stops: a fact, no finding."""
+    listening = listen(lambda data, rng: float(rng.laplace(size=1 + sum(data)).sum()), PAIR, claim=ONE)
+    assert listening.findings == []
+    assert "2 numbers drawn (on the second input 3 drawn), 1 value shown" in str(listening)
+
+
+def test_several_pairs_are_heard() -> None:
+    """Noise that is used twice shows only where a middle record changes: the pair that shows it is given."""
+
+    def running(data, rng):
+        noise = rng.laplace(0, 1, 2)
+        return [sum(data[: t + 1]) + noise[min(t, 1)] for t in range(len(data))]
+
+    assert listen(running, ([0, 0, 0], [1, 0, 0])).findings == []
+    assert "output[1] - output[2]" in "\n".join(listen(running, Inputs([0, 1], size=3)).findings)
+    with pytest.raises(InvalidParameterError, match="got int"):
+        listen(running, 3)
+
+
+def test_check_reports_what_it_heard() -> None:
+    """Notes beside the verdict; they never refute: the same check ends open where bets say nothing."""
+    claim = PureDP(epsilon=1)
+    result = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=100)
+    assert result.verdict == "inconclusive"
+    assert any("heard: by its noise this pair costs epsilon 2" in note for note in result.notes)
+    assert result.heard[-1] == "1 number drawn, 1 value shown"
+    assert result.to_dict()["heard"] == list(result.heard)
+    deaf = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=100, listen=False)
+    assert deaf.evidence == result.evidence
+    assert deaf.heard == ()
+    assert set(deaf.notes) < set(result.notes)
