@@ -81,6 +81,10 @@ class View:
     principals: frozenset[Principal]
     complement: bool = False
 
+    def __repr__(self) -> str:
+        """The principals by name: a set has no order, and texts are compared between processes."""
+        return f"View({sorted(map(str, self.principals))}, complement={self.complement})"
+
     @classmethod
     def of(cls, *principals: Principal) -> View:
         """The view of an adversary who holds these principals (and sees what is public)."""

@@ -77,7 +77,11 @@ SETTINGS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("tree", [LIST, TABLE], ids=["list", "table"])
-@pytest.mark.parametrize("setting", [*SETTINGS, {"unit": Unit.USER}, {"view": EVERYBODY_ELSE}], ids=str)
+@pytest.mark.parametrize(
+    "setting",
+    [*SETTINGS, {"unit": Unit.USER}, {"view": EVERYBODY_ELSE}],
+    ids=["add-remove", "zero-out", "server", "shuffler-and-user", "per-user", "everybody-else"],
+)
 def test_other_settings_have_no_amplification(tree: dict[str, Any], setting: dict[str, Any]) -> None:
     """Replacing one event in the shuffler's view is all that the rules are about; per user, each user sends
     one message as an assumption of the certificate, or it is refused."""
