@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
@@ -22,9 +23,10 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.report_file.document import journal_path, write_report, write_text
 from dpaudit.reports.fields import NOT_REPEATED
 from dpaudit.reports.terminal import LiveResults, one_line, summary
+from dpaudit.runner.backends import BACKENDS, Backend, start_backend
 from dpaudit.runner.commands import command_words, selected_by
 from dpaudit.runner.plan import BrokenSuite, Settings, plan_run
-from dpaudit.runner.process import Pool, available_cpus
+from dpaudit.runner.remote import Asking, RemoteError
 from dpaudit.runner.session import Session
 from dpaudit.suite import Profile
 
@@ -78,7 +80,15 @@ def _profile_option(name: str, *, help: str) -> Callable[[Command], Command]:
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Same seed, same verdicts, whatever --jobs."
 )
-@click.option("--jobs", type=int, default=None, help="Worker processes [default: the processors available].")
+@click.option("--jobs", type=int, default=None, help="Rows at a time [default: the processors available].")
+@click.option(
+    "--backend",
+    type=click.Choice(BACKENDS),
+    default="processes",
+    show_default=True,
+    help="Where rows run; dask needs the extra of that name.",
+)
+@click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler [default: a cluster of this machine].")
 @click.option(
     "-k",
     "select",
@@ -110,6 +120,8 @@ def run_command(
     alpha: float,
     seed: int,
     jobs: int | None,
+    backend: Backend,
+    scheduler: str | None,
     select: str | None,
     json_path: Path,
     html_path: Path | None,
@@ -131,15 +143,17 @@ def run_command(
         profile=profile,
         alpha=alpha,
         seed=seed,
-        jobs=available_cpus() if jobs is None else jobs,
+        jobs=1 if jobs is None else jobs,
         timeout=timeout,
         require=require,
     )
     page = None if no_html else html_path or json_path.with_suffix(".html")
     _check_outputs(json_path, page)
     console = make_console()
-    pool = Pool(settings.jobs)
+    pool, size = start_backend(backend, jobs=jobs, scheduler=scheduler)
+    settings = replace(settings, jobs=size)
     session: Session | None = None
+    lost: RemoteError | None = None
     code = 0
     with _stoppable() as go_on:
         try:
@@ -154,13 +168,19 @@ def run_command(
             go_on()
         except KeyboardInterrupt as interrupt:
             code = interrupt.code if isinstance(interrupt, _Stopped) else 128 + signal.SIGINT
+        except RemoteError as error:
+            lost = error  # what was finished is written first
         finally:
             pool.close()
         if session is None:
+            if lost:
+                raise lost
             show_error("the run was stopped while the suites were imported, before the first row: no report.")
             sys.exit(code)
         report = session.report()
         _write(report, json_path, page, console)
+    if lost:
+        raise lost
     sys.exit(code or _exit_code(report))
 
 
@@ -177,7 +197,7 @@ def read_command(text: str) -> dict[str, Any] | None:
         return None
 
 
-def _run(session: Session, pool: Pool, console: Console, *, resumed: int) -> None:
+def _run(session: Session, pool: Asking, console: Console, *, resumed: int) -> None:
     if resumed:
         console.print(f"{resumed} rows were finished before and nothing about them has changed", style="dim")
     width = max((len(row.id) for row in session.remaining), default=0)

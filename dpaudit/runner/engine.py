@@ -21,7 +21,7 @@ from dpaudit.processes.child import ChildDiedError, ChildHungError
 from dpaudit.report_file.document import check_result
 from dpaudit.row_verdicts import as_expected, is_accepted
 from dpaudit.runner.plan import LoadedSuite, PlannedRow, Settings
-from dpaudit.runner.process import Pool
+from dpaudit.runner.remote import Asking
 
 __all__ = ["execute"]
 
@@ -60,7 +60,7 @@ _Task = _Check | PlannedRow
 
 
 def execute(
-    rows: Sequence[PlannedRow], settings: Settings, pool: Pool
+    rows: Sequence[PlannedRow], settings: Settings, pool: Asking
 ) -> Iterator[tuple[PlannedRow, dict[str, Any]]]:
     """Run ``rows`` on ``settings.jobs`` workers and yield each with its result, in the order in which they
     finish.
@@ -133,7 +133,7 @@ def _command(row: PlannedRow, settings: Settings, *, do: str) -> dict[str, Any]:
     return {"do": do, "row": row.id, "seed": settings.seed}
 
 
-def _evaluate(row: PlannedRow, settings: Settings, pool: Pool) -> Answer:
+def _evaluate(row: PlannedRow, settings: Settings, pool: Asking) -> Answer:
     started = time.perf_counter()
     command = _command(row, settings, do="evaluate") | {"alpha": row.alpha, "profile": settings.profile}
     try:
@@ -147,7 +147,7 @@ def _evaluate(row: PlannedRow, settings: Settings, pool: Pool) -> Answer:
         }
 
 
-def _check(check: _Check, settings: Settings, pool: Pool) -> dict[str, Answer]:
+def _check(check: _Check, settings: Settings, pool: Asking) -> dict[str, Answer]:
     """Fingerprints by row key, all from processes with the check's seed."""
     answers: dict[str, Answer] = {}
     file = check.suite.file

@@ -20,7 +20,7 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.processes.child import ChildDiedError, ChildHungError
 from dpaudit.report_file.strict import require_clear_ids
 from dpaudit.runner.commands import file_for
-from dpaudit.runner.process import Pool
+from dpaudit.runner.remote import Asking
 from dpaudit.runner.select import exactly, selector
 from dpaudit.runner.stamps import Sources, commit_of, library_versions, platform_name, tool_hash
 from dpaudit.runner.targets import SuiteFile, default_paths, find_suites
@@ -147,7 +147,7 @@ class BrokenSuite:
 
 
 def load_suites(
-    paths: Sequence[str], pool: Pool, *, broken: list[BrokenSuite] | None = None
+    paths: Sequence[str], pool: Asking, *, broken: list[BrokenSuite] | None = None
 ) -> list[LoadedSuite]:
     """Import the suites that ``paths`` name, each in a worker of its own.
 
@@ -168,7 +168,7 @@ def load_suites(
 
 
 def calibrate_suites(
-    paths: Sequence[str], pool: Pool, *, broken: list[BrokenSuite]
+    paths: Sequence[str], pool: Asking, *, broken: list[BrokenSuite]
 ) -> Iterator[tuple[LoadedSuite, list[dict[str, Any]]]]:
     """The suites that ``paths`` name, each with the answers to its questions about noise; ``broken`` gets
     those that do not import or cannot answer.
@@ -180,7 +180,7 @@ def calibrate_suites(
             broken.append(BrokenSuite(suite.file, str(error)))
 
 
-def _load(file: SuiteFile, pool: Pool) -> dict[str, Any]:
+def _load(file: SuiteFile, pool: Asking) -> dict[str, Any]:
     try:
         answer = pool.load(file)
     except (ChildDiedError, ChildHungError) as error:
@@ -192,7 +192,7 @@ def _load(file: SuiteFile, pool: Pool) -> dict[str, Any]:
     return answer
 
 
-def _calibrate(file: SuiteFile, pool: Pool) -> list[dict[str, Any]]:
+def _calibrate(file: SuiteFile, pool: Asking) -> list[dict[str, Any]]:
     try:
         answer = pool.ask(file, {"do": "calibrate"}, seconds=CALIBRATE_SECONDS)
     except (ChildDiedError, ChildHungError) as error:
@@ -215,7 +215,7 @@ def _broken(file: SuiteFile, verb: str, error: Exception) -> InvalidParameterErr
 def plan_run(
     paths: Sequence[str],
     settings: Settings,
-    pool: Pool,
+    pool: Asking,
     *,
     select: str | None = None,
     broken: list[BrokenSuite] | None = None,

@@ -16,7 +16,7 @@ from dpaudit.report_file.document import SCHEMA_VERSION, Journal, journal_path, 
 from dpaudit.row_verdicts import is_accepted
 from dpaudit.runner.engine import execute
 from dpaudit.runner.plan import Plan, PlannedRow, Settings
-from dpaudit.runner.process import Pool
+from dpaudit.runner.remote import Asking
 from dpaudit.runner.stamps import library_versions, now, platform_name, tool_hash
 
 __all__ = ["Session"]
@@ -63,7 +63,9 @@ class Session:
         accepted = is_accepted(result, require=self._settings.require)
         return result | {"accepted": accepted, "suite": row.suite.file.label, "reproduce": row.reproduce}
 
-    def run(self, pool: Pool, *, show: Callable[[dict[str, Any]], None], warn: Callable[[str], None]) -> None:
+    def run(
+        self, pool: Asking, *, show: Callable[[dict[str, Any]], None], warn: Callable[[str], None]
+    ) -> None:
         """Run the remaining rows; each result is on disk before ``show`` gets it.
 
         Where the journal cannot be written (a full disk) the run goes on and ``warn`` gets one message.

@@ -50,6 +50,7 @@ def library_versions() -> dict[str, str | None]:
     return {name: _version(name) for name in LIBRARIES}
 
 
+@cache
 def _version(name: str) -> str | None:
     try:
         return version(name)

@@ -1,0 +1,117 @@
+"""Rows elsewhere: joblib's workers and a Dask cluster give the report of this machine's processes, a lost
+worker's rows run again, and a worker with other sources is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpaudit.errors import InvalidParameterError
+from dpaudit.runner.backends import start_backend
+from dpaudit.runner.remote import Asked, RemoteError, answer, end_run, stamp_of
+from dpaudit.runner.targets import find_suites
+from tests.cli.suites import RAISES, REFUTED, VERIFIED, invoke, write_suite
+
+PROGRAM = """
+@suite.row("drawn", title="numbers of the row's own seed", kind="utility", claim=CLAIM, fingerprint=str)
+def drawn(run):
+    count("drawn")
+    found = float(np.random.default_rng(run.seed).uniform(0.1, 0.5))
+    return Outcome([exactly(0, found)], notes=[os.environ["PYTHONHASHSEED"]])
+"""
+
+#: The first time, the row ends the process of the cluster that serves it.
+LOSES_A_WORKER = """
+@suite.row("lost", title="loses its worker once", kind="utility", claim=CLAIM)
+def lost(run):
+    count("lost")
+    if (Path(__file__).parent / "lost.ran").read_text() == "x":
+        pid = os.getpid()
+        while b"multiprocessing" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(pid, 9)
+        time.sleep(60)
+    return Outcome([exactly(0, 0.5)])
+"""
+
+
+def report_of(suite: Path, backend: str) -> dict[str, Any]:
+    """The report of a run on two processes, without what says when and how it was started."""
+    path = suite.parent / f"{backend}.json"
+    done = invoke("run", suite, "--jobs", 2, "--backend", backend, "--json", path, "--no-html")
+    assert done.exit_code in (0, 3), done.output
+    report: dict[str, Any] = json.loads(path.read_text())
+    del report["stamps"]["started"], report["stamps"]["finished"], report["stamps"]["command"]
+    for result in report["results"]:
+        del result["seconds"]
+    return report
+
+
+@pytest.mark.parametrize("backend", ["joblib", "dask"])
+def test_every_backend_gives_the_report_of_the_processes_here(tmp_path: Path, backend: str) -> None:
+    """Field by field, a crashed row's traceback included."""
+    if backend == "dask":
+        pytest.importorskip("distributed")
+    suite = write_suite(tmp_path / "suite.py", VERIFIED, REFUTED, PROGRAM, RAISES)
+    here = report_of(suite, "processes")
+    assert {result["verdict"] for result in here["results"]} == {"verified", "refuted", "crashed"}
+    assert report_of(suite, backend) == here
+
+
+def test_the_rows_of_a_lost_worker_run_again(tmp_path: Path) -> None:
+    """The cluster's process is killed in the middle of a row: the row ends up as if nothing had happened."""
+    pytest.importorskip("distributed")
+    suite = write_suite(tmp_path / "suite.py", LOSES_A_WORKER, VERIFIED)
+    results = {item["id"]: item for item in report_of(suite, "dask")["results"]}
+    assert (tmp_path / "lost.ran").read_text() == "xx"
+    assert {name: item["verdict"] for name, item in results.items()} == {
+        "lost": "verified",
+        "fine": "verified",
+    }
+
+
+def asked(tmp_path: Path) -> Asked:
+    file = find_suites([str(write_suite(tmp_path / "suite.py", VERIFIED))])[0]
+    command = {"do": "evaluate", "row": "fine", "seed": 0, "alpha": 0.05, "profile": "quick"}
+    return Asked(
+        run="test",
+        path=str(file.path),
+        root=str(file.root),
+        label=file.label,
+        stamp=stamp_of(file),
+        command=command,
+        seconds=60,
+        seed=0,
+    )
+
+
+def test_a_process_with_other_versions_is_refused(tmp_path: Path) -> None:
+    """Whatever differs is named; the row does not run."""
+    sent = asked(tmp_path)
+    for index, (name, _) in enumerate(sent.stamp):
+        changed = [*sent.stamp[:index], (name, "another"), *sent.stamp[index + 1 :]]
+        with pytest.raises(RemoteError, match=name):
+            answer(replace(sent, stamp=tuple(changed)))
+    assert not (tmp_path / "fine.ran").exists()
+    try:
+        assert answer(sent)["finding"]["verdict"] == "verified"
+    finally:
+        end_run("test")
+
+
+def test_a_process_without_the_suite_is_refused(tmp_path: Path) -> None:
+    """A path that is not shared with the worker is a message about the path."""
+    sent = replace(asked(tmp_path), path=str(tmp_path / "elsewhere.py"))
+    with pytest.raises(RemoteError, match=r"elsewhere\.py"):
+        answer(sent)
+
+
+def test_an_address_needs_the_backend_that_has_one() -> None:
+    """And where nobody answers there, that is what the message says."""
+    with pytest.raises(InvalidParameterError, match="--backend dask"):
+        start_backend("processes", scheduler="tcp://127.0.0.1:9")
