@@ -24,10 +24,12 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Checked", "FiniteProofError", "check", "main"]
+__all__ = ["Checked", "FiniteProofError", "check", "main", "ratio_of"]
 
 MAX_DATA_SETS, MAX_STEPS, MAX_PAIRS, LARGEST = 10_000, 5_000_000, 1_000_000, 500
 NUMBER = re.compile(r"-?\d{1,1000}(/\d{1,1000})?", re.ASCII)
+
+FIELDS = {"data": dict, "adjacency": dict, "trees": list}
 
 Data = tuple[int, ...]
 Shown = tuple[str, ...]
@@ -150,18 +152,17 @@ class Laws:
         return int(child)
 
 
-def largest(laws: dict[Data, Law], sets: Sets) -> Fraction:
-    """The largest ratio of the probabilities that neighbours show the same, in both orders."""
+def largest(laws: dict[Data, Law], sets: Sets) -> Fraction | None:
+    """The largest ratio of the probabilities that neighbours show the same, in both orders; None where one
+    shows what the other cannot."""
     worst, pairs = Fraction(1), 0
     for one in laws:
         for other in sets.neighbours(one):
             pairs += 1
             need(pairs <= MAX_PAIRS, f"more than {MAX_PAIRS} pairs of neighbours.")
             for over, under in ((laws[one], laws[other]), (laws[other], laws[one])):
-                need(
-                    over.keys() <= under.keys(),
-                    f"{one} or {other} shows what the other one cannot: no bound.",
-                )
+                if not over.keys() <= under.keys():
+                    return None
                 worst = max(worst, *(chance / under[shown] for shown, chance in over.items()))
     return worst
 
@@ -207,13 +208,25 @@ def _check(certificate: Any) -> Checked:
     claimed = rational(entry(certificate, "claim", dict).get("epsilon"))
     bound = rational(certificate.get("bound"))
     need(claimed > 0 and bound >= 0, "the claim must be positive, and the bound not negative.")
-    sets = Sets.read(entry(certificate, "data", dict), entry(certificate, "adjacency", dict))
-    every, trees, laws = sets.all(), entry(certificate, "trees", list), Laws()
-    need(len(trees) == len(every), f"there must be a tree for each of {len(every)} data sets.")
-    found = {one: laws.law(nodes) for one, nodes in zip(every, trees, strict=True)}
+    found, sets = _laws(*(entry(certificate, key, kind) for key, kind in FIELDS.items()))
     ratio = largest(found, sets)
+    if ratio is None:
+        raise FiniteProofError("a data set shows what a neighbour cannot: no bound.")
     need(ratio <= exponential(bound, above=False), f"the ratio {ratio} is above e^{bound}.")
     return Checked(ratio, bound, claimed, sum(len(law) for law in found.values()))
+
+
+def _laws(data: Any, adjacency: Any, trees: Any) -> tuple[dict[Data, Law], Sets]:
+    sets = Sets.read(data, adjacency)
+    every, laws = sets.all(), Laws()
+    need(isinstance(trees, list) and len(trees) == len(every), f"there must be {len(every)} trees.")
+    return {one: laws.law(nodes) for one, nodes in zip(every, trees, strict=True)}, sets
+
+
+def ratio_of(data: Any, adjacency: Any, trees: Any) -> Fraction | None:
+    """The largest ratio of two neighbours' probabilities, 1 or more; None where one is 0 alone. Raises
+    ``FiniteProofError`` and the errors of malformed tables."""
+    return largest(*_laws(data, adjacency, trees))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

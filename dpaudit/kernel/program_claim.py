@@ -1,6 +1,7 @@
 """What ties a proof of a program to a claim: whose neighbours it is about, and its scope.
 
-Proofs at one size are checked by ``program_t0``, those for every size by ``step_t0``. A proof at one size
+Proofs at one size are checked by ``program_t0``, of finite data and draws by ``finite_t0``, those for every
+size by ``step_t0``. A proof at one size
 says nothing of another. It is about the whole of a claim only where the claim's domain is the proof's scope,
 in the same words; of any other claim it is about a part.
 """
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.kernel import program_t0, step_t0
+from dpaudit.kernel import finite_t0, program_t0, step_t0
 from dpaudit.kernel.kernel_t0 import CertificateError, shown
 
 __all__ = [
@@ -44,6 +45,7 @@ ASSUMED_AT_EVERY_SIZE = (
 #: The checker of each kind of proof, and what such a proof assumes.
 CHECKERS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "program, own regions": (program_t0.check, ASSUMED),
+    "program, exact laws": (finite_t0.check, ASSUMED),
     "program, generic step": (step_t0.check, ASSUMED_AT_EVERY_SIZE),
 }
 
@@ -82,7 +84,7 @@ def examine_program(proof: Any, claim: Any) -> ExaminedProgram:
     try:
         checked = check(body)
         stated = program_t0.rational(data.get("bound"))
-    except (program_t0.ProgramProofError, step_t0.StepProofError) as error:
+    except (program_t0.ProgramProofError, finite_t0.FiniteProofError, step_t0.StepProofError) as error:
         raise CertificateError(f"the proof of the program does not hold: {error}") from error
     require_claim(about, body["data"], body["adjacency"])
     scope = scope_in_words(body["data"], body["adjacency"])

@@ -23,7 +23,8 @@ from dpaudit.prover.data import Symbols
 from dpaudit.prover.explore import Path
 from dpaudit.prover.forms import ZERO
 from dpaudit.prover.symbols import RefusedError, is_plain, plain_key
-from dpaudit.views import PUBLIC, audience
+from dpaudit.views import PUBLIC, View, audience
+from dpaudit.witnesses.transcript import WitnessSite, transcript_body
 
 __all__ = ["Attained", "attained"]
 
@@ -160,6 +161,33 @@ class Attained:
 
     def loss(self, program: Program, data: Symbols) -> Fraction | None:
         """The exact loss at these outcomes, by two runs of the program; None where they prove nothing."""
+        sides = self._sides(program, data)
+        if sides is None:
+            return None
+        pairs = zip(self.outcomes, *sides, strict=True)
+        return sum(((abs(o - w) - abs(o - v)) / scale for o, (v, scale), (w, _) in pairs), ZERO)
+
+    def transcript(self, program: Program, data: Symbols) -> dict[str, Any] | None:
+        """The same as the body of a witness: each release with its law on both sides and what came out."""
+        sides = self._sides(program, data)
+        if sides is None:
+            return None
+        sites = [
+            WitnessSite(
+                site=f"release {place}",
+                to=audience(PUBLIC),
+                law=Laplace(scale=scale).shift(value),
+                law_neighbour=Laplace(scale=scale).shift(other),
+                value=outcome,
+            )
+            for place, (outcome, (value, scale), (other, _)) in enumerate(
+                zip(self.outcomes, *sides, strict=True)
+            )
+        ]
+        return transcript_body(sites, view=View.of(PUBLIC), inputs=(list(self.left), list(self.right)))
+
+    def _sides(self, program: Program, data: Symbols) -> list[list[tuple[Fraction, Fraction]]] | None:
+        """What was released on either side, with its scale; None where they do not match."""
         sides = []
         for numbers in (self.left, self.right):
             run = _run(program, data, numbers, self.outcomes.__getitem__)
@@ -170,8 +198,7 @@ class Attained:
         scales = [[scale for _, scale in side.values] for side in sides]
         if one.seen != other.seen or scales[0] != scales[1]:
             return None
-        pairs = zip(self.outcomes, one.values, other.values, strict=True)
-        return sum(((abs(o - w) - abs(o - v)) / scale for o, (v, scale), (w, _) in pairs), ZERO)
+        return [one.values, other.values]
 
     def to_json(self, loss: Fraction) -> dict[str, Any]:
         """The witness as plain data, exact strings."""

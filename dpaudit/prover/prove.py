@@ -134,7 +134,13 @@ def _finite(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent,
         above, certificate = checked.epsilon, proof
         verdict = "verified" if checked.holds else "refuted" if checked.refutes else "inconclusive"
     left_right_shown = [list(part) for part in where]
-    witness = {"kind": "exact laws", "ratio": str(ratio), "left, right, shown": left_right_shown}
+    witness = {
+        "kind": "exact laws",
+        "ratio": str(ratio),
+        "left, right, shown": left_right_shown,
+        "form": "program-laws",
+        "body": {"view": View.of(PUBLIC).to_json(), **{name: proof[name] for name in finite_t0.FIELDS}},
+    }
     reason = f"on {where[0]} and {where[1]} the outcome {where[2]} has ratio {ratio}." if where else ""
     return Proof(
         verdict=verdict,
@@ -343,7 +349,10 @@ class _Search:
         paths = [(path, start, moved) for _, path, start, moved in dear]
         found = attained(self.program, paths, self.data, self.claim.bound)
         loss = None if found is None else found.loss(self.program, self.data)
-        return None if found is None or loss is None else found.to_json(loss)
+        if found is None or loss is None:
+            return None
+        body = found.transcript(self.program, self.data)
+        return {**found.to_json(loss), "form": "transcript", "body": body}
 
     def _cells(self, members: Sequence[int]) -> tuple[Fraction, list[dict[str, Any]]] | None:
         """One method for the whole pattern (G9): merged, or path by path; the cheaper one, and its cost."""

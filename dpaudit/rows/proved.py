@@ -40,6 +40,7 @@ from dpaudit.rows.evidence import Measured, evidence
 from dpaudit.rows.grid import Grid
 from dpaudit.suite import Group, Outcome, Role, Run
 from dpaudit.witnesses.program_event import program_event_bound
+from dpaudit.witnesses.program_laws import program_laws_bound
 
 __all__ = [
     "Proving",
@@ -55,6 +56,10 @@ Function = TypeVar("Function", bound="Callable[..., Proving]")
 
 #: Whether steps for data of every size are followed here: elsewhere their proofs are refused in one sentence.
 READS_FRAMES = (sys.implementation.name, sys.version_info[:2]) == TESTED
+
+
+#: What is between an exact loss and the end of a ball around it.
+BELOW = 1 - Fraction(1, 2**60)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,19 +162,28 @@ def _evidence(found: Proof) -> list[Evidence]:
 
 def _witness(found: Proof, claim: PureDP) -> list[Evidence]:
     """What refutes a claim of exactly this scope, where it can be computed again from a report."""
-    body = (found.witness or {}).get("body")
+    witness = found.witness or {}
+    body, form = witness.get("body"), witness.get("form", "program-event")
     if body is None or claim.domain != found.scope:
         return []
     return [
         Witness(
             quantity="epsilon",
-            bound=program_event_bound(body, claim),
-            form="program-event",
+            bound=_bound(witness, form, claim),
+            form=form,
             body=body,
-            origin="enumerated",
+            origin="forced" if form == "transcript" else "enumerated",
             description=found.reason,
         )
     ]
+
+
+def _bound(witness: dict[str, Any], form: str, claim: PureDP) -> Fraction | None:
+    """What a witness gives; None for an infinite loss."""
+    if form == "transcript":  # exact here, in balls where it is computed again
+        return Fraction(witness["loss"]) * BELOW
+    bound_of = program_laws_bound if form == "program-laws" else program_event_bound
+    return bound_of(witness["body"], claim)
 
 
 def proved(

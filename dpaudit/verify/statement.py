@@ -39,11 +39,16 @@ _WITNESSES = {
     "mixture": "probabilities of the recorded events under both laws",
     "divergence": "divergence of the recorded noise from itself, shifted",
     "program-event": "an outcome of the recorded tree of decisions",
+    "program-laws": "the largest ratio of two neighbours' laws in the recorded trees",
     "tables": "divergence of the recorded tables of probabilities",
     "window-event": "probability of the recorded decisions",
     "tilt": "moment generating function of the recorded noise at one point",
     "tail-mass": "probability of the recorded event",
 }
+
+
+#: The file that checked a proof of a program, by its kind; ``program_t0`` for the others.
+_CHECKERS = {"program, generic step": "step_t0", "program, exact laws": "finite_t0"}
 
 
 def certificate_in_words(item: Certificate, claim: Claim, bound: str, tier: str) -> str:
@@ -84,7 +89,7 @@ def witness_in_words(item: Witness, bound: str | None) -> str:
 
 def program_in_words(item: ProgramProof, bound: str, paths: int) -> str:
     """One line: in which scope the program's proof gives ``bound``, and what it assumes."""
-    checker = "step_t0" if item.body.get("proof") == "program, generic step" else "program_t0"
+    checker = _CHECKERS.get(str(item.body.get("proof")), "program_t0")
     return (
         f"proof of the program that the file shows, {paths} paths, for {item.scope}, "
         f"{assumed_in_words(item.assumptions)}: {item.quantity} is at most {bound} (by {checker})"

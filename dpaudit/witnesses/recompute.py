@@ -22,6 +22,8 @@ an (epsilon, delta) claim it is the sum over the events (distinct, so disjoint) 
 
 ``program-event``: an outcome in the tree of a program's decisions (``program_event``).
 
+``program-laws``: the trees of a program of finite data and draws, for all data (``program_laws``).
+
 ``tables``: the probabilities of all that the view can see, on both inputs (``tables_witness``).
 
 What a file cannot show, and a replay of the program does (``dpaudit verify --suite``): that the laws are
@@ -60,6 +62,7 @@ from dpaudit.witnesses.leak import prefix_mass, require_leak
 from dpaudit.witnesses.mixture import mixture_bound
 from dpaudit.witnesses.noise import NoiseClaim, recompute_noise
 from dpaudit.witnesses.program_event import program_event_bound
+from dpaudit.witnesses.program_laws import program_laws_bound
 from dpaudit.witnesses.release import release_bound
 from dpaudit.witnesses.tables import tables_bound
 from dpaudit.witnesses.transcript import AnySite, WitnessSession, WitnessSite
@@ -107,6 +110,8 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
             bound: Fraction | None = _window_event_bound(witness, claim, view)
         elif witness.form == "program-event":
             bound = program_event_bound(witness.body, claim)
+        elif witness.form == "program-laws":
+            bound = program_laws_bound(witness.body, claim)
         elif witness.form == "mixture":
             bound = mixture_bound(witness.body["events"], claim, view)
         elif witness.form == "divergence":

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from dpaudit.claims import PureDP
+from dpaudit.errors import CertificateError
+from dpaudit.evidence import Witness
 from dpaudit.laws import Laplace
 from dpaudit.prover import OneReplaced, Symbols, prove
 from dpaudit.prover.attained import Attained
+from dpaudit.rows.proved import Proving
+from dpaudit.witnesses.recompute import recompute
 from mechanisms.lazy_bandit_programs import lazy_ucb
 
 UNIT = Symbols(1, low=0, high=1)
@@ -81,3 +86,17 @@ def test_a_bandit_that_keeps_its_sums_is_refuted() -> None:
     assert prove(program, PureDP(epsilon=2), data=data, adjacency=OneReplaced()).verdict == "verified"
     kept = lazy_ucb(arms=2, scale=1)
     assert (Attained(**numbers).loss(kept, data) or 0) <= 1
+
+
+def test_the_refutation_stands_in_a_report() -> None:
+    """As a transcript that is computed again from its laws and values; more than its loss is refused."""
+    program, data = lazy_ucb(arms=2, scale=1, forgets=False), Symbols(6, low=0, high=1, width=2)
+    proving = Proving(program=program, epsilon=1, data=data, adjacency=OneReplaced())
+    [witness] = [item for item in proving.outcome().evidence if isinstance(item, Witness)]
+    assert (witness.form, witness.origin) == ("transcript", "forced")
+    found = recompute(witness, proving.claim)
+    assert witness.bound is not None
+    assert found is not None
+    assert 1 < witness.bound <= found <= 2
+    with pytest.raises(CertificateError, match="too much"):
+        recompute(replace(witness, bound=Fraction(3)), proving.claim)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from dpaudit.errors import MechanismError
 from dpaudit.evidence import ProgramProof
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.program_claim import scope_in_words
-from dpaudit.laws import Laplace
+from dpaudit.laws import Bernoulli, Laplace
 from dpaudit.proofs.build import accounted, laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.prover import EachMoves, OneReplaced, Symbols
@@ -198,6 +200,91 @@ def test_a_forged_proof_is_refused(name: str) -> None:
     data = copy.deepcopy(honest)
     FORGED[name](data)
     assert data != honest, "nothing was forged"
+    assert refused(data)
+
+
+def keeps(truth: str) -> Proving:
+    """Three bits, each kept with this probability, all shown."""
+
+    def bits(coins: Any, data: Any) -> list[int]:
+        return [bit if coins.draw(Bernoulli(p=truth), site="keep") else 1 - bit for bit in data]
+
+    data = Symbols(3, low=0, high=1, integers=True)
+    return Proving(program=bits, epsilon="11/10", data=data, adjacency=OneReplaced())
+
+
+def shows_a_bit(coins: Any, data: Any) -> int:
+    return int(data[0])
+
+
+def of_finite(proving: Proving) -> dict[str, Any]:
+    return result(proving.claim, list(proving.outcome().evidence))
+
+
+def test_a_finite_program_is_verified_from_its_exact_laws() -> None:
+    """ln 3 = 1.0986: proved at 11/10 in the report's scope, by the file that adds up its trees."""
+    data = of_finite(keeps("3/4"))
+    assert (data["verdict"], data["strength"]) == ("verified", "proved in scope")
+    assert data["upper"] == pytest.approx(math.log(3))
+    assert not refused(data)
+    assert any("by finite_t0" in item.reason for item in verify_result(data))
+
+
+@pytest.mark.parametrize(
+    ("proving", "lower"),
+    [
+        (keeps("4/5"), math.log(4)),
+        (replace(keeps("4/5"), program=shows_a_bit), None),
+    ],
+    ids=["too little noise", "no noise"],
+)
+def test_a_finite_program_is_refuted_by_its_exact_laws(proving: Proving, lower: float | None) -> None:
+    """By the ratio that two neighbours' trees attain, infinite where one cannot show what the other does."""
+    data = of_finite(proving)
+    assert (data["verdict"], data["strength"]) == ("refuted", "witness")
+    assert data["lower"] > 1e300 if lower is None else data["lower"] == pytest.approx(lower)
+    assert not refused(data)
+
+
+FORGED_LAWS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "a lower bound": lambda item: item.update(bound="1"),
+    "a tree left out": lambda item: item["body"]["trees"].pop(),
+    "trees of other data": lambda item: item["body"]["trees"].insert(0, item["body"]["trees"].pop()),
+    "another chance": lambda item: item["body"]["trees"][0][0].__setitem__(1, ["1/2", "1/2"]),
+    "chances above 1": lambda item: item["body"]["trees"][0][0].__setitem__(1, ["3/4", "3/4"]),
+    "more values": lambda item: item["body"]["data"].update(high="2"),
+    "reals": lambda item: item["body"]["data"].update(integers=False),
+    "fewer neighbours": lambda item: item["body"]["adjacency"].update(kind="each-moves", one_way=True),
+    "another kind": lambda item: item["body"].update(proof="program, own regions"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED_LAWS)
+def test_forged_exact_laws_are_refused(name: str) -> None:
+    """Each edit of an honest proof by exact laws is found."""
+    data = of_finite(keeps("3/4"))
+    FORGED_LAWS[name](data["evidence"][0])
+    assert refused(data)
+
+
+#: Edits that leave a witness of another program, or make its bound smaller.
+LEFT = ("a lower bound", "another kind", "another chance", "trees of other data")
+FORGED_RATIOS = {name: edit for name, edit in FORGED_LAWS.items() if name not in LEFT}
+FORGED_RATIOS |= {
+    "a higher bound": lambda item: item.update(bound="7/5"),
+    "an infinite one": lambda item: item.update(bound=None),
+    "another field": lambda item: item["body"].update(note="more"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED_RATIOS)
+def test_forged_ratios_are_refused(name: str) -> None:
+    """Each edit of an honest witness by exact laws is found."""
+    data = of_finite(keeps("4/5"))
+    [item] = [piece for piece in data["evidence"] if piece["evidence"] == "witness"]
+    before = copy.deepcopy(item)
+    FORGED_RATIOS[name](item)
+    assert item != before
     assert refused(data)
 
 
