@@ -63,8 +63,6 @@ class ProvedProgram:
     adjacency: Adjacent = field(default_factory=lambda: ANY)
     claim: Fraction = Fraction(1)
     wrong_verdict: str = "refuted"
-    #: Whether a refutation leaves a witness that a report can hold.
-    witnessed: bool = True
 
     @property
     def right(self) -> bool:
@@ -105,7 +103,6 @@ def bandit(name: str, program: Program, bound: str, rounds: int, arms: int = 2) 
         program=program,
         data=Symbols(rounds, low=0, high=1, width=arms),
         bound=Fraction(bound),
-        witnessed=False,  # two runs at one list of outcomes: only the program itself shows it
         adjacency=OneReplaced(),
     )
 

@@ -28,13 +28,12 @@ def right(family: Sequence[ProvedProgram]) -> tuple[str, ...]:
 
 
 def wrong(family: Sequence[ProvedProgram]) -> dict[str, Control]:
-    """The programs that break it, as controls: refuted where their data leave room for a witness that the
-    report can hold."""
+    """The programs that break it, as controls, each with the verdict that a proof of it must have."""
     table = provings(family)
     return {
         item.name: proof_control(
             table[item.name],
-            expect=item.wrong_verdict if item.witnessed else "inconclusive",
+            expect=item.wrong_verdict,
             about=f"the best bound is known: {item.bound}",
         )
         for item in family

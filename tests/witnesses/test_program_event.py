@@ -20,9 +20,7 @@ from dpaudit.witnesses.recompute import recompute
 from mechanisms.proved_programs import PROVED_PROGRAMS, ProvedProgram
 from mechanisms.sparse_vector_programs import sparse_vector
 
-WRONG = [
-    item for item in PROVED_PROGRAMS if not item.right and item.wrong_verdict == "refuted" and item.witnessed
-]
+WRONG = [item for item in PROVED_PROGRAMS if not item.right and item.wrong_verdict == "refuted"]
 FREE = [item for item in PROVED_PROGRAMS if item.right and item.data.low is None and not item.data.integers]
 
 
