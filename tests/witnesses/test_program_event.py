@@ -37,7 +37,11 @@ def test_a_wrong_program_is_refuted_within_its_known_optimum(item: ProvedProgram
     """Above the claim and not above the known epsilon; infinite where that is."""
     proving, witness, _ = of(item, item.claim)
     assert witness is not None
-    assert recompute(witness, proving.claim) == witness.bound
+    found = recompute(witness, proving.claim)
+    # a transcript's loss is in a ball
+    assert found == witness.bound or (
+        witness.form == "transcript" and found and 0 <= found - witness.bound < 1e-9
+    )
     if witness.bound is None:
         assert item.bound == float("inf")
     else:
