@@ -22,7 +22,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
 
-from dpaudit import ApproxDP, PureDP, check
+from dpaudit import ApproxDP, GaussianDP, Profile, PureDP, RenyiDP, ZeroConcentratedDP, check
+from dpaudit.claims import PrivacyClaim
 from dpaudit.statistics import excess_p_value, holm, proportion_bounds
 
 __all__ = ["NULLS", "Null", "Result", "audit", "main", "measure"]
@@ -37,17 +38,21 @@ RAISING = 0.2
 
 @dataclass(frozen=True)
 class Null:
-    """A private mechanism with its claim: ``delta`` 0 for pure privacy."""
+    """A private mechanism with its claim: ``delta`` 0 for pure privacy, or what ``stated`` makes of
+    ``epsilon``."""
 
     name: str
     mechanism: Callable[[Any, np.random.Generator], Any]
     neighbours: Sequence[tuple[Any, Any]]
     epsilon: float
     delta: float = 0.0
+    stated: Callable[[str], PrivacyClaim] | None = None
 
-    def claim(self, share: float = 1.0) -> PureDP | ApproxDP:
+    def claim(self, share: float = 1.0) -> PrivacyClaim:
         """The claim with its epsilon multiplied by ``share`` (below 1 it is false)."""
         epsilon = f"{self.epsilon * share * ROUNDED_UP:.15g}"
+        if self.stated:
+            return self.stated(epsilon)
         if self.delta:
             return ApproxDP(epsilon=epsilon, delta=f"{self.delta * ROUNDED_UP:.15g}")
         return PureDP(epsilon=epsilon)
@@ -69,6 +74,14 @@ def gaussian_delta(epsilon: float, shift: float) -> float:
     """The exact delta of Gaussian noise whose mean moves by ``shift`` deviations (Balle & Wang 2018)."""
     below = stats.norm.cdf(shift / 2 - epsilon / shift)
     return float(below - math.exp(epsilon) * stats.norm.cdf(-shift / 2 - epsilon / shift))
+
+
+def laplace_profile(epsilon: str) -> Profile:
+    """The exact profile of Laplace noise of scale 1/``epsilon`` on a sum that moves by 1, at four points."""
+    whole = float(epsilon)
+    shares = (0.0, 0.3, 0.6, 0.9)
+    deltas = [-math.expm1((share - 1) * whole / 2) * ROUNDED_UP for share in shares]
+    return Profile(points=[(share * whole, delta) for share, delta in zip(shares, deltas, strict=True)])
 
 
 def choice_epsilon(scores: tuple[Sequence[float], Sequence[float]], epsilon: float) -> float:
@@ -118,6 +131,11 @@ def sparse_vector(scores: Sequence[float], rng: np.random.Generator) -> list[boo
         if flags[-1]:
             break
     return flags
+
+
+def normal(data: float, rng: np.random.Generator) -> float:
+    """Gaussian noise of deviation 1: 1-GDP, 1/2-zCDP, and of Rényi divergence a/2 at every order a."""
+    return float(data + rng.normal())
 
 
 def sometimes_raises(data: int, rng: np.random.Generator) -> float:
@@ -172,6 +190,10 @@ def _nulls() -> list[Null]:
         Null("raises by noise", lambda x, rng: math.sqrt(x + rng.laplace()), unit, 1.0),
         Null("rounded", lambda x, rng: round(float(x + rng.laplace()), 1), unit, 1.0),
         Null("length", lambda x, rng: [0] * max(0, geometric(1.0)(x, rng)), [([1, 1], [1, 1, 1])], 1.0),
+        Null("Gaussian, GDP", normal, unit, 1.0, stated=lambda mu: GaussianDP(mu=mu)),
+        Null("Gaussian, zCDP", normal, unit, 0.5, stated=lambda rho: ZeroConcentratedDP(rho=rho)),
+        Null("Gaussian, Rényi", normal, unit, 1.0, stated=lambda e: RenyiDP(order=2, epsilon=e)),
+        Null("Laplace, profile", lambda x, rng: x + rng.laplace(), unit, 1.0, stated=laplace_profile),
         Null("nothing", lambda x, rng: rng.standard_cauchy(3), unit, 0.05),
     ]
 

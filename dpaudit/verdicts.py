@@ -11,7 +11,7 @@ from enum import Enum, StrEnum
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import AccountingClaim, ApproxDP, Claim, PrivacyClaim, Statement
+from dpaudit.claims import AccountingClaim, ApproxDP, Claim, PrivacyClaim, Profile, Statement
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Certificate, Estimate, Evidence, ProgramProof, Witness
 from dpaudit.exact import in_figures
@@ -384,7 +384,7 @@ def _refutes(claim: Claim, bound: Fraction, lower: Fraction | None, upper: Fract
 
 
 def _margin(claim: Claim, bound: Fraction) -> Fraction:
-    return DELTA_MARGIN if isinstance(claim, ApproxDP) else abs(bound) * RELATIVE_MARGIN
+    return DELTA_MARGIN if isinstance(claim, ApproxDP | Profile) else abs(bound) * RELATIVE_MARGIN
 
 
 def _accept(

@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 from hypothesis.strategies import SearchStrategy
-from numpy.typing import NDArray
 
+from dpaudit.blackbox.bounds import Bound, lower_bound
 from dpaudit.blackbox.clock import Clock
 from dpaudit.blackbox.heard import hear
+from dpaudit.blackbox.hypotheses import Family, family_of
 from dpaudit.blackbox.neighbours import AdjacentInputs, PairsOfInputs, doubts, read_neighbours
 from dpaudit.blackbox.notes import (
     fresh_copies,
@@ -40,10 +41,10 @@ from dpaudit.blackbox.result import CheckResult
 from dpaudit.blackbox.runs import OutOfTimeError, UnfitForWorkersError
 from dpaudit.blackbox.search import Search, Target
 from dpaudit.blackbox.smallest import smallest
-from dpaudit.claims import ApproxDP, Model, PrivacyClaim, PureDP
+from dpaudit.claims import Model, PrivacyClaim
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.evidence import Estimate
-from dpaudit.exact import exact
+from dpaudit.exact import ExactLike, exact, rounded_up
 from dpaudit.neighbours import Neighbours
 from dpaudit.statistics.blocks import Workers
 from dpaudit.verdicts import VerdictKind, judge
@@ -52,13 +53,6 @@ __all__ = ["AS_RUN", "CheckResult", "check"]
 
 #: The model of a claim about the float program as it runs: ``PureDP(epsilon=1, model=AS_RUN)``.
 AS_RUN = Model.AS_RUN
-
-#: What is tested is the claim a little loosened, so that a rejection refutes with the judge's margins.
-EPSILON_MARGIN = 1e-8
-DELTA_MARGIN = 2e-12
-MAX_EPSILON = 40.0
-
-Floats = NDArray[np.float64]
 
 
 def check(
@@ -75,34 +69,37 @@ def check(
     seconds: float | None = None,
     stop_early: bool = True,
     listen: bool = True,
+    delta: ExactLike | None = None,
 ) -> CheckResult:
     """Try to refute ``claim`` by running ``mechanism`` on each pair of ``neighbours``, in both directions.
 
     ``mechanism``: ``(data, rng) -> output``, or with ``batch`` ``(data, rng, size) -> array`` of ``size``
-    outputs along axis 0. Outputs are numbers, text, None, or containers and arrays of these; an
-    exception is an outcome too. Randomness comes from ``rng``. Calls must be independent: each draws anew
-    and remembers nothing; where outputs show the contrary, the result says so and bounds nothing.
-    ``claim``: ``PureDP`` or ``ApproxDP``. With ``model=AS_RUN`` the bit patterns of floats count as well.
-    ``neighbours``: pairs of inputs, ``corners(...)``, ``Inputs(...)``, or a Hypothesis strategy for pairs; by
-    the last two, a pair that refutes is shrunk.
-    ``max_samples``: runs in all. ``jobs``: joblib workers; the result does not depend on it, and a mechanism
-    that draws from elsewhere than ``rng``, or keeps something between calls, runs in one process.
-    ``timeout``: seconds for one call (one batch), enforced by a timer where the mechanism runs in a main
-    thread (joblib workers do); code that never returns to Python cannot be interrupted. ``seconds``: for all
-    runs; then, and after Ctrl-C, the result is what is known so far. ``stop_early``: stop as soon as the
-    claim is refuted; otherwise spend all runs on a better lower bound. ``listen``: hear what the mechanism
-    draws, in about a second, and tell it in ``heard`` and in notes, which never change the verdict. A slow
-    check shows its progress where standard error is a terminal.
+    outputs along axis 0. Outputs are numbers, text, None, or containers and arrays of these; an exception is
+    an outcome too. Randomness comes from ``rng``. Calls must be independent: each draws anew and remembers
+    nothing; where outputs show the contrary, the result says so and bounds nothing. ``claim``: ``PureDP``,
+    ``ApproxDP``, ``GaussianDP``, ``ZeroConcentratedDP``, ``RenyiDP`` or ``Profile``; the last four are bet
+    against at several (epsilon, delta) points that they imply. With ``model=AS_RUN`` the bit patterns of
+    floats count as well. ``neighbours``: pairs of inputs, ``corners(...)``, ``Inputs(...)``, or a Hypothesis
+    strategy for pairs; by the last two, a pair that refutes is shrunk. ``max_samples``: runs in all.
+    ``jobs``: joblib workers; the result does not depend on it, and a mechanism that draws from elsewhere than
+    ``rng``, or keeps something between calls, runs in one process. ``timeout``: seconds for one call (one
+    batch), enforced by a timer where the mechanism runs in a main thread (joblib workers do); code that never
+    returns to Python cannot be interrupted. ``seconds``: for all runs; then, and after Ctrl-C, the result is
+    what is known so far. ``stop_early``: stop as soon as the claim is refuted; otherwise spend all runs on a
+    better lower bound. ``listen``: hear what the mechanism draws, in about a second, and tell it in ``heard``
+    and in notes, which never change the verdict. ``delta``: say also how large epsilon is at this delta in
+    [0, 1), whatever the claim is (``epsilon_at``); the bound holds with probability ``1 - alpha`` by itself.
+    A slow check shows its progress where standard error is a terminal.
 
     Raises ``InvalidParameterError`` for a claim or neighbours that cannot be checked, ``MechanismError``
     where a call hangs, an output cannot be read, an input was changed, or every call raises.
     """
-    epsilon, delta = _numbers_of(claim)
     _check_options(alpha, max_samples)
+    family, at_delta = family_of(claim), None if delta is None else _delta_to_bound(delta)
     clock = Clock(seconds, goal=max_samples, alpha=alpha)
     pairs = read_neighbours(neighbours, seed=seed, adjacency=claim.adjacency)
-    target = Target(mechanism, batch, timeout, seed, epsilon, delta, claim.model is Model.AS_RUN)
-    plan = _Plan(claim, target, pairs, clock, alpha=alpha, max_samples=max_samples, stop_early=stop_early)
+    target = Target(mechanism, batch, timeout, seed, family.tested, claim.model is Model.AS_RUN)
+    plan = _Plan(family, target, pairs, clock, alpha=alpha, max_samples=max_samples, stop_early=stop_early)
     with fresh_copies(target, (pairs[0].left, pairs[0].right)) as copies:  # before any call here
         notes = notes_before(target, pairs[0].left)
         found = plan.run(jobs)
@@ -111,7 +108,7 @@ def check(
     if listen and not clock.over and not found.stopped:
         heard, draws = hear(target, pairs, best=search.best, claim=claim, deadline=clock.deadline)
         found.notes += heard
-    estimate = _estimate(search, claim, pairs, found.lower, alpha=alpha, independent=not reason)
+    estimate = _estimate(search, claim, pairs, found.bound.value, alpha=alpha, independent=not reason)
     judgement = judge(
         claim, [estimate], obstacles=[f"the calls were not independent: {reason}"] if reason else []
     )
@@ -123,7 +120,15 @@ def check(
         notes += doubts(pairs[search.best], claim.adjacency)
         notes += _smaller(neighbours, pairs[search.best], search, alpha=alpha, clock=clock)
     return CheckResult(
-        claim, estimate, judgement, "" if reason else telling_event(search), tuple(notes), tuple(draws)
+        claim,
+        estimate,
+        judgement,
+        "" if reason else telling_event(search),
+        tuple(notes),
+        tuple(draws),
+        history=() if reason else found.bound.history,
+        at_delta=at_delta,
+        replay=None if reason else search.replay,
     )
 
 
@@ -142,10 +147,10 @@ def _smaller(
 
 
 class _Found:
-    """What the runs gave: the search, the largest rejected value, and notes on how they were run."""
+    """What the runs gave: the search, the bound, and notes on how they were run."""
 
-    def __init__(self, search: Search, lower: float, notes: list[str]) -> None:
-        self.search, self.lower, self.notes = search, lower, notes
+    def __init__(self, search: Search, bound: Bound, notes: list[str]) -> None:
+        self.search, self.bound, self.notes = search, bound, notes
         #: The time was over, or the runs were interrupted.
         self.stopped = bool(notes)
 
@@ -155,7 +160,7 @@ class _Plan:
 
     def __init__(
         self,
-        claim: PrivacyClaim,
+        family: Family,
         target: Target,
         pairs: list[Neighbours],
         clock: Clock,
@@ -166,7 +171,7 @@ class _Plan:
     ) -> None:
         self._target, self._clock = target, clock
         self._pairs = [(pair.left, pair.right) for pair in pairs]
-        self._epsilons, self._deltas, self._values = _grid(claim, target.epsilon, target.delta)
+        self._family = family
         self._alpha, self._max_samples, self._stop_early = alpha, max_samples, stop_early
 
     def run(self, jobs: int) -> _Found:
@@ -194,12 +199,11 @@ class _Plan:
                 notes.append(f"interrupted after {search.samples:,} runs")
             finally:
                 self._clock.clear()
-        rejected = search.lower_bound(self._epsilons, self._deltas, alpha=self._alpha)
-        return _Found(search, float(self._values[rejected - 1]) if rejected else 0.0, notes)
+        return _Found(search, lower_bound(search.replay, self._family, alpha=self._alpha), notes)
 
     def _play(self, search: Search) -> None:
         before = _pickled(self._pairs)
-        claimed = _claimed_place(self._epsilons, self._deltas, search)
+        tested = self._family.values[self._family.place]
         while search.step(self._max_samples - search.samples):
             if (
                 before is not None
@@ -213,15 +217,13 @@ class _Plan:
             # Where the claim itself is rejected the bound also needs every smaller grid value; they nearly
             # always went before.
             rejected = self._stop_early and search.log_wealth >= math.log(1 / self._alpha)
-            if rejected and search.lower_bound(self._epsilons, self._deltas, alpha=self._alpha) > claimed:
+            if rejected and self._bound_up_to_tested(search) >= tested:
                 return
             if self._clock.over:
                 raise OutOfTimeError("the time for this check is over")
 
-
-def _claimed_place(epsilons: Floats, deltas: Floats, search: Search) -> int:
-    target = search.target
-    return int(np.flatnonzero((epsilons == target.epsilon) & (deltas == target.delta))[0])
+    def _bound_up_to_tested(self, search: Search) -> float:
+        return lower_bound(search.replay, self._family, alpha=self._alpha, up_to_tested=True).value
 
 
 def _pickled(pairs: list[tuple[Any, Any]]) -> bytes | None:
@@ -229,43 +231,6 @@ def _pickled(pairs: list[tuple[Any, Any]]) -> bytes | None:
         return pickle.dumps(pairs)
     except Exception:  # whatever a user's data does when pickled, it only costs this check
         return None
-
-
-def _numbers_of(claim: PrivacyClaim) -> tuple[float, float]:
-    """The epsilon and delta to test, just above the claimed ones."""
-    if isinstance(claim, PureDP):
-        epsilon, delta = float(exact(claim.epsilon)) * (1 + EPSILON_MARGIN), 0.0
-    elif isinstance(claim, ApproxDP):
-        epsilon, claimed = float(exact(claim.epsilon)), float(exact(claim.delta))
-        delta = max(claimed * (1 + EPSILON_MARGIN), claimed + DELTA_MARGIN)
-    else:
-        raise InvalidParameterError(
-            f"a black-box check needs a PureDP or ApproxDP claim, got {type(claim).__name__}; convert it to "
-            "(epsilon, delta)."
-        )
-    if epsilon > MAX_EPSILON:
-        raise InvalidParameterError(
-            f"epsilon must be at most {MAX_EPSILON:g} here, got {epsilon:g}; no sample could refute it."
-        )
-    if delta >= 1:
-        raise InvalidParameterError("delta must be below 1, got 1; such a claim says nothing.")
-    return epsilon, delta
-
-
-def _grid(claim: PrivacyClaim, epsilon: float, delta: float) -> tuple[Floats, Floats, Floats]:
-    """The claims for the lower bound: epsilons, deltas, and the bounded quantity, all non-decreasing; the
-    tested claim is among them.
-    """
-    below = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98])
-    if isinstance(claim, PureDP):
-        above = np.concatenate([1.03 ** np.arange(1, 14), 1.5 * 1.05 ** np.arange(100)])
-        epsilons = np.concatenate(
-            [epsilon * below, [epsilon], epsilon * above[epsilon * above < MAX_EPSILON]]
-        )
-        return epsilons, np.zeros(len(epsilons)), epsilons
-    above = delta * 1.15 ** np.arange(1, 250)
-    deltas = np.concatenate([delta * below, [delta], above[above < 1.0]])
-    return np.full(len(deltas), epsilon), deltas, deltas
 
 
 def _check_options(alpha: float, max_samples: int) -> None:
@@ -277,6 +242,16 @@ def _check_options(alpha: float, max_samples: int) -> None:
         raise InvalidParameterError(
             f"max_samples must be 100 or more, got {max_samples}; fewer runs cannot refute anything."
         )
+
+
+def _delta_to_bound(delta: ExactLike) -> float:
+    number = exact(delta, name="delta")
+    if not 0 <= number < 1:
+        raise InvalidParameterError(
+            f"delta must be in [0, 1), got {delta}; leave it out where epsilon at a fixed delta is not "
+            "asked for."
+        )
+    return rounded_up(number)
 
 
 def _estimate(
@@ -305,6 +280,7 @@ def _estimate(
         details={
             "epsilon_tested": target.epsilon,
             "delta_tested": target.delta,
+            "points_tested": np.column_stack([target.points.epsilons, target.points.deltas]).tolist(),
             "log_wealth": search.log_wealth,
             "pair": best,
             "pairs_of_runs": [candidate.attack.pairs for candidate in search.candidates],

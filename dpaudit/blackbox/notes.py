@@ -188,8 +188,8 @@ def power(search: Search, alpha: float) -> dict[str, Any]:
         delta=search.target.delta,
         first=attack.pairs - sum(sizes),
         sizes=sizes,
-        share=float(np.median(attack.experts.weights)),
-        follow=attack.experts.follow,
+        share=float(np.median(attack.experts.weights)) / len(search.target.points.epsilons),
+        follow=attack.experts.follow / len(search.target.points.epsilons),
         candidates=len(search.candidates),
         alpha=alpha,
     )
@@ -208,16 +208,18 @@ def telling_event(search: Search) -> str:
     attack, betting = candidate.attack, candidate.betting
     if attack.experts is None or betting is None or candidate.log_wealth <= 0:
         return ""
-    expert = int(np.argmax(betting.experts[0]))
+    place, expert = np.unravel_index(int(np.argmax(betting.experts)), betting.experts.shape)
+    epsilon, delta = target.points.epsilons[place], target.points.deltas[place]
     first, second = attack.known[:, expert].astype(float)
     wins, losses = np.maximum(first, second), np.minimum(first, second)
-    excess = wins - math.exp(target.epsilon) * losses - target.delta * attack.pairs
+    excess = wins - math.exp(epsilon) * losses - delta * attack.pairs
     cell = int(np.argmax(excess / np.sqrt(wins + losses + 1.0)))
     if excess[cell] <= 0:
         return ""
     ratio = f"{wins[cell] / losses[cell]:.3g} times as often" if losses[cell] else "on one input only"
+    allowed = f"{math.exp(epsilon):.3g} times" + (f" and {delta:.3g} of the runs more" if delta else "")
     return (
-        f"{attack.experts.describe(expert, cell)}: {first[cell]:.0f} of {attack.pairs} runs on the first "
-        f"input, {second[cell]:.0f} of {attack.pairs} on the second ({ratio}; the claim allows "
-        f"{math.exp(target.epsilon):.3g} times)"
+        f"{attack.experts.describe(int(expert), cell)}: {first[cell]:.0f} of {attack.pairs} runs on the "
+        f"first input, {second[cell]:.0f} of {attack.pairs} on the second ({ratio}; the claim allows "
+        f"{allowed})"
     )

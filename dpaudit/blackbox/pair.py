@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from dpaudit.blackbox.experts import CELLS, Experts
 from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes
+from dpaudit.blackbox.replay import Played
 from dpaudit.errors import DpauditError
 from dpaudit.statistics.cells import CellBetting, CellBlock
 
@@ -51,6 +52,14 @@ class PairAttack:
     def past(self) -> tuple[Outcomes, Outcomes]:
         """All outputs so far in the order of the calls; needs one block."""
         return _joined(self._past[0]), _joined(self._past[1])
+
+    @property
+    def played(self) -> Played | None:
+        """What has been played so far, for a bettor to replay; ``None`` before the first block."""
+        if self.experts is None:
+            return None
+        first = self.pairs - sum(block.pairs for block in self.blocks)
+        return Played(tuple(self.experts.weights), self.experts.follow, first, tuple(self.blocks))
 
     def betting(self, epsilons: NDArray[np.float64], deltas: NDArray[np.float64]) -> CellBetting:
         """A bettor against these claims that has not played yet; feed it ``blocks``."""

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
 from typing import Any, NoReturn
 
+import pandas as pd
+
+from dpaudit.blackbox.bounds import Curve, curve_of, lower_bound
+from dpaudit.blackbox.hypotheses import epsilons_at
+from dpaudit.blackbox.replay import Replay
 from dpaudit.claims import PrivacyClaim
 from dpaudit.errors import InvalidParameterError, RefutedError
 from dpaudit.evidence import Estimate
+from dpaudit.exact import ExactLike, exact, rounded_up
 from dpaudit.verdicts import Judgement, VerdictKind
 
 __all__ = ["CheckResult"]
+
+#: Rows of the table that a notebook shows.
+SHOWN_STEPS = 12
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,6 +39,12 @@ class CheckResult:
     notes: tuple[str, ...]
     #: What one run on the first input was heard to draw (``dpaudit.listen``), in words.
     heard: tuple[str, ...] = ()
+    #: (runs, bound) wherever the bound on the claim's quantity rose; at its confidence, at all times at once.
+    history: tuple[tuple[int, float], ...] = ()
+    #: The delta at which epsilon was asked for.
+    at_delta: float | None = None
+    #: What was played; ``None`` where nothing holds.
+    replay: Replay | None = field(default=None, compare=False)
 
     @property
     def verdict(self) -> VerdictKind:
@@ -41,6 +58,35 @@ class CheckResult:
         """Runs of the mechanism that entered the evidence."""
         return self.evidence.samples
 
+    @cached_property
+    def curve(self) -> Curve | None:
+        """Lower bounds on delta at several epsilons and on epsilon at several deltas, all together at the
+        confidence of ``evidence``; computed when first asked for, in seconds after many runs. ``None`` where
+        nothing holds."""
+        if self.replay is None:
+            return None
+        return curve_of(self.replay, alpha=1 - self.evidence.confidence, samples=self.samples)
+
+    def epsilon_at(self, delta: ExactLike) -> float | None:
+        """A lower bound on epsilon at one ``delta`` in [0, 1), at the confidence of ``evidence`` for one
+        delta that was named before the runs; ``None`` where nothing holds. For several, or one chosen
+        afterwards, take ``curve``, which pays for its choice."""
+        number = exact(delta, name="delta")
+        if not 0 <= number < 1:
+            raise InvalidParameterError(f"delta must be in [0, 1), got {delta}; pass a probability below 1.")
+        if self.replay is None:
+            return None
+        family = epsilons_at(rounded_up(number))
+        return lower_bound(self.replay, family, alpha=1 - self.evidence.confidence).value
+
+    @cached_property
+    def _epsilon_at_delta(self) -> float | None:
+        return None if self.at_delta is None else self.epsilon_at(self.at_delta)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The history of the bound: columns ``runs`` and ``lower``, one row wherever it rose."""
+        return pd.DataFrame(self.history, columns=["runs", "lower"])
+
     def raise_if_refuted(self) -> CheckResult:
         """This result, unless the claim was refuted: then ``RefutedError`` (an ``AssertionError``), whose
         text is the evidence.
@@ -50,7 +96,8 @@ class CheckResult:
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON: verdict, claim, evidence, reasons, event, notes, draws."""
+        """Plain data, ready for JSON: verdict, claim, evidence, reasons, event, notes, draws, history (pairs
+        of runs and bound), and epsilon at the delta that was asked for."""
         return {
             "verdict": self.verdict.value,
             "claim": self.claim.to_json(),
@@ -59,6 +106,10 @@ class CheckResult:
             "event": self.event,
             "notes": list(self.notes),
             "heard": list(self.heard),
+            "history": [list(step) for step in self.history],
+            "epsilon_at_delta": None
+            if self.at_delta is None
+            else {"delta": self.at_delta, "epsilon_lower": self._epsilon_at_delta},
         }
 
     def __bool__(self) -> NoReturn:
@@ -76,8 +127,25 @@ class CheckResult:
             lines += [f"  {self.judgement.reasons[0]}"]
         else:
             lines[-1] += ", assuming independent calls"
+            if self._epsilon_at_delta is not None:
+                confidence = 100 * self.evidence.confidence
+                lines.append(
+                    f"  epsilon > {self._epsilon_at_delta:.4g} at delta = {self.at_delta:g}, with "
+                    f"{confidence:g} % confidence by itself"
+                )
             lines += [f"  most telling event: {self.event}"] if self.event else []
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        """For notebooks: verdict, bound, the words of ``str`` and how the bound rose."""
+        steps = self.history[:: max(1, len(self.history) // SHOWN_STEPS)]
+        if self.history and steps[-1] != self.history[-1]:
+            steps = (*steps, self.history[-1])
+        rows = "".join(f"<tr><td>{runs:,}</td><td>{bound:.4g}</td></tr>" for runs, bound in steps)
+        said = "<br>".join(escape(line.strip()) for line in str(self).splitlines()[1:])
+        table = f"<table><tr><th>runs</th><th>{escape(self.evidence.quantity)} &gt;</th></tr>{rows}</table>"
+        title = f"<b>{self.verdict.value.upper()}</b>: {escape(self.claim.in_words())}"
+        return f"<div>{title}<br>{said}{table if rows else ''}</div>"
 
     def _found(self) -> str:
         evidence = self.evidence

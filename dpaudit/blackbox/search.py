@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.blackbox.clock import Clock
+from dpaudit.blackbox.hypotheses import Points
 from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes, in_words
 from dpaudit.blackbox.pair import PairAttack
+from dpaudit.blackbox.replay import Replay
 from dpaudit.blackbox.runs import chunks_of, run_compared
 from dpaudit.errors import MechanismError
 from dpaudit.statistics.blocks import Failure, Workers
@@ -33,10 +34,6 @@ FAILURES_THAT_BREAK = 64
 EXPLORED = 0.5
 #: Log-wealth that a pair is expected to need.
 WEALTH_AIM = 6.0
-#: Grid values that are replayed at once when the lower bound is computed.
-GRID_CHUNK = 12
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -49,11 +46,21 @@ class Target:
     batch: bool
     timeout: float | None
     seed: int
-    epsilon: float
-    delta: float
+    #: What is bet against; the capital is divided among the points.
+    points: Points
     bits: bool
     #: Whether workers other than this process run the calls.
     spread: bool = False
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon where splits look for evidence, and of which a note may speak: of the middle point."""
+        return float(self.points.epsilons[len(self.points.epsilons) // 2])
+
+    @property
+    def delta(self) -> float:
+        """The delta of the middle point."""
+        return float(self.points.deltas[len(self.points.deltas) // 2])
 
 
 class _Candidate:
@@ -81,11 +88,9 @@ class _Candidate:
         first, second = self._draw(pairs, workers, clock, samples)
         block = self.attack.play(first, second)
         if self.betting is None:
-            self.betting = self.attack.betting(
-                np.array([self._target.epsilon]), np.array([self._target.delta])
-            )
+            self.betting = self.attack.betting(self._target.points.epsilons, self._target.points.deltas)
         if block is not None:
-            self.log_wealth = float(self.betting.update(block)[0])
+            self.log_wealth = float(log_average(self.betting.update(block), self._target.points.weights))
         self.wait = self._expected_wait()
 
     def _expected_wait(self) -> float:
@@ -93,7 +98,7 @@ class _Candidate:
         would have earned before.
         """
         target, known = self._target, self.attack.known
-        gains = log_gains(CellBlock(known, known), np.array([target.epsilon]), np.array([target.delta]))
+        gains = log_gains(CellBlock(known, known), target.points.epsilons, target.points.deltas)
         rate = float(gains.max()) / self.attack.pairs
         return max(WEALTH_AIM - self.log_wealth, 0.0) / rate if rate > 0 else math.inf
 
@@ -213,30 +218,8 @@ class Search:
         wealth = np.array([candidate.log_wealth for candidate in self.candidates])
         return float(log_average(wealth, np.full(len(wealth), 1.0 / len(wealth))))
 
-    def lower_bound(self, epsilons: Floats, deltas: Floats, *, alpha: float) -> int:
-        """How many of the claims, from the first on, are all rejected: each is replayed on the same blocks
-        with its own bets.
-
-        ``epsilons`` and ``deltas``: shape (J,), both non-decreasing. Stops at the first claim that stands.
-        """
-        for start in range(0, len(epsilons), GRID_CHUNK):
-            part = slice(start, start + GRID_CHUNK)
-            standing = np.flatnonzero(self._peak(epsilons[part], deltas[part]) < math.log(1 / alpha))
-            if len(standing):
-                return start + int(standing[0])
-        return len(epsilons)
-
-    def _peak(self, epsilons: Floats, deltas: Floats) -> Floats:
-        """The largest average log-wealth at any block end so far, against each claim."""
-        bettors = {k: self.candidates[k].attack.betting(epsilons, deltas) for k in sorted(set(self._order))}
-        blocks = [iter(candidate.attack.blocks) for candidate in self.candidates]
-        wealth = np.zeros((len(self.candidates), len(epsilons)))
-        weights = np.full(len(wealth), 1.0 / len(wealth))
-        peak = np.zeros(len(epsilons))
-        seen: set[int] = set()
-        for index in self._order:
-            if index in seen:
-                wealth[index] = bettors[index].update(next(blocks[index]))
-                peak = np.maximum(peak, log_average(wealth, weights))
-            seen.add(index)  # the first block of a pair was for learning only
-        return peak
+    @property
+    def replay(self) -> Replay:
+        """The blocks so far, to be bet on anew."""
+        attacks = [candidate.attack for candidate in self.candidates]
+        return Replay([attack.played for attack in attacks], tuple(self._order))

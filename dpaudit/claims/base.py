@@ -141,6 +141,7 @@ def _read_field(data: dict[str, Any], name: str) -> Any:
         "model": Model,
         "view": View.from_json,
         "constants": lambda pairs: tuple((str(a), str(b)) for a, b in pairs),
+        "points": lambda pairs: tuple((str(a), str(b)) for a, b in pairs),
         "cells": lambda pairs: tuple((str(a), str(b)) for a, b in pairs),
     }
     if f"{name}_exact" in data:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -9,10 +10,10 @@ from typing import ClassVar
 
 from dpaudit.claims.base import Adjacency, Adversary, Claim, Model, Unit, one_of
 from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, exact, in_figures, positive, probability
+from dpaudit.exact import ExactLike, exact, exact_str, in_figures, positive, probability
 from dpaudit.views import PUBLIC, View
 
-__all__ = ["ApproxDP", "GaussianDP", "PrivacyClaim", "PureDP", "RenyiDP", "ZeroConcentratedDP"]
+__all__ = ["ApproxDP", "GaussianDP", "PrivacyClaim", "Profile", "PureDP", "RenyiDP", "ZeroConcentratedDP"]
 
 #: Fields with a fixed list of values, which may also be given by name.
 _OPTIONS: dict[str, type[Enum]] = {
@@ -162,3 +163,47 @@ class GaussianDP(PrivacyClaim):
 
     def in_words(self) -> str:
         return f"μ = {in_figures(exact(self.mu))} Gaussian differential privacy {self._context()}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile(PrivacyClaim):
+    """(epsilon, delta)-DP at each of several ``points`` ``(epsilon, delta)`` at once: a stated privacy
+    profile.
+
+    Every epsilon >= 0 and every delta in [0, 1]; kept as exact strings, in the order of epsilon. The bounded
+    quantity is how far the true delta is above the stated one, where it is most; the claim says 0.
+    """
+
+    type: ClassVar[str] = "profile"
+    quantity: ClassVar[str] = "excess delta"
+    points: Sequence[tuple[ExactLike, ExactLike]]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            pairs = [(exact(e, name="epsilon"), probability(d, name="delta")) for e, d in self.points]
+        except (TypeError, ValueError) as error:
+            raise InvalidParameterError(
+                f"points must be pairs (epsilon, delta) of numbers, got {self.points!r} ({error}); pass a "
+                "list such as [(0, '0.1'), (1, '0.01')]."
+            ) from None
+        if not pairs or min(pairs)[0] < 0:
+            raise InvalidParameterError(
+                f"points must hold at least one pair, each with epsilon >= 0, got {self.points!r}; state the "
+                "profile where epsilon is 0 or more."
+            )
+        self._set("points", tuple((exact_str(e), exact_str(d)) for e, d in sorted(pairs)))
+
+    @property
+    def exact_points(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """The points as exact numbers."""
+        return tuple((exact(epsilon), exact(delta)) for epsilon, delta in self.points)
+
+    @property
+    def bound(self) -> Fraction:
+        return Fraction(0)
+
+    def in_words(self) -> str:
+        said = ", ".join(f"δ({in_figures(e)}) <= {in_figures(d)}" for e, d in self.exact_points[:6])
+        more = len(self.points) - 6
+        return f"the privacy profile {said}{f' and {more} more' if more > 0 else ''} {self._context()}"

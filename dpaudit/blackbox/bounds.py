@@ -1,0 +1,149 @@
+"""Lower bounds from the blocks of a check: at the claim's own quantity, and at any (epsilon, delta).
+
+A family of claims is ordered, each one implying those after it. Its bound is the largest value that is
+rejected together with ALL smaller ones: it is above the true value only where the smallest true claim of the
+grid was rejected, which has probability at most alpha whatever the size of the grid.
+
+**Two grids.** A coarse value is rejected at the level alpha/10, and with it every fine value between it and
+the coarse value before, since those claims imply it. Where it stands, the fine values have tests of their own
+at 9 alpha/10. For whichever value is the smallest true one, the two tests together err with probability at
+most alpha. The tested claim and those up to it, as far as the coarse value before, share one test at alpha.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpaudit.blackbox.hypotheses import Family, deltas_at, epsilons_at
+from dpaudit.blackbox.replay import Replay
+
+__all__ = ["Bound", "Curve", "curve_of", "lower_bound"]
+
+#: The share of alpha that the coarse values spend, and how many fine values replace one coarse value.
+COARSE = 0.1
+FINE = 12
+#: Coarse values that are replayed at once.
+CHUNK = 12
+
+#: Where the curve is computed.
+CURVE_EPSILONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+CURVE_DELTAS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """``value`` (0 for none) at the end of all runs, and ``history``: (runs, bound) wherever it rose."""
+
+    value: float
+    history: tuple[tuple[int, float], ...]
+
+
+def lower_bound(replay: Replay, family: Family, *, alpha: float, up_to_tested: bool = False) -> Bound:
+    """The bound on what ``family`` is about, with probability ``1 - alpha`` over all its times at once.
+
+    ``up_to_tested``: values above the tested one are left out.
+    """
+    values = family.values[: family.place + 1] if up_to_tested else family.values
+    found: list[tuple[float, float]] = []
+    for start in range(0, len(values), CHUNK):
+        part = slice(start, start + CHUNK)
+        for place, after in enumerate(_coarse(replay, family, values, part, alpha), start):
+            if math.isfinite(after):
+                found.append((after, float(values[place])))
+                continue
+            fine = _between(family, place)
+            found += _fine(replay, family, fine, alpha)
+            if not len(fine) or found[-1:] == [] or found[-1][1] < fine[-1]:
+                return _bound(found)
+    return _bound(found)
+
+
+def _coarse(replay: Replay, family: Family, values: Floats, part: slice, alpha: float) -> Floats:
+    """Runs after which coarse values were rejected, each for all that lies between it and the one before."""
+    places = np.arange(len(values))[part]
+    alone = (places == 0) | (places == family.place)
+    levels = np.where(alone, alpha, COARSE * alpha)
+    return replay.rejected_after(*family.points(values[part]), log_threshold=np.log(1 / levels))
+
+
+def _between(family: Family, place: int) -> Floats:
+    """The fine values up to and with the coarse one at ``place``; none where that is tested alone."""
+    if place in (0, family.place):
+        return np.zeros(0)
+    low, high = family.values[place - 1], family.values[place]
+    steps: Floats = low * (high / low) ** (np.arange(1, FINE + 1) / FINE)
+    return np.append(steps[:-1], high)
+
+
+def _fine(replay: Replay, family: Family, fine: Floats, alpha: float) -> list[tuple[float, float]]:
+    """Fine values that are rejected together with all before them, each with the runs that it took."""
+    if not len(fine):
+        return []
+    after = replay.rejected_after(*family.points(fine), log_threshold=math.log(1 / ((1 - COARSE) * alpha)))
+    standing = np.flatnonzero(np.isinf(after))
+    count = int(standing[0]) if len(standing) else len(fine)
+    return [(float(runs), float(value)) for runs, value in zip(after[:count], fine, strict=False)]
+
+
+def _bound(found: list[tuple[float, float]]) -> Bound:
+    """A value counts from the time on at which it and all before it were rejected."""
+    if not found:
+        return Bound(0.0, ())
+    times = np.maximum.accumulate([after for after, _ in found])
+    last = {int(time): value for time, (_, value) in zip(times, found, strict=True)}
+    return Bound(found[-1][1], tuple(last.items()))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Lower bounds on the privacy profile of a mechanism on the pairs that were tried.
+
+    ``deltas[k]`` is a bound on delta at ``at_epsilons[k]``, ``epsilons[k]`` one on epsilon at
+    ``at_deltas[k]`` (0 for none). All of them together hold with probability ``confidence``, at once and at
+    any time of stopping.
+    """
+
+    at_epsilons: tuple[float, ...]
+    deltas: tuple[float, ...]
+    at_deltas: tuple[float, ...]
+    epsilons: tuple[float, ...]
+    confidence: float
+    samples: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return {
+            "delta_lower": [list(pair) for pair in zip(self.at_epsilons, self.deltas, strict=True)],
+            "epsilon_lower": [list(pair) for pair in zip(self.at_deltas, self.epsilons, strict=True)],
+            "confidence": self.confidence,
+            "simultaneous": True,
+            "samples": self.samples,
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each bound: ``bounded`` (delta or epsilon), ``epsilon``, ``delta``, the number that is
+        bounded being the bound itself."""
+        rows = [("delta", e, d) for e, d in zip(self.at_epsilons, self.deltas, strict=True)]
+        rows += [("epsilon", e, d) for d, e in zip(self.at_deltas, self.epsilons, strict=True)]
+        return pd.DataFrame(rows, columns=["bounded", "epsilon", "delta"])
+
+
+def curve_of(replay: Replay, *, alpha: float, samples: int) -> Curve:
+    """The curve, with ``alpha`` divided among its points."""
+    each = alpha / (len(CURVE_EPSILONS) + len(CURVE_DELTAS))
+    return Curve(
+        CURVE_EPSILONS,
+        tuple(lower_bound(replay, deltas_at(epsilon), alpha=each).value for epsilon in CURVE_EPSILONS),
+        CURVE_DELTAS,
+        tuple(lower_bound(replay, epsilons_at(delta), alpha=each).value for delta in CURVE_DELTAS),
+        1 - alpha,
+        samples,
+    )
