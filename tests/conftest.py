@@ -1,8 +1,12 @@
-"""What holds for every test: its name is the same in every process, or workers could not share them."""
+"""What holds for every test: its name is the same in every process, or workers could not share them; and what
+child processes compile is compiled once.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
+import tempfile
 
 import pytest
 
@@ -17,3 +21,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         raise pytest.UsageError(
             f"{len(changing)} tests have names that change between processes (pass ids=): {changing[0]}"
         )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where Python is told to keep no bytecode, as in many containers, keep it beside the sources' tree for
+    this session: each of hundreds of child processes would compile the package, which takes longer than to
+    import it. Set before workers start, so that they and their children share it.
+    """
+    if not sys.dont_write_bytecode or hasattr(config, "workerinput"):
+        return
+    folder = tempfile.TemporaryDirectory(prefix="dpaudit-bytecode-", ignore_cleanup_errors=True)
+    changed = pytest.MonkeyPatch()
+    changed.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    changed.setenv("PYTHONPYCACHEPREFIX", folder.name)
+    config.add_cleanup(folder.cleanup)
+    config.add_cleanup(changed.undo)
