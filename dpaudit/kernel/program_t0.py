@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from math import ceil, floor, gcd, lcm
+from math import ceil, floor, gcd, lcm, prod
 from pathlib import Path
 from typing import Any
 
@@ -171,14 +171,14 @@ class Data:
                 signs[name] = {True, False}
         whole = any(law == DISCRETE for law, _ in cell.path.draws)
         for box in self.boxes:
-            ends = []
+            ends: list[Any] = []
             for name, (low, high) in box.items():
                 sign = signs.get(name, set())
-                both = [Fraction(s) for s in (range(int(low), int(high) + 1) if whole else (low, high))]
-                worst = [high if True in sign else low] if sign else [ZERO]
-                ends.append(both if len(sign) == 2 else worst)
+                both = range(int(low), int(high) + 1) if whole else (low, high)
+                ends.append(both if len(sign) == 2 else (high if True in sign else low if sign else ZERO,))
+            need(prod(map(len, ends)) <= MAX_EXTREMES, "a cell has too many extreme changes.")
             for chosen in product(*ends):
-                yield dict(zip(box, chosen, strict=True))
+                yield dict(zip(box, map(Fraction, chosen), strict=True))
 
 
 @dataclass(frozen=True)
@@ -446,7 +446,7 @@ class Tree:
         """The largest cost of a cell over all extreme changes; refuses a shift that leaves the cell."""
         worst = ZERO
         for count, moved in enumerate(self.data.extremes(cell)):
-            need(count < MAX_EXTREMES, f"a cell has more than {MAX_EXTREMES} extreme changes.")
+            need(count < MAX_EXTREMES, "a cell has too many extreme changes.")
             key = ",".join(str(moved.get(name, 0)) for name in self.data.names)
             written = cell.shifts.get(key)
             draws = cell.path.draws

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 
 from dpaudit.errors import DpauditError
 from dpaudit.laws.base import Law
+from dpaudit.prover.endless import of_limited_length
 from dpaudit.prover.forms import ZERO, Form, Row, symbol
 from dpaudit.prover.linear import contradiction
 from dpaudit.prover.symbols import Private, Public, RefusedError, is_plain, plain_key
@@ -332,10 +333,13 @@ def explore(
 
 def _run_once(run: Callable[[Walk], None], walk: Walk) -> None:
     try:
-        run(walk)
+        with of_limited_length():
+            run(walk)
     except _DeadError:
         if walk.refused is None:
             return
+    except RefusedError as refusal:
+        walk.refused = walk.refused or refusal
     except (Exception, SystemExit) as error:
         if walk.refused is None:
             raise RefusedError(

@@ -83,6 +83,10 @@ def prove(program: Program, claim: PureDP, *, data: Symbols, adjacency: Adjacent
         return _Search(explored, claim, data, adjacency, scope, program).proof()
     except program_t0.ProgramProofError as error:
         return _too_large(error, scope)
+    except ValueError as error:
+        if "integer string conversion" not in str(error):
+            raise
+        return _too_large(ValueError("a number has more digits than Python writes"), scope)
 
 
 def _too_large(error: Exception, scope: str) -> Proof:

@@ -57,6 +57,8 @@ FORBIDDEN = {
     "ASYNC_GEN_WRAP": "a coroutine",
 }
 
+_JUMPS = {*dis.hasjrel, *dis.hasjabs}
+
 _CONSTANTS = (int, bool, float, str, Fraction, type(None))
 
 
@@ -141,6 +143,8 @@ def _check(code: CodeType, function: FunctionType) -> Iterator[str]:
         none = before is not None and before.opname == "LOAD_CONST" and before.argval is None
         if name == "IS_OP" and (not none or here.is_jump_target):  # a jump may bring another operand
             raise _refusal(function, "tests identity with something other than None", line)
+        if here.opcode in _JUMPS and here.argval == here.offset:  # no line is entered there (H11)
+            raise _refusal(function, "has a loop without an end that does nothing", line)
         if name in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR") and here.argval not in ATTRIBUTES:
             raise _refusal(function, f"uses the attribute {here.argval!r}", line)
         if name == "LOAD_GLOBAL":
