@@ -166,6 +166,9 @@ def test_hashes_of_wide_rows_tell_rows_apart() -> None:
     assert not np.any(keys[0] == keys[3])
 
 
-def test_names_are_public() -> None:
-    """``Profile`` is reached where the other claims are."""
-    assert "Profile" in dpaudit.__all__
+def test_an_audit_from_the_inside_refuses_a_profile() -> None:
+    """Replays price a program in one number, which a profile has not: said at once, with the next move."""
+    with pytest.raises(InvalidParameterError, match="ApproxDP at each of its points"):
+        dpaudit.PrivacyAudit(
+            claim=PROFILE, program=lambda data, coins: None, neighbours=lambda run: [], sites=[]
+        )
