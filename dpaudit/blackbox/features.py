@@ -164,17 +164,16 @@ class OutputScore(Feature):
     def __init__(self, reader: OutcomeEncoder) -> None:
         super().__init__("")
         self._rank = OutputRank(reader, limit=MAX_KEYS)
-        self._table: Floats = np.zeros(1)
+        self._table: Floats = np.zeros((1, 1))
 
     def learn(self, past: Past) -> tuple[Floats, Floats]:
         self._rank.learn(past)
         ranks = (self._rank.ranks(past[0])[:, None], self._rank.ranks(past[1])[:, None])
-        sizes = [self._rank.count + 1]
-        self._table = _tables(ranks, sizes)[0]
-        return _cross_scores(ranks, sizes)
+        self._table = _tables(ranks, self._rank.count + 1)
+        return _cross_scores(ranks, self._rank.count + 1)
 
     def values(self, outcomes: Outcomes) -> Floats:
-        return self._table[self._rank.ranks(outcomes)]
+        return _score(self._rank.ranks(outcomes)[:, None], self._table)
 
     def describe(self, low: float | None, high: float | None) -> str:
         """By the ratio of how often an output came before: from the first input to from the second."""
@@ -201,51 +200,69 @@ class CoordinateScore(Feature):
     def __init__(self, name: str, columns: Callable[[Floats], Floats]) -> None:
         super().__init__(name)
         self._columns = columns
-        self._cuts: list[Floats] = []
-        self._tables: list[Floats] = []
+        #: Shape (SCORE_CELLS, d), NaN where a coordinate has fewer cuts.
+        self._cuts: Floats = np.zeros((SCORE_CELLS, 0))
+        self._tables: Floats = np.zeros((0, SCORE_CELLS + 1))
 
     def learn(self, past: Past) -> tuple[Floats, Floats]:
         parts = [self._columns(side.values)[:, :MAX_SCORED] for side in past]
-        self._cuts = [_quantile_cuts(column) for column in np.concatenate(parts).T]
+        self._cuts = _column_cuts(np.concatenate(parts))
         placed = (self._place(parts[0]), self._place(parts[1]))
-        sizes = [SCORE_CELLS + 1] * len(self._cuts)
-        self._tables = _tables(placed, sizes)
-        return _cross_scores(placed, sizes)
+        self._tables = _tables(placed, SCORE_CELLS + 1)
+        return _cross_scores(placed, SCORE_CELLS + 1)
 
     def values(self, outcomes: Outcomes) -> Floats:
-        return _score(self._place(self._columns(outcomes.values)[:, :MAX_SCORED]), self._tables)
+        placed = self._place(self._columns(outcomes.values)[:, :MAX_SCORED])
+        return _score(placed, self._tables)
 
     def _place(self, part: Floats) -> NDArray[np.int64]:
-        placed = np.empty(part.shape, dtype=np.int64)
-        for k, cuts in enumerate(self._cuts):
-            placed[:, k] = np.searchsorted(cuts, part[:, k], side="right")
+        placed = np.zeros(part.shape, dtype=np.int64)
+        for cuts in self._cuts:  # one comparison for all columns, as many as there are cuts
+            placed += part >= cuts
         placed[np.isnan(part)] = SCORE_CELLS
         return placed
 
 
-def _tables(placed: Any, sizes: list[int]) -> list[Floats]:
-    tables = []
-    for k, size in enumerate(sizes):
-        first, second = (np.bincount(side[:, k], minlength=size) + 0.5 for side in placed)
-        tables.append(np.log(first / second))
-    return tables
+def _tables(placed: Any, size: int) -> Floats:
+    """log(count on the first input / on the second) of each cell of each column, shape (d, size); ``placed``:
+    the cells on both inputs, each of shape (n, d)."""
+    width = placed[0].shape[1]
+    offsets = size * np.arange(width)
+    first, second = (np.bincount((side + offsets).ravel(), minlength=size * width) + 0.5 for side in placed)
+    table: Floats = np.log(first / second).reshape(width, size)
+    return table
 
 
-def _cross_scores(placed: Any, sizes: list[int]) -> tuple[Floats, Floats]:
+def _cross_scores(placed: Any, size: int) -> tuple[Floats, Floats]:
     """Scores of the past, each half under the tables of the other half."""
     scores = (np.empty(len(placed[0])), np.empty(len(placed[1])))
     for half in (0, 1):
-        tables = _tables([side[1 - half :: 2] for side in placed], sizes)
+        tables = _tables([side[1 - half :: 2] for side in placed], size)
         for score, side in zip(scores, placed, strict=True):
             score[half::2] = _score(side[half::2], tables)
     return scores
 
 
-def _score(placed: NDArray[np.int64], tables: list[Floats]) -> Floats:
-    total = np.zeros(len(placed))
-    for k, table in enumerate(tables):
-        total += table[placed[:, k]]
+def _score(placed: NDArray[np.int64], tables: Floats) -> Floats:
+    width, size = tables.shape
+    total: Floats = tables.ravel()[placed + size * np.arange(width)].sum(axis=1)
     return total
+
+
+def _column_cuts(pooled: Floats) -> Floats:
+    """Cuts of each column, shape (SCORE_CELLS, d): between few distinct values one each, otherwise
+    quantiles."""
+    ordered = np.sort(pooled, axis=0)  # NaN last
+    cuts = np.full((SCORE_CELLS, pooled.shape[1]), np.nan)
+    levels = np.arange(1, SCORE_CELLS) / SCORE_CELLS
+    cuts[: len(levels)] = ordered[np.ceil(levels * (len(ordered) - 1)).astype(int)]
+    with np.errstate(invalid="ignore"):  # the difference of two infinities
+        few = 1 + np.count_nonzero(np.diff(ordered, axis=0) != 0, axis=0) <= SCORE_CELLS
+    for k in np.flatnonzero(few | np.isnan(ordered[-1])):
+        own = _quantile_cuts(ordered[:, k])
+        cuts[:, k] = np.nan
+        cuts[: len(own), k] = own
+    return cuts
 
 
 def _quantile_cuts(column: Floats) -> Floats:

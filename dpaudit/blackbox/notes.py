@@ -32,6 +32,8 @@ POWER_PROBABILITIES = (0.5, 0.1, 0.01)
 CONSTANT_CALLS = 24
 #: From this share of runs that raised on, or of texts that never came again, the run has seen too little.
 MOSTLY = 0.5
+#: Runs, and runs times e^epsilon, that refute epsilon by what one input always and the other never gives.
+FIRST_RUNS, RUNS_PER_ODDS = 40.0, 6.0
 
 #: Fresh copies cost a fork and two calls each.
 MAX_COPIES = 200
@@ -111,6 +113,7 @@ def notes_on_outputs(search: Search) -> list[str]:
             example = next(failure for failure in found if failure)
             share = f"{100 * raised / runs:.3g} %"
             notes.append(f"{share} of the runs on the {name} inputs raised (such as {example})")
+    notes += _constants(search)
     played = [candidate for candidate in search.candidates if candidate.attack.pairs]
     if played and all(all(item.constant) and item.only_key[0] == item.only_key[1] for item in played):
         notes.append(
@@ -166,13 +169,51 @@ def power_notes(search: Search, found: dict[str, Any]) -> list[str]:
         "smallest violation that this run would have seen, about half the time, in the outputs as this "
         "check reads them (docs/check.md says what it leaves out): epsilon " + ", ".join(seen)
         if seen
-        else "this run was too short to see any violation"
+        else _too_short(search)
     ]
     if found["exclusive"]:
         notes.append(
             f"or an event of probability {found['exclusive']:.3g} that only one of the inputs can produce"
         )
     return notes
+
+
+def _too_short(search: Search) -> str:
+    """How many runs it takes to see anything at this epsilon, as a number."""
+    target = search.target
+    needed = (FIRST_RUNS + RUNS_PER_ODDS * math.exp(target.epsilon)) * len(search.candidates)
+    played = sum(2 * candidate.attack.pairs for candidate in search.candidates)
+    if needed <= played:
+        return "this run was too short to see any violation"
+    return (
+        "this run was too short to see any violation: even of outputs that only one of the inputs can "
+        f"produce about {_rounded(needed)} runs are needed (40 + 6 e^epsilon for each pair of inputs), "
+        f"{played:,} were made"
+    )
+
+
+def _rounded(number: float) -> str:
+    """Two figures, in words that people read."""
+    return f"{float(f'{number:.2g}'):,.0f}" if number < 1e7 else f"{number:.1e}"
+
+
+def _constants(search: Search) -> list[str]:
+    """Outputs that never changed on an input and differ between the two: no noise hides the data there."""
+    for place, candidate in enumerate(search.candidates):
+        keys = candidate.only_key
+        if candidate.attack.pairs >= CONSTANT_CALLS and all(candidate.constant) and keys[0] != keys[1]:
+            shown = [
+                candidate.encoder.describe(side.values[0], int(side.symbols[0]), int(side.keys[0]))
+                for side in candidate.attack.past
+            ]
+            if shown[0] == shown[1]:
+                shown = ["an output", "another one that reads the same"]
+            where = f" on pair {place}" if len(search.candidates) > 1 else ""
+            return [
+                f"all {candidate.attack.pairs:,} runs on each input gave the same output{where}: {shown[0]} "
+                f"on the first, {shown[1]} on the second; if there is no noise, no epsilon holds"
+            ]
+    return []
 
 
 def power(search: Search, alpha: float) -> dict[str, Any]:

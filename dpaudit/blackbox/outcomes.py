@@ -35,6 +35,8 @@ MAX_WIDTH = 4096
 #: Numbers of an output, and labels, that are shown.
 SHOWN = 12
 SHOWN_LABELS = 5
+#: Rows of so few numbers are hashed column by column.
+NARROW = 16
 #: From this many texts or shapes on, for this share of the runs, the outputs are taken to hide what they say.
 FEW_TEXTS = 64
 FEW_SHARE = 0.2
@@ -359,9 +361,13 @@ def _hash_rows(values: NDArray[np.float64], salt: NDArray[np.uint64]) -> NDArray
     """
     bits = np.where(np.isnan(values), np.nan, values).view(np.uint64)
     result = _mix(salt)
-    for column in bits.T:
-        result = _mix(result ^ column)
-    return result
+    if bits.shape[1] <= NARROW:
+        for column in bits.T:
+            result = _mix(result ^ column)
+        return result
+    # Many columns at once: each value is mixed with its place, and the sum of all is mixed again.
+    places = _mix(np.arange(bits.shape[1], dtype=np.uint64))
+    return _mix(result ^ _mix(bits ^ places).sum(axis=1, dtype=np.uint64))
 
 
 def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:

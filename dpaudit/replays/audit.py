@@ -16,6 +16,7 @@ from dpaudit.claims import (
     GaussianAccounting,
     GaussianDP,
     PrivacyClaim,
+    Profile,
     RenyiAccounting,
     RenyiDP,
     ZeroConcentratedDP,
@@ -64,6 +65,11 @@ class PrivacyAudit:
     domain: Domain | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.claim, Profile):
+            raise InvalidParameterError(
+                "an audit of a program needs a claim with one number, got a Profile; claim ApproxDP at each "
+                "of its points, or hand the program to dpaudit.check."
+            )
         object.__setattr__(self, "sites", priced_sites(self.sites, self.claim))
 
     @cached_property

@@ -193,7 +193,7 @@ def test_evidence_survives_json() -> None:
         ({"alpha": 0.0}, "alpha must be in"),
         ({"max_samples": 10}, "100 or more"),
         ({"jobs": 0}, "jobs must be"),
-        ({"claim": GaussianDP(mu=1)}, "PureDP or ApproxDP"),
+        ({"claim": GaussianDP(mu=100)}, "delta must be below 1 at some epsilon"),
         ({"claim": ApproxDP(epsilon=1, delta=1)}, "delta must be below 1"),
         ({"claim": PureDP(epsilon=100)}, "at most 40"),
     ],
