@@ -39,7 +39,7 @@ BELOW, ABORTED = -1000.0, -2000.0
 
 def laplace(scale: float) -> Mechanism:
     """Laplace noise of ``scale`` on every number of the data."""
-    return lambda data, rng, size: data + rng.laplace(0, scale, (size, *np.shape(data)))
+    return lambda data, rng, size: np.asarray(data + rng.laplace(0, scale, (size, *np.shape(data))))
 
 
 def naive_laplace(scale: float) -> Mechanism:
@@ -61,7 +61,7 @@ def clamped_geometric(epsilon: float, *, top: int) -> Mechanism:
 
     def run(data: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
         noise = rng.geometric(stop, size) - rng.geometric(stop, size)
-        return np.clip(data + noise, 0, top)
+        return np.asarray(np.clip(data + noise, 0, top))
 
     return run
 
@@ -88,8 +88,8 @@ def prefix_sums(scale: float) -> Mechanism:
 
 def _aborted(above: NDArray[np.bool_], stop_after: int | None) -> NDArray[np.bool_]:
     """Queries that come after the last answer "above" that is allowed."""
-    before = np.cumsum(above, axis=1) - above
-    return np.zeros_like(above) if stop_after is None else before >= stop_after
+    before: NDArray[np.int64] = np.cumsum(above, axis=1) - above
+    return np.zeros_like(above) if stop_after is None else np.asarray(before >= stop_after)
 
 
 def sparse_vector(
