@@ -11,6 +11,7 @@ would draw the same numbers. So a few tasks are also run here, and workers are g
 
 from __future__ import annotations
 
+import math
 import pickle
 import signal
 import threading
@@ -27,7 +28,15 @@ from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.errors import DpauditError, MechanismError
 from dpaudit.statistics.blocks import Failure, Workers
 
-__all__ = ["Chunk", "OutOfTimeError", "UnfitForWorkersError", "can_limit_time", "chunks_of", "run_compared"]
+__all__ = [
+    "Chunk",
+    "OutOfTimeError",
+    "UnfitForWorkersError",
+    "can_limit_time",
+    "chunks_of",
+    "limit_calls",
+    "run_compared",
+]
 
 #: Calls that share one generator: small enough to keep several workers busy, large enough to make its cost
 #: vanish.
@@ -37,6 +46,10 @@ CALLS_PER_BATCH = 2**16
 
 #: A chunk of more calls is not repeated here only to compare it.
 MAX_COMPARED = 4096
+#: Calls shorter than this many seconds cost less here than on their way to a worker and back.
+WORTH_SENDING = 0.005
+#: A timer of 0 seconds would be none.
+SHORTEST_TIMER = 1e-6
 
 
 class OutOfTimeError(DpauditError):
@@ -60,28 +73,52 @@ def can_limit_time() -> bool:
     return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
 
 
+class _Limit:
+    """The wall-clock limit of one call. The timer of the system is set once for many calls; when it fires it
+    looks how long the present call has lasted, so that a call costs two stores and one look at the clock.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        #: When the present call began; infinite between calls.
+        self.started = math.inf
+
+    def interrupt(self, signum: int, frame: object) -> None:
+        """Stop a call that has lasted too long; otherwise look again when it will have."""
+        left = self.seconds - (time.monotonic() - self.started)
+        if left <= 0:
+            # It fires again every second, in case a bare `except` swallows the first interruption.
+            signal.setitimer(signal.ITIMER_REAL, 1.0, 1.0)
+            raise _TimeLimit
+        signal.setitimer(signal.ITIMER_REAL, max(min(left, self.seconds), SHORTEST_TIMER))
+
+
+#: Limits in force, the innermost last.
+_limits: list[_Limit] = []
+
+
 @contextmanager
-def _time_limit(seconds: float | None) -> Iterator[Callable[[bool], None]]:
-    """Give a function that starts (True) or stops (False) the timer. A timer that was running before is
+def limit_calls(seconds: float | None) -> Iterator[_Limit | None]:
+    """Limit each call below to ``seconds``; None where there is no limit, or where none can be had. Within
+    itself, at the same number of seconds, it is the limit in force. A timer that was running before is
     restored at the end.
     """
     if seconds is None or not can_limit_time():
-        yield lambda running: None
+        yield None
         return
-
-    def interrupt(signum: int, frame: object) -> None:
-        raise _TimeLimit
-
-    def switch(running: bool) -> None:
-        # It fires again every second, in case a bare `except` swallows the first interruption.
-        signal.setitimer(signal.ITIMER_REAL, seconds if running else 0.0, 1.0 if running else 0.0)
-
+    if _limits and _limits[-1].seconds == seconds:
+        yield _limits[-1]
+        return
+    limit = _Limit(seconds)
     remaining = signal.setitimer(signal.ITIMER_REAL, 0.0)
-    before = signal.signal(signal.SIGALRM, interrupt)
+    before = signal.signal(signal.SIGALRM, limit.interrupt)
+    _limits.append(limit)
     try:
-        yield switch
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        yield limit
     finally:
-        switch(False)
+        _limits.pop()
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
         signal.setitimer(signal.ITIMER_REAL, *remaining)
 
@@ -102,16 +139,18 @@ class Chunk:
 
     def __call__(self) -> Any:
         rng = np.random.default_rng(self.seed)
-        with _time_limit(self.timeout) as timer:
+        with limit_calls(self.timeout) as limit:
             if self.batch:
-                return self._checked_batch(self._one(timer, self.data, rng, self.calls))
-            return [self._one(timer, self.data, rng) for _ in range(self.calls)]
+                return self._checked_batch(self._one(limit, self.data, rng, self.calls))
+            return [self._one(limit, self.data, rng) for _ in range(self.calls)]
 
-    def _one(self, timer: Callable[[bool], None], *arguments: Any) -> Any:
-        if self.deadline is not None and time.monotonic() >= self.deadline:
+    def _one(self, limit: _Limit | None, *arguments: Any) -> Any:
+        now = time.monotonic()
+        if self.deadline is not None and now >= self.deadline:
             raise OutOfTimeError("the time for this check is over")
         try:
-            timer(True)
+            if limit is not None:
+                limit.started = now
             return self.mechanism(*arguments)
         except _TimeLimit:
             raise MechanismError(
@@ -121,7 +160,8 @@ class Chunk:
         except (Exception, SystemExit) as error:
             return Failure.of(error)
         finally:
-            timer(False)
+            if limit is not None:
+                limit.started = math.inf
 
     def _checked_batch(self, outputs: Any) -> Any:
         if isinstance(outputs, Failure):
@@ -172,11 +212,17 @@ def chunks_of(
 def run_compared(workers: Workers, tasks: Sequence[Chunk], compared: Sequence[int]) -> list[Any]:
     """The outputs of the tasks, run by workers; the tasks at the places ``compared`` are run here as well.
 
-    They run here first, so that a generator that the mechanism holds has moved on when it is sent. Raises
+    Where the calls of the first task turn out to be short, all tasks run here, in order. The compared ones
+    run here first, so that a generator that the mechanism holds has moved on when it is sent. Raises
     ``UnfitForWorkersError`` where a worker's outputs are others than those here, or where the mechanism or
     its data cannot be sent; ``MechanismError`` where a worker ended.
     """
-    here = {place: tasks[place]() for place in compared if tasks[place].calls <= MAX_COMPARED}
+    start = time.perf_counter()
+    first = tasks[0]()
+    if time.perf_counter() - start < WORTH_SENDING * tasks[0].calls:
+        return [first, *(task() for task in tasks[1:])]
+    here = {place: tasks[place]() for place in compared if place and tasks[place].calls <= MAX_COMPARED}
+    here |= {0: first} if 0 in compared else {}
     try:
         results = workers.run(tasks)
     except BrokenProcessPool as error:

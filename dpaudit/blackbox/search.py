@@ -20,7 +20,7 @@ from dpaudit.blackbox.hypotheses import Points
 from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes, in_words
 from dpaudit.blackbox.pair import PairAttack
 from dpaudit.blackbox.replay import Replay
-from dpaudit.blackbox.runs import chunks_of, run_compared
+from dpaudit.blackbox.runs import chunks_of, limit_calls, run_compared
 from dpaudit.errors import MechanismError
 from dpaudit.statistics.blocks import Failure, Workers
 from dpaudit.statistics.capital import log_average
@@ -122,7 +122,8 @@ class _Candidate:
             results = run_compared(workers, both_tasks, compared=(0, len(tasks[0])))
         else:
             watched = clock.watch(both_tasks, samples=samples, log_wealth=self.log_wealth)
-            results = workers.run(watched)
+            with limit_calls(target.timeout):
+                results = workers.run(watched)
         self._round += 1
         parts = (results[: len(tasks[0])], results[len(tasks[0]) :])
         raw = [

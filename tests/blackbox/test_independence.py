@@ -7,12 +7,16 @@ from __future__ import annotations
 import functools
 import secrets
 import threading
+import time
 
 import numpy as np
 import pytest
 
+from dpaudit.blackbox import runs
 from dpaudit.blackbox.check import check
+from dpaudit.blackbox.runs import chunks_of, run_compared
 from dpaudit.claims import PureDP
+from dpaudit.statistics.blocks import Workers
 from dpaudit.verdicts import VerdictKind
 from tests.blackbox.own_generators import OWN_GENERATORS
 
@@ -20,6 +24,13 @@ ONE = PureDP(epsilon=1)
 UNITS = [(0.0, 1.0)]
 
 
+@pytest.fixture
+def always_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short calls go to workers as long ones do."""
+    monkeypatch.setattr(runs, "WORTH_SENDING", 0.0)
+
+
+@pytest.mark.usefixtures("always_sent")
 @pytest.mark.parametrize("name", OWN_GENERATORS)
 def test_two_jobs_agree_with_one_on_generators_of_their_own(name: str) -> None:
     """A correct mechanism with a generator of its own is not refuted with two workers, as it is not with
@@ -35,12 +46,33 @@ def test_two_jobs_agree_with_one_on_generators_of_their_own(name: str) -> None:
     assert any("one process" in note for note in two.notes)
 
 
+def test_short_calls_stay_in_this_process() -> None:
+    """Tasks of short calls never reach the workers; tasks of calls of 5 ms or more do."""
+
+    class Asked(Exception):
+        pass
+
+    class Refusing(Workers):
+        def run(self, tasks):
+            raise Asked
+
+    def tasks(mechanism):
+        return chunks_of(mechanism, 0.0, 20, seed=0, key=(0,), batch=False, timeout=None, deadline=None)
+
+    outputs = run_compared(Refusing(), tasks(lambda x, rng: x + rng.laplace()), compared=(0,))
+    assert [len(part) for part in outputs] == [16, 4]
+    with pytest.raises(Asked):
+        run_compared(Refusing(), tasks(lambda x, rng: time.sleep(0.006)), compared=(0,))
+
+
+@pytest.mark.usefixtures("always_sent")
 def test_workers_are_used_where_they_are_safe() -> None:
     """A mechanism that draws from the given generator alone runs on two workers, without a note."""
     result = check(lambda x, rng: x + rng.laplace(), ONE, neighbours=UNITS, jobs=2, max_samples=400)
     assert not any("one process" in note for note in result.notes)
 
 
+@pytest.mark.usefixtures("always_sent")
 def test_what_cannot_be_sent_to_workers_runs_here() -> None:
     """A mechanism that holds a lock cannot be pickled: it is run in one process, and told how to be sent."""
     lock = threading.Lock()

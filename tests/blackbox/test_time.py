@@ -9,7 +9,7 @@ import pytest
 
 from dpaudit import PureDP, check
 from dpaudit.blackbox.clock import Clock
-from dpaudit.errors import InvalidParameterError
+from dpaudit.errors import InvalidParameterError, MechanismError
 
 ONE = PureDP(epsilon=1)
 UNITS = [(0.0, 1.0)]
@@ -46,6 +46,22 @@ def test_ctrl_c_gives_what_is_known() -> None:
     assert nothing.samples == 0
     assert "too short to see any violation" in str(nothing)
     assert "every output looked the same" not in str(nothing)
+
+
+def test_the_limit_of_a_call_is_not_one_of_many_calls() -> None:
+    """Calls that each keep the limit pass it together; one that does not is stopped, wherever it comes."""
+    calls = [0]
+
+    def hangs_late(x, rng):
+        calls[0] += 1
+        time.sleep(0.03 if calls[0] < 20 else 5)
+        return x + rng.laplace()
+
+    start = time.monotonic()
+    with pytest.raises(MechanismError, match=r"must return within 0\.2 s"):
+        check(hangs_late, ONE, neighbours=UNITS, timeout=0.2)
+    assert calls[0] == 20
+    assert time.monotonic() - start < 4
 
 
 def test_the_time_limit_holds_between_two_calls() -> None:
