@@ -69,7 +69,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     sharing = {share for item in items if (share := _share(item))}
     if not sharing:
         return
-    config.stash[KEY] = Levels(alpha=read_alpha(config), audits=read_audits(config, collected=len(sharing)))
+    audits = read_audits(config, collected=len(sharing))
+    config.stash[KEY] = Levels(alpha=read_alpha(config), audits=audits, counted=frozenset(sharing))
     if not config.getoption("--dpaudit-slow"):
         for item in items:
             if item.get_closest_marker(SLOW):
@@ -94,14 +95,15 @@ def assert_private(request: pytest.FixtureRequest) -> AssertPrivate:
     from dpaudit.pytest_plugin.private import AssertPrivate
 
     config: Any = request.config
-    if KEY not in config.stash:  # asked for by request.getfixturevalue alone: nobody could count it
+    levels = config.stash.get(KEY, None)
+    if levels is None or request.node.nodeid not in levels.counted:  # it would spend what nobody gave it
         raise pytest.UsageError(
             "assert_private must stand among a test's arguments, got it by request.getfixturevalue only; "
             "name it there, so that its error level can be shared."
         )
     return AssertPrivate(
         node=request.node.nodeid,
-        levels=config.stash[KEY],
+        levels=levels,
         base_seed=config.getoption("--dpaudit-seed"),
         expect_refuted=request.node.get_closest_marker(EXPECT_REFUTED) is not None,
     )

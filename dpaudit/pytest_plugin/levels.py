@@ -18,10 +18,14 @@ AUDITS = "dpaudit_audits"
 
 @dataclass(frozen=True, kw_only=True)
 class Levels:
-    """The error level ``alpha``, in (0, 1/2], of a session, and the number of ``audits`` that share it."""
+    """The error level ``alpha``, in (0, 1/2], of a session, and the number of ``audits`` that share it.
+
+    ``counted``: the names of those collected (tests, and paths of suites); no other may spend anything.
+    """
 
     alpha: float
     audits: int
+    counted: frozenset[str] = frozenset()
 
     @property
     def each(self) -> float:

@@ -101,6 +101,16 @@ def test_too_few_audits_are_refused(tmp_path: Path) -> None:
     assert "at least 6, the audits collected, got '2'" in output
 
 
+def test_an_audit_that_nobody_counted_is_refused(tmp_path: Path) -> None:
+    """A test that asks for the fixture while it runs has no part of the error level, beside one that has."""
+    uncounted = "def test_hidden(request): request.getfixturevalue('assert_private')\n"
+    counted = "def test_counted(assert_private): pass\n"
+    (tmp_path / "test_it.py").write_text(uncounted + counted)
+    _, output = session(tmp_path, "-rA")
+    assert outcomes(output) == {"test_hidden": "FAILED", "test_counted": "PASSED"}
+    assert "must stand among a test's arguments" in output
+
+
 def test_suites_are_collected_on_request_only(tmp_path: Path) -> None:
     """Rows are tests with --dpaudit-suites: one as expected passes, one against expectation fails."""
     write_suite(tmp_path / "audits" / "suite.py", VERIFIED, UNEXPECTED)
