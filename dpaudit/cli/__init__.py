@@ -20,6 +20,7 @@ import click
 
 from dpaudit import __version__
 from dpaudit.cli.calibrate import calibrate_command
+from dpaudit.cli.compare import compare_command
 from dpaudit.cli.console import discard
 from dpaudit.cli.inspect import explain_command, list_command
 from dpaudit.cli.report import report_command, verify_command
@@ -75,6 +76,7 @@ for command in (
     explain_command,
     report_command,
     verify_command,
+    compare_command,
     calibrate_command,
 ):
     main.add_command(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import sys
@@ -21,6 +22,7 @@ from rich.text import Text
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken, show_error
 from dpaudit.errors import InvalidParameterError
 from dpaudit.report_file.document import journal_path, write_report, write_text
+from dpaudit.reports.annotations import github_annotations
 from dpaudit.reports.fields import NOT_REPEATED
 from dpaudit.reports.terminal import LiveResults, one_line, summary
 from dpaudit.runner.backends import BACKENDS, Backend, start_backend
@@ -252,6 +254,9 @@ def _stoppable() -> Iterator[Callable[[], None]]:
 def _write(report: dict[str, Any], json_path: Path, page: Path | None, console: Console) -> None:
     saved = _save(report, json_path)
     console.print(summary(report))
+    if os.environ.get("GITHUB_ACTIONS") == "true":  # as the runners of GitHub set it
+        for line in github_annotations(report):
+            console.print(Text(line), soft_wrap=True)
     # A crashed row may have had a program that did not answer in its fresh process.
     blind = [
         result

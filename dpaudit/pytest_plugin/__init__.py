@@ -1,0 +1,109 @@
+"""The pytest plugin: the fixture ``assert_private``, its options and marks, and suite files as tests.
+
+It is loaded by the entry point ``pytest11`` in every pytest run where dpaudit is installed, so this file
+imports nothing heavy: what audits is imported when the first audit runs. A session without ``assert_private``
+and without ``--dpaudit-suites`` is left as it is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dpaudit.pytest_plugin.levels import AUDITS, KEY, Levels, read_alpha, read_audits
+
+if TYPE_CHECKING:
+    from dpaudit.pytest_plugin.private import AssertPrivate
+
+__all__ = [
+    "assert_private",
+    "pytest_addoption",
+    "pytest_collect_file",
+    "pytest_collection_modifyitems",
+    "pytest_configure",
+]
+
+SLOW, EXPECT_REFUTED = "dpaudit_slow", "dpaudit_refuted"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options and settings of the plugin; all begin with ``dpaudit``."""
+    group = parser.getgroup("dpaudit", "differential-privacy audits")
+    group.addoption("--dpaudit-seed", type=int, default=0, help="Seed of all audits [default: 0].")
+    group.addoption("--dpaudit-slow", action="store_true", help=f"Run the tests that are marked {SLOW}, too.")
+    group.addoption(
+        "--dpaudit-suites", action="store_true", help="Collect the files that dpaudit_suites names as tests."
+    )
+    parser.addini("dpaudit_alpha", "Error level of all audits of a session together (0.05).", default="0.05")
+    parser.addini(AUDITS, "How many audits share the error level; empty: those collected.", default="")
+    parser.addini("dpaudit_suites", "Suite files: audits/*/suite.py.", type="args", default=[])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marks; the settings are read where the first audit is collected."""
+    config.addinivalue_line("markers", f"{SLOW}: an audit that runs with --dpaudit-slow only")
+    config.addinivalue_line("markers", f"{EXPECT_REFUTED}: passes where assert_private refutes the claim")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """A suite file becomes tests, one a row, where ``--dpaudit-suites`` is given and a pattern names it."""
+    config = parent.config
+    if not config.getoption("--dpaudit-suites") or file_path.suffix != ".py":
+        return None
+    try:
+        relative = file_path.relative_to(config.rootpath)
+    except ValueError:
+        return None
+    if not any(relative.match(pattern) for pattern in config.getini("dpaudit_suites")):
+        return None
+    from dpaudit.pytest_plugin.suites import SuiteTests
+
+    return SuiteTests.from_parent(parent, path=file_path)
+
+
+@pytest.hookimpl(tryfirst=True)  # before -k and -m deselect: they must not change anybody's error level
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Share the error level over what was collected, and skip what is slow."""
+    sharing = {share for item in items if (share := _share(item))}
+    if not sharing:
+        return
+    audits = read_audits(config, collected=len(sharing))
+    config.stash[KEY] = Levels(alpha=read_alpha(config), audits=audits, counted=frozenset(sharing))
+    if not config.getoption("--dpaudit-slow"):
+        for item in items:
+            if item.get_closest_marker(SLOW):
+                item.add_marker(pytest.mark.skip(reason="slow audit: runs with --dpaudit-slow"))
+
+
+def _share(item: pytest.Item) -> str:
+    """What this test shares the error level as: itself, or its suite, which divides its part by its rows."""
+    if "assert_private" in getattr(item, "fixturenames", ()):
+        return item.nodeid
+    suite = getattr(item, "dpaudit_suite", "")
+    return str(suite)
+
+
+@pytest.fixture
+def assert_private(request: pytest.FixtureRequest) -> AssertPrivate:
+    """``assert_private(mechanism, claim, neighbours=...)``: fail where runs refute the claim.
+
+    Takes ``max_samples``, ``batch``, ``jobs``, ``timeout`` and ``listen`` as ``dpaudit.check`` does, and
+    returns its result. Seed and error level come from the session.
+    """
+    from dpaudit.pytest_plugin.private import AssertPrivate
+
+    config: Any = request.config
+    levels = config.stash.get(KEY, None)
+    if levels is None or request.node.nodeid not in levels.counted:  # it would spend what nobody gave it
+        raise pytest.UsageError(
+            "assert_private must stand among a test's arguments, got it by request.getfixturevalue only; "
+            "name it there, so that its error level can be shared."
+        )
+    return AssertPrivate(
+        node=request.node.nodeid,
+        levels=levels,
+        base_seed=config.getoption("--dpaudit-seed"),
+        expect_refuted=request.node.get_closest_marker(EXPECT_REFUTED) is not None,
+    )

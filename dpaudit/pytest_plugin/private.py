@@ -1,0 +1,95 @@
+"""``assert_private``: one black-box check inside a test, and what a failure says in ten lines."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from dpaudit.blackbox.check import check
+from dpaudit.blackbox.neighbours import PairsOfInputs, read_neighbours, shown
+from dpaudit.blackbox.result import CheckResult
+from dpaudit.claims import PrivacyClaim
+from dpaudit.errors import RefutedError
+from dpaudit.pytest_plugin.levels import AUDITS, Levels, seed_of
+from dpaudit.verdicts import VerdictKind
+
+__all__ = ["AssertPrivate"]
+
+#: Notes of a result that a failure shows; with them it has ten lines.
+NOTES = 3
+
+
+class AssertPrivate:
+    """What the fixture hands to one test."""
+
+    def __init__(self, *, node: str, levels: Levels, base_seed: int, expect_refuted: bool) -> None:
+        self._node, self._levels, self._base = node, levels, base_seed
+        self._expect_refuted = expect_refuted
+        self._calls = 0
+
+    def __call__(
+        self,
+        mechanism: Callable[..., Any],
+        claim: PrivacyClaim,
+        *,
+        neighbours: PairsOfInputs,
+        max_samples: int = 100_000,
+        batch: bool = False,
+        jobs: int = 1,
+        timeout: float | None = 60.0,
+        listen: bool = True,
+    ) -> CheckResult:
+        """The result of ``dpaudit.check``, unless the claim was refuted.
+
+        Arguments and errors are those of ``dpaudit.check``; there is no limit of time in all, which would
+        make the verdict depend on the machine. Raises ``RefutedError`` (an ``AssertionError``) where the
+        claim was refuted, or, in a test marked ``dpaudit_refuted``, ``AssertionError`` where it was not.
+        """
+        __tracebackhide__ = True
+        self._calls += 1
+        alpha = self._levels.of_call(self._calls)
+        seed = seed_of(self._node, base=self._base, number=self._calls)
+        if isinstance(neighbours, Iterator):
+            neighbours = list(neighbours)  # read twice: by the check, and to name the pair that refutes
+        result = check(
+            mechanism,
+            claim,
+            neighbours=neighbours,
+            alpha=alpha,
+            seed=seed,
+            max_samples=max_samples,
+            batch=batch,
+            jobs=jobs,
+            timeout=timeout,
+            listen=listen,
+        )
+        refuted = result.verdict is VerdictKind.REFUTED
+        if self._expect_refuted and not refuted:
+            raise AssertionError(f"this test expects a refutation, and there was none:\n{result}")
+        if refuted and not self._expect_refuted:
+            pair = read_neighbours(neighbours, seed=seed, adjacency=claim.adjacency)[
+                result.evidence.details["pair"]
+            ]
+            raise RefutedError(self._failure(result, f"{shown(pair.left)} and {shown(pair.right)}", alpha))
+        return result
+
+    def _failure(self, result: CheckResult, inputs: str, alpha: float) -> str:
+        evidence = result.evidence
+        lines = [
+            f"REFUTED: {result.claim.in_words()}",
+            f"  bound: {evidence.quantity} > {evidence.lower:.4g} ({evidence.samples:,} runs)",
+            f"  inputs: {inputs}",
+            f"  event: {result.event}",
+            *(f"  note: {note}" for note in result.notes[:NOTES]),
+            f"  a private mechanism fails here with probability <= {alpha:.2g}, if calls are independent",
+            f"  again: {self._again()}",
+        ]
+        return "\n".join(lines)
+
+    def _again(self) -> str:
+        """The command that runs this test alone and comes out the same: the share of the level is fixed."""
+        levels = self._levels
+        words = ["python", "-m", "pytest", self._node, "-o", f"{AUDITS}={levels.audits}"]
+        words += ["-o", f"dpaudit_alpha={levels.alpha:g}", "--dpaudit-seed", str(self._base)]
+        return shlex.join(words)

@@ -1,0 +1,42 @@
+"""Findings as workflow commands of GitHub Actions, which show them at the suite's file.
+
+The form is that of "Workflow commands for GitHub Actions" (GitHub's documentation): ``::error
+file=F,title=T::MESSAGE``, where ``%``, line ends, and in properties ``:`` and ``,`` are percent-encoded. The
+report knows the file of a row and not its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpaudit.reports.notation import clean
+from dpaudit.reports.roles import unexpected_cells
+
+__all__ = ["github_annotations"]
+
+
+def github_annotations(report: Mapping[str, Any]) -> list[str]:
+    """One command a row that was not accepted, and one a suite that did not import; each is a single line."""
+    found = [_row(row) for row in report["results"] if not row["accepted"]]
+    return found + [
+        _error(item["suite"], "not imported", item["reason"]) for item in report.get("broken", ())
+    ]
+
+
+def _row(row: Mapping[str, Any]) -> str:
+    said = f"{row['verdict']}, expected {row['expect']}: {row['title']}"
+    lines = [said, *row["reasons"], *unexpected_cells(row), f"again: {row['reproduce']}"]
+    return _error(row["suite"], row["id"], "\n".join(map(clean, lines)))
+
+
+def _error(file: str, title: str, message: str) -> str:
+    return f"::error file={_property(file)},title={_property(title)}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(clean(text)).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,74 @@
+"""What got worse from one report to another: rows and cells against what they were before.
+
+Worse is a row or cell that came out as expected before and does not now, one that is verified no longer, a
+verified one with less behind it, a new one against its expectation, and one that is gone. Bounds are not
+compared: they move with the seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dpaudit.estimates import shown_strength
+from dpaudit.reports.fields import STRENGTHS
+
+__all__ = ["Part", "got_better", "got_worse"]
+
+#: One row, or one cell of it, by its name, with what is compared of it.
+Part = tuple[str, Mapping[str, Any]]
+
+
+def got_worse(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """One line on each row or cell of ``new`` that is worse than in ``old``; both are read reports."""
+    before, after = dict(_parts(old)), dict(_parts(new))
+    lines = [f"{name}: {_said(part)} before, gone now" for name, part in before.items() if name not in after]
+    for name, part in after.items():
+        earlier = before.get(name)
+        if earlier is None:
+            if not _fine(part):
+                lines.append(f"{name}: new, {_said(part)}, expected {part['expect']}")
+        elif _is_worse(earlier, part):
+            lines.append(f"{name}: {_said(earlier)} before, {_said(part)} now, expected {part['expect']}")
+    return lines
+
+
+def got_better(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """One line on each row or cell that is worse in ``old`` than in ``new``, without those that are new."""
+    before, after = dict(_parts(old)), dict(_parts(new))
+    return [
+        f"{name}: {_said(before[name])} before, {_said(part)} now"
+        for name, part in after.items()
+        if name in before and _is_worse(part, before[name]) and not _is_worse(before[name], part)
+    ]
+
+
+def _parts(report: Mapping[str, Any]) -> Iterator[Part]:
+    rows: Sequence[Mapping[str, Any]] = report["results"]
+    for row in rows:
+        yield row["id"], row
+        for cell in row["cells"]:
+            yield f"{row['id']} [{cell['name']}]", cell
+
+
+def _fine(part: Mapping[str, Any]) -> bool:
+    """As expected: a row says so itself (``--require`` and its cells count), a cell by its verdict."""
+    accepted = part.get("accepted")
+    return bool(part["verdict"] == part["expect"] if accepted is None else accepted)
+
+
+def _is_worse(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    if _fine(before) != _fine(now):
+        return _fine(before)
+    if before["verdict"] != now["verdict"]:
+        return bool(before["verdict"] == "verified" or now["verdict"] == "crashed")
+    return bool(now["verdict"] == "verified" and _strength(now) < _strength(before))
+
+
+def _strength(part: Mapping[str, Any]) -> int:
+    return STRENGTHS.index(shown_strength(part) or "none")
+
+
+def _said(part: Mapping[str, Any]) -> str:
+    strength = shown_strength(part)
+    return f"{part['verdict']} / {strength}" if strength else str(part["verdict"])

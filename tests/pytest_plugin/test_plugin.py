@@ -1,0 +1,146 @@
+"""The pytest plugin, in pytest sessions of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpaudit.pytest_plugin.levels import Levels, seed_of
+from tests.cli.suites import UNEXPECTED, VERIFIED, write_suite
+
+ROOT = Path(__file__).parents[2]
+
+MECHANISMS = """
+import dpaudit, pytest
+CLAIM, PAIRS = dpaudit.PureDP(epsilon=1), [([0, 1], [1, 1])]
+def right(data, rng): return sum(data) + rng.laplace()
+def wrong(data, rng): return sum(data) + rng.laplace(scale=0.25)
+def audit(assert_private, mechanism):
+    return assert_private(mechanism, CLAIM, neighbours=PAIRS, max_samples=3000, listen=False)
+def test_right(assert_private): audit(assert_private, right)
+def test_wrong(assert_private): audit(assert_private, wrong)
+@pytest.mark.dpaudit_refuted
+def test_known(assert_private): audit(assert_private, wrong)
+@pytest.mark.dpaudit_refuted
+def test_not_known(assert_private): audit(assert_private, right)
+@pytest.mark.dpaudit_slow
+def test_slow(assert_private): audit(assert_private, right)
+def test_levels(assert_private, record_property):
+    confidences = [audit(assert_private, right).evidence.confidence for _ in range(2)]
+    assert [round(6000 * (1 - c)) for c in confidences] == [25, 8], confidences  # 0.05/6 over 2, over 6
+"""
+
+
+def session(folder: Path, *words: str) -> tuple[int, str]:
+    """A pytest session in ``folder`` with this plugin and, as the project's own, warnings as errors."""
+    command = [sys.executable, "-P", "-m", "pytest", "-p", "no:cacheprovider", "-p", "dpaudit.pytest_plugin"]
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "COLUMNS": "200",
+    }
+    done = subprocess.run(
+        [*command, "-W", "error", "--rootdir", str(folder), *words],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+def outcomes(output: str) -> dict[str, str]:
+    """The outcome of each test, from the lines of ``-rA``."""
+    return {name: word for word, name in re.findall(r"^(PASSED|FAILED|ERROR) \S+::(\S+)", output, re.M)}
+
+
+EXPECTED = {
+    "test_right": "PASSED",
+    "test_wrong": "FAILED",
+    "test_known": "PASSED",
+    "test_not_known": "FAILED",
+    "test_levels": "PASSED",
+}
+
+
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist.plugin", "-n2")], ids=["one process", "two workers"])
+def test_verdicts_and_levels_do_not_depend_on_workers(tmp_path: Path, workers: tuple[str, ...]) -> None:
+    """The same tests pass and fail, with the same parts of the error level, on one process and on two."""
+    (tmp_path / "test_it.py").write_text(MECHANISMS)
+    code, output = session(tmp_path, "-rA", *workers)
+    assert code == 1
+    assert outcomes(output) == EXPECTED
+    assert "1 skipped" in output
+    found = output[output.index("REFUTED: ε = 1") :]
+    lines = found[: found.index("--dpaudit-seed 0")].splitlines()
+    assert len(lines) <= 10
+    for word in (
+        "bound: epsilon > 1",
+        "inputs: [0, 1] and [1, 1]",
+        "event: ",
+        "test_it.py::test_wrong",
+        "dpaudit_audits=6",
+    ):
+        assert word in "\n".join(lines)
+
+
+def test_deselection_keeps_levels(tmp_path: Path) -> None:
+    """A test that -k chose has the level that it has among all others."""
+    (tmp_path / "test_it.py").write_text(MECHANISMS)
+    code, output = session(tmp_path, "-k", "levels")
+    assert (code, "1 passed" in output) == (0, True), output
+
+
+def test_too_few_audits_are_refused(tmp_path: Path) -> None:
+    """A fixed number below what was collected is a usage error that names both."""
+    (tmp_path / "test_it.py").write_text(MECHANISMS)
+    code, output = session(tmp_path, "-o", "dpaudit_audits=2")
+    assert code == 4
+    assert "at least 6, the audits collected, got '2'" in output
+
+
+def test_an_audit_that_nobody_counted_is_refused(tmp_path: Path) -> None:
+    """A test that asks for the fixture while it runs has no part of the error level, beside one that has."""
+    uncounted = "def test_hidden(request): request.getfixturevalue('assert_private')\n"
+    counted = "def test_counted(assert_private): pass\n"
+    (tmp_path / "test_it.py").write_text(uncounted + counted)
+    _, output = session(tmp_path, "-rA")
+    assert outcomes(output) == {"test_hidden": "FAILED", "test_counted": "PASSED"}
+    assert "must stand among a test's arguments" in output
+
+
+def test_suites_are_collected_on_request_only(tmp_path: Path) -> None:
+    """Rows are tests with --dpaudit-suites: one as expected passes, one against expectation fails."""
+    write_suite(tmp_path / "audits" / "suite.py", VERIFIED, UNEXPECTED)
+    pattern = ("-o", "dpaudit_suites=audits/suite.py")
+    code, output = session(tmp_path, *pattern)
+    assert code == 5, output  # no tests collected
+    code, output = session(tmp_path, "-rA", *pattern, "--dpaudit-suites")
+    found = outcomes(output)
+    assert found.pop("fine") == "PASSED", output
+    assert list(found.values()) == ["FAILED"], output
+    assert "again: dpaudit run" in output
+
+
+def test_start_of_pytest_imports_nothing_heavy() -> None:
+    """Loading the plugin imports neither numpy nor scipy nor hypothesis."""
+    code = "import sys, dpaudit.pytest_plugin; print({'numpy', 'scipy', 'hypothesis'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_calls_of_one_test_never_spend_more_than_its_part() -> None:
+    """The levels of any number of calls add up to less than the test's part, and seeds differ."""
+    levels = Levels(alpha=0.05, audits=10)
+    assert sum(levels.of_call(k) for k in range(1, 10_000)) < levels.each == 0.005
+    assert len({seed_of(node, base=base, number=k) for node in "ab" for base in (0, 1) for k in (1, 2)}) == 8
+
+
+def test_the_documented_snippet_passes(tmp_path: Path) -> None:
+    """The first snippet of docs/pytest.md is a test that passes."""
+    text = (ROOT / "docs" / "pytest.md").read_text(encoding="utf-8")
+    (tmp_path / "test_doc.py").write_text(text.split("```python\n")[1].split("```")[0])
+    code, output = session(tmp_path)
+    assert (code, "1 passed" in output) == (0, True), output
