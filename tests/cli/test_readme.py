@@ -18,8 +18,6 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-CHECK = (ROOT / "docs" / "check.md").read_text(encoding="utf-8")
-
 SUITES = (ROOT / "docs" / "suites.md").read_text(encoding="utf-8")
 
 
@@ -36,13 +34,6 @@ def test_the_function_example_prints_what_is_shown(capsys: pytest.CaptureFixture
     shown = [line[4:] for line in README.splitlines() if re.match(r"    (REFUTED|  epsilon)", line)]
     assert len(shown) == 2
     assert printed.startswith("\n".join(shown))
-
-
-def test_the_page_on_check_prints_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    """The example of the page on ``check`` runs and prints the line below it."""
-    [example] = blocks("python", CHECK)
-    exec(compile(example, "check.md", "exec"), {})
-    assert f"\n    {capsys.readouterr().out}" in CHECK
 
 
 def test_the_page_on_contextual_bandits_prints_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
