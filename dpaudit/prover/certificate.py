@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.prover.explore import Explored, Node
-from dpaudit.prover.regions import Merged, numbered
+from dpaudit.prover.regions import Merged
 
 __all__ = ["merged_fields", "written_tree"]
 
@@ -29,7 +29,7 @@ def written_tree(
 ) -> list[list[Any]]:
     """The tree as a list of nodes. Raises nothing: what is unexplored would be a missing node. ``leads``
     writes the end of a path that goes on elsewhere (an event "goto" of a generic step)."""
-    order = numbered(explored)
+    order = explored.positions
     nodes: list[list[Any]] = [[] for _ in range(len(order) - 1)]
 
     def place(then: Node | dict[str, Fraction] | None) -> int | None:

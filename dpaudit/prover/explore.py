@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NoReturn
 
 from dpaudit.errors import DpauditError
@@ -86,6 +87,18 @@ class Explored:
 
     root: Node
     paths: list[Path]
+
+    @cached_property
+    def positions(self) -> dict[int, int]:
+        """The position of every node (by identity) in a list of all nodes, parents first; cut branches get
+        positions of their own in ``certificate``."""
+        order: dict[int, int] = {}
+        pending = [self.root]
+        while pending:
+            node = pending.pop()
+            order[id(node)] = len(order)
+            pending.extend(reversed([then for then in node.then if isinstance(then, Node)]))
+        return order
 
 
 class _DeadError(DpauditError):

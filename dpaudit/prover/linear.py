@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog, nnls
 
-from dpaudit.prover.forms import ZERO, Form
+from dpaudit.prover.forms import ZERO, Form, Table
 
 __all__ = ["cheapest", "combination", "contradiction", "kernel_vector", "matrix", "solved_exactly"]
 
@@ -33,9 +33,10 @@ def matrix(forms: Sequence[Form], names: Sequence[str]) -> Floats:
     place = {name: i for i, name in enumerate(names)}
     table = np.zeros((len(forms), len(names) + 1))
     for i, form in enumerate(forms):
-        for name, value in form.terms.items():
+        terms, constant = form.table()
+        for name, value in terms.items():
             table[i, place[name]] = float(value)
-        table[i, -1] = float(form.constant)
+        table[i, -1] = float(constant)
     return table
 
 
@@ -97,26 +98,43 @@ def _exactly(forms: Mapping[str, Form], near: Floats, breaking: set[str]) -> dic
 def _chained(forms: Mapping[str, Form], last: str, breaking: set[str]) -> dict[str, Fraction] | None:
     """The last form and a few others, each once, whose sum is such a constant: most contradictions are chains
     of differences, and need no solver."""
+    tables = {name: form.table() for name, form in forms.items()}
+    holders: dict[str, list[tuple[str, int | Fraction]]] = {}  # who has a symbol, and how often
+    for other, (terms, _) in tables.items():
+        for name, value in terms.items():
+            holders.setdefault(name, []).append((other, value))
     steps = 0
 
-    def extend(total: Form, used: tuple[str, ...]) -> tuple[str, ...] | None:
+    def extend(total: Table, used: tuple[str, ...]) -> tuple[str, ...] | None:
         nonlocal steps
         steps += 1
-        if not total.terms:
-            broken = total.constant > 0 or (total.constant == 0 and not breaking.isdisjoint(used))
+        terms, constant = total
+        if not terms:
+            broken = constant > 0 or (constant == 0 and not breaking.isdisjoint(used))
             return used if broken else None
         if steps > MAX_CHAIN or len(used) > MAX_CHAIN:
             return None
-        name, value = min(total.terms.items())
-        for other, form in forms.items():
-            if form.terms.get(name) == -value and other not in used:
-                found = extend(total.plus(form), (*used, other))
+        name = min(terms)
+        for other, value in holders[name]:
+            if value == -terms[name] and other not in used:
+                found = extend(_added(total, tables[other]), (*used, other))
                 if found is not None:
                     return found
         return None
 
-    used = extend(forms[last], (last,))
+    used = extend(tables[last], (last,))
     return None if used is None else dict.fromkeys(used, Fraction(1))
+
+
+def _added(one: Table, other: Table) -> Table:
+    terms = dict(one[0])
+    for name, value in other[0].items():
+        total = terms.get(name, 0) + value
+        if total:
+            terms[name] = total
+        else:
+            del terms[name]
+    return terms, one[1] + other[1]
 
 
 def _contradicts(forms: Mapping[str, Form], weights: Mapping[str, Fraction], breaking: set[str]) -> bool:

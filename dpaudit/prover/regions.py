@@ -19,7 +19,7 @@ from dpaudit.prover.explore import Explored, Node, Path, tightened
 from dpaudit.prover.forms import Form, Row
 from dpaudit.prover.linear import Floats, contradiction, matrix
 
-__all__ = ["Merged", "alike", "merge", "numbered", "patterns"]
+__all__ = ["Merged", "alike", "merge", "patterns"]
 
 #: A row that a point of a path breaks by more than this is not implied; nothing else rests on it.
 BROKEN = 1e-6
@@ -52,19 +52,6 @@ def _grouped(members: Iterable[int], key: Callable[[int], Any]) -> list[list[int
     for i in members:
         groups.setdefault(key(i), []).append(i)
     return list(groups.values())
-
-
-def numbered(explored: Explored) -> dict[int, int]:
-    """The position of every node (by identity) in a list of all nodes, parents first; cut branches get
-    positions of their own in ``certificate``."""
-    order: dict[int, int] = {}
-    pending: list[Any] = [explored.root]
-    while pending:
-        node = pending.pop()
-        order[id(node)] = len(order)
-        if isinstance(node, Node):
-            pending.extend(reversed([then for then in node.then if isinstance(then, Node)]))
-    return order
 
 
 def merge(explored: Explored, members: Sequence[int], domain: Mapping[str, Row]) -> Merged | None:
@@ -157,7 +144,7 @@ class _Cover:
     ) -> None:
         first = explored.paths[members[0]]
         self.explored, self.first = explored, first
-        self.order = numbered(explored)
+        self.order = explored.positions
         self.finite = [event[2] for event in first.events if event[0] == "finite"]
         self.laws = [(draw.law, draw.scale) for draw in first.draws]
         self.blurred = {draw.symbol for draw in first.draws if draw.continuous}
