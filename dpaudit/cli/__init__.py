@@ -20,6 +20,7 @@ import click
 
 from dpaudit import __version__
 from dpaudit.cli.calibrate import calibrate_command
+from dpaudit.cli.check import check_command
 from dpaudit.cli.compare import compare_command
 from dpaudit.cli.console import discard
 from dpaudit.cli.inspect import explain_command, list_command
@@ -77,6 +78,7 @@ for command in (
     report_command,
     verify_command,
     compare_command,
+    check_command,
     calibrate_command,
 ):
     main.add_command(command)
