@@ -20,8 +20,10 @@ import click
 
 from dpaudit import __version__
 from dpaudit.cli.calibrate import calibrate_command
+from dpaudit.cli.check import check_command
 from dpaudit.cli.compare import compare_command
 from dpaudit.cli.console import discard
+from dpaudit.cli.init import init_command
 from dpaudit.cli.inspect import explain_command, list_command
 from dpaudit.cli.report import report_command, verify_command
 from dpaudit.cli.run import run_command
@@ -77,6 +79,8 @@ for command in (
     report_command,
     verify_command,
     compare_command,
+    check_command,
+    init_command,
     calibrate_command,
 ):
     main.add_command(command)

@@ -20,6 +20,7 @@ from dpaudit.estimates import COMPUTATION
 from dpaudit.report_file.document import read_report, write_text
 from dpaudit.reports.junit import junit_xml
 from dpaudit.reports.markdown import markdown_table, refresh
+from dpaudit.reports.sarif import sarif
 from dpaudit.reports.terminal import one_line, report_table, summary
 from dpaudit.verify.findings import Finding
 from dpaudit.verify.statement import CANNOT_KNOW
@@ -39,8 +40,15 @@ _FILE = click.Path(path_type=Path)
     "--markdown", "markdown_path", type=_FILE, help="Write a table, or refresh the one in a README."
 )
 @click.option("--junit", "junit_path", type=_FILE, help="Write JUnit XML.")
+@click.option(
+    "--sarif", "sarif_path", type=_FILE, help="Write SARIF 2.1.0: what code hosts show as findings."
+)
 def report_command(
-    file: Path, html_path: Path | None, markdown_path: Path | None, junit_path: Path | None
+    file: Path,
+    html_path: Path | None,
+    markdown_path: Path | None,
+    junit_path: Path | None,
+    sarif_path: Path | None,
 ) -> None:
     """Show a JSON report as a table, and make other formats from it."""
     report = read_report(file)
@@ -55,6 +63,8 @@ def report_command(
         refresh(markdown_path, markdown_table(report))
     if junit_path is not None:
         write_text(junit_path, junit_xml(report))
+    if sarif_path is not None:
+        write_text(sarif_path, sarif(report))
 
 
 @click.command("verify")

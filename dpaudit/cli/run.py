@@ -24,6 +24,7 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.report_file.document import journal_path, write_report, write_text
 from dpaudit.reports.annotations import github_annotations
 from dpaudit.reports.fields import NOT_REPEATED
+from dpaudit.reports.sarif import sarif
 from dpaudit.reports.terminal import LiveResults, one_line, summary
 from dpaudit.runner.backends import BACKENDS, Backend, start_backend
 from dpaudit.runner.commands import command_words, selected_by
@@ -110,6 +111,9 @@ def _profile_option(name: str, *, help: str) -> Callable[[Command], Command]:
 )
 @click.option("--no-html", is_flag=True, help="Write no HTML report.")
 @click.option(
+    "--sarif", "sarif_path", type=click.Path(path_type=Path), help="Write the findings as SARIF 2.1.0."
+)
+@click.option(
     "--resume", is_flag=True, help="Keep what the journal has of an earlier run, where nothing has changed."
 )
 @click.option("--timeout", type=float, help="Seconds that one row may take [default: by profile].")
@@ -128,6 +132,7 @@ def run_command(
     json_path: Path,
     html_path: Path | None,
     no_html: bool,
+    sarif_path: Path | None,
     resume: bool,
     timeout: float | None,
     require: str | None,
@@ -150,7 +155,7 @@ def run_command(
         require=require,
     )
     page = None if no_html else html_path or json_path.with_suffix(".html")
-    _check_outputs(json_path, page)
+    _check_outputs(json_path, page, sarif_path)
     console = make_console()
     pool, size = start_backend(backend, jobs=jobs, scheduler=scheduler)
     settings = replace(settings, jobs=size)
@@ -180,7 +185,7 @@ def run_command(
             show_error("the run was stopped while the suites were imported, before the first row: no report.")
             sys.exit(code)
         report = session.report()
-        _write(report, json_path, page, console)
+        _write(report, json_path, page, sarif_path, console)
     if lost:
         raise lost
     sys.exit(code or _exit_code(report))
@@ -207,13 +212,13 @@ def _run(session: Session, pool: Asking, console: Console, *, resumed: int) -> N
         session.run(pool, show=live.show, warn=show_error)
 
 
-def _check_outputs(json_path: Path, page: Path | None) -> None:
+def _check_outputs(json_path: Path, *others: Path | None) -> None:
     """Refuse impossible outputs before the run, not after it."""
     if json_path.suffix != ".json":
         raise InvalidParameterError(
             f"--json must name a file that ends in .json, got {json_path}; rename it."
         )
-    for path in (json_path, page):
+    for path in (json_path, *others):
         if path is not None and (path.is_dir() or not path.parent.is_dir()):
             raise InvalidParameterError(
                 f"an output must be a file in an existing folder, got {path}; make the folder."
@@ -251,7 +256,9 @@ def _stoppable() -> Iterator[Callable[[], None]]:
             signal.signal(number, before[number])
 
 
-def _write(report: dict[str, Any], json_path: Path, page: Path | None, console: Console) -> None:
+def _write(
+    report: dict[str, Any], json_path: Path, page: Path | None, sarif_path: Path | None, console: Console
+) -> None:
     saved = _save(report, json_path)
     console.print(summary(report))
     if os.environ.get("GITHUB_ACTIONS") == "true":  # as the runners of GitHub set it
@@ -273,6 +280,9 @@ def _write(report: dict[str, Any], json_path: Path, page: Path | None, console: 
         raise InvalidParameterError(
             f"the report must be written where --json says, {json_path} cannot be; it is in {saved}."
         )
+    if sarif_path is not None:
+        write_text(sarif_path, sarif(report))
+        console.print(f"report: {sarif_path}", style="dim")
     if page is not None:
         from dpaudit.reports.html import render_html
 

@@ -1,0 +1,233 @@
+"""``dpaudit check``: one function of a module against one claim, without a suite."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+import numpy as np
+from rich.text import Text
+
+from dpaudit.claims import Adjacency, ApproxDP, PrivacyClaim, PureDP
+from dpaudit.cli.console import make_console, show_error
+from dpaudit.errors import InvalidParameterError, MechanismError
+from dpaudit.neighbours import Neighbours
+from dpaudit.report_file.document import write_text
+from dpaudit.reports.notation import clean
+
+__all__ = ["check_command"]
+
+REFUTED, CRASHED = 1, 3
+
+#: Characters of an option's value that an error repeats.
+QUOTED = 60
+
+
+@click.command("check")
+@click.argument("function", metavar="MODULE:FUNCTION")
+@click.option("--epsilon", required=True, metavar="NUMBER", help="The claim: 1, 0.5 or 1/3.")
+@click.option("--delta", metavar="NUMBER", help="The claim is (epsilon, delta) [default: pure DP].")
+@click.option(
+    "--pair",
+    "pairs",
+    nargs=2,
+    multiple=True,
+    metavar="DATA NEIGHBOUR",
+    help="Two neighbouring inputs, as JSON or Python literals; repeatable.",
+)
+@click.option(
+    "--corners",
+    nargs=2,
+    metavar="LEAST LARGEST",
+    help="Try pairs made of these two values of a record; needs --size.",
+)
+@click.option("--size", type=click.IntRange(min=1), help="Records of a data set for --corners.")
+@click.option("--null", metavar="VALUE", help="The null record, for --corners with zero-out.")
+@click.option(
+    "--adjacency",
+    type=click.Choice([item.value for item in Adjacency]),
+    default=Adjacency.REPLACE_ONE.value,
+    show_default=True,
+    help="What makes two inputs neighbours.",
+)
+@click.option("--array", "as_array", is_flag=True, help="Hand each input over as a numpy array.")
+@click.option(
+    "--max-samples", type=int, default=100_000, show_default=True, help="Runs of the function in all."
+)
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Error level of the check.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same verdict.")
+@click.option(
+    "--json", "json_path", type=click.Path(path_type=Path, dir_okay=False), help="Write the result as JSON."
+)
+def check_command(
+    function: str,
+    epsilon: str,
+    delta: str | None,
+    pairs: tuple[tuple[str, str], ...],
+    corners: tuple[str, str] | None,
+    size: int | None,
+    null: str | None,
+    adjacency: str,
+    as_array: bool,
+    max_samples: int,
+    alpha: float,
+    seed: int,
+    json_path: Path | None,
+) -> None:
+    """Try to refute that FUNCTION of MODULE is private, by running it.
+
+    The function is (data, rng) -> output and takes all of its randomness from rng, a numpy Generator. The
+    module is imported with the current folder first on Python's path. Samples never verify a claim.
+
+    Exit code 0: not refuted. 1: refuted. 2: usage, or a module that does not import. 3: the function hung,
+    raised in every call, changed its input, or returned what cannot be read.
+    """
+    claim = _claim(epsilon, delta, adjacency)
+    inputs = _neighbours(pairs, corners, size, null, claim.adjacency, np.asarray if as_array else None)
+    if json_path is not None and not json_path.parent.is_dir():
+        raise InvalidParameterError(
+            f"--json must name a file in an existing folder, got {json_path}; make the folder."
+        )
+    from dpaudit.blackbox.check import check  # the other commands need none of it
+
+    with _current_folder_first(), _interruptible() as stopped:
+        mechanism = _function(function)
+        try:
+            result = check(
+                mechanism, claim, neighbours=inputs, alpha=alpha, seed=seed, max_samples=max_samples
+            )
+        except MechanismError as error:
+            show_error(str(error))
+            sys.exit(CRASHED)
+    make_console().print(Text(clean(str(result))))
+    if json_path is not None:
+        asked = {"function": function, "pairs": [pair.name for pair in inputs], "alpha": alpha}
+        write_text(json_path, json.dumps(asked | result.to_dict(), indent=1, allow_nan=False) + "\n")
+    refuted = result.verdict == "refuted"
+    sys.exit(128 + signal.SIGINT if stopped else REFUTED if refuted else 0)
+
+
+def _claim(epsilon: str, delta: str | None, adjacency: str) -> PrivacyClaim:
+    if delta is None:
+        return PureDP(epsilon=epsilon, adjacency=Adjacency(adjacency))
+    return ApproxDP(epsilon=epsilon, delta=delta, adjacency=Adjacency(adjacency))
+
+
+def _neighbours(
+    pairs: tuple[tuple[str, str], ...],
+    corners: tuple[str, str] | None,
+    size: int | None,
+    null: str | None,
+    adjacency: Adjacency,
+    make: Callable[[Any], Any] | None,
+) -> list[Neighbours]:
+    """The pairs of all options together, those that were written out first."""
+    if not pairs and corners is None:
+        raise click.UsageError("neighbouring inputs are needed: give --pair, or --corners and --size.")
+    if (corners is None) != (size is None):
+        raise click.UsageError("--corners and --size need each other; give both or none.")
+    zero_out = corners is not None and adjacency is Adjacency.ZERO_OUT
+    if zero_out != (null is not None):
+        raise click.UsageError("--null is for --corners with --adjacency zero-out, which needs it.")
+    from dpaudit.blackbox.neighbours import as_pair
+    from dpaudit.blackbox.neighbours import corners as corners_of
+
+    read = [tuple(_read("--pair", text) for text in pair) for pair in pairs]
+    found = [as_pair(pair, index) for index, pair in enumerate(read)]
+    if corners is not None and size is not None:
+        values = [_read("--corners", text) for text in corners]
+        found += corners_of(values, size, adjacency, null=_read("--null", null) if null else None)
+    return [Neighbours(pair.name, _made(pair.left, make), _made(pair.right, make)) for pair in found]
+
+
+def _read(option: str, text: str) -> Any:
+    """JSON, or else a Python literal (tuples, sets, None, single quotes)."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        raise InvalidParameterError(
+            f"{option} must be JSON or a Python literal, got {text[:QUOTED]!r}; write for example '[0, 1]', "
+            "in quotes of the shell."
+        ) from None
+
+
+def _made(data: Any, make: Callable[[Any], Any] | None) -> Any:
+    if make is None:
+        return data
+    try:
+        return make(data)
+    except ValueError as error:
+        raise InvalidParameterError(
+            f"--array needs inputs of one shape, got {str(data)[:QUOTED]} ({error}); leave it out."
+        ) from error
+
+
+def _function(name: str) -> Callable[..., Any]:
+    """The callable that ``module:function`` names; importing the module runs it."""
+    module, colon, path = name.partition(":")
+    if not (colon and module and path):
+        raise InvalidParameterError(
+            f"a function is named as MODULE:FUNCTION, got {name!r}; for noisy_count in mine.py write "
+            "mine:noisy_count."
+        )
+    try:
+        found: Any = importlib.import_module(module)
+    except (Exception, SystemExit) as error:  # whatever a foreign module raises as it runs
+        raise InvalidParameterError(
+            f"the module of {name!r} must import, got {type(error).__name__}: {error}; run it with the "
+            f"folder of {module} as the current one, and without .py."
+        ) from error
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise InvalidParameterError(
+            f"{path} must be a function of the module {module}, got {type(found).__name__}; check its name."
+        )
+    return found  # type: ignore[no-any-return]
+
+
+@contextmanager
+def _current_folder_first() -> Iterator[None]:
+    """The current folder first on Python's path, while the function is imported and runs."""
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+
+
+@contextmanager
+def _interruptible() -> Iterator[list[int]]:
+    """Ctrl-C ends the runs, as ever, and is also entered in the list that this yields: a check that was cut
+    short says what is known, and must not exit as one that ran to its end."""
+    stopped: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield stopped  # only the main thread may set handlers
+        return
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        stopped.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        if before is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, stop)
+        yield stopped
+    finally:
+        signal.signal(signal.SIGINT, before)

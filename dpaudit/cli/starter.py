@@ -1,0 +1,89 @@
+"""The files that ``dpaudit init`` writes: a suite that comes out as expected, a test, a GitHub workflow."""
+
+from __future__ import annotations
+
+__all__ = ["STARTER"]
+
+_SUITE = '''"""The privacy claims of this project, one row each.
+
+Run them with `dpaudit run audits`. The run exits with 1 where a row comes out otherwise than its `expect`.
+"""
+
+from dpaudit.claims import PureDP
+from dpaudit.laws import Laplace
+from dpaudit.neighbours import Neighbours
+from dpaudit.proofs.build import laplace_mechanism
+from dpaudit.proofs.sites import Site
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Interval
+from dpaudit.rows import privacy
+from dpaudit.suite import Suite
+
+suite = Suite(paper="mine", title="The mechanisms of this project")
+
+
+def noisy_sum(coins, data):
+    """The mechanism under audit: all of its randomness comes from `coins`, at named sites."""
+    return coins.release(sum(data), Laplace(scale=1), site="sum")
+
+
+@privacy(suite, "noisy-sum", "its documentation", expect="verified", accounting="verified")
+def row():
+    """The noisy sum of numbers in [0, 1] is 1-DP"""
+    return PrivacyAudit(
+        claim=PureDP(epsilon=1),
+        program=noisy_sum,
+        neighbours=lambda run: [Neighbours("one record from 0 to 1", [0.0, 0.5], [1.0, 0.5])],
+        domain=Interval(0, 1),
+        sites=[Site("sum", mechanism=laplace_mechanism(sensitivity=1, scale=1))],
+    )
+'''
+
+_TEST = '''"""Black-box tests of privacy: each fails where runs refute the claim; passing proves nothing."""
+
+import dpaudit
+
+
+def noisy_count(data, rng):
+    """Replace this by a function of yours: (data, rng) -> output, all randomness from rng."""
+    return sum(data) + rng.laplace(scale=1)
+
+
+def test_noisy_count(assert_private):
+    assert_private(
+        noisy_count, dpaudit.PureDP(epsilon=1), neighbours=dpaudit.corners([0, 1], size=2), max_samples=5000
+    )
+'''
+
+_WORKFLOW = """name: dpaudit
+on: [push, pull_request]
+
+permissions:
+  contents: read
+
+jobs:
+  privacy:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with:
+          python-version: "3.12"
+      # Name here where this project gets dpaudit from, and add what its audits import.
+      - run: python -m pip install dpaudit pytest
+      - run: python -m pytest tests/test_privacy.py
+      - run: dpaudit run audits
+        if: always()
+      - uses: actions/upload-artifact@v4
+        if: always()
+        with:
+          name: dpaudit-report
+          path: dpaudit-report.*
+"""
+
+#: What is written, by path below the folder.
+STARTER = {
+    "audits/mine.py": _SUITE,
+    "tests/test_privacy.py": _TEST,
+    ".github/workflows/dpaudit.yml": _WORKFLOW,
+}

@@ -1,0 +1,122 @@
+"""``dpaudit check`` runs one function of a module: what its exit code says, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.suites import invoke, start
+
+MODULE = """
+import numpy as np
+
+class Counts:
+    @staticmethod
+    def bare(data, rng):
+        return sum(data)
+
+def noisy(data, rng):
+    return sum(data) + rng.laplace(scale=1)
+
+def halved(data, rng):
+    return sum(data) + rng.laplace(scale=0.1)
+
+def of_arrays(data, rng):
+    return data.sum() + rng.laplace(scale=1)
+
+def raises(data, rng):
+    raise OSError("no [bold]file")
+
+number = 3
+"""
+PAIR = ("--pair", "[0, 1]", "[1, 1]")
+FEW = ("--max-samples", 600, "--alpha", 1e-6)  # a private one is refuted once in a million seeds
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The current folder, with a module of counts in it, which is forgotten afterwards."""
+    (tmp_path / "counts_to_check.py").write_text(MODULE, encoding="utf-8")
+    (tmp_path / "broken_to_check.py").write_text("1 / 0\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    path = list(sys.path)
+    yield tmp_path
+    assert sys.path == path
+    sys.modules.pop("counts_to_check", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "code", "said"),
+    [
+        ("noisy", PAIR, 0, "INCONCLUSIVE"),
+        ("halved", PAIR, 1, "REFUTED: ε = 1 pure"),
+        ("halved", ("--corners", "0", "1", "--size", "2"), 1, "REFUTED"),
+        ("Counts.bare", ("--pair", "(0, 1)", "(1, 1)", "--delta", "1e-6"), 1, "δ ="),
+        ("of_arrays", (*PAIR, "--array"), 0, "INCONCLUSIVE"),
+        ("of_arrays", PAIR, 3, "has no attribute 'sum'"),
+        ("raises", PAIR, 3, "no [bold]file"),
+    ],
+    ids=["private", "refuted", "corners", "literals and delta", "arrays", "lists instead", "raises"],
+)
+def test_the_exit_code_says_what_came_out(
+    folder: Path, name: str, options: tuple[str, ...], code: int, said: str
+) -> None:
+    """0 not refuted, 1 refuted, 3 a function that fails in every call; pairs as JSON, literals, corners."""
+    result = invoke("check", f"counts_to_check:{name}", "--epsilon", "1", *options, *FEW)
+    assert result.exit_code == code, result.output
+    assert said in (result.stdout if code < 2 else result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("counts_to_check", PAIR, "MODULE:FUNCTION"),
+        ("counts_to_check:nowhere", PAIR, "nowhere must be a function"),
+        ("counts_to_check:number", PAIR, "got int"),
+        ("broken_to_check:noisy", PAIR, "ZeroDivisionError"),
+        ("not_to_be_found:noisy", PAIR, "ModuleNotFoundError"),
+        ("counts_to_check:noisy", (), "--pair, or --corners"),
+        ("counts_to_check:noisy", ("--pair", "[0,", "[1]"), "a Python literal, got '[0,'"),
+        ("counts_to_check:noisy", ("--pair", "[0]", "[0]"), "must differ"),
+        ("counts_to_check:noisy", ("--pair", "[NaN]", "[0]"), "NaN"),
+        ("counts_to_check:noisy", ("--corners", "0", "1"), "need each other"),
+        ("counts_to_check:noisy", (*PAIR, "--null", "0"), "--null is for"),
+        ("counts_to_check:noisy", (*PAIR, "--epsilon", "one"), "epsilon must"),
+        ("counts_to_check:noisy", ("--pair", "[[0], 1]", "[1]", "--array"), "one shape"),
+        ("counts_to_check:noisy", (*PAIR, "--json", "nowhere/r.json"), "existing folder"),
+    ],
+    ids=lambda value: value.partition(":")[2] if isinstance(value, str) and ":" in value else None,
+)
+def test_what_is_refused(folder: Path, name: str, options: tuple[str, ...], said: str) -> None:
+    """Bad input is exit code 2, with the constraint in the message."""
+    result = invoke("check", name, "--epsilon", "1", *options, *FEW)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_the_same_seed_gives_the_same_file(folder: Path) -> None:
+    """The JSON names function, pairs and verdict, and a second run of the installed command repeats it, with
+    the current folder importable though Python was started without it."""
+    words = ("check", "counts_to_check:halved", "--epsilon", "1", *PAIR, "--seed", 7, "--json")
+    assert invoke(*words, "first.json").exit_code == 1
+    again = start(*words, "second.json", cwd=folder)
+    assert again.wait() == 1, again.communicate()
+    again.communicate()
+    first, second = (folder.joinpath(f"{name}.json").read_text() for name in ("first", "second"))
+    assert first == second
+    found = json.loads(first)
+    assert found["verdict"] == "refuted"
+    assert found["function"] == "counts_to_check:halved"
+    assert found["pairs"] == ["[0, 1] and [1, 1]"]
+
+
+def test_zero_out_corners_use_the_null_record(folder: Path) -> None:
+    """With zero-out, --corners changes one record to --null and refutes where the others would not differ."""
+    words = ("check", "counts_to_check:halved", "--epsilon", "1", "--adjacency", "zero-out")
+    result = invoke(*words, "--corners", 1, 1, "--size", 2, "--null", 0)
+    assert result.exit_code == 1, result.output
+    assert "zero-out" in result.stdout

@@ -1,0 +1,67 @@
+"""``dpaudit init`` writes files that work as they are, and overwrites none."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dpaudit
+from dpaudit.cli.starter import STARTER
+from tests.cli.suites import by_id, invoke, start
+
+
+def test_what_init_writes_comes_out_as_expected(tmp_path: Path) -> None:
+    """In a new folder: init, then ``dpaudit run`` exits with 0 and verifies its row; the test passes too."""
+    folder = tmp_path / "project"
+    assert invoke("init", folder).exit_code == 0
+    run = start("run", "--no-html", "--jobs", "1", cwd=folder)
+    said = run.communicate()
+    assert run.returncode == 0, said
+    (row,) = by_id(json.loads((folder / "dpaudit-report.json").read_text(encoding="utf-8"))).values()
+    assert (row["id"], row["verdict"]) == ("noisy-sum", "verified")
+    assert [cell["verdict"] for cell in row["cells"]] == ["verified"]
+    # One in a million, not in twenty: this test must not fail by a new stream of random numbers.
+    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "dpaudit_alpha=1e-6", "tests"]
+    path = {"PYTHONPATH": str(Path(dpaudit.__file__).parent.parent)}
+    tests = subprocess.run(
+        [sys.executable, *words], cwd=folder, env=os.environ | path, capture_output=True, text=True
+    )
+    assert tests.returncode == 0, tests.stdout
+    assert "1 passed" in tests.stdout
+
+
+@pytest.mark.parametrize("name", STARTER)
+def test_no_file_is_overwritten(tmp_path: Path, name: str) -> None:
+    """Where one of the files is there, init exits with 2, names it, and writes none of the others."""
+    mine = tmp_path / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine", encoding="utf-8")
+    result = invoke("init", tmp_path)
+    assert result.exit_code == 2
+    assert str(mine) in result.stderr
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [mine]
+    assert mine.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    """A FOLDER that is a file is exit code 2 with the reason, not a traceback."""
+    (tmp_path / "file").touch()
+    result = invoke("init", tmp_path / "file")
+    assert result.exit_code == 2
+    assert "must be able to write" in result.stderr
+
+
+def test_the_workflow_runs_both() -> None:
+    """The workflow is YAML with one job whose steps run the test and the suite that init writes."""
+    yaml: Any = importlib.import_module("yaml")
+    (job,) = yaml.safe_load(STARTER[".github/workflows/dpaudit.yml"])["jobs"].values()
+    runs = [step["run"] for step in job["steps"] if "run" in step]
+    assert "python -m pytest tests/test_privacy.py" in runs
+    assert any(line.startswith("dpaudit run audits") for line in runs)
