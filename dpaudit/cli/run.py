@@ -24,6 +24,7 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.report_file.document import journal_path, write_report, write_text
 from dpaudit.reports.annotations import github_annotations
 from dpaudit.reports.fields import NOT_REPEATED
+from dpaudit.reports.markdown import markdown_summary
 from dpaudit.reports.sarif import sarif
 from dpaudit.reports.terminal import LiveResults, one_line, summary
 from dpaudit.runner.backends import BACKENDS, Backend, start_backend
@@ -264,6 +265,7 @@ def _write(
     if os.environ.get("GITHUB_ACTIONS") == "true":  # as the runners of GitHub set it
         for line in github_annotations(report):
             console.print(Text(line), soft_wrap=True)
+    _append_summary(report)
     # A crashed row may have had a program that did not answer in its fresh process.
     blind = [
         result
@@ -288,6 +290,18 @@ def _write(
 
         write_text(page, render_html(report))
         console.print(f"report: {page}", style="dim")
+
+
+def _append_summary(report: dict[str, Any]) -> None:
+    """Append a summary to the file that a job of GitHub Actions shows, where there is one."""
+    name = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not name:
+        return
+    try:
+        with open(name, "a", encoding="utf-8") as file:
+            file.write(markdown_summary(report))
+    except OSError as error:  # the report is written, and the exit code speaks of the audits
+        show_error(f"GITHUB_STEP_SUMMARY must name a file that can be written, got {name}: {error.strerror}.")
 
 
 def _save(report: dict[str, Any], path: Path) -> Path:
