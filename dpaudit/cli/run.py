@@ -119,7 +119,7 @@ def _profile_option(name: str, *, help: str) -> Callable[[Command], Command]:
     "--resume", is_flag=True, help="Keep what the journal has of an earlier run, where nothing has changed."
 )
 @click.option("--timeout", type=float, help="Seconds that one row may take [default: by profile].")
-@click.option("--fail-fast", is_flag=True, help="Stop after the first row that is not accepted.")
+@click.option("--fail-fast", is_flag=True, help="The first row that is not accepted ends the run.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only rows that are not accepted, and how many.")
 @click.option(
     "--require", type=click.Choice(["proved", "accounted"]), help="Accept no weaker verified privacy row."
@@ -223,7 +223,7 @@ def _run(
         with LiveResults(console, total=len(session.remaining), id_width=width) as live:
             session.run(pool, show=live.show, warn=show_error, fail_fast=fail_fast)
     if not session.finished:
-        console.print("--fail-fast: the first row that was not accepted was the last one to run")
+        console.print("--fail-fast: the first row that was not accepted ended the run")
 
 
 def _show_refused(console: Console, result: dict[str, Any]) -> None:

@@ -77,7 +77,7 @@ class Session:
         fail_fast: bool = False,
     ) -> None:
         """Run the remaining rows; each result is on disk before ``show`` gets it. With ``fail_fast`` the
-        first one that is not accepted is the last one, and the report is partial where rows are left.
+        first one that is not accepted ends the run, and the report is partial where rows are left.
 
         Where the journal cannot be written (a full disk) the run goes on and ``warn`` gets one message.
         Raises ``InvalidParameterError`` where another run writes the journal; a ``KeyboardInterrupt`` passes
