@@ -114,6 +114,11 @@ def notes_on_outputs(search: Search) -> list[str]:
             share = f"{100 * raised / runs:.3g} %"
             notes.append(f"{share} of the runs on the {name} inputs raised (such as {example})")
     notes += _constants(search)
+    closed = sorted({name for candidate in search.candidates for name in candidate.encoder.closed})
+    if closed:
+        notes.append(
+            f"outputs held what cannot be looked into ({', '.join(closed)}); what it shows is not seen"
+        )
     played = [candidate for candidate in search.candidates if candidate.attack.pairs]
     if played and all(all(item.constant) and item.only_key[0] == item.only_key[1] for item in played):
         notes.append(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import ItemsView, KeysView, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -23,7 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.blackbox.text import as_text, attributes, column_names, is_whole, numbers_in, plain
+from dpaudit.blackbox.hashes import hash_rows
+from dpaudit.blackbox.objects import parts_of_object, table_parts
+from dpaudit.blackbox.text import as_text, column_names, is_whole, numbers_in, plain, value_of_member
+from dpaudit.blackbox.times import MAX_FIELDS, seconds_of, time_numbers
 from dpaudit.errors import MechanismError
 from dpaudit.statistics.blocks import Failure
 
@@ -35,13 +38,12 @@ MAX_WIDTH = 4096
 #: Numbers of an output, and labels, that are shown.
 SHOWN = 12
 SHOWN_LABELS = 5
-#: Rows of so few numbers are hashed column by column.
-NARROW = 16
 #: From this many texts or shapes on, for this share of the runs, the outputs are taken to hide what they say.
 FEW_TEXTS = 64
 FEW_SHARE = 0.2
 _FLAT = re.compile(r"(list of|tuple of|array of shape) \(?(\d+),?\)?")
 _PATTERN = re.compile(r"text like '(.*)'", re.DOTALL)
+CLOSED = "object that cannot be looked into"
 _PLAIN = (float, int, bool, np.float64)
 
 
@@ -72,8 +74,10 @@ class OutcomeEncoder:
         self._names: list[str] = []
         self._with_numbers = np.zeros(0, dtype=bool)
         self._salt = 0
-        #: What was raised, with its message, by key.
+        #: What was raised, by key.
         self._raised: dict[int, str] = {}
+        #: Types of what outputs held and nothing here could look into, in the order in which they came.
+        self.closed: dict[str, None] = {}
 
     @property
     def width(self) -> int:
@@ -91,10 +95,12 @@ class OutcomeEncoder:
         """Encode one block of outputs: a list of single outputs, or an array with one output per entry of
         axis 0.
 
-        Raises ``MechanismError`` for an output that is not made of numbers, text and what holds these.
+        Raises ``MechanismError`` for an output that holds itself, and where no output of the first block
+        holds anything that can be looked into.
         """
         rows, shapes, salts = self._flatten_all(outputs)
         if self._usual is None:
+            self._refuse_closed(rows, shapes)
             self._usual = _most_usual(shapes)
             self._width = min(MAX_WIDTH, max(1, *(len(row) for row in rows)))
             self._names = self._names_of(outputs, shapes)
@@ -113,7 +119,7 @@ class OutcomeEncoder:
         self._with_numbers |= np.any(values > LABEL_BASE, axis=0)
         lengths = None if isinstance(rows, np.ndarray) else [len(row) for row in rows]
         symbols = self._symbols(values, shapes, lengths)
-        outcomes = Outcomes(values, symbols, _hash_rows(values, symbols.astype(np.uint64) ^ salts))
+        outcomes = Outcomes(values, symbols, hash_rows(values, symbols.astype(np.uint64) ^ salts))
         for index, item in enumerate(outputs if isinstance(outputs, Sequence) else ()):
             if isinstance(item, Failure):
                 self._raised.setdefault(int(outcomes.keys[index]), in_words(item))
@@ -124,6 +130,15 @@ class OutcomeEncoder:
         outcomes = self.encode(outputs)
         labels, shapes = [repr(label) for label in self._labels], [self._usual, *self._codes]
         return repr((outcomes.values.tolist(), outcomes.keys.tolist(), labels, shapes))
+
+    def _refuse_closed(self, rows: Any, shapes: list[str] | str) -> None:
+        """Raise where all is closed."""
+        returned = [] if isinstance(shapes, str) else [k for k, shape in enumerate(shapes) if _proper(shape)]
+        if self.closed and returned and not any(rows[k] or CLOSED not in shapes[k] for k in returned):
+            raise MechanismError(
+                "an output must be made of numbers, text, None and containers or objects that hold these, "
+                f"got {', '.join(self.closed)}; convert it before it is returned."
+            )
 
     def _names_of(self, outputs: Sequence[Any] | NDArray[Any], shapes: list[str] | str) -> list[str]:
         """How to reach each number in outputs of the usual shape."""
@@ -200,9 +215,7 @@ class OutcomeEncoder:
     def _flatten_all(
         self, outputs: Sequence[Any] | NDArray[Any]
     ) -> tuple[Any, list[str] | str, NDArray[np.uint64]]:
-        """Rows of numbers, the shape of each output (one for all where they are equal), and a hash of the
-        texts in it.
-        """
+        """Rows of numbers, the shape of each output (or one for all), and a hash of the texts in it."""
         salts = np.zeros(len(outputs), dtype=np.uint64)
         if isinstance(outputs, np.ndarray) and outputs.dtype.kind in "biuf" and not np.ma.isMA(outputs):
             shape = _array_shape(outputs.shape[1:])
@@ -228,7 +241,7 @@ class OutcomeEncoder:
         """Codes of what is odd about each output: NaN where a number should be, or another shape; 0 for
         nothing.
         """
-        broken: NDArray[np.bool_] = np.isnan(values)
+        broken = np.isnan(values)
         if lengths is not None:
             broken &= np.arange(values.shape[1]) < np.asarray(lengths)[:, None]
         has_nan = broken.any(axis=1)
@@ -254,20 +267,30 @@ class OutcomeEncoder:
         return self._flatten_part(output)
 
     def _flatten_part(self, output: Any) -> tuple[list[float], str]:
-        output = plain(output)
+        given, output = output, plain(output)
+        value = value_of_member(output)
+        if value is not None:
+            return [_number(value)], f"{type(output).__name__} member"
         if is_whole(output):
             return [self._atom(output)], "number"
         text = as_text(output)
         if text is not None:
             return self._flatten_text(output, text)
-        if isinstance(output, bytes):
+        if isinstance(output, bytes | type):
             return [self._label(output)], "text"
+        moment = time_numbers(output)
+        if moment is not None:
+            self._salt = zlib.crc32(str(given).encode(), self._salt)  # finer than microseconds
+            return [float(number) for number in moment[1].values()], moment[0]
         if isinstance(output, np.ma.MaskedArray):
             inside = [np.ma.getdata(output), np.ma.getmaskarray(output)]
             return self._flatten_parts(inside, "masked array")
         if isinstance(output, np.ndarray):
             if output.dtype.kind in "biuf":
                 return output.ravel().astype(float).tolist(), _array_shape(output.shape)
+            if output.dtype.kind in "mM" and output.size > MAX_FIELDS:
+                self._salt = zlib.crc32(output.tobytes(), self._salt)
+                return seconds_of(output).ravel().tolist(), f"{_array_shape(output.shape)} of times"
             return self._flatten_parts(list(output.ravel()), _array_shape(output.shape))
         if isinstance(output, Sequence):
             kind = "tuple" if isinstance(output, tuple) else type(output).__name__
@@ -279,10 +302,22 @@ class OutcomeEncoder:
             return self._flatten_parts(sorted(output, key=repr), f"set of {len(output)}")
         if isinstance(output, complex):
             return [output.real, output.imag], "complex number"
+        return self._flatten_object(output)
+
+    def _flatten_object(self, output: Any) -> tuple[list[float], str]:
+        if isinstance(output, ValuesView | KeysView | ItemsView):
+            return self._flatten_part(list(output))
+        table = table_parts(output)
+        if table is not None:
+            return self._flatten_parts([part for _, part in table[1]], table[0])
         if hasattr(output, "__array__"):
             return self._flatten_part(np.asarray(output))
-        held = attributes(output)
-        return self._flatten_parts(list(held.values()), f"{type(output).__name__} of {list(held)!r}")
+        name, parts = type(output).__name__, parts_of_object(output)
+        if not parts:
+            self.closed[name] = None
+            return [], f"{CLOSED} ({name})"
+        names = [place.removeprefix(".") for place, _ in parts]
+        return self._flatten_parts([part for _, part in parts], f"{name} of {names!r}")
 
     def _flatten_text(self, output: Any, text: str) -> tuple[list[float], str]:
         numbers, pattern = numbers_in(text)
@@ -337,8 +372,13 @@ def _kind_in_words(shape: str) -> str:
 def number_range(name: str, low: float | None, high: float | None) -> str:
     """``low <= name < high`` in words; ``None`` for no bound."""
     if low is None:
-        return f"{name} is anything" if high is None else f"{name} < {high:.6g}"
-    return f"{name} >= {low:.6g}" if high is None else f"{low:.6g} <= {name} < {high:.6g}"
+        return f"{name} is anything" if high is None else f"{name} < {_shown(high)}"
+    return f"{name} >= {_shown(low)}" if high is None else f"{_shown(low)} <= {name} < {_shown(high)}"
+
+
+def _shown(number: float) -> str:
+    """Six digits; more where the size takes them up, as in seconds since 1970."""
+    return f"{number:.6g}" if abs(number) < 1e5 else f"{number:.12g}"
 
 
 def _number(part: bool | int | float | Fraction | Decimal) -> float:
@@ -351,28 +391,9 @@ def _number(part: bool | int | float | Fraction | Decimal) -> float:
 def _most_usual(shapes: list[str] | str) -> str:
     if isinstance(shapes, str):
         return shapes
-    proper = [shape for shape in shapes if shape != "None" and not shape.startswith("raised ")]
+    proper = [shape for shape in shapes if _proper(shape)]
     return Counter(proper or shapes).most_common(1)[0][0]
 
 
-def _hash_rows(values: NDArray[np.float64], salt: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A 64-bit hash of each row: splitmix64, column by column. Two equal rows have equal hashes; a
-    collision costs power only.
-    """
-    bits = np.where(np.isnan(values), np.nan, values).view(np.uint64)
-    result = _mix(salt)
-    if bits.shape[1] <= NARROW:
-        for column in bits.T:
-            result = _mix(result ^ column)
-        return result
-    # Many columns at once: each value is mixed with its place, and the sum of all is mixed again.
-    places = _mix(np.arange(bits.shape[1], dtype=np.uint64))
-    return _mix(result ^ _mix(bits ^ places).sum(axis=1, dtype=np.uint64))
-
-
-def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    x = x + np.uint64(0x9E3779B97F4A7C15)  # unsigned arrays wrap around silently
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: NDArray[np.uint64] = x ^ (x >> np.uint64(31))
-    return mixed
+def _proper(shape: str) -> bool:
+    return shape != "None" and not shape.startswith("raised ")

@@ -7,9 +7,7 @@ the user reaches a number: ``output['sum'][0]``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from datetime import date, time, timedelta
+from collections.abc import ItemsView, KeysView, Mapping, Sequence, ValuesView
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -17,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import MechanismError
+from dpaudit.blackbox.objects import is_missing, parts_of_object, table_parts
+from dpaudit.blackbox.times import MAX_FIELDS, seconds_of, time_numbers, without_numpy
 
-__all__ = ["as_text", "attributes", "column_names", "is_whole", "numbers_in", "plain"]
+__all__ = ["as_text", "column_names", "is_whole", "numbers_in", "plain", "value_of_member"]
 
 #: A number that does not continue a word or another number.
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -29,9 +28,13 @@ _BLANKS = re.compile(" +")
 
 
 def plain(part: Any) -> Any:
-    """A numpy scalar as Python's own number, text or tuple; anything else as it is."""
+    """A numpy scalar as Python's own number, text, time or tuple, and ``None`` for a missing value; anything
+    else as it is.
+    """
     if not isinstance(part, np.generic):
-        return part
+        return None if is_missing(part) else part
+    if isinstance(part, np.datetime64 | np.timedelta64):
+        return without_numpy(part)
     item = part.item()
     if isinstance(item, np.generic):  # extended precision: there is no such Python number
         return complex(item) if isinstance(item, np.complexfloating) else float(item)
@@ -41,6 +44,14 @@ def plain(part: Any) -> Any:
 def is_whole(part: Any) -> bool:
     """Whether this is read as one number or one label."""
     return part is None or isinstance(part, bool | int | float | Enum | Fraction | Decimal)
+
+
+def value_of_member(part: Any) -> bool | int | float | None:
+    """The value of a member of an enumeration whose values are numbers; ``None`` for anything else."""
+    if not isinstance(part, Enum):
+        return None
+    value = plain(part.value)
+    return value if isinstance(value, bool | int | float) and value == value else None
 
 
 def numbers_in(text: str) -> tuple[list[float], str]:
@@ -53,35 +64,22 @@ def numbers_in(text: str) -> tuple[list[float], str]:
 
 
 def as_text(output: Any) -> str | None:
-    """The text of strings, of bytes that are plain text, and of times; ``None`` for anything else."""
+    """The text of strings and of bytes that are plain text; ``None`` for anything else."""
     if isinstance(output, str):
-        return str(output)
-    if isinstance(output, date | time | timedelta):
         return str(output)
     if isinstance(output, bytes) and output.isascii():
         return output.decode("ascii")
     return None
 
 
-def attributes(output: Any) -> dict[str, Any]:
-    """What an object holds: the fields of a data class, or its attributes.
-
-    Raises ``MechanismError`` for an object that holds nothing to see.
-    """
-    if is_dataclass(output) and not isinstance(output, type):
-        return {item.name: getattr(output, item.name) for item in fields(output)}
-    held = {} if callable(output) else getattr(output, "__dict__", {})
-    if not held:
-        raise MechanismError(
-            "an output must be made of numbers, text, None and containers or objects that hold these, got "
-            f"{type(output).__name__}; convert it before it is returned."
-        )
-    return dict(sorted(held.items()))
-
-
 def column_names(output: Any, name: str = "output") -> list[str]:
     """How to reach each number or label of an output, in the order in which they are read."""
     output = plain(output)
+    if value_of_member(output) is not None:
+        return [f"{name}.value"]
+    moment = time_numbers(output)
+    if moment is not None:
+        return [name + place for place in moment[1]]
     text = None if is_whole(output) else as_text(output)
     if text is not None:
         count = len(numbers_in(text)[0])
@@ -89,7 +87,7 @@ def column_names(output: Any, name: str = "output") -> list[str]:
         if count <= 1:
             return [f"the number in {the}{name}" if count else name]
         return [f"number {k + 1} in {the}{name}" for k in range(count)]
-    parts = None if is_whole(output) or isinstance(output, bytes) else _parts(output)
+    parts = None if is_whole(output) or isinstance(output, bytes | type) else _parts(output)
     return (
         [name]
         if parts is None
@@ -104,6 +102,7 @@ def _parts(output: Any) -> list[tuple[str, Any]]:
     if isinstance(output, np.ma.MaskedArray):
         return [(".data", np.ma.getdata(output)), (".mask", np.ma.getmaskarray(output))]
     if isinstance(output, np.ndarray):
+        output = seconds_of(output) if output.dtype.kind in "mM" and output.size > MAX_FIELDS else output
         return [(f"[{', '.join(map(str, place))}]", output[place]) for place in np.ndindex(output.shape)]
     if isinstance(output, Sequence):
         return [(f"[{k}]", part) for k, part in enumerate(output)]
@@ -111,6 +110,9 @@ def _parts(output: Any) -> list[tuple[str, Any]]:
         return [(f"[{key!r}]", output[key]) for key in sorted(output, key=repr)]
     if isinstance(output, set | frozenset):
         return [(f" (element {k + 1})", part) for k, part in enumerate(sorted(output, key=repr))]
-    if hasattr(output, "__array__"):
-        return _parts(np.asarray(output))
-    return [(f".{key}", part) for key, part in attributes(output).items()]
+    if isinstance(output, ValuesView | KeysView | ItemsView):
+        return _parts(list(output))
+    table = table_parts(output)
+    if table is not None:
+        return table[1]
+    return _parts(np.asarray(output)) if hasattr(output, "__array__") else parts_of_object(output)

@@ -22,7 +22,7 @@ from dpaudit.report_file.document import read_report
 from dpaudit.reports.fields import NOT_REPEATED
 from dpaudit.reports.notation import clean
 from dpaudit.reports.roles import mended_by
-from dpaudit.reports.terminal import bounds_in_words, one_line, result_line
+from dpaudit.reports.terminal import bounds_in_words, duration, one_line, result_line
 from dpaudit.runner.plan import BrokenSuite, LoadedSuite, load_suites
 from dpaudit.runner.process import Pool
 from dpaudit.verify.statement import assumed_in_words
@@ -52,23 +52,48 @@ def _loaded(paths: tuple[str, ...]) -> Iterator[list[LoadedSuite]]:
 
 @click.command("list")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-def list_command(paths: tuple[str, ...]) -> None:
-    """List the rows of suites: id, role, kind, expected verdict, title."""
+@click.option(
+    "--durations",
+    "report_path",
+    type=click.Path(path_type=Path),
+    help="Say how long rows took in this report.",
+)
+def list_command(paths: tuple[str, ...], report_path: Path | None) -> None:
+    """List the rows of suites: id, role, kind, expected verdict, title.
+
+    With --durations also how long each took in an earlier report, a dash where that has no such row.
+    """
     console = make_console()
+    seconds = None if report_path is None else _seconds_of(report_path)
+    times: list[float | None] = []
     with _loaded(paths) as suites:
         for suite in suites:
             about = suite.description
             console.print(Text(f"{one_line(about['paper'])}: {one_line(about['title'])}", style="bold"))
             table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
             for row in suite.rows:
-                table.add_row(
-                    *(Text(one_line(row[name])) for name in ("id", "role", "kind", "expect", "title"))
-                )
+                words = [Text(one_line(row[name])) for name in ("id", "role", "kind", "expect", "title")]
+                if seconds is not None:
+                    times.append(seconds.get((about["paper"], row["id"])))
+                    words.insert(1, Text("-" if times[-1] is None else duration(times[-1]), style="dim"))
+                table.add_row(*words)
             console.print(table)
             for item in about["unchecked"]:
                 console.print(
                     Text(f"not checkable: {one_line(item['id'])}: {one_line(item['reason'])}", style="dim")
                 )
+
+        known = [time for time in times if time is not None]
+        if seconds is not None:
+            took = (
+                f"{len(known)} of {len(times)} rows have a duration, {duration(sum(known))} one after another"
+            )
+            console.print(took, style="dim")
+
+
+def _seconds_of(path: Path) -> dict[tuple[str, str], float]:
+    """How long each row of a report took, by paper and id: a label is a path, and another one elsewhere."""
+    return {(row["paper"], row["id"]): row["seconds"] for row in read_report(path)["results"]}
 
 
 @click.command("explain")

@@ -10,7 +10,8 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
@@ -24,8 +25,9 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.report_file.document import journal_path, write_report, write_text
 from dpaudit.reports.annotations import github_annotations
 from dpaudit.reports.fields import NOT_REPEATED
+from dpaudit.reports.markdown import markdown_summary
 from dpaudit.reports.sarif import sarif
-from dpaudit.reports.terminal import LiveResults, one_line, summary
+from dpaudit.reports.terminal import LiveResults, one_line, result_line, summary, totals
 from dpaudit.runner.backends import BACKENDS, Backend, start_backend
 from dpaudit.runner.commands import command_words, selected_by
 from dpaudit.runner.plan import BrokenSuite, Settings, plan_run
@@ -117,6 +119,8 @@ def _profile_option(name: str, *, help: str) -> Callable[[Command], Command]:
     "--resume", is_flag=True, help="Keep what the journal has of an earlier run, where nothing has changed."
 )
 @click.option("--timeout", type=float, help="Seconds that one row may take [default: by profile].")
+@click.option("--fail-fast", is_flag=True, help="The first row that is not accepted ends the run.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only rows that are not accepted, and how many.")
 @click.option(
     "--require", type=click.Choice(["proved", "accounted"]), help="Accept no weaker verified privacy row."
 )
@@ -136,6 +140,8 @@ def run_command(
     resume: bool,
     timeout: float | None,
     require: str | None,
+    fail_fast: bool,
+    quiet: bool,
 ) -> None:
     """Run suites and write a report.
 
@@ -171,7 +177,8 @@ def run_command(
             session = Session(plan, settings, report_path=json_path, resume=resume, command=command)
             if resume and not session.resumes:
                 console.print(f"--resume: there is no journal {journal_path(json_path)}, so all rows run")
-            _run(session, pool, console, resumed=len(plan.rows) - len(session.remaining))
+            kept = len(plan.rows) - len(session.remaining)
+            _run(session, pool, console, resumed=kept, fail_fast=fail_fast, quiet=quiet)
             go_on()
         except KeyboardInterrupt as interrupt:
             code = interrupt.code if isinstance(interrupt, _Stopped) else 128 + signal.SIGINT
@@ -185,7 +192,7 @@ def run_command(
             show_error("the run was stopped while the suites were imported, before the first row: no report.")
             sys.exit(code)
         report = session.report()
-        _write(report, json_path, page, sarif_path, console)
+        _write(report, _Outputs(json_path, page, sarif_path), console, quiet=quiet)
     if lost:
         raise lost
     sys.exit(code or _exit_code(report))
@@ -204,12 +211,24 @@ def read_command(text: str) -> dict[str, Any] | None:
         return None
 
 
-def _run(session: Session, pool: Asking, console: Console, *, resumed: int) -> None:
-    if resumed:
+def _run(
+    session: Session, pool: Asking, console: Console, *, resumed: int, fail_fast: bool, quiet: bool
+) -> None:
+    if resumed and not quiet:
         console.print(f"{resumed} rows were finished before and nothing about them has changed", style="dim")
     width = max((len(row.id) for row in session.remaining), default=0)
-    with LiveResults(console, total=len(session.remaining), id_width=width) as live:
-        session.run(pool, show=live.show, warn=show_error)
+    if quiet:
+        session.run(pool, show=partial(_show_refused, console), warn=show_error, fail_fast=fail_fast)
+    else:
+        with LiveResults(console, total=len(session.remaining), id_width=width) as live:
+            session.run(pool, show=live.show, warn=show_error, fail_fast=fail_fast)
+    if not session.finished:
+        console.print("--fail-fast: the first row that was not accepted ended the run")
+
+
+def _show_refused(console: Console, result: dict[str, Any]) -> None:
+    if not result["accepted"]:
+        console.print(result_line(result), soft_wrap=True)
 
 
 def _check_outputs(json_path: Path, *others: Path | None) -> None:
@@ -256,11 +275,42 @@ def _stoppable() -> Iterator[Callable[[], None]]:
             signal.signal(number, before[number])
 
 
-def _write(
-    report: dict[str, Any], json_path: Path, page: Path | None, sarif_path: Path | None, console: Console
-) -> None:
-    saved = _save(report, json_path)
-    console.print(summary(report))
+@dataclass(frozen=True)
+class _Outputs:
+    """The files that a run writes besides its journal; ``None`` for those that it does not."""
+
+    json: Path
+    page: Path | None
+    sarif: Path | None
+
+
+def _write(report: dict[str, Any], outputs: _Outputs, console: Console, *, quiet: bool) -> None:
+    saved = _save(report, outputs.json)
+    _say(report, console, quiet=quiet)
+    _append_summary(report)
+
+    def show(path: Path) -> None:
+        if not quiet:
+            console.print(f"report: {path}", style="dim")
+
+    show(saved)
+    if saved != outputs.json:
+        raise InvalidParameterError(
+            f"the report must be written where --json says, {outputs.json} cannot be; it is in {saved}."
+        )
+    if outputs.sarif is not None:
+        write_text(outputs.sarif, sarif(report))
+        show(outputs.sarif)
+    if outputs.page is not None:
+        from dpaudit.reports.html import render_html
+
+        write_text(outputs.page, render_html(report))
+        show(outputs.page)
+
+
+def _say(report: dict[str, Any], console: Console, *, quiet: bool) -> None:
+    """What came out, for the reader of the terminal and for GitHub's."""
+    console.print(totals(report) if quiet else summary(report))
     if os.environ.get("GITHUB_ACTIONS") == "true":  # as the runners of GitHub set it
         for line in github_annotations(report):
             console.print(Text(line), soft_wrap=True)
@@ -270,24 +320,23 @@ def _write(
         for result in report["results"]
         if result.get("fresh_processes") == 0 and result["verdict"] != "crashed"
     ]
-    if blind:
+    if blind and not quiet:
         rows = "1 row declares" if len(blind) == 1 else f"{len(blind)} rows declare"
         console.print(f"{rows} {NOT_REPEATED}", style="dim")
     for item in report.get("broken", ()):
         console.print(Text(f"not run, since it does not import: {one_line(item['suite'])}", style="bold red"))
-    console.print(f"report: {saved}", style="dim")
-    if saved != json_path:
-        raise InvalidParameterError(
-            f"the report must be written where --json says, {json_path} cannot be; it is in {saved}."
-        )
-    if sarif_path is not None:
-        write_text(sarif_path, sarif(report))
-        console.print(f"report: {sarif_path}", style="dim")
-    if page is not None:
-        from dpaudit.reports.html import render_html
 
-        write_text(page, render_html(report))
-        console.print(f"report: {page}", style="dim")
+
+def _append_summary(report: dict[str, Any]) -> None:
+    """Append a summary to the file that a job of GitHub Actions shows, where there is one."""
+    name = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not name:
+        return
+    try:
+        with open(name, "a", encoding="utf-8") as file:
+            file.write(markdown_summary(report))
+    except OSError as error:  # the report is written, and the exit code speaks of the audits
+        show_error(f"GITHUB_STEP_SUMMARY must name a file that can be written, got {name}: {error.strerror}.")
 
 
 def _save(report: dict[str, Any], path: Path) -> Path:

@@ -1,9 +1,11 @@
-"""A report as a Markdown table, and the place in an existing file (a README) that such a table refreshes."""
+"""A report as a Markdown table, the place in an existing file (a README) that such a table refreshes, and a
+summary of a run with what needs a reader first.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +13,32 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.estimates import shown_strength
 from dpaudit.report_file.document import write_text
 from dpaudit.reports.notation import as_number, clean, distinct
-from dpaudit.reports.roles import ROLE_WORDS, by_role, in_words, refuted_under, shown_title, unexpected_cells
+from dpaudit.reports.roles import (
+    ROLE_WORDS,
+    VERDICTS,
+    by_role,
+    false_as_printed,
+    in_words,
+    not_extending,
+    refuted_under,
+    role_of,
+    shown_title,
+    unexpected_cells,
+)
 
-__all__ = ["BEGIN", "END", "escape", "markdown_table", "refresh"]
+__all__ = ["BEGIN", "END", "SHOWN_FINDINGS", "escape", "markdown_summary", "markdown_table", "refresh"]
 
 BEGIN = "<!-- verdicts -->"
 END = "<!-- /verdicts -->"
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+#: Rows of each list of findings in a summary; a code host cuts off what is longer than a megabyte.
+SHOWN_FINDINGS = 100
+#: Reasons of a row, and characters of each, in a summary.
+SHOWN_REASONS, SHOWN_REASON = 3, 500
+
 _HEAD = ("", "id", "claim", "verdict", "at least", "claimed", "at most", "cells")
 
 
@@ -45,10 +64,57 @@ def markdown_table(report: Mapping[str, Any]) -> str:
             f"- not checkable: {escape(item['id'])} ({escape(item['paper'])}): {escape(item['reason'])}"
         )
     parts += [""] if report["unchecked"] else []
+    parts.append(_about_the_run(report))
+    return "\n".join(parts) + "\n"
+
+
+def _about_the_run(report: Mapping[str, Any]) -> str:
     run = f"profile {report['profile']}, seed {report['seed']}, family-wise error level {report['alpha']:g}"
     state = "" if report["complete"] else "; the run was interrupted, this table is partial"
-    parts.append(f"dpaudit {escape(report['tool_version'])}, {run}{state}.")
-    return "\n".join(parts) + "\n"
+    return f"dpaudit {escape(report['tool_version'])}, {run}{state}."
+
+
+def markdown_summary(report: Mapping[str, Any]) -> str:
+    """A run on one page: suites that did not import, rows against expectation with their reasons, what is
+    false as printed, repairs that are refuted, what does not extend; then how many rows of each role came
+    out how. ``SHOWN_FINDINGS`` rows of each list are shown, and how many there are."""
+    results = report["results"]
+    refused = [row for row in results if not row["accepted"]]
+    count = f"{len(results)} rows" if len(results) != 1 else "1 row"
+    parts = [f"## dpaudit: {count}, {len(results) - len(refused)} as expected, {len(refused)} not", ""]
+    for item in report.get("broken", ()):
+        parts += [f"- not run, since it does not import: {escape(item['suite'])}: {_cut(item['reason'])}", ""]
+    parts += _listed("Against expectation", refused)
+    parts += [line for row in refused[:SHOWN_FINDINGS] for line in _why(row)]
+    parts += [""] if refused else []
+    repairs = [row for row in results if role_of(row) == "repaired" and row["verdict"] == "refuted"]
+    parts += _listed("False as printed", false_as_printed(results))
+    parts += _listed("Repairs that are refuted", repairs)
+    parts += _listed("Does not extend", not_extending(results))
+    parts += ["### All rows by role", "", _line(["role", *VERDICTS]), _line(["---"] * (1 + len(VERDICTS)))]
+    for role, group in by_role(results).items():
+        counts = [str(sum(row["verdict"] == verdict for row in group)) for verdict in VERDICTS]
+        parts.append(_line([ROLE_WORDS[role], *counts]))
+    return "\n".join([*parts, "", _about_the_run(report)]) + "\n"
+
+
+def _listed(heading: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A table of the first rows under their number; nothing where there are none."""
+    if not rows:
+        return []
+    left = len(rows) - SHOWN_FINDINGS
+    more = [f"and {left} more, which the report has", ""] if left > 0 else []
+    table = [_line(_HEAD), _line(["---"] * len(_HEAD)), *map(_row, rows[:SHOWN_FINDINGS]), ""]
+    return [f"### {heading}: {len(rows)}", "", *table, *more]
+
+
+def _why(row: Mapping[str, Any]) -> list[str]:
+    reasons = [_cut(reason) for reason in row["reasons"][:SHOWN_REASONS]]
+    return [f"- {escape(row['id'])}: {'; '.join([*reasons, 'again: ' + escape(row['reproduce'])])}"]
+
+
+def _cut(text: str) -> str:
+    return escape(text if len(text) <= SHOWN_REASON else f"{text[:SHOWN_REASON]} ...")
 
 
 def _row(result: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ __all__ = [
     "OUTSIDE",
     "ROLE_WORDS",
     "STATED",
+    "VERDICTS",
     "by_role",
     "claim_id",
     "false_as_printed",

@@ -41,6 +41,7 @@ __all__ = [
     "report_table",
     "result_line",
     "summary",
+    "totals",
 ]
 
 COLOURS = {"verified": "green", "refuted": "red", "inconclusive": "yellow", "crashed": "magenta"}
@@ -268,23 +269,30 @@ def summary(report: Mapping[str, Any]) -> Text:
         text.append("\n")
     for line in _false(results):
         text.append(f"{line}\n")
-    refused = [result for result in results if not result["accepted"]]
-    cells = sum(len(result["cells"]) for result in results)
-    text.append(_many(len(results), "row") + (f" with {_many(cells, 'cell')}: " if cells else ": "))
-    text.append(f"{len(results) - len(refused)} as expected", style="green" if not refused else "")
-    if refused:
-        text.append(f", {len(refused)} not: ", style="bold red")
-        text.append(", ".join(one_line(result["id"]) for result in refused), style="red")
+    text.append_text(totals(report))
     if report["unchecked"]:
         text.append(
             f"\n{len(report['unchecked'])} claims cannot be checked by computation; the report says why"
         )
+    for line in _slack(results):
+        text.append(f"\n{line}", "cyan")
+    return text
+
+
+def totals(report: Mapping[str, Any]) -> Text:
+    """How many rows came out as expected, which did not, and whether the run was cut short."""
+    results: Sequence[Result] = report["results"]
+    refused = [result for result in results if not result["accepted"]]
+    cells = sum(len(result["cells"]) for result in results)
+    text = Text(_many(len(results), "row") + (f" with {_many(cells, 'cell')}: " if cells else ": "))
+    text.append(f"{len(results) - len(refused)} as expected", style="green" if not refused else "")
+    if refused:
+        text.append(f", {len(refused)} not: ", style="bold red")
+        text.append(", ".join(one_line(result["id"]) for result in refused), style="red")
     if not report["complete"]:
         text.append(
             "\nthe run was interrupted: this report is partial (go on with --resume)", style="bold yellow"
         )
-    for line in _slack(results):
-        text.append(f"\n{line}", "cyan")
     return text
 
 

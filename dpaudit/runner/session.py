@@ -63,16 +63,27 @@ class Session:
         accepted = is_accepted(result, require=self._settings.require)
         return result | {"accepted": accepted, "suite": row.suite.file.label, "reproduce": row.reproduce}
 
+    @property
+    def finished(self) -> bool:
+        """Whether all rows are done."""
+        return self._finished is not None
+
     def run(
-        self, pool: Asking, *, show: Callable[[dict[str, Any]], None], warn: Callable[[str], None]
+        self,
+        pool: Asking,
+        *,
+        show: Callable[[dict[str, Any]], None],
+        warn: Callable[[str], None],
+        fail_fast: bool = False,
     ) -> None:
-        """Run the remaining rows; each result is on disk before ``show`` gets it.
+        """Run the remaining rows; each result is on disk before ``show`` gets it. With ``fail_fast`` the
+        first one that is not accepted ends the run, and the report is partial where rows are left.
 
         Where the journal cannot be written (a full disk) the run goes on and ``warn`` gets one message.
         Raises ``InvalidParameterError`` where another run writes the journal; a ``KeyboardInterrupt`` passes
         through.
         """
-        lost = False
+        lost, left = False, len(self.remaining)
         with Journal(self._journal, keep=self._resume) as journal:
             for row, result in execute(self.remaining, self._settings, pool):
                 self._results[row.key] = result
@@ -86,6 +97,9 @@ class Session:
                         )
                     lost = True
                 show(result)
+                left -= 1
+                if fail_fast and left and not result["accepted"]:
+                    return
         self._finished = now()
 
     def report(self) -> dict[str, Any]:

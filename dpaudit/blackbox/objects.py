@@ -1,0 +1,128 @@
+"""What an object in an output holds, for whoever is handed it: pandas' tables with their labels, data
+classes, attributes, estimators in the manner of scikit-learn, and what pickle would save of anything else.
+
+pandas is looked for only where the mechanism has loaded it; an estimator is known by its ``get_params``.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+__all__ = ["is_missing", "parts_of_object", "table_parts"]
+
+#: Found in objects, but nothing in them can be compared as numbers and text.
+_CLOSED = (
+    FunctionType,
+    BuiltinFunctionType,
+    MethodType,
+    ModuleType,
+    Iterator,
+    logging.Logger,
+    random.Random,
+    np.random.Generator,
+    np.random.RandomState,
+    np.random.BitGenerator,
+)
+Parts = list[tuple[str, Any]]
+
+
+def is_missing(part: Any) -> bool:
+    """Whether this is pandas' mark for a missing value, which must not be compared."""
+    return type(part).__name__ in ("NAType", "NaTType")
+
+
+def parts_of_object(output: Any) -> Parts:
+    """The parts of an object that is no container, with how to reach them; none where there is nothing to
+    see, as in functions, iterators and generators of random numbers.
+    """
+    if isinstance(output, _CLOSED):
+        return []
+    if is_dataclass(output) and not isinstance(output, type):
+        return [(f".{item.name}", getattr(output, item.name)) for item in fields(output)]
+    held = dict(getattr(output, "__dict__", {})) | _fitted(output)
+    if held:
+        return [(f".{key}", part) for key, part in sorted(held.items())]
+    return _saved(output)
+
+
+def _fitted(output: Any) -> dict[str, Any]:
+    """The parameters of an estimator, and its properties that end in ``_`` where they can be read."""
+    if isinstance(output, type) or not callable(getattr(output, "get_params", None)):
+        return {}
+    held: dict[str, Any] = {}
+    try:
+        held |= output.get_params(deep=False)
+    except Exception:  # somebody's own get_params: its attributes are seen without it
+        held = {}
+    for name in _fitted_properties(output.__class__):
+        try:
+            held[name] = getattr(output, name)
+        except Exception:  # not fitted, or not for these parameters
+            continue
+    return held
+
+
+@lru_cache(maxsize=64)
+def _fitted_properties(kind: type) -> tuple[str, ...]:
+    names = {name for base in kind.__mro__ for name, item in vars(base).items() if isinstance(item, property)}
+    return tuple(sorted(name for name in names if name.endswith("_") and not name.startswith("_")))
+
+
+def _saved(output: Any) -> Parts:
+    """What pickle would save of an object without attributes, such as one with slots."""
+    try:
+        made = output.__reduce_ex__(2)
+    except Exception:  # whatever cannot be saved cannot be looked into either
+        return []
+    if not isinstance(made, tuple):
+        return []
+    arguments = [part for part in made[1] if not isinstance(part, type)]
+    state = made[2] if len(made) > 2 else None
+    places = [(f" (argument {k + 1})", part) for k, part in enumerate(arguments)]
+    for group in state if isinstance(state, tuple) else (state,):
+        if isinstance(group, dict):
+            places += [(f".{key}", part) for key, part in sorted(group.items(), key=repr)]
+        elif group is not None:
+            places.append((" (its state)", group))
+    return places
+
+
+def table_parts(output: Any) -> tuple[str, Parts] | None:
+    """A data frame or series in words, with its parts: values, and labels that are not just 0, 1, 2, ... or,
+    of columns, fixed words (these are a part of the words). ``None`` for anything else.
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(output, pandas.DataFrame | pandas.Series):
+        return None
+    words = f"{type(output).__name__} of shape {output.shape}"
+    parts: Parts = [(".iloc", output.to_numpy())]
+    axes = [(".index", output.index)]
+    if isinstance(output, pandas.DataFrame):
+        kinds = [(f".iloc[:, {k}]", kind) for k, kind in enumerate(output.dtypes)]
+        if all(isinstance(label, str) for label in output.columns):
+            words += f" with columns {list(output.columns)!r}"
+        else:
+            axes.append((".columns", output.columns))
+    else:
+        kinds = [("", output.dtype)]
+        parts += [] if output.name is None else [(".name", output.name)]
+    parts += [(place, labels.to_numpy()) for place, labels in axes if not _counts(labels)]
+    parts += [(f"{place}.name", labels.name) for place, labels in axes if labels.name is not None]
+    for place, kind in kinds:
+        if isinstance(kind, pandas.CategoricalDtype):
+            parts.append((f"{place}.cat.categories", kind.categories.to_numpy()))
+    return words, parts + ([(".attrs", output.attrs)] if output.attrs else [])
+
+
+def _counts(labels: Any) -> bool:
+    """Whether these labels are 0, 1, 2, ... as pandas sets them by itself."""
+    return type(labels).__name__ == "RangeIndex" and labels.start == 0 and labels.step == 1
