@@ -27,7 +27,7 @@ from dpaudit.reports.notation import clean
 
 __all__ = ["check_command"]
 
-REFUTED, CRASHED = 1, 3
+REFUTED, CRASHED, INTERRUPTED = 1, 3, 128 + signal.SIGINT
 
 #: Characters of an option's value that an error repeats.
 QUOTED = 60
@@ -90,7 +90,8 @@ def check_command(
     module is imported with the current folder first on Python's path. Samples never verify a claim.
 
     Exit code 0: not refuted. 1: refuted. 2: usage, or a module that does not import. 3: the function hung,
-    raised in every call, changed its input, or returned what cannot be read.
+    raised in every call, changed its input, or returned what cannot be read. 130: stopped by Ctrl-C, after
+    saying what is known.
     """
     claim = _claim(epsilon, delta, adjacency)
     inputs = _neighbours(pairs, corners, size, null, claim.adjacency, np.asarray if as_array else None)
@@ -113,8 +114,9 @@ def check_command(
     if json_path is not None:
         asked = {"function": function, "pairs": [pair.name for pair in inputs], "alpha": alpha}
         write_text(json_path, json.dumps(asked | result.to_dict(), indent=1, allow_nan=False) + "\n")
-    refuted = result.verdict == "refuted"
-    sys.exit(128 + signal.SIGINT if stopped else REFUTED if refuted else 0)
+    if stopped:
+        sys.exit(INTERRUPTED)
+    sys.exit(REFUTED if result.verdict == "refuted" else 0)
 
 
 def _claim(epsilon: str, delta: str | None, adjacency: str) -> PrivacyClaim:
@@ -229,5 +231,7 @@ def _interruptible() -> Iterator[list[int]]:
         if before is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, stop)
         yield stopped
+    except KeyboardInterrupt:  # before the first run, or after the last one: nothing is known
+        sys.exit(INTERRUPTED)
     finally:
         signal.signal(signal.SIGINT, before)

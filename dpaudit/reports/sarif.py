@@ -1,16 +1,16 @@
 """A report as SARIF 2.1.0, the format of findings of static analysis that code hosts and editors show.
 
 The form is that of the OASIS standard "Static Analysis Results Interchange Format (SARIF) Version 2.1.0"
-(sections 3.13 to 3.52); numbers below are its sections. A result is a row that came out against expectation,
+(its chapter 3); numbers below are its sections. A result is a row that came out against expectation,
 or a claim, repair or step of a proof that was refuted as expected; a rule is a row. The levels:
 
 * ``error``: it makes the run fail: against expectation, crashed, or a suite that does not import;
 * ``warning``: a printed claim or a repair is false, as expected;
 * ``note``: a printed step of a proof is false, as expected.
 
-A result is located at its suite's file, without a line, which the report does not know. The published schema
-does not come with this package: the tests hold the output against the standard's required properties and
-lists of values for the objects used here, not against the whole schema.
+A result is located at line 1 of its suite's file, which stands for the file: the report knows no line. The
+published schema does not come with this package: the tests hold the output against the standard's required
+properties and lists of values for the objects used here, not against the whole schema.
 """
 
 from __future__ import annotations
@@ -37,8 +37,17 @@ NOT_IMPORTED = "not-imported"
 
 #: The folder that locations are relative to, by the name that code hosts know.
 BASE = "%SRCROOT%"
+#: The folder of the suites that ship with dpaudit.
+SHIPPED = "DPAUDIT"
+BASES = {
+    BASE: {"description": {"text": "the folder that the run started in"}},
+    SHIPPED: {"description": {"text": "the audits that ship with dpaudit"}},
+}
 
-#: What a label begins with where the suite ships with dpaudit and is no file of the project.
+#: Stands for the whole file: GitHub's code scanning asks for a line.
+FIRST_LINE = 1
+
+#: What the label of a suite that ships with dpaudit begins with.
 BUNDLED = "papers:"
 
 
@@ -65,7 +74,7 @@ def sarif(report: Mapping[str, Any]) -> str:
                 "executionSuccessful": report["complete"] and not broken and not crashed,
             }
         ],
-        "originalUriBaseIds": {BASE: {"description": {"text": "the folder that the run started in"}}},
+        "originalUriBaseIds": BASES,
         "columnKind": "unicodeCodePoints",
         "properties": {name: report[name] for name in ("profile", "seed", "alpha")},
         "results": results,
@@ -127,13 +136,15 @@ def _text(text: object) -> str:
 
 
 def _location(suite: str) -> dict[str, Any]:
-    """Where a suite lies: a file below the folder of the run (3.4.4), a file elsewhere, or a name where it
-    ships with dpaudit."""
-    if suite.startswith(BUNDLED):
-        return {"logicalLocations": [{"fullyQualifiedName": clean(suite), "kind": "module"}]}
+    """The file of a suite: below the folder of the run (3.4.4), among those that ship with dpaudit, or by an
+    address of its own."""
     path = quote(clean(suite))
-    if PureWindowsPath(suite).is_absolute():
-        return {"physicalLocation": {"artifactLocation": {"uri": f"file:///{path.replace('%3A', ':', 1)}"}}}
-    if PurePosixPath(suite).is_absolute():
-        return {"physicalLocation": {"artifactLocation": {"uri": f"file://{path}"}}}
-    return {"physicalLocation": {"artifactLocation": {"uri": path, "uriBaseId": BASE}}}
+    if suite.startswith(BUNDLED):
+        found = {"uri": quote(clean(suite.removeprefix(BUNDLED))), "uriBaseId": SHIPPED}
+    elif PureWindowsPath(suite).is_absolute():
+        found = {"uri": f"file:///{path.replace('%3A', ':', 1)}"}
+    elif PurePosixPath(suite).is_absolute():
+        found = {"uri": f"file://{path}"}
+    else:
+        found = {"uri": path, "uriBaseId": BASE}
+    return {"physicalLocation": {"artifactLocation": found, "region": {"startLine": FIRST_LINE}}}

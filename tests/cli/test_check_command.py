@@ -12,6 +12,7 @@ import pytest
 from tests.cli.suites import invoke, start
 
 MODULE = """
+import signal
 import numpy as np
 
 class Counts:
@@ -30,6 +31,15 @@ def of_arrays(data, rng):
 
 def raises(data, rng):
     raise OSError("no [bold]file")
+
+calls = 0
+
+def stopped(data, rng):
+    global calls
+    calls += 1
+    if calls == 200:
+        signal.raise_signal(signal.SIGINT)
+    return halved(data, rng)
 
 number = 3
 """
@@ -112,6 +122,16 @@ def test_the_same_seed_gives_the_same_file(folder: Path) -> None:
     assert found["verdict"] == "refuted"
     assert found["function"] == "counts_to_check:halved"
     assert found["pairs"] == ["[0, 1] and [1, 1]"]
+
+
+def test_ctrl_c_says_what_is_known(folder: Path) -> None:
+    """A check that is stopped shows its result and exits with 130, not with a code for a verdict; one that is
+    stopped while its module is imported exits with 130 too."""
+    result = invoke("check", "counts_to_check:stopped", "--epsilon", "20", *PAIR)
+    assert result.exit_code == 130
+    assert "interrupted after" in result.stdout
+    (folder / "stops_to_check.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
+    assert invoke("check", "stops_to_check:any", "--epsilon", "1", *PAIR).exit_code == 130
 
 
 def test_zero_out_corners_use_the_null_record(folder: Path) -> None:
