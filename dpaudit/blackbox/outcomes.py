@@ -314,7 +314,7 @@ class OutcomeEncoder:
         if hasattr(output, "__array__"):
             return self._flatten_part(np.asarray(output))
         name, parts = type(output).__name__, parts_of_object(output)
-        if not parts:
+        if parts is None:
             self.closed[name] = None
             return [], f"{CLOSED} ({name})"
         names = [place.removeprefix(".") for place, _ in parts]
