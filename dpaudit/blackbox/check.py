@@ -13,8 +13,8 @@ call. Where the outputs betray a memory, nothing is concluded from them.
 
 from __future__ import annotations
 
+import copy
 import math
-import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -26,6 +26,7 @@ from dpaudit.blackbox.bounds import Bound, lower_bound
 from dpaudit.blackbox.clock import Clock
 from dpaudit.blackbox.heard import hear
 from dpaudit.blackbox.hypotheses import Family, family_of
+from dpaudit.blackbox.mutation import CHANGES_ITS_INPUT, InputChangedError, OnCopies, state_of
 from dpaudit.blackbox.neighbours import AdjacentInputs, PairsOfInputs, doubts, read_neighbours
 from dpaudit.blackbox.notes import (
     fresh_copies,
@@ -38,11 +39,11 @@ from dpaudit.blackbox.notes import (
     telling_event,
 )
 from dpaudit.blackbox.result import CheckResult
-from dpaudit.blackbox.runs import OutOfTimeError, UnfitForWorkersError
+from dpaudit.blackbox.runs import CallTooLongError, OutOfTimeError, UnfitForWorkersError
 from dpaudit.blackbox.search import Search, Target
 from dpaudit.blackbox.smallest import smallest
 from dpaudit.claims import Model, PrivacyClaim
-from dpaudit.errors import InvalidParameterError, MechanismError
+from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate
 from dpaudit.exact import ExactLike, exact, rounded_up
 from dpaudit.neighbours import Neighbours
@@ -91,22 +92,26 @@ def check(
     [0, 1), whatever the claim is (``epsilon_at``); the bound holds with probability ``1 - alpha`` by itself.
     A slow check shows its progress where standard error is a terminal.
 
+    A mechanism that changes its input gets a fresh copy in each call; a call that hangs ends the runs.
+
     Raises ``InvalidParameterError`` for a claim or neighbours that cannot be checked, ``MechanismError``
-    where a call hangs, an output cannot be read, an input was changed, or every call raises.
+    where a call hangs before there is a result, no output can be read, or every call raises.
     """
     _check_options(alpha, max_samples)
     family, at_delta = family_of(claim), None if delta is None else _delta_to_bound(delta)
     clock = Clock(seconds, goal=max_samples, alpha=alpha)
     pairs = read_neighbours(neighbours, seed=seed, adjacency=claim.adjacency)
     target = Target(mechanism, batch, timeout, seed, family.tested, claim.model is Model.AS_RUN)
-    plan = _Plan(family, target, pairs, clock, alpha=alpha, max_samples=max_samples, stop_early=stop_early)
     with fresh_copies(target, (pairs[0].left, pairs[0].right)) as copies:  # before any call here
-        notes = notes_before(target, pairs[0].left)
+        target, notes = notes_before(target, pairs[0].left)
+        plan = _Plan(
+            family, target, pairs, clock, alpha=alpha, max_samples=max_samples, stop_early=stop_early
+        )
         found = plan.run(jobs)
         reason = memory(found.search, copies)
     search, draws = found.search, list[str]()
     if listen and not clock.over and not found.stopped:
-        heard, draws = hear(target, pairs, best=search.best, claim=claim, deadline=clock.deadline)
+        heard, draws = hear(search.target, pairs, best=search.best, claim=claim, deadline=clock.deadline)
         found.notes += heard
     estimate = _estimate(search, claim, pairs, found.bound.value, alpha=alpha, independent=not reason)
     judgement = judge(
@@ -170,12 +175,26 @@ class _Plan:
         stop_early: bool,
     ) -> None:
         self._target, self._clock = target, clock
-        self._pairs = [(pair.left, pair.right) for pair in pairs]
+        # Copies: what the caller is shown of a pair must not be what a mechanism has written into.
+        self._pairs = copy.deepcopy([(pair.left, pair.right) for pair in pairs])
+        self._pristine = pairs
         self._family = family
         self._alpha, self._max_samples, self._stop_early = alpha, max_samples, stop_early
 
     def run(self, jobs: int) -> _Found:
-        """Run on ``jobs`` workers; in one process where the mechanism is not fit for several."""
+        """Run on ``jobs`` workers; in one process where the mechanism is not fit for several, and again on
+        copies of the data where it turns out to change them.
+        """
+        try:
+            return self._run_anywhere(jobs)
+        except InputChangedError:
+            self._target = replace(self._target, mechanism=OnCopies(self._target.mechanism))
+            self._pairs = [(pair.left, pair.right) for pair in self._pristine]
+            found = self._run_anywhere(jobs)
+            found.notes.append(CHANGES_ITS_INPUT)
+            return found
+
+    def _run_anywhere(self, jobs: int) -> _Found:
         if jobs == 1:
             return self._run(1)
         try:
@@ -195,6 +214,11 @@ class _Plan:
                 self._play(search)
             except OutOfTimeError:
                 notes.append(f"the time was over after {search.samples:,} runs")
+            except CallTooLongError as error:
+                if not search.samples:
+                    raise
+                ended = f"the runs ended after {search.samples:,}, where one hung (its block does not count)"
+                notes.append(f"{ended}: {error}")
             except KeyboardInterrupt:
                 notes.append(f"interrupted after {search.samples:,} runs")
             finally:
@@ -202,18 +226,12 @@ class _Plan:
         return _Found(search, lower_bound(search.replay, self._family, alpha=self._alpha), notes)
 
     def _play(self, search: Search) -> None:
-        before = _pickled(self._pairs)
+        before = None if isinstance(self._target.mechanism, OnCopies) else state_of(self._pairs)
         tested = self._family.values[self._family.place]
         while search.step(self._max_samples - search.samples):
-            if (
-                before is not None
-                and search.samples < 64 * len(self._pairs)
-                and _pickled(self._pairs) != before
-            ):
-                raise MechanismError(
-                    "a mechanism must leave its input as it is, it changed one; copy the data inside it "
-                    "first."
-                )
+            early = search.samples < 64 * len(self._pairs)
+            if before is not None and early and state_of(self._pairs) != before:
+                raise InputChangedError("the mechanism changed its input")
             # Where the claim itself is rejected the bound also needs every smaller grid value; they nearly
             # always went before.
             rejected = self._stop_early and search.log_wealth >= math.log(1 / self._alpha)
@@ -224,13 +242,6 @@ class _Plan:
 
     def _bound_up_to_tested(self, search: Search) -> float:
         return lower_bound(search.replay, self._family, alpha=self._alpha, up_to_tested=True).value
-
-
-def _pickled(pairs: list[tuple[Any, Any]]) -> bytes | None:
-    try:
-        return pickle.dumps(pairs)
-    except Exception:  # whatever a user's data does when pickled, it only costs this check
-        return None
 
 
 def _check_options(alpha: float, max_samples: int) -> None:

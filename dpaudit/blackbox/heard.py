@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.blackbox.mutation import original
 from dpaudit.blackbox.outcomes import in_words
 from dpaudit.blackbox.runs import Chunk
 from dpaudit.blackbox.search import Target
@@ -57,4 +58,4 @@ def _record(
     places = np.unique(np.linspace(0, len(pairs) - 1, OTHERS).round().astype(int))
     chosen = [best, *(int(place) for place in places if place != best)]
     heard = [(pairs[place].left, pairs[place].right) for place in chosen]
-    return record_draws(call, heard, function=target.mechanism, seconds=SECONDS)
+    return record_draws(call, heard, function=original(target.mechanism), seconds=SECONDS)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from dpaudit.blackbox.features import Past
 from dpaudit.blackbox.fresh import FreshCopies
 from dpaudit.blackbox.independence import sign_of_memory
+from dpaudit.blackbox.mutation import CHANGES_ITS_INPUT, OnCopies, state_of
 from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.blackbox.power import Schedule, exclusive_probability, visible_epsilon
 from dpaudit.blackbox.runs import Chunk, can_limit_time
@@ -35,6 +38,8 @@ MOSTLY = 0.5
 #: Runs, and runs times e^epsilon, that refute epsilon by what one input always and the other never gives.
 FIRST_RUNS, RUNS_PER_ODDS = 40.0, 6.0
 
+#: Kinds of outputs that are listed.
+SHOWN_KINDS = 3
 #: Fresh copies cost a fork and two calls each.
 MAX_COPIES = 200
 FRESH_KEY, REPLAY_KEY = 2**31 + 1, 2**31
@@ -56,22 +61,30 @@ def fresh_copies(target: Target, pair: tuple[Any, Any]) -> FreshCopies:
     return FreshCopies(answer, min(count, MAX_COPIES))
 
 
-def notes_before(target: Target, data: Any) -> list[str]:
-    """Call the mechanism twice with the same generator, and see whether calls can be limited in time."""
-    notes = []
+def notes_before(target: Target, data: Any) -> tuple[Target, list[str]]:
+    """Call the mechanism twice with the same generator, see whether it changes its input (the target then
+    works on copies), and whether calls can be limited in time.
+    """
+    notes, data = [], copy.deepcopy(data)
     if target.timeout is not None and not can_limit_time():
         notes.append(
             "calls were not limited in time: timers work only in a main thread, on systems that have them"
         )
     seed = np.random.SeedSequence(target.seed, spawn_key=(REPLAY_KEY,))
-    chunk = Chunk(target.mechanism, data, REPLAYED_CALLS, seed, target.batch, target.timeout)
+    before = state_of(data)
+    chunk = Chunk(target.mechanism, copy.deepcopy(data), REPLAYED_CALLS, seed, target.batch, target.timeout)
+    chunk()
+    if before is not None and state_of(chunk.data) != before:
+        notes.append(CHANGES_ITS_INPUT)
+        target = replace(target, mechanism=OnCopies(target.mechanism))
+    chunk = replace(chunk, mechanism=target.mechanism, data=data)
     keys = [OutcomeEncoder().encode(chunk()).keys for _ in range(2)]
     if not np.array_equal(keys[0], keys[1]):
         notes.append(
             "the same generator gave other outputs: the mechanism draws from elsewhere or keeps something "
             "between calls, so this run cannot be repeated"
         )
-    return notes
+    return target, notes
 
 
 def memory(search: Search, copies: FreshCopies) -> str:
@@ -113,7 +126,7 @@ def notes_on_outputs(search: Search) -> list[str]:
             example = next(failure for failure in found if failure)
             share = f"{100 * raised / runs:.3g} %"
             notes.append(f"{share} of the runs on the {name} inputs raised (such as {example})")
-    notes += _constants(search)
+    notes += _constants(search) + _kinds(search)
     closed = sorted({name for candidate in search.candidates for name in candidate.encoder.closed})
     if closed:
         notes.append(
@@ -127,6 +140,25 @@ def notes_on_outputs(search: Search) -> list[str]:
     if played and all(np.isnan(side.values).all() for item in played for side in item.attack.past):
         notes.append("no output held a number or text, only None, NaN or nothing; does the mechanism return?")
     return notes
+
+
+def _kinds(search: Search) -> list[str]:
+    """How often outputs were NaN, ``None`` or of another shape or type than the usual one."""
+    for place, candidate in enumerate(search.candidates):
+        if not candidate.attack.pairs:
+            continue
+        codes, counts = np.unique(
+            np.concatenate([side.symbols for side in candidate.attack.past]), return_counts=True
+        )
+        order = np.argsort(-counts, kind="stable")
+        said = [(candidate.encoder.kinds(codes[k], codes[k] + 1)[0], counts[k] / counts.sum()) for k in order]
+        said = [(words, share) for words, share in said if not words.startswith("the call raised")]
+        if len(said) > 1:
+            shown = [f"{words} ({100 * share:.3g} %)" for words, share in said[:SHOWN_KINDS]]
+            shown += [f"{len(said) - SHOWN_KINDS} other kinds"] if len(said) > SHOWN_KINDS else []
+            where = f" on pair {place}" if len(search.candidates) > 1 else ""
+            return [f"outputs were of several kinds{where}: {', '.join(shown)}"]
+    return []
 
 
 def _has_fractions(past: Past) -> bool:

@@ -40,18 +40,18 @@ def is_missing(part: Any) -> bool:
     return type(part).__name__ in ("NAType", "NaTType")
 
 
-def parts_of_object(output: Any) -> Parts:
-    """The parts of an object that is no container, with how to reach them; none where there is nothing to
-    see, as in functions, iterators and generators of random numbers.
+def parts_of_object(output: Any) -> Parts | None:
+    """The parts of an object that is no container, with how to reach them (a data class may have no fields);
+    ``None`` where there is nothing to see, as in functions, iterators and generators of random numbers.
     """
     if isinstance(output, _CLOSED):
-        return []
+        return None
     if is_dataclass(output) and not isinstance(output, type):
         return [(f".{item.name}", getattr(output, item.name)) for item in fields(output)]
     held = dict(getattr(output, "__dict__", {})) | _fitted(output)
     if held:
         return [(f".{key}", part) for key, part in sorted(held.items())]
-    return _saved(output)
+    return _saved(output) or None
 
 
 def _fitted(output: Any) -> dict[str, Any]:

@@ -74,8 +74,7 @@ class OutcomeEncoder:
         self._names: list[str] = []
         self._with_numbers = np.zeros(0, dtype=bool)
         self._salt = 0
-        #: What was raised, by key.
-        self._raised: dict[int, str] = {}
+        self._raised: dict[int, str] = {}  # by key
         #: Types of what outputs held and nothing here could look into, in the order in which they came.
         self.closed: dict[str, None] = {}
 
@@ -267,6 +266,8 @@ class OutcomeEncoder:
         return self._flatten_part(output)
 
     def _flatten_part(self, output: Any) -> tuple[list[float], str]:
+        if type(output) in _PLAIN:
+            return [_number(output)], "number"
         given, output = output, plain(output)
         value = value_of_member(output)
         if value is not None:
@@ -313,7 +314,7 @@ class OutcomeEncoder:
         if hasattr(output, "__array__"):
             return self._flatten_part(np.asarray(output))
         name, parts = type(output).__name__, parts_of_object(output)
-        if not parts:
+        if parts is None:
             self.closed[name] = None
             return [], f"{CLOSED} ({name})"
         names = [place.removeprefix(".") for place, _ in parts]

@@ -2,8 +2,8 @@
 
 A chunk is a fixed number of calls on one input. Its generator is spawned from the check's seed by (pair,
 block, input, chunk), so that the outputs do not depend on the number of workers. An exception is an outcome
-(``Failure``); a call that exceeds the wall-clock limit stops the check with ``MechanismError``, because an
-outcome must not depend on the machine's load.
+(``Failure``); a call that exceeds the wall-clock limit is none (``CallTooLongError``), because an outcome
+must not depend on the machine's load: its block is left out and the runs end.
 
 Workers receive the mechanism by pickling, and with it the state of any generator that it holds: each task
 would draw the same numbers. So a few tasks are also run here, and workers are given up where they disagree.
@@ -29,6 +29,7 @@ from dpaudit.errors import DpauditError, MechanismError
 from dpaudit.statistics.blocks import Failure, Workers
 
 __all__ = [
+    "CallTooLongError",
     "Chunk",
     "OutOfTimeError",
     "UnfitForWorkersError",
@@ -54,6 +55,10 @@ SHORTEST_TIMER = 1e-6
 
 class OutOfTimeError(DpauditError):
     """The time for the whole check was over between two calls; the block is dropped."""
+
+
+class CallTooLongError(MechanismError):
+    """A call did not return within its limit."""
 
 
 class UnfitForWorkersError(DpauditError):
@@ -153,7 +158,7 @@ class Chunk:
                 limit.started = now
             return self.mechanism(*arguments)
         except _TimeLimit:
-            raise MechanismError(
+            raise CallTooLongError(
                 f"a call must return within {self.timeout:g} s, this one did not; "
                 f"pass a larger timeout, or fix the loop that does not end."
             ) from None

@@ -115,4 +115,4 @@ def _parts(output: Any) -> list[tuple[str, Any]]:
     table = table_parts(output)
     if table is not None:
         return table[1]
-    return _parts(np.asarray(output)) if hasattr(output, "__array__") else parts_of_object(output)
+    return _parts(np.asarray(output)) if hasattr(output, "__array__") else parts_of_object(output) or []

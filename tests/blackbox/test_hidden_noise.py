@@ -9,6 +9,7 @@ import enum
 import fractions
 import json
 import uuid
+from dataclasses import make_dataclass
 
 import numpy as np
 import pandas as pd
@@ -183,6 +184,13 @@ def test_an_hour_is_seen_behind_a_noisy_day() -> None:
     result = check(shows_the_hour, ONE, neighbours=UNITS, max_samples=1000, listen=False)
     assert result.verdict is VerdictKind.REFUTED
     assert "hour" in result.event or "ratio" in result.event or "sum" in result.event
+
+
+def test_data_classes_without_fields_are_told_apart() -> None:
+    """An answer that is one of two empty data classes shows what a bit would."""
+    above, below = make_dataclass("Above", []), make_dataclass("Below", [])
+    result = check(lambda x, rng: above() if rng.random() < 0.1 + 0.8 * x else below(), ONE, neighbours=UNITS)
+    assert result.verdict is VerdictKind.REFUTED
 
 
 def test_what_cannot_be_looked_into_is_said() -> None:

@@ -126,27 +126,15 @@ def test_a_hang_stops_the_check() -> None:
     assert time.monotonic() - start < 5
 
 
-def test_changing_the_input_is_refused() -> None:
-    """A mechanism that writes into its input would see it drift from call to call."""
-
-    def writes(x, rng):
-        x += 1
-        return x.sum() + rng.laplace()
-
-    with pytest.raises(MechanismError, match="leave its input"):
-        check(writes, ONE, neighbours=[(np.zeros(3), np.ones(3))])
-
-
 def test_the_callers_data_stay_as_they_are() -> None:
-    """Even a refused mechanism has only seen copies."""
+    """A mechanism that writes into its input has only seen copies."""
     data = np.zeros(3)
 
     def writes(x, rng):
         x += 1
         return 0.0
 
-    with pytest.raises(MechanismError):
-        check(writes, ONE, neighbours=[(data, np.ones(3))])
+    check(writes, ONE, neighbours=[(data, np.ones(3))], max_samples=100)
     assert not data.any()
 
 
