@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def lines_of_code(path: Path) -> int:
 def test_an_audit_takes_at_most_25_lines(path: Path) -> None:
     """Programs, claims and rows of a file, divided by its rows; none registers a law or a rule."""
     text = path.read_text(encoding="utf-8")
-    rows = sum(f'"{row.id}"' in text for row in suite.rows)
+    rows = len(import_module(f"audits.classics.rows.{path.stem}").rows.rows)
     assert rows >= 2
     assert lines_of_code(path) <= 25 * rows
     assert "register" not in text.replace("registered", "")
