@@ -79,7 +79,9 @@ def examine_program(proof: Any, claim: Any) -> ExaminedProgram:
     body: Any = data.get("body")
     _need(isinstance(body, dict), "a proof of a program must have its certificate", type(body).__name__)
     kind = body.get("proof")
-    _need(kind in CHECKERS, f"a proof of a program is one of {sorted(CHECKERS)}", kind)
+    _need(
+        isinstance(kind, str) and kind in CHECKERS, f"a proof of a program is one of {sorted(CHECKERS)}", kind
+    )
     check, assumed = CHECKERS[kind]
     try:
         checked = check(body)

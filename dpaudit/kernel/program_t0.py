@@ -137,16 +137,17 @@ class Data:
     def read(cls, data: Any, adjacency: Any) -> Data:
         size, width, integers = entry(data, "size", int), data.get("width"), entry(data, "integers", bool)
         need(width is None or (type(width) is int and width > 0), "a record's width must be positive.")
-        count = size * (width or 1)
-        need(0 < count <= MAX_NUMBERS, f"the data must have 1 to {MAX_NUMBERS} numbers, got {count}.")
-        names = tuple(f"x{i}" for i in range(count))
+        each = width or 1
+        need(0 < size * each <= MAX_NUMBERS, f"the data need 1 to {MAX_NUMBERS} numbers, got {size * each}.")
+        names = tuple(f"x{i}" for i in range(size * each))
         low, high = (None if data.get(k) is None else rational(data[k]) for k in ("low", "high"))
         need(None in (low, high) or low < high, "the data need a range.")  # type: ignore[operator]
         ends = [(-ONE, low, ">"), (ONE, high, "<")]  # an empty range would prove anything
         bounded = [(name, a, end, sign) for name in names for a, end, sign in ends if end is not None]
         rows = {f"{name}{sign}": (make({name: a}, -a * end), False) for name, a, end, sign in bounded}
         by, kind = positive(adjacency.get("by")), adjacency.get("kind")
-        need(not integers or by.denominator == 1, "integers must change by whole numbers.")
+        whole = {end.denominator for end in (low, high, by) if end is not None} == {1}
+        need(whole or not integers, "integers must have whole ends and change by whole numbers.")
         need(kind in ("each-moves", "one-replaced"), f"unknown adjacency {str(kind)[:40]!r}.")
         if kind == "each-moves":
             one_way = entry(adjacency, "one_way", bool)
@@ -155,8 +156,7 @@ class Data:
         else:
             spans = None not in (low, high) and by >= high - low  # type: ignore[operator]
             need(spans or adjacency.get("at_most") is True, "one record's change must span its domain.")
-            starts = range(0, count, width or 1)
-            boxes = [dict.fromkeys(names[i : i + (width or 1)], (-by, by)) for i in starts]
+            boxes = [dict.fromkeys(names[i : i + each], (-by, by)) for i in range(0, len(names), each)]
         return cls(names, integers, rows, tuple(boxes))
 
     def extremes(self, cell: Cell) -> Iterator[dict[str, Fraction]]:
