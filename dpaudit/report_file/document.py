@@ -118,20 +118,25 @@ def read_report(path: Path) -> dict[str, Any]:
 def known_fields(part: str) -> frozenset[str]:
     """The fields that the schema names for a report (``part`` empty), or for its stamps, a suite, an
     unchecked claim or a result."""
-    schema = _validator("").schema
+    schema = _schema()
     return frozenset((schema["$defs"][part] if part else schema)["properties"])
 
 
 def check_result(result: dict[str, Any]) -> None:
     """Raise ``BrokenReportError`` where one result does not fit the schema or is not strict JSON."""
-    _check(result, _validator("#/$defs/result"), where="the result")
-    require_ascii_numbers(result)
+    _fits(result)
     try:
         json.dumps(result, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise BrokenReportError(
             f"a result must be strict JSON, got {error}; return finite numbers and plain data."
         ) from error
+
+
+def _fits(result: dict[str, Any]) -> None:
+    """That plain JSON data is a result."""
+    _check(result, _validator("result"), where="the result")
+    require_ascii_numbers(result)
 
 
 def journal_path(report: Path) -> Path:
@@ -225,7 +230,7 @@ def read_journal(path: Path) -> dict[str, dict[str, Any]]:
         try:
             entry = parse_strict(line.decode("utf-8"))
             key, result = str(entry["key"]), entry["result"]
-            check_result(result)
+            _fits(result)  # strict JSON it is: it was just parsed as such
         except (BrokenReportError, ValueError, KeyError, TypeError, RecursionError):
             continue  # that row is simply run again
         found[key] = result
@@ -251,11 +256,37 @@ def _parse(text: str, path: Path) -> Any:
 
 
 @cache
-def _validator(reference: str) -> Draft202012Validator:
-    schema = json.loads(files("dpaudit.report_file").joinpath("schema.json").read_text(encoding="utf-8"))
-    if reference:
-        schema = {"$ref": reference, "$defs": schema["$defs"]}
-    return Draft202012Validator(schema)
+def _schema() -> dict[str, Any]:
+    text = files("dpaudit.report_file").joinpath("schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+@cache
+def _validator(part: str) -> Draft202012Validator:
+    """The validator of a report (``part`` empty) or of a part that the schema names.
+
+    References are put in place once, here: following them takes the library longer than all the rest.
+    """
+    schema = _schema()
+    definitions = schema["$defs"]
+    return Draft202012Validator(_in_place(definitions[part] if part else schema, definitions))
+
+
+def _in_place(schema: Any, definitions: dict[str, Any]) -> Any:
+    """A schema with every ``$ref`` replaced by what it names. Raises ``RecursionError`` for a schema that
+    refers to itself."""
+    if isinstance(schema, list):
+        return [_in_place(item, definitions) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {
+        name: _in_place(item, definitions) for name, item in schema.items() if name not in ("$ref", "$defs")
+    }
+    if "$ref" not in schema:
+        return inner
+    named = _in_place(definitions[schema["$ref"].removeprefix("#/$defs/")], definitions)
+    return {"allOf": [named], **inner} if inner.keys() - {"description"} else named
 
 
 def _check(document: dict[str, Any], validator: Draft202012Validator, *, where: str) -> None:

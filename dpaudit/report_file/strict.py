@@ -72,7 +72,7 @@ def parse_strict(text: str) -> Any:
 def require_ascii_numbers(document: Any) -> None:
     """Raise ``BrokenReportError`` where a text that reads as a number has other digits than 0 to 9,
     underscores or spaces around it: ``int`` and ``Fraction`` take them, and a reader sees another number."""
-    for text in _texts(document):
+    for text in dict.fromkeys(_texts(document)):  # names of fields stand in every row
         if _is_strange_number(text):
             raise BrokenReportError(
                 f"a number must be written with the ASCII digits 0 to 9 alone, got {text[:60]!a}; the file "
@@ -134,8 +134,9 @@ def _texts(document: Any) -> Iterator[str]:
 
 
 def _is_strange_number(text: str) -> bool:
+    # The pattern comes first: of nearly every text it refuses the first character.
     return (
-        any(character.isdigit() for character in text)
-        and _NUMBER_LIKE.fullmatch(text.strip()) is not None
+        _NUMBER_LIKE.fullmatch(text.strip()) is not None
+        and any(character.isdigit() for character in text)
         and _ASCII_NUMBER.fullmatch(text) is None
     )

@@ -5,7 +5,7 @@ then what lies outside the paper's conditions, and the controls.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,14 +163,14 @@ def counts_by_paper(rows: Sequence[RowView]) -> list[dict[str, Any]]:
 
 def false_rows(rows: Sequence[RowView]) -> list[FalseList]:
     """What is false as printed, the claims and the steps of proofs each in a list of their own."""
-    repairs = [row for row in rows if row.role == "repaired" and row.verdict == "verified"]
+    repairs = _repairs(row for row in rows if row.role == "repaired" and row.verdict == "verified")
     found = []
     for role, heading in FALSE_HEADINGS.items():
         refuted = [row for row in rows if row.role == role and row.verdict == "refuted"]
         claims: dict[tuple[str, str], list[FalseRow]] = {}
         for row in sorted(refuted, key=lambda row: natural_key(row.id)):
-            own = tuple(r for r in repairs if r.paper == row.paper and row.id in r.mends)
-            claims.setdefault((row.paper, claim_id(row.id)), []).append(FalseRow(row, own))
+            own = repairs.get((row.paper, row.id), ())
+            claims.setdefault((row.paper, claim_id(row.id)), []).append(FalseRow(row, tuple(own)))
         if claims:
             found.append(FalseList(heading, tuple(map(tuple, claims.values()))))
     return found
@@ -187,12 +187,22 @@ class Links:
 def links(rows: Sequence[RowView]) -> dict[str, Links]:
     """The links between repairs and what they mend, by the anchor of every row that has one."""
     known = {(row.paper, row.id): row for row in rows}
+    mending = _repairs(rows)
     found: dict[str, Links] = {}
     for row in rows:
         mends = tuple(known[row.paper, name] for name in row.mends if (row.paper, name) in known)
-        repairs = tuple(other for other in rows if other.paper == row.paper and row.id in other.mends)
+        repairs = tuple(mending.get((row.paper, row.id), ()))
         if mends or repairs:
             found[row.anchor] = Links(mends, repairs)
+    return found
+
+
+def _repairs(rows: Iterable[RowView]) -> dict[tuple[str, str], list[RowView]]:
+    """The repairs among ``rows`` by the paper and the id of what they mend, each in its order."""
+    found: dict[tuple[str, str], list[RowView]] = {}
+    for row in rows:
+        for name in dict.fromkeys(row.mends):
+            found.setdefault((row.paper, name), []).append(row)
     return found
 
 
