@@ -27,6 +27,8 @@ MAX_TREE_DEPTH = 24
 MAX_EVENTS = 8
 #: Values and sites that the sentence on an event names.
 MAX_WORDS = 3
+#: Values of one event that it names with their sites.
+MAX_SHOWN = 12
 
 Fact = tuple[str, str]
 
@@ -233,19 +235,36 @@ def _event_in_words(
 ) -> str:
     """What the adversary sees on one input, more often than on its neighbour: the shown values of a mixture's
     event, what leaked, or what came out at the sites; empty where a witness is about two laws alone."""
-    shown = [e["values"] for e in events if isinstance(e, Mapping) and e.get("values") is not None]
+    shown = [e for e in events if isinstance(e, Mapping) and e.get("values")]
     if shown:
-        seen = " or ".join(describe(values) for values in shown[:MAX_WORDS])
+        seen = ", or ".join(_shown_in_words(e) for e in shown[:MAX_WORDS])
         return f"what is seen is {seen}{_and_more(len(shown))}"
     leak = body.get("leak")
     if isinstance(leak, Mapping) and "recorded" in leak:
         here, there = describe(leak["recorded"]), describe(leak.get("neighbour"))
-        return f"{describe(leak.get('what'))} is {here}, which the neighbour never shows: there it is {there}"
+        where = f" at {describe(leak['site'])}" if leak.get("site") else ""
+        what = f"{describe(leak.get('what'))}{where}"
+        return f"{what} is {here}, which the neighbour never shows: there it is {there}"
     told = [
         f"{describe(site.get('site'))} = {describe(site.get('value', site.get('outcomes')))}"
         for site in sites[:MAX_WORDS]
     ]
     return f"what comes out: {'; '.join(told)}{_and_more(len(sites))}" if told else ""
+
+
+def _shown_in_words(event: Mapping[str, Any]) -> str:
+    """The values of an event with the names of their sites, where a path of its tree names as many."""
+    values, names, node = event["values"], [], event.get("recorded")
+    while isinstance(node, Mapping) and "end" not in node:
+        if "see" in node:
+            names.append(describe(node["see"]))
+            node = node.get("then")
+        else:
+            branches = _listed(node.get("branches"))
+            node = branches[0].get("then") if branches and isinstance(branches[0], Mapping) else None
+    if not isinstance(values, list) or len(names) != len(values) or len(values) > MAX_SHOWN:
+        return describe(values)
+    return ", ".join(f"{name} = {describe(value)}" for name, value in zip(names, values, strict=True))
 
 
 def _and_more(number: int) -> str:
