@@ -182,7 +182,7 @@ def _run(session: Session, pool: Pool, console: Console, *, resumed: int) -> Non
         console.print(f"{resumed} rows were finished before and nothing about them has changed", style="dim")
     width = max((len(row.id) for row in session.remaining), default=0)
     with LiveResults(console, total=len(session.remaining), id_width=width) as live:
-        session.run(pool, show=live.show, warn=show_error)
+        session.run(pool, show=live.show, warn=show_error, started=live.start)
 
 
 def _check_outputs(json_path: Path, page: Path | None) -> None:

@@ -139,11 +139,11 @@ def by_how_much(result: Result) -> str:
 
 
 def _missed(part: Result) -> str:
-    """The bound of a row or a cell that contradicts its claim, and the claim."""
+    """The bound of a row or a cell that contradicts its claim, and the claim; empty where none does."""
     at_least = read_object(part, "claim").get("type") == LowerBound.type
     lower, claimed, upper = (as_number(part.get(key)) for key in ("lower", "claimed", "upper"))
     found = upper if at_least else lower
-    if found is None or claimed is None:
+    if found is None or claimed is None or not (found < claimed if at_least else found > claimed):
         return ""
     low, claim, high = distinct(lower, claimed, upper, quantity=part.get("quantity"))
     quantity = symbol(part.get("quantity"))

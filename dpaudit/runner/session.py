@@ -63,8 +63,16 @@ class Session:
         accepted = is_accepted(result, require=self._settings.require)
         return result | {"accepted": accepted, "suite": row.suite.file.label, "reproduce": row.reproduce}
 
-    def run(self, pool: Pool, *, show: Callable[[dict[str, Any]], None], warn: Callable[[str], None]) -> None:
-        """Run the remaining rows; each result is on disk before ``show`` gets it.
+    def run(
+        self,
+        pool: Pool,
+        *,
+        show: Callable[[dict[str, Any]], None],
+        warn: Callable[[str], None],
+        started: Callable[[str], None] | None = None,
+    ) -> None:
+        """Run the remaining rows; each result is on disk before ``show`` gets it. ``started`` gets the id of
+        each row as it begins, from another thread.
 
         Where the journal cannot be written (a full disk) the run goes on and ``warn`` gets one message.
         Raises ``InvalidParameterError`` where another run writes the journal; a ``KeyboardInterrupt`` passes
@@ -72,7 +80,7 @@ class Session:
         """
         lost = False
         with Journal(self._journal, keep=self._resume) as journal:
-            for row, result in execute(self.remaining, self._settings, pool):
+            for row, result in execute(self.remaining, self._settings, pool, started=started):
                 self._results[row.key] = result
                 try:
                     journal.append(row.key, result)

@@ -205,6 +205,25 @@ def test_the_time_left_is_shown(report: Path) -> None:
         assert ("━" in out.getvalue()) is terminal
 
 
+def test_the_rows_that_run_are_named(report: Path) -> None:
+    """On a terminal those that began and have no result yet, the first two by name; elsewhere nothing."""
+    result = json.loads(report.read_text())["results"][0]
+    for terminal in (True, False):
+        out = io.StringIO()
+        console = Console(force_terminal=terminal, width=160, file=out, markup=False, color_system=None)
+        with LiveResults(console, total=4, id_width=8) as live:
+            for name in (result["id"], "B", "C\x1b[2J"):
+                live.start(name)
+            live.show(result)
+            live.start("D")
+            live.show(result | {"id": "B"})
+        said = out.getvalue()
+        assert (f"running {result['id']}, B and 1 more" in said) is False  # a bar is drawn with each result
+        assert ("running B, C" in said) is terminal
+        assert re.search("running C.*, D", said) is not None if terminal else "running" not in said
+        assert "C\x1b" not in said
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0, "0.0 s"), (9.94, "9.9 s"), (42, "42 s"), (600, "10 min"), (9000, "2.5 h")]
 )
