@@ -59,7 +59,8 @@ def test_an_error_message_quotes_a_file_without_its_escape_sequences(tmp_path: P
 
 
 def test_markdown_tables_keep_their_shape_whatever_the_text(tmp_path: Path, report: Path) -> None:
-    """Findings are one table of four columns, the rows one of eight. Every row has the same cells; foreign text adds no cell, tag, comment, code or line."""
+    """Findings are one table of four columns, the rows one of eight. Every row has the same cells; foreign
+    text adds no cell, tag, comment, code or line."""
     out = tmp_path / "verdicts.md"
     assert invoke("report", report, "--markdown", out).exit_code == 0
     text = out.read_text(encoding="utf-8")
