@@ -221,7 +221,7 @@ def _run(
         session.run(pool, show=partial(_show_refused, console), warn=show_error, fail_fast=fail_fast)
     else:
         with LiveResults(console, total=len(session.remaining), id_width=width) as live:
-            session.run(pool, show=live.show, warn=show_error, fail_fast=fail_fast)
+            session.run(pool, show=live.show, warn=show_error, started=live.start, fail_fast=fail_fast)
     if not session.finished:
         console.print("--fail-fast: the first row that was not accepted ended the run")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from textwrap import wrap
 
 from markupsafe import Markup
 
@@ -26,7 +27,9 @@ WIDTH, HEIGHT = 480.0, 280.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 466.0, 14.0, 252.0
 COLOURS, DASHES = 8, 4
 MAX_MARKERS = 28
-BAR_ROW = 38.0
+#: The height of a bar with the gap below it, and of each line of its label.
+BAR_ROW, LABEL_LINE = 22.0, 16.0
+#: Characters of a line of a label: longer ones are wrapped, never cut.
 MAX_LABEL = 60
 
 
@@ -291,17 +294,19 @@ def _bars(plot: Plot) -> list[Markup]:
     left, right = 8.0, 472.0
     across = Scale.around(numbers, start=left, end=right - 70, log=plot["log"], zero=True, pad=0.02)
     base = across.start if plot["log"] else across(0.0)
-    height = 18 + BAR_ROW * len(values)
+    labels = [wrap(label, MAX_LABEL) or [""] for label in plot["labels"]]
+    tops = [18 + BAR_ROW * i + LABEL_LINE * sum(map(len, labels[:i])) for i in range(len(values) + 1)]
+    height = tops[-1]
     body = []
     if claimed is not None:
         x = across(claimed)
         body.append(element("line", class_="claimed", x1=x, x2=x, y1=14, y2=height))
     for i, value in enumerate(values):
-        y = 18 + BAR_ROW * i
-        label = plot["labels"][i]
-        short = label if len(label) <= MAX_LABEL else label[: MAX_LABEL - 1] + "…"
-        body.append(element("text", element("title", label), short, class_="label", x=left, y=y + 12))
-        body += _bar(plot, i, value, y + 18, base, across)
+        y = tops[i]
+        for line in labels[i]:
+            body.append(element("text", line, class_="label", x=left, y=y + 12))
+            y += LABEL_LINE
+        body += _bar(plot, i, value, y + 2, base, across)
     key = (
         []
         if claimed is None

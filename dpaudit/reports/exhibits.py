@@ -8,7 +8,7 @@ everything.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,10 @@ MAX_LOSSES = 1000
 MAX_NODES = 300
 MAX_TREE_DEPTH = 24
 MAX_EVENTS = 8
+#: Values and sites that the sentence on an event names.
+MAX_WORDS = 3
+#: Values of one event that it names with their sites.
+MAX_SHOWN = 12
 
 Fact = tuple[str, str]
 
@@ -37,6 +41,16 @@ class TreeNode:
     parameters: tuple[Fact, ...] = ()
     premises: tuple[TreeNode, ...] = ()
     left_out: int = 0
+
+
+@dataclass(frozen=True)
+class TreeLine:
+    """One line of a tree from top to bottom, ``depth`` steps to the right; ``note`` says what is left out."""
+
+    depth: int
+    rule: str
+    parameters: tuple[Fact, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,6 +67,7 @@ class SiteLine:
 @dataclass(frozen=True)
 class Exhibit:
     """One piece of evidence: a certificate, a witness, an estimate, or unknown. Unused parts are empty.
+    ``event`` is what a witness's adversary sees, in words.
     ``exact`` is an estimate at confidence 1: a computation, which no sample enters.
     """
 
@@ -60,6 +75,7 @@ class Exhibit:
     headline: str
     facts: tuple[Fact, ...] = ()
     description: str = ""
+    event: str = ""
     assumptions: tuple[str, ...] = ()
     trees: tuple[TreeNode, ...] = ()
     sites: tuple[SiteLine, ...] = ()
@@ -68,9 +84,22 @@ class Exhibit:
     exact: bool = False
 
     @property
+    def tree(self) -> list[TreeLine]:
+        """All trees, line by line."""
+        return [line for node in self.trees for line in _tree_lines(node, 0)]
+
+    @property
     def tag(self) -> str:
         """What the evidence is called."""
         return "computation" if self.exact else self.kind
+
+
+def _tree_lines(node: TreeNode, depth: int) -> Iterator[TreeLine]:
+    yield TreeLine(depth, node.rule, node.parameters)
+    for premise in node.premises:
+        yield from _tree_lines(premise, depth + 1)
+    if node.left_out:
+        yield TreeLine(depth + 1, "", note=f"and {node.left_out} more, in the JSON report")
 
 
 def exhibit(data: object) -> Exhibit:
@@ -193,11 +222,53 @@ def _witness(data: Mapping[str, Any]) -> Exhibit:
             ("seen by", describe(body.get("view"))),
         ),
         description=str(data.get("description") or ""),
+        event=_event_in_words(body, sites, events),
         trees=tuple(node for e in events[:MAX_EVENTS] if (node := trees.event(e)) is not None),
         sites=tuple(lines),
         left_out=_cut_note(hidden, "site") or _cut_note(len(events) - MAX_EVENTS, "event"),
         details=_leak(body.get("leak")) + _facts(body, leave=("sites", "events", "leak", "view")),
     )
+
+
+def _event_in_words(
+    body: Mapping[str, Any], sites: Sequence[Mapping[str, Any]], events: Sequence[object]
+) -> str:
+    """What the adversary sees on one input, more often than on its neighbour: the shown values of a mixture's
+    event, what leaked, or what came out at the sites; empty where a witness is about two laws alone."""
+    shown = [e for e in events if isinstance(e, Mapping) and e.get("values")]
+    if shown:
+        seen = ", or ".join(_shown_in_words(e) for e in shown[:MAX_WORDS])
+        return f"what is seen is {seen}{_and_more(len(shown))}"
+    leak = body.get("leak")
+    if isinstance(leak, Mapping) and "recorded" in leak:
+        here, there = describe(leak["recorded"]), describe(leak.get("neighbour"))
+        where = f" at {describe(leak['site'])}" if leak.get("site") else ""
+        what = f"{describe(leak.get('what'))}{where}"
+        return f"{what} is {here}, which the neighbour never shows: there it is {there}"
+    told = [
+        f"{describe(site.get('site'))} = {describe(site.get('value', site.get('outcomes')))}"
+        for site in sites[:MAX_WORDS]
+    ]
+    return f"what comes out: {'; '.join(told)}{_and_more(len(sites))}" if told else ""
+
+
+def _shown_in_words(event: Mapping[str, Any]) -> str:
+    """The values of an event with the names of their sites, where a path of its tree names as many."""
+    values, names, node = event["values"], [], event.get("recorded")
+    while isinstance(node, Mapping) and "end" not in node:
+        if "see" in node:
+            names.append(describe(node["see"]))
+            node = node.get("then")
+        else:
+            branches = _listed(node.get("branches"))
+            node = branches[0].get("then") if branches and isinstance(branches[0], Mapping) else None
+    if not isinstance(values, list) or len(names) != len(values) or len(values) > MAX_SHOWN:
+        return describe(values)
+    return ", ".join(f"{name} = {describe(value)}" for name, value in zip(names, values, strict=True))
+
+
+def _and_more(number: int) -> str:
+    return f" and {number - MAX_WORDS} more" if number > MAX_WORDS else ""
 
 
 def _cut_note(number: int, what: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from dpaudit.reports.fields import STRENGTHS, VERDICTS
 from dpaudit.reports.notation import natural_key
-from dpaudit.reports.roles import ROLE_WORDS, STATED, claim_id
+from dpaudit.reports.roles import ROLE_WORDS, claim_id
 from dpaudit.reports.rows import RowView
 
 __all__ = [
@@ -19,10 +19,8 @@ __all__ = [
     "Links",
     "counts_by_paper",
     "counts_by_role",
-    "false_rows",
     "grouped",
     "links",
-    "outside_rows",
 ]
 
 #: The best comes first.
@@ -32,9 +30,6 @@ SHOWN_VERDICTS = VERDICTS[::-1]
 MAIN, BESIDE = ("printed", "other"), ("repaired", "sharper")
 FOLDED = ("step", "what-if", "control")
 
-#: Headings of what is false as printed: one for each role in ``STATED``.
-FALSE_HEADINGS = dict(zip(STATED, ("Claims", "Proof steps"), strict=True))
-
 
 @dataclass(frozen=True)
 class Fold:
@@ -43,26 +38,6 @@ class Fold:
     words: str
     rows: tuple[RowView, ...]
     open: bool
-
-
-@dataclass(frozen=True)
-class FalseRow:
-    """A row that is false as printed, with its own verified repairs; a repair of another row of the same
-    claim mends something else.
-    """
-
-    row: RowView
-    repairs: tuple[RowView, ...]
-
-
-@dataclass(frozen=True)
-class FalseList:
-    """What is false as printed under one heading: the rows of each claim together, the claim itself first if
-    it is among them.
-    """
-
-    heading: str
-    claims: tuple[tuple[FalseRow, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -95,7 +70,7 @@ def _group(paper: str, name: str, rows: Sequence[RowView]) -> Group:
         if inside:
             counts = Counter(row.label for row in inside)
             said = ", ".join(f"{count} {label}" for label, count in counts.items())
-            alarm = any(row.alarm or row.verdict == "crashed" for row in inside)
+            alarm = any(row.urgent for row in inside)
             folds.append(Fold(f"{ROLE_WORDS[role]}: {said}", inside, alarm))
     main = tuple(row for row in ordered if row.role in MAIN)
     itself = [row for row in main if row.id == name] or main[:1]
@@ -161,21 +136,6 @@ def counts_by_paper(rows: Sequence[RowView]) -> list[dict[str, Any]]:
     return counts
 
 
-def false_rows(rows: Sequence[RowView]) -> list[FalseList]:
-    """What is false as printed, the claims and the steps of proofs each in a list of their own."""
-    repairs = _repairs(row for row in rows if row.role == "repaired" and row.verdict == "verified")
-    found = []
-    for role, heading in FALSE_HEADINGS.items():
-        refuted = [row for row in rows if row.role == role and row.verdict == "refuted"]
-        claims: dict[tuple[str, str], list[FalseRow]] = {}
-        for row in sorted(refuted, key=lambda row: natural_key(row.id)):
-            own = repairs.get((row.paper, row.id), ())
-            claims.setdefault((row.paper, claim_id(row.id)), []).append(FalseRow(row, tuple(own)))
-        if claims:
-            found.append(FalseList(heading, tuple(map(tuple, claims.values()))))
-    return found
-
-
 @dataclass(frozen=True)
 class Links:
     """The rows that a row mends, and those that mend it."""
@@ -204,8 +164,3 @@ def _repairs(rows: Iterable[RowView]) -> dict[tuple[str, str], list[RowView]]:
         for name in dict.fromkeys(row.mends):
             found.setdefault((row.paper, name), []).append(row)
     return found
-
-
-def outside_rows(rows: Sequence[RowView]) -> list[RowView]:
-    """The settings that a claim does not extend to."""
-    return [row for row in rows if row.role == "what-if" and row.verdict == "refuted"]

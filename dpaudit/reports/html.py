@@ -1,9 +1,10 @@
 """The HTML report: one self-contained file made from the JSON report, and from nothing else.
 
-It opens offline (no font, script, image or style from elsewhere), works without JavaScript, and trusts
+It opens offline (no font, script, image or style from elsewhere), can be read without JavaScript, and trusts
 nothing that a suite wrote: all text is escaped by the template engine, anchors are rebuilt from safe
 characters, and the page's own content policy admits only the one script and the one style sheet whose hashes
-it carries. Equal reports give equal bytes.
+it carries. A long report's evidence is packed (``dpaudit.reports.units``): there the script unfolds it, from
+markup that this module has escaped. Equal reports give equal bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -22,17 +23,24 @@ from markupsafe import Markup
 from dpaudit.errors import BrokenReportError
 from dpaudit.reports.exhibits import Fact
 from dpaudit.reports.fields import VERDICTS, read_object, read_text
-from dpaudit.reports.groups import counts_by_paper, counts_by_role, false_rows, grouped, links, outside_rows
+from dpaudit.reports.findings import PaperFindings, counted, findings, first_reason
+from dpaudit.reports.groups import counts_by_paper, counts_by_role, grouped, links
 from dpaudit.reports.notation import clean, describe, natural_key, words
-from dpaudit.reports.roles import OUTSIDE
+from dpaudit.reports.roles import OUTSIDE, ROLE_WORDS
 from dpaudit.reports.rows import RowView, attention, row_view
+from dpaudit.reports.units import INLINE, packed, packed_lines, units
 from dpaudit.verify.statement import CANNOT_KNOW
 
 __all__ = ["render_html"]
 
 
-def render_html(report: dict[str, Any]) -> str:
-    """Render a JSON report as one HTML page.
+#: How the page's own anchors begin: those of claims with several rows, and of packs.
+RESERVED = ("claim.", "pack.", "lines.")
+
+
+def render_html(report: dict[str, Any], *, inline: int = INLINE) -> str:
+    """Render a JSON report as one HTML page. Where the evidence of its rows has more than ``inline``
+    characters of markup, it is packed and unfolds on demand.
 
     Rows come in the order of ``dpaudit.reports.rows.attention``. Raises ``BrokenReportError`` if
     ``results`` or ``unchecked`` is not a list of objects with an ``id``; any other field may be missing,
@@ -48,14 +56,26 @@ def render_html(report: dict[str, Any]) -> str:
         f"default-src 'none'; style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'; "
         "base-uri 'none'; form-action 'none'"
     )
+    overview = _overview(claims)
+    details = _environment().get_template("details.html.j2").make_module(overview)
+    found, packs = packed(
+        units(overview["groups"], vars(details)["body"], vars(details)["block"]), inline=inline
+    )
+    lines = [vars(details)["line"](row, rank) for rank, row in enumerate(claims, start=1)]
+    shown, more = packed_lines(lines) if packs else (lines, [])
     template = _environment().get_template("template.html.j2")
     return template.render(
         claims=claims,
+        findings=_findings(report, claims),
+        units=found,
+        lines=shown,
+        more=[name for name, _ in more],
+        packs=[*packs, *more],
         unchecked=[
             (anchor, *(read_text(item, key) for key in ("id", "paper", "reason")))
             for anchor, item in zip(anchors[len(results) :], unchecked, strict=True)
         ],
-        **_overview(claims),
+        **overview,
         complete=report.get("complete") is not False,
         run=_run(report),
         stamps=_stamps(report),
@@ -71,8 +91,7 @@ def _overview(claims: list[RowView]) -> dict[str, Any]:
     """What the rows come to: counts, lists of what is false, groups, links, choices of the filters."""
     return {
         "roles": counts_by_role(claims),
-        "wrong": false_rows(claims),
-        "outside": outside_rows(claims),
+        "urgent": [c for c in claims if c.urgent],
         "beside": [c for c in claims if c.under],
         "outside_words": OUTSIDE,
         "groups": grouped(claims),
@@ -83,6 +102,61 @@ def _overview(claims: list[RowView]) -> dict[str, Any]:
         "verdicts": [v for v in VERDICTS if any(c.verdict == v for c in claims)],
         "alarms": sum(bool(c.alarm) for c in claims),
     }
+
+
+def _findings(report: Mapping[str, Any], claims: list[RowView]) -> list[dict[str, Any]]:
+    """The findings of each paper, with the rows as the page shows them."""
+    known = {(row.paper, row.id): row for row in reversed(claims)}
+
+    def view(result: Mapping[str, Any]) -> RowView:
+        return known[read_text(result, "paper"), read_text(result, "id")]
+
+    def shown(results: Iterable[Mapping[str, Any]]) -> list[RowView]:
+        return [view(result) for result in results]
+
+    return [
+        {
+            "paper": found.paper,
+            "title": found.title,
+            "stated": [f"{len(rows)} {_lowered(role, len(rows))}" for role, rows in found.stated.items()],
+            "came": _came(found),
+            "false": [
+                (
+                    f"{ROLE_WORDS[role]} that {'is' if len(false) == 1 else 'are'} false",
+                    [
+                        {
+                            "row": view(f.result),
+                            "much": f.much,
+                            "repairs": shown(f.repairs),
+                            "tried": shown(f.tried),
+                        }
+                        for f in false
+                    ],
+                )
+                for role, false in found.false.items()
+            ],
+            "open": [(view(result), first_reason(result)) for result in found.open],
+            "outside": shown(found.outside),
+            "unchecked": found.unchecked,
+        }
+        for found in findings(report)
+    ]
+
+
+def _lowered(role: str, count: int) -> str:
+    words = ROLE_WORDS[role].lower()
+    return words if count != 1 else words.removesuffix("s")
+
+
+def _came(found: PaperFindings) -> list[tuple[str, str]]:
+    """How what a paper states came out: for each verdict and role that there is, a few words."""
+    said = {"verified": "hold", "inconclusive": "open", "refuted": "false", "crashed": "crashed"}
+    return [
+        (verdict, f"{ROLE_WORDS[role]} {word}: {counted(rows, verdict)}")
+        for verdict, word in said.items()
+        for role, rows in found.stated.items()
+        if any(row.get("verdict") == verdict for row in rows)
+    ]
 
 
 def _run(report: Mapping[str, Any]) -> str:
@@ -141,7 +215,8 @@ def _anchors(ids: list[str]) -> list[str]:
     taken = {"top", "glossary"}  # "#top" is the top of any page
     anchors = []
     for identifier in ids:
-        base = re.sub(r"[^A-Za-z0-9._-]+", "-", identifier)[:120] or "claim"
+        base = re.sub(r"[^A-Za-z0-9._-]+", "-", identifier)[:120] or "row"
+        base = f"row-{base}" if base.lower().startswith(RESERVED) else base
         name, repeat = base, 2
         while name.lower() in taken:
             name, repeat = f"{base}-{repeat}", repeat + 1

@@ -12,6 +12,7 @@ from typing import Any
 from dpaudit.errors import InvalidParameterError
 from dpaudit.estimates import shown_strength
 from dpaudit.report_file.document import write_text
+from dpaudit.reports.findings import PaperFindings, findings
 from dpaudit.reports.notation import as_number, clean, distinct
 from dpaudit.reports.roles import (
     ROLE_WORDS,
@@ -49,13 +50,16 @@ def escape(text: object) -> str:
 
 
 def markdown_table(report: Mapping[str, Any]) -> str:
-    """For each paper one table a role, printed claims and steps first, and under them what the run was."""
+    """For each paper what it states that is false, by how much and how it is repaired, then one table a role,
+    printed claims and steps first; under them what the run was."""
     parts = []
+    found = {paper.paper: paper for paper in findings(report)}
     for suite in report["suites"]:
         rows = [result for result in report["results"] if result["suite"] == suite["suite"]]
         if rows:
             heading = " — ".join(escape(suite[name]) for name in ("paper", "title") if suite[name])
-            parts += [f"**{heading}**", ""]
+            parts += [f"**{heading}**", "", *_findings(found.get(suite["paper"]))]
+            found.pop(suite["paper"], None)  # two suites of one paper: its findings stand once
         for role, group in by_role(rows).items():
             parts += [f"{ROLE_WORDS[role]}: {in_words(group)}.", ""]
             parts += [_line(_HEAD), _line(["---"] * len(_HEAD)), *map(_row, group), ""]
@@ -115,6 +119,26 @@ def _why(row: Mapping[str, Any]) -> list[str]:
 
 def _cut(text: str) -> str:
     return escape(text if len(text) <= SHOWN_REASON else f"{text[:SHOWN_REASON]} ...")
+
+
+def _findings(paper: PaperFindings | None) -> list[str]:
+    """A table of what is false of what a paper states, claims first; nothing where nothing is."""
+    false = [item for group in (paper.false.values() if paper else ()) for item in group]
+    if not false:
+        return []
+    head = ("false as printed", "claim", "by how much", "holds as")
+    lines = [
+        _line(
+            [
+                escape(item.result["id"]),
+                escape(item.result["title"]),
+                escape(item.much),
+                ", ".join(escape(repair["id"]) for repair in item.repairs) or "no repair here",
+            ]
+        )
+        for item in false
+    ]
+    return [_line(head), _line(["---"] * len(head)), *lines, ""]
 
 
 def _row(result: Mapping[str, Any]) -> str:

@@ -140,6 +140,11 @@ class RowView:
     under: tuple[str, ...]
     unentered: tuple[str, ...]
 
+    @property
+    def urgent(self) -> bool:
+        """Whether somebody has to look at the row: it crashed, or was not accepted."""
+        return bool(self.alarm) or self.verdict == "crashed"
+
 
 def attention(result: Mapping[str, Any]) -> tuple[Any, ...]:
     """Sort key of a result: what needs attention comes first.

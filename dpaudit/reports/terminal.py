@@ -7,6 +7,7 @@ characters.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,11 +21,11 @@ from rich.text import Text
 
 from dpaudit.claims import Controls
 from dpaudit.estimates import shown_strength
+from dpaudit.reports.findings import PaperFindings, findings
 from dpaudit.reports.notation import as_number, attained, clean, distinct
 from dpaudit.reports.roles import (
     ROLE_WORDS,
     by_role,
-    false_as_printed,
     not_extending,
     refuted_under,
     shown_title,
@@ -48,6 +49,8 @@ COLOURS = {"verified": "green", "refuted": "red", "inconclusive": "yellow", "cra
 
 Result = Mapping[str, Any]
 
+#: How what a paper states came out, in words.
+CAME = {"verified": "hold", "refuted": "false", "inconclusive": "open", "crashed": "crashed"}
 #: Cells against expectation that a line on the terminal names.
 MAX_CELLS = 8
 #: The share of the rows after which their mean time says something about the others.
@@ -56,6 +59,10 @@ SAID_FROM = 0.1
 MAX_CELL = 90
 #: What stands in the way of an inconclusive row: so many lines of it.
 MAX_OBSTACLES = 2
+#: Rows that run, by name.
+MAX_RUNNING = 2
+#: False claims of one paper that the end of a run lists with their numbers.
+MAX_FALSE = 12
 
 
 def one_line(text: object) -> str:
@@ -183,7 +190,8 @@ def _in_the_way(result: Result) -> list[str]:
 
 
 class LiveResults:
-    """Results as they come, with a progress bar and the time left on a terminal, or plain lines elsewhere.
+    """Results as they come, with a progress bar, the time left and the rows that run on a terminal, or plain
+    lines elsewhere.
 
     The time left assumes that the rows to come take as long as those that are done. Use as a context manager.
     """
@@ -194,20 +202,37 @@ class LiveResults:
         self._id_width = min(id_width, 36)
         self._done = 0
         self._started = time.monotonic()
+        self._running: dict[str, None] = {}
+        self._lock = threading.Lock()
         columns = (
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TextColumn("{task.fields[left]}", markup=False),
+            TextColumn("{task.fields[running]}", markup=False, style="dim"),
         )
         self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-        self._task = self._progress.add_task("", total=total, left="")
+        self._task = self._progress.add_task("", total=total, left="", running="")
+
+    def start(self, row_id: str) -> None:
+        """Name a row among those that run; any thread may call this."""
+        with self._lock:
+            self._running[row_id] = None
+            self._progress.update(self._task, running=self._run())
+
+    def _run(self) -> str:
+        names = [one_line(name) for name in self._running]
+        more = f" and {len(names) - MAX_RUNNING} more" if len(names) > MAX_RUNNING else ""
+        return f"running {', '.join(names[:MAX_RUNNING])}{more}" if names else ""
 
     def show(self, result: Result) -> None:
         """Print one result and move on."""
         self._done += 1
         place = "" if self._console.is_terminal else f"  [{self._done}/{self._total}{self._left(', ')}]"
         self._console.print(result_line(result, id_width=self._id_width, place=place), soft_wrap=True)
-        self._progress.update(self._task, completed=self._done, left=self._left(""), refresh=True)
+        with self._lock:
+            self._running.pop(str(result["id"]), None)
+            left, running = self._left(""), self._run()
+            self._progress.update(self._task, completed=self._done, left=left, running=running, refresh=True)
 
     def _left(self, before: str) -> str:
         """The time left, from the mean of the rows that are done; nothing before they are a tenth of all."""
@@ -258,24 +283,24 @@ def _counts(results: Sequence[Result]) -> Text:
 
 
 def summary(report: Mapping[str, Any]) -> Text:
-    """How many rows of each role came out how, what is false as printed, what was not accepted, and what
-    nobody can check.
+    """What each paper states and what of it is false, by how much and with which repair; how many rows of
+    each role came out how; at the end what needs somebody: rows that were not accepted, a run cut short.
     """
     results: Sequence[Result] = report["results"]
     text = Text()
+    for paper in findings(report):
+        text.append_text(_paper(paper))
     for role, group in by_role(results).items():
         text.append(f"{ROLE_WORDS[role]}: ")
         text.append_text(_counts(group))
         text.append("\n")
-    for line in _false(results):
+    for line in (*_beside(results), *_slack(results)):
         text.append(f"{line}\n")
-    text.append_text(totals(report))
     if report["unchecked"]:
         text.append(
-            f"\n{len(report['unchecked'])} claims cannot be checked by computation; the report says why"
+            f"{len(report['unchecked'])} claims cannot be checked by computation; the report says why\n"
         )
-    for line in _slack(results):
-        text.append(f"\n{line}", "cyan")
+    text.append_text(totals(report))
     return text
 
 
@@ -296,14 +321,35 @@ def totals(report: Mapping[str, Any]) -> Text:
     return text
 
 
-def _false(results: Sequence[Result]) -> Iterator[str]:
-    """What is false: as printed, outside the stated conditions, in cells of rows that are not refuted."""
-    for heading, rows in (
-        ("False as printed", false_as_printed(results)),
-        ("Does not extend", not_extending(results)),
-    ):
-        if rows:
-            yield f"{heading}: {', '.join(one_line(row['id']) for row in rows)}"
+def _paper(found: PaperFindings) -> Text:
+    """What a paper states and how it came out; of what is false the numbers and the repairs, claims first."""
+    text = Text()
+    if not found.stated:
+        return text
+    text.append(f"{one_line(found.title or found.paper or 'Rows')}\n", style="bold")
+    counts = Counter(row["verdict"] for group in found.stated.values() for row in group)
+    stated = " and ".join(
+        _many(len(group), ROLE_WORDS[role].lower().removesuffix("s")) for role, group in found.stated.items()
+    )
+    came = [f"{counts[verdict]} {words}" for verdict, words in CAME.items() if counts[verdict]]
+    text.append(f"  states {stated}: {', '.join(came)}\n")
+    false = [item for group in found.false.values() for item in group]
+    for item in false[:MAX_FALSE]:
+        text.append("  false ", style=COLOURS["refuted"])
+        text.append(one_line(item.result["id"]), style="bold")
+        text.append(f"  {one_line(item.much)}" if item.much else "")
+        repairs = ", ".join(one_line(repair["id"]) for repair in item.repairs)
+        text.append(f"; holds as {repairs}\n" if repairs else "; no repair here\n", style="dim")
+    if len(false) > MAX_FALSE:
+        text.append(f"  false too: {', '.join(one_line(item.result['id']) for item in false[MAX_FALSE:])}\n")
+    return text
+
+
+def _beside(results: Sequence[Result]) -> Iterator[str]:
+    """What is false outside the stated conditions, and in cells of rows that are not refuted."""
+    outside = not_extending(results)
+    if outside:
+        yield f"Does not extend: {', '.join(one_line(row['id']) for row in outside)}"
     for result in results:
         under = _named_cells(refuted_under(result))
         if under:

@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,10 +60,14 @@ _Task = _Check | PlannedRow
 
 
 def execute(
-    rows: Sequence[PlannedRow], settings: Settings, pool: Asking
+    rows: Sequence[PlannedRow],
+    settings: Settings,
+    pool: Asking,
+    *,
+    started: Callable[[str], None] | None = None,
 ) -> Iterator[tuple[PlannedRow, dict[str, Any]]]:
     """Run ``rows`` on ``settings.jobs`` workers and yield each with its result, in the order in which they
-    finish.
+    finish. ``started`` is called with the id of each row as it begins, from the thread that waits for it.
     """
     tasks = deque(_tasks(rows))
     done: queue.SimpleQueue[tuple[_Task, Any]] = queue.SimpleQueue()
@@ -75,6 +79,8 @@ def execute(
                 if not tasks:
                     return
                 task = tasks.popleft()
+            if started is not None and isinstance(task, PlannedRow):
+                started(task.id)
             try:
                 done.put(
                     (

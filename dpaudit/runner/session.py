@@ -74,10 +74,12 @@ class Session:
         *,
         show: Callable[[dict[str, Any]], None],
         warn: Callable[[str], None],
+        started: Callable[[str], None] | None = None,
         fail_fast: bool = False,
     ) -> None:
-        """Run the remaining rows; each result is on disk before ``show`` gets it. With ``fail_fast`` the
-        first one that is not accepted ends the run, and the report is partial where rows are left.
+        """Run the remaining rows; each result is on disk before ``show`` gets it. ``started`` gets the id of
+        each row as it begins, from another thread. With ``fail_fast`` the first row that is not accepted ends
+        the run, and the report is partial where rows are left.
 
         Where the journal cannot be written (a full disk) the run goes on and ``warn`` gets one message.
         Raises ``InvalidParameterError`` where another run writes the journal; a ``KeyboardInterrupt`` passes
@@ -85,7 +87,7 @@ class Session:
         """
         lost, left = False, len(self.remaining)
         with Journal(self._journal, keep=self._resume) as journal:
-            for row, result in execute(self.remaining, self._settings, pool):
+            for row, result in execute(self.remaining, self._settings, pool, started=started):
                 self._results[row.key] = result
                 try:
                     journal.append(row.key, result)

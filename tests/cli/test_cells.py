@@ -180,7 +180,7 @@ def deltas(run):
 """
     imports = "from dpaudit.claims import ApproxDP\nfrom dpaudit.evidence import Estimate\n"
     lines = run(write_suite(tmp_path / "suite.py", imports + row))[0].stdout.splitlines()
-    (line,) = [line for line in lines if " deltas " in line]
+    (line,) = [line for line in lines if " deltas " in line and "refuted" in line]
     assert "0.125 ≤ delta, claimed 0.01  3 cells, bounds of at 1 " in line
 
 
@@ -211,11 +211,13 @@ def test_headlines_never_mix_roles(made: tuple[Path, dict[str, Any]]) -> None:
         "Repairs: 1 verified (1 tested)",
         "What-ifs: 1 refuted (1 tested)",
         "Controls: 1 verified (1 tested)",
-        "False as printed: T2, T2/step",
         "Does not extend: T2/lost",
         "7 rows with 8 cells: 7 as expected",
     ):
         assert line in shown.splitlines()
+    false = [line.split()[1] for line in shown.splitlines() if line.startswith("  false ")]
+    assert false == ["T2", "T2/step"]
+    assert shown.index("  false T2 ") < shown.index("Printed claims: 2 verified")
     assert "outside the stated conditions, false: lost messages" in " ".join(shown.split())
 
 

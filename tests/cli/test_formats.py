@@ -58,14 +58,16 @@ def test_an_error_message_quotes_a_file_without_its_escape_sequences(tmp_path: P
     assert "\x1b" not in result.stderr
 
 
-def test_markdown_stays_one_table_whatever_the_text(tmp_path: Path, report: Path) -> None:
-    """Every row has the same cells; foreign text adds no cell, tag, comment, code or line."""
+def test_markdown_tables_keep_their_shape_whatever_the_text(tmp_path: Path, report: Path) -> None:
+    """Findings are one table of four columns, the rows one of eight. Every row has the same cells; foreign
+    text adds no cell, tag, comment, code or line."""
     out = tmp_path / "verdicts.md"
     assert invoke("report", report, "--markdown", out).exit_code == 0
     text = out.read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(rows) == 2 + 5
-    assert {line.replace("\\|", "").count("|") for line in rows} == {9}
+    bars = [line.replace("\\|", "").count("|") for line in rows]
+    false = sum(result["verdict"] == "refuted" for result in json.loads(report.read_text())["results"])
+    assert bars == [5] * (2 + false) + [9] * (2 + 5)
     assert text.count(END) == 1
     assert "<b>" not in text
     assert "**refuted / tested (expected verified)**" in text
@@ -203,6 +205,25 @@ def test_the_time_left_is_shown(report: Path) -> None:
             r"1/2.*about 0.. s left" if terminal else r"\[1/2, about 0.. s left\]", out.getvalue()
         )
         assert ("━" in out.getvalue()) is terminal
+
+
+def test_the_rows_that_run_are_named(report: Path) -> None:
+    """On a terminal those that began and have no result yet, the first two by name; elsewhere nothing."""
+    result = json.loads(report.read_text())["results"][0]
+    for terminal in (True, False):
+        out = io.StringIO()
+        console = Console(force_terminal=terminal, width=160, file=out, markup=False, color_system=None)
+        with LiveResults(console, total=4, id_width=8) as live:
+            for name in (result["id"], "B", "C\x1b[2J"):
+                live.start(name)
+            live.show(result)
+            live.start("D")
+            live.show(result | {"id": "B"})
+        said = out.getvalue()
+        assert (f"running {result['id']}, B and 1 more" in said) is False  # a bar is drawn with each result
+        assert ("running B, C" in said) is terminal
+        assert re.search("running C.*, D", said) is not None if terminal else "running" not in said
+        assert "C\x1b" not in said
 
 
 @pytest.mark.parametrize(

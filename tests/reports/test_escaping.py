@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
+import zlib
 from typing import Any
 
 import pytest
@@ -81,6 +84,28 @@ def test_hostile_words_add_nothing_to_the_page(text: str, everything: bool) -> N
     dom = parse(page)
     only_text(dom)
     assert skeleton(dom) == skeleton(parse(harmless))
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_words_add_nothing_to_a_pack(text: str) -> None:
+    """What the script of a packed page puts in its place is escaped like the page itself."""
+
+    def parts(words: str) -> list[list[tuple[str, tuple[str, ...]]]]:
+        dom = parse(render_html(two_papers(words, everything=False), inline=0))
+        packs = [node for node in dom.find("script") if "pack" in node.attributes.get("class", "").split()]
+        assert packs
+        assert len(dom.find("script")) == len(packs) + 1
+        assert all(re.fullmatch("[A-Za-z0-9+/=]+", "".join(node.text)) for node in packs)
+        texts = [zlib.decompress(base64.b64decode("".join(node.text))) for node in packs]
+        found = [parse(markup) for part in texts for markup in json.loads(part)]
+        for one in found:
+            for node in one.walk():
+                assert not {"style", "src"} & node.attributes.keys()
+                assert not [name for name in node.attributes if name.startswith("on")]
+                assert re.fullmatch(r"#[A-Za-z0-9._-]+", node.attributes.get("href", "#x"))
+        return [skeleton(one) for one in found]
+
+    assert parts(text) == parts("wo/rd" if "/" in text else "word")
 
 
 @pytest.mark.parametrize("text", HOSTILE[:10], ids=range(10))

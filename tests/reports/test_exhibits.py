@@ -16,7 +16,7 @@ from dpaudit.reports.exhibits import MAX_NODES, MAX_SITES, TreeNode, exhibit
 from dpaudit.reports.html import render_html
 from dpaudit.views import PUBLIC, View
 from dpaudit.witnesses.mixture import Draw, End, Event, See, mixture_body
-from tests.reports.dom import parse
+from tests.reports.dom import Node, parse
 from tests.reports.sample import leaf, site, transcript
 
 
@@ -169,3 +169,64 @@ def test_every_form_is_rendered() -> None:
     assert len(page.find("div", "exhibit")) == 4
     assert "201 more, in the JSON report" in page.words()
     assert "20 more sites in the JSON report." in page.words()
+
+
+def _mixture(outcomes: int) -> dict[str, Any]:
+    """A witness whose adversary sees 'sum' = 1 after one of so many hidden draws."""
+    end: dict[str, Any] = {"see": "sum", "law": {"law": "laplace", "scale": "1"}, "then": {"end": True}}
+    branches = [{"value": {"int": str(i)}, "then": end} for i in range(outcomes)]
+    tree = {"draw": "coin", "law": {"law": "bernoulli", "p": "1/2"}, "branches": branches}
+    events = [{"values": [{"int": "1"}], "recorded": tree, "neighbour": tree}]
+    body = {"view": None, "events": events}
+    return {"evidence": "witness", "quantity": "epsilon", "bound": "1", "form": "mixture", "body": body}
+
+
+def _page_of(evidence: dict[str, Any]) -> Node:
+    result = {"id": "A", "evidence": [evidence], "claim": {}, "verdict": "refuted"}
+    return parse(render_html({"results": [result]}))
+
+
+def test_a_tree_is_folded_at_ten_lines() -> None:
+    """Ten lines of a tree stand open, the others one click away, all of them there, each at its depth."""
+    found = exhibit(_mixture(6))
+    assert len(found.tree) == len(list(nodes(found.trees[0]))) == 41
+    (shown,) = _page_of(_mixture(6)).find("div", "exhibit")
+    (first, rest) = shown.find("ul", "tree")
+    assert [len(part.find("li")) for part in (first, rest)] == [10, 31]
+    assert [line.attributes["class"] for line in first.find("li")][:5] == [f"in-{i}" for i in range(5)]
+    fold = rest.parent
+    assert fold is not None
+    assert fold.find("summary")[0].words() == "31 more lines of the tree"
+    assert "open" not in fold.attributes
+    (short,) = _page_of(certificate(leaf("a"))).find("ul", "tree")
+    assert len(short.find("li")) == 1
+    deepest = exhibit(certificate(_chain(60))).tree
+    style = "".join(_page_of(certificate(leaf("a"))).find("style")[0].text)
+    assert all(f".in-{line.depth} {{" in style for line in deepest[1:])
+
+
+def _chain(length: int) -> dict[str, Any]:
+    tree = leaf("a")
+    for _ in range(length):
+        tree = leaf("b") | {"premises": [tree]}
+    return tree
+
+
+def test_the_event_is_said_in_words() -> None:
+    """A mixture's event names the sites that show it, a transcript what came out, a leak both inputs; of
+    divergences, and of events without a value, nothing is said."""
+    assert exhibit(_mixture(2)).event == "what is seen is sum = 1"
+    (said,) = _page_of(_mixture(2)).find("p", "event")
+    assert "what is seen is sum = 1" in said.words()
+    bare = _mixture(1)
+    bare["body"]["events"][0]["values"] = []
+    assert exhibit(bare).event == ""
+    sites = [{"site": f"s{i}", "value": {"int": str(i)}} for i in range(5)]
+    told = exhibit(bare | {"form": "transcript", "body": {"sites": sites}}).event
+    assert told == "what comes out: s0 = 0; s1 = 1; s2 = 2 and 2 more"
+    leak = {"what": "value", "site": "sum", "recorded": {"int": "3"}, "neighbour": {"int": "4"}}
+    told = exhibit(bare | {"form": "leak", "body": {"leak": leak}}).event
+    assert told == "value at sum is 3, which the neighbour never shows: there it is 4"
+    assert exhibit(bare | {"form": "divergence", "body": {"a": 1}}).event == ""
+    for odd in (7, [3], [{"values": 3, "recorded": {"branches": [4]}}], [{"values": [1], "recorded": "x"}]):
+        assert isinstance(exhibit(bare | {"body": {"events": odd}}).event, str)

@@ -9,6 +9,7 @@ import json
 import random
 import re
 import time
+import zlib
 from fractions import Fraction
 from typing import Any
 from xml.etree import ElementTree
@@ -105,18 +106,26 @@ def test_the_policy_admits_only_what_the_page_carries(dom: Node) -> None:
 def test_links_lead_to_claims(dom: Node) -> None:
     """Anchors are unique, and every link of the page leads to one."""
     anchors = [node.attributes["id"] for node in dom.walk() if "id" in node.attributes]
-    assert len(anchors) == len(set(anchors)) == 22  # the rows, what nobody can check, the glossary
+    assert (
+        len(anchors) == len(set(anchors)) == 24
+    )  # the rows, two claims, what nobody can check, the glossary
     targets = {node.attributes["href"][1:] for node in dom.find("a")} - {"top", "glossary"}
     assert targets <= set(anchors)
     assert len(targets) == 19
 
 
 def test_equal_ids_get_anchors_of_their_own() -> None:
-    """Two papers may use the same id: both rows keep it, the second anchor gets a number."""
+    """Two papers may use the same id: both rows keep it, the second anchor gets a number. No id takes an
+    anchor of the page itself."""
     report = sample_report()
     report["results"] = [dict(report["results"][0], paper=paper) for paper in ("A", "B", "C")]
     found = parse(render_html(report)).find("details", "claim")
     assert [node.attributes["id"] for node in found] == ["Thm-1", "Thm-1-2", "Thm-1-3"]
+    names = ("claim.1", "claim.1/x", "Pack.1", "lines.1", "glossary")
+    report["results"] = [dict(report["results"][0], id=name) for name in names]
+    page = parse(render_html(report))
+    anchors = [n.attributes["id"] for n in page.walk() if "id" in n.attributes]
+    assert len({anchor.lower() for anchor in anchors}) == len(anchors) == 6 + len(report["unchecked"]) + 1
 
 
 def test_what_needs_attention_comes_first() -> None:
@@ -195,16 +204,42 @@ def test_headlines_count_each_role_alone(dom: Node) -> None:
     assert dom.find("p", "banner")[0].words() == "5 of 19 rows did not come out as expected."
 
 
-def test_only_what_is_printed_is_false(dom: Node) -> None:
-    """Refuted claims and steps are listed as false, each with the repair that holds; a refuted what-if is a
-    setting that the claim does not extend to, nowhere a falsehood."""
-    (section,) = dom.find("section", "false")
-    assert [node.words() for node in section.find("h3")] == ["Claims"]
-    false = section.find("li")
-    assert [item.find("a")[0].words() for item in false] == ["Alg 2", "Fact 3", "Thm 7", "Thm 8"]
-    repairs = {item.find("a")[0].words(): item.find("small") for item in false}
-    assert [name for name, found in repairs.items() if found] == ["Thm 7"]
-    assert repairs["Thm 7"][0].find("a")[0].words() == "Thm 7/repaired"
+def false_table(dom: Node, paper: str = "") -> list[list[str]]:
+    """What stands in the findings of a paper (of all, if not given) as false: id, by how much, repairs that
+    hold."""
+    lines = []
+    for section in dom.find("section", "findings"):
+        if not paper or paper in section.find("h2")[0].words():
+            for line in section.find("table", "false"):
+                for row in line.find("tbody")[0].children:
+                    what, much, mends = row.children
+                    holds = [node.find("a")[0].words() for node in mends.find("span", "holds")]
+                    lines.append([what.find("a")[0].words(), much.words(), *holds])
+    return lines
+
+
+def test_findings_come_first(dom: Node) -> None:
+    """Before the table of all rows each paper has what it states, what holds, and what does not, by how much,
+    with the repairs that hold."""
+    (main,) = dom.find("main")
+    assert [n.attributes["class"] for n in main.children[:2]] == ["findings", "findings"]
+    online = next(n for n in main.children if "Online Learning" in n.find("h2")[0].words())
+    assert "States 10 printed claims and 1 proof step." in online.words()
+    assert "1 more cannot be checked by computation." in online.words()
+    came = [item.words() for item in online.find("ul", "came")[0].children]
+    assert came[0].startswith("Printed claims hold: 4 (1 accounted, 3 tested)")
+    assert "Proof steps hold: 1 (1 proved)" in came
+    found = {line[0]: line[1:] for line in false_table(dom)}
+    assert list(found) == ["Alg 2", "Fact 3", "Thm 7", "Thm 8"]
+    assert [name for name, line in found.items() if len(line) > 1] == ["Thm 7"]
+    assert found["Thm 7"][1:] == ["Thm 7/repaired"]
+    claims = {r["id"]: r for r in sample_report()["results"]}
+    for name, line in found.items():
+        assert f"claimed {'≥' if claims[name]['claim']['type'] == 'lower-bound' else '≤'}" in line[0]
+
+
+def test_a_refuted_what_if_is_no_falsehood(dom: Node) -> None:
+    """It is a setting that the claim does not extend to, and nowhere called false."""
     outside = dom.find("details", "outside")[0]
     assert "outside the stated conditions, false: messages that may be lost" in outside.find("li")[0].words()
     section = next(n for n in dom.find("details", "claim") if n.attributes["id"] == "Thm-7-lost")
@@ -212,8 +247,8 @@ def test_only_what_is_printed_is_false(dom: Node) -> None:
     assert "False" not in section.words()
 
 
-def test_a_false_claim_is_one_bullet() -> None:
-    """Rows of one claim share a bullet, the claim itself first; steps stand under a heading of their own."""
+def test_false_steps_stand_under_a_heading_of_their_own() -> None:
+    """Claims are open and in the order of their ids, steps are folded; repairs are those of the very row."""
     report = sample_report()
     (refuted,) = [row for row in report["results"] if row["id"] == "Thm 7"]
     (mended,) = [row for row in report["results"] if row["id"] == "Thm 7/repaired"]
@@ -221,23 +256,42 @@ def test_a_false_claim_is_one_bullet() -> None:
         *(dict(refuted, id=name) for name in ("B/large", "B", "A/second", "A/first")),
         *(dict(refuted, id=name, role="step") for name in ("B/step", "C")),
         *(dict(mended, id=name) for name in ("B/large/repaired", "B/other/repaired")),
+        dict(mended, id="B/repaired", verdict="inconclusive"),
         dict(refuted, id="B", paper="another"),
     ]
-    (section,) = parse(render_html(report)).find("section", "false")
-    assert [node.words() for node in section.find("h3")] == ["Claims", "Proof steps"]
-    claims, steps = (
-        [[link.words() for link in item.find("a")] for item in items.find("li")]
-        for items in section.find("ul")
-    )
-    assert sorted(claims) == [["A/first", "A/second"], ["B"], ["B", "B/large", "B/large/repaired"]]
-    assert steps == [["B/step"], ["C"]]
+    dom = parse(render_html(report))
+    section, _ = dom.find("section", "findings")
+    claims, steps = section.find("table", "false")
+    heads = [table.find("th")[0].words() for table in (claims, steps)]
+    assert heads == ["Printed claims that are false", "Proof steps that are false"]
+    assert steps.parent is not None
+    assert steps.parent.parent is not None
+    assert steps.parent.parent.tag == "details"
+    links = [[a.words() for a in row.find("a")] for row in claims.find("tbody")[0].children]
+    assert links == [["A/first"], ["A/second"], ["B", "B/repaired"], ["B/large", "B/large/repaired"]]
+    assert "(inconclusive)" in claims.words()
+    assert len(claims.find("span", "holds")) == 1
+    assert [line[0] for line in false_table(dom, "another")] == ["B"]
+
+
+def test_what_needs_somebody_is_at_the_top(dom: Node) -> None:
+    """Every row that crashed or was not accepted is listed before all else, with why."""
+    (section,) = dom.find("header")[0].find("section", "urgent")
+    listed = [item.find("a")[0].words() for item in section.find("li")]
+    refused = [r["id"] for r in sample_report()["results"] if not r["accepted"]]
+    assert sorted(listed) == sorted(refused)
+    calm = sample_report()
+    calm["results"] = [r for r in calm["results"] if r["accepted"]]
+    assert parse(render_html(calm)).find("section", "urgent") == []
 
 
 def test_a_claim_is_one_block(dom: Node) -> None:
-    """The printed row is open, its repair beside it, what-ifs and controls folded below; a fold with a row
-    that needs attention is open."""
-    group = next(n for n in dom.find("section", "group") if n.find("h3", "claim-id"))
-    assert group.find("h3", "claim-id")[0].words() == "Thm 7 2102.07929"
+    """A claim with several rows folds as one; inside, the printed row is open, its repair beside it, what-ifs
+    and controls folded below; a fold with a row that needs attention is open, and so is its claim."""
+    groups = {n.find("b", "claim-id")[0].words(): n for n in dom.find("details", "group")}
+    assert groups.keys() == {"Thm 1", "Thm 7"}
+    group = groups["Thm 7"]
+    assert "open" in group.attributes
     inside = {
         where: [n.attributes["id"] for n in group.find("div", where)[0].find("details", "claim")]
         for where in ("main", "beside")
@@ -246,6 +300,9 @@ def test_a_claim_is_one_block(dom: Node) -> None:
     assert "open" in group.find("div", "main")[0].find("details", "claim")[0].attributes
     folds = [(n.find("summary")[0].words(), "open" in n.attributes) for n in group.find("details", "fold")]
     assert folds == [("What-ifs: 1 does not extend", False), ("Controls: 1 inconclusive", True)]
+    alone = next(n for n in dom.find("details", "unit") if n.attributes["id"] == "Prop-4")
+    assert "claim" in alone.attributes["class"].split()
+    assert "open" not in alone.attributes
 
 
 def test_cells_are_one_table(dom: Node) -> None:
@@ -484,6 +541,59 @@ def test_rendering_leaves_the_report_alone() -> None:
     assert report == sample_report()
 
 
+def unpacked(page: str) -> tuple[dict[str, str], list[str]]:
+    """What the script of a page unfolds: the markup of each unit by its anchor, and all lines of the table
+    that are packed or stand in the page."""
+    dom = parse(page)
+    packs = {
+        node.attributes["id"]: json.loads(zlib.decompress(base64.b64decode("".join(node.text))))
+        for node in dom.find("script", "pack")
+    }
+    units = {
+        node.attributes["id"]: packs[node.attributes["data-pack"]][int(node.attributes["data-part"])]
+        for node in dom.find("details", "unit")
+        if "data-pack" in node.attributes
+    }
+    (table,) = dom.find("table", "verdicts")
+    shown = re.findall(r'<tr class="row".*?</tr>', page, flags=re.S)
+    more = [line for name in table.attributes.get("data-more", "").split() for line in packs[name]]
+    return units, [*shown, *more]
+
+
+def test_packed_pages_hold_what_plain_pages_hold() -> None:
+    """Unfolded, each claim of a packed page is the claim of the plain page, and the table has all its lines;
+    findings stand in both, open to everybody."""
+    report = many_rows(260)
+    plain, packed = render_html(report, inline=10**9), render_html(report, inline=0)
+    units, lines = unpacked(packed)
+    assert unpacked(plain) == ({}, [line.strip() for line in lines])
+    assert len(lines) == 260
+    assert len(packed) < 0.5 * len(plain)
+    in_plain, in_packed = parse(plain), parse(packed)
+    whole = {node.attributes["id"]: node for node in in_plain.find("details", "unit")}
+    assert units.keys() == whole.keys()
+    for anchor, markup in list(units.items())[::7]:
+        assert parse(markup).words() in whole[anchor].words()
+        assert len(list(parse(markup).walk())) > 20
+    for css in ("findings", "urgent"):
+        found = [[n.words() for n in dom.find("section", css)] for dom in (in_plain, in_packed)]
+        assert found[0] == found[1] != []
+    assert [n.words() for n in in_packed.find("noscript")] != []
+    assert not any("open" in n.attributes for n in in_packed.find("details", "unit"))
+
+
+def test_the_anchors_of_packed_rows_are_known() -> None:
+    """Every row's anchor is named by the unit that holds it, so that a link into a packed page finds it."""
+    packed = render_html(sample_report(), inline=0)
+    dom = parse(packed)
+    units, _ = unpacked(packed)
+    for node in dom.find("details", "unit"):
+        inside = [n.attributes["id"] for n in parse(units[node.attributes["id"]]).find("details", "claim")]
+        assert node.attributes["data-has"].split() == (inside or [node.attributes["id"]])
+    known = {name for node in dom.find("details", "unit") for name in node.attributes["data-has"].split()}
+    assert known == {row.attributes["data-at"] for row in dom.find("tr", "row")}
+
+
 def test_five_hundred_rows_in_seconds() -> None:
     """A report of 500 rows renders within 10 seconds of processor time (it takes about 1) and below 5 MB."""
     report = many_rows(500)
@@ -491,7 +601,8 @@ def test_five_hundred_rows_in_seconds() -> None:
     page = render_html(report)
     assert time.process_time() - start < 10
     assert len(page.encode()) < 5_000_000
-    assert len(parse(page).find("tr", "row")) == 500
+    _, lines = unpacked(page)
+    assert len(lines) == 500
 
 
 def test_rows_of_noisy_plots_stay_small() -> None:
@@ -520,11 +631,7 @@ def test_a_repair_stands_beside_what_it_repairs_alone() -> None:
     rows = [true | {"id": "A"}, false | {"id": "A/b"}, false | {"id": "A/c"}, true | {"id": "A/d"}]
     rows = [row | {"paper": repair["paper"]} for row in rows]
     dom = parse(render_html(report | {"results": [*rows, repair | {"id": "A/c/repaired"}]}))
-    (item,) = dom.find("section", "false")[0].find("li")
-    assert not [node for node in item.children if node.tag == "small"]
-    (others,) = item.find("p", "others")
-    assert [link.words() for link in others.find("a")] == ["A/c", "A/c/repaired"]
-    assert [link.words() for link in others.find("small")[0].find("a")] == ["A/c/repaired"]
+    assert [(line[0], line[2:]) for line in false_table(dom)] == [("A/b", []), ("A/c", ["A/c/repaired"])]
     main = {n.find("b")[0].words(): n for n in dom.find("div", "main")[0].find("details", "claim")}
     assert [name for name in names if "open" in main[name].attributes] == ["A", "A/b", "A/c"]
 

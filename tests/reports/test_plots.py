@@ -264,3 +264,17 @@ def test_log_is_chosen_only_for_wide_positive_ranges() -> None:
     assert not wants_log([1.0, 20.0])
     assert not wants_log([-1.0, 1e-6, 1.0])
     assert not wants_log([0.0])
+
+
+def test_long_labels_of_bars_are_wrapped_and_not_cut() -> None:
+    """Every word of a label stands in the picture, each line below the other and above its own bar."""
+    label = " ".join(f"word{i}" for i in range(40))
+    plot = plots.bars(title="sizes", labels=[label, "short"], values=[1.0, 2.0], value_title="size")
+    dom = parse(draw_plot(plot))
+    lines = [node for node in dom.find("text", "label") if node.words() != "short"]
+    assert len(lines) > 2
+    assert " ".join(node.words() for node in lines) == label
+    heights = [float(node.attributes["y"]) for node in dom.find("text", "label")]
+    bars = [float(node.attributes["y"]) for node in dom.find("rect", "column")]
+    assert heights == sorted(heights)
+    assert heights[-2] < bars[0] < heights[-1] < bars[1]

@@ -98,7 +98,7 @@ def test_links_go_both_ways(tmp_path: Path) -> None:
         "wrong": [("mended", ["#right"])],
         "wrong-part": [("mended", ["#right"])],
     }
-    mended = [note.find("a")[0].words() for note in dom.find("section", "false")[0].find("small")]
+    mended = [note.find("a")[0].words() for note in dom.find("section", "findings")[0].find("span", "holds")]
     assert mended == ["right", "right"]
     said = [" ".join(invoke("explain", name, suite).output.split()) for name in ("right", "wrong")]
     assert "mends wrong, wrong/part" in said[0]
