@@ -13,13 +13,6 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from algorithms.mab.batched_elimination import batch_length
-from algorithms.mab.competitors import Competitor
-from algorithms.mab.competitors import simulated as simulated_elimination
-from algorithms.mab.distributed_elimination import DESIGNS
-from algorithms.mab.lazy_replicates import lazy_runs_many
-from algorithms.mab.reward_models import bernoulli_arms
-from algorithms.simulation import simulate_many
 from audits.private_online_learning.experiment_settings import SETTINGS
 from audits.private_online_learning.variants import VARIANTS
 from benchmarks.compare_protocols import (
@@ -39,8 +32,15 @@ from dpaudit.kernel.ball import ball, upper_short
 from dpaudit.kernel.t1.divergence import lattice_delta
 from dpaudit.kernel.t2 import special_laws
 from dpaudit.proofs.build import integer_noise
-from mechanisms.gaussian_sum_divergence import xi
-from mechanisms.parameter_sheet import Sheet
+from dpaudit.reference.algorithms.mab.batched_elimination import batch_length
+from dpaudit.reference.algorithms.mab.competitors import Competitor
+from dpaudit.reference.algorithms.mab.competitors import simulated as simulated_elimination
+from dpaudit.reference.algorithms.mab.distributed_elimination import DESIGNS
+from dpaudit.reference.algorithms.mab.lazy_replicates import lazy_runs_many
+from dpaudit.reference.algorithms.mab.reward_models import bernoulli_arms
+from dpaudit.reference.algorithms.simulation import simulate_many
+from dpaudit.reference.mechanisms.gaussian_sum_divergence import xi
+from dpaudit.reference.mechanisms.parameter_sheet import Sheet
 
 __all__ = ["MEANS", "arm_protocols", "batch_cost", "equal_parameter", "vector_protocols"]
 

@@ -11,8 +11,6 @@ from functools import cache, cached_property, partial
 
 import numpy as np
 
-from algorithms.contextual.concurrent_linucb import ConcurrentPolicy, simulate
-from algorithms.contextual.concurrent_radius import concurrent_radius, entry_error_bound, printed_ridge
 from audits.concurrent_shuffle.node_privacy import nodes_proof
 from audits.concurrent_shuffle.regret_bounds import REWARD_NOISE
 from audits.shuffle_linear_bandits.binomial_privacy import stated
@@ -21,12 +19,18 @@ from benchmarks.compare_protocols import DELTA, EPSILON, Cost, Floats, Play, Pro
 from dpaudit.kernel.ball import lower
 from dpaudit.proofs.build import Proof, compose_sequential
 from dpaudit.proofs.calibrate import smallest_parameter
-from mechanisms.binary_sum import binary_sum_mechanism
-from mechanisms.binomial_vectors import VectorSheet, printed_sheet
-from mechanisms.binomial_witness import one_entry
-from mechanisms.concurrent_sum import ConcurrentSum
-from mechanisms.concurrent_tree import Tree, binary_tree, build_tree
-from mechanisms.prefix_noise import TreeNoise, VectorEntryNoise
+from dpaudit.reference.algorithms.contextual.concurrent_linucb import ConcurrentPolicy, simulate
+from dpaudit.reference.algorithms.contextual.concurrent_radius import (
+    concurrent_radius,
+    entry_error_bound,
+    printed_ridge,
+)
+from dpaudit.reference.mechanisms.binary_sum import binary_sum_mechanism
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet, printed_sheet
+from dpaudit.reference.mechanisms.binomial_witness import one_entry
+from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
+from dpaudit.reference.mechanisms.concurrent_tree import Tree, binary_tree, build_tree
+from dpaudit.reference.mechanisms.prefix_noise import TreeNoise, VectorEntryNoise
 
 __all__ = ["SUMS", "TKMS23", "concurrent_protocols", "sum_protocols"]
 

@@ -9,16 +9,20 @@ from functools import partial
 
 import numpy as np
 
-from algorithms.contextual.glm_environments import GlmEnvironment
-from algorithms.contextual.glm_optimisers import ClippedDescent, FitCall
-from algorithms.contextual.glm_simulation import GlmRuns, simulate_glm
-from algorithms.contextual.joint_glm import JointConstants, JointGlm
-from algorithms.contextual.joint_glm_constants import GlmBudget, practical_constants, printed_constants
-from algorithms.contextual.links import logistic
-from algorithms.contextual.shuffle_glm import printed_shuffle_constants
 from audits.glm_bandits.experiment_settings import Setting, environment, runs_of
 from benchmarks.compare_protocols import DELTA, OPEN, Floats, Protocol, Seeds, least_refuted
 from dpaudit.errors import CertificateError, UndecidedError
+from dpaudit.reference.algorithms.contextual.glm_environments import GlmEnvironment
+from dpaudit.reference.algorithms.contextual.glm_optimisers import ClippedDescent, FitCall
+from dpaudit.reference.algorithms.contextual.glm_simulation import GlmRuns, simulate_glm
+from dpaudit.reference.algorithms.contextual.joint_glm import JointConstants, JointGlm
+from dpaudit.reference.algorithms.contextual.joint_glm_constants import (
+    GlmBudget,
+    practical_constants,
+    printed_constants,
+)
+from dpaudit.reference.algorithms.contextual.links import logistic
+from dpaudit.reference.algorithms.contextual.shuffle_glm import printed_shuffle_constants
 
 __all__ = ["GLM", "GlmInstance", "beyond", "glm_protocols"]
 

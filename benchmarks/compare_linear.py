@@ -16,19 +16,6 @@ from functools import cache, partial
 
 import numpy as np
 
-from algorithms.contextual import noise_levels
-from algorithms.contextual.aggregate_noise import AggregateNoise, BinomialNoise, GaussianNoise, TreeNoise
-from algorithms.contextual.environments import FixedArms, sphere_arms
-from algorithms.contextual.linear_policy import BatchedPolicy
-from algorithms.contextual.radius import (
-    Regularity,
-    exact_radius,
-    noise_bound,
-    printed_radius,
-    private_tree_regularity,
-    regularity,
-)
-from algorithms.contextual.simulated_regret import simulate_batched, simulate_linucb
 from audits.shuffle_linear_bandits.amplified_privacy import (
     BATCH_VIEW,
     SQUARED,
@@ -50,8 +37,26 @@ from benchmarks.compare_protocols import (
 from dpaudit.claims import ApproxDP
 from dpaudit.proofs.build import shuffled_gaussian
 from dpaudit.proofs.calibrate import smallest_parameter
-from mechanisms.binomial_vectors import VectorSheet, printed_sheet, returning_sheet
-from mechanisms.linear_bandit_noise import tree_levels
+from dpaudit.reference.algorithms.contextual import noise_levels
+from dpaudit.reference.algorithms.contextual.aggregate_noise import (
+    AggregateNoise,
+    BinomialNoise,
+    GaussianNoise,
+    TreeNoise,
+)
+from dpaudit.reference.algorithms.contextual.environments import FixedArms, sphere_arms
+from dpaudit.reference.algorithms.contextual.linear_policy import BatchedPolicy
+from dpaudit.reference.algorithms.contextual.radius import (
+    Regularity,
+    exact_radius,
+    noise_bound,
+    printed_radius,
+    private_tree_regularity,
+    regularity,
+)
+from dpaudit.reference.algorithms.contextual.simulated_regret import simulate_batched, simulate_linucb
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet, printed_sheet, returning_sheet
+from dpaudit.reference.mechanisms.linear_bandit_noise import tree_levels
 
 __all__ = ["CZ22", "LINEAR", "Instance", "linear_protocols"]
 

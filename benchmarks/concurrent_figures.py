@@ -21,9 +21,9 @@ import pandas
 from audits.concurrent_shuffle.error_bounds import radius
 from dpaudit.errors import InvalidParameterError
 from dpaudit.plots import Plot, curves, series
-from mechanisms.binary_sum import binary_sum_mechanism
-from mechanisms.concurrent_sum import ConcurrentSum
-from mechanisms.concurrent_tree import binary_tree, build_tree
+from dpaudit.reference.mechanisms.binary_sum import binary_sum_mechanism
+from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
+from dpaudit.reference.mechanisms.concurrent_tree import binary_tree, build_tree
 
 __all__ = ["CONCURRENT_FIGURES", "SOURCE", "regenerate_concurrent"]
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algorithms.contextual.environments import FixedArms, sphere_arms
-from algorithms.contextual.simulated_regret import simulate_linucb
 from audits.shuffle_linear_bandits.experiment_settings import simulated
 from benchmarks import plain_contextual
 from benchmarks.options import count
+from dpaudit.reference.algorithms.contextual.environments import FixedArms, sphere_arms
+from dpaudit.reference.algorithms.contextual.simulated_regret import simulate_linucb
 
 __all__ = ["Result", "main", "measure"]
 

@@ -14,8 +14,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from algorithms.mab.distributed_elimination import variant
-from algorithms.mab.distributed_regret import simulate_variant
 from audits.distributed_mab.experiment_settings import (
     FAILURE_PROB,
     FIGURES,
@@ -25,6 +23,8 @@ from audits.distributed_mab.experiment_settings import (
 )
 from benchmarks import plain_distributed
 from benchmarks.options import count
+from dpaudit.reference.algorithms.mab.distributed_elimination import variant
+from dpaudit.reference.algorithms.mab.distributed_regret import simulate_variant
 
 __all__ = ["main", "plain_seconds", "simulated_seconds"]
 

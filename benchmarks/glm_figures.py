@@ -13,11 +13,11 @@ from dataclasses import replace
 import numpy as np
 import pandas
 
-from algorithms.contextual.glm_simulation import GlmRuns
 from audits.glm_bandits.experiment_runs import branch_words, median_interval, printed_mean, rerun_table
 from audits.glm_bandits.experiment_settings import FIGURES, RUNS, TABLE, Setting, constants_of, runs_of
 from dpaudit.errors import InvalidParameterError
 from dpaudit.plots import Plot
+from dpaudit.reference.algorithms.contextual.glm_simulation import GlmRuns
 from dpaudit.regret import over_time, regret_frame
 
 __all__ = ["GLM_FIGURES", "regenerate_glm"]

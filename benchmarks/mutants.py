@@ -30,8 +30,6 @@ __all__ = ["PARTS", "main", "mutations"]
 ROOT = Path(__file__).resolve().parent.parent
 COPIED = (
     "dpaudit",
-    "mechanisms",
-    "algorithms",
     "audits",
     "benchmarks",
     "tests",

@@ -19,8 +19,13 @@ from pathlib import Path
 
 from dpaudit.claims import PureDP
 from dpaudit.prover import prove
-from mechanisms.proved_at_every_size import NOT_PROVED_AT_EVERY_SIZE, PROVED_AT_EVERY_SIZE
-from mechanisms.proved_programs import PROVED_AT_EIGHT, PROVED_LARGE, PROVED_PROGRAMS, ProvedProgram
+from dpaudit.reference.mechanisms.proved_at_every_size import NOT_PROVED_AT_EVERY_SIZE, PROVED_AT_EVERY_SIZE
+from dpaudit.reference.mechanisms.proved_programs import (
+    PROVED_AT_EIGHT,
+    PROVED_LARGE,
+    PROVED_PROGRAMS,
+    ProvedProgram,
+)
 
 __all__ = ["Measured", "main", "measure"]
 

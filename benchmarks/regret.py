@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algorithms.simulation import simulate_many
 from audits.private_online_learning.experiment_settings import HORIZON, RUNS, SETTINGS
 from audits.private_online_learning.variants import VARIANTS
 from benchmarks import plain_loops
+from dpaudit.reference.algorithms.simulation import simulate_many
 
 __all__ = ["Result", "main", "measure"]
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dpaudit.reference.mechanisms.proved_programs import ProvedProgram
 from dpaudit.rows import Control
 from dpaudit.rows.proved import Proving, proof_control
-from mechanisms.proved_programs import ProvedProgram
 
 __all__ = ["provings", "right", "wrong"]
 

@@ -20,10 +20,10 @@ from scipy import special
 
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
-from mechanisms.binary_sum import binary_sum_mechanism
-from mechanisms.concurrent_sum import ConcurrentSum
-from mechanisms.concurrent_tree import Tree, binary_tree, build_tree, node_counts
-from mechanisms.prefix_noise import PrefixNoise, TreeNoise, VectorEntryNoise
+from dpaudit.reference.mechanisms.binary_sum import binary_sum_mechanism
+from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
+from dpaudit.reference.mechanisms.concurrent_tree import Tree, binary_tree, build_tree, node_counts
+from dpaudit.reference.mechanisms.prefix_noise import PrefixNoise, TreeNoise, VectorEntryNoise
 
 __all__ = [
     "Setting",

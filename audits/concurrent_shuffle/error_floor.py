@@ -15,10 +15,15 @@ from audits.concurrent_shuffle.hard_inputs import family, largest_delta, repeat_
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb, ball, lower
 from dpaudit.laws import Binomial
-from mechanisms.binary_sum import binary_sum_mechanism
-from mechanisms.concurrent_sum import ConcurrentSum
-from mechanisms.concurrent_tree import binary_tree, build_tree, highest_levels, lowest_levels
-from mechanisms.prefix_noise import PrefixNoise
+from dpaudit.reference.mechanisms.binary_sum import binary_sum_mechanism
+from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
+from dpaudit.reference.mechanisms.concurrent_tree import (
+    binary_tree,
+    build_tree,
+    highest_levels,
+    lowest_levels,
+)
+from dpaudit.reference.mechanisms.prefix_noise import PrefixNoise
 
 __all__ = ["MECHANISMS", "Floor", "chance_above", "in_units", "median_above", "median_floor"]
 

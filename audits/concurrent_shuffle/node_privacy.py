@@ -19,10 +19,10 @@ from dpaudit.exact import ExactLike, exact_str
 from dpaudit.laws import Binomial
 from dpaudit.proofs.build import LossGrid, Proof, compose_sequential, integer_noise, post_processing
 from dpaudit.proofs.proof import accepted
+from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
 from dpaudit.views import SHUFFLER_OUTPUT, View
 from dpaudit.witnesses.inputs import written_inputs
 from dpaudit.witnesses.release import release_bound
-from mechanisms.concurrent_sum import ConcurrentSum
 
 __all__ = ["any_node", "any_nodes", "claim_of", "fair_nodes", "fair_witness", "nodes_proof", "summed_witness"]
 

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from mechanisms.concurrent_tree import Tree, node_counts, prefix_nodes
-from mechanisms.prefix_noise import TreeNoise
+from dpaudit.reference.mechanisms.concurrent_tree import Tree, node_counts, prefix_nodes
+from dpaudit.reference.mechanisms.prefix_noise import TreeNoise
 
 __all__ = ["error_split", "most_terms", "share_above"]
 

@@ -13,22 +13,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.contextual.batch_counters import binomial_sums
-from algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB, by_height
-from algorithms.contextual.protocol_instances import DIM, REFUSALS, grid_mechanism, grid_pairs
 from dpaudit.claims import ApproxDP, PrivacyClaim
 from dpaudit.coins import Coins
 from dpaudit.laws import Sum
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import LossGrid, Proof, accounted, integer_noise
 from dpaudit.proofs.sites import Site
+from dpaudit.reference.algorithms.contextual.batch_counters import binomial_sums
+from dpaudit.reference.algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB, by_height
+from dpaudit.reference.algorithms.contextual.protocol_instances import (
+    DIM,
+    REFUSALS,
+    grid_mechanism,
+    grid_pairs,
+)
+from dpaudit.reference.mechanisms.binary_sum import BinarySum, binary_sum_mechanism
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
+from dpaudit.reference.mechanisms.concurrent_protocol import NodeRelease, concurrent_sums
+from dpaudit.reference.mechanisms.concurrent_tree import Node, Tree
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.suite import Run
 from dpaudit.views import SHUFFLER_OUTPUT, View
-from mechanisms.binary_sum import BinarySum, binary_sum_mechanism
-from mechanisms.binomial_vectors import VectorSheet
-from mechanisms.concurrent_protocol import NodeRelease, concurrent_sums
-from mechanisms.concurrent_tree import Node, Tree
 
 __all__ = [
     "BITS",

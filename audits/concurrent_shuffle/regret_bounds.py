@@ -11,17 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from algorithms.contextual.concurrent_radius import (
+from dpaudit.exact_functions import ln
+from dpaudit.kernel.ball import arb, ball, lower
+from dpaudit.reference.algorithms.contextual.concurrent_radius import (
     concurrent_radius,
     entry_error_bound,
     printed_ridge,
     quoted_regret,
     regular_by_ridge,
 )
-from dpaudit.exact_functions import ln
-from dpaudit.kernel.ball import arb, ball, lower
-from mechanisms.concurrent_tree import Tree, build_tree
-from mechanisms.prefix_noise import VectorEntryNoise
+from dpaudit.reference.mechanisms.concurrent_tree import Tree, build_tree
+from dpaudit.reference.mechanisms.prefix_noise import VectorEntryNoise
 
 __all__ = ["REWARD_NOISE", "Setting"]
 

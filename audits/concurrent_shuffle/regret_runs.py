@@ -7,10 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.contextual.concurrent_linucb import ConcurrentPolicy, ConcurrentState, simulate
-from algorithms.contextual.environments import sphere_arms
 from audits.concurrent_shuffle.regret_bounds import Setting
 from dpaudit.kernel.ball import arb, lower
+from dpaudit.reference.algorithms.contextual.concurrent_linucb import (
+    ConcurrentPolicy,
+    ConcurrentState,
+    simulate,
+)
+from dpaudit.reference.algorithms.contextual.environments import sphere_arms
 
 __all__ = ["Seen", "simulated"]
 

@@ -18,19 +18,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.mab import batched_elimination
-from algorithms.mab.batched_elimination import Elimination
-from algorithms.mab.distributed_elimination import Variant, variant
-from algorithms.play import bandit_program
 from dpaudit.claims import PureDP
 from dpaudit.coins.base import Coins, Program
 from dpaudit.evidence import Witness
+from dpaudit.reference.algorithms.mab import batched_elimination
+from dpaudit.reference.algorithms.mab.batched_elimination import Elimination
+from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, variant
+from dpaudit.reference.algorithms.play import bandit_program
+from dpaudit.reference.mechanisms.fixed_point import encode
+from dpaudit.reference.mechanisms.modular_sum import decoded_sum
+from dpaudit.reference.mechanisms.parameter_sheet import Sheet
 from dpaudit.views import SERVER
 from dpaudit.witnesses.mixture import Draw, End, Event, mixture_body
 from dpaudit.witnesses.recompute import recompute
-from mechanisms.fixed_point import encode
-from mechanisms.modular_sum import decoded_sum
-from mechanisms.parameter_sheet import Sheet
 
 __all__ = [
     "EPSILON",

@@ -6,11 +6,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from algorithms.mab.distributed_elimination import variant
 from dpaudit.exact_functions import log2, log_of_two_over
 from dpaudit.kernel.ball import arb, ball
-from mechanisms.parameter_sheet import LAPLACE_SUM_CONSTANT, Sheet
-from mechanisms.wire import bits_per_residue
+from dpaudit.reference.algorithms.mab.distributed_elimination import variant
+from dpaudit.reference.mechanisms.parameter_sheet import LAPLACE_SUM_CONSTANT, Sheet
+from dpaudit.reference.mechanisms.wire import bits_per_residue
 
 __all__ = ["TAIL", "bits", "log_size_bound", "sheet_of"]
 

@@ -8,7 +8,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from algorithms.mab.competitors import Competitor
 from audits.distributed_mab.experiment_figures import Table, final_figure, regret_table, time_figure
 from audits.distributed_mab.experiment_runs import Cell, Combination, decided
 from audits.distributed_mab.experiment_settings import (
@@ -18,6 +17,7 @@ from audits.distributed_mab.experiment_settings import (
 )
 from dpaudit import plots
 from dpaudit.exact import exact
+from dpaudit.reference.algorithms.mab.competitors import Competitor
 from dpaudit.rows import evidence
 from dpaudit.suite import Group, Outcome, Run
 

@@ -14,11 +14,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.mab.competitors import Competitor, simulated
-from algorithms.mab.elimination_cuts import cut_of
-from algorithms.mab.reward_models import RewardLevels, RewardModel, bernoulli_arms
 from audits.distributed_mab.experiment_settings import FAILURE_PROB, instances
 from dpaudit.evidence import Estimate
+from dpaudit.reference.algorithms.mab.competitors import Competitor, simulated
+from dpaudit.reference.algorithms.mab.elimination_cuts import cut_of
+from dpaudit.reference.algorithms.mab.reward_models import RewardLevels, RewardModel, bernoulli_arms
 from dpaudit.regret import Cut, combination_interval
 from dpaudit.suite import Run
 

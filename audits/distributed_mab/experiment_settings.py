@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from algorithms.mab.competitors import Competitor, simulated
-from algorithms.mab.reward_models import ClippedGaussians, RewardLevels, RewardModel
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike
+from dpaudit.reference.algorithms.mab.competitors import Competitor, simulated
+from dpaudit.reference.algorithms.mab.reward_models import ClippedGaussians, RewardLevels, RewardModel
 from dpaudit.regret import RegretRuns, Seed, root_of
 
 __all__ = [

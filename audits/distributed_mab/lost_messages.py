@@ -8,12 +8,12 @@ from itertools import accumulate
 
 import numpy as np
 
-from algorithms.mab.batched_elimination import batch_lengths
-from algorithms.mab.distributed_elimination import Variant
 from dpaudit.coins import record, replay
 from dpaudit.coins.base import Program
 from dpaudit.laws import PolyaDifference
-from mechanisms.parameter_sheet import Sheet
+from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
+from dpaudit.reference.algorithms.mab.distributed_elimination import Variant
+from dpaudit.reference.mechanisms.parameter_sheet import Sheet
 
 __all__ = ["completed_batches", "oversized", "unfinished_batches"]
 

@@ -20,12 +20,12 @@ from dpaudit.claims import PrivacyClaim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.evidence import Witness
 from dpaudit.kernel.ball import arb, precision
 from dpaudit.neighbours import Neighbours
+from dpaudit.reference.mechanisms.broken_protocols import Make
+from dpaudit.reference.mechanisms.decoded_sum_law import declared_sum, distance, enumerated_sum
+from dpaudit.reference.mechanisms.gaussian_sum_divergence import xi
 from dpaudit.replays.breaches import Target
 from dpaudit.replays.moved_noise import moved_noise
 from dpaudit.views import SERVER, View
-from mechanisms.broken_protocols import Make
-from mechanisms.decoded_sum_law import declared_sum, distance, enumerated_sum
-from mechanisms.gaussian_sum_divergence import xi
 
 __all__ = ["claim_of", "divergence_witness_of", "sum_distance", "target_of"]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Literal
 
-from algorithms.mab import batched_elimination
-from algorithms.mab.distributed_elimination import Variant, variant
-from algorithms.play import bandit_program
 from dpaudit.coins import Coins, Program
-from mechanisms.broken_protocols import Make
+from dpaudit.reference.algorithms.mab import batched_elimination
+from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, variant
+from dpaudit.reference.algorithms.play import bandit_program
+from dpaudit.reference.mechanisms.broken_protocols import Make
 
 __all__ = [
     "EPSILON",

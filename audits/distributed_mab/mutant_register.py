@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from audits.distributed_mab.mutant_protocols import EPSILON, MECHANISMS, Mechanism
-from mechanisms.broken_protocols import (
+from dpaudit.reference.mechanisms.broken_protocols import (
     LastBatchToo,
     Make,
     Overlap,

@@ -22,9 +22,9 @@ from dpaudit.proofs.build import (
     polya_noise,
     post_processing,
 )
+from dpaudit.reference.mechanisms.parameter_sheet import Sheet, polya_sheet
 from dpaudit.views import SERVER
 from dpaudit.witnesses.transcript import WitnessSite, transcript_body
-from mechanisms.parameter_sheet import Sheet, polya_sheet
 
 __all__ = [
     "BATCHES",

@@ -5,11 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from algorithms.mab.batched_elimination import batch_lengths
-from algorithms.mab.batched_proofs import in_parallel, laplace_batches
-from algorithms.mab.distributed_elimination import program, variant
-from algorithms.mab.steered_histories import steered
-from algorithms.neighbours import reward_pairs
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.public_refusals import GAME, PROTOCOL, TURNOUT
 from dpaudit.claims import PureDP
@@ -17,6 +12,11 @@ from dpaudit.evidence import Evidence
 from dpaudit.exact import ExactLike
 from dpaudit.proofs.build import post_processing
 from dpaudit.proofs.sites import Site
+from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
+from dpaudit.reference.algorithms.mab.batched_proofs import in_parallel, laplace_batches
+from dpaudit.reference.algorithms.mab.distributed_elimination import program, variant
+from dpaudit.reference.algorithms.mab.steered_histories import steered
+from dpaudit.reference.algorithms.neighbours import reward_pairs
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.suite import Run
 from dpaudit.views import SERVER, Principal, View

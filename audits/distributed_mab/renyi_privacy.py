@@ -9,8 +9,8 @@ from dpaudit.claims import RenyiDP
 from dpaudit.evidence import Witness
 from dpaudit.kernel.ball import ball
 from dpaudit.proofs.build import Proof, compose_parallel, integer_noise
+from dpaudit.reference.mechanisms.parameter_sheet import rounded_up_root
 from dpaudit.witnesses.divergence import divergence_witness
-from mechanisms.parameter_sheet import rounded_up_root
 
 __all__ = [
     "lemma_3",

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.mab.batched_elimination import batch_lengths
-from algorithms.mab.batched_proofs import laplace_batches
-from algorithms.mab.distributed_elimination import program, variant
-from algorithms.mab.steered_histories import steered
-from algorithms.play import Decisions
 from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
 from dpaudit.claims import PureDP, Unit
 from dpaudit.coins.base import Coins, Program
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import accounted, compose_parallel
 from dpaudit.proofs.sites import Site
+from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
+from dpaudit.reference.algorithms.mab.batched_proofs import laplace_batches
+from dpaudit.reference.algorithms.mab.distributed_elimination import program, variant
+from dpaudit.reference.algorithms.mab.steered_histories import steered
+from dpaudit.reference.algorithms.play import Decisions
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.views import SERVER, View
 

@@ -10,9 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.mab.batched_proofs import in_parallel
-from algorithms.mab.distributed_elimination import Variant, program, variant
-from algorithms.mab.steered_histories import steered
 from audits.distributed_mab.noise_privacy import BATCHES, HORIZON, largest_log_ratio
 from dpaudit.claims import PureDP
 from dpaudit.coins import Choice, Coins, Program, force
@@ -21,18 +18,21 @@ from dpaudit.evidence import Witness
 from dpaudit.kernel.ball import ball
 from dpaudit.laws import Law, WrappedMod
 from dpaudit.proofs.build import Proof, discrete_laplace_mechanism, post_processing, relaxed_release
-from dpaudit.replays.hidden_draws import mixture_witness, program_event
-from mechanisms.batch_protocol import BatchProtocol
-from mechanisms.decoding_error import Rewards, error_interval
-from mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
-from mechanisms.parameter_sheet import Sheet, ShuffleVariant, shuffle_sheet
-from mechanisms.relaxed_aggregation import (
+from dpaudit.reference.algorithms.mab.batched_proofs import in_parallel
+from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, program, variant
+from dpaudit.reference.algorithms.mab.steered_histories import steered
+from dpaudit.reference.mechanisms.batch_protocol import BatchProtocol
+from dpaudit.reference.mechanisms.decoding_error import Rewards, error_interval
+from dpaudit.reference.mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
+from dpaudit.reference.mechanisms.parameter_sheet import Sheet, ShuffleVariant, shuffle_sheet
+from dpaudit.reference.mechanisms.relaxed_aggregation import (
     CarrySum,
     GarbledSum,
     LeakyCoin,
     LeakySum,
 )
-from mechanisms.relaxed_views import leaky_event
+from dpaudit.reference.mechanisms.relaxed_views import leaky_event
+from dpaudit.replays.hidden_draws import mixture_witness, program_event
 
 __all__ = [
     "EPSILON",

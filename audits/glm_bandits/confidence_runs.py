@@ -12,8 +12,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.contextual.glm_fit import GlmLoss, ball_loss, minimise, minimise_within
-from algorithms.contextual.links import logistic
+from dpaudit.reference.algorithms.contextual.glm_fit import GlmLoss, ball_loss, minimise, minimise_within
+from dpaudit.reference.algorithms.contextual.links import logistic
 
 __all__ = ["Fits", "drawn_fits", "enumerated_fits"]
 

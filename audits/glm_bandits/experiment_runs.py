@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from algorithms.contextual.glm_simulation import GlmRuns
 from audits.glm_bandits.experiment_settings import FIGURES, PRINTED, TABLE, constants_of, runs_of
 from dpaudit import plots
 from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.algorithms.contextual.glm_simulation import GlmRuns
 from dpaudit.regret import Interval
 from dpaudit.suite import Run
 

@@ -14,13 +14,17 @@ from functools import cache, partial
 
 import numpy as np
 
-from algorithms.contextual.glm_baselines import BanditSize, EcoLog, GlmUcb, Gloc, RsGlinUcb
-from algorithms.contextual.glm_environments import GlmEnvironment, published_environment
-from algorithms.contextual.glm_optimisers import ClippedDescent, StartingPoint
-from algorithms.contextual.glm_simulation import GlmRuns, MakePolicy, simulate_glm
-from algorithms.contextual.joint_glm import JointGlm
-from algorithms.contextual.joint_glm_constants import GlmBudget, practical_constants, printed_constants
-from algorithms.contextual.links import Link, Probit, logistic
+from dpaudit.reference.algorithms.contextual.glm_baselines import BanditSize, EcoLog, GlmUcb, Gloc, RsGlinUcb
+from dpaudit.reference.algorithms.contextual.glm_environments import GlmEnvironment, published_environment
+from dpaudit.reference.algorithms.contextual.glm_optimisers import ClippedDescent, StartingPoint
+from dpaudit.reference.algorithms.contextual.glm_simulation import GlmRuns, MakePolicy, simulate_glm
+from dpaudit.reference.algorithms.contextual.joint_glm import JointGlm
+from dpaudit.reference.algorithms.contextual.joint_glm_constants import (
+    GlmBudget,
+    practical_constants,
+    printed_constants,
+)
+from dpaudit.reference.algorithms.contextual.links import Link, Probit, logistic
 from dpaudit.regret import Seed, checkpoint_grid, root_of
 
 __all__ = [

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from algorithms.contextual.links import logistic
 from audits.glm_bandits.printed_parameters import ShuffleParameters
 from dpaudit.errors import UndecidedError
 from dpaudit.kernel.ball import arb, ball
+from dpaudit.reference.algorithms.contextual.links import logistic
 
 __all__ = ["RHO", "Survivor"]
 

@@ -13,10 +13,10 @@ from fractions import Fraction
 from functools import cache
 from itertools import product
 
-from algorithms.contextual.links import FiniteFamily, Regularity, regularity
 from audits.glm_bandits.information import SignLaw, Signs
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb, ball
+from dpaudit.reference.algorithms.contextual.links import FiniteFamily, Regularity, regularity
 
 __all__ = ["Arm", "History", "Played", "Policy", "SignFamily", "Transcript", "play"]
 

@@ -27,13 +27,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from algorithms.contextual.links import bernoulli
 from audits.glm_bandits.printed_parameters import ShuffleParameters
 from audits.glm_bandits.shuffled_descent import descent
 from audits.glm_bandits.shuffled_sums import half_line_delta, sheet_of
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb, ball, integer, lower_short, precision
-from mechanisms.binomial_vectors import VectorSheet
+from dpaudit.reference.algorithms.contextual.links import bernoulli
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 
 __all__ = ["Instance", "Poisoned", "no_room", "poisoned"]
 

@@ -15,8 +15,8 @@ from fractions import Fraction
 
 from flint import arb_mat
 
-from algorithms.contextual.links import logistic
 from dpaudit.kernel.ball import arb, ball
+from dpaudit.reference.algorithms.contextual.links import logistic
 
 __all__ = ["ARMS", "RidgeProblem", "drawn_problem", "root"]
 

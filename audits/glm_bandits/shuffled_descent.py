@@ -12,7 +12,7 @@ from dpaudit.exact import ExactLike, exact
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, integer, precision, upper_short
 from dpaudit.proofs.build import Proof, compose_sequential
-from mechanisms.binomial_vectors import VectorSheet
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 
 __all__ = ["Descent", "batch_proof", "descent"]
 

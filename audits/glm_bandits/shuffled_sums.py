@@ -24,9 +24,9 @@ from dpaudit.kernel.ball import arb, ball, lower_exact, precision
 from dpaudit.kernel.t2.gaussian import normal_cdf
 from dpaudit.laws import Binomial
 from dpaudit.proofs.binomial_sums import BinomialSum
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet, printed_sheet
+from dpaudit.reference.mechanisms.binomial_witness import OneEntry
 from dpaudit.views import SHUFFLER_OUTPUT, View
-from mechanisms.binomial_vectors import VectorSheet, printed_sheet
-from mechanisms.binomial_witness import OneEntry
 
 __all__ = ["Input", "diagonal_delta", "entry", "half_line_delta", "sheet_of", "stated", "sums"]
 

@@ -11,7 +11,6 @@ from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
-from algorithms.contextual.links import logistic
 from audits.glm_bandits.lower_bound_family import Arm, History, Policy
 from dpaudit.claims import PureDP
 from dpaudit.coins.base import Coins
@@ -19,6 +18,7 @@ from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Laplace
 from dpaudit.proofs.build import laplace_mechanism
+from dpaudit.reference.algorithms.contextual.links import logistic
 
 __all__ = [
     "OneCoordinate",

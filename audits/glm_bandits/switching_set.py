@@ -18,12 +18,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from algorithms.contextual.links import logistic
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, integer, lower_exact, precision
 from dpaudit.kernel.t2.gaussian import normal_cdf
-from mechanisms.matrix_tree import levels, printed_variance
+from dpaudit.reference.algorithms.contextual.links import logistic
+from dpaudit.reference.mechanisms.matrix_tree import levels, printed_variance
 
 __all__ = ["SwitchBit", "switch_bit"]
 

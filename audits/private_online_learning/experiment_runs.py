@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.mab.lazy_replicates import lazy_runs_many
-from algorithms.simulation import simulate_many
 from audits.private_online_learning.experiment_settings import EPSILONS, RUNS, SETTINGS
 from audits.private_online_learning.variants import VARIANTS
 from dpaudit import plots
 from dpaudit.exact import exact
+from dpaudit.reference.algorithms.mab.lazy_replicates import lazy_runs_many
+from dpaudit.reference.algorithms.simulation import simulate_many
 from dpaudit.regret import Cut, RegretRuns, at_horizon, difference_interval, over_time, plus_minus
 from dpaudit.rows import Measured
 from dpaudit.suite import Run

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from algorithms.online.leader_law import Actions, ExactRegret, exact_regret
 from dpaudit import plots
+from dpaudit.reference.algorithms.online.leader_law import Actions, ExactRegret, exact_regret
 from dpaudit.rows import Measured
 from dpaudit.suite import Run
 

@@ -43,11 +43,11 @@ from typing import Any
 
 from dpaudit.evidence import Witness
 from dpaudit.exact import ExactLike, exact_str, positive
+from dpaudit.reference.mechanisms.hybrid_charges import block_of, largest_charge, released_noises, scale_of
+from dpaudit.reference.mechanisms.hybrid_counter import HybridVariant
 from dpaudit.views import PUBLIC, View
 from dpaudit.witnesses.window_event import window_event_loss
 from dpaudit.witnesses.window_search import with_proof
-from mechanisms.hybrid_charges import block_of, largest_charge, released_noises, scale_of
-from mechanisms.hybrid_counter import HybridVariant
 
 __all__ = [
     "DECISIONS",

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.neighbours import reward_pairs
 from dpaudit.claims import PureDP
 from dpaudit.coins import Choice
 from dpaudit.laws import Law
 from dpaudit.neighbours import Neighbours
+from dpaudit.reference.algorithms.neighbours import reward_pairs
 
 __all__ = ["BANDIT_HISTORIES", "CLAIM", "bandit_pairs", "vector_pairs"]
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination, ucb1
-from algorithms.mab.pull_bounds import elimination_cut, hybrid_cut, lazy_cut
-from algorithms.online import ftnl
-from algorithms.play import Strategy
-from algorithms.simulation import Algorithm
 from dpaudit.exact import ExactLike, exact
+from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination, ucb1
+from dpaudit.reference.algorithms.mab.pull_bounds import elimination_cut, hybrid_cut, lazy_cut
+from dpaudit.reference.algorithms.online import ftnl
+from dpaudit.reference.algorithms.play import Strategy
+from dpaudit.reference.algorithms.simulation import Algorithm
 
 __all__ = ["VARIANTS"]
 

@@ -32,16 +32,16 @@ from dpaudit.proofs.build import (
     shuffled_gaussian,
 )
 from dpaudit.proofs.shuffled_noise import good_split
-from dpaudit.views import SERVER, SHUFFLER_OUTPUT, View
-from dpaudit.witnesses.inputs import written_inputs
-from dpaudit.witnesses.whole_release import whole_release_witness
-from mechanisms.gaussian_randomiser import (
+from dpaudit.reference.mechanisms.gaussian_randomiser import (
     Symmetrize,
     encode,
     in_noise_units,
     squared_sensitivity,
     worst_pair,
 )
+from dpaudit.views import SERVER, SHUFFLER_OUTPUT, View
+from dpaudit.witnesses.inputs import written_inputs
+from dpaudit.witnesses.whole_release import whole_release_witness
 
 __all__ = [
     "BATCH_VIEW",

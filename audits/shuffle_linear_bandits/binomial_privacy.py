@@ -11,10 +11,10 @@ from typing import Any
 from dpaudit.claims import ApproxDP, Unit
 from dpaudit.evidence import Evidence
 from dpaudit.exact import ExactLike, exact
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
+from dpaudit.reference.mechanisms.binomial_witness import one_entry
 from dpaudit.rows import Measured
 from dpaudit.views import SHUFFLER_OUTPUT, View
-from mechanisms.binomial_vectors import VectorSheet
-from mechanisms.binomial_witness import one_entry
 
 __all__ = ["Cost", "cost", "cost_of", "evidence_for", "stated"]
 

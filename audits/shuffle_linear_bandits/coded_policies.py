@@ -12,17 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.contextual.aggregate_noise import (
+from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.algorithms.contextual.aggregate_noise import (
     AggregateNoise,
     BinomialNoise,
     GaussianNoise,
     NoiseState,
     symmetric_gaussians,
 )
-from algorithms.contextual.environments import Batch
-from algorithms.contextual.linear_policy import BatchedPolicy
-from algorithms.contextual.radius import coded_radius
-from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.algorithms.contextual.environments import Batch
+from dpaudit.reference.algorithms.contextual.linear_policy import BatchedPolicy
+from dpaudit.reference.algorithms.contextual.radius import coded_radius
 
 __all__ = ["CodedTreeNoise", "coded_binomial", "coded_policy"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from algorithms.contextual.simulated_regret import LinearRuns
 from audits.shuffle_linear_bandits.experiment_settings import ALGORITHMS, FIGURES
 from dpaudit.plots import Plot
+from dpaudit.reference.algorithms.contextual.simulated_regret import LinearRuns
 from dpaudit.regret import over_time
 
 __all__ = ["PANELS", "WORDS", "panel"]

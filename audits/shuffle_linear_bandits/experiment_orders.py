@@ -9,9 +9,9 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
-from algorithms.contextual.simulated_regret import LinearRuns
 from audits.shuffle_linear_bandits.experiment_settings import ALGORITHMS, figure_table
 from dpaudit.plots import Plot, table
+from dpaudit.reference.algorithms.contextual.simulated_regret import LinearRuns
 from dpaudit.regret import plus_minus
 from dpaudit.rows import Measured
 

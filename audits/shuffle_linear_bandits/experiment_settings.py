@@ -17,13 +17,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.contextual.environments import FixedArms, coded_arms, sphere_arms
-from algorithms.contextual.linear_policy import BatchedPolicy
-from algorithms.contextual.radius import coded_radius, printed_radius
-from algorithms.contextual.simulated_regret import LinearRuns, simulate_batched, simulate_linucb
 from audits.shuffle_linear_bandits.coded_policies import coded_policy
 from audits.shuffle_linear_bandits.theorem_policies import theorem_policy
 from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.algorithms.contextual.environments import FixedArms, coded_arms, sphere_arms
+from dpaudit.reference.algorithms.contextual.linear_policy import BatchedPolicy
+from dpaudit.reference.algorithms.contextual.radius import coded_radius, printed_radius
+from dpaudit.reference.algorithms.contextual.simulated_regret import (
+    LinearRuns,
+    simulate_batched,
+    simulate_linucb,
+)
 from dpaudit.regret import Seed, root_of
 
 __all__ = [

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.contextual.protocol_instances import DIM, REFUSALS, turned_pairs
-from algorithms.contextual.shuffle_linucb_protocol import BatchedLinUCB, Counter
 from dpaudit.claims import PrivacyClaim
 from dpaudit.coins import Choice
 from dpaudit.laws import Shifted, ShuffledMultiset
@@ -22,6 +20,8 @@ from dpaudit.laws.multiset import canonical_rows
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import Proof
 from dpaudit.proofs.sites import Site
+from dpaudit.reference.algorithms.contextual.protocol_instances import DIM, REFUSALS, turned_pairs
+from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import BatchedLinUCB, Counter
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.suite import Run
 

@@ -10,14 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from algorithms.contextual import noise_levels
-from algorithms.contextual.aggregate_noise import AggregateNoise, BinomialNoise, GaussianNoise, TreeNoise
-from algorithms.contextual.environments import sphere_arms
-from algorithms.contextual.linear_policy import BatchedPolicy
-from algorithms.contextual.noise_levels import BinomialNoiseLevel
-from algorithms.contextual.radius import exact_radius, noise_bound, regularity
-from algorithms.contextual.simulated_regret import LinearRuns, simulate_batched
 from audits.shuffle_linear_bandits.regret_protocols import Point
+from dpaudit.reference.algorithms.contextual import noise_levels
+from dpaudit.reference.algorithms.contextual.aggregate_noise import (
+    AggregateNoise,
+    BinomialNoise,
+    GaussianNoise,
+    TreeNoise,
+)
+from dpaudit.reference.algorithms.contextual.environments import sphere_arms
+from dpaudit.reference.algorithms.contextual.linear_policy import BatchedPolicy
+from dpaudit.reference.algorithms.contextual.noise_levels import BinomialNoiseLevel
+from dpaudit.reference.algorithms.contextual.radius import exact_radius, noise_bound, regularity
+from dpaudit.reference.algorithms.contextual.simulated_regret import LinearRuns, simulate_batched
 from dpaudit.regret import Seed
 
 __all__ = ["N_ARMS", "PROTOCOL_NOISE", "ProtocolNoise", "noisy_policy", "quantile_floor", "simulated_rate"]

@@ -12,10 +12,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.contextual import noise_levels
-from algorithms.contextual.aggregate_noise import AggregateNoise, BinomialNoise, GaussianNoise, TreeNoise
-from algorithms.contextual.linear_policy import BatchedPolicy
-from algorithms.contextual.radius import (
+from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.algorithms.contextual import noise_levels
+from dpaudit.reference.algorithms.contextual.aggregate_noise import (
+    AggregateNoise,
+    BinomialNoise,
+    GaussianNoise,
+    TreeNoise,
+)
+from dpaudit.reference.algorithms.contextual.linear_policy import BatchedPolicy
+from dpaudit.reference.algorithms.contextual.radius import (
     Regularity,
     exact_radius,
     noise_bound,
@@ -23,7 +29,6 @@ from algorithms.contextual.radius import (
     regularity,
     sequential_local_radius,
 )
-from dpaudit.errors import InvalidParameterError
 
 __all__ = ["theorem_policy"]
 

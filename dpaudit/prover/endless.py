@@ -6,23 +6,19 @@ inside a library, such as a sum over an endless iterator, enters no line and is 
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import dpaudit
+from dpaudit.harness import is_harness_file
 from dpaudit.prover.symbols import RefusedError
 
 __all__ = ["MAX_LINES", "of_limited_length"]
 
 #: Lines that one run of a program may enter.
 MAX_LINES = 1_000_000
-
-_HARNESS = str(Path(dpaudit.__file__).parent) + os.sep
 
 
 @contextmanager
@@ -35,7 +31,7 @@ def of_limited_length(limit: int = MAX_LINES) -> Iterator[None]:
     left = limit
 
     def entered(frame: FrameType, event: str, argument: Any) -> Any:
-        return None if frame.f_code.co_filename.startswith(_HARNESS) else line
+        return None if is_harness_file(frame.f_code.co_filename) else line
 
     def line(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal left

@@ -33,6 +33,7 @@ from typing import Any
 import dpaudit
 from dpaudit.coins import Coins, Program, Replayer
 from dpaudit.coins.limits import StepLimitError
+from dpaudit.harness import PACKAGE, is_harness_file
 from dpaudit.replays.branches import has_open_loop, jumps_of, raising_outcomes
 from dpaudit.replays.monitoring import AVAILABLE, monitored
 from dpaudit.replays.raising import catchers_in, raising_lines
@@ -40,8 +41,7 @@ from dpaudit.replays.tracing import Purpose, Way, traced
 
 __all__ = ["Watch", "excuse_for"]
 
-_HARNESS = str(Path(dpaudit.__file__).parent) + os.sep
-_BUNDLED = _HARNESS + "_reference" + os.sep
+_PACKAGE = str(PACKAGE) + os.sep
 _PATHS = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 
 #: How a program is looked at.
@@ -59,7 +59,7 @@ class Watch:
     def __init__(self, program: Program, *, limit: int = 5_000_000) -> None:
         self._program = program
         self._own = _package_folder(program)
-        self._others = (_HARNESS, *_installed())
+        self._others = _installed()
         # by the identity of code, which is kept inside: its hash is that of its constants, and costs more
         self._functions: dict[int, _Function] = {}
         self._foreign: dict[Purpose, dict[int, CodeType]] = {}
@@ -223,7 +223,9 @@ class Watch:
     def _is_own(self, filename: str) -> bool:
         if filename.startswith("<"):
             return False  # generated code, such as a dataclass's methods
-        if filename.startswith(_BUNDLED) or (self._own is not None and filename.startswith(self._own)):
+        if filename.startswith(_PACKAGE):
+            return not is_harness_file(filename)
+        if self._own is not None and filename.startswith(self._own):
             return True
         return not filename.startswith(self._others)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import dpaudit
+from dpaudit.harness import is_harness_module
 from dpaudit.processes.child import Answer, Child, ChildDiedError
 from dpaudit.processes.nursery import CAN_FORK, Forked, Nursery
 from dpaudit.runner.targets import SuiteFile
@@ -82,7 +83,7 @@ class _Nurseries:
     def share(self, modules: Iterable[str]) -> None:
         """A suite has imported these modules of the harness."""
         with self._lock:
-            self._modules.update(name for name in modules if name.startswith("dpaudit."))
+            self._modules.update(name for name in modules if is_harness_module(name))
 
     def close(self) -> None:
         """End them all; only once no worker is needed any more."""

@@ -18,8 +18,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import dpaudit
 from dpaudit.errors import InvalidParameterError
+from dpaudit.harness import PACKAGE, REFERENCE, is_harness_file
 from dpaudit.runner.targets import SuiteFile
 
 __all__ = ["Sources", "commit_of", "library_versions", "now", "platform_name", "python_version", "tool_hash"]
@@ -60,12 +60,12 @@ def _version(name: str) -> str | None:
 
 @cache
 def tool_hash() -> str:
-    """SHA-256 over dpaudit's own source files (not the papers that ride along)."""
-    package = Path(dpaudit.__file__).parent
+    """SHA-256 over dpaudit's own source files (neither the reference content nor the audits that ride along,
+    which are hashed with the suites that import them)."""
     names = {
-        path: path.relative_to(package) for path in package.rglob("*") if path.suffix in (".py", ".json")
+        path: path.relative_to(PACKAGE) for path in PACKAGE.rglob("*") if path.suffix in (".py", ".json")
     }
-    own = {path: name for path, name in names.items() if name.parts[0] != "_reference"}
+    own = {path: name for path, name in names.items() if is_harness_file(str(path))}
     return _digest({name.as_posix(): _read(path) for path, name in own.items()})
 
 
@@ -77,7 +77,8 @@ class Sources:
         self._imports: dict[tuple[Path, Path], list[Path]] = {}
 
     def hash_of(self, suite: SuiteFile) -> str:
-        """SHA-256 over the suite file and every file below its root that it imports, directly or not."""
+        """SHA-256 over the suite file and every file below its root, or of ``dpaudit.reference``, that it
+        imports, directly or not."""
         seen: set[Path] = set()
         waiting = [suite.path]
         while waiting:
@@ -85,7 +86,8 @@ class Sources:
             if path not in seen:
                 seen.add(path)
                 waiting.extend(self._local_imports(path, suite.root))
-        return _digest({path.relative_to(suite.root).as_posix(): self._content(path) for path in seen})
+        names = {path: path.relative_to(_home(path, suite.root)).as_posix() for path in seen}
+        return _digest({name: self._content(path) for path, name in names.items()})
 
     def _content(self, path: Path) -> bytes:
         if path not in self._contents:
@@ -94,10 +96,15 @@ class Sources:
 
     def _local_imports(self, path: Path, root: Path) -> list[Path]:
         if (path, root) not in self._imports:
-            names = _imported_names(self._content(path), path.parent.relative_to(root).parts)
-            files = [file for name in names if name[:1] != ("dpaudit",) for file in _files_of(name, root)]
+            names = _imported_names(self._content(path), path.parent.relative_to(_home(path, root)).parts)
+            files = [file for name in names for file in _files_of(name, root)]
             self._imports[path, root] = files
         return self._imports[path, root]
+
+
+def _home(path: Path, root: Path) -> Path:
+    """The folder from which a file is imported: that of the package for reference content, else the root."""
+    return PACKAGE.parent if path.is_relative_to(PACKAGE / REFERENCE) else root
 
 
 def _read(path: Path) -> bytes:
@@ -135,9 +142,15 @@ def _imported_names(content: bytes, here: tuple[str, ...]) -> Iterator[tuple[str
 
 def _files_of(name: tuple[str, ...], root: Path) -> Iterator[Path]:
     """The files below ``root`` that importing the dotted ``name`` runs: packages on the way, and the module
-    itself.
+    itself. Of dpaudit only the reference content; the rest is ``tool_hash``'s.
     """
-    for length in range(1, len(name) + 1):
+    if name[:1] == ("dpaudit",):
+        root, start = PACKAGE.parent, 2
+        if name[1:2] != (REFERENCE,):
+            return
+    else:
+        start = 1
+    for length in range(start, len(name) + 1):
         base = root.joinpath(*name[:length])
         for path in (base / "__init__.py", base.with_name(base.name + ".py")):
             if path.is_file():

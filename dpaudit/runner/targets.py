@@ -15,6 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from dpaudit.errors import InvalidParameterError
+from dpaudit.harness import BUNDLED
 
 __all__ = ["AUDITS", "PAPERS", "SuiteFile", "bundled_audits", "default_paths", "find_suites"]
 
@@ -62,11 +63,11 @@ def bundled_audits() -> Path:
     checkout.
     """
     package = Path(str(files("dpaudit")))
-    for folder in (package / "_reference" / AUDITS, package.parent / AUDITS):
+    for folder in (package / BUNDLED / AUDITS, package.parent / AUDITS):
         if folder.is_dir():
             return folder.resolve()
     raise InvalidParameterError(
-        f"the bundled papers must lie in {package / '_reference'}, found none; install dpaudit again."
+        f"the bundled papers must lie in {package / BUNDLED}, found none; install dpaudit again."
     )
 
 

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import DpauditError, InvalidParameterError
+from dpaudit.harness import is_harness_module
 from dpaudit.processes.forks import serve_forked
 from dpaudit.processes.nursery import serve_starts
 from dpaudit.processes.serving import (
@@ -83,7 +84,7 @@ def serve_workers(root: str, global_seed: int, descriptor: int) -> None:
 
 def _shared_modules() -> list[str]:
     """The modules of the harness that this process has imported; other suites need most of them too."""
-    return [name for name in sys.modules if name.startswith("dpaudit.")]
+    return [name for name in sys.modules if is_harness_module(name)]
 
 
 class _Worker:

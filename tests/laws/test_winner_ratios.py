@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpaudit.laws import Laplace
-from mechanisms.winner_ratios import largest_winner_ratio, winner_deltas
+from dpaudit.reference.mechanisms.winner_ratios import largest_winner_ratio, winner_deltas
 
 
 def overtakes(gap: float, scale: float) -> float:

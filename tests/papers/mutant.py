@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from algorithms.environment import PotentialOutcomes, RewardVectors
-from algorithms.play import Decisions, Strategy, play
 from dpaudit.coins import Coins, Program
+from dpaudit.reference.algorithms.environment import PotentialOutcomes, RewardVectors
+from dpaudit.reference.algorithms.play import Decisions, Strategy, play
 
 __all__ = ["EPSILON", "Catch", "Mutant", "bandit", "full_information"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from algorithms.environment import Batch
-from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
-from algorithms.play import Strategy
 from dpaudit.coins import Coins, Program
 from dpaudit.laws import Laplace
+from dpaudit.reference.algorithms.environment import Batch
+from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
+from dpaudit.reference.algorithms.play import Strategy
+from dpaudit.reference.mechanisms.array_sum import ArraySum, NoisySum
+from dpaudit.reference.mechanisms.hybrid_counter import HybridCounter, HybridNoise
+from dpaudit.reference.mechanisms.tree_counter import TreeCounter
 from dpaudit.views import PUBLIC, SERVER
-from mechanisms.array_sum import ArraySum, NoisySum
-from mechanisms.hybrid_counter import HybridCounter, HybridNoise
-from mechanisms.tree_counter import TreeCounter
 from tests.papers.mutant import EPSILON, Mutant, bandit
 
 __all__ = ["DP_SE", "HYBRID_UCB", "LAZY_UCB"]

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from algorithms.mab.competitors import Competitor, simulated
-from algorithms.mab.distributed_elimination import DESIGNS, variant
-from algorithms.mab.distributed_regret import noisy_sums
-from algorithms.mab.elimination_cuts import (
+from audits.distributed_mab.experiment_runs import corner_arms
+from audits.distributed_mab.experiment_settings import COMPETITORS, FAILURE_PROB, FIGURES, instances
+from dpaudit.reference.algorithms.mab.competitors import Competitor, simulated
+from dpaudit.reference.algorithms.mab.distributed_elimination import DESIGNS, variant
+from dpaudit.reference.algorithms.mab.distributed_regret import noisy_sums
+from dpaudit.reference.algorithms.mab.elimination_cuts import (
     Tails,
     _most_regret,
     _reward_log_mgf,
@@ -22,9 +24,12 @@ from algorithms.mab.elimination_cuts import (
     stay_bounds,
     tails_of,
 )
-from algorithms.mab.reward_models import ClippedGaussians, RewardLevels, RewardModel, bernoulli_arms
-from audits.distributed_mab.experiment_runs import corner_arms
-from audits.distributed_mab.experiment_settings import COMPETITORS, FAILURE_PROB, FIGURES, instances
+from dpaudit.reference.algorithms.mab.reward_models import (
+    ClippedGaussians,
+    RewardLevels,
+    RewardModel,
+    bernoulli_arms,
+)
 from tests.rates import FALSE_FAILURE_RATE
 
 SIGMAS = float(stats.norm.isf(FALSE_FAILURE_RATE / 2))

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algorithms.environment import PotentialOutcomes, RewardVectors
-from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination, ucb1
-from algorithms.mab.hybrid_ucb import HybridPolicy
-from algorithms.mab.race import leader
-from algorithms.mab.ucb1 import Ucb1Policy
-from algorithms.online import ftnl
-from algorithms.play import Decisions, Strategy, play
-from algorithms.simulation import Policy, pulls_at
 from benchmarks import plain_loops
 from dpaudit.coins import Sampler
-from mechanisms.array_sum import ArraySum
+from dpaudit.reference.algorithms.environment import PotentialOutcomes, RewardVectors
+from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination, ucb1
+from dpaudit.reference.algorithms.mab.hybrid_ucb import HybridPolicy
+from dpaudit.reference.algorithms.mab.race import leader
+from dpaudit.reference.algorithms.mab.ucb1 import Ucb1Policy
+from dpaudit.reference.algorithms.online import ftnl
+from dpaudit.reference.algorithms.play import Decisions, Strategy, play
+from dpaudit.reference.algorithms.simulation import Policy, pulls_at
+from dpaudit.reference.mechanisms.array_sum import ArraySum
 
 MEANS = {
     "close": [0.75, 0.70, 0.70, 0.70, 0.70],

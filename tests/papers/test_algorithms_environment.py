@@ -9,12 +9,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms.environment import BernoulliArms, BernoulliVectors, PotentialOutcomes, RewardVectors
-from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
-from algorithms.online import ftnl
-from algorithms.play import Strategy, play
 from dpaudit.coins import Coins, Recorder, Sampler
 from dpaudit.errors import InvalidParameterError, MechanismError
+from dpaudit.reference.algorithms.environment import (
+    BernoulliArms,
+    BernoulliVectors,
+    PotentialOutcomes,
+    RewardVectors,
+)
+from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
+from dpaudit.reference.algorithms.online import ftnl
+from dpaudit.reference.algorithms.play import Strategy, play
 from dpaudit.views import PUBLIC, View
 from tests.rates import FALSE_FAILURE_RATE
 

@@ -11,10 +11,10 @@ import pytest
 from dpaudit.coins import Recorder, Sampler, record, replay
 from dpaudit.errors import InvalidParameterError
 from dpaudit.laws import Laplace
-from mechanisms.array_sum import ArraySum
-from mechanisms.hybrid_counter import VARIANTS, HybridCounter, HybridNoise, node_scale
-from mechanisms.report_noisy_max import rnm_noise
-from mechanisms.tree_counter import TreeCounter, psum_nodes, touched_nodes
+from dpaudit.reference.mechanisms.array_sum import ArraySum
+from dpaudit.reference.mechanisms.hybrid_counter import VARIANTS, HybridCounter, HybridNoise, node_scale
+from dpaudit.reference.mechanisms.report_noisy_max import rnm_noise
+from dpaudit.reference.mechanisms.tree_counter import TreeCounter, psum_nodes, touched_nodes
 
 TINY = Laplace(scale=Fraction(1, 2**40))
 

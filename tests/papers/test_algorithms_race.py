@@ -9,11 +9,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from algorithms.environment import BernoulliArms
-from algorithms.mab.lazy_ucb import strategy
-from algorithms.mab.race import index, leader, rounds_in_lead
-from algorithms.play import play
 from dpaudit.coins import Sampler
+from dpaudit.reference.algorithms.environment import BernoulliArms
+from dpaudit.reference.algorithms.mab.lazy_ucb import strategy
+from dpaudit.reference.algorithms.mab.race import index, leader, rounds_in_lead
+from dpaudit.reference.algorithms.play import play
 
 
 def test_the_index_is_equation_4() -> None:

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms.simulation import simulate, simulate_many
 from audits.private_online_learning.experiment_settings import EPSILONS, HORIZON, SETTINGS
 from audits.private_online_learning.variants import VARIANTS
 from benchmarks import plain_loops
 from benchmarks import regret as benchmark
 from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.algorithms.simulation import simulate, simulate_many
 from dpaudit.regret import checkpoint_grid, regret_curve
 from tests.rates import FALSE_FAILURE_RATE
 

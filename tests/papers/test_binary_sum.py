@@ -11,7 +11,7 @@ import pytest
 
 from dpaudit.coins import Sampler
 from dpaudit.errors import InvalidParameterError
-from mechanisms.binary_sum import (
+from dpaudit.reference.mechanisms.binary_sum import (
     binary_sum_mechanism,
     binomial_delta,
     passes,

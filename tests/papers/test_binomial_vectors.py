@@ -16,8 +16,7 @@ from dpaudit.claims import ApproxDP
 from dpaudit.coins import Sampler, record, replay
 from dpaudit.errors import InvalidParameterError
 from dpaudit.proofs.binomial_sums import BinomialSum, linear_statistics
-from dpaudit.witnesses.recompute import recompute
-from mechanisms.binomial_vectors import (
+from dpaudit.reference.mechanisms.binomial_vectors import (
     VectorSheet,
     authors_sheet,
     local_sheet,
@@ -25,9 +24,9 @@ from mechanisms.binomial_vectors import (
     printed_sheet,
     returning_sheet,
 )
-from mechanisms.binomial_witness import OneEntry, one_entry
-from mechanisms.shuffler import Message, by_label, histograms, shuffle
-from mechanisms.vector_messages import (
+from dpaudit.reference.mechanisms.binomial_witness import OneEntry, one_entry
+from dpaudit.reference.mechanisms.shuffler import Message, by_label, histograms, shuffle
+from dpaudit.reference.mechanisms.vector_messages import (
     aggregate,
     analyze,
     analyze_bits,
@@ -36,6 +35,7 @@ from mechanisms.vector_messages import (
     release,
     user_messages,
 )
+from dpaudit.witnesses.recompute import recompute
 
 #: d = 5, B = 20: epsilon, delta, b of C.1, standard deviation, b of E.5 in both readings (M = 1000).
 GOLDEN = [

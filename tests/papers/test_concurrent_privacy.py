@@ -17,10 +17,10 @@ from audits.concurrent_shuffle.labelled_messages import labelled_distance, order
 from audits.concurrent_shuffle.node_privacy import any_nodes, claim_of, fair_nodes, fair_witness, nodes_proof
 from audits.concurrent_shuffle.prefix_errors import error_split
 from audits.concurrent_shuffle.sequential_batches import in_turn, overlapping
-from mechanisms.binary_sum import binary_sum_mechanism
-from mechanisms.concurrent_sum import ConcurrentSum
-from mechanisms.concurrent_tree import binary_tree, build_tree
-from mechanisms.prefix_noise import LaplaceNoise, TreeNoise, VectorEntryNoise
+from dpaudit.reference.mechanisms.binary_sum import binary_sum_mechanism
+from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
+from dpaudit.reference.mechanisms.concurrent_tree import binary_tree, build_tree
+from dpaudit.reference.mechanisms.prefix_noise import LaplaceNoise, TreeNoise, VectorEntryNoise
 
 
 def optimal_delta(count, epsilon, delta, at):

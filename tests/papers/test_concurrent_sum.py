@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from dpaudit.errors import InvalidParameterError
-from mechanisms.binary_sum import binary_sum_mechanism
-from mechanisms.concurrent_sum import ConcurrentSum, RunningEstimates
-from mechanisms.concurrent_tree import binary_tree, build_tree, prefix_nodes
-from mechanisms.shuffler_schedule import read_at
+from dpaudit.reference.mechanisms.binary_sum import binary_sum_mechanism
+from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum, RunningEstimates
+from dpaudit.reference.mechanisms.concurrent_tree import binary_tree, build_tree, prefix_nodes
+from dpaudit.reference.mechanisms.shuffler_schedule import read_at
 
 SUMS = [
     ConcurrentSum(binary_tree(16), binary_sum_mechanism, 3, "1/5"),

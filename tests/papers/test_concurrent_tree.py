@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpaudit.errors import InvalidParameterError
-from mechanisms.concurrent_tree import (
+from dpaudit.reference.mechanisms.concurrent_tree import (
     Tree,
     binary_tree,
     build_tree,
@@ -20,7 +20,13 @@ from mechanisms.concurrent_tree import (
     node_counts,
     prefix_nodes,
 )
-from mechanisms.shuffler_schedule import active_batches, conflicts, opened_at, read_at, shuffler_schedule
+from dpaudit.reference.mechanisms.shuffler_schedule import (
+    active_batches,
+    conflicts,
+    opened_at,
+    read_at,
+    shuffler_schedule,
+)
 
 TREES = [
     *(binary_tree(2**i) for i in range(2, 8)),

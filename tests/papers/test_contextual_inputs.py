@@ -9,11 +9,21 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from algorithms.contextual import linear_policy, noise_levels, radius
-from algorithms.contextual.aggregate_noise import BinomialNoise, GaussianNoise, TreeNoise, WishartTreeNoise
-from algorithms.contextual.environments import FixedArms, FreshContexts, coded_arms, sphere_arms
-from algorithms.contextual.linear_policy import BatchedPolicy
 from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.algorithms.contextual import linear_policy, noise_levels, radius
+from dpaudit.reference.algorithms.contextual.aggregate_noise import (
+    BinomialNoise,
+    GaussianNoise,
+    TreeNoise,
+    WishartTreeNoise,
+)
+from dpaudit.reference.algorithms.contextual.environments import (
+    FixedArms,
+    FreshContexts,
+    coded_arms,
+    sphere_arms,
+)
+from dpaudit.reference.algorithms.contextual.linear_policy import BatchedPolicy
 
 NAN, INF = math.nan, math.inf
 EPS = {"epsilon": 1.0, "delta": 0.01}

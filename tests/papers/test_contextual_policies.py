@@ -11,8 +11,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from algorithms.contextual import linear_policy, rank_one
-from algorithms.contextual.aggregate_noise import (
+from benchmarks.plain_contextual import PlainNoise, plain_linucb
+from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.algorithms.contextual import linear_policy, rank_one
+from dpaudit.reference.algorithms.contextual.aggregate_noise import (
     AggregateNoise,
     BinomialNoise,
     GaussianNoise,
@@ -21,11 +23,15 @@ from algorithms.contextual.aggregate_noise import (
     WishartTreeNoise,
     symmetric_gaussians,
 )
-from algorithms.contextual.environments import Batch, FixedArms, FreshContexts, coded_arms, sphere_arms
-from algorithms.contextual.linear_policy import BatchedPolicy, PolicyState
-from algorithms.contextual.simulated_regret import simulate_batched, simulate_linucb
-from benchmarks.plain_contextual import PlainNoise, plain_linucb
-from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.algorithms.contextual.environments import (
+    Batch,
+    FixedArms,
+    FreshContexts,
+    coded_arms,
+    sphere_arms,
+)
+from dpaudit.reference.algorithms.contextual.linear_policy import BatchedPolicy, PolicyState
+from dpaudit.reference.algorithms.contextual.simulated_regret import simulate_batched, simulate_linucb
 from dpaudit.regret import RegretRuns
 from tests.rates import FALSE_FAILURE_RATE
 

@@ -8,7 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from algorithms.contextual.batch_counters import (
+from dpaudit.coins import record
+from dpaudit.errors import InvalidParameterError
+from dpaudit.laws import Gaussian
+from dpaudit.reference.algorithms.contextual.batch_counters import (
     binomial_sums,
     by_batches,
     gaussian_sums,
@@ -18,17 +21,23 @@ from algorithms.contextual.batch_counters import (
     tree_of_batches,
     trusted_sums,
 )
-from algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB
-from algorithms.contextual.protocol_instances import GRID_SQUARES, grid_mechanism, grid_pairs, turned_pairs
-from algorithms.contextual.shuffle_linucb_protocol import BatchedLinUCB, design_matrix, statistics
-from dpaudit.coins import record
-from dpaudit.errors import InvalidParameterError
-from dpaudit.laws import Gaussian
-from mechanisms.binomial_vectors import VectorSheet, printed_sheet
-from mechanisms.concurrent_protocol import ContinualServer
-from mechanisms.concurrent_sum import RunningEstimates
-from mechanisms.concurrent_tree import build_tree
-from mechanisms.shuffler_schedule import read_at
+from dpaudit.reference.algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB
+from dpaudit.reference.algorithms.contextual.protocol_instances import (
+    GRID_SQUARES,
+    grid_mechanism,
+    grid_pairs,
+    turned_pairs,
+)
+from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import (
+    BatchedLinUCB,
+    design_matrix,
+    statistics,
+)
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet, printed_sheet
+from dpaudit.reference.mechanisms.concurrent_protocol import ContinualServer
+from dpaudit.reference.mechanisms.concurrent_sum import RunningEstimates
+from dpaudit.reference.mechanisms.concurrent_tree import build_tree
+from dpaudit.reference.mechanisms.shuffler_schedule import read_at
 
 
 def users_of(rng, *, number, actions=3, dim=2):

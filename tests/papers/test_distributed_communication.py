@@ -13,19 +13,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algorithms.mab.distributed_elimination import NAMES
 from audits.distributed_mab import communication
 from audits.distributed_mab.communication import bits, log_size_bound, sheet_of
 from dpaudit.coins import Coins
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import ball, precision
 from dpaudit.laws import Bernoulli, PointMass, PolyaDifference
-from mechanisms import rounding_error, sent_bits
-from mechanisms.decoding_window import Circle
-from mechanisms.parameter_sheet import Sheet, polya_sheet, shuffle_sheet
-from mechanisms.rounding_error import mean_error, rounding_distance, rounding_ends, sum_movement
-from mechanisms.sent_bits import carried_bits, sent_over_the_wire
-from mechanisms.wire import integer_bits, read_integers
+from dpaudit.reference.algorithms.mab.distributed_elimination import NAMES
+from dpaudit.reference.mechanisms import rounding_error, sent_bits
+from dpaudit.reference.mechanisms.decoding_window import Circle
+from dpaudit.reference.mechanisms.parameter_sheet import Sheet, polya_sheet, shuffle_sheet
+from dpaudit.reference.mechanisms.rounding_error import (
+    mean_error,
+    rounding_distance,
+    rounding_ends,
+    sum_movement,
+)
+from dpaudit.reference.mechanisms.sent_bits import carried_bits, sent_over_the_wire
+from dpaudit.reference.mechanisms.wire import integer_bits, read_integers
 
 HALF = Fraction(1, 2)
 

@@ -10,16 +10,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algorithms.environment import PotentialOutcomes
-from algorithms.mab.batched_elimination import Elimination, NoiseTail, batch_length, confidence_radius
-from algorithms.mab.distributed_elimination import NAMES, Variant, program, strategy, variant
-from algorithms.play import Decisions, play
 from benchmarks import plain_distributed
 from benchmarks.plain_distributed import Run
 from dpaudit.coins import Coins, Recording, enumerate_view, fingerprint, record, replay
 from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.algorithms.environment import PotentialOutcomes
+from dpaudit.reference.algorithms.mab.batched_elimination import (
+    Elimination,
+    NoiseTail,
+    batch_length,
+    confidence_radius,
+)
+from dpaudit.reference.algorithms.mab.distributed_elimination import (
+    NAMES,
+    Variant,
+    program,
+    strategy,
+    variant,
+)
+from dpaudit.reference.algorithms.play import Decisions, play
+from dpaudit.reference.mechanisms.secure_aggregation import masked_sum
 from dpaudit.views import SERVER, View
-from mechanisms.secure_aggregation import masked_sum
 
 
 def made(name: str, *, epsilon: str = "1", p: str = "1/2", s: str = "1") -> Variant:

@@ -15,16 +15,6 @@ import pandas
 import pytest
 from scipy import integrate, stats
 
-from algorithms.mab import clipped_sums, successive_elimination
-from algorithms.mab.competitors import simulated
-from algorithms.mab.distributed_elimination import variant
-from algorithms.mab.distributed_regret import simulate_baseline
-from algorithms.mab.reward_models import (
-    ClippedGaussians,
-    SimulatedArms,
-    bernoulli_arms,
-)
-from algorithms.play import play
 from audits.distributed_mab.experiment_figures import regret_table
 from audits.distributed_mab.experiment_runs import Cell, corner_arms, regrets
 from audits.distributed_mab.experiment_settings import (
@@ -38,6 +28,16 @@ from dpaudit.coins import Sampler
 from dpaudit.errors import InvalidParameterError
 from dpaudit.laws import Categorical
 from dpaudit.plots import read_plot
+from dpaudit.reference.algorithms.mab import clipped_sums, successive_elimination
+from dpaudit.reference.algorithms.mab.competitors import simulated
+from dpaudit.reference.algorithms.mab.distributed_elimination import variant
+from dpaudit.reference.algorithms.mab.distributed_regret import simulate_baseline
+from dpaudit.reference.algorithms.mab.reward_models import (
+    ClippedGaussians,
+    SimulatedArms,
+    bernoulli_arms,
+)
+from dpaudit.reference.algorithms.play import play
 from dpaudit.regret import Cut, combination_interval, regret_frame, summary
 from dpaudit.statistics import fit_log_wealth, uniform_log_wealth
 from dpaudit.suite import Run

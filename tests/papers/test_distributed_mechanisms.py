@@ -27,14 +27,17 @@ from dpaudit.laws import (
     Sum,
     SumMod,
 )
-from dpaudit.statistics import fit_log_wealth
-from dpaudit.views import EVERYTHING, SERVER, View
-from mechanisms.batch_protocol import BatchProtocol
-from mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
-from mechanisms.fixed_point import encode, encoding_law, split_reward
-from mechanisms.local_noise import discrete_gaussian_share, polya_share, skellam_share, total_noise
-from mechanisms.modular_sum import decoded_sum, secure_sum
-from mechanisms.parameter_sheet import (
+from dpaudit.reference.mechanisms.batch_protocol import BatchProtocol
+from dpaudit.reference.mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
+from dpaudit.reference.mechanisms.fixed_point import encode, encoding_law, split_reward
+from dpaudit.reference.mechanisms.local_noise import (
+    discrete_gaussian_share,
+    polya_share,
+    skellam_share,
+    total_noise,
+)
+from dpaudit.reference.mechanisms.modular_sum import decoded_sum, secure_sum
+from dpaudit.reference.mechanisms.parameter_sheet import (
     LAPLACE_SUM_CONSTANT,
     Sheet,
     ceiling,
@@ -46,7 +49,9 @@ from mechanisms.parameter_sheet import (
     shuffle_sheet,
     skellam_sheet,
 )
-from mechanisms.wire import bits_per_residue, integer_bits, pack_residues, unpack_residues
+from dpaudit.reference.mechanisms.wire import bits_per_residue, integer_bits, pack_residues, unpack_residues
+from dpaudit.statistics import fit_log_wealth
+from dpaudit.views import EVERYTHING, SERVER, View
 from tests.rates import FALSE_FAILURE_RATE
 
 SHEETS = {

@@ -12,9 +12,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms.mab.batched_elimination import Elimination
-from algorithms.mab.distributed_elimination import NAMES, Variant, program, variant
-from algorithms.mab.elimination_corners import late_pair
 from audits.distributed_mab.mutant_claims import claim_of, divergence_witness_of, sum_distance, target_of
 from audits.distributed_mab.mutant_protocols import EPSILON, FAILURE_PROB, MECHANISMS, REFERENCES, program_of
 from audits.distributed_mab.mutant_register import ARITHMETIC, HARMLESS, PRIVACY
@@ -26,6 +23,15 @@ from dpaudit.laws import Binomial, Categorical, SumMod
 from dpaudit.laws.base import Law
 from dpaudit.neighbours import Neighbours, both_directions
 from dpaudit.proofs.sites import Site
+from dpaudit.reference.algorithms.mab.batched_elimination import Elimination
+from dpaudit.reference.algorithms.mab.distributed_elimination import NAMES, Variant, program, variant
+from dpaudit.reference.algorithms.mab.elimination_corners import late_pair
+from dpaudit.reference.mechanisms.batch_protocol import BatchProtocol
+from dpaudit.reference.mechanisms.broken_protocols import Make, correct
+from dpaudit.reference.mechanisms.decoded_sum_law import distance, enumerated_sum
+from dpaudit.reference.mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
+from dpaudit.reference.mechanisms.modular_sum import secure_sum
+from dpaudit.reference.mechanisms.parameter_sheet import Sheet
 from dpaudit.replays.accounting import observe_accounting
 from dpaudit.replays.breaches import search
 from dpaudit.replays.moved_noise import moved_noise
@@ -33,12 +39,6 @@ from dpaudit.statistics import fit_log_wealth
 from dpaudit.suite import Run
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.recompute import recompute
-from mechanisms.batch_protocol import BatchProtocol
-from mechanisms.broken_protocols import Make, correct
-from mechanisms.decoded_sum_law import distance, enumerated_sum
-from mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
-from mechanisms.modular_sum import secure_sum
-from mechanisms.parameter_sheet import Sheet
 from tests.rates import FALSE_FAILURE_RATE
 
 THE_SERVER = View.of(SERVER)

@@ -34,20 +34,20 @@ from dpaudit.claims import PureDP, ZeroConcentratedDP
 from dpaudit.kernel.ball import arb, ball, precision
 from dpaudit.laws import DiscreteLaplace, Skellam, WrappedMod
 from dpaudit.laws.exact_tails import beyond
-from dpaudit.rows import Sides, over, step, worst_of
-from dpaudit.runner.finding import finding_of
-from dpaudit.suite import Row, Run, Suite
-from dpaudit.views import SERVER, View
-from dpaudit.witnesses.divergence import divergence_witness
-from mechanisms.decoding_error import Rewards, error_probability
-from mechanisms.gaussian_sum_divergence import (
+from dpaudit.reference.mechanisms.decoding_error import Rewards, error_probability
+from dpaudit.reference.mechanisms.gaussian_sum_divergence import (
     divergence_excess,
     largest_log_ratio,
     one_gaussian,
     xi,
 )
-from mechanisms.modular_sum import decoded_sum
-from mechanisms.parameter_sheet import polya_sheet
+from dpaudit.reference.mechanisms.modular_sum import decoded_sum
+from dpaudit.reference.mechanisms.parameter_sheet import polya_sheet
+from dpaudit.rows import Sides, over, step, worst_of
+from dpaudit.runner.finding import finding_of
+from dpaudit.suite import Row, Run, Suite
+from dpaudit.views import SERVER, View
+from dpaudit.witnesses.divergence import divergence_witness
 from tests.rates import FALSE_FAILURE_RATE
 
 GROUPS = (

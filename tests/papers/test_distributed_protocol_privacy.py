@@ -12,10 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algorithms.mab.batched_elimination import batch_lengths, confidence_radius
-from algorithms.mab.distributed_elimination import program, variant
-from algorithms.mab.steered_histories import HISTORIES, certain_lengths, steered
-from algorithms.neighbours import reward_pairs
 from audits.distributed_mab import (
     central_decisions,
     enumerated_protocols,
@@ -39,6 +35,13 @@ from dpaudit.laws import (
     SumMod,
     WrappedMod,
 )
+from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths, confidence_radius
+from dpaudit.reference.algorithms.mab.distributed_elimination import program, variant
+from dpaudit.reference.algorithms.mab.steered_histories import HISTORIES, certain_lengths, steered
+from dpaudit.reference.algorithms.neighbours import reward_pairs
+from dpaudit.reference.mechanisms.modular_sum import clipped, decoded_sum
+from dpaudit.reference.mechanisms.parameter_sheet import Sheet
+from dpaudit.reference.mechanisms.secure_aggregation import masked_sum
 from dpaudit.replays.accounting import worst_loss
 from dpaudit.replays.followed import Followed, survey
 from dpaudit.replays.privacy import privacy_outcome
@@ -47,9 +50,6 @@ from dpaudit.suite import Run
 from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.views import PUBLIC, SERVER, View
 from dpaudit.witnesses.recompute import recompute
-from mechanisms.modular_sum import clipped, decoded_sum
-from mechanisms.parameter_sheet import Sheet
-from mechanisms.secure_aggregation import masked_sum
 
 RUN = Run(profile="quick", alpha=0.05, seed=3, row_id="test")
 

@@ -12,8 +12,16 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from algorithms.mab.batched_elimination import Elimination
-from algorithms.mab.batched_regret import (
+from audits.distributed_mab.regret_approximate import best_order, renyi_budget
+from audits.distributed_mab.renyi_privacy import theorem_2_final
+from audits.distributed_mab.rows import lower_bounds, regret_corners, regret_orderings, regret_rates
+from dpaudit.claims import Statement
+from dpaudit.conversions import converted
+from dpaudit.evidence import Estimate
+from dpaudit.kernel.ball import ball
+from dpaudit.laws import DiscreteGaussian
+from dpaudit.reference.algorithms.mab.batched_elimination import Elimination
+from dpaudit.reference.algorithms.mab.batched_regret import (
     Setting,
     cut_of,
     deviation,
@@ -25,27 +33,19 @@ from algorithms.mab.batched_regret import (
     worst_ratio,
     wrap,
 )
-from algorithms.mab.decoded_exits import decoded_law, exits, regret_between
-from algorithms.mab.distributed_elimination import NAMES
-from algorithms.mab.distributed_regret import noisy_sums, simulate_baseline
-from algorithms.mab.mean_change import cheapest_coupling, dearest_change
-from algorithms.mab.reward_models import bernoulli_arms
-from algorithms.mab.simulated_regret import final_regrets, in_units_of_noise
-from audits.distributed_mab.regret_approximate import best_order, renyi_budget
-from audits.distributed_mab.renyi_privacy import theorem_2_final
-from audits.distributed_mab.rows import lower_bounds, regret_corners, regret_orderings, regret_rates
-from dpaudit.claims import Statement
-from dpaudit.conversions import converted
-from dpaudit.evidence import Estimate
-from dpaudit.kernel.ball import ball
-from dpaudit.laws import DiscreteGaussian
+from dpaudit.reference.algorithms.mab.decoded_exits import decoded_law, exits, regret_between
+from dpaudit.reference.algorithms.mab.distributed_elimination import NAMES
+from dpaudit.reference.algorithms.mab.distributed_regret import noisy_sums, simulate_baseline
+from dpaudit.reference.algorithms.mab.mean_change import cheapest_coupling, dearest_change
+from dpaudit.reference.algorithms.mab.reward_models import bernoulli_arms
+from dpaudit.reference.algorithms.mab.simulated_regret import final_regrets, in_units_of_noise
+from dpaudit.reference.mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
+from dpaudit.reference.mechanisms.parameter_sheet import Sheet
 from dpaudit.regret import octave
 from dpaudit.rows.expected import evaluated
 from dpaudit.runner.finding import finding_of
 from dpaudit.statistics import mean_bounds
 from dpaudit.suite import Run, Suite
-from mechanisms.discrete_gaussian_sum import DiscreteGaussianSum
-from mechanisms.parameter_sheet import Sheet
 from tests.rates import FALSE_FAILURE_RATE
 
 #: The level of a row among 200.

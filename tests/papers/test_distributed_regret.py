@@ -11,17 +11,6 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from algorithms.mab.batched_elimination import NoiseTail
-from algorithms.mab.distributed_elimination import NAMES, Variant, strategy, variant
-from algorithms.mab.distributed_regret import noisy_sums, simulate_baseline, simulate_variant
-from algorithms.mab.reward_models import (
-    ClippedGaussians,
-    RewardLevels,
-    RewardModel,
-    SimulatedArms,
-    bernoulli_arms,
-)
-from algorithms.play import play
 from audits.distributed_mab.experiment_settings import (
     COMPETITORS,
     FIGURES,
@@ -34,6 +23,21 @@ from benchmarks.rebuild_diamonds import merged_labels, reward_counts
 from dpaudit.coins import Sampler
 from dpaudit.errors import InvalidParameterError
 from dpaudit.laws import Categorical
+from dpaudit.reference.algorithms.mab.batched_elimination import NoiseTail
+from dpaudit.reference.algorithms.mab.distributed_elimination import NAMES, Variant, strategy, variant
+from dpaudit.reference.algorithms.mab.distributed_regret import (
+    noisy_sums,
+    simulate_baseline,
+    simulate_variant,
+)
+from dpaudit.reference.algorithms.mab.reward_models import (
+    ClippedGaussians,
+    RewardLevels,
+    RewardModel,
+    SimulatedArms,
+    bernoulli_arms,
+)
+from dpaudit.reference.algorithms.play import play
 from dpaudit.statistics import fit_log_wealth
 from tests.rates import FALSE_FAILURE_RATE
 

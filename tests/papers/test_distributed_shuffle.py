@@ -16,7 +16,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom, nbinom
 
-from algorithms.mab.distributed_elimination import program, variant
 from audits.distributed_mab.shuffle_protocol import (
     algorithm_witness,
     batches_proof,
@@ -33,15 +32,12 @@ from dpaudit.kernel.check import check
 from dpaudit.laws import Bernoulli, Law, PointMass, PolyaDifference, WrappedMod
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import gaussian_mechanism, randomised_response, relaxed_release
-from dpaudit.replays.hidden_draws import HIDDEN, mixture_witness, objections, program_event
-from dpaudit.verdicts import VerdictKind, judge
-from dpaudit.views import SERVER, View
-from dpaudit.witnesses.recompute import recompute
-from mechanisms.batch_protocol import BatchProtocol
-from mechanisms.local_noise import total_noise
-from mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
-from mechanisms.parameter_sheet import Sheet, polya_sheet, shuffle_sheet
-from mechanisms.relaxed_aggregation import (
+from dpaudit.reference.algorithms.mab.distributed_elimination import program, variant
+from dpaudit.reference.mechanisms.batch_protocol import BatchProtocol
+from dpaudit.reference.mechanisms.local_noise import total_noise
+from dpaudit.reference.mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
+from dpaudit.reference.mechanisms.parameter_sheet import Sheet, polya_sheet, shuffle_sheet
+from dpaudit.reference.mechanisms.relaxed_aggregation import (
     CarrySum,
     GarbledSum,
     LeakyCoin,
@@ -50,7 +46,11 @@ from mechanisms.relaxed_aggregation import (
     distances,
     nearer_to_full,
 )
-from mechanisms.relaxed_views import leaky_event
+from dpaudit.reference.mechanisms.relaxed_views import leaky_event
+from dpaudit.replays.hidden_draws import HIDDEN, mixture_witness, objections, program_event
+from dpaudit.verdicts import VerdictKind, judge
+from dpaudit.views import SERVER, View
+from dpaudit.witnesses.recompute import recompute
 
 Floats = NDArray[np.float64]
 

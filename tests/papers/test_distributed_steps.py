@@ -12,12 +12,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms.mab.batched_elimination import Elimination
-from algorithms.mab.distributed_elimination import NAMES, variant
-from algorithms.mab.distributed_regret import noisy_sums
-from algorithms.mab.elimination_bounds import expected_ratio, rate, ratio_on_event
-from algorithms.mab.elimination_corners import best_arms_lost, corners_of_event, pull_ratio, surviving_gaps
-from algorithms.mab.elimination_event import (
+from audits.distributed_mab.rows.elimination_regret import C
+from dpaudit.errors import InvalidParameterError
+from dpaudit.laws import DiscreteLaplace, PolyaDifference, Skellam, WrappedMod
+from dpaudit.reference.algorithms.mab.batched_elimination import Elimination
+from dpaudit.reference.algorithms.mab.distributed_elimination import NAMES, variant
+from dpaudit.reference.algorithms.mab.distributed_regret import noisy_sums
+from dpaudit.reference.algorithms.mab.elimination_bounds import expected_ratio, rate, ratio_on_event
+from dpaudit.reference.algorithms.mab.elimination_corners import (
+    best_arms_lost,
+    corners_of_event,
+    pull_ratio,
+    surviving_gaps,
+)
+from dpaudit.reference.algorithms.mab.elimination_event import (
     Race,
     arm_failure,
     assumption_failure,
@@ -26,11 +34,8 @@ from algorithms.mab.elimination_event import (
     noise_tail,
     tied_failure,
 )
-from audits.distributed_mab.rows.elimination_regret import C
-from dpaudit.errors import InvalidParameterError
-from dpaudit.laws import DiscreteLaplace, PolyaDifference, Skellam, WrappedMod
-from mechanisms.decoding_error import Rewards, error_probability
-from mechanisms.modular_sum import decoded_sum
+from dpaudit.reference.mechanisms.decoding_error import Rewards, error_probability
+from dpaudit.reference.mechanisms.modular_sum import decoded_sum
 from tests.rates import FALSE_FAILURE_RATE
 
 TENTH = Fraction(1, 10)

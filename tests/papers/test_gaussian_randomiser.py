@@ -11,8 +11,8 @@ from scipy.optimize import minimize
 
 from dpaudit.coins import Sampler, record
 from dpaudit.errors import InvalidParameterError
-from mechanisms import linear_bandit_noise as levels
-from mechanisms.gaussian_randomiser import (
+from dpaudit.reference.mechanisms import linear_bandit_noise as levels
+from dpaudit.reference.mechanisms.gaussian_randomiser import (
     Symmetrize,
     encode,
     message_size,

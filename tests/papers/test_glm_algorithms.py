@@ -8,24 +8,32 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algorithms.contextual.glm_baselines import BanditSize, EcoLog, GlmUcb, Gloc, RsGlinUcb
-from algorithms.contextual.glm_environments import GlmEnvironment, ball_arms, published_environment
-from algorithms.contextual.glm_fit import ball_loss, minimise
-from algorithms.contextual.glm_history import squared_norms
-from algorithms.contextual.glm_optimisers import ExactFit
-from algorithms.contextual.glm_simulation import simulate_glm
-from algorithms.contextual.joint_glm import JointConstants, JointGlm
-from algorithms.contextual.joint_glm_constants import GlmBudget, practical_constants, printed_constants
-from algorithms.contextual.links import Probit, logistic
-from algorithms.contextual.matrix_prefix_noise import matrix_prefix_noise, symmetric_noise
-from algorithms.contextual.shuffle_glm import (
+from dpaudit.errors import InvalidParameterError, UndecidedError
+from dpaudit.reference.algorithms.contextual.glm_baselines import BanditSize, EcoLog, GlmUcb, Gloc, RsGlinUcb
+from dpaudit.reference.algorithms.contextual.glm_environments import (
+    GlmEnvironment,
+    ball_arms,
+    published_environment,
+)
+from dpaudit.reference.algorithms.contextual.glm_fit import ball_loss, minimise
+from dpaudit.reference.algorithms.contextual.glm_history import squared_norms
+from dpaudit.reference.algorithms.contextual.glm_optimisers import ExactFit
+from dpaudit.reference.algorithms.contextual.glm_simulation import simulate_glm
+from dpaudit.reference.algorithms.contextual.joint_glm import JointConstants, JointGlm
+from dpaudit.reference.algorithms.contextual.joint_glm_constants import (
+    GlmBudget,
+    practical_constants,
+    printed_constants,
+)
+from dpaudit.reference.algorithms.contextual.links import Probit, logistic
+from dpaudit.reference.algorithms.contextual.matrix_prefix_noise import matrix_prefix_noise, symmetric_noise
+from dpaudit.reference.algorithms.contextual.shuffle_glm import (
     ShuffleConstants,
     batch_lengths,
     printed_shuffle_constants,
     shuffle_glm,
     shuffled_matrix_noise,
 )
-from dpaudit.errors import InvalidParameterError, UndecidedError
 
 SIGMAS = 6.0
 

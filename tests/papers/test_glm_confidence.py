@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms.contextual.links import logistic
 from audits.glm_bandits.confidence_bounds import JointLevels, Ridge, gradient_radius, parameter_radius
 from audits.glm_bandits.confidence_runs import drawn_fits, enumerated_fits
 from audits.glm_bandits.experiment_runs import median_interval
@@ -19,6 +18,7 @@ from audits.glm_bandits.experiment_settings import FIGURES, PRINTED, TABLE, cons
 from audits.glm_bandits.rows import confidence, regret, runnable
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb
+from dpaudit.reference.algorithms.contextual.links import logistic
 
 
 def test_radii_of_appendix_e_in_floats() -> None:

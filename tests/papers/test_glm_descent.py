@@ -20,17 +20,17 @@ from audits.glm_bandits.rows.descent import (
 from dpaudit.coins import Program, Sampler
 from dpaudit.coins.base import Coins
 from dpaudit.errors import InvalidParameterError
-from dpaudit.replays.privacy import privacy_outcome, short_outcome
-from dpaudit.suite import Run
-from dpaudit.verdicts import VerdictKind, judge
-from mechanisms.binomial_vectors import VectorSheet
-from mechanisms.shuffled_gradient_descent import (
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
+from dpaudit.reference.mechanisms.shuffled_gradient_descent import (
     ShuffledGradientDescent,
     clipped,
     in_every_step,
     in_one_step,
     vector_call,
 )
+from dpaudit.replays.privacy import privacy_outcome, short_outcome
+from dpaudit.suite import Run
+from dpaudit.verdicts import VerdictKind, judge
 
 
 def logistic(scores: np.ndarray) -> np.ndarray:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from algorithms.contextual.optimal_design import g_optimal_design, leverages
 from audits.glm_bandits.rows.design import _expected, _survivors
 from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.algorithms.contextual.optimal_design import g_optimal_design, leverages
 
 
 def test_orthogonal_arms_get_equal_weights() -> None:

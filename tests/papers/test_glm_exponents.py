@@ -11,8 +11,8 @@ from functools import cache
 import pytest
 import sympy as sp
 
-from algorithms.contextual.exponents import Monomial
 from audits.glm_bandits.rows import rates
+from dpaudit.reference.algorithms.contextual.exponents import Monomial
 
 T, d, eps, star, kappa, B, phi, alpha = sp.symbols("T d epsilon kappa_star kappa B phi alpha", positive=True)
 R, nu, sigma = sp.symbols("R nu sigma", positive=True)

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from algorithms.contextual.glm_optimisers import FitCall, StartingPoint
-from algorithms.contextual.links import logistic
 from benchmarks.glm_figures import GLM_FIGURES, regenerate_glm
 from dpaudit.errors import InvalidParameterError, UndecidedError
+from dpaudit.reference.algorithms.contextual.glm_optimisers import FitCall, StartingPoint
+from dpaudit.reference.algorithms.contextual.links import logistic
 
 
 def test_every_line_says_its_constants_and_branches() -> None:

@@ -7,16 +7,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from algorithms.contextual.glm_fit import ball_loss, minimise, minimise_within
-from algorithms.contextual.glm_optimisers import (
+from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.algorithms.contextual.glm_fit import ball_loss, minimise, minimise_within
+from dpaudit.reference.algorithms.contextual.glm_optimisers import (
     ClippedDescent,
     ExactFit,
     FitCall,
     ShuffledDescent,
     renyi_multiplier,
 )
-from algorithms.contextual.links import Link, Probit, bernoulli, logistic
-from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.algorithms.contextual.links import Link, Probit, bernoulli, logistic
 
 LINKS = [logistic(), bernoulli(2), Probit()]
 

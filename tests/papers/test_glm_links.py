@@ -10,7 +10,9 @@ import pytest
 from flint import arb_series
 from scipy import stats
 
-from algorithms.contextual.links import (
+from dpaudit.errors import InvalidParameterError
+from dpaudit.kernel.ball import arb, ball, lower, precision, upper
+from dpaudit.reference.algorithms.contextual.links import (
     Linear,
     Link,
     Probit,
@@ -19,8 +21,6 @@ from algorithms.contextual.links import (
     logistic,
     regularity,
 )
-from dpaudit.errors import InvalidParameterError
-from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 
 SKEWED = finite_family("skewed", ("0", "1/3", "2"), ("1", "5", "1/100"))
 LINKS: list[Link] = [logistic(), bernoulli("5/2"), SKEWED, Probit(), Linear()]

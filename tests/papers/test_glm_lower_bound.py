@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from algorithms.contextual.links import bernoulli, logistic
 from audits.glm_bandits.information import SignLaw, divergence, entropy, jensen_shannon, noisy_signs
 from audits.glm_bandits.lower_bound_family import History, SignFamily, play
 from audits.glm_bandits.ridge_problems import RidgeProblem, drawn_problem, root
@@ -34,6 +33,7 @@ from audits.glm_bandits.sign_learners import (
 )
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb, ball
+from dpaudit.reference.algorithms.contextual.links import bernoulli, logistic
 from dpaudit.row_verdicts import judge_row
 from dpaudit.suite import Run, Suite
 

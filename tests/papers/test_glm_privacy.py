@@ -21,8 +21,14 @@ from audits.glm_bandits.tree_privacy import costs, instance
 from dpaudit.coins import Sampler
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb, precision
-from mechanisms.binomial_vectors import VectorSheet
-from mechanisms.matrix_tree import levels, node_mu_squared, noise_units, prefixes, printed_variance
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
+from dpaudit.reference.mechanisms.matrix_tree import (
+    levels,
+    node_mu_squared,
+    noise_units,
+    prefixes,
+    printed_variance,
+)
 
 UPPER = np.triu_indices(3)
 

@@ -9,11 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from algorithms.contextual.dominated_rates import growth
-from algorithms.contextual.exponents import Monomial, monomial
 from audits.glm_bandits.rows import rates
 from audits.glm_bandits.rows.rates import DERIVATIONS, Derivation
 from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.algorithms.contextual.dominated_rates import growth
+from dpaudit.reference.algorithms.contextual.exponents import Monomial, monomial
 
 
 def _log_value(term: Monomial, logs: dict[str, float]) -> float:

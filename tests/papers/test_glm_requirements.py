@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from audits.glm_bandits.rows import requirements
-from mechanisms.prefix_noise import VectorEntryNoise
+from dpaudit.reference.mechanisms.prefix_noise import VectorEntryNoise
 
 
 def test_cumulants_against_a_direct_sum() -> None:

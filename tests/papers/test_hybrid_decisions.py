@@ -16,9 +16,6 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from algorithms.environment import PotentialOutcomes
-from algorithms.mab import hybrid_ucb
-from algorithms.play import play
 from audits.private_online_learning.hybrid_decisions import (
     DECISIONS,
     HORIZON,
@@ -31,11 +28,14 @@ from dpaudit.claims import PureDP
 from dpaudit.coins.sampler import Sampler
 from dpaudit.errors import NotTractableError
 from dpaudit.evidence import evidence_from_json
+from dpaudit.reference.algorithms.environment import PotentialOutcomes
+from dpaudit.reference.algorithms.mab import hybrid_ucb
+from dpaudit.reference.algorithms.play import play
+from dpaudit.reference.mechanisms.hybrid_charges import largest_charge
+from dpaudit.reference.mechanisms.hybrid_counter import HybridCounter, HybridNoise
 from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.witnesses.window_event import event_rows, window_event_bound
 from dpaudit.witnesses.window_search import with_proof
-from mechanisms.hybrid_charges import largest_charge
-from mechanisms.hybrid_counter import HybridCounter, HybridNoise
 from tests.rates import FALSE_FAILURE_RATE
 
 Key = tuple[Any, ...]

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from algorithms.simulation import simulate
 from audits.private_online_learning.rows import lemma_11, lemma_12, lemma_13, theorem_7
 from audits.private_online_learning.variants import VARIANTS
 from dpaudit.coins import record
@@ -20,11 +19,12 @@ from dpaudit.coins.base import Coins
 from dpaudit.kernel.ball import ball, precision
 from dpaudit.laws import noisy_sums
 from dpaudit.laws.summed import laplace_sum_tail
+from dpaudit.reference.algorithms.simulation import simulate
+from dpaudit.reference.mechanisms.hybrid_counter import HybridCounter, HybridNoise, node_scale
+from dpaudit.reference.mechanisms.tree_counter import psum_nodes
 from dpaudit.rows import Sides, inequality, over
 from dpaudit.suite import Group, Row, Run
 from dpaudit.verdicts import Judgement, judge
-from mechanisms.hybrid_counter import HybridCounter, HybridNoise, node_scale
-from mechanisms.tree_counter import psum_nodes
 from tests.rates import FALSE_FAILURE_RATE
 
 GROUPS = (lemma_11.rows, lemma_12.rows, lemma_13.rows, theorem_7.rows)

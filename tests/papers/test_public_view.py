@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
-from algorithms.online import ftnl
 from dpaudit.coins import Coins, Program, Recording, record
+from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
+from dpaudit.reference.algorithms.online import ftnl
 from dpaudit.views import PUBLIC, SERVER
 
 PROGRAMS: dict[str, Program] = {

@@ -14,26 +14,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms.environment import BernoulliArms
-from algorithms.mab import restarted_elimination
-from algorithms.mab.lazy_replicates import lazy_runs, lazy_runs_many
-from algorithms.mab.pull_bounds import (
-    elimination_cap,
-    hybrid_excess,
-    hybrid_pull_bound,
-    lazy_excess,
-    lazy_pull_bound,
-    worst_gap_regret,
-)
-from algorithms.mab.successive_elimination import epoch_length
-from algorithms.online.leader_law import (
-    Actions,
-    exact_regret,
-    leader_probabilities,
-    selection_tail,
-)
-from algorithms.play import play
-from algorithms.simulation import simulate
 from audits.private_online_learning import experiment_runs, ftnl_instances
 from audits.private_online_learning.experiment_settings import EPSILONS, SETTINGS
 from audits.private_online_learning.rows import (
@@ -48,6 +28,26 @@ from dpaudit.claims import Statement
 from dpaudit.coins import Sampler
 from dpaudit.errors import InvalidParameterError
 from dpaudit.plots import read_plot
+from dpaudit.reference.algorithms.environment import BernoulliArms
+from dpaudit.reference.algorithms.mab import restarted_elimination
+from dpaudit.reference.algorithms.mab.lazy_replicates import lazy_runs, lazy_runs_many
+from dpaudit.reference.algorithms.mab.pull_bounds import (
+    elimination_cap,
+    hybrid_excess,
+    hybrid_pull_bound,
+    lazy_excess,
+    lazy_pull_bound,
+    worst_gap_regret,
+)
+from dpaudit.reference.algorithms.mab.successive_elimination import epoch_length
+from dpaudit.reference.algorithms.online.leader_law import (
+    Actions,
+    exact_regret,
+    leader_probabilities,
+    selection_tail,
+)
+from dpaudit.reference.algorithms.play import play
+from dpaudit.reference.algorithms.simulation import simulate
 from dpaudit.regret import Cut, difference_interval, mean_interval
 from dpaudit.runner.finding import finding_of
 from dpaudit.suite import Row, Run, Suite

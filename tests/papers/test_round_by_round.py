@@ -13,23 +13,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algorithms.mab import batched_elimination, hybrid_ucb, lazy_ucb, successive_elimination
-from algorithms.mab.batched_elimination import NoiseTail, confidence_radius
-from algorithms.online import ftnl
-from algorithms.play import Strategy, bandit_program
 from dpaudit.coins import Coins
 from dpaudit.laws import Laplace, NoisyArgmax
+from dpaudit.reference.algorithms.mab import batched_elimination, hybrid_ucb, lazy_ucb, successive_elimination
+from dpaudit.reference.algorithms.mab.batched_elimination import NoiseTail, confidence_radius
+from dpaudit.reference.algorithms.online import ftnl
+from dpaudit.reference.algorithms.play import Strategy, bandit_program
+from dpaudit.reference.mechanisms import lazy_bandit_programs, tree_counter
+from dpaudit.reference.mechanisms.concurrent_protocol import concurrent_sums
+from dpaudit.reference.mechanisms.concurrent_tree import Tree
+from dpaudit.reference.mechanisms.counter_programs import concurrent_batches
+from dpaudit.reference.mechanisms.counter_programs import tree_counter as tree_program
+from dpaudit.reference.mechanisms.elimination_programs import elimination
+from dpaudit.reference.mechanisms.hybrid_counter import HybridCounter, HybridNoise, HybridVariant
+from dpaudit.reference.mechanisms.online_learning_programs import follow_noisy_leader
+from dpaudit.reference.mechanisms.online_learning_programs import hybrid_counter as counter_program
+from dpaudit.reference.mechanisms.online_learning_programs import hybrid_ucb as hybrid_program
 from dpaudit.views import SERVER
-from mechanisms import lazy_bandit_programs, tree_counter
-from mechanisms.concurrent_protocol import concurrent_sums
-from mechanisms.concurrent_tree import Tree
-from mechanisms.counter_programs import concurrent_batches
-from mechanisms.counter_programs import tree_counter as tree_program
-from mechanisms.elimination_programs import elimination
-from mechanisms.hybrid_counter import HybridCounter, HybridNoise, HybridVariant
-from mechanisms.online_learning_programs import follow_noisy_leader
-from mechanisms.online_learning_programs import hybrid_counter as counter_program
-from mechanisms.online_learning_programs import hybrid_ucb as hybrid_program
 
 SEEDS = range(12)
 

@@ -9,9 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from algorithms.contextual.aggregate_noise import BinomialNoise, GaussianNoise
-from algorithms.contextual.environments import Batch
-from algorithms.contextual.simulated_regret import LinearRuns
 from audits.shuffle_linear_bandits.coded_policies import CodedTreeNoise, coded_binomial, coded_policy
 from audits.shuffle_linear_bandits.experiment_figures import PANELS
 from audits.shuffle_linear_bandits.experiment_orders import between, compared, fading, nearer
@@ -20,6 +17,9 @@ from audits.shuffle_linear_bandits.theorem_policies import theorem_policy
 from benchmarks import contextual, figures
 from benchmarks.shuffle_figures import SHUFFLED_FIGURES, regenerate_shuffled
 from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.algorithms.contextual.aggregate_noise import BinomialNoise, GaussianNoise
+from dpaudit.reference.algorithms.contextual.environments import Batch
+from dpaudit.reference.algorithms.contextual.simulated_regret import LinearRuns
 from dpaudit.regret import RegretRuns
 
 KNOWN = {"dim": 5, "horizon": 20_000, "batch_size": 20, "delta": 0.1}

@@ -9,17 +9,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms.contextual import noise_levels
-from algorithms.contextual.exponents import excess, monomial
-from algorithms.contextual.proved_regret import norm_exceeded, worked_out
-from algorithms.contextual.radius import (
-    exact_radius,
-    noise_bound,
-    printed_radius,
-    private_tree_regularity,
-    regularity,
-    sequential_local_radius,
-)
 from audits.shuffle_linear_bandits.rate_simulation import PROTOCOL_NOISE, quantile_floor, simulated_rate
 from audits.shuffle_linear_bandits.regret_protocols import PROTOCOLS, Point, RegretClaim
 from audits.shuffle_linear_bandits.rows.corollaries import COROLLARIES, Corollary
@@ -27,6 +16,17 @@ from audits.shuffle_linear_bandits.rows.regret_rates import CONSTANT, grid_point
 from audits.shuffle_linear_bandits.stale_rounds import adversarial, exact_stale, stale_at_most
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb
+from dpaudit.reference.algorithms.contextual import noise_levels
+from dpaudit.reference.algorithms.contextual.exponents import excess, monomial
+from dpaudit.reference.algorithms.contextual.proved_regret import norm_exceeded, worked_out
+from dpaudit.reference.algorithms.contextual.radius import (
+    exact_radius,
+    noise_bound,
+    printed_radius,
+    private_tree_regularity,
+    regularity,
+    sequential_local_radius,
+)
 from tests.rates import FALSE_FAILURE_RATE
 
 

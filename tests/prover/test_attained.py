@@ -15,9 +15,9 @@ from dpaudit.evidence import Witness
 from dpaudit.laws import Laplace
 from dpaudit.prover import OneReplaced, Symbols, prove
 from dpaudit.prover.attained import Attained
+from dpaudit.reference.mechanisms.lazy_bandit_programs import lazy_ucb
 from dpaudit.rows.proved import Proving
 from dpaudit.witnesses.recompute import recompute
-from mechanisms.lazy_bandit_programs import lazy_ucb
 
 UNIT = Symbols(1, low=0, high=1)
 

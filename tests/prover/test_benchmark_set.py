@@ -13,8 +13,8 @@ import pytest
 from benchmarks import prover as benchmark
 from dpaudit.claims import PureDP
 from dpaudit.prover import prove
-from mechanisms.proved_at_every_size import NOT_PROVED_AT_EVERY_SIZE, PROVED_AT_EVERY_SIZE
-from mechanisms.proved_programs import PROVED_PROGRAMS, ProvedProgram
+from dpaudit.reference.mechanisms.proved_at_every_size import NOT_PROVED_AT_EVERY_SIZE, PROVED_AT_EVERY_SIZE
+from dpaudit.reference.mechanisms.proved_programs import PROVED_PROGRAMS, ProvedProgram
 from tests.prover import oracle
 from tests.prover.oracle import Within
 

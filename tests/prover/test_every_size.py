@@ -16,9 +16,9 @@ from dpaudit.coins import Coins
 from dpaudit.laws import Laplace
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, Proof, Symbols, opcodes, prove
 from dpaudit.prover.generic_step import Loop
-from mechanisms.lazy_bandit_programs import lazy_ucb
-from mechanisms.online_learning_programs import follow_noisy_leader
-from mechanisms.sparse_vector_programs import sparse_vector
+from dpaudit.reference.mechanisms.lazy_bandit_programs import lazy_ucb
+from dpaudit.reference.mechanisms.online_learning_programs import follow_noisy_leader
+from dpaudit.reference.mechanisms.sparse_vector_programs import sparse_vector
 from tests.prover import oracle
 from tests.prover.fuzz import events
 from tests.prover.random_loops import loop_program, random_loop

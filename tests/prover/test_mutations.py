@@ -19,8 +19,12 @@ from dpaudit.coins import Coins
 from dpaudit.kernel import program_t0
 from dpaudit.laws import Bernoulli, DiscreteLaplace, Exponential, Laplace
 from dpaudit.prover import EachMoves, Symbols, prove
-from mechanisms.noisy_max_programs import noisy_max
-from mechanisms.sparse_vector_programs import numeric_sparse_vector, sparse_vector, sparse_vector_showing
+from dpaudit.reference.mechanisms.noisy_max_programs import noisy_max
+from dpaudit.reference.mechanisms.sparse_vector_programs import (
+    numeric_sparse_vector,
+    sparse_vector,
+    sparse_vector_showing,
+)
 from tests.prover import oracle
 from tests.prover.fuzz import events
 from tests.prover.masses import TooWideError

@@ -12,7 +12,7 @@ import pytest
 from dpaudit.claims import PureDP
 from dpaudit.prover import EachMoves, Symbols, prove
 from dpaudit.prover.picture import in_words, path_tree
-from mechanisms.proved_programs import PROVED_PROGRAMS, ProvedProgram
+from dpaudit.reference.mechanisms.proved_programs import PROVED_PROGRAMS, ProvedProgram
 
 PAGE = (Path(__file__).parents[2] / "docs" / "prover.md").read_text(encoding="utf-8")
 

@@ -16,7 +16,7 @@ import pytest
 from dpaudit.claims import PureDP
 from dpaudit.kernel import program_t0, ray_t0
 from dpaudit.prover import prove
-from mechanisms.proved_programs import PROVED_PROGRAMS, ProvedProgram
+from dpaudit.reference.mechanisms.proved_programs import PROVED_PROGRAMS, ProvedProgram
 
 WRONG = [row for row in PROVED_PROGRAMS if not row.right]
 

@@ -20,9 +20,13 @@ from dpaudit.kernel import step_t0
 from dpaudit.laws import Laplace
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, Symbols, prove
 from dpaudit.prover.forms import Form
-from mechanisms.lazy_bandit_programs import lazy_ucb
-from mechanisms.prefix_sum_programs import smart_sums
-from mechanisms.sparse_vector_programs import adaptive_sparse_vector, numeric_sparse_vector, sparse_vector
+from dpaudit.reference.mechanisms.lazy_bandit_programs import lazy_ucb
+from dpaudit.reference.mechanisms.prefix_sum_programs import smart_sums
+from dpaudit.reference.mechanisms.sparse_vector_programs import (
+    adaptive_sparse_vector,
+    numeric_sparse_vector,
+    sparse_vector,
+)
 
 ALONE = Path(str(step_t0.__file__))
 

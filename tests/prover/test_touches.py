@@ -13,11 +13,11 @@ from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, RefusedError, Symbols
 from dpaudit.prover.touches import Derived, derived_accounting, undeclared
-from mechanisms.concurrent_tree import Tree
-from mechanisms.counter_programs import concurrent_batches, tree_counter
-from mechanisms.hybrid_charges import charge_at
-from mechanisms.online_learning_programs import follow_noisy_leader, hybrid_counter
-from mechanisms.tree_counter import touched_nodes
+from dpaudit.reference.mechanisms.concurrent_tree import Tree
+from dpaudit.reference.mechanisms.counter_programs import concurrent_batches, tree_counter
+from dpaudit.reference.mechanisms.hybrid_charges import charge_at
+from dpaudit.reference.mechanisms.online_learning_programs import follow_noisy_leader, hybrid_counter
+from dpaudit.reference.mechanisms.tree_counter import touched_nodes
 
 UNIT = Laplace(scale=1)
 

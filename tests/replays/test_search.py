@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from algorithms.online import ftnl
 from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.algorithms.online import ftnl
 from dpaudit.replays.histories import worst_history
 from dpaudit.replays.search import corners, neighbouring_arrays, search_pairs
 

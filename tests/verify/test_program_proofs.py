@@ -23,12 +23,12 @@ from dpaudit.laws import Bernoulli, Laplace
 from dpaudit.proofs.build import accounted, laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.prover import EachMoves, OneReplaced, Symbols
+from dpaudit.reference.mechanisms.sparse_vector_programs import sparse_vector
 from dpaudit.row_verdicts import is_accepted
 from dpaudit.rows.proved import Proving, Shape, evidence_of
 from dpaudit.runner.finding import finding_of
 from dpaudit.suite import Outcome
 from dpaudit.verify.result import verify_result
-from mechanisms.sparse_vector_programs import sparse_vector
 
 SVT = Proving(
     program=sparse_vector(threshold=2, query=4), epsilon=1, data=Symbols(3), adjacency=EachMoves(by=1)

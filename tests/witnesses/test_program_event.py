@@ -15,10 +15,10 @@ from dpaudit.errors import CertificateError
 from dpaudit.evidence import ProgramProof, Witness
 from dpaudit.laws import Laplace
 from dpaudit.prover import EachMoves, OneReplaced, Symbols
+from dpaudit.reference.mechanisms.proved_programs import PROVED_PROGRAMS, ProvedProgram
+from dpaudit.reference.mechanisms.sparse_vector_programs import sparse_vector
 from dpaudit.rows.proved import Proving
 from dpaudit.witnesses.recompute import recompute
-from mechanisms.proved_programs import PROVED_PROGRAMS, ProvedProgram
-from mechanisms.sparse_vector_programs import sparse_vector
 
 WRONG = [item for item in PROVED_PROGRAMS if not item.right and item.wrong_verdict == "refuted"]
 FREE = [item for item in PROVED_PROGRAMS if item.right and item.data.low is None and not item.data.integers]

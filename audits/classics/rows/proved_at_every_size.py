@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from audits.classics.proved_families import provings, right, wrong
+from dpaudit.reference.mechanisms.proved_at_every_size import NOT_PROVED_AT_EVERY_SIZE, PROVED_AT_EVERY_SIZE
 from dpaudit.rows import Control, controls, listed
 from dpaudit.rows.proved import Proving, proved
 from dpaudit.suite import Group
-from mechanisms.proved_at_every_size import NOT_PROVED_AT_EVERY_SIZE, PROVED_AT_EVERY_SIZE
 
 __all__ = ["rows"]
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from audits.classics.proved_families import provings, right, wrong
+from dpaudit.reference.mechanisms.proved_programs import (
+    BANDITS,
+    NOISY_MAXIMA,
+    SPARSE_VECTORS,
+    SUMS,
+    ProvedProgram,
+)
 from dpaudit.rows import Control, controls, listed
 from dpaudit.rows.proved import Proving, proved
 from dpaudit.suite import Group
-from mechanisms.proved_programs import BANDITS, NOISY_MAXIMA, SPARSE_VECTORS, SUMS, ProvedProgram
 
 __all__ = ["rows"]
 

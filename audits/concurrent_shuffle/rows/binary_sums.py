@@ -10,9 +10,9 @@ from dpaudit.evidence import Evidence
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import ball
 from dpaudit.proofs.build import integer_noise
+from dpaudit.reference.mechanisms.binary_sum import Variant, binary_sum_mechanism
 from dpaudit.rows import Chain, Constant, Sides, evidence, full, inequality, over
 from dpaudit.suite import Group, Run
-from mechanisms.binary_sum import Variant, binary_sum_mechanism
 
 __all__ = ["rows"]
 

@@ -21,9 +21,9 @@ from dpaudit.kernel.ball import arb, ball, upper
 from dpaudit.laws import Binomial
 from dpaudit.laws.exact_tails import above
 from dpaudit.plots import table
+from dpaudit.reference.mechanisms.concurrent_tree import node_counts
 from dpaudit.rows import Measured, Sides, evidence, full, inequality, over
 from dpaudit.suite import Group, Run
-from mechanisms.concurrent_tree import node_counts
 
 __all__ = ["BOUNDS", "Bound", "rows"]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.contextual.exponents import Monomial, monomial
 from audits.concurrent_shuffle.hard_inputs import HardInputs, big_batch, largest_delta, repeat_len
 from dpaudit.kernel.ball import arb, ball, lower
+from dpaudit.reference.algorithms.contextual.exponents import Monomial, monomial
 from dpaudit.rows import Chain, Sides, full, inequality, over
 from dpaudit.suite import Group
 

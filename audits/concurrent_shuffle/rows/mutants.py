@@ -18,14 +18,20 @@ from audits.concurrent_shuffle.protocol_runs import calibrated, node_release, su
 from dpaudit.claims import ApproxDP, Ordering
 from dpaudit.coins import Coins, Program, record
 from dpaudit.evidence import Estimate
+from dpaudit.reference.mechanisms.concurrent_protocol import ReadAt, concurrent_sums
+from dpaudit.reference.mechanisms.concurrent_tree import (
+    Node,
+    Tree,
+    binary_tree,
+    build_tree,
+    highest_complete_nodes,
+)
+from dpaudit.reference.mechanisms.shuffler_schedule import read_at
 from dpaudit.replays.data_sets import DataSets
 from dpaudit.replays.enumerated import enumerated
 from dpaudit.rows import Control, broken, controls, one_share_less, without
 from dpaudit.suite import Group, Run
 from dpaudit.views import SHUFFLER_OUTPUT, View
-from mechanisms.concurrent_protocol import ReadAt, concurrent_sums
-from mechanisms.concurrent_tree import Node, Tree, binary_tree, build_tree, highest_complete_nodes
-from mechanisms.shuffler_schedule import read_at
 
 __all__ = ["rows"]
 

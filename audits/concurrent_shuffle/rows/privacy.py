@@ -23,13 +23,13 @@ from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import ball
 from dpaudit.proofs.build import Proof
 from dpaudit.proofs.calibrate import Question
+from dpaudit.reference.mechanisms.binary_sum import binary_sum_mechanism
+from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
+from dpaudit.reference.mechanisms.concurrent_tree import Tree, binary_tree, build_tree
+from dpaudit.reference.mechanisms.shuffler_schedule import active_batches
 from dpaudit.replays.enumerated import enumerated
 from dpaudit.rows import Sides, evidence, full, inequality, listed, over
 from dpaudit.suite import Group, Outcome, Run
-from mechanisms.binary_sum import binary_sum_mechanism
-from mechanisms.concurrent_sum import ConcurrentSum
-from mechanisms.concurrent_tree import Tree, binary_tree, build_tree
-from mechanisms.shuffler_schedule import active_batches
 
 __all__ = ["rows"]
 

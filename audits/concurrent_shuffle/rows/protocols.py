@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from algorithms.contextual.protocol_instances import GRID
 from audits.concurrent_shuffle.protocol_runs import bandit_audit, calibrated, sum_audit
 from dpaudit.claims import ApproxDP
+from dpaudit.reference.algorithms.contextual.protocol_instances import GRID
+from dpaudit.reference.mechanisms.binomial_vectors import printed_sheet
+from dpaudit.reference.mechanisms.concurrent_tree import binary_tree, build_tree
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.rows import full, over, privacy
 from dpaudit.suite import Group
 from dpaudit.views import SHUFFLER_OUTPUT, View
-from mechanisms.binomial_vectors import printed_sheet
-from mechanisms.concurrent_tree import binary_tree, build_tree
 
 __all__ = ["rows"]
 

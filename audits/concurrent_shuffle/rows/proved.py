@@ -9,10 +9,10 @@ from __future__ import annotations
 from dpaudit.claims import Ordering
 from dpaudit.laws import Laplace
 from dpaudit.prover.data import OneReplaced, Symbols
+from dpaudit.reference.mechanisms.counter_programs import concurrent_batches
 from dpaudit.rows import Measured, evidence, full, over
 from dpaudit.rows.proved import Proving, Shape, derived_cost, proved
 from dpaudit.suite import Group, Run
-from mechanisms.counter_programs import concurrent_batches
 
 __all__ = ["rows"]
 

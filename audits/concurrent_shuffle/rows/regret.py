@@ -14,23 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.contextual.concurrent_linucb import ConcurrentPolicy, simulate
-from algorithms.contextual.concurrent_radius import (
-    concurrent_radius,
-    quoted_radius,
-    quoted_regret,
-    regular_by_ridge,
-)
-from algorithms.contextual.environments import sphere_arms
 from audits.concurrent_shuffle.regret_bounds import REWARD_NOISE, Setting
 from audits.concurrent_shuffle.regret_runs import simulated
 from dpaudit.claims import RegretRate
 from dpaudit.kernel.ball import arb, ball, lower, upper
 from dpaudit.plots import table
+from dpaudit.reference.algorithms.contextual.concurrent_linucb import ConcurrentPolicy, simulate
+from dpaudit.reference.algorithms.contextual.concurrent_radius import (
+    concurrent_radius,
+    quoted_radius,
+    quoted_regret,
+    regular_by_ridge,
+)
+from dpaudit.reference.algorithms.contextual.environments import sphere_arms
+from dpaudit.reference.mechanisms.concurrent_tree import build_tree
 from dpaudit.rows import Chain, Measured, Sides, evidence, full, inequality, over
 from dpaudit.statistics import mean_bounds
 from dpaudit.suite import Group, Run
-from mechanisms.concurrent_tree import build_tree
 
 __all__ = ["rows"]
 

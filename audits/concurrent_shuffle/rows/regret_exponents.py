@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from algorithms.contextual.exponents import Monomial, excess, monomial
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb
+from dpaudit.reference.algorithms.contextual.exponents import Monomial, excess, monomial
 from dpaudit.rows import Chain, Sides, full, inequality, over
 from dpaudit.suite import Group
 

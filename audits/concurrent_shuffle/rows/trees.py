@@ -8,10 +8,8 @@ from dataclasses import replace
 from math import log2
 
 from audits.concurrent_shuffle.labelled_messages import labelled_distance, order_distance
-from dpaudit.rows import Chain, Sides, full, inequality, listed, over
-from dpaudit.suite import Group
-from mechanisms.concurrent_sum import RunningEstimates
-from mechanisms.concurrent_tree import (
+from dpaudit.reference.mechanisms.concurrent_sum import RunningEstimates
+from dpaudit.reference.mechanisms.concurrent_tree import (
     Tree,
     binary_tree,
     build_tree,
@@ -20,7 +18,14 @@ from mechanisms.concurrent_tree import (
     node_counts,
     prefix_nodes,
 )
-from mechanisms.shuffler_schedule import active_batches, conflicts, read_at, shuffler_schedule
+from dpaudit.reference.mechanisms.shuffler_schedule import (
+    active_batches,
+    conflicts,
+    read_at,
+    shuffler_schedule,
+)
+from dpaudit.rows import Chain, Sides, full, inequality, listed, over
+from dpaudit.suite import Group
 
 __all__ = ["rows"]
 

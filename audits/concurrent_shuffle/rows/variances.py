@@ -16,11 +16,16 @@ from dpaudit.kernel.ball import arb, ball, upper_short
 from dpaudit.laws import Binomial
 from dpaudit.plots import table
 from dpaudit.proofs.decide import NoiseSum, noise_sum, proxy_proof
+from dpaudit.reference.mechanisms.binary_sum import BinarySum, binary_sum_mechanism
+from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
+from dpaudit.reference.mechanisms.concurrent_tree import (
+    build_tree,
+    highest_levels,
+    lowest_levels,
+    node_counts,
+)
 from dpaudit.rows import Chain, Measured, evidence, full, inequality, listed, over
 from dpaudit.suite import Group, Run
-from mechanisms.binary_sum import BinarySum, binary_sum_mechanism
-from mechanisms.concurrent_sum import ConcurrentSum
-from mechanisms.concurrent_tree import build_tree, highest_levels, lowest_levels, node_counts
 
 __all__ = ["rows"]
 

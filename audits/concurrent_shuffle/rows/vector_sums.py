@@ -7,11 +7,11 @@ from fractions import Fraction
 from dpaudit.claims import ApproxDP
 from dpaudit.evidence import Evidence
 from dpaudit.kernel.ball import ball
+from dpaudit.reference.mechanisms.binomial_vectors import printed_sheet
+from dpaudit.reference.mechanisms.binomial_witness import one_entry
 from dpaudit.rows import Sides, evidence, full, inequality, over
 from dpaudit.suite import Group, Run
 from dpaudit.views import SHUFFLER_OUTPUT, View
-from mechanisms.binomial_vectors import printed_sheet
-from mechanisms.binomial_witness import one_entry
 
 __all__ = ["rows"]
 

@@ -14,10 +14,10 @@ from dpaudit.kernel.ball import arb, ball, upper_short
 from dpaudit.kernel.t1.divergence import lattice_delta
 from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
 from dpaudit.kernel.t2.special_laws import Skellam
+from dpaudit.reference.mechanisms.gaussian_sum_divergence import xi
+from dpaudit.reference.mechanisms.parameter_sheet import skellam_sheet
 from dpaudit.rows import Sides, Step, inequality, listed, over, step, steps
 from dpaudit.suite import Group
-from mechanisms.gaussian_sum_divergence import xi
-from mechanisms.parameter_sheet import skellam_sheet
 
 __all__ = ["rows"]
 

@@ -27,11 +27,20 @@ from dpaudit.evidence import Evidence
 from dpaudit.kernel.ball import ball, precision
 from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
 from dpaudit.proofs.build import discrete_gaussian_sum, integer_noise
+from dpaudit.reference.mechanisms.gaussian_sum_divergence import (
+    divergence_excess,
+    largest_log_ratio,
+    one_gaussian,
+    xi,
+)
+from dpaudit.reference.mechanisms.parameter_sheet import (
+    discrete_gaussian_sheet,
+    rounded_up_root,
+    skellam_sheet,
+)
 from dpaudit.rows import Grid, Sides, Step, evidence, full, inequality, listed, only_quick, over, step, steps
 from dpaudit.suite import Group, Run
 from dpaudit.views import SERVER, View
-from mechanisms.gaussian_sum_divergence import divergence_excess, largest_log_ratio, one_gaussian, xi
-from mechanisms.parameter_sheet import discrete_gaussian_sheet, rounded_up_root, skellam_sheet
 
 __all__ = ["rows"]
 

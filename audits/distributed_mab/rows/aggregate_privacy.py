@@ -17,10 +17,10 @@ from dpaudit.claims import PureDP
 from dpaudit.evidence import Evidence
 from dpaudit.laws import DiscreteLaplace
 from dpaudit.proofs.build import polya_noise
+from dpaudit.reference.mechanisms.parameter_sheet import local_laplace_sheet, polya_sheet
 from dpaudit.rows import Sides, Step, evidence, full, listed, over, step, steps
 from dpaudit.suite import Group, Run
 from dpaudit.views import PUBLIC, SERVER, View
-from mechanisms.parameter_sheet import local_laplace_sheet, polya_sheet
 
 __all__ = ["rows"]
 

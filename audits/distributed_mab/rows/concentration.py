@@ -12,9 +12,9 @@ from dpaudit.exact_functions import larger, log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Binomial, DiscreteGaussian, DiscreteLaplace, PolyaDifference, Skellam
 from dpaudit.laws.exact_tails import above, beyond, sum_beyond
+from dpaudit.reference.mechanisms.parameter_sheet import LAPLACE_SUM_CONSTANT as C
 from dpaudit.rows import Sides, Step, full, inequality, over, step, steps
 from dpaudit.suite import Group
-from mechanisms.parameter_sheet import LAPLACE_SUM_CONSTANT as C
 
 __all__ = ["rows"]
 

@@ -12,11 +12,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from algorithms.mab.batched_elimination import batch_lengths
-from algorithms.mab.batched_proofs import gaussian_batches, in_parallel, share_variance, skellam_batches
-from algorithms.mab.distributed_elimination import Variant, program, variant
-from algorithms.mab.steered_histories import HISTORIES, certain_lengths
-from algorithms.neighbours import reward_pairs
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE, concentrated_bound
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
@@ -24,12 +19,22 @@ from audits.distributed_mab.renyi_privacy import theorem_2_final
 from dpaudit.claims import Ordering, RenyiDP, ZeroConcentratedDP
 from dpaudit.evidence import Estimate, Evidence
 from dpaudit.kernel.ball import precision
+from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
+from dpaudit.reference.algorithms.mab.batched_proofs import (
+    gaussian_batches,
+    in_parallel,
+    share_variance,
+    skellam_batches,
+)
+from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, program, variant
+from dpaudit.reference.algorithms.mab.steered_histories import HISTORIES, certain_lengths
+from dpaudit.reference.algorithms.neighbours import reward_pairs
+from dpaudit.reference.mechanisms.gaussian_sum_divergence import xi
 from dpaudit.replays.followed import Survey, survey
 from dpaudit.rows import evidence, over
 from dpaudit.suite import Cell, Group, Outcome, Run
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.divergence import divergence_witness
-from mechanisms.gaussian_sum_divergence import xi
 
 __all__ = ["rows"]
 

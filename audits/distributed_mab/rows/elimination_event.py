@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.mab.distributed_elimination import DESIGNS
-from algorithms.mab.elimination_event import (
+from dpaudit.claims import ErrorRate
+from dpaudit.kernel.ball import arb, ball
+from dpaudit.plots import table
+from dpaudit.reference.algorithms.mab.distributed_elimination import DESIGNS
+from dpaudit.reference.algorithms.mab.elimination_event import (
     Race,
     assumption_failure,
     corner_failure,
     failure_bound,
     tied_failure,
 )
-from dpaudit.claims import ErrorRate
-from dpaudit.kernel.ball import arb, ball
-from dpaudit.plots import table
 from dpaudit.rows import Grid, Measured, Sides, Step, evidence, full, inequality, listed, over, step, steps
 from dpaudit.suite import Group, Run
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.mab.distributed_elimination import DESIGNS
-from algorithms.mab.distributed_regret import simulate_variant
-from algorithms.mab.elimination_bounds import expected_ratio, rate, ratio_on_event
-from algorithms.mab.elimination_event import Race, failure_bound
-from algorithms.mab.reward_models import bernoulli_arms
 from dpaudit.claims import ErrorRate, RegretRate
 from dpaudit.plots import Plot, curves, series, table
+from dpaudit.reference.algorithms.mab.distributed_elimination import DESIGNS
+from dpaudit.reference.algorithms.mab.distributed_regret import simulate_variant
+from dpaudit.reference.algorithms.mab.elimination_bounds import expected_ratio, rate, ratio_on_event
+from dpaudit.reference.algorithms.mab.elimination_event import Race, failure_bound
+from dpaudit.reference.algorithms.mab.reward_models import bernoulli_arms
 from dpaudit.regret import Cut, mean_interval, proportion_interval
 from dpaudit.rows import Measured, evidence, full, only_quick, over
 from dpaudit.suite import Group, Run

@@ -10,10 +10,15 @@ import numpy as np
 from dpaudit.claims import SubGaussian
 from dpaudit.evidence import Evidence
 from dpaudit.proofs.decide import bounded_noise, decide_proxy
+from dpaudit.reference.mechanisms.decoding_window import Circle
+from dpaudit.reference.mechanisms.rounding_error import (
+    mean_error,
+    rounding_distance,
+    rounding_ends,
+    sum_movement,
+)
 from dpaudit.rows import Chain, Sides, Step, evidence, full, inequality, over, step, steps
 from dpaudit.suite import Group, Run
-from mechanisms.decoding_window import Circle
-from mechanisms.rounding_error import mean_error, rounding_distance, rounding_ends, sum_movement
 
 __all__ = ["rows"]
 

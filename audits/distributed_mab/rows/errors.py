@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from algorithms.mab.distributed_elimination import Variant, variant
 from audits.distributed_mab.rows.tails import LEVELS
 from dpaudit.claims import ErrorRate
 from dpaudit.errors import UndecidedError
@@ -16,10 +15,11 @@ from dpaudit.exact_functions import log_of_two_over
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import Binomial, PolyaDifference, WrappedMod
 from dpaudit.laws.exact_tails import above, beyond
+from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, variant
+from dpaudit.reference.mechanisms.decoding_error import Rewards, error_interval
+from dpaudit.reference.mechanisms.parameter_sheet import local_laplace_sheet, polya_sheet, rounded_up_root
 from dpaudit.rows import Grid, Measured, Sides, Step, evidence, full, in_words, inequality, over, step, steps
 from dpaudit.suite import Group, Run
-from mechanisms.decoding_error import Rewards, error_interval
-from mechanisms.parameter_sheet import local_laplace_sheet, polya_sheet, rounded_up_root
 
 __all__ = ["rows"]
 

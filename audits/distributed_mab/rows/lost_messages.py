@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from algorithms.mab.batched_elimination import batch_lengths
-from algorithms.mab.batched_proofs import in_parallel, laplace_batches
-from algorithms.mab.distributed_elimination import Variant, program, variant
-from algorithms.neighbours import reward_pairs
 from audits.distributed_mab.lost_messages import oversized, unfinished_batches
 from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
 from dpaudit.claims import Ordering, PureDP
 from dpaudit.proofs.build import Proof, polya_noise, post_processing
 from dpaudit.proofs.sites import Site
+from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
+from dpaudit.reference.algorithms.mab.batched_proofs import in_parallel, laplace_batches
+from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, program, variant
+from dpaudit.reference.algorithms.neighbours import reward_pairs
+from dpaudit.reference.mechanisms.parameter_sheet import Sheet
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.rows import Measured, evidence, privacy
 from dpaudit.suite import Group, Run
 from dpaudit.views import SERVER, View
-from mechanisms.parameter_sheet import Sheet
 
 __all__ = ["rows"]
 

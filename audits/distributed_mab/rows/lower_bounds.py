@@ -10,12 +10,12 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from algorithms.mab.batched_regret import Setting
-from algorithms.mab.mean_change import cheapest_coupling, dearest_change
-from algorithms.mab.simulated_regret import final_regrets, interval
 from dpaudit.claims import Ordering
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import ball
+from dpaudit.reference.algorithms.mab.batched_regret import Setting
+from dpaudit.reference.algorithms.mab.mean_change import cheapest_coupling, dearest_change
+from dpaudit.reference.algorithms.mab.simulated_regret import final_regrets, interval
 from dpaudit.regret import CUT_AND_PRICED, Interval, proportion_interval
 from dpaudit.rows import (
     Expression,

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.mab.elimination_corners import late_pair
-from algorithms.neighbours import reward_pairs
 from audits.distributed_mab.mutant_claims import claim_of, divergence_witness_of, sum_distance, target_of
 from audits.distributed_mab.mutant_protocols import EPSILON, FAILURE_PROB, MECHANISMS, REFERENCES, Mechanism
 from audits.distributed_mab.mutant_register import ARITHMETIC, HARMLESS, PRIVACY, Mutant
@@ -23,10 +21,12 @@ from dpaudit.coins import fingerprint, record
 from dpaudit.evidence import Estimate
 from dpaudit.kernel.ball import lower, precision, upper
 from dpaudit.neighbours import Neighbours
+from dpaudit.reference.algorithms.mab.elimination_corners import late_pair
+from dpaudit.reference.algorithms.neighbours import reward_pairs
+from dpaudit.reference.mechanisms.broken_protocols import Make, correct
 from dpaudit.replays.breaches import Found, Target, over_seeds, search
 from dpaudit.rows import Control, controls
 from dpaudit.suite import Group, Outcome, Run
-from mechanisms.broken_protocols import Make, correct
 
 __all__ = ["rows"]
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from algorithms.neighbours import reward_pairs
 from audits.distributed_mab.central_decisions import (
     EPSILON,
     HORIZON,
@@ -26,6 +25,7 @@ from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.protocol_runs import protocol_audit
 from dpaudit.claims import PureDP
 from dpaudit.proofs.sites import Site
+from dpaudit.reference.algorithms.neighbours import reward_pairs
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.rows import listed, privacy
 from dpaudit.suite import Group

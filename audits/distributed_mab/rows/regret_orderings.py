@@ -9,11 +9,16 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from algorithms.mab.batched_regret import Setting
-from algorithms.mab.simulated_regret import baseline_regret, in_units_of_noise, mean_regret, noise_cells
 from audits.distributed_mab.regret_approximate import converted_renyi, renyi_budget
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import ball
+from dpaudit.reference.algorithms.mab.batched_regret import Setting
+from dpaudit.reference.algorithms.mab.simulated_regret import (
+    baseline_regret,
+    in_units_of_noise,
+    mean_regret,
+    noise_cells,
+)
 from dpaudit.rows import Expression, Sides, Step, average, expected, inequality, largest, over, step, steps
 from dpaudit.suite import Group
 

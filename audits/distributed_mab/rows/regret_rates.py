@@ -15,10 +15,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from algorithms.mab.batched_regret import Setting, shape, shape_value, worst_ratio
-from algorithms.mab.simulated_regret import against_rate, interval, noise_cells, sampling_cells
 from dpaudit.claims import RegretRate
 from dpaudit.plots import table
+from dpaudit.reference.algorithms.mab.batched_regret import Setting, shape, shape_value, worst_ratio
+from dpaudit.reference.algorithms.mab.simulated_regret import (
+    against_rate,
+    interval,
+    noise_cells,
+    sampling_cells,
+)
 from dpaudit.rows import Expression, Measured, evidence, expected, over
 from dpaudit.suite import Group, Role, Run
 

@@ -7,10 +7,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from algorithms.mab.batched_elimination import batch_lengths
-from algorithms.mab.batched_proofs import gaussian_batches
-from algorithms.mab.distributed_elimination import program, variant
-from algorithms.mab.steered_histories import HISTORIES
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE, concentrated_bound
 from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
 from audits.distributed_mab.returning_programs import (
@@ -38,13 +34,17 @@ from dpaudit.proofs.build import (
     discrete_laplace_mechanism,
 )
 from dpaudit.proofs.sites import Site
+from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
+from dpaudit.reference.algorithms.mab.batched_proofs import gaussian_batches
+from dpaudit.reference.algorithms.mab.distributed_elimination import program, variant
+from dpaudit.reference.algorithms.mab.steered_histories import HISTORIES
+from dpaudit.reference.mechanisms.gaussian_sum_divergence import xi
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.followed import survey
 from dpaudit.rows import Chain, evidence, inequality, over, privacy
 from dpaudit.suite import Group, Outcome, Run
 from dpaudit.views import SERVER, View
 from dpaudit.witnesses.divergence import divergence_witness
-from mechanisms.gaussian_sum_divergence import xi
 
 __all__ = ["rows"]
 

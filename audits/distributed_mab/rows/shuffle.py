@@ -14,8 +14,6 @@ from functools import partial
 
 import numpy as np
 
-from algorithms.mab.distributed_elimination import variant
-from algorithms.neighbours import reward_pairs
 from audits.distributed_mab.shuffle_protocol import (
     EPSILON,
     algorithm_witness,
@@ -32,6 +30,11 @@ from dpaudit.claims import ErrorRate, PureDP
 from dpaudit.coins import Choice, fingerprint, record
 from dpaudit.evidence import Evidence
 from dpaudit.kernel.ball import ball
+from dpaudit.reference.algorithms.mab.distributed_elimination import variant
+from dpaudit.reference.algorithms.neighbours import reward_pairs
+from dpaudit.reference.mechanisms.parameter_sheet import ShuffleVariant
+from dpaudit.reference.mechanisms.relaxed_aggregation import LeakyCoin, carry_loss
+from dpaudit.reference.mechanisms.relaxed_views import distances_of
 from dpaudit.replays.hidden_draws import HIDDEN, objections
 from dpaudit.rows import (
     Chain,
@@ -49,9 +52,6 @@ from dpaudit.rows import (
 )
 from dpaudit.suite import Group, Outcome, Run
 from dpaudit.views import SERVER, View
-from mechanisms.parameter_sheet import ShuffleVariant
-from mechanisms.relaxed_aggregation import LeakyCoin, carry_loss
-from mechanisms.relaxed_views import distances_of
 
 __all__ = ["rows"]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from algorithms.mab.batched_proofs import in_parallel, laplace_batches
-from algorithms.mab.distributed_elimination import variant
 from audits.distributed_mab.enumerated_protocols import (
     SERVER_VIEW,
     masked_deviation,
@@ -16,6 +14,8 @@ from audits.distributed_mab.noise_privacy import DOMAIN
 from dpaudit.claims import PureDP
 from dpaudit.evidence import Evidence
 from dpaudit.proofs.build import post_processing
+from dpaudit.reference.algorithms.mab.batched_proofs import in_parallel, laplace_batches
+from dpaudit.reference.algorithms.mab.distributed_elimination import variant
 from dpaudit.rows import Sides, evidence, full, inequality, over
 from dpaudit.suite import Group, Run
 

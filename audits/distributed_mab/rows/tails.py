@@ -15,9 +15,9 @@ from dpaudit.kernel.ball import arb, ball
 from dpaudit.laws import DiscreteLaplace, PolyaDifference, Skellam
 from dpaudit.laws.exact_tails import beyond
 from dpaudit.proofs.decide import decide_proxy, noise_sum
+from dpaudit.reference.mechanisms.parameter_sheet import LAPLACE_SUM_CONSTANT as C
 from dpaudit.rows import Sides, Step, evidence, full, inequality, listed, over, step, steps
 from dpaudit.suite import Group, Run
-from mechanisms.parameter_sheet import LAPLACE_SUM_CONSTANT as C
 
 __all__ = ["LEVELS", "rows", "skellam_radius"]
 

@@ -13,11 +13,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.contextual.links import logistic
 from audits.glm_bandits.confidence_bounds import JointLevels, Ridge, gradient_radius, parameter_radius
 from audits.glm_bandits.confidence_runs import Fits, drawn_fits, enumerated_fits
 from dpaudit.claims import Ordering
 from dpaudit.kernel.ball import ball
+from dpaudit.reference.algorithms.contextual.links import logistic
 from dpaudit.regret import proportion_interval
 from dpaudit.rows import Chain, Measured, Sides, evidence, full, inequality, listed, over
 from dpaudit.suite import Group, Run

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.contextual.joint_glm_protocol import JointGlmProtocol
 from audits.glm_bandits.rows.joint_program import RIGHT
 from dpaudit.claims import PureDP
 from dpaudit.coins import Coins, Sampler
@@ -23,6 +22,7 @@ from dpaudit.laws.base import Law
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import accounted, billboard, randomised_response
 from dpaudit.proofs.sites import Site
+from dpaudit.reference.algorithms.contextual.joint_glm_protocol import JointGlmProtocol
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.data_sets import DataSets
 from dpaudit.replays.enumerated import enumerated

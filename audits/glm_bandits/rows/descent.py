@@ -16,19 +16,19 @@ from dpaudit.coins import Coins, Program
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import LossGrid, accounted, integer_noise
 from dpaudit.proofs.sites import Site
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
+from dpaudit.reference.mechanisms.shuffled_gradient_descent import (
+    ShuffledGradientDescent,
+    clipped,
+    in_one_step,
+    vector_call,
+)
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.enumerated import enumerated
 from dpaudit.rows import controls, privacy
 from dpaudit.rows.controls import Control
 from dpaudit.suite import Group, Run
 from dpaudit.views import SHUFFLER_OUTPUT
-from mechanisms.binomial_vectors import VectorSheet
-from mechanisms.shuffled_gradient_descent import (
-    ShuffledGradientDescent,
-    clipped,
-    in_one_step,
-    vector_call,
-)
 
 __all__ = ["rows"]
 

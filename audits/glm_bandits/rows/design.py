@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.contextual.optimal_design import g_optimal_design
+from dpaudit.reference.algorithms.contextual.optimal_design import g_optimal_design
 from dpaudit.rows import Sides, full, inequality, over
 from dpaudit.suite import Group
 

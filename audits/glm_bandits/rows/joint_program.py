@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from algorithms.contextual.joint_glm_protocol import JointGlmProtocol
 from dpaudit.claims import GaussianDP
 from dpaudit.coins import Program, Sampler
 from dpaudit.coins.base import To
@@ -23,6 +22,7 @@ from dpaudit.laws.base import Law
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import accounted, billboard, gaussian_mechanism
 from dpaudit.proofs.sites import Site
+from dpaudit.reference.algorithms.contextual.joint_glm_protocol import JointGlmProtocol
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.rows import Chain, controls, inequality, over, privacy
 from dpaudit.rows.controls import Control

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from algorithms.contextual.links import logistic
 from audits.glm_bandits.later_batches import Survivor
 from dpaudit.errors import UndecidedError
+from dpaudit.reference.algorithms.contextual.links import logistic
 from dpaudit.rows import Chain, Sides, inequality, listed, over
 from dpaudit.suite import Group
 

@@ -17,10 +17,10 @@ from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, upper_short
 from dpaudit.kernel.t2.gaussian import normal_cdf
 from dpaudit.proofs.build import compose_sequential, post_processing
+from dpaudit.reference.mechanisms.matrix_tree import levels, printed_variance
 from dpaudit.rows import Measured, Sides, evidence, full, inequality, listed, over
 from dpaudit.suite import Group, Run
 from dpaudit.views import View, user
-from mechanisms.matrix_tree import levels, printed_variance
 
 __all__ = ["rows"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from algorithms.contextual.links import FiniteFamily, bernoulli, logistic
 from audits.glm_bandits.lower_bound_family import Played, SignFamily, play
 from audits.glm_bandits.sign_learners import (
     committing,
@@ -15,6 +14,7 @@ from audits.glm_bandits.sign_learners import (
 from dpaudit.claims import LowerBound
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, integer
+from dpaudit.reference.algorithms.contextual.links import FiniteFamily, bernoulli, logistic
 from dpaudit.rows import (
     Chain,
     Measured,

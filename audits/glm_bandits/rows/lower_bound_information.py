@@ -7,7 +7,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 
-from algorithms.contextual.links import logistic
 from audits.glm_bandits.information import (
     SignLaw,
     divergence,
@@ -21,6 +20,7 @@ from audits.glm_bandits.sign_learners import certified_sign, committing, greedy,
 from dpaudit.claims import Ordering
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, integer, lower, precision, upper
+from dpaudit.reference.algorithms.contextual.links import logistic
 from dpaudit.rows import Chain, Measured, Sides, Step, evidence, inequality, over, step, steps
 from dpaudit.suite import Group, Run
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 
-from algorithms.contextual.links import logistic
 from audits.glm_bandits.lower_bound_family import SignFamily, play
 from audits.glm_bandits.sign_learners import (
     best_commitment,
@@ -20,6 +19,7 @@ from dpaudit.kernel.ball import arb, ball, lower, precision, upper
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
+from dpaudit.reference.algorithms.contextual.links import logistic
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.domains import Interval
 from dpaudit.rows import Measured, Sides, Step, evidence, over, privacy, step, steps

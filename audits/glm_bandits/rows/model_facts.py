@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from algorithms.contextual.links import Link, bernoulli, finite_family, logistic
 from audits.glm_bandits.ridge_problems import RidgeProblem, drawn_problem, root
 from dpaudit.kernel.ball import arb, ball
+from dpaudit.reference.algorithms.contextual.links import Link, bernoulli, finite_family, logistic
 from dpaudit.rows import Chain, Sides, Step, full, inequality, over, step, steps
 from dpaudit.suite import Group
 

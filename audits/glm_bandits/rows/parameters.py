@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from algorithms.contextual.links import logistic
 from audits.glm_bandits.printed_parameters import JointParameters, ShuffleParameters, descent_steps
 from dpaudit.errors import UndecidedError
 from dpaudit.exact_functions import ln, log2
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.plots import table
+from dpaudit.reference.algorithms.contextual.links import logistic
 from dpaudit.rows import Chain, Measured, Sides, evidence, full, inequality, over
 from dpaudit.suite import Group, Run
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 
-from algorithms.contextual.dominated_rates import Growth, growth
-from algorithms.contextual.exponents import Monomial, monomial
 from dpaudit.kernel.ball import arb
 from dpaudit.plots import table
+from dpaudit.reference.algorithms.contextual.dominated_rates import Growth, growth
+from dpaudit.reference.algorithms.contextual.exponents import Monomial, monomial
 from dpaudit.rows import Measured, Sides, evidence, full, inequality, over
 from dpaudit.suite import Group, Role, Run
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from algorithms.contextual.links import FiniteFamily, bernoulli, finite_family, logistic
 from audits.glm_bandits.confidence_bounds import JointLevels
 from dpaudit.kernel.ball import arb, ball
+from dpaudit.reference.algorithms.contextual.links import FiniteFamily, bernoulli, finite_family, logistic
 from dpaudit.rows import Chain, Grid, Sides, inequality, over
 from dpaudit.suite import Group
 

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
-from algorithms.contextual.glm_optimisers import ExactFit, FitCall, ShuffledDescent
-from algorithms.contextual.joint_glm_constants import GlmBudget
-from algorithms.contextual.links import logistic
+from dpaudit.reference.algorithms.contextual.glm_optimisers import ExactFit, FitCall, ShuffledDescent
+from dpaudit.reference.algorithms.contextual.joint_glm_constants import GlmBudget
+from dpaudit.reference.algorithms.contextual.links import logistic
 from dpaudit.regret import proportion_interval
 from dpaudit.rows import Measured, evidence, over
 from dpaudit.suite import Group, Run

@@ -6,8 +6,15 @@ from fractions import Fraction
 
 from flint import arb_series
 
-from algorithms.contextual.links import FiniteFamily, Link, Probit, bernoulli, finite_family, logistic
 from dpaudit.kernel.ball import arb, ball, precision
+from dpaudit.reference.algorithms.contextual.links import (
+    FiniteFamily,
+    Link,
+    Probit,
+    bernoulli,
+    finite_family,
+    logistic,
+)
 from dpaudit.rows import Chain, Sides, inequality, over
 from dpaudit.suite import Group
 

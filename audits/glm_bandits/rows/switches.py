@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from algorithms.contextual.links import logistic
 from audits.glm_bandits.printed_parameters import JointParameters
 from audits.glm_bandits.switching import sure_switches
 from dpaudit.errors import UndecidedError
 from dpaudit.kernel.ball import arb, ball
+from dpaudit.reference.algorithms.contextual.links import logistic
 from dpaudit.rows import Chain, Sides, full, inequality, over
 from dpaudit.suite import Group
 

@@ -18,6 +18,7 @@ from dpaudit.laws import Gaussian
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import accounted, gaussian_mechanism
 from dpaudit.proofs.sites import Site
+from dpaudit.reference.mechanisms.matrix_tree import noise_units, prefixes
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.rows import broken, controls, program_control
 from dpaudit.rows.controls import Control
@@ -25,7 +26,6 @@ from dpaudit.suite import Group, Run
 from dpaudit.views import PUBLIC
 from dpaudit.witnesses.inputs import written_inputs
 from dpaudit.witnesses.whole_release import whole_release_witness
-from mechanisms.matrix_tree import noise_units, prefixes
 
 __all__ = ["rows"]
 

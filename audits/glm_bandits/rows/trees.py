@@ -11,9 +11,9 @@ from dpaudit.evidence import Evidence
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, lower_short, precision, upper_short
 from dpaudit.kernel.t2.gaussian import gaussian_delta
+from dpaudit.reference.mechanisms.matrix_tree import Symmetrise, levels, node_mu_squared, printed_variance
 from dpaudit.rows import Sides, evidence, full, inequality, over
 from dpaudit.suite import Group, Run
-from mechanisms.matrix_tree import Symmetrise, levels, node_mu_squared, printed_variance
 
 __all__ = ["rows"]
 

@@ -11,7 +11,6 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from algorithms.online.one_best import ROUNDING, worst_regret
 from audits.private_online_learning import hard_family
 from audits.private_online_learning.hard_family import (
     instance,
@@ -24,6 +23,7 @@ from dpaudit.evidence import Evidence
 from dpaudit.exact_functions import larger, ln
 from dpaudit.kernel.ball import arb, ball, precision, upper
 from dpaudit.plots import table
+from dpaudit.reference.algorithms.online.one_best import ROUNDING, worst_regret
 from dpaudit.rows import (
     Control,
     Measured,

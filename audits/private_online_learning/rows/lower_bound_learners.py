@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from algorithms.online.one_best import ROUNDING, majority_error, worst_regret
 from audits.private_online_learning.hard_family import (
     CERTIFIED,
     SCALES,
@@ -14,6 +13,7 @@ from audits.private_online_learning.hard_family import (
     smallest_horizon,
     smallest_private_error,
 )
+from dpaudit.reference.algorithms.online.one_best import ROUNDING, majority_error, worst_regret
 from dpaudit.rows import Expression, constant, expected, full, over
 from dpaudit.suite import Group
 

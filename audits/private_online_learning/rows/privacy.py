@@ -6,8 +6,6 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
-from algorithms.online import ftnl
 from audits.private_online_learning.hybrid_decisions import decision_witness
 from audits.private_online_learning.neighbours import BANDIT_HISTORIES, CLAIM, bandit_pairs, vector_pairs
 from audits.public_refusals import FULL_INFORMATION, GAME, TREE
@@ -20,13 +18,15 @@ from dpaudit.proofs.build import (
     tree_mechanism,
 )
 from dpaudit.proofs.sites import Site
+from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
+from dpaudit.reference.algorithms.online import ftnl
+from dpaudit.reference.mechanisms.hybrid_charges import charge_at
+from dpaudit.reference.mechanisms.hybrid_counter import HybridVariant
+from dpaudit.reference.mechanisms.report_noisy_max import RnmVariant, rnm_noise
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.rows import Measured, evidence, full, over, privacy
 from dpaudit.rows.mutants import without
 from dpaudit.suite import Group, Run
-from mechanisms.hybrid_charges import charge_at
-from mechanisms.hybrid_counter import HybridVariant
-from mechanisms.report_noisy_max import RnmVariant, rnm_noise
 
 __all__ = ["rows"]
 

@@ -6,16 +6,20 @@ ties them to the event-driven programs that the rows of ``privacy.py`` run.
 
 from __future__ import annotations
 
-from algorithms.mab.successive_elimination import radius
 from dpaudit.claims import Ordering
 from dpaudit.laws import Laplace
 from dpaudit.prover.data import OneReplaced, Symbols
+from dpaudit.reference.algorithms.mab.successive_elimination import radius
+from dpaudit.reference.mechanisms.elimination_programs import elimination
+from dpaudit.reference.mechanisms.lazy_bandit_programs import lazy_ucb
+from dpaudit.reference.mechanisms.online_learning_programs import (
+    follow_noisy_leader,
+    hybrid_counter,
+    hybrid_ucb,
+)
 from dpaudit.rows import Control, Measured, controls, evidence, full, over
 from dpaudit.rows.proved import Proving, Shape, derived_cost, proof_control, proved
 from dpaudit.suite import Group, Run
-from mechanisms.elimination_programs import elimination
-from mechanisms.lazy_bandit_programs import lazy_ucb
-from mechanisms.online_learning_programs import follow_noisy_leader, hybrid_counter, hybrid_ucb
 
 __all__ = ["rows"]
 

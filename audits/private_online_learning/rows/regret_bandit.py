@@ -15,9 +15,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
-from algorithms.mab.lazy_replicates import lazy_runs
-from algorithms.mab.pull_bounds import elimination_cap
-from algorithms.simulation import simulate
 from audits.private_online_learning import bandit_regret as bandit
 from audits.private_online_learning.bandit_regret import (
     GRID,
@@ -31,6 +28,9 @@ from audits.private_online_learning.bandit_regret import (
 from audits.private_online_learning.variants import VARIANTS
 from dpaudit.claims import Ordering, RegretBound
 from dpaudit.plots import Plot, table
+from dpaudit.reference.algorithms.mab.lazy_replicates import lazy_runs
+from dpaudit.reference.algorithms.mab.pull_bounds import elimination_cap
+from dpaudit.reference.algorithms.simulation import simulate
 from dpaudit.regret import CUT_AND_PRICED, Interval
 from dpaudit.rows import Expression, Grid, Measured, evidence, expected, largest, leaf, listed, over
 from dpaudit.suite import Group, Run

@@ -12,7 +12,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
-from algorithms.online.leader_law import Actions, ExactRegret, exact_regret
 from audits.private_online_learning.bandit_regret import rate
 from audits.private_online_learning.ftnl_instances import (
     METHOD,
@@ -28,6 +27,7 @@ from audits.private_online_learning.ftnl_instances import (
 )
 from dpaudit import plots
 from dpaudit.claims import RegretBound
+from dpaudit.reference.algorithms.online.leader_law import Actions, ExactRegret, exact_regret
 from dpaudit.rows import Measured, evidence
 from dpaudit.suite import Group, Run
 

@@ -12,9 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.environment import RewardVectors
-from algorithms.online.ftnl import epochs
-from algorithms.play import play
 from audits.private_online_learning.neighbours import vector_pairs
 from dpaudit.claims import Adjacency, PureDP
 from dpaudit.coins import Coins, Program
@@ -24,11 +21,14 @@ from dpaudit.plots import Plot, delta_curve, table
 from dpaudit.proofs.build import BoundedSum
 from dpaudit.proofs.build import report_noisy_max as certified_noisy_max
 from dpaudit.proofs.sites import Site
+from dpaudit.reference.algorithms.environment import RewardVectors
+from dpaudit.reference.algorithms.online.ftnl import epochs
+from dpaudit.reference.algorithms.play import play
+from dpaudit.reference.mechanisms.report_noisy_max import RnmVariant, report_noisy_max, rnm_noise
+from dpaudit.reference.mechanisms.winner_ratios import largest_winner_ratio, winner_deltas
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.rows import full, over, privacy
 from dpaudit.suite import Group, Run
-from mechanisms.report_noisy_max import RnmVariant, report_noisy_max, rnm_noise
-from mechanisms.winner_ratios import largest_winner_ratio, winner_deltas
 
 __all__ = ["rows"]
 

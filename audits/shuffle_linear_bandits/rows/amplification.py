@@ -27,10 +27,7 @@ from dpaudit.kernel.ball import arb, ball, lower_exact, upper_short
 from dpaudit.kernel.t2.approximate_shuffle import approximate_clones_delta
 from dpaudit.proofs.build import Proof, shuffled_gaussian
 from dpaudit.proofs.calibrate import Question
-from dpaudit.rows import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
-from dpaudit.rows.worst import Constant
-from dpaudit.suite import Group, Run
-from mechanisms.linear_bandit_noise import (
+from dpaudit.reference.mechanisms.linear_bandit_noise import (
     amplified_noise,
     epsilon_cap,
     local_budget,
@@ -38,6 +35,9 @@ from mechanisms.linear_bandit_noise import (
     variance_above,
     variance_below,
 )
+from dpaudit.rows import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
+from dpaudit.rows.worst import Constant
+from dpaudit.suite import Group, Run
 
 __all__ = ["rows"]
 

@@ -11,9 +11,9 @@ from dpaudit.evidence import Evidence
 from dpaudit.kernel.ball import ball
 from dpaudit.laws import Binomial, DiscreteLaplace
 from dpaudit.proofs.decide import bounded_noise, decide_proxy, noise_sum
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet, printed_sheet
 from dpaudit.rows import Measured, Sides, evidence, full, inequality, over
 from dpaudit.suite import Group, Run
-from mechanisms.binomial_vectors import VectorSheet, printed_sheet
 
 __all__ = ["rows"]
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from dpaudit.claims import ApproxDP
 from dpaudit.coins import Coins, Program
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
+from dpaudit.reference.mechanisms.vector_messages import release
 from dpaudit.replays.data_sets import DataSets
 from dpaudit.replays.enumerated import enumerated
 from dpaudit.rows import controls, shared, without
 from dpaudit.rows.controls import Control
 from dpaudit.suite import Group
 from dpaudit.views import SHUFFLER_OUTPUT, View
-from mechanisms.binomial_vectors import VectorSheet
-from mechanisms.vector_messages import release
 
 __all__ = ["rows"]
 

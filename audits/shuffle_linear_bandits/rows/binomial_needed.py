@@ -9,8 +9,8 @@ from fractions import Fraction
 from audits.shuffle_linear_bandits.binomial_privacy import stated
 from dpaudit.proofs.calibrate import Question
 from dpaudit.proofs.proof import Proof
+from dpaudit.reference.mechanisms.binomial_vectors import printed_sheet
 from dpaudit.suite import Group
-from mechanisms.binomial_vectors import printed_sheet
 
 __all__ = ["rows"]
 

@@ -9,9 +9,9 @@ from audits.shuffle_linear_bandits.binomial_privacy import cost, cost_of, eviden
 from dpaudit.claims import ApproxDP, Unit
 from dpaudit.evidence import Evidence
 from dpaudit.kernel.ball import ball
+from dpaudit.reference.mechanisms.binomial_vectors import CONSTANT, LogReading, VectorSheet, returning_sheet
 from dpaudit.rows import Measured, Sides, evidence, full, inequality, listed, over
 from dpaudit.suite import Group, Run
-from mechanisms.binomial_vectors import CONSTANT, LogReading, VectorSheet, returning_sheet
 
 __all__ = ["rows"]
 

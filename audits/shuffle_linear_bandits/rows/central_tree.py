@@ -13,11 +13,11 @@ from dpaudit.exact_functions import log2
 from dpaudit.kernel.ball import upper_short
 from dpaudit.proofs.build import Proof, billboard, compose_sequential, gaussian_mechanism
 from dpaudit.proofs.calibrate import Question
+from dpaudit.reference.mechanisms.linear_bandit_noise import tree_levels, tree_noise, variance_below
 from dpaudit.rows import Chain, evidence, full, inequality, over
 from dpaudit.rows.worst import Constant
 from dpaudit.suite import Group, Run
 from dpaudit.views import View, user
-from mechanisms.linear_bandit_noise import tree_levels, tree_noise, variance_below
 
 __all__ = ["gram_change", "node_counts", "rows"]
 

@@ -16,16 +16,16 @@ from dpaudit.conversions import response_delta, step_budget
 from dpaudit.evidence import Evidence
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.rows import Chain, Sides, evidence, full, inequality, over
-from dpaudit.rows.worst import Constant
-from dpaudit.suite import Group, Run
-from mechanisms.linear_bandit_noise import (
+from dpaudit.reference.mechanisms.linear_bandit_noise import (
     amplified_noise,
     returning_cap,
     returning_noise,
     variance_above,
     variance_below,
 )
+from dpaudit.rows import Chain, Sides, evidence, full, inequality, over
+from dpaudit.rows.worst import Constant
+from dpaudit.suite import Group, Run
 
 __all__ = ["hockey_stick", "rows"]
 

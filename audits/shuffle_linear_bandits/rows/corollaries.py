@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from algorithms.contextual.exponents import Monomial, excess, monomial
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball
+from dpaudit.reference.algorithms.contextual.exponents import Monomial, excess, monomial
 from dpaudit.rows import Sides, full, inequality, over
 from dpaudit.suite import Group
 

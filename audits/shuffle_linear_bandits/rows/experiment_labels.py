@@ -21,13 +21,8 @@ from dpaudit.kernel.ball import arb
 from dpaudit.laws import Gaussian
 from dpaudit.proofs.build import gaussian_mechanism, shuffled_gaussian
 from dpaudit.proofs.shuffled_noise import good_split
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.histories import Neighbours
-from dpaudit.rows import Chain, evidence, inequality, over, privacy
-from dpaudit.suite import Group, Run
-from dpaudit.views import PUBLIC, SERVER, View
-from mechanisms.gaussian_randomiser import squared_sensitivity
-from mechanisms.linear_bandit_noise import (
+from dpaudit.reference.mechanisms.gaussian_randomiser import squared_sensitivity
+from dpaudit.reference.mechanisms.linear_bandit_noise import (
     Curve,
     amplified_noise,
     authors_code,
@@ -35,6 +30,11 @@ from mechanisms.linear_bandit_noise import (
     variance_above,
     variance_below,
 )
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.histories import Neighbours
+from dpaudit.rows import Chain, evidence, inequality, over, privacy
+from dpaudit.suite import Group, Run
+from dpaudit.views import PUBLIC, SERVER, View
 
 __all__ = ["rows"]
 

@@ -19,10 +19,7 @@ from dpaudit.kernel.ball import arb, ball, upper_short
 from dpaudit.kernel.t2.gaussian import gaussian_delta as exact_delta
 from dpaudit.proofs.build import Proof, gaussian_mechanism
 from dpaudit.proofs.calibrate import Question
-from dpaudit.rows import Chain, Sides, Step, evidence, full, inequality, over, step, steps
-from dpaudit.suite import Group, Run
-from dpaudit.views import SERVER, View
-from mechanisms.linear_bandit_noise import (
+from dpaudit.reference.mechanisms.linear_bandit_noise import (
     amplified_noise,
     epsilon_cap,
     local_budget,
@@ -30,6 +27,9 @@ from mechanisms.linear_bandit_noise import (
     variance_above,
     variance_below,
 )
+from dpaudit.rows import Chain, Sides, Step, evidence, full, inequality, over, step, steps
+from dpaudit.suite import Group, Run
+from dpaudit.views import SERVER, View
 
 __all__ = ["rows"]
 

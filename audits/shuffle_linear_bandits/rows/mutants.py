@@ -13,8 +13,19 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from algorithms.contextual.batch_counters import Counter, by_batches, gaussian_sums, messages, trusted_sums
-from algorithms.contextual.broken_counters import (
+from audits.shuffle_linear_bandits.protocol_runs import SQUARES, algorithm, protocol_audit
+from dpaudit.claims import ApproxDP, GaussianDP
+from dpaudit.neighbours import Neighbours
+from dpaudit.proofs.build import accounted, billboard, gaussian_mechanism
+from dpaudit.proofs.sites import Site
+from dpaudit.reference.algorithms.contextual.batch_counters import (
+    Counter,
+    by_batches,
+    gaussian_sums,
+    messages,
+    trusted_sums,
+)
+from dpaudit.reference.algorithms.contextual.broken_counters import (
     all_entries,
     announced,
     averaged,
@@ -22,12 +33,7 @@ from algorithms.contextual.broken_counters import (
     matrix_as_it_is,
     vector_noise_again,
 )
-from algorithms.contextual.protocol_instances import DIM, turned_pairs
-from audits.shuffle_linear_bandits.protocol_runs import SQUARES, algorithm, protocol_audit
-from dpaudit.claims import ApproxDP, GaussianDP
-from dpaudit.neighbours import Neighbours
-from dpaudit.proofs.build import accounted, billboard, gaussian_mechanism
-from dpaudit.proofs.sites import Site
+from dpaudit.reference.algorithms.contextual.protocol_instances import DIM, turned_pairs
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.rows import (
     Control,

@@ -17,11 +17,11 @@ from dpaudit.evidence import Evidence
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import ball, enclose, precision, upper_short
 from dpaudit.proofs.build import gaussian_mechanism
+from dpaudit.reference.mechanisms.gaussian_randomiser import Symmetrize
+from dpaudit.reference.mechanisms.linear_bandit_noise import local_noise, tree_levels, variance_above
 from dpaudit.rows import Control, Step, controls, false_inequality, over
 from dpaudit.suite import Group, Run
 from dpaudit.views import SERVER, View
-from mechanisms.gaussian_randomiser import Symmetrize
-from mechanisms.linear_bandit_noise import local_noise, tree_levels, variance_above
 
 __all__ = ["rows"]
 

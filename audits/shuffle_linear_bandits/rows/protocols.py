@@ -16,15 +16,6 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from algorithms.contextual.batch_counters import (
-    binomial_sums,
-    by_batches,
-    messages,
-    shuffled_pairs,
-    tree_by_levels,
-    tree_of_batches,
-)
-from algorithms.contextual.protocol_instances import GRID, REFUSALS, grid_mechanism, grid_pairs
 from audits.shuffle_linear_bandits.amplified_privacy import batch_proof
 from audits.shuffle_linear_bandits.protocol_runs import (
     SQUARES,
@@ -40,12 +31,22 @@ from dpaudit.proofs.build import (
     tree_mechanism,
 )
 from dpaudit.proofs.sites import Site
-from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.rows import full, over, privacy
-from dpaudit.suite import Group
-from dpaudit.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View
-from mechanisms.binomial_vectors import printed_sheet, returning_sheet
-from mechanisms.linear_bandit_noise import (
+from dpaudit.reference.algorithms.contextual.batch_counters import (
+    binomial_sums,
+    by_batches,
+    messages,
+    shuffled_pairs,
+    tree_by_levels,
+    tree_of_batches,
+)
+from dpaudit.reference.algorithms.contextual.protocol_instances import (
+    GRID,
+    REFUSALS,
+    grid_mechanism,
+    grid_pairs,
+)
+from dpaudit.reference.mechanisms.binomial_vectors import printed_sheet, returning_sheet
+from dpaudit.reference.mechanisms.linear_bandit_noise import (
     amplified_noise,
     epsilon_cap,
     local_noise,
@@ -53,6 +54,10 @@ from mechanisms.linear_bandit_noise import (
     tree_noise,
     variance_below,
 )
+from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.rows import full, over, privacy
+from dpaudit.suite import Group
+from dpaudit.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View
 
 __all__ = ["rows"]
 

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.contextual.aggregate_noise import GaussianNoise
-from algorithms.contextual.environments import sphere_arms
-from algorithms.contextual.proved_regret import worked_out
-from algorithms.contextual.simulated_regret import simulate_batched
 from audits.shuffle_linear_bandits.rate_simulation import N_ARMS, noisy_policy, quantile_floor, simulated_rate
 from audits.shuffle_linear_bandits.regret_protocols import PROTOCOLS, Point, RegretClaim
 from dpaudit.claims import RegretRate
 from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import arb, ball, lower, upper
 from dpaudit.plots import table
+from dpaudit.reference.algorithms.contextual.aggregate_noise import GaussianNoise
+from dpaudit.reference.algorithms.contextual.environments import sphere_arms
+from dpaudit.reference.algorithms.contextual.proved_regret import worked_out
+from dpaudit.reference.algorithms.contextual.simulated_regret import simulate_batched
 from dpaudit.regret import CUT_AND_PRICED, Cut, Interval, mean_interval
 from dpaudit.rows import (
     Expression,

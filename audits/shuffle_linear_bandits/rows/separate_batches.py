@@ -17,12 +17,12 @@ from dpaudit.exact_functions import ln
 from dpaudit.kernel.ball import ball, upper_exact
 from dpaudit.kernel.t2.shuffle import exact_response_delta
 from dpaudit.laws import Counts, RandomisedResponse
+from dpaudit.reference.mechanisms.linear_bandit_noise import local_noise, tree_levels, tree_noise
 from dpaudit.replays.data_sets import DataSets
 from dpaudit.replays.enumerated import enumerated
 from dpaudit.rows import Chain, evidence, inequality, over
 from dpaudit.suite import Group, Run
 from dpaudit.views import SHUFFLER_OUTPUT, View
-from mechanisms.linear_bandit_noise import local_noise, tree_levels, tree_noise
 
 __all__ = ["message_laws", "rows"]
 

@@ -1,0 +1,32 @@
+"""What is the harness and what is a program: the reference content lies in the package and is programs.
+
+Lines of the harness are not watched, counted or hashed with a suite; those of ``dpaudit.reference`` and of
+the audits that ride along in a wheel are, like a user's own.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import dpaudit
+
+__all__ = ["BUNDLED", "PACKAGE", "REFERENCE", "is_harness_file", "is_harness_module"]
+
+#: The folder of the installed package.
+PACKAGE = Path(dpaudit.__file__).parent
+#: The folders in it, by name, that hold programs: the reference content, and in a wheel the audits.
+REFERENCE, BUNDLED = "reference", "_bundled"
+
+_HARNESS = str(PACKAGE) + os.sep
+_PROGRAMS = tuple(_HARNESS + folder + os.sep for folder in (REFERENCE, BUNDLED))
+
+
+def is_harness_file(filename: str) -> bool:
+    """Whether a file of code is the harness's own."""
+    return filename.startswith(_HARNESS) and not filename.startswith(_PROGRAMS)
+
+
+def is_harness_module(name: str) -> bool:
+    """Whether a dotted name is that of a module of the harness below ``dpaudit``."""
+    return name.startswith("dpaudit.") and f"{name}.".split(".")[1] not in (REFERENCE, BUNDLED)

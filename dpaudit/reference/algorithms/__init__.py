@@ -1,0 +1,1 @@
+"""Private online learning: bandits, full information, linear contextual bandits; environments and play."""

@@ -1,0 +1,202 @@
+"""How the statistics of batches of users are summed in each trust model: the counters of private linear UCB.
+
+``by_batches`` adds up what a release of every batch shows; the releases are those of Chowdhury and Zhou (ICML
+2022): Gaussian messages (P_Amp, Algorithms 2 to 4) and binomial ones (P_Vec, Algorithms 5 to 7).
+
+* ``shuffled_lists``: the shuffler's output, permuted vectors and permuted matrices, each under a permutation
+  of its own; ``shuffled_pairs``: the same under one permutation, which shows more.
+* ``messages``: each message is seen by itself, as in the local model.
+* ``gaussian_sums``: the analyzer's sums of P_Amp alone, less than the shuffler's output.
+* ``binomial_sums``: P_Vec. Bits under one label are exchangeable, so the shuffler's output is their number
+  for every label: an integer sum, of which the zeros tell nothing more.
+
+``tree_of_batches`` is the trusted server of Appendix F: a binary tree with a batch in each leaf;
+``tree_by_levels`` the same with every node a release of its own, for users who are in several leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.coins.base import Coins
+from dpaudit.exact import ExactLike
+from dpaudit.laws import Bernoulli, BinaryTree, Binomial, Gaussian, Law, Shuffle, Sum
+from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import Counter, Floats, Opened
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
+from dpaudit.reference.mechanisms.tree_counter import Node, psum_nodes
+from dpaudit.reference.mechanisms.vector_messages import analyze
+from dpaudit.views import SERVER, SHUFFLER_OUTPUT, Principal
+
+__all__ = [
+    "Release",
+    "binomial_sums",
+    "by_batches",
+    "gaussian_sums",
+    "messages",
+    "shuffled_lists",
+    "shuffled_pairs",
+    "tree_by_levels",
+    "tree_of_batches",
+    "trusted_sums",
+]
+
+#: From one batch's statistics, shape (B, D), to the analyzer's estimate of their sum, shape (D,).
+Release = Callable[[Coins, Floats], Floats]
+
+
+def by_batches(release: Release) -> Counter:
+    """Batches are released one by one, and their estimates added up: Algorithm 1."""
+
+    def counter(coins: Coins) -> Opened:
+        sums: list[Floats] = []
+
+        def opened(batch: Floats) -> Floats:
+            sums.append(release(coins, batch))
+            return np.asarray(np.sum(sums, axis=0))
+
+        return opened
+
+    return counter
+
+
+# P_Amp: every user adds Gaussian noise of one variance to the vector and to the matrix
+
+
+def _noisy(batch: Floats, variance: ExactLike) -> list[Law]:
+    """The users' messages: one noise for all entries, and one law a distinct row."""
+    noise = Gaussian(variance=variance)
+    distinct = {row.tobytes(): noise.shift(row) for row in batch}
+    return [distinct[row.tobytes()] for row in batch]
+
+
+def shuffled_pairs(*, variance: ExactLike) -> Release:
+    """The users' pairs of messages under one permutation, as the shuffler shows them."""
+
+    def release(coins: Coins, batch: Floats) -> Floats:
+        pairs = coins.aggregate(
+            _noisy(batch, variance), Shuffle(), site="statistics/pairs", to=SHUFFLER_OUTPUT
+        )
+        return np.asarray(np.sum(pairs, axis=0))
+
+    return release
+
+
+def shuffled_lists(*, variance: ExactLike, dim: int) -> Release:
+    """The permuted vectors and the permuted matrices, each under a permutation of its own (Algorithm 3): what
+    ``shuffled_pairs`` shows, with the second parts permuted once more.
+    """
+
+    def release(coins: Coins, batch: Floats) -> Floats:
+        parts = {"vectors": batch[:, :dim], "matrices": batch[:, dim:]}
+        lists = [
+            coins.aggregate(_noisy(part, variance), Shuffle(), site=f"statistics/{name}", to=SHUFFLER_OUTPUT)
+            for name, part in parts.items()
+        ]
+        return np.concatenate([np.sum(rows, axis=0) for rows in lists])
+
+    return release
+
+
+def messages(*, variance: ExactLike, to: Principal = SERVER) -> Release:
+    """Each user's message by itself: the identity shuffler of the local model (Appendix F)."""
+
+    def release(coins: Coins, batch: Floats) -> Floats:
+        noise = Gaussian(variance=variance)
+        sent = [coins.release(row, noise, site="statistics/message", to=to) for row in batch]
+        return np.asarray(np.sum(sent, axis=0))
+
+    return release
+
+
+def gaussian_sums(*, variance: ExactLike, to: Principal = SHUFFLER_OUTPUT) -> Release:
+    """The sums of the users' messages, each with noise of ``variance`` in every entry."""
+
+    def release(coins: Coins, batch: Floats) -> Floats:
+        return np.asarray(coins.aggregate(_noisy(batch, variance), Sum(), site="statistics/sum", to=to))
+
+    return release
+
+
+def trusted_sums(*, variance: ExactLike, to: Principal = SERVER) -> Release:
+    """The true sums with noise of ``variance`` in every entry, added by a trusted party."""
+
+    def release(coins: Coins, batch: Floats) -> Floats:
+        noise = Gaussian(variance=variance)
+        return np.asarray(coins.release(batch.sum(axis=0), noise, site="statistics/sum", to=to))
+
+    return release
+
+
+# P_Vec: every user sends bits, x̂ + Bin(b, p) ones under each label
+
+
+def binomial_sums(sheet: VectorSheet, *, site: str = "statistics/ones") -> Release:
+    """The number of ones under each label, d + d (d + 1) / 2 of them, and the analyzer's estimate from it.
+
+    Every entry of the statistics is encoded as ``sheet`` says; what is left over a whole number is rounded by
+    a hidden coin, and users add their binomial ones.
+    """
+    noise = Binomial(trials=sheet.trials, p=sheet.chance)
+
+    def release(coins: Coins, batch: Floats) -> Floats:
+        encoded = _rounded(coins, (batch + 1) * float(sheet.scale))
+        distinct = {row.tobytes(): noise.shift(row) for row in encoded}
+        laws = [distinct[row.tobytes()] for row in encoded]
+        return analyze(coins.aggregate(laws, Sum(), site=site, to=SHUFFLER_OUTPUT), sheet)
+
+    return release
+
+
+def _rounded(coins: Coins, scaled: Floats) -> NDArray[np.int64]:
+    """``scaled`` rounded at random so that its expectation stays; whole entries take no coin."""
+    low = np.floor(scaled)
+    over = scaled - low
+    for place in zip(*np.nonzero(over), strict=True):
+        low[place] += coins.draw(Bernoulli(p=float(over[place])), site="rounding")
+    return low.astype(np.int64)
+
+
+# A trusted server
+
+
+def tree_of_batches(*, variance: ExactLike, batches: int, to: Principal = SERVER) -> Counter:
+    """A binary tree over at most ``batches`` batches, every node with Gaussian noise of ``variance``."""
+    kernel = BinaryTree(leaves=batches, noise=Gaussian(variance=variance))
+
+    def counter(coins: Coins) -> Opened:
+        session = coins.channel(kernel, site="statistics/tree", to=to)
+        nodes: list[Floats] = []
+
+        def opened(batch: Floats) -> Floats:
+            nodes.append(session.ask(batch.sum(axis=0)))
+            return np.asarray(BinaryTree.prefix(nodes, len(nodes)))
+
+        return opened
+
+    return counter
+
+
+def tree_by_levels(*, variance: ExactLike, to: Principal = SERVER) -> Counter:
+    """A binary tree over the batches whose nodes are released as they are complete, every one with Gaussian
+    noise of ``variance``; the site of a node, "statistics/level 0" and up, says how high it stands."""
+    noise = Gaussian(variance=variance)
+
+    def counter(coins: Coins) -> Opened:
+        leaves: list[Floats] = []
+        nodes: dict[Node, Floats] = {}
+
+        def opened(batch: Floats) -> Floats:
+            leaves.append(batch.sum(axis=0))
+            t = len(leaves)
+            for level in range((t & -t).bit_length()):
+                total = np.sum(leaves[t - 2**level :], axis=0)
+                shown = coins.release(total, noise, site=f"statistics/level {level}", to=to)
+                nodes[level, (t >> level) - 1] = shown
+            return np.asarray(np.sum([nodes[node] for node in psum_nodes(t)], axis=0))
+
+        return opened
+
+    return counter

@@ -1,0 +1,78 @@
+"""Linear UCB with concurrent shufflers as a program under audit: Algorithm 4 of Tenenbaum, Kaplan, Mansour
+and Stemmer (ICML 2023).
+
+User t plays the optimistic action of the estimates of step t - 1, sees it alone, and sends the statistics of
+the played action to the open batch of every shuffler. Full batches are shown as the integer sums of P_Vec,
+vector and matrix together. As in ``shuffle_linucb_protocol``, a design matrix that is not positive definite
+is used as it is: privacy does not depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.coins.base import Coins
+from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.algorithms.contextual.batch_counters import Release
+from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import (
+    Floats,
+    checked_users,
+    optimistic_actions,
+    statistics,
+    statistics_size,
+)
+from dpaudit.reference.mechanisms.concurrent_protocol import ContinualServer, NodeRelease, ReadAt
+from dpaudit.reference.mechanisms.concurrent_tree import Node, Tree
+from dpaudit.reference.mechanisms.shuffler_schedule import read_at
+from dpaudit.views import user
+
+__all__ = ["ConcurrentLinUCB", "by_height"]
+
+
+def by_height(releases: Sequence[Release]) -> NodeRelease:
+    """The release of a node: that of its height, the lowest first."""
+
+    def release(coins: Coins, batch: NDArray[Any], node: Node) -> Floats:
+        return releases[node.height - 1](coins, batch)
+
+    return release
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConcurrentLinUCB:
+    """Algorithm 4 over ``tree`` with one ``release`` a node (``by_height``), for ``dim`` features.
+
+    ``ridge`` is λ > 0 and ``radius(t)`` the confidence radius after t rounds. Called with coins and users,
+    shape (n, K, d + 1) with rewards last, it returns nothing: actions and shufflers' outputs are seen.
+
+    Raises ``InvalidParameterError`` for a ridge that is not positive, or no feature; when called, for users
+    of another shape, number or out of bounds.
+    """
+
+    tree: Tree
+    release: NodeRelease
+    dim: int
+    ridge: float
+    radius: Callable[[int], float]
+    read: ReadAt = read_at
+
+    def __post_init__(self) -> None:
+        if self.dim < 1 or not self.ridge > 0:
+            raise InvalidParameterError(
+                f"dim must be 1 or more and ridge greater than 0, got {self.dim} and {self.ridge}; raise."
+            )
+
+    def __call__(self, coins: Coins, users: NDArray[Any]) -> None:
+        checked_users(users, dim=self.dim, number=self.tree.horizon)
+        server = ContinualServer(self.tree, self.release, read=self.read)
+        known, sent = np.zeros(statistics_size(self.dim)), np.zeros((len(users), statistics_size(self.dim)))
+        for t, row in enumerate(users, start=1):
+            arms = optimistic_actions(row[None, :, :-1], known, ridge=self.ridge, radius=self.radius(t - 1))
+            arm = coins.reveal(int(arms[0]), site="action", to=user(t - 1))
+            sent[t - 1] = statistics(row[arm, :-1], row[arm, -1])
+            known = server.step(coins, t, sent)

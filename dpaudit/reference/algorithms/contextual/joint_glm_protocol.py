@@ -1,0 +1,149 @@
+"""The rarely switching algorithm under joint privacy as a program under audit: Algorithm 2 of Sarmasarkar
+(2026) in the practical variant of its Remark A.1, one feature.
+
+User t is shown an action, all others see what it is computed from: the nodes of the trees of V and H, both
+trees' node at once, each in units of its sensitivity; and the noisy gradient of each call of an optimiser.
+V's leaf is x² where criterion I holds, else 0; H's is min(slope, 1/κ*) x² where it does not. An optimiser's
+call is one step from its last estimate on the clipped gradients of its own users, with noise drawn for a
+number of calls; ``cap_explore`` and ``cap_exploit`` end the calls.
+
+In print theta_o is fitted in every round that explores, and theta_tau in none of them ("explored"): that
+shows whether the round's user did. With "grown" both are fitted before a round where the released V, or H,
+has grown by a factor since the last time, which follows from the nodes. Mean gradients are over all rounds so
+far, whose number is public.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from dpaudit.coins.base import Coins
+from dpaudit.errors import InvalidParameterError
+from dpaudit.exact import ExactLike
+from dpaudit.laws import Gaussian
+from dpaudit.reference.mechanisms.matrix_tree import cover
+from dpaudit.views import user
+
+__all__ = ["JointGlmProtocol"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointGlmProtocol:
+    """``node`` and ``call`` are the variances of a node's entry, in units of its sensitivity, and of a call's
+    gradient; ``clip`` its users' length. ``threshold`` is criterion I's on x²/V, ``growth`` criterion II's;
+    ``fit_at`` says when theta_o is fitted, ``width`` and ``beta`` are the radii, ``step`` the optimisers'
+    step. A cap of None is none.
+
+    Called with coins and users (n, K, 2), each action's feature and reward, it returns nothing. Raises
+    ``InvalidParameterError`` for a clip or ridge that is not positive; when called, for another shape.
+    """
+
+    mean: Callable[[float], float]
+    slope: Callable[[float], float]
+    kappa_star: float
+    node: ExactLike
+    call: ExactLike
+    clip: float
+    ridge: float
+    threshold: float
+    width: float = 1.0
+    beta: float = 1.0
+    growth: float = 2.0
+    step: float = 1.0
+    cap_explore: int | None = None
+    cap_exploit: int | None = None
+    fit_at: Literal["grown", "explored"] = "grown"
+
+    def __post_init__(self) -> None:
+        if not self.clip > 0 or not self.ridge > 0:
+            raise InvalidParameterError(
+                f"clip and ridge must be greater than 0, got {self.clip} and {self.ridge}; raise them."
+            )
+
+    def __call__(self, coins: Coins, users: Any) -> None:
+        given = np.asarray(users, dtype=float)
+        if given.ndim != 3 or given.shape[2] != 2:
+            raise InvalidParameterError(
+                f"users must have shape (n, K, 2), got {given.shape}; one pair an arm."
+            )
+        state = _State(self.ridge)
+        for t, arms in enumerate(given):
+            explores, action = self._choose(coins, state, t, arms[:, 0])
+            coins.reveal(action, site="action", to=user(t))
+            x, reward = arms[action].tolist()
+            weight = min(self.slope(x * state.theta_explore), 1 / self.kappa_star)
+            leaf = [x * x, 0.0] if explores else [0.0, weight * x * x * self.kappa_star]
+            (state.explored if explores else state.exploited).append((x, reward))
+            state.leaves.append(leaf)
+            self._complete(coins, state, t + 1)
+            if explores and self.fit_at == "explored":
+                self._explore_fit(coins, state)
+
+    def _choose(self, coins: Coins, state: _State, t: int, features: Any) -> tuple[bool, int]:
+        """Criterion I, and what is played; criterion II fits theta_tau before."""
+        released = np.sum([state.nodes[key] for key in cover(t)], axis=0) if t else np.zeros(2)
+        V = max(self.ridge + float(released[0]), 1e-12)
+        H = max(self.ridge + float(released[1]) / self.kappa_star, 1e-12)
+        if self.fit_at == "grown" and t:
+            if self.growth * state.grown < V:
+                state.grown = V
+                self._explore_fit(coins, state)
+            self._switch(coins, state, H)
+        lengths = np.abs(features) / math.sqrt(V)
+        if float(lengths.max()) ** 2 >= self.threshold:
+            return True, int(lengths.argmax())
+        if self.fit_at == "explored":
+            self._switch(coins, state, H)
+        means = features * state.theta_explore
+        left = means + self.width * lengths >= (means - self.width * lengths).max()
+        scores = features * state.theta_exploit + self.beta * np.abs(features) / math.sqrt(state.switched)
+        return False, int(np.where(left, scores, -np.inf).argmax())
+
+    def _switch(self, coins: Coins, state: _State, H: float) -> None:
+        state.most = max(state.most, H)
+        if state.most > self.growth * state.last and _below(state.calls_exploit, self.cap_exploit):
+            state.calls_exploit += 1
+            state.last, state.switched = state.most, H
+            state.theta_exploit = self._fit(coins, state, state.exploited, state.theta_exploit, "theta_tau")
+
+    def _explore_fit(self, coins: Coins, state: _State) -> None:
+        if _below(state.calls_explore, self.cap_explore):
+            state.calls_explore += 1
+            state.theta_explore = self._fit(coins, state, state.explored, state.theta_explore, "theta_o")
+
+    def _complete(self, coins: Coins, state: _State, t: int) -> None:
+        """The nodes whose last leaf is that of round ``t``, both trees at once."""
+        for level in range((t & -t).bit_length()):
+            total = np.sum(state.leaves[t - 2**level : t], axis=0)
+            state.nodes[level, t >> level] = coins.release(total, Gaussian(variance=self.node), site="node")
+
+    def _fit(
+        self, coins: Coins, state: _State, points: list[tuple[float, float]], theta: float, site: str
+    ) -> float:
+        """One noisy step; the number of rounds so far is public, that of ``points`` is not."""
+        gradients = [(self.mean(x * theta) - reward) * x for x, reward in points]
+        total = float(np.sum(np.clip(gradients, -self.clip, self.clip)))
+        shown = coins.release(total, Gaussian(variance=self.call), site=site)
+        return float(np.clip(theta - self.step * float(shown) / max(1, len(state.leaves)), -1.0, 1.0))
+
+
+class _State:
+    """What a run has released and counted, and the rounds of either criterion."""
+
+    def __init__(self, ridge: float) -> None:
+        self.nodes: dict[tuple[int, int], Any] = {}
+        self.leaves: list[list[float]] = []
+        self.explored: list[tuple[float, float]] = []
+        self.exploited: list[tuple[float, float]] = []
+        self.theta_explore = self.theta_exploit = 0.0
+        self.calls_explore = self.calls_exploit = 0
+        self.most = self.last = self.switched = self.grown = ridge
+
+
+def _below(count: int, cap: int | None) -> bool:
+    return cap is None or count < cap

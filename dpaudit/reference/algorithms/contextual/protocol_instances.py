@@ -1,0 +1,85 @@
+"""Small instances of linear bandit protocols for audits: users that change, and what they change.
+
+Two features, two actions. A user is a pair of rows, features and then the reward of an action; the others
+have contexts on the axes. ``turned_pairs`` moves the statistics furthest: contexts turn by 120 degrees, at
+the angle where no entry above the diagonal of the matrix moves, by 9/2 squared. ``grid_pairs`` stay on a
+grid, so that P_Vec draws no rounding: there statistics move by 4 squared at most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import InvalidParameterError
+from dpaudit.neighbours import Neighbours
+from dpaudit.proofs.build import Proof, binomial_vectors
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
+
+__all__ = ["DIM", "GRID", "GRID_SQUARES", "REFUSALS", "grid_mechanism", "grid_pairs", "turned_pairs"]
+
+DIM = 2
+GRID = "contexts of length at most 1 with entries in multiples of 1/2, rewards -1, 0 or 1"
+#: The squared change of (y x, x xᵀ on and above the diagonal) on the grid, at most: x turned around.
+GRID_SQUARES = 4
+#: Lines that no history can enter, for they depend on public parameters, or on data out of the domain.
+REFUSALS = {
+    "checked_users (raise)": "refuses data outside the domain, which no neighbour of the audit is",
+    "checked_users (branch)": "whether a number of users is asked for, a public parameter",
+    "_rounded": "rounding, which data on the grid of 1/g do not need",
+    "VectorSheet.scale (branch)": "how entries are scaled, a public parameter",
+}
+
+
+def turned_pairs(others: int) -> list[Neighbours]:
+    """The first of 1 + ``others`` users changes: her contexts turn by 120 degrees, or her actions change
+    places.
+    """
+    c, s = math.cos(math.pi / 12), math.sin(math.pi / 12)
+    there, back = [[c, s, 1.0]] * 2, [[-s, -c, 1.0]] * 2
+    axes = [[1.0, 0.0, 1.0], [0.0, 1.0, 0.5]]
+    rest = [axes[:: 1 - 2 * (i % 2)] for i in range(others)]
+    return [
+        Neighbours("the first user's contexts turn by 120 degrees", *_both(there, back, rest)),
+        Neighbours("the first user's actions change places", *_both(axes, axes[::-1], rest)),
+    ]
+
+
+def grid_pairs(others: int) -> list[Neighbours]:
+    """The first of 1 + ``others`` users turns around, or by a right angle, on the grid of halves."""
+    right, left, up = ([[*x, 1.0]] * 2 for x in ([1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]))
+    rest = [[[1.0, 0.0, 1.0], [0.5, 0.5, -1.0]]] * others
+    return [
+        Neighbours("the first user turns around", *_both(right, left, rest)),
+        Neighbours("the first user turns by a right angle", *_both(right, up, rest)),
+    ]
+
+
+def _both(here: Any, there: Any, rest: Sequence[Any]) -> tuple[Any, Any]:
+    return np.array([here, *rest]), np.array([there, *rest])
+
+
+def grid_mechanism(sheet: VectorSheet, *, failure: float = 1e-12) -> Proof:
+    """The proof of one batch of P_Vec with ``sheet`` for data on the grid, d = 2; outcomes of probability
+    ``failure`` are left to delta.
+
+    Raises ``InvalidParameterError`` for another dimension, or a precision that does not hold the grid.
+    """
+    if sheet.dim != DIM or sheet.scale % 4:
+        raise InvalidParameterError(
+            f"sheet must have dim 2 and a scale that is a multiple of 4, got {sheet.dim} and {sheet.scale}; "
+            "use data that need rounding."
+        )
+    variance, depth = float(sheet.noise.trials * sheet.chance * (1 - sheet.chance)), -math.log(failure / 10)
+    return binomial_vectors(
+        trials=sheet.noise.trials,
+        probability=sheet.chance,
+        dimension=sheet.entries,
+        l2_squared=GRID_SQUARES * sheet.scale**2,
+        largest=2 * sheet.scale,
+        orders=(8, 64),
+        deviation=math.ceil(depth / 3 + math.sqrt(depth**2 / 9 + 2 * variance * depth)),
+    )

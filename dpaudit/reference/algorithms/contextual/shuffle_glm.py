@@ -1,0 +1,248 @@
+"""The batched algorithm under shuffle privacy (Algorithm 1 of Sarmasarkar 2026), one run.
+
+Batch 1 plays G-optimal designs; every later batch eliminates by the bounds of all batches before it, scales
+the arms that are left, and plays a G-optimal design on them. At its end a batch releases one noisy matrix and
+one estimate. Design, optimiser and matrix noise are arguments, so that each can be exact, printed, or broken.
+
+The printed batch lengths can be longer than the horizon: the last batch that begins is cut at the horizon,
+and ``ShuffleRun.lengths`` says what was played. A batch that is cut releases nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.reference.algorithms.contextual.glm_environments import GlmEnvironment
+from dpaudit.reference.algorithms.contextual.glm_optimisers import Fit, FitCall
+from dpaudit.reference.algorithms.contextual.joint_glm_constants import GlmBudget
+from dpaudit.reference.mechanisms.prefix_noise import VectorEntryNoise
+
+__all__ = [
+    "ShuffleConstants",
+    "ShuffleRun",
+    "batch_lengths",
+    "printed_shuffle_constants",
+    "shuffle_glm",
+    "shuffled_matrix_noise",
+]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+#: From arms (K, d) to weights (K,) that sum to 1.
+Design = Callable[[Floats], Floats]
+#: (users, sensitivity, generator) -> noise (d, d) of one matrix sum.
+MatrixNoise = Callable[[int, float, np.random.Generator], Floats]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShuffleConstants:
+    """What Algorithm 1 is told. ``late_scale`` stands before ‖x‖ in the bounds of batches k >= 2: sqrt(kappa)
+    in (13) and (14), 1 in the algorithm that it builds on."""
+
+    lengths: tuple[int, ...]
+    ridge: float
+    ridge_upper: float
+    gamma: float
+    budget: GlmBudget
+    late_scale: float
+
+    @property
+    def call(self) -> tuple[float, float]:
+        """(epsilon/2, delta/2), for the matrix and for the estimate."""
+        return self.budget.epsilon / 2, self.budget.delta / 2
+
+
+@dataclass(frozen=True, eq=False)
+class ShuffleRun:
+    """``regret`` (T,) cumulated; ``lengths`` of the batches as played; ``thetas`` and ``designs`` released;
+    ``survivors`` the mean number of arms left in each batch from the second on; ``counts`` of branches."""
+
+    regret: Floats
+    lengths: tuple[int, ...]
+    thetas: tuple[Floats, ...]
+    designs: tuple[Floats, ...]
+    survivors: tuple[float, ...]
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+def batch_lengths(first: float, growth: float, n_batches: int) -> tuple[int, ...]:
+    """(6), (7): ``first``, ``growth``, then ``growth`` times the root of the length before, rounded up."""
+    lengths = [first, growth]
+    while len(lengths) < n_batches:
+        lengths.append(growth * math.sqrt(lengths[-1]))
+    return tuple(math.ceil(length) for length in lengths[:n_batches])
+
+
+def printed_shuffle_constants(
+    budget: GlmBudget,
+    *,
+    n_batches: int,
+    sigma_constant: float = 1.0,
+    nu_constant: float = 1.0,
+    shift: int = 1,
+) -> ShuffleConstants:
+    """(6) to (10) and (15), natural logarithms. alpha = T^(1/(2(1 - 2^(-M + shift)))), ``shift`` 1 in section
+    5 and 0 in appendix F; ``n_batches`` M is 2 or more."""
+    b, d = budget, budget.dim
+    r, s = b.reward_bound, b.param_norm
+    growth = b.horizon ** (1 / (2 * (1 - 2.0 ** (-n_batches + shift))))
+    scale = r * math.log(d**2 / b.delta) / (b.kappa_star * b.epsilon)
+    sigma = sigma_constant * scale
+    level = math.sqrt(math.log(2 * d * n_batches * b.horizon / b.delta))
+    nu = nu_constant * r * s**2 / b.epsilon * math.sqrt(d * math.log(b.horizon * d / b.delta) ** 3)
+    needed = d * r * math.log(b.horizon)
+    ridge = 20 * needed + 6 * sigma * level
+    gamma = 30 * r * s * math.sqrt(needed + 12 * sigma * level) + math.sqrt(4 * r * s * nu)
+    last = math.sqrt(math.log(2 * n_batches * b.horizon / b.delta))
+    first = (math.sqrt(b.kappa) * math.exp(3 * s) * d**2 * gamma**2 / s * growth) ** (2 / 3)
+    return ShuffleConstants(
+        lengths=batch_lengths(first, growth, n_batches),
+        ridge=ridge,
+        ridge_upper=ridge + 8 * scale * (math.sqrt(d) + 6 * last),
+        gamma=gamma,
+        budget=b,
+        late_scale=math.sqrt(b.kappa),
+    )
+
+
+def shuffled_matrix_noise(epsilon: float, delta: float, *, dim: int) -> MatrixNoise:
+    """The noise of one shuffled matrix sum by (127): independent upper-triangular entries, mirrored; rounding
+    at its worst."""
+
+    def noise(users: int, sensitivity: float, rng: np.random.Generator) -> Floats:
+        entry = VectorEntryNoise.printed(users, Fraction(epsilon), Fraction(delta), dim=dim)
+        upper = np.triu(entry.draw_noise(rng, (dim, dim)))
+        return np.asarray(sensitivity * (upper + np.triu(upper, 1).T))
+
+    return noise
+
+
+def shuffle_glm(
+    environment: GlmEnvironment,
+    constants: ShuffleConstants,
+    *,
+    fit: Fit,
+    design: Design,
+    noise: MatrixNoise,
+    rng: np.random.Generator,
+) -> ShuffleRun:
+    """One run over all rounds of ``environment``."""
+    horizon = environment.shape[0]
+    run = _Batches(environment, constants, fit, noise, rng)
+    regret, lengths, survivors, t = np.zeros(horizon), [], [], 0
+    for length in constants.lengths:
+        users = min(length, horizon - t)
+        if users <= 0:
+            break
+        left = []
+        for t_now in range(t, t + users):
+            arm, alive = run.play(t_now, design)
+            regret[t_now] = environment.regret(t_now, np.array([arm]))[0]
+            left.append(alive)
+        survivors.append(float(np.mean(left)))
+        lengths.append(users)
+        t += users
+        run.close(released=users == length)
+    return ShuffleRun(
+        regret=np.cumsum(regret),
+        lengths=tuple(lengths),
+        thetas=tuple(run.thetas),
+        designs=tuple(run.designs),
+        survivors=tuple(survivors[1:]),
+        counts={
+            "batches cut": int(lengths[-1] < constants.lengths[len(lengths) - 1]),
+            "rounds left": horizon - t,
+        },
+    )
+
+
+class _Batches:
+    """The state of a run: what was released, and the current batch."""
+
+    def __init__(
+        self,
+        environment: GlmEnvironment,
+        constants: ShuffleConstants,
+        fit: Fit,
+        noise: MatrixNoise,
+        rng: np.random.Generator,
+    ) -> None:
+        self.environment, self.constants, self.fit, self.noise, self.rng = (
+            environment,
+            constants,
+            fit,
+            noise,
+            rng,
+        )
+        self.thetas: list[Floats] = []
+        self.designs: list[Floats] = []
+        self._points: list[Floats] = []
+        self._rewards: list[float] = []
+        self._weights: list[float] = []
+
+    def _length(self, arms: Floats, k: int) -> Floats:
+        inverse = np.linalg.inv(self.designs[k])
+        return np.asarray(np.sqrt(np.maximum(np.einsum("kd,de,ke->k", arms, inverse, arms), 0.0)))
+
+    def survivors(self, arms: Floats) -> Bools:
+        """Which arms no earlier batch eliminates, one batch after the other."""
+        c, left = self.constants, np.ones(len(arms), dtype=bool)
+        for k, theta in enumerate(self.thetas):
+            scale = math.sqrt(c.budget.kappa) if k == 0 else c.late_scale
+            means, widths = arms @ theta, scale * c.gamma * self._length(arms, k)
+            left &= means + widths >= (means - widths)[left].max()
+        return left
+
+    def arm_weights(self, arms: Floats) -> Floats:
+        """mu'(<x, theta_1>) / beta(x) of (11), (12); 1 in the first batch."""
+        if not self.thetas:
+            return np.ones(len(arms))
+        b = self.constants.budget
+        widths = self.constants.gamma * math.sqrt(b.kappa) * self._length(arms, 0)
+        scales = np.exp(b.reward_bound * np.minimum(2 * b.param_norm, widths))
+        return np.asarray(self.environment.link.slope(arms @ self.thetas[0]) / scales)
+
+    def play(self, t: int, design: Design) -> tuple[int, int]:
+        """The arm of round ``t``, and how many arms were left."""
+        arms = self.environment.arms[t]
+        left = np.flatnonzero(self.survivors(arms))
+        weights = self.arm_weights(arms[left])
+        chosen = int(self.rng.choice(len(left), p=design(arms[left] * np.sqrt(weights)[:, None])))
+        arm = int(left[chosen])
+        self._points.append(arms[arm])
+        self._weights.append(float(weights[chosen]))
+        self._rewards.append(float(self.environment.rewards(t, np.array([arm]), self.rng)[0]))
+        return arm, len(left)
+
+    def close(self, *, released: bool) -> None:
+        """Release matrix and estimate of the batch, unless it was cut."""
+        points, rewards, weights = map(np.array, (self._points, self._rewards, self._weights))
+        self._points, self._rewards, self._weights = [], [], []
+        if not released:
+            return
+        c, dim = self.constants, points.shape[1]
+        sensitivity = 1 / c.budget.kappa_star if self.thetas else 1.0
+        total = (points * weights[:, None]).T @ points + self.noise(len(points), sensitivity, self.rng)
+        self.designs.append(total + c.ridge * np.eye(dim))
+        self.thetas.append(self.fit(self._call(points, rewards), self.rng))
+
+    def _call(self, points: Floats, rewards: Floats) -> FitCall:
+        c, dim = self.constants, points.shape[1]
+        return FitCall(
+            link=self.environment.link,
+            points=points,
+            rewards=rewards,
+            ridge=c.ridge_upper,
+            radius=c.budget.param_norm,
+            centre=np.zeros(dim),
+            shape=np.eye(dim),
+            start=np.zeros(dim),
+            epsilon=c.call[0],
+            delta=c.call[1],
+        )

@@ -1,0 +1,167 @@
+"""Private batched successive elimination: the one loop behind every distributed variant.
+
+Chowdhury and Zhou (ICLR 2023), Algorithm 1. Batch b pulls every active arm l(b) times, each pull by a new
+user. One protocol run per arm turns these rewards into a noisy sum; arms whose upper confidence bound falls
+below the best lower one go out. Only the last batch is looked at ("forgetting").
+
+``Elimination`` is the decision part, a state machine on arrays (..., K) without randomness. It is driven by
+``strategy`` (one run, through the coins) and by the simulator of ``distributed_regret`` (many runs at once).
+
+Not printed in the paper, chosen here: a batch of an arm that the horizon cuts is never aggregated; the last
+arm left is played to the end; l(b) = ceil(η^b) for a growth η that is no integer; where users drop out the
+sum is divided by the number of those present, and an arm with nobody present is neither judged nor judges.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import compress, repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.coins.base import Coins
+from dpaudit.errors import InvalidParameterError
+from dpaudit.exact import ExactLike, exact, probability
+from dpaudit.reference.algorithms.environment import Batch
+from dpaudit.reference.algorithms.play import Pulls, Strategy
+
+__all__ = [
+    "Elimination",
+    "NoiseTail",
+    "Protocols",
+    "batch_length",
+    "batch_lengths",
+    "confidence_radius",
+    "strategy",
+]
+
+Floats = NDArray[np.float64]
+
+#: The protocol for a batch size, as ``mechanisms.batch_protocol.BatchProtocol``: from (coins, rewards) to the
+#: noisy sum.
+Protocols = Callable[[int], Callable[[Coins, Sequence[Any]], Any]]
+
+
+class NoiseTail(NamedTuple):
+    """Assumption 1: with probability 1 - 2p the noise in a decoded sum is at most
+    ``sigma`` sqrt(log(2/p)) + ``h`` log(2/p)."""
+
+    sigma: float
+    h: float
+
+
+def batch_length(batch: int, *, growth: ExactLike = 2) -> int:
+    """l(b) = ceil(η^b) users of each active arm in batch ``batch`` = 1, 2, ...; ``growth`` = η > 1."""
+    return math.ceil(_growth(growth) ** batch)
+
+
+def batch_lengths(horizon: int, *, growth: ExactLike = 2) -> list[int]:
+    """The batch sizes l(1), l(2), ... below ``horizon``: no other batch can be completed."""
+    found: list[int] = []
+    while (length := batch_length(len(found) + 1, growth=growth)) < horizon:
+        found.append(length)
+    return found
+
+
+def confidence_radius(
+    batch: int, n_active: Any, length: int, *, failure_prob: float, tail: NoiseTail
+) -> Floats:
+    """β(b) of eq. (2): sampling error and noise of a mean over ``length`` rewards. ``n_active`` is |Φ(b)|, a
+    number or an array."""
+    squares = np.asarray(n_active) * float(batch) ** 2 / failure_prob
+    sampling = np.sqrt(np.log(4 * squares) / (2 * length))
+    noise = np.log(2 * squares)
+    return np.asarray(sampling + (tail.sigma * np.sqrt(noise) + tail.h * noise) / length)
+
+
+class Elimination:
+    """Which arms are active, batch by batch.
+
+    ``active`` has shape (K,), or (R, K) for R runs in step. ``tail(length)`` gives the noise constants.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        *,
+        failure_prob: ExactLike,
+        tail: Callable[[int], NoiseTail],
+        growth: ExactLike = 2,
+    ) -> None:
+        p = probability(failure_prob, name="failure_prob")
+        if p == 0:
+            raise InvalidParameterError(
+                "failure_prob must be greater than 0, got 0; pass 1/T for a horizon of T."
+            )
+        self.failure_prob, self._tail, self._growth = float(p), tail, _growth(growth)
+        self.active = np.ones(shape, dtype=bool)
+        self.batch = 1
+
+    @property
+    def length(self) -> int:
+        """l(b) of the current batch."""
+        return batch_length(self.batch, growth=self._growth)
+
+    @property
+    def n_active(self) -> NDArray[np.int64]:
+        return np.asarray(self.active.sum(axis=-1))
+
+    def update(self, means: Any) -> None:
+        """Close the batch: ``means`` holds the active arms' noisy means, NaN for an arm without one."""
+        radius = confidence_radius(
+            self.batch,
+            self.n_active[..., None],
+            self.length,
+            failure_prob=self.failure_prob,
+            tail=self._tail(self.length),
+        )
+        means = np.where(self.active, means, np.nan)
+        best = np.fmax.reduce(means - radius, axis=-1, keepdims=True)
+        self.active &= ~(means + radius < best)
+        self.batch += 1
+
+
+def strategy(
+    protocols: Protocols,
+    *,
+    failure_prob: ExactLike,
+    tail: Callable[[int], NoiseTail],
+    growth: ExactLike = 2,
+    turnout: Sequence[bool] | None = None,
+) -> Strategy:
+    """Algorithm 1 with the protocols given, one for each batch size.
+
+    ``turnout[t]`` says whether the user of round t sends a message (default: all do); it is public.
+    """
+
+    def run(coins: Coins, n_arms: int) -> Pulls:
+        state = Elimination((n_arms,), failure_prob=failure_prob, tail=tail, growth=growth)
+        while state.n_active > 1:
+            means = np.full(n_arms, np.nan)
+            length = state.length
+            for arm in np.flatnonzero(state.active).tolist():
+                batch = yield arm, length
+                rewards = _heard(batch, turnout)
+                if rewards:
+                    means[arm] = protocols(length)(coins, rewards) / len(rewards)
+            state.update(means)
+        yield int(np.flatnonzero(state.active)[0]), None
+
+    return run
+
+
+def _heard(batch: Batch, turnout: Sequence[bool] | None) -> list[Any]:
+    """The rewards of the users who send a message."""
+    sends = repeat(True) if turnout is None else map(turnout.__getitem__, batch.rounds)
+    return [*compress(batch.values().tolist(), sends)]
+
+
+def _growth(value: ExactLike) -> Fraction:
+    growth = exact(value, name="growth")
+    if growth <= 1:
+        raise InvalidParameterError(f"growth must be greater than 1, got {growth}; batches have to grow.")
+    return growth

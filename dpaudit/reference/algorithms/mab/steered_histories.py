@@ -1,0 +1,73 @@
+"""Histories of batched elimination that are forced: which arm goes out; batches that no history spares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpaudit.coins import Choice
+from dpaudit.laws import WrappedMod
+from dpaudit.laws.base import Law
+from dpaudit.reference.algorithms.mab.batched_elimination import Elimination
+from dpaudit.reference.algorithms.mab.distributed_elimination import Variant
+from dpaudit.replays.followed import Steering
+
+__all__ = ["HISTORIES", "certain_lengths", "steered"]
+
+
+def steered(chosen: Variant, lengths: Sequence[int], up: Callable[[int], bool | None]) -> Choice:
+    """The history in which aggregate number k = 0, 1, ... decodes to the largest sum that the analyzer can
+    return if ``up(k)``, to the smallest one if not, and is drawn if ``up(k)`` is ``None``.
+
+    Messages of single users (local model) add up to that aggregate.
+    """
+    tops = {}
+    for users in lengths:
+        sheet = chosen.sheet(users)
+        tops[sheet.modulus] = users * sheet.precision + sheet.noise_margin
+
+    def choose(site: str, occurrence: int, law: Law) -> Any:
+        direction = up(occurrence)
+        if direction is None or not isinstance(law, WrappedMod) or law.modulus not in tops:
+            return None
+        # the analyzer takes residues above n g + τ for negative sums, the next one for the most negative
+        wanted = tops[law.modulus] + (0 if direction else 1)
+        if not law.batch_shape:
+            return wanted
+        messages = np.zeros(law.batch_shape, dtype=np.int64)
+        messages[0] = wanted
+        return messages
+
+    return choose
+
+
+def _up(wanted: Callable[[int], bool]) -> Steering:
+    """The largest sum that the analyzer can return where ``wanted(k)``, the smallest one elsewhere."""
+    return lambda k, sheet: sheet.users * sheet.precision + sheet.noise_margin + (0 if wanted(k) else 1)
+
+
+#: Two arms: one of them goes out as soon as it can, or none ever does.
+HISTORIES: dict[str, Steering] = {
+    "arm 2 goes out": _up(lambda k: k % 2 == 0),
+    "arm 1 goes out": _up(lambda k: k % 2 == 1),
+    "all sums alike": lambda k, sheet: sheet.users * sheet.precision // 2,
+    "all sums far down": _up(lambda k: False),
+}
+
+
+def certain_lengths(chosen: Variant, horizon: int) -> list[int]:
+    """The sizes of the batches that arm 1 plays to the end in every history, with two arms.
+
+    In a batch an arm can go out only if it does at the ends of the analyzer's range, the farthest apart that
+    two means can be.
+    """
+    state = Elimination((2,), failure_prob=chosen.failure_prob, tail=chosen.tail)
+    found: list[int] = []
+    while state.n_active > 1 and 2 * sum(found) + state.length < horizon:
+        found.append(state.length)
+        sheet = chosen.sheet(state.length)
+        beyond = sheet.noise_margin / sheet.precision / sheet.users
+        state.update(np.array([1 + beyond, -beyond]))
+    return found

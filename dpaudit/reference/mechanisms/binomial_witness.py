@@ -1,0 +1,144 @@
+"""What one entry of a binomial sum shows at least: an exact lower bound on delta for all of P_Vec.
+
+The features change from e_1 to -e_1, the reward stays 1: one entry of the vector moves by twice the scale,
+the whole range of its encoding, no other entry moves, and nothing needs rounding. So the batch's sum under
+that label is Bin(bB, p) at two places, and a half-line of it is the best event of that label (its likelihood
+ratio is monotone). In M batches with the same change the sums add up to Bin(MbB, p) at two places: less is
+seen of a sum than of its terms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.claims import ApproxDP
+from dpaudit.evidence import Witness
+from dpaudit.exact import exact, exact_str
+from dpaudit.kernel.ball import precision
+from dpaudit.laws import Binomial
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
+from dpaudit.views import SHUFFLER_OUTPUT, View
+from dpaudit.witnesses.inputs import written_inputs
+from dpaudit.witnesses.release import release_bound
+
+__all__ = ["OneEntry", "one_entry"]
+
+#: Bits of a stated bound; whoever checks it uses more.
+BITS = 128
+#: Of a binomial law.
+MOST_TRIALS = 2**53
+#: Less is not worth writing down.
+LEAST = 1e-20
+
+
+@dataclass(frozen=True)
+class OneEntry:
+    """Bin(``noise``) against itself moved by ``move`` > 0 integers.
+
+    ``data`` are the moved user's two records, the one that is moved up first, and ``words`` say what they
+    are."""
+
+    noise: Binomial
+    move: int
+    data: tuple[list[float], list[float]] = ([1.0, 0.0, 1.0], [-1.0, 0.0, 1.0])
+    words: str = "features e_1 against -e_1 with reward 1"
+
+    def threshold(self, epsilon: float, *, up: bool) -> int:
+        """Where the event of the larger excess begins: {x > t} for the moved side (``up``), {x <= t} for the
+        other one."""
+        n, p = self.noise.trials, float(self.noise.p)
+        low, high = self.move, n  # log p(x - move) / p(x) rises in x
+        while high - low > 1:
+            x = (low + high) // 2
+            loss = self._loss(x, n, p)
+            if (loss > epsilon) if up else (loss > -epsilon):
+                high = x
+            else:
+                low = x
+        return low
+
+    def _loss(self, x: int, n: int, p: float) -> float:
+        """log p(x - move) / p(x): the sum of ``move`` logs, of a long one a mean of 64 terms."""
+        terms = min(self.move, 64)
+        places = [(2 * k + 1) * self.move / (2 * terms) - 0.5 for k in range(terms)]
+        odds = math.log((1 - p) / p)
+        logs = [math.log((x - j) / (n - x + j + 1)) + odds for j in places]
+        return math.fsum(logs) * self.move / terms
+
+    def delta(self, epsilon: float) -> float:
+        """A float near the exact delta of this entry: the better of both directions."""
+        return max(self._excesses(epsilon))
+
+    def _excesses(self, epsilon: float) -> tuple[float, float]:
+        """P - e^epsilon Q of the best half-line, the moved side being P, and the other one."""
+        noise, moved = self.noise, self.noise.shift(self.move)
+        t, s = self.threshold(epsilon, up=True), self.threshold(epsilon, up=False)
+        forth = float(moved.sf(t)) - math.exp(epsilon) * float(noise.sf(t))
+        return forth, float(noise.cdf(s)) - math.exp(epsilon) * float(moved.cdf(s))
+
+    def largest_epsilon(self, delta: float, *, digits: int = 3) -> Fraction:
+        """The largest epsilon of so many digits at which this entry still has a larger delta, or 0."""
+        if self.delta(0.0) <= delta:
+            return Fraction(0)
+        low, high = 0.0, self.move / math.sqrt(self.noise.variance())
+        while self.delta(high) > delta:
+            low, high = high, 2 * high
+        while high - low > 10.0 ** -(digits + 1) * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
+        if low == 0:
+            return Fraction(0)
+        step = Fraction(10) ** (math.floor(math.log10(low)) - digits + 1)
+        return math.floor(Fraction(low) / step) * step
+
+    def witness(self, claim: ApproxDP, *, batches: int = 1) -> Witness | None:
+        """The better half-line of this entry against ``claim``, in the shuffler's view; ``None`` where its
+        excess is not worth having."""
+        epsilon = float(exact(claim.epsilon))
+        forth, back = self._excesses(epsilon)
+        up = forth >= back
+        if max(forth, back) < LEAST:
+            return None
+        body = self._body(claim, self.threshold(epsilon, up=up), up=up)
+        with precision(BITS):
+            bound = release_bound(body, claim, View.of(SHUFFLER_OUTPUT))
+        return Witness(
+            quantity=claim.quantity,
+            bound=bound,
+            form="release",
+            body=body,
+            origin="enumerated",
+            description=(
+                f"{self.words}, in each of {batches} batches: the number of ones under one label, added up"
+            ),
+        )
+
+    def _body(self, claim: ApproxDP, threshold: int, *, up: bool) -> dict[str, Any]:
+        """Both laws and the half-line, the moved side first if it is the likelier one (``up``)."""
+        laws = (self.noise.shift(self.move), self.noise)
+        data = self.data
+        law, other = laws if up else laws[::-1]
+        site: dict[str, Any] = {"site": "ones under label 1", "to": [SHUFFLER_OUTPUT.name]}
+        site |= {"law": law.to_json(), "law_neighbour": other.to_json()}
+        cuts = [exact_str(Fraction(2 * threshold + 1, 2))]
+        return {
+            "view": claim.view.to_json(),
+            "inputs": written_inputs(*(data if up else data[::-1])),
+            "site": site,
+            "parts": [{"coordinate": None, "points": None, "cuts": cuts}],
+            "order": None,
+        }
+
+
+def one_entry(sheet: VectorSheet, *, batches: int = 1) -> OneEntry | None:
+    """The change of one entry by its whole range, summed over ``batches``, or over as many of them as have no
+    more trials than a law can (``MOST_TRIALS``); ``None`` where one batch has."""
+    trials = sheet.trials * sheet.batch_size
+    seen = min(batches, MOST_TRIALS // trials)
+    return (
+        OneEntry(Binomial(trials=trials * seen, p=sheet.chance), int(2 * sheet.scale) * seen)
+        if seen
+        else None
+    )

@@ -1,0 +1,355 @@
+"""Broken protocols: the correct one of a batch with one mistake, for shares of any of the sheets' families.
+
+A mistake replaces the protocol of a batch, the algorithm around it stays: other noise in the sheet
+(``noise``), another secure function (``with_aggregator``), the right noise used wrongly (``around``), or
+wrong arithmetic (``computed``). A protocol is built anew for every run: some keep state. They are controls:
+an audit that does not catch them is broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.coins.base import Coins
+from dpaudit.laws import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    LatticeLaw,
+    Law,
+    PointMass,
+    Polya,
+    PolyaDifference,
+    Skellam,
+    WrappedMod,
+)
+from dpaudit.reference.mechanisms.batch_protocol import BatchProtocol
+from dpaudit.reference.mechanisms.fixed_point import encode, split_reward
+from dpaudit.reference.mechanisms.modular_sum import Aggregator, decoded_sum, secure_sum
+from dpaudit.reference.mechanisms.parameter_sheet import Sheet
+from dpaudit.views import SERVER
+
+__all__ = [
+    "LastBatchToo",
+    "Make",
+    "Overlap",
+    "ReusedNoise",
+    "announced",
+    "around",
+    "centred",
+    "computed",
+    "correct",
+    "deviation_for_variance",
+    "for_sensitivity",
+    "half_the_budget_twice",
+    "in_halves",
+    "inverted",
+    "messages_to_the_server",
+    "no_room_for_noise",
+    "noise",
+    "noise_only_if_needed",
+    "one_share",
+    "one_sided",
+    "plain",
+    "raw_decision",
+    "saturating",
+    "scale_of_half_the_batch",
+    "shares_for",
+    "shown",
+    "twice",
+    "uncorrected",
+    "with_aggregator",
+]
+
+#: The protocol for a batch size: from (coins, rewards) to the noisy sum.
+Protocols = Callable[[int], Callable[[Coins, Sequence[Any]], Any]]
+
+#: Builds the protocols of one run from the correct sheets and the rewards' grid.
+Make = Callable[[Callable[[int], Sheet], int | None], Protocols]
+
+#: A batch's release built on the correct protocol ``inner`` of that batch: (coins, rewards, inner).
+Around = Callable[[Coins, Sequence[Any], BatchProtocol], Any]
+
+
+def correct(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
+    """Not a mutant: the reference itself."""
+    return lambda users: BatchProtocol(sheet=sheet(users), grid=grid)
+
+
+# Wrong noise
+
+
+def noise(altered: Callable[[Sheet], LatticeLaw]) -> Make:
+    """The reference with another share of noise."""
+
+    def make(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
+        def protocol(users: int) -> BatchProtocol:
+            right = sheet(users)
+            return BatchProtocol(sheet=replace(right, share=altered(right)), grid=grid)
+
+        return protocol
+
+    return make
+
+
+def for_budget(law: LatticeLaw, factor: Fraction) -> LatticeLaw:
+    """The noise of the same family that ``factor`` times the budget would get."""
+    if isinstance(law, PolyaDifference):
+        return PolyaDifference(shape=law.shape, log_ratio=law.log_ratio * factor)
+    if isinstance(law, DiscreteLaplace):
+        return DiscreteLaplace(scale=law.scale / factor)
+    if isinstance(law, Skellam):
+        return Skellam(variance=law.parameters()["variance"] / factor**2)
+    return DiscreteGaussian(sigma2=law.parameters()["sigma2"] / factor**2)
+
+
+def for_sensitivity(value: Callable[[int], Fraction]) -> Make:
+    """Noise for the sensitivity ``value(g)`` in place of g."""
+    return noise(lambda sheet: for_budget(sheet.share, sheet.precision / value(sheet.precision)))
+
+
+def inverted(epsilon: Fraction) -> Callable[[Sheet], LatticeLaw]:
+    """ε/g where g/ε belongs."""
+    return lambda sheet: for_budget(sheet.share, (sheet.precision / epsilon) ** 2)
+
+
+def deviation_for_variance(epsilon: Fraction) -> Callable[[Sheet], LatticeLaw]:
+    """σ where σ² belongs: total variance g/ε, not g²/ε²."""
+
+    def altered(sheet: Sheet) -> LatticeLaw:
+        variance = Fraction(sheet.precision) / (epsilon * sheet.users)
+        if isinstance(sheet.share, Skellam):
+            return Skellam(variance=variance)
+        return DiscreteGaussian(sigma2=variance)
+
+    return altered
+
+
+def one_share(epsilon: Fraction) -> Callable[[Sheet], LatticeLaw]:
+    """Local noise of shape 1/n for each message, as if the messages were summed before anybody sees them."""
+    return lambda sheet: PolyaDifference(shape=Fraction(1, sheet.users), log_ratio=epsilon / sheet.precision)
+
+
+def shares_for(count: Callable[[int], int]) -> Make:
+    """Shares for ``count(n)`` users from n users: shape 1/count, or variance/count."""
+
+    def altered(sheet: Sheet) -> LatticeLaw:
+        law, share = sheet.share, Fraction(sheet.users, count(sheet.users))
+        if isinstance(law, PolyaDifference):
+            return PolyaDifference(shape=law.shape * share, log_ratio=law.log_ratio)
+        if isinstance(law, Skellam):
+            return Skellam(variance=law.parameters()["variance"] * share)
+        return DiscreteGaussian(sigma2=law.parameters()["sigma2"] * share)
+
+    return noise(altered)
+
+
+def scale_of_half_the_batch(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
+    """Central noise of scale g(n/2)/ε on encodings of precision g(n)."""
+
+    def protocol(users: int) -> BatchProtocol:
+        right, before = sheet(users), sheet(users // 2)
+        share = for_budget(right.share, Fraction(right.precision, before.precision))
+        return BatchProtocol(sheet=replace(right, share=share), grid=grid)
+
+    return protocol
+
+
+def with_aggregator(make: Callable[[], Aggregator]) -> Make:
+    """The reference with another secure function, a new one for every run."""
+
+    def protocols(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
+        aggregator = make()
+        return lambda users: BatchProtocol(sheet=sheet(users), aggregator=aggregator, grid=grid)
+
+    return protocols
+
+
+def _values(laws: Sequence[Law]) -> list[int]:
+    """The encodings in the users' laws."""
+    return [int(getattr(law, "offset", 0)) for law in laws]
+
+
+def one_sided(epsilon: Fraction) -> Aggregator:
+    """Each user adds one Pólya variable instead of a difference of two."""
+
+    def aggregated(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+        share = Polya(shape=Fraction(1, sheet.users), log_ratio=epsilon / sheet.precision)
+        return secure_sum(coins, [share.shift(value) for value in _values(laws)], sheet)
+
+    return aggregated
+
+
+def messages_to_the_server(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+    """Every message goes to the server, with a share of noise that is mostly 0."""
+    return sum(secure_sum(coins, [law], sheet) for law in laws) % sheet.modulus
+
+
+def noise_only_if_needed(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+    """A batch without any reward is thought to need no noise."""
+    if any(_values(laws)):
+        return secure_sum(coins, laws, sheet)
+    return secure_sum(coins, [PointMass(0)], sheet)
+
+
+def in_halves(epsilon: Fraction) -> Aggregator:
+    """Every user draws her share as the sum of two half shares, and users come in reverse order."""
+
+    def aggregated(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+        half = PolyaDifference(shape=Fraction(1, 2 * sheet.users), log_ratio=epsilon / sheet.precision)
+        values = [getattr(law, "offset", 0) for law in reversed(laws)]
+        return secure_sum(coins, [half.shift(part) for v in values for part in (v, v - v)], sheet)
+
+    return aggregated
+
+
+class LastBatchToo:
+    """Sums are not reset: an arm's aggregate holds the batch before as well (two arms in turn)."""
+
+    def __init__(self) -> None:
+        self.calls, self.before = 0, [0, 0]
+
+    def __call__(self, coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+        arm = self.calls % 2
+        self.calls += 1
+        total = sum(_values(laws))
+        moved = [laws[0].shift(self.before[arm]), *laws[1:]]
+        self.before[arm] += total
+        return secure_sum(coins, moved, sheet)
+
+
+# Wrong use of the noise
+
+
+def around(make: Callable[[], Around]) -> Make:
+    """A mistake around the correct protocol, made anew for every run: the same for all mechanisms."""
+
+    def protocols(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
+        step = make()
+        return lambda users: (
+            lambda coins, rewards: step(coins, rewards, BatchProtocol(sheet=sheet(users), grid=grid))
+        )
+
+    return protocols
+
+
+def twice(coins: Coins, rewards: Sequence[Any], inner: BatchProtocol) -> Any:
+    """The batch is released twice for a better mean, each time with the noise for the whole budget."""
+    return (inner(coins, rewards) + inner(coins, rewards)) / 2
+
+
+def half_the_budget_twice(coins: Coins, rewards: Sequence[Any], inner: BatchProtocol) -> Any:
+    """Two releases with the noise for half the budget each: correct, though wasteful."""
+    share = for_budget(inner.sheet.share, Fraction(1, 2))
+    return twice(coins, rewards, replace(inner, sheet=replace(inner.sheet, share=share)))
+
+
+def announced(coins: Coins, rewards: Sequence[Any], inner: BatchProtocol) -> Any:
+    """A branch on raw data: the users tell the server of a batch without any reward, and send nothing."""
+    empty = coins.reveal(not any(rewards), site="empty", to=SERVER)
+    return 0.0 if empty else inner(coins, rewards)
+
+
+def raw_decision(coins: Coins, rewards: Sequence[Any], inner: BatchProtocol) -> Any:
+    """The noisy sum is released, and arms are eliminated by the raw one."""
+    inner(coins, rewards)
+    return float(sum(rewards))
+
+
+class Overlap:
+    """A batch begins one user early, with the last user of the batch before in the place of its first."""
+
+    def __init__(self) -> None:
+        self.last: Any = None
+
+    def __call__(self, coins: Coins, rewards: Sequence[Any], inner: BatchProtocol) -> Any:
+        held = rewards if self.last is None else [self.last, *rewards[1:]]
+        self.last = rewards[-1]
+        return inner(coins, held)
+
+
+class ReusedNoise:
+    """The noise of the first release is kept for the others: of all arms in a batch (``by_batch``), or of
+    all arms in all batches."""
+
+    def __init__(self, *, by_batch: bool) -> None:
+        self.by_batch, self.users, self.noise = by_batch, 0, np.array(0)
+
+    def __call__(self, coins: Coins, rewards: Sequence[Any], inner: BatchProtocol) -> Any:
+        sheet = inner.sheet
+        encoded = encode(coins, rewards, precision=sheet.precision, grid=inner.grid)
+        clear = np.array(encoded) if sheet.trust == "local" else np.array(sum(encoded))
+        if not self.users or (self.by_batch and len(rewards) != self.users):
+            seen = np.asarray(shown(coins, encoded, sheet))
+            self.users, self.noise = len(rewards), seen - clear
+        else:
+            seen = (clear + self.noise) % sheet.modulus
+            coins.reveal(seen.tolist(), site="aggregate", to=SERVER)
+        return decoded_sum(int(seen.sum()) % sheet.modulus, sheet)
+
+
+def shown(coins: Coins, encoded: Sequence[Any], sheet: Sheet) -> Any:
+    """What the server sees of the correct protocol: one residue, or one for each user (local)."""
+    if sheet.trust == "central":
+        return coins.observe(sheet.aggregate_law(sum(encoded)), site="aggregate", to=SERVER)
+    if sheet.trust == "local":
+        law = WrappedMod(sheet.share, modulus=sheet.modulus, offset=np.array(encoded))
+        return coins.observe(law, site="message", to=SERVER)
+    return secure_sum(coins, [sheet.share.shift(value) for value in encoded], sheet)
+
+
+# Wrong arithmetic: privacy holds, the sum is wrong
+
+
+def computed(finish: Callable[[Coins, list[Any], Sheet], Any], *, floor: bool = False) -> Make:
+    """The reference up to ``finish``, from the encodings to the decoded sum; ``floor`` drops the coins."""
+
+    def protocols(sheet: Callable[[int], Sheet], grid: int | None) -> Protocols:
+        def one(coins: Coins, rewards: Sequence[Any], users: int) -> Any:
+            parameters = sheet(users)
+            g = parameters.precision
+            encoded = (
+                [split_reward(x, precision=g)[0] for x in rewards]
+                if floor
+                else encode(coins, rewards, precision=g, grid=grid)
+            )
+            return finish(coins, encoded, parameters)
+
+        return lambda users: lambda coins, rewards: one(coins, rewards, users)
+
+    return protocols
+
+
+def plain(coins: Coins, encoded: list[Any], sheet: Sheet) -> Any:
+    """The reference's own finish, for ``floor``."""
+    return decoded_sum(shown(coins, encoded, sheet), sheet)
+
+
+def uncorrected(coins: Coins, encoded: list[Any], sheet: Sheet) -> Any:
+    """The analyzer without the underflow correction: a noisy sum below 0 comes out near m/g."""
+    return shown(coins, encoded, sheet) / sheet.precision
+
+
+def centred(coins: Coins, encoded: list[Any], sheet: Sheet) -> Any:
+    """Correction as if residues were centred: everything above m/2 is taken for negative."""
+    y = np.asarray(shown(coins, encoded, sheet))
+    signed = np.where(y > sheet.modulus // 2, y - sheet.modulus, y) / sheet.precision
+    return signed if signed.ndim else float(signed)
+
+
+def no_room_for_noise(coins: Coins, encoded: list[Any], sheet: Sheet) -> Any:
+    """Modulus n g + 1, without room for the noise."""
+    tight = replace(sheet, noise_margin=0, modulus=sheet.users * sheet.precision + 1)
+    return decoded_sum(shown(coins, encoded, tight), tight)
+
+
+def saturating(coins: Coins, encoded: list[Any], sheet: Sheet) -> Any:
+    """Messages clipped to [0, g] instead of reduced modulo m: a saturating counter."""
+    g = sheet.precision
+    clipped = [np.clip(value + coins.draw(sheet.share, site="noise"), 0, g) for value in encoded]
+    total = np.asarray(sum(clipped))
+    return coins.reveal(total if total.ndim else int(total), site="aggregate", to=SERVER) / g

@@ -1,0 +1,62 @@
+"""Continual sums by concurrent shufflers as a program under audit: Algorithms 2 and 3 of Tenenbaum, Kaplan,
+Mansour and Stemmer (ICML 2023).
+
+In step t user t sends to the open batch of every shuffler; batches that are full are shuffled and shown; the
+estimate of the prefix, made from the shown batches alone, is put out. What the server sees of a batch is the
+multiset of its messages: of bits, the number of ones. Batches that are still open in the end are never shown.
+
+``ContinualServer`` is what the server does with the node estimates, of numbers or of arrays, for the sums
+here and for the bandit whose users act on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.coins.base import Coins, Program
+from dpaudit.reference.mechanisms.concurrent_tree import Node, Tree
+from dpaudit.reference.mechanisms.shuffler_schedule import read_at
+from dpaudit.views import PUBLIC
+
+__all__ = ["ContinualServer", "NodeRelease", "ReadAt", "concurrent_sums"]
+
+#: One full batch under coins, users first: shows the shuffler's output and returns the estimate of the sum.
+NodeRelease = Callable[[Coins, NDArray[Any], Node], Any]
+
+#: Which nodes are full, and read, in step t.
+ReadAt = Callable[[Tree, int], Sequence[Node]]
+
+
+class ContinualServer:
+    """Reads full batches over ``tree`` by ``release``, and keeps the estimates of the nodes of V_t."""
+
+    def __init__(self, tree: Tree, release: NodeRelease, *, read: ReadAt = read_at) -> None:
+        self._tree, self._release, self._read = tree, release, read
+        self._kept: dict[Node, Any] = {}
+
+    def step(self, coins: Coins, t: int, values: NDArray[Any]) -> Any:
+        """Step ``t`` (from 1), users' ``values`` so far on the first axis: the estimate of their sum, 0 where
+        no batch is full."""
+        for node in self._read(self._tree, t):
+            estimate = self._release(coins, values[node.start - 1 : node.stop], node)
+            covered = [old for old in self._kept if old.start >= node.start]
+            for old in covered:
+                del self._kept[old]
+            self._kept[node] = estimate
+        return sum(self._kept.values(), np.zeros(values.shape[1:]))
+
+
+def concurrent_sums(tree: Tree, release: NodeRelease, *, read: ReadAt = read_at) -> Program:
+    """The program from users' bits, shape (n,), to nothing: all that is seen are the shufflers' outputs, and
+    the estimates, which everybody sees."""
+
+    def program(coins: Coins, bits: NDArray[Any]) -> None:
+        server = ContinualServer(tree, release, read=read)
+        for t in range(1, tree.horizon + 1):
+            coins.reveal(float(server.step(coins, t, bits)), site="estimate", to=PUBLIC)
+
+    return program

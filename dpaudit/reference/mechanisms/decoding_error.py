@@ -1,0 +1,100 @@
+"""How far the analyzer's decoded sum is from the sum of rewards: rounding, noise, and wraps that it does not
+undo, with the exact law of all three."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.kernel.ball import precision
+from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, bulk
+from dpaudit.laws import Binomial, DiscreteGaussian, LatticeLaw
+from dpaudit.reference.mechanisms.parameter_sheet import Sheet
+
+__all__ = ["Rewards", "error_interval", "error_probability"]
+
+Floats = NDArray[np.float64]
+Rewards = Literal["constant", "coins"]
+
+#: Error probabilities in floats are right to better than this, thresholds to better than its square.
+ROUNDING = 1e-9
+
+
+@lru_cache(maxsize=256)
+def _residues(sheet: Sheet) -> Floats:
+    """P(total noise ≡ e mod m) for e = 0, ..., m - 1, each accurate relative to itself down to 1e-30."""
+    if isinstance(sheet.share, DiscreteGaussian) and sheet.users > 1:
+        with precision(192):
+            law = DiscreteGaussianSum(sheet.share.sigma2, sheet.users)
+            low, high, _, _ = bulk(law, 100)
+            values, masses = np.arange(low, high + 1), np.array([float(p) for p in law.masses(low, high)])
+    else:
+        total = sheet.total_noise()
+        reach = _reach(total)
+        values = np.arange(-reach, reach + 1)
+        masses = np.exp(total.logp(values))
+    residues = np.zeros(sheet.modulus)
+    np.add.at(residues, values % sheet.modulus, masses)
+    return residues
+
+
+def _reach(law: LatticeLaw) -> int:
+    """Some k with P(|X| > k) below 1e-30, by doubling."""
+    reach = 64
+    while float(law.sf(reach)) > 1e-30:
+        reach *= 2
+    return reach
+
+
+def error_probability(
+    sheet: Sheet, threshold: float, *, mean: Fraction, rewards: Rewards, moved: int = 0
+) -> float:
+    """P(|decoded sum - sum of rewards| > threshold), exactly but for float rounding: over the rewards
+    ("coins" of that mean), the rounding ("constant" rewards at the mean), the noise and the wraps. The
+    analyzer gets the aggregate ``moved`` further round the circle."""
+    residues, g, m = _residues(sheet), sheet.precision, sheet.modulus
+    y = np.arange(m)
+    given = (y + moved) % m
+    decoded = np.where(given > sheet.users * g + sheet.noise_margin, given - m, given)
+    total = 0.0
+    for weight, encoded, reward_sum in _encoded(sheet.users, g, mean, rewards):
+        far = np.abs(decoded - g * reward_sum) > g * threshold
+        total += weight * float(residues[(y[far] - encoded) % m].sum())
+    return total
+
+
+@lru_cache(maxsize=256)
+def _encoded(n: int, g: int, mean: Fraction, rewards: Rewards) -> list[tuple[float, int, float]]:
+    """Weight, Σ x̂ and Σ x: rewards of 0 and 1 are encoded without rounding, equal ones up to n coins."""
+    whole, part = divmod(mean * g, 1)
+    weights = np.exp(Binomial(trials=n, p=mean if rewards == "coins" else part).logp(np.arange(n + 1)))
+    likely = [(float(weights[k]), int(k)) for k in np.flatnonzero(weights > 1e-40)]
+    if rewards == "coins":
+        return [(weight, g * k, float(k)) for weight, k in likely]
+    return [(weight, n * int(whole) + k, float(n * mean)) for weight, k in likely]
+
+
+def error_interval(
+    sheet: Sheet,
+    threshold: float,
+    *,
+    mean: Fraction,
+    rewards: Rewards,
+    off: Fraction = Fraction(0),
+    moved: int = 0,
+    per: float = 1.0,
+) -> tuple[float, float]:
+    """P(|decoded sum - sum of rewards| > threshold) from both sides of float rounding, with a secure function
+    that is off with probability ``off`` or less: from below one that is off with all of it, by ``moved``
+    round the circle; from above whatever it does then. In units of ``per``, a probability."""
+    far = partial(error_probability, sheet, mean=mean, rewards=rewards)
+    outer, inner = threshold * (1 + ROUNDING) + ROUNDING, threshold * (1 - ROUNDING) - ROUNDING
+    low = far(outer)
+    if off:
+        low = float(1 - off) * low + float(off) * far(outer, moved=moved)
+    high = min(1.0, far(inner) + float(off))
+    return low / per * (1 - ROUNDING), high / per * (1 + ROUNDING)

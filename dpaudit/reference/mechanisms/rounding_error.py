@@ -1,0 +1,54 @@
+"""Rounding by ``fixed_point``, in exact numbers: its mean, its ends, how far a sum can move, and the law of a
+sum of equal rewards.
+
+Rewards are dyadic, and so are the probabilities of their encodings: means, ranges and laws are exact.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.coins.base import Coins
+from dpaudit.coins.enumerator import enumerate_view
+from dpaudit.kernel.ball import arb, ball
+from dpaudit.laws import Binomial
+from dpaudit.reference.mechanisms.fixed_point import encode, encoding_law, split_reward
+from dpaudit.views import PUBLIC, View
+
+__all__ = ["mean_error", "rounding_distance", "rounding_ends", "sum_movement"]
+
+
+def mean_error(reward: Fraction, precision: int) -> Any:
+    """E[x̂] - x g as a ball, without radius for a dyadic reward."""
+    law = encoding_law(reward, precision=precision)
+    return sum((p * int(k) for k, p in law.atoms()), arb(0)) - ball(reward * precision)
+
+
+def rounding_ends(reward: Fraction, precision: int) -> tuple[Fraction, Fraction]:
+    """The least and the largest ι = x̂ - x g."""
+    errors = [int(k) - reward * precision for k, _ in encoding_law(reward, precision=precision).atoms()]
+    return min(errors), max(errors)
+
+
+def sum_movement(before: Fraction, after: Fraction, precision: int) -> int:
+    """The most that Σ x̂ can move when one reward changes from ``before`` to ``after``, roundings free."""
+    laws = [encoding_law(reward, precision=precision) for reward in (before, after)]
+    here, there = ([int(k) for k, _ in law.atoms()] for law in laws)
+    return max(abs(a - b) for a, b in itertools.product(here, there))
+
+
+def rounding_distance(reward: Fraction, *, users: int, precision: int) -> Any:
+    """Total variation between Σ x̂ of the running program, user by user, and n ⌊x g⌋ + Bin(n,
+    x g - ⌊x g⌋)."""
+
+    def program(coins: Coins, data: Sequence[Fraction]) -> None:
+        coins.reveal(int(sum(encode(coins, data, precision=precision))), site="sum")
+
+    found = enumerate_view(program, [reward] * users, view=View.of(PUBLIC))
+    whole, rest = split_reward(reward, precision=precision)
+    law = Binomial(trials=users, p=rest).shift(users * whole)
+    total = {seen[0]: found.probabilities[key] for key, seen in found.transcripts.items()}
+    return sum((abs(p - law.logp_ball(k).exp()) for k, p in total.items()), arb(0)) / 2

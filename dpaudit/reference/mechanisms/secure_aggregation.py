@@ -1,0 +1,57 @@
+"""Secure aggregation by additive masking: what the server gets to see when the modular sum is computed.
+
+Chowdhury and Zhou (ICLR 2023), appendix G.1, in words; the construction is that of Bonawitz and others (2017)
+with the key agreement abstracted away. The users hold masks that are uniform on Z_m^n subject to adding up
+to 0. User i sends (y_i + mask_i) mod m to the server, who adds up what it gets. What it sees is uniform among
+all vectors with the sum ŷ: P(v) = P(ŷ = Σ v mod m) / m^(n-1). ``secure_sum`` takes that for granted.
+
+Masks are agreed on by the users present: a message lost after that is not simulated here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from dpaudit.coins.base import Coins
+from dpaudit.laws import Categorical, Law
+from dpaudit.reference.mechanisms.modular_sum import clipped
+from dpaudit.reference.mechanisms.parameter_sheet import Sheet
+from dpaudit.views import SERVER
+
+__all__ = ["masked_sum", "zero_sum_masks"]
+
+
+def zero_sum_masks(coins: Coins, *, users: int, modulus: int) -> list[Any]:
+    """Masks of ``users`` users: all but one uniform on Z_m, the last minus their sum. Hidden draws (site
+    ``mask``)."""
+    free = [coins.draw(_uniform(modulus), site="mask") for _ in range(users - 1)]
+    return [*free, _residue(-sum(free), modulus)]
+
+
+def masked_sum(coins: Coins, laws: Sequence[Law], sheet: Sheet) -> Any:
+    """Run the masked protocol: every message is drawn, masked, and shown to the server; returns ŷ.
+
+    ``laws`` are the users' x̂ + η. Messages are hidden draws (site ``message``), masked ones are shown (site
+    ``masked``). An ``Aggregator``, the same in law as ``secure_sum``.
+    """
+    modulus = sheet.modulus
+    messages = [coins.draw(clipped(law, modulus=modulus), site="message") for law in laws]
+    masks = zero_sum_masks(coins, users=len(laws), modulus=modulus)
+    seen = [
+        coins.reveal(_residue(y + mask, modulus), site="masked", to=SERVER)
+        for y, mask in zip(messages, masks, strict=True)
+    ]
+    return _residue(sum(seen), modulus)
+
+
+def _residue(value: Any, modulus: int) -> Any:
+    return np.mod(value, modulus) if isinstance(value, np.ndarray) else int(value) % modulus
+
+
+@lru_cache(maxsize=16)
+def _uniform(modulus: int) -> Categorical:
+    return Categorical(weights=[1] * modulus)

@@ -1,0 +1,106 @@
+"""P_GD: projected gradient descent whose gradients come out of a shuffler (Algorithm 7 of Sarmasarkar 2026,
+after Cheu, Joseph, Mao and Peng 2022), as a program under coins.
+
+In each step every user clips her gradient to length L, scales it to entries in [-1, 1] and sends it as
+labelled bits; the shuffler shows, for each entry, the number of ones of all users: their encodings and Bin(b,
+p) ones each (``vector_messages``). The analyzer moves by the mean gradient, projects onto a ball, and returns
+the mean of the iterates that gradients were taken at. The print has t = 1, ..., T and theta_0: here t = 0,
+..., T - 1.
+
+``batches`` says who sends in which step: everybody in every step, as printed, or each user in one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.coins.base import Coins
+from dpaudit.errors import InvalidParameterError
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
+from dpaudit.reference.mechanisms.vector_messages import release
+
+__all__ = ["ShuffledGradientDescent", "clipped", "in_every_step", "in_one_step", "vector_call"]
+
+Floats = NDArray[np.float64]
+
+#: One call of the vector sum: from coins, step and the users' gradients (n, d) to their noisy sum (d,).
+Call = Callable[[Coins, int, Floats], Floats]
+#: Who sends in step t of how many, of n users: their places.
+Batches = Callable[[int, int, int], Sequence[int]]
+
+
+def clipped(gradients: Any, length: float) -> Floats:
+    """Rows of ``gradients`` (n, d), the longer ones shortened to ``length``."""
+    given = np.asarray(gradients, dtype=np.float64)
+    return np.asarray(given / np.maximum(np.linalg.norm(given, axis=1, keepdims=True) / length, 1.0))
+
+
+def vector_call(
+    sheet: VectorSheet, length: float, *, grid: int | None = None, site: str = "gradient"
+) -> Call:
+    """P_1 = (R_1, S_1, A_1) with ``sheet`` for gradients clipped to ``length``; with a ``grid``, for those
+    whose entries are then multiples of ``length``/``grid``, which need no rounding (``release``)."""
+
+    def call(coins: Coins, step: int, gradients: Floats) -> Floats:
+        scaled = clipped(gradients, length) / length
+        return length * release(coins, scaled, sheet, grid=grid, site=site)
+
+    return call
+
+
+def in_every_step(step: int, steps: int, users: int) -> Sequence[int]:
+    """Everybody, as Algorithm 7 has it."""
+    return range(users)
+
+
+def in_one_step(step: int, steps: int, users: int) -> Sequence[int]:
+    """Users in ``steps`` blocks, one a step: a user sends once. ``steps`` divides ``users``."""
+    size = users // steps
+    return range(step * size, (step + 1) * size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShuffledGradientDescent:
+    """``steps`` steps of size ``rate`` over the ball of radius ``radius``, on the mean loss of a generalized
+    linear model with mean ``mean`` and ``ridge`` / 2 ||theta||^2.
+
+    Called with coins and users (n, d + 1), features and then the reward, it returns the mean iterate (d,).
+    Raises ``InvalidParameterError`` for no step or a radius or rate that is not positive; when called, for
+    users of another shape.
+    """
+
+    call: Call
+    mean: Callable[[Floats], Floats]
+    steps: int
+    rate: float
+    radius: float
+    ridge: float = 0.0
+    batches: Batches = in_every_step
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or not self.rate > 0 or not self.radius > 0:
+            raise InvalidParameterError(
+                "steps must be 1 or more, rate and radius greater than 0, got "
+                f"{self.steps}, {self.rate} and {self.radius}; raise them."
+            )
+
+    def __call__(self, coins: Coins, users: Any) -> Floats:
+        given = np.asarray(users, dtype=np.float64)
+        if given.ndim != 2 or given.shape[1] < 2:
+            raise InvalidParameterError(f"users must have shape (n, d + 1), got {given.shape}; one row each.")
+        theta = np.zeros(given.shape[1] - 1)
+        total = np.zeros_like(theta)
+        for step in range(self.steps):
+            total = total + theta
+            batch = given[list(self.batches(step, self.steps, len(given)))]
+            points, rewards = batch[:, :-1], batch[:, -1]
+            gradients = (self.mean(points @ theta) - rewards)[:, None] * points
+            found = self.call(coins, step, gradients) / len(batch) + self.ridge * theta
+            theta = theta - self.rate * found
+            theta = theta / max(1.0, float(np.linalg.norm(theta)) / self.radius)
+        return np.asarray(total / self.steps)
