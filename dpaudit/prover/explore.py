@@ -33,7 +33,8 @@ __all__ = ["Draw", "Event", "Explored", "Node", "Path", "Walk", "explore", "tigh
 MAX_PATHS, MAX_DECISIONS = 20_000, 500
 
 #: One thing that happened on a path: ("draw", law, scale), ("finite", weights, outcome), ("show", key),
-#: ("form", form), ("release", form, law, scale), ("fork", key, answer). Lists are between ("open", n), items.
+#: ("form", form), ("release", form, law, scale), of a Gaussian its variance, ("fork", key, answer). Lists are
+#: between ("open", n), items.
 Event = tuple[Any, ...]
 
 
@@ -121,7 +122,7 @@ class Walk:
         self.events: list[Event] = []
         self.draws: list[Draw] = []
         self.rows: dict[str, Row] = dict(self.domain)
-        self.comparisons = 0
+        self.comparisons = self.outcomes = 0
         self.forks: dict[str, int] = {}
         self.met = {name for row in self.domain.values() for name in row.form.terms}
         self.lists: list[tuple[Any, list[Event]]] = []
@@ -166,8 +167,10 @@ class Walk:
             form = Private(Form({}), self)._other(value, "released with")
         if law.name == "discrete-laplace" and not self._whole(form):
             self.refuse("a value that may be no integer was released with discrete noise")
-        self._event(("release", form, law.name, law.scale))  # type: ignore[attr-defined]
-        return Public(f"o{sum(event[0] == 'release' for event in self.events) - 1}", self)
+        [spread] = law.parameters().values()  # type: ignore[attr-defined]  # a scale, a Gaussian's variance
+        self._event(("release", form, law.name, spread))
+        self.outcomes += 1
+        return Public(f"o{self.outcomes - 1}", self)
 
     def shown(self, value: Any) -> None:
         """Record a shown value: constants by type and value, forms, public values, lists of these (G6,

@@ -32,9 +32,11 @@ from dpaudit.prover.certificate import written_tree
 from dpaudit.prover.data import EVERY, Adjacent, Symbols
 from dpaudit.prover.every_size import states_and_trees
 from dpaudit.prover.opcodes import TESTED
-from dpaudit.prover.prove import Proof, explore_program, prove
+from dpaudit.prover.proof import Proof
+from dpaudit.prover.prove import prove
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.touches import derived_accounting, undeclared
+from dpaudit.prover.whole_program import explore_program
 from dpaudit.rows.controls import Control
 from dpaudit.rows.evidence import Measured, evidence
 from dpaudit.rows.grid import Grid
