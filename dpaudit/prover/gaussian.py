@@ -20,14 +20,14 @@ from dpaudit.kernel.check import derived_bound
 from dpaudit.kernel.kernel_t0 import Guarantee
 from dpaudit.prover.certificate import written_tree
 from dpaudit.prover.data import Adjacent, Symbols
-from dpaudit.prover.explore import Event, Walk
+from dpaudit.prover.explore import Event, Explored, Walk
 from dpaudit.prover.forms import Form, symbol
 from dpaudit.prover.proof import Proof, too_large
 from dpaudit.prover.reading import require_readable
 from dpaudit.prover.symbols import Private, RefusedError
 from dpaudit.prover.whole_program import explore_program
 
-__all__ = ["GAUSSIAN_CLAIMS", "GaussianClaim", "GaussianWalk", "prove_gaussian"]
+__all__ = ["GAUSSIAN_CLAIMS", "GaussianClaim", "GaussianWalk", "explore_releases", "prove_gaussian"]
 
 GaussianClaim = ZeroConcentratedDP | GaussianDP | ApproxDP
 
@@ -59,6 +59,11 @@ class GaussianWalk(Walk):
         return super()._shows(value)
 
 
+def explore_releases(program: Program, data: Symbols) -> Explored:
+    """All paths of a program of Gaussian releases. Raises ``RefusedError`` for any other."""
+    return explore_program(program, data, coins=GaussianCoins, walk_class=GaussianWalk)
+
+
 def prove_gaussian(
     program: Program, claim: GaussianClaim, data: Symbols, adjacency: Adjacent, scope: str
 ) -> Proof:
@@ -66,7 +71,7 @@ def prove_gaussian(
     in one sentence."""
     try:
         require_readable(program)
-        explored = explore_program(program, data, coins=GaussianCoins, walk_class=GaussianWalk)
+        explored = explore_releases(program, data)
     except RefusedError as refusal:
         return Proof(verdict="inconclusive", bound=None, scope=scope, reason=str(refusal))
     certificate: dict[str, Any] = {
