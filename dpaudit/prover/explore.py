@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from types import CodeType
 from typing import Any, NoReturn
 
 from dpaudit.errors import DpauditError
@@ -124,6 +125,7 @@ class Walk:
         self.rows: dict[str, Row] = dict(self.domain)
         self.comparisons = self.outcomes = 0
         self.forks: dict[str, int] = {}
+        self.functions: list[CodeType] = []
         self.met = {name for row in self.domain.values() for name in row.form.terms}
         self.lists: list[tuple[Any, list[Event]]] = []
         self.over = False
@@ -216,6 +218,14 @@ class Walk:
             self.forks[key] = self._choice(("fork", key), [None] * answers)
             self.events[-1] = ("fork", key, self.forks[key])
         return self.forks[key]
+
+    def place_of(self, code: CodeType) -> int:
+        """0, 1, ... in the order of first use: the same in every run and every process, unlike its name."""
+        place = next((i for i, known in enumerate(self.functions) if known is code), None)
+        if place is None:
+            self.functions.append(code)
+            return len(self.functions) - 1
+        return place
 
     def refuse(self, what: str) -> NoReturn:
         """Record and raise: no program can swallow a refusal (H2)."""
