@@ -2,9 +2,10 @@
 
 Proofs at one size are checked by ``program_t0``, of finite data and draws by ``finite_t0``, those for every
 size by ``step_t0``: all of a pure epsilon. Proofs of Gaussian releases, by ``gaussian_t0``, are of a rho or a
-mu, from which the kernel derives a delta; none of them is one of an epsilon, nor the other way round. A proof
-at one size says nothing of another. It is about the whole of a claim only where the claim's domain is the
-proof's scope, in the same words; of any other claim it is about a part.
+mu, from which the kernel derives a delta; of releases that data choose, by ``branches_t0``, of an epsilon or
+a rho. None of a rho is one of an epsilon, nor the other way round. A proof at one size says nothing of
+another. It is about the whole of a claim only where the claim's domain is the proof's scope, in the same
+words; of any other claim it is about a part.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dpaudit.kernel import finite_t0, gaussian_t0, program_t0, step_t0
+from dpaudit.kernel import branches_t0, finite_t0, gaussian_t0, program_t0, step_t0
 from dpaudit.kernel.check import derived_bound
 from dpaudit.kernel.kernel_t0 import QUANTITY, CertificateError, Guarantee, covers, shown
 
@@ -57,6 +58,7 @@ CHECKERS = {
     "program, own regions": Checker(program_t0.check, ASSUMED),
     "program, exact laws": Checker(finite_t0.check, ASSUMED),
     "program, generic step": Checker(step_t0.check, ASSUMED_AT_EVERY_SIZE),
+    "program, data branches": Checker(branches_t0.check, ASSUMED, ("pure-dp", "zcdp", "approx-dp")),
     "program, Gaussian releases": Checker(gaussian_t0.check, ASSUMED, ("zcdp", "gdp", "approx-dp")),
 }
 
@@ -120,28 +122,16 @@ def examine_program(proof: Any, claim: Any) -> ExaminedProgram:
 
 
 def _examined(checked: Any, about: Any, stated: Fraction) -> ExaminedProgram:
-    """The checked epsilon, or what the kernel makes of a checked rho; of a delta none is asked for."""
-    if not isinstance(checked, gaussian_t0.Checked):
-        _require_asked(checked.claimed, "epsilon", about)
-        _require_reached(stated >= checked.epsilon, checked.epsilon, stated)
-        return ExaminedProgram(checked.epsilon, checked.paths)
-    if about["type"] != "approx-dp":
-        wanted = QUANTITY[about["type"]]
-        _need(checked.quantity == wanted, f"the proof must be asked for {wanted}", checked.quantity)
-        _require_asked(checked.claimed, wanted, about)
-    guarantee = Guarantee(rho=checked.rho, gdp_squared=checked.mu_squared)
+    """The checked epsilon, rho or mu of the claim; or a delta, which the kernel makes of any checked rho."""
+    wanted, asked = QUANTITY[about["type"]], getattr(checked, "quantity", "epsilon")
+    _need(asked == wanted or (wanted == "delta" and asked != "epsilon"), f"it must be of {wanted}", asked)
+    exact = str(checked.claimed) if wanted == "delta" else about.get(f"{wanted}_exact")
+    _need(str(checked.claimed) == exact, f"the proof must be asked for {wanted} {exact}", checked.claimed)
+    pure, rho, mu_squared = (getattr(checked, name, None) for name in ("epsilon", "rho", "mu_squared"))
+    guarantee = Guarantee(pure=pure, rho=rho, gdp_squared=mu_squared)
     rational, bound = covers(guarantee, about, stated), derived_bound(guarantee, about)
-    _require_reached(rational or stated >= bound, bound, stated)
+    _need(rational or stated >= bound, f"the proof claims too much: it derives {shown(bound)}", stated)
     return ExaminedProgram(bound, checked.paths, "T0" if rational else "T2")
-
-
-def _require_asked(claimed: Fraction, name: str, about: Any) -> None:
-    exact = about.get(f"{name}_exact")
-    _need(str(claimed) == exact, f"the proof must be asked for {name} {exact}", claimed)
-
-
-def _require_reached(reached: bool, bound: Fraction, stated: Fraction) -> None:
-    _need(reached, f"the proof claims too much: it derives {shown(bound)}", stated)
 
 
 def require_claim(

@@ -220,7 +220,8 @@ class Walk:
         return self.forks[key]
 
     def place_of(self, code: CodeType) -> int:
-        """0, 1, ... in the order of first use: the same in every run and every process, unlike its name."""
+        """0, 1, ... in the order of first use by the exploration: the same in every process, and one number
+        is one function on all paths, unlike a name."""
         place = next((i for i, known in enumerate(self.functions) if known is code), None)
         if place is None:
             self.functions.append(code)
@@ -345,8 +346,10 @@ def explore(
     root = Node(("start",), [None])
     paths: list[Path] = []
     choices: list[int] = []
+    functions: list[CodeType] = []
     for _ in range(max_paths):
         walk = walk_class(domain or {}, choices, root, set(integers or ()))
+        walk.functions = functions
         _run_once(run, walk)
         if not walk.dead:
             paths.append(walk.path())

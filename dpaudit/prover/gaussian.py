@@ -2,9 +2,10 @@
 
 Nothing is hidden here, so nothing has to be aligned: a path costs the sum of change^2 / (2 variance) over its
 releases, the dearest path is rho (``dpaudit/kernel/gaussian_t0.py`` has the argument and derives the number),
-and where all paths release by one list, mu^2 is 2 rho. Data may not decide: a comparison of private values is
-refused, as is a value shown without noise. Outcomes may decide, and may stand in later values: there they are
-symbols ``p0``, ``p1``, ..., equal on both sides."""
+and where all paths release by one list, mu^2 is 2 rho. Outcomes may decide, and may stand in later values:
+there they are symbols ``p0``, ``p1``, ..., equal on both sides. Where data decide, pairs of paths are taken
+(``branches``), and outcomes may not stand in values. A value shown without noise is refused, as is a
+comparison of private values with outcomes."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from dpaudit.exact import in_digits
 from dpaudit.kernel import gaussian_t0
 from dpaudit.kernel.check import derived_bound
 from dpaudit.kernel.kernel_t0 import Guarantee
+from dpaudit.prover.branches import by_branches
 from dpaudit.prover.certificate import written_tree
 from dpaudit.prover.data import Adjacent, Symbols
 from dpaudit.prover.explore import Event, Explored, Walk
@@ -49,8 +51,8 @@ class GaussianWalk(Walk):
         return self.publics[key]
 
     def below(self, form: Form, *, strict: bool) -> bool:
-        if form.terms:
-            self.refuse("a comparison of private values decides, which Gaussian releases have no bound for")
+        if form.part("p"):
+            self.refuse("a private value was compared with an outcome")
         return super().below(form, strict=strict)
 
     def _shows(self, value: Any) -> list[Event]:
@@ -74,17 +76,19 @@ def prove_gaussian(
         explored = explore_releases(program, data)
     except RefusedError as refusal:
         return Proof(verdict="inconclusive", bound=None, scope=scope, reason=str(refusal))
-    certificate: dict[str, Any] = {
-        "proof": "program, Gaussian releases",
+    fields: dict[str, Any] = {
         "claim": {"mu" if isinstance(claim, GaussianDP) else "rho": str(claim.bound)},
         "data": data.to_json(),
         "adjacency": adjacency.to_json(data),
     }
     try:
-        certificate["tree"] = written_tree(explored)
-        checked = gaussian_t0.check(certificate)
+        fields["tree"] = written_tree(explored)
+        found = _checked(explored, fields)
     except (gaussian_t0.GaussianProofError, ValueError) as error:
         return too_large(error, scope)
+    if isinstance(found, str):
+        return Proof(verdict="inconclusive", bound=None, scope=scope, reason=found)
+    checked, certificate = found
     if isinstance(claim, ApproxDP):  # the file that stands alone proves the rho that delta follows from
         certificate["claim"] = {"rho": str(checked.rho)}
     bound = _bound(checked, claim)
@@ -99,18 +103,30 @@ def prove_gaussian(
     )
 
 
-def _reason(checked: gaussian_t0.Checked, claim: GaussianClaim, bound: Fraction | None) -> str:
+def _checked(explored: Explored, fields: dict[str, Any]) -> tuple[Any, dict[str, Any]] | str:
+    """What the checker of the kind derives, and the certificate; or why there is none."""
+    if not any(path.comparisons for path in explored.paths):
+        certificate = {**fields, "proof": "program, Gaussian releases"}
+        return gaussian_t0.check(certificate), certificate
+    if "mu" in fields["claim"]:
+        return "data decide what is released, which may have a rho and has no mu here."
+    if any(form.part("p") for path in explored.paths for form, _, _ in path.releases()):
+        return "data decide what is released, and outcomes stand in it: only one of them is followed."
+    return by_branches(fields, "rho")
+
+
+def _reason(checked: Any, claim: GaussianClaim, bound: Fraction | None) -> str:
     if bound is None:
         return f"its paths release by different lists, which have rho {checked.rho} together and no mu."
     return f"the proved bound {in_digits(bound, toward='up')} on {claim.quantity} is above the claim."
 
 
-def _bound(checked: gaussian_t0.Checked, claim: GaussianClaim) -> Fraction | None:
+def _bound(checked: Any, claim: GaussianClaim) -> Fraction | None:
     """The bound on the claim's quantity; a root is rounded up, but not above a claim that holds exactly."""
+    mu_squared: Fraction | None = getattr(checked, "mu_squared", None)
     if isinstance(claim, ZeroConcentratedDP):
-        return checked.rho
-    if isinstance(claim, GaussianDP) and not checked.alike:
+        return Fraction(checked.rho)
+    if isinstance(claim, GaussianDP) and mu_squared is None:
         return None
-    guarantee = Guarantee(rho=checked.rho, gdp_squared=checked.mu_squared)
-    bound = derived_bound(guarantee, claim.to_json())
+    bound = derived_bound(Guarantee(rho=checked.rho, gdp_squared=mu_squared), claim.to_json())
     return min(bound, claim.bound) if isinstance(claim, GaussianDP) and checked.holds else bound

@@ -21,6 +21,7 @@ from dpaudit.kernel import finite_t0, program_t0, step_t0
 from dpaudit.kernel.program_claim import ASSUMED_AT_EVERY_SIZE, scope_in_words
 from dpaudit.prover.alignment import Aligned, Alignment
 from dpaudit.prover.attained import attained
+from dpaudit.prover.branches import in_pairs
 from dpaudit.prover.certificate import merged_fields, written_tree
 from dpaudit.prover.data import EVERY, Adjacent, Symbols
 from dpaudit.prover.event_body import event_body
@@ -68,7 +69,8 @@ def prove(program: Program, claim: PureDP | GaussianClaim, *, data: Symbols, adj
     except RefusedError as refusal:
         return Proof(verdict="inconclusive", bound=None, scope=scope, reason=str(refusal))
     try:
-        return _Search(explored, claim, data, adjacency, scope, program).proof()
+        search = _Search(explored, claim, data, adjacency, scope, program)
+        return in_pairs(search.proof(), search.fields, explored, claim)
     except (program_t0.ProgramProofError, ValueError) as error:
         return too_large(error, scope)
 

@@ -52,6 +52,7 @@ _CHECKERS = {
     "program, generic step": "step_t0",
     "program, exact laws": "finite_t0",
     "program, Gaussian releases": "gaussian_t0",
+    "program, data branches": "branches_t0",
 }
 
 

@@ -114,6 +114,10 @@ def difference_in_a_record(coins: Any, data: Any) -> None:
     coins.release(sum(r[0] - r[1] for r in data), Gaussian(sigma=1), site="difference")
 
 
+def clipped_sum(coins: Any, data: Any) -> None:
+    coins.release(sum([min(max(x, 0), 1) for x in data]), Gaussian(sigma=2), site="sum")
+
+
 def nothing_but_noise(coins: Any, data: Any) -> None:
     coins.observe(Gaussian(sigma=2), site="noise")
 
@@ -141,6 +145,8 @@ KNOWN: dict[str, tuple[Callable[..., Any], Symbols, Any, str]] = {
         EachMoves(one_way=True),
         "2",
     ),
+    "clipped, of all numbers": (clipped_sum, Symbols(2), OneReplaced(by=100), "1/8"),
+    "clipped, each moves": (clipped_sum, Symbols(2), EachMoves("1/2"), "1/8"),
     "noise alone": (nothing_but_noise, UNIT, OneReplaced(), "0"),
 }
 

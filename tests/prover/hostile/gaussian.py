@@ -10,6 +10,7 @@ from typing import Any
 
 from dpaudit.coins import Coins
 from dpaudit.laws import Bernoulli, Gaussian, Laplace
+from dpaudit.prover import post
 from dpaudit.views import SERVER
 
 __all__ = ["REFUSED"]
@@ -26,7 +27,7 @@ def refused(words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
-@refused("comparison of private values")
+@refused("something else")
 def data_choose_the_noise(coins: Coins, data: Any) -> None:
     """Two variances on two sides of 1/2: no bound at all, since the outcome tells them apart."""
     if data[0] > 0.5:
@@ -35,13 +36,41 @@ def data_choose_the_noise(coins: Coins, data: Any) -> None:
         coins.release(data[0], Gaussian(sigma=100), site="a")
 
 
-@refused("comparison of private values")
-def clipped_by_the_data(coins: Coins, data: Any) -> None:
-    """A clip is harmless, but its pieces are cells that no rule maps to one another yet."""
-    coins.release(min(data[0], 1), Gaussian(sigma=1), site="a")
+@refused("something else")
+def data_choose_to_release_again(coins: Coins, data: Any) -> None:
+    coins.release(data[0], Gaussian(sigma=1), site="a")
+    if data[0] > 0.5:
+        coins.release(0, Gaussian(sigma=1), site="b")
 
 
-@refused("comparison of private values")
+@refused("something else")
+def data_choose_a_word(coins: Coins, data: Any) -> None:
+    coins.release(data[0], Gaussian(sigma=1), site="a")
+    coins.reveal("high" if data[1] > 0.5 else "low", site="word")
+
+
+@refused("something else")
+def data_choose_the_question(coins: Coins, data: Any) -> None:
+    """The answers to two questions are two things, whatever the outcome is, and so may be the noise."""
+    seen = coins.release(data[0], Gaussian(sigma=1), site="a")
+    if (seen > 0) if data[1] > 0.5 else (seen > 1):
+        coins.release(data[0], Gaussian(sigma=9), site="b")
+    else:
+        coins.release(data[0], Gaussian(sigma=8), site="b")
+
+
+@refused("something else")
+def data_choose_the_declared_function(coins: Coins, data: Any) -> None:
+    """Two functions of one name answer differently, and their answers choose the noise."""
+    seen = coins.release(data[0], Gaussian(sigma=1), site="a")
+    if data[1] > 0.5:
+        which = post(lambda value: 8, seen, choices=[8, 9])
+    else:
+        which = post(lambda value: 9, seen, choices=[8, 9])
+    coins.release(data[0], Gaussian(sigma=which), site="b")
+
+
+@refused("compared with an outcome")
 def an_outcome_against_a_record(coins: Coins, data: Any) -> None:
     """The record is compared with a public number, so the answer is private."""
     seen = coins.release(data[0], Gaussian(sigma=1), site="a")
@@ -49,9 +78,11 @@ def an_outcome_against_a_record(coins: Coins, data: Any) -> None:
         coins.release(data[0], Gaussian(sigma=9), site="b")
 
 
-@refused("comparison of private values")
-def an_absolute_value(coins: Coins, data: Any) -> None:
-    coins.release(abs(data[0]), Gaussian(sigma=1), site="a")
+@refused("only one of them is followed")
+def data_decide_and_an_outcome_stands_in_a_value(coins: Coins, data: Any) -> None:
+    """Pairs of paths do not follow outcomes inside values."""
+    seen = coins.release(min(data[0], 1), Gaussian(sigma=1), site="a")
+    coins.release(data[0] - seen, Gaussian(sigma=9), site="b")
 
 
 @refused("multiplied by a public value")
