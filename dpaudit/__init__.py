@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from dpaudit.neighbours import Neighbours
     from dpaudit.proofs.sites import Site
     from dpaudit.prover.data import EVERY, EachMoves, OneReplaced, Symbols
-    from dpaudit.prover.prove import Proof, prove
+    from dpaudit.prover.proof import Proof
+    from dpaudit.prover.prove import prove
     from dpaudit.recorder.listen import listen
     from dpaudit.replays.audit import PrivacyAudit
     from dpaudit.reports.frames import Report
@@ -48,7 +49,8 @@ _HOMES = {
     "dpaudit.blackbox.neighbours": ["corners"],
     "dpaudit.neighbours": ["Neighbours"],
     "dpaudit.prover.data": ["EVERY", "EachMoves", "OneReplaced", "Symbols"],
-    "dpaudit.prover.prove": ["Proof", "prove"],
+    "dpaudit.prover.proof": ["Proof"],
+    "dpaudit.prover.prove": ["prove"],
     "dpaudit.recorder.listen": ["listen"],
     "dpaudit.replays.audit": ["PrivacyAudit"],
     "dpaudit.claims": [

@@ -12,12 +12,12 @@ from typing import Any, NoReturn, Protocol
 from dpaudit.coins.base import ChannelSession, Coins, To
 from dpaudit.laws.base import Law
 from dpaudit.laws.binomial import Bernoulli
-from dpaudit.laws.continuous import Exponential, Laplace
+from dpaudit.laws.continuous import Exponential, Gaussian, Laplace
 from dpaudit.laws.finite import Categorical
 from dpaudit.laws.lattice import DiscreteLaplace
 from dpaudit.views import PUBLIC, audience
 
-__all__ = ["Followed", "ProvingCoins"]
+__all__ = ["Followed", "GaussianCoins", "ProvingCoins"]
 
 #: Laws whose draw becomes a symbol, by exact type: a subclass may be another law.
 NOISE = (Laplace, Exponential, DiscreteLaplace)
@@ -85,6 +85,25 @@ class ProvingCoins(Coins):
     def _to_all(self, site: str, to: To) -> None:
         if audience(to) != audience(PUBLIC):
             self._follower.refuse(f"{_text(site)} is shown to others than the public")
+
+
+class GaussianCoins(ProvingCoins):
+    """Coins of programs whose only randomness is Gaussian noise on released values: nothing is hidden."""
+
+    __slots__ = ()
+
+    def draw(self, law: Law, *, site: str) -> Any:
+        return self._follower.refuse(
+            f"the hidden draw {_text(site)} has no place among Gaussian releases (try a pure claim)"
+        )
+
+    def release(self, value: Any, noise: Law, *, site: str, to: To = PUBLIC) -> Any:
+        self._to_all(site, to)
+        if type(noise) is not Gaussian:
+            self._follower.refuse(
+                f"the release {_text(site)} has noise other than Gaussian (try a pure claim)"
+            )
+        return self._follower.released(value, noise)
 
 
 def _text(site: object) -> str:

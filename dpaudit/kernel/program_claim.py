@@ -1,19 +1,22 @@
 """What ties a proof of a program to a claim: whose neighbours it is about, and its scope.
 
 Proofs at one size are checked by ``program_t0``, of finite data and draws by ``finite_t0``, those for every
-size by ``step_t0``. A proof at one size
-says nothing of another. It is about the whole of a claim only where the claim's domain is the proof's scope,
-in the same words; of any other claim it is about a part.
+size by ``step_t0``: all of a pure epsilon. Proofs of Gaussian releases, by ``gaussian_t0``, are of a rho or a
+mu, from which the kernel derives a delta; of releases that data choose, by ``branches_t0``, of an epsilon or
+a rho. None of a rho is one of an epsilon, nor the other way round. A proof at one size says nothing of
+another. It is about the whole of a claim only where the claim's domain is the proof's scope, in the same
+words; of any other claim it is about a part.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
-from dpaudit.kernel import finite_t0, program_t0, step_t0
-from dpaudit.kernel.kernel_t0 import CertificateError, shown
+from dpaudit.kernel import branches_t0, finite_t0, gaussian_t0, program_t0, step_t0
+from dpaudit.kernel.check import derived_bound
+from dpaudit.kernel.kernel_t0 import QUANTITY, CertificateError, Guarantee, covers, shown
 
 __all__ = [
     "ASSUMED",
@@ -42,16 +45,33 @@ ASSUMED_AT_EVERY_SIZE = (
     "the program is judged by what it shows, without its time",
 )
 
-#: The checker of each kind of proof, and what such a proof assumes.
-CHECKERS: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "program, own regions": (program_t0.check, ASSUMED),
-    "program, exact laws": (finite_t0.check, ASSUMED),
-    "program, generic step": (step_t0.check, ASSUMED_AT_EVERY_SIZE),
+
+class Checker(NamedTuple):
+    """How one kind of proof is checked, what it assumes, and which types of claims it can be about."""
+
+    check: Any
+    assumed: tuple[str, ...]
+    types: tuple[str, ...] = ("pure-dp",)
+
+
+CHECKERS = {
+    "program, own regions": Checker(program_t0.check, ASSUMED),
+    "program, exact laws": Checker(finite_t0.check, ASSUMED),
+    "program, generic step": Checker(step_t0.check, ASSUMED_AT_EVERY_SIZE),
+    "program, data branches": Checker(branches_t0.check, ASSUMED, ("pure-dp", "zcdp", "approx-dp")),
+    "program, Gaussian releases": Checker(gaussian_t0.check, ASSUMED, ("zcdp", "gdp", "approx-dp")),
 }
+
+#: What a checker raises.
+_ERRORS = (
+    program_t0.ProgramProofError,
+    finite_t0.FiniteProofError,
+    gaussian_t0.GaussianProofError,
+    step_t0.StepProofError,
+)
 
 #: What a claim must say for a proof to be about it at all, and why another word is another claim.
 ASKED = {
-    "type": ("pure-dp", "it bounds a pure epsilon"),
     "adjacency": ("replace-one", "both sides have the same number of records"),
     "unit": ("event", "one record changes"),
     "view": ({"principals": ["public"], "complement": False}, "it is about what everybody is shown"),
@@ -63,10 +83,11 @@ ASKED = {
 
 @dataclass(frozen=True)
 class ExaminedProgram:
-    """The derived ``bound``, after how many ``paths``."""
+    """The derived ``bound``, after how many ``paths``, by which ``tier`` of the kernel."""
 
     bound: Fraction
     paths: int
+    tier: str = "T0"
 
 
 def examine_program(proof: Any, claim: Any) -> ExaminedProgram:
@@ -82,29 +103,46 @@ def examine_program(proof: Any, claim: Any) -> ExaminedProgram:
     _need(
         isinstance(kind, str) and kind in CHECKERS, f"a proof of a program is one of {sorted(CHECKERS)}", kind
     )
-    check, assumed = CHECKERS[kind]
+    checker = CHECKERS[kind]
     try:
-        checked = check(body)
+        checked = checker.check(body)
         stated = program_t0.rational(data.get("bound"))
-    except (program_t0.ProgramProofError, finite_t0.FiniteProofError, step_t0.StepProofError) as error:
+    except _ERRORS as error:
         raise CertificateError(f"the proof of the program does not hold: {error}") from error
-    require_claim(about, body["data"], body["adjacency"])
-    scope = scope_in_words(body["data"], body["adjacency"])
-    exact, written = about.get("epsilon_exact"), data.get("scope")
-    _need(str(checked.claimed) == exact, f"the proof must be asked for epsilon {exact}", checked.claimed)
+    require_claim(about, body["data"], body["adjacency"], types=checker.types)
+    quantity = QUANTITY[about["type"]]
+    _need(data.get("quantity") == quantity, f"the proof must bound {quantity}", data.get("quantity"))
+    scope, written = scope_in_words(body["data"], body["adjacency"]), data.get("scope")
     _need(written == scope, f"the scope must be what the certificate proves, {scope!r}", written)
-    derived = shown(checked.epsilon)
-    _need(stated >= checked.epsilon, f"the proof claims too much: it derives {derived}", stated)
+    examined = _examined(checked, about, stated)
     listed = data.get("assumptions")
-    missing = [text for text in assumed if not isinstance(listed, list | tuple) or text not in listed]
+    missing = [text for text in checker.assumed if not isinstance(listed, list | tuple) or text not in listed]
     _need(not missing, "a proof of a program must list what it assumes", f"no {missing[:1]}")
-    return ExaminedProgram(checked.epsilon, checked.paths)
+    return examined
 
 
-def require_claim(claim: Any, data: Any, adjacency: Any, *, whole: bool = False) -> None:
-    """Raise ``CertificateError`` unless a claim is about the neighbours of a certificate. Numbers that move
-    are records of no claim but one whose domain is the scope; ``whole`` asks that of every claim."""
+def _examined(checked: Any, about: Any, stated: Fraction) -> ExaminedProgram:
+    """The checked epsilon, rho or mu of the claim; or a delta, which the kernel makes of any checked rho."""
+    wanted, asked = QUANTITY[about["type"]], getattr(checked, "quantity", "epsilon")
+    _need(asked == wanted or (wanted == "delta" and asked != "epsilon"), f"it must be of {wanted}", asked)
+    exact = str(checked.claimed) if wanted == "delta" else about.get(f"{wanted}_exact")
+    _need(str(checked.claimed) == exact, f"the proof must be asked for {wanted} {exact}", checked.claimed)
+    pure, rho, mu_squared = (getattr(checked, name, None) for name in ("epsilon", "rho", "mu_squared"))
+    guarantee = Guarantee(pure=pure, rho=rho, gdp_squared=mu_squared)
+    rational, bound = covers(guarantee, about, stated), derived_bound(guarantee, about)
+    _need(rational or stated >= bound, f"the proof claims too much: it derives {shown(bound)}", stated)
+    return ExaminedProgram(bound, checked.paths, "T0" if rational else "T2")
+
+
+def require_claim(
+    claim: Any, data: Any, adjacency: Any, *, whole: bool = False, types: tuple[str, ...] = ("pure-dp",)
+) -> None:
+    """Raise ``CertificateError`` unless a claim has one of these types and is about the neighbours of a
+    certificate. Numbers that move are records of no claim but one whose domain is the scope; ``whole`` asks
+    that of every claim."""
     about = claim if isinstance(claim, dict) else claim.to_json()
+    kinds = f"the claim must have type {' or '.join(map(repr, types))}, which the proof is about"
+    _need(about.get("type") in types, kinds, about.get("type"))
     for name, (wanted, why) in ASKED.items():
         _need(
             about.get(name) == wanted, f"the claim must have {name} {wanted!r}, since {why}", about.get(name)

@@ -2,8 +2,9 @@
 strings.
 
 ``tree`` lists the nodes, parents first: ["draw", law, scale, next], ["finite", weights, [next, ...]],
-["show", text, next], ["form", form, next], ["release", form, law, scale, next], ["compare", form, strict, if
-below, if not], ["fork", question, [next, ...]], ["empty", multipliers], ["end"]. ``cells`` partition the
+["show", text, next], ["form", form, next], ["release", form, law, scale, next] (of a Gaussian its variance),
+["compare", form, strict, if below, if not], ["fork", question, [next, ...]], ["empty", multipliers], ["end"].
+``cells`` partition the
 paths, which are counted in the order of the tree. A cell has ``shifts``: for each extreme change of the data
 the shifts of its draws; a cell of several paths has its ``rows``, the multipliers ``inside`` by which each
 path implies them, and the ``cuts`` that keep other paths out."""

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from types import CodeType
 from typing import Any, NoReturn
 
 from dpaudit.errors import DpauditError
@@ -33,7 +34,8 @@ __all__ = ["Draw", "Event", "Explored", "Node", "Path", "Walk", "explore", "tigh
 MAX_PATHS, MAX_DECISIONS = 20_000, 500
 
 #: One thing that happened on a path: ("draw", law, scale), ("finite", weights, outcome), ("show", key),
-#: ("form", form), ("release", form, law, scale), ("fork", key, answer). Lists are between ("open", n), items.
+#: ("form", form), ("release", form, law, scale), of a Gaussian its variance, ("fork", key, answer). Lists are
+#: between ("open", n), items.
 Event = tuple[Any, ...]
 
 
@@ -121,8 +123,9 @@ class Walk:
         self.events: list[Event] = []
         self.draws: list[Draw] = []
         self.rows: dict[str, Row] = dict(self.domain)
-        self.comparisons = 0
+        self.comparisons = self.outcomes = 0
         self.forks: dict[str, int] = {}
+        self.functions: list[CodeType] = []
         self.met = {name for row in self.domain.values() for name in row.form.terms}
         self.lists: list[tuple[Any, list[Event]]] = []
         self.over = False
@@ -166,8 +169,10 @@ class Walk:
             form = Private(Form({}), self)._other(value, "released with")
         if law.name == "discrete-laplace" and not self._whole(form):
             self.refuse("a value that may be no integer was released with discrete noise")
-        self._event(("release", form, law.name, law.scale))  # type: ignore[attr-defined]
-        return Public(f"o{sum(event[0] == 'release' for event in self.events) - 1}", self)
+        [spread] = law.parameters().values()  # type: ignore[attr-defined]  # a scale, a Gaussian's variance
+        self._event(("release", form, law.name, spread))
+        self.outcomes += 1
+        return Public(f"o{self.outcomes - 1}", self)
 
     def shown(self, value: Any) -> None:
         """Record a shown value: constants by type and value, forms, public values, lists of these (G6,
@@ -213,6 +218,15 @@ class Walk:
             self.forks[key] = self._choice(("fork", key), [None] * answers)
             self.events[-1] = ("fork", key, self.forks[key])
         return self.forks[key]
+
+    def place_of(self, code: CodeType) -> int:
+        """0, 1, ... in the order of first use by the exploration: the same in every process, and one number
+        is one function on all paths, unlike a name."""
+        place = next((i for i, known in enumerate(self.functions) if known is code), None)
+        if place is None:
+            self.functions.append(code)
+            return len(self.functions) - 1
+        return place
 
     def refuse(self, what: str) -> NoReturn:
         """Record and raise: no program can swallow a refusal (H2)."""
@@ -332,8 +346,10 @@ def explore(
     root = Node(("start",), [None])
     paths: list[Path] = []
     choices: list[int] = []
+    functions: list[CodeType] = []
     for _ in range(max_paths):
         walk = walk_class(domain or {}, choices, root, set(integers or ()))
+        walk.functions = functions
         _run_once(run, walk)
         if not walk.dead:
             paths.append(walk.path())

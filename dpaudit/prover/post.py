@@ -38,7 +38,7 @@ def post(function: Callable[..., Any], *public: Any, choices: Sequence[Any]) -> 
     arguments = ", ".join(_key(value, follower) for value in public)
     # Two functions may share a name, and choices an order: one question is one code with one list of answers.
     answers = ", ".join(repr(plain_key(choice)) for choice in choices)
-    name = f"{function.__module__}.{function.__qualname__} {id(function.__code__)}"
+    name = f"{function.__module__}.{function.__qualname__} {follower.place_of(function.__code__)}"
     question = f"{name} ({arguments}) among [{answers}]"
     return choices[follower.fork(question, len(choices))]
 

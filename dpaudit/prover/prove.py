@@ -8,67 +8,56 @@ propose. A program that the prover cannot follow is ``inconclusive``, with the p
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from dpaudit.claims import PureDP
 from dpaudit.claims.base import Adjacency, Model, Unit
 from dpaudit.coins.base import Program
-from dpaudit.coins.prover import ProvingCoins
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel import finite_t0, program_t0, step_t0
-from dpaudit.kernel.program_claim import ASSUMED, ASSUMED_AT_EVERY_SIZE, scope_in_words
+from dpaudit.kernel.program_claim import ASSUMED_AT_EVERY_SIZE, scope_in_words
 from dpaudit.prover.alignment import Aligned, Alignment
 from dpaudit.prover.attained import attained
+from dpaudit.prover.branches import in_pairs
 from dpaudit.prover.certificate import merged_fields, written_tree
 from dpaudit.prover.data import EVERY, Adjacent, Symbols
 from dpaudit.prover.event_body import event_body
 from dpaudit.prover.every_size import prove_every_size
-from dpaudit.prover.explore import Explored, Path, Walk, explore
+from dpaudit.prover.explore import Explored, Path
 from dpaudit.prover.finite import bounds, largest_ratio, law_of, trees
-from dpaudit.prover.forms import ZERO, Form, Row, symbol
+from dpaudit.prover.forms import ZERO, Form, Row
+from dpaudit.prover.gaussian import GAUSSIAN_CLAIMS, GaussianClaim, prove_gaussian
+from dpaudit.prover.proof import Bound, Proof, too_large
 from dpaudit.prover.reading import require_readable
-from dpaudit.prover.refutation import SEEN, Ray, both_inside, outcomes, refuted
+from dpaudit.prover.refutation import Ray, both_inside, outcomes, refuted
 from dpaudit.prover.regions import Merged, alike, merge, patterns
 from dpaudit.prover.shear import Part, sheared
 from dpaudit.prover.steps import enough_steps
 from dpaudit.prover.symbols import RefusedError
+from dpaudit.prover.whole_program import explore_program
 from dpaudit.views import PUBLIC, View
 
-__all__ = ["Proof", "prove"]
-
-Bound = Fraction | float
+__all__ = ["prove"]
 
 #: Changes of the data on which one outcome is tried for a refutation.
 MAX_CHANGES = 256
 
 
-@dataclass(frozen=True, kw_only=True)
-class Proof:
-    """What was proved. ``verdict`` is verified, refuted or inconclusive; ``bound`` the proved upper bound on
-    epsilon (``math.inf``: no shift exists; None: nothing was derived); ``reason`` one sentence where there is
-    no proof of the claim; ``certificate`` is what ``program_t0`` checks."""
+def prove(program: Program, claim: PureDP | GaussianClaim, *, data: Symbols, adjacency: Adjacent) -> Proof:
+    """Prove that ``program(coins, data)`` keeps ``claim`` for all data, neighbours and outcomes.
 
-    verdict: str
-    bound: Bound | None
-    scope: str
-    reason: str = ""
-    paths: int = 0
-    certificate: dict[str, Any] | None = None
-    assumptions: list[str] = field(default_factory=lambda: list(ASSUMED))
-    witness: Any = None
-
-
-def prove(program: Program, claim: PureDP, *, data: Symbols, adjacency: Adjacent) -> Proof:
-    """Prove that ``program(coins, data)`` is ``claim.epsilon``-private for all data, neighbours and outcomes.
-
-    ``data`` are symbolic records, ``adjacency`` says which changes of them are neighbours. Raises
-    ``InvalidParameterError`` for a claim that is not pure privacy of the public view under exact numbers.
+    ``data`` are symbolic records, ``adjacency`` says which changes of them are neighbours. The claim is pure;
+    or, for programs all of whose randomness is Gaussian noise on released values, zCDP, GDP or (epsilon,
+    delta). Raises ``InvalidParameterError`` for any other, and for one that is not about the public view
+    under exact numbers.
     """
     _require(claim, data, adjacency)
     scope = scope_in_words(data.to_json(), adjacency.to_json(data))
+    if not isinstance(claim, PureDP):
+        return prove_gaussian(program, claim, data, adjacency, scope)
     if data.size == EVERY:
         return _at_every_size(program, claim, data, adjacency, scope)
     try:
@@ -80,18 +69,10 @@ def prove(program: Program, claim: PureDP, *, data: Symbols, adjacency: Adjacent
     except RefusedError as refusal:
         return Proof(verdict="inconclusive", bound=None, scope=scope, reason=str(refusal))
     try:
-        return _Search(explored, claim, data, adjacency, scope, program).proof()
-    except program_t0.ProgramProofError as error:
-        return _too_large(error, scope)
-    except ValueError as error:
-        if "integer string conversion" not in str(error):
-            raise
-        return _too_large(ValueError("a number has more digits than Python writes"), scope)
-
-
-def _too_large(error: Exception, scope: str) -> Proof:
-    """What the checker does not take, such as more numbers than it reads, is not proved."""
-    return Proof(verdict="inconclusive", bound=None, scope=scope, reason=f"the checker refuses: {error}")
+        search = _Search(explored, claim, data, adjacency, scope, program)
+        return in_pairs(search.proof(), search.fields, explored, claim)
+    except (program_t0.ProgramProofError, ValueError) as error:
+        return too_large(error, scope)
 
 
 def _at_every_size(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent, scope: str) -> Proof:
@@ -99,7 +80,7 @@ def _at_every_size(program: Program, claim: PureDP, data: Symbols, adjacency: Ad
     try:
         found = prove_every_size(program, claim.bound, data, adjacency)
     except step_t0.StepProofError as error:
-        return _too_large(error, scope)
+        return too_large(error, scope)
     return Proof(
         verdict="verified" if found.bound is not None and found.bound <= claim.bound else "inconclusive",
         bound=found.bound,
@@ -157,37 +138,12 @@ def _finite(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent,
     )
 
 
-def explore_program(program: Program, data: Symbols) -> Explored:
-    """All paths of a program over symbolic data, its return value shown at the end."""
-
-    def run(walk: Walk) -> None:
-        records = data.records(lambda name: walk.private(symbol(name)))
-        result = program(ProvingCoins(walk), records)
-        walk.shown(_yielded(result, walk) if isinstance(result, Generator) else result)
-
-    return explore(run, domain=data.domain(), integers=set(data.names) if data.integers else None)
-
-
-def _yielded(running: Generator[Any, None, Any], walk: Walk) -> tuple[Any, ...]:
-    """All that a generator yields. One that shows by its coins too, or returns something, is refused: in
-    which order things are seen is not judged (G6)."""
-    values = []
-    while True:
-        try:
-            values.append(next(running))
-        except StopIteration as end:
-            if end.value is not None or any(event[0] in SEEN for event in walk.events):
-                walk.refuse(
-                    "a generator also revealed, released or returned something (yield all or nothing)"
-                )
-            return tuple(values)
-
-
-def _require(claim: PureDP, data: Symbols, adjacency: Adjacent) -> None:
-    if not isinstance(claim, PureDP) or claim.view != View.of(PUBLIC) or claim.model is not Model.IDEAL:
+def _require(claim: PureDP | GaussianClaim, data: Symbols, adjacency: Adjacent) -> None:
+    kinds = (PureDP, *GAUSSIAN_CLAIMS)
+    if not isinstance(claim, kinds) or claim.view != View.of(PUBLIC) or claim.model is not Model.IDEAL:
         raise InvalidParameterError(
-            f"a proof must be for a PureDP claim in the public view over ideal numbers, got {claim!r}; "
-            "use an audit for other claims."
+            f"a proof must be for a {', '.join(kind.__name__ for kind in kinds)} claim in the public view "
+            f"over ideal numbers, got {claim!r}; use an audit for other claims."
         )
     if claim.adjacency is not Adjacency.REPLACE_ONE or claim.unit is not Unit.EVENT:
         raise InvalidParameterError(
@@ -198,6 +154,10 @@ def _require(claim: PureDP, data: Symbols, adjacency: Adjacent) -> None:
         raise InvalidParameterError(
             f"a proof needs Symbols and an adjacency such as EachMoves(), got {type(data).__name__} and "
             f"{type(adjacency).__name__}; name them."
+        )
+    if data.size == EVERY and not isinstance(claim, PureDP):
+        raise InvalidParameterError(
+            f"a proof for data of every size must be for a PureDP claim, got {claim!r}; name a size."
         )
     if (
         data.size != EVERY

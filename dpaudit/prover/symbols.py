@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from types import CodeType
 from typing import Any, NoReturn, Protocol
 
 from dpaudit.errors import DpauditError
@@ -42,6 +43,10 @@ class Follower(Protocol):
 
     def fork(self, key: str, answers: int, /) -> int:
         """Which of ``answers`` answers the public question ``key`` has on this path."""
+
+    def place_of(self, code: CodeType) -> int:
+        """The number of a declared function (``post``) among those of this run, by its code."""
+        raise NotImplementedError
 
     def refuse(self, what: str) -> NoReturn:
         """Record the refusal and raise it."""

@@ -25,7 +25,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from dpaudit.claims import PureDP
 from dpaudit.errors import InvalidParameterError
 from dpaudit.plots import Plot
 from dpaudit.rows.crashes import crashed_cell
@@ -182,11 +181,12 @@ class _Shapes:
         """The outcome with the proof of the program, where one is wanted."""
         if self.prove is None:
             return outcome
-        from dpaudit.rows.proved import accounting_of, evidence_of
+        from dpaudit.rows.proved import accounting_of, evidence_of, provable
 
-        if not isinstance(audit.claim, PureDP):
+        if not provable(audit.claim):
             raise InvalidParameterError(
-                f"a proof of a program must be of a PureDP claim, got {audit.claim.type}; leave prove out."
+                "a proof of a program must be of a PureDP, ZeroConcentratedDP, GaussianDP or ApproxDP claim, "
+                f"got {audit.claim.type}; leave prove out."
             )
         shape = self.prove(**{**self.fixed, **point}) if callable(self.prove) else self.prove
         found = evidence_of(audit.program, audit.claim, shape)

@@ -19,22 +19,25 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
-from dpaudit.claims import Claim, PureDP
+from dpaudit.claims import ApproxDP, Claim, GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.coins.base import Program
-from dpaudit.errors import DpauditError
+from dpaudit.errors import DpauditError, InvalidParameterError
 from dpaudit.evidence import Evidence, ProgramProof, Witness
-from dpaudit.exact import ExactLike
+from dpaudit.exact import ExactLike, in_digits
 from dpaudit.kernel.program_claim import CHECKERS, scope_in_words
 from dpaudit.proofs.sites import Site
 from dpaudit.prover.certificate import written_tree
 from dpaudit.prover.data import EVERY, Adjacent, Symbols
 from dpaudit.prover.every_size import states_and_trees
+from dpaudit.prover.gaussian import GAUSSIAN_CLAIMS, GaussianClaim, explore_releases
 from dpaudit.prover.opcodes import TESTED
-from dpaudit.prover.prove import Proof, explore_program, prove
+from dpaudit.prover.proof import Proof
+from dpaudit.prover.prove import prove
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.touches import derived_accounting, undeclared
+from dpaudit.prover.whole_program import explore_program
 from dpaudit.rows.controls import Control
 from dpaudit.rows.evidence import Measured, evidence
 from dpaudit.rows.grid import Grid
@@ -49,6 +52,7 @@ __all__ = [
     "derived_cost",
     "evidence_of",
     "proof_control",
+    "provable",
     "proved",
 ]
 
@@ -57,6 +61,14 @@ Function = TypeVar("Function", bound="Callable[..., Proving]")
 #: Whether steps for data of every size are followed here: elsewhere their proofs are refused in one sentence.
 READS_FRAMES = (sys.implementation.name, sys.version_info[:2]) == TESTED
 
+
+#: The claim that each choice of numbers makes.
+_KINDS = {
+    ("epsilon",): PureDP,
+    ("epsilon", "delta"): ApproxDP,
+    ("rho",): ZeroConcentratedDP,
+    ("mu",): GaussianDP,
+}
 
 #: What is between an exact loss and the end of a ball around it.
 BELOW = 1 - Fraction(1, 2**60)
@@ -77,15 +89,34 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Proving(Shape):
-    """A program that takes symbols, and the ``epsilon`` that it is to keep for this shape of data."""
+    """A program that takes symbols, and what it is to keep for this shape of data: ``epsilon``; by Gaussian
+    releases ``rho``, ``mu``, or ``epsilon`` and ``delta``. Raises ``InvalidParameterError`` for another
+    choice."""
 
     program: Program
-    epsilon: ExactLike
+    epsilon: ExactLike | None = None
+    delta: ExactLike | None = None
+    rho: ExactLike | None = None
+    mu: ExactLike | None = None
+
+    def __post_init__(self) -> None:
+        if tuple(self._numbers) not in _KINDS:
+            raise InvalidParameterError(
+                f"a proof must be of epsilon, of epsilon and delta, of rho or of mu, got {[*self._numbers]}; "
+                "name one of these."
+            )
 
     @property
-    def claim(self) -> PureDP:
+    def _numbers(self) -> dict[str, ExactLike]:
+        named = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho, "mu": self.mu}
+        return {name: value for name, value in named.items() if value is not None}
+
+    @property
+    def claim(self) -> PureDP | GaussianClaim:
         """The claim of this size and no other: its domain is the scope."""
-        return PureDP(epsilon=self.epsilon, domain=self.scope)
+        kind: Any = _KINDS[tuple(self._numbers)]
+        claim: PureDP | GaussianClaim = kind(**self._numbers, domain=self.scope)
+        return claim
 
     def outcome(self) -> Outcome:
         """The proof as a row's evidence, or why there is none."""
@@ -95,7 +126,9 @@ class Proving(Shape):
         """Of the tree of the program's decisions, or of its states and trees: the same in any process."""
         try:
             tree: Any
-            if self.data.size == EVERY:
+            if not isinstance(self.claim, PureDP):
+                tree = written_tree(explore_releases(self.program, self.data))
+            elif self.data.size == EVERY:
                 tree = states_and_trees(self.program, self.data)
             else:
                 tree = written_tree(explore_program(self.program, self.data))
@@ -106,12 +139,17 @@ class Proving(Shape):
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()
 
 
-def evidence_of(program: Program, claim: PureDP, shape: Shape) -> Outcome:
+def provable(claim: Claim) -> TypeGuard[PureDP | GaussianClaim]:
+    """Whether ``prove`` takes claims of this type."""
+    return isinstance(claim, (PureDP, *GAUSSIAN_CLAIMS))
+
+
+def evidence_of(program: Program, claim: PureDP | GaussianClaim, shape: Shape) -> Outcome:
     """What a proof of ``program`` at this shape says about ``claim``: evidence where there is a checked
     bound, else a note with the sentence that says why not."""
     found = prove(program, claim, data=shape.data, adjacency=shape.adjacency)
     notes = [f"a proof for {found.scope}: {_in_words(found, claim)}"]
-    return Outcome([*_evidence(found), *_witness(found, claim)], notes)
+    return Outcome([*_evidence(found, claim), *_witness(found, claim)], notes)
 
 
 def accounting_of(program: Program, sites: Sequence[Site], shape: Shape) -> Outcome:
@@ -141,17 +179,22 @@ def derived_cost(program: Program, shape: Shape, *, site: str = "") -> Measured:
 def _in_words(found: Proof, claim: Claim) -> str:
     paths = f"{found.paths} path{'s' * (found.paths != 1)}"
     if found.verdict == "verified":
-        return f"{paths}, epsilon at most {found.bound}, claimed {claim.bound}"
-    known = f"epsilon at most {found.bound}; " if isinstance(found.bound, Fraction) else ""
+        return f"{paths}, {claim.quantity} at most {_number(found.bound)}, claimed {claim.bound}"
+    known = f"{claim.quantity} at most {_number(found.bound)}; " if isinstance(found.bound, Fraction) else ""
     return f"{paths}; {known}{found.reason}"
 
 
-def _evidence(found: Proof) -> list[Evidence]:
+def _number(bound: Any) -> str:
+    """As it is where that is short, else rounded up."""
+    return str(bound) if len(str(bound)) < 20 else in_digits(bound, toward="up")
+
+
+def _evidence(found: Proof, claim: Claim) -> list[Evidence]:
     body = found.certificate
     if body is None or not isinstance(found.bound, Fraction) or body["proof"] not in CHECKERS:
         return []
     proof = ProgramProof(
-        quantity="epsilon",
+        quantity=claim.quantity,
         bound=found.bound,
         scope=scope_in_words(body["data"], body["adjacency"]),
         body=body,
@@ -160,7 +203,7 @@ def _evidence(found: Proof) -> list[Evidence]:
     return [proof]
 
 
-def _witness(found: Proof, claim: PureDP) -> list[Evidence]:
+def _witness(found: Proof, claim: PureDP | GaussianClaim) -> list[Evidence]:
     """What refutes a claim of exactly this scope, where it can be computed again from a report."""
     witness = found.witness or {}
     body, form = witness.get("body"), witness.get("form", "program-event")
@@ -178,7 +221,7 @@ def _witness(found: Proof, claim: PureDP) -> list[Evidence]:
     ]
 
 
-def _bound(witness: dict[str, Any], form: str, claim: PureDP) -> Fraction | None:
+def _bound(witness: dict[str, Any], form: str, claim: Claim) -> Fraction | None:
     """What a witness gives; None for an infinite loss."""
     if form == "transcript":  # exact here, in balls where it is computed again
         return Fraction(witness["loss"]) * BELOW

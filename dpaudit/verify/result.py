@@ -158,7 +158,7 @@ def _checked(name: str, item: Evidence, claim: Claim) -> Finding:
         if isinstance(item, ProgramProof):
             program = examine_program(item, claim)
             said = program_in_words(item, in_digits(program.bound, toward="up"), program.paths)
-            return Finding(name, True, what, said, tier="T0")
+            return Finding(name, True, what, said, tier=program.tier)
         if isinstance(item, Witness):
             bound = recompute(item, claim)
             least = None if bound is None else in_digits(bound, toward="down")

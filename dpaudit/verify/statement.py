@@ -48,7 +48,12 @@ _WITNESSES = {
 
 
 #: The file that checked a proof of a program, by its kind; ``program_t0`` for the others.
-_CHECKERS = {"program, generic step": "step_t0", "program, exact laws": "finite_t0"}
+_CHECKERS = {
+    "program, generic step": "step_t0",
+    "program, exact laws": "finite_t0",
+    "program, Gaussian releases": "gaussian_t0",
+    "program, data branches": "branches_t0",
+}
 
 
 def certificate_in_words(item: Certificate, claim: Claim, bound: str, tier: str) -> str:

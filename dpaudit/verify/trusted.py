@@ -6,12 +6,25 @@ import io
 import tokenize
 from pathlib import Path
 
-from dpaudit.kernel import finite_t0, kernel_t0, program_claim, program_t0, ray_t0, step_t0
+from dpaudit.kernel import (
+    branches_t0,
+    finite_t0,
+    gaussian_t0,
+    kernel_t0,
+    program_claim,
+    program_t0,
+    ray_t0,
+    step_t0,
+)
 
 __all__ = ["claim_lines", "code_lines", "program_lines", "trusted_lines"]
 
-#: For data of a fixed size, of every size, where everything is finite, and for refutations by a ray.
-PROGRAM_CHECKERS = [Path(str(module.__file__)) for module in (program_t0, step_t0, finite_t0, ray_t0)]
+#: For data of a fixed size, of every size, where everything is finite, of Gaussian releases alone, of
+#: releases that data choose, and for refutations by a ray.
+PROGRAM_CHECKERS = [
+    Path(str(module.__file__))
+    for module in (program_t0, step_t0, finite_t0, gaussian_t0, branches_t0, ray_t0)
+]
 
 _LAYOUT = {
     tokenize.COMMENT,

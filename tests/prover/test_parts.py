@@ -14,9 +14,11 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel import program_t0
 from dpaudit.laws import Laplace
 from dpaudit.prover import EVERY, EachMoves, OneReplaced, Symbols, post, prove
+from dpaudit.prover.certificate import written_tree
 from dpaudit.prover.explore import tightened
 from dpaudit.prover.forms import Form, Row, symbol
 from dpaudit.prover.linear import contradiction
+from dpaudit.prover.whole_program import explore_program
 
 X, Y = symbol("x0"), symbol("n0")
 ONE = Fraction(1)
@@ -108,6 +110,28 @@ def test_post_explores_its_choices_and_refuses_private_values() -> None:
 def above(coins: Any, data: Any) -> bool:
     """Loses up to 2, far below the threshold: exactly 2 in the tail, by the closed form."""
     return bool(data[0] + coins.draw(Laplace(scale="1/2"), site="n") >= 0)
+
+
+def test_the_tree_of_a_declared_function_is_the_same_in_every_process() -> None:
+    """Made anew, its code is at another place in memory: the questions of the tree must not say where."""
+
+    def made() -> Any:
+        names: dict[str, Any] = {"post": post, "Laplace": Laplace}
+        lines = "def first(a): return 0", "def second(a): return 1", "def program(coins, data):"
+        body = (
+            "a = coins.release(data[0], Laplace(scale=1), site='a')",
+            *(
+                f"coins.reveal(post({name}, a, choices=[0, 1]), site='b')"
+                for name in ("first", "second", "first")
+            ),
+        )
+        exec("\n".join([*lines, *(f"    {line}" for line in body)]), names)
+        return names["program"]
+
+    programs = [made(), made()]  # both alive, so at two places
+    trees = [written_tree(explore_program(program, Symbols(1))) for program in programs]
+    assert trees[0] == trees[1]
+    assert sum(node[0] == "fork" for node in trees[0]) == 3  # the third question is the first one
 
 
 def test_a_ray_refutes_and_its_loss_is_the_closed_form() -> None:

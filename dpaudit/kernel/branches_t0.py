@@ -1,0 +1,237 @@
+"""Tier 0 for programs that branch on their data and release with noise: by rational arithmetic alone.
+
+    python branches_t0.py certificate.json        (with program_t0.py beside it)
+
+The certificate holds the decision tree of a program, as ``program_t0`` reads it: comparisons of data, public
+questions, shown constants and releases, with Laplace noise alone or Gaussian noise alone. Nothing is hidden.
+
+The rule (G11). Fix data x, a neighbour x + d and all outcomes. Then x follows one path p, x + d one path q.
+For each pair of paths and each box of changes the certificate says either why no x follows p while x + d
+follows q: both come to one public question, whose answer the outcomes give, and answer it differently, or
+multipliers contradict the joint constraints; or, for each release, multipliers that bound how far its value
+on q at x + d is from that on p at x. Then p and q must show and release alike: equal constants, laws and
+scales in one order. So both sides show the same for equal outcomes, and the loss is at most the largest sum
+of distance / scale (Laplace: the ratio of densities, outcome by outcome), or rho the largest sum of
+distance^2 / (2 variance) (Gaussian: from the ends upwards, as in ``gaussian_t0``, over pairs of nodes).
+
+What is assumed: the tree is the program's, and equal texts in it are equal questions about the outcomes, by
+their numbers; numbers are exact; both sides have the same number of records.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+try:
+    from dpaudit.kernel.program_t0 import (
+        CONSTANT,
+        ONE,
+        ZERO,
+        Data,
+        Form,
+        Interval,
+        ProgramProofError,
+        Route,
+        Row,
+        Tree,
+        entry,
+        need,
+        positive,
+        primed,
+        primed_rows,
+        rational,
+        total,
+        unit,
+    )
+except ImportError:  # run alone, the other file beside it
+    from program_t0 import (  # type: ignore[import-not-found,no-redef]
+        CONSTANT,
+        ONE,
+        ZERO,
+        Data,
+        Form,
+        Interval,
+        ProgramProofError,
+        Route,
+        Row,
+        Tree,
+        entry,
+        need,
+        positive,
+        primed,
+        primed_rows,
+        rational,
+        total,
+        unit,
+    )
+
+__all__ = ["LAW", "Checked", "check", "excluded", "joint", "main", "moves", "routes", "same_shown"]
+
+MAX_PAIRS = 50_000
+
+#: The noise of a proof of each quantity.
+LAW = {"epsilon": "laplace", "rho": "gaussian"}
+
+
+def routes(tree: Tree, law: str) -> list[Route]:
+    """All paths of a tree without hidden draws, whose releases have this law."""
+    found, pending = [], [Route(0, dict(tree.data.rows))]
+    while pending:
+        route = pending.pop()
+        node = tree.node(route)
+        if node[0] == "end":
+            found.append(route)
+        elif node[0] == "empty":
+            tree.contradicts(node[1], route.rows, ())
+        elif node[0] == "compare":
+            pending.extend(reversed(tree.answers(route, node)))
+        elif node[0] == "fork":
+            need(isinstance(node[2], list) and node[2], "a public question must have answers.")
+            need(isinstance(node[1], str), "a public question must be a text.")
+            asked = [route.to(child, ("fork", node[1], i)) for i, child in enumerate(node[2])]
+            pending.extend(reversed(asked))
+        elif node[0] == "release":
+            need(node[2] == law, f"all releases must have the law {law!r}, got {str(node[2])[:40]!r}.")
+            form, spread = tree.form(node[1], route), positive(node[3])
+            event, released = ("release", spread), (*route.releases, (form, law, spread))
+            pending.append(route.to(node[4], event, releases=released))
+        else:
+            need(node[0] in ("show", "form"), f"no {str(node[0])[:40]!r} stands among releases.")
+            pending.append(tree.straight(route, node))
+            need(not any(form[0] for form in pending[-1].forms), "data are shown as they are.")
+    need(len({route.node for route in found}) == len(found), "two paths run into one: this is no tree.")
+    return found
+
+
+def excluded(p: Route, q: Route) -> bool:
+    """Whether the two answer one public question differently, which equal outcomes do not."""
+    answers = {event[1]: event[2] for event in p.events if event[0] == "fork"}
+    return any(event[0] == "fork" and answers.get(event[1], event[2]) != event[2] for event in q.events)
+
+
+def same_shown(p: Route, q: Route) -> bool:
+    """Whether all that is seen, but the outcomes themselves, is the same on both paths."""
+    one, two = ([event for event in route.events if event[0] != "fork"] for route in (p, q))
+    return one == two
+
+
+def joint(data: Data, box: dict[str, Interval], p: Route, q: Route) -> dict[str, Row]:
+    """The constraints of data x on the path p, x + d on q, and d in the box: each form is at most 0."""
+    rows = {**data.rows, **{f"{name}'": row for name, row in primed_rows(data.rows, box).items()}}
+    for name, (low, high) in box.items():
+        rows[f"d{name}>"] = total([(-ONE, unit(f"d{name}")), (low, CONSTANT)]), False
+        rows[f"d{name}<"] = total([(ONE, unit(f"d{name}")), (-high, CONSTANT)]), False
+    rows |= {f"p{name}": row for name, row in p.kept.items()}
+    return rows | {f"q{name}": row for name, row in primed_rows(q.kept, box).items()}
+
+
+def moves(box: dict[str, Interval], p: Route, q: Route) -> Iterator[tuple[Form, Fraction]]:
+    """How far each release is on q at x + d from p at x, with its scale or variance."""
+    for (here, _, spread), (there, _, _) in zip(p.releases, q.releases, strict=True):
+        yield total([(ONE, primed(there, box)), (-ONE, here)]), spread
+
+
+def distance(tree: Tree, written: Any, form: Form, rows: dict[str, Row]) -> Fraction:
+    """A bound on the absolute value of ``form``: it is a constant plus a sum of rows, each at most 0."""
+    need(isinstance(written, list) and len(written) == 2, "a release needs multipliers for both signs.")
+    ends = []
+    for sign, weights in zip((ONE, -ONE), written, strict=True):
+        terms, end = total([(sign, form), (-ONE, tree.combined(weights, rows))])
+        need(not terms, "the multipliers of a release leave a symbol.")
+        ends.append(Fraction(end))
+    return max(*ends, Fraction(0))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the certificate proves: ``bound`` on ``quantity`` ("epsilon" or "rho") for all data and
+    outcomes, and what is ``claimed`` of it."""
+
+    quantity: str
+    bound: Fraction
+    claimed: Fraction
+    paths: int
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        return self.bound if self.quantity == "epsilon" else None
+
+    @property
+    def rho(self) -> Fraction | None:
+        return self.bound if self.quantity == "rho" else None
+
+    @property
+    def holds(self) -> bool:
+        return self.bound <= self.claimed
+
+
+def check(certificate: Any) -> Checked:
+    """Derive the bound from a certificate. Raises ``ProgramProofError`` where a step does not follow."""
+    try:
+        return _check(certificate)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise ProgramProofError(f"the certificate is malformed: {type(error).__name__}.") from error
+
+
+def _check(certificate: Any) -> Checked:
+    need(certificate.get("proof") == "program, data branches", "the certificate is of another kind.")
+    [(quantity, text)] = entry(certificate, "claim", dict).items()
+    need(quantity in LAW, "the certificate must be asked for epsilon or for rho.")
+    need((claimed := rational(text)) >= 0, "a claim must not be negative.")
+    data = Data.read(entry(certificate, "data", dict), entry(certificate, "adjacency", dict))
+    tree = Tree(entry(certificate, "tree", list), data)
+    paths, written = routes(tree, LAW[quantity]), entry(certificate, "pairs", dict)
+    need(len(data.boxes) * len(paths) ** 2 <= MAX_PAIRS, f"more than {MAX_PAIRS} pairs of paths.")
+    worst = Fraction(0)
+    for k, box in enumerate(data.boxes):
+        for i, p in enumerate(paths):
+            for j, q in enumerate(paths):
+                if not excluded(p, q):
+                    worst = max(worst, _cost(tree, quantity, written[f"{k}.{i}.{j}"], box, p, q))
+    return Checked(quantity, worst, claimed, len(paths))
+
+
+def _cost(tree: Tree, quantity: str, written: Any, box: dict[str, Interval], p: Route, q: Route) -> Fraction:
+    """What one pair of paths costs; 0 where it is proved that no data follow both."""
+    rows = joint(tree.data, box, p, q)
+    if isinstance(written, dict):
+        tree.contradicts(written, rows, ())
+        return Fraction(0)
+    need(same_shown(p, q), "two paths that neighbours may follow show or release something else.")
+    need(isinstance(written, list) and len(written) == len(p.releases), "each release needs multipliers.")
+    cost = ZERO
+    for one, (form, spread) in zip(written, moves(box, p, q), strict=True):
+        c = distance(tree, one, form, rows)
+        cost += c / spread if quantity == "epsilon" else c**2 / (2 * spread)
+    return Fraction(cost)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    need(len({key for key, _ in pairs}) == len(pairs), "a key stands twice in a table.")
+    return dict(pairs)
+
+
+def main(arguments: list[str]) -> int:
+    """Check one file: 0 if it proves its claim, 1 if not, 2 if it cannot be read; floats are no numbers."""
+    try:
+        text = Path(*arguments).read_text("utf-8")
+        found = check(json.loads(text, object_pairs_hook=_once, parse_float=str, parse_constant=str))
+    except ProgramProofError as error:
+        sys.stdout.write(ascii(f"refused: {error}"[:300]) + "\n")
+        return 1
+    except (OSError, TypeError, ValueError, RecursionError) as error:
+        sys.stderr.write(ascii(f"cannot be read: {error}; usage: branches_t0.py FILE"[:300]) + "\n")
+        return 2
+    words = f"{'proves' if found.holds else 'does not prove'} {found.quantity} <= {found.claimed}"
+    sys.stdout.write(f"{words}: {found.bound} from {found.paths} paths\n")
+    return 0 if found.holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,250 @@
+"""Tier 0 for programs of Gaussian releases: checks zCDP and GDP of a program, by rational arithmetic alone.
+
+    python gaussian_t0.py certificate.json
+
+The certificate holds the decision tree of a program over symbolic data, all of whose randomness is Gaussian
+noise on released values: ["release", form, "gaussian", variance, next], ["fork", question, [next, ...]],
+["show", text, next], ["form", form, next], ["end"]. A form is affine in the data ``x0``, ``x1``, ... and in
+public values ``p0``, ``p1``, ..., which are made of earlier outcomes and so are equal on both sides. Nothing
+else is taken: no comparison of data, no hidden draw, no other noise.
+
+The rule. Fix data x and x + d. Let c be the change of a released value, s^2 its variance, R(v) the largest
+sum of c^2 / (2 s^2) over the ways from node v to an end. By induction from the ends, what is shown after v
+has E_Q (P/Q)^a <= exp(a (a - 1) R(v)) for all a > 1, whatever was shown before: at an end it is 1; at a
+question the outcomes choose one child, the same on both sides; at a release the outcome gives the factor
+exp(a (a - 1) c^2 / (2 s^2)), and what follows at most a constant. So the program is R(root)-zCDP (Bun,
+Steinke 2016, Definition 1.1). A sum of squares is convex in d: corners of the boxes of changes suffice.
+
+mu-GDP with mu^2 = 2 rho is derived where the releases that data touch are one list on all paths, in their
+data parts and variances: one vector of independent Gaussians, whose means move by the c's, is then enough to
+show everything, outcomes and public values being added afterwards (Dong, Roth, Su 2022, Theorem 2.7).
+
+What is assumed: the tree is the program's; numbers are exact; both sides have the same number of records.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Checked", "GaussianProofError", "check", "main"]
+
+#: ``MAX_PRODUCTS``: of a coefficient and a change, over all corners; beyond it releases count one by one.
+MAX_NODES, MAX_NUMBERS, MAX_STEPS, MAX_PRODUCTS = 500_000, 2_000, 5_000_000, 300_000
+NUMBER = re.compile(r"-?\d{1,1000}(/\d{1,1000})?", re.ASCII)
+PUBLIC = re.compile(r"p\d{1,9}", re.ASCII)
+
+#: The data part of a form; the releases that data touch, each with the variance of its noise.
+Terms = tuple[tuple[str, Fraction], ...]
+Releases = tuple[tuple[Terms, Fraction], ...]
+ZERO = Fraction(0)
+Box = dict[str, tuple[Fraction, Fraction]]
+
+
+class GaussianProofError(Exception):
+    """The certificate is malformed or does not prove what it says."""
+
+
+def need(holds: Any, message: str) -> None:
+    """Refuse the certificate with ``message`` unless ``holds``."""
+    if not holds:
+        raise GaussianProofError(message)
+
+
+def rational(text: Any) -> Fraction:
+    """An exact number: ``"2"``, ``"-3/8"``."""
+    need(isinstance(text, str) and NUMBER.fullmatch(text), f"a number must be exact, got {str(text)[:40]!r}.")
+    return Fraction(text)  # a denominator of 0 is an ArithmeticError, which ``check`` refuses
+
+
+def positive(text: Any) -> Fraction:
+    number = rational(text)
+    need(number > 0, f"a variance or step must be positive, got {number}.")
+    return number
+
+
+def entry(record: Any, key: str, kind: type) -> Any:
+    """A field of exactly this type: True is no number here."""
+    need(isinstance(record, dict) and key in record, f"the certificate has no {key!r} where one is needed.")
+    need(type(record[key]) is kind, f"{key!r} must be a {kind.__name__}, got {str(record[key])[:40]!r}.")
+    return record[key]
+
+
+def neighbours(data: Any, adjacency: Any) -> tuple[frozenset[str], list[Box]]:
+    """The symbols of the data, and the boxes of changes that are neighbours."""
+    size, width, integers = entry(data, "size", int), data.get("width"), entry(data, "integers", bool)
+    need(width is None or (type(width) is int and width > 0), "a record's width must be positive.")
+    each = width or 1
+    need(0 < size * each <= MAX_NUMBERS, f"the data need 1 to {MAX_NUMBERS} numbers, got {size * each}.")
+    names = [f"x{i}" for i in range(size * each)]
+    low, high = (None if data.get(k) is None else rational(data[k]) for k in ("low", "high"))
+    need(low is None or high is None or low < high, "the data need a range.")
+    by, kind = positive(adjacency.get("by")), adjacency.get("kind")
+    whole = {end.denominator for end in (low, high, by) if end is not None} == {1}
+    need(whole or not integers, "integers must have whole ends and change by whole numbers.")
+    need(kind in ("each-moves", "one-replaced"), f"unknown adjacency {str(kind)[:40]!r}.")
+    if kind == "each-moves":
+        one_way = entry(adjacency, "one_way", bool)
+        ways = [(-by, ZERO), (ZERO, by)] if one_way else [(-by, by)]
+        return frozenset(names), [dict.fromkeys(names, way) for way in ways]
+    spans = low is not None and high is not None and by >= high - low
+    need(spans or adjacency.get("at_most") is True, "one record's change must span its domain.")
+    starts = range(0, len(names), each)
+    return frozenset(names), [dict.fromkeys(names[i : i + each], (-by, by)) for i in starts]
+
+
+def read_form(written: Any, names: frozenset[str]) -> Terms:
+    """The part of a form that the data touch."""
+    need(isinstance(written, dict), "a form must be a table of coefficients.")
+    for name in written.keys() - names - {""}:
+        need(isinstance(name, str) and PUBLIC.fullmatch(name), "a form has a symbol that is no data.")
+    numbers = {name: rational(value) for name, value in written.items()}
+    return tuple(sorted((name, value) for name, value in numbers.items() if name in names and value))
+
+
+def every_path(nodes: Any, names: frozenset[str]) -> list[Releases]:
+    """What each path releases, from the root of the tree on; every node is reached once."""
+    need(isinstance(nodes, list) and 0 < len(nodes) <= MAX_NODES, f"a tree has 1 to {MAX_NODES} nodes.")
+    sizes = {"release": 5, "fork": 3, "show": 3, "form": 3, "end": 1}
+    found: list[Releases] = []
+    pending: list[tuple[int, Releases]] = [(0, ())]
+    reached, steps = {0}, 0
+    while pending:
+        at, released = pending.pop()
+        node = nodes[at]
+        need(isinstance(node, list) and node, "a node must be a list.")
+        kind = str(node[0])[:40]
+        need(len(node) == sizes.get(kind), f"Gaussian releases have no such node: {str(node)[:60]}.")
+        steps += 1 + len(released)
+        need(steps <= MAX_STEPS, f"more than {MAX_STEPS} steps.")
+        if kind == "end":
+            found.append(released)
+            continue
+        following = node[2] if kind == "fork" else [node[-1]]
+        need(isinstance(following, list) and following, "a public question must have answers.")
+        if kind in ("fork", "show"):
+            need(isinstance(node[1], str), "a question or a shown constant must be a text.")
+        elif kind == "form":
+            need(not read_form(node[1], names), "data are shown as they are.")
+        else:
+            need(node[2] == "gaussian", f"a release must have Gaussian noise, got {str(node[2])[:40]!r}.")
+            terms, variance = read_form(node[1], names), positive(node[3])
+            released = (*released, (terms, variance)) if terms else released
+        for child in following:
+            need(type(child) is int and at < child < len(nodes), "a node must come after the one above it.")
+            need(child not in reached, "two paths run into one: this is no tree.")
+            reached.add(child)
+            pending.append((child, released))
+    need(len(reached) == len(nodes), "a node of the tree is on no path.")
+    return found
+
+
+class Costs:
+    """The largest sum of change^2 / (2 variance) of a path over a box of changes."""
+
+    def __init__(self, boxes: list[Box]) -> None:
+        self.boxes, self.products, self.steps = boxes, MAX_PRODUCTS, 0
+
+    def worst(self, released: Releases) -> Fraction:
+        places: dict[str, list[tuple[int, Fraction]]] = {}
+        for i, (terms, _) in enumerate(released):
+            self.steps += len(terms)
+            need(self.steps <= MAX_STEPS, f"the certificate takes more than {MAX_STEPS} steps.")
+            for name, factor in terms:
+                places.setdefault(name, []).append((i, factor))
+        return max((self.over(released, places, box) for box in self.boxes), default=ZERO)
+
+    def over(self, released: Releases, places: Any, box: Box) -> Fraction:
+        """At the corners; where these are too many each release by itself, which is at least as much."""
+        names = [name for name in box if name in places]
+        moved: dict[int, dict[str, Fraction]] = {}
+        for name in names:
+            for i, factor in places[name]:
+                moved.setdefault(i, {})[name] = factor
+        each = [(terms, 2 * released[i][1]) for i, terms in moved.items()]
+        products = 2 ** min(len(names), 64) * sum(len(terms) for terms, _ in each)
+        if products > self.products:
+            ends = [[[a * end for end in box[n]] for n, a in terms.items()] for terms, _ in each]
+            most = [max(sum(map(max, one)), -sum(map(min, one))) for one in ends]
+            return sum((m**2 / v for m, (_, v) in zip(most, each, strict=True)), ZERO)
+        self.products -= products
+        worst = ZERO
+        for corner in product(*(box[name] for name in names)):
+            change = dict(zip(names, corner, strict=True))
+            sums = [(sum((a * change[n] for n, a in terms.items()), ZERO), v) for terms, v in each]
+            worst = max(worst, sum((c**2 / v for c, v in sums), ZERO))
+        return worst
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the certificate proves: ``rho``-zCDP for all data and outcomes, and where all paths are ``alike``
+    mu-GDP with mu^2 = 2 rho. ``quantity`` is "rho" or "mu", ``claimed`` what the certificate is asked for."""
+
+    rho: Fraction
+    alike: bool
+    quantity: str
+    claimed: Fraction
+    paths: int
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        return 2 * self.rho if self.alike else None
+
+    @property
+    def holds(self) -> bool:
+        mu_holds = self.alike and 2 * self.rho <= self.claimed**2
+        return self.rho <= self.claimed if self.quantity == "rho" else mu_holds
+
+
+def check(certificate: Any) -> Checked:
+    """Derive rho from a certificate. Raises ``GaussianProofError`` where a step does not follow."""
+    try:
+        return _check(certificate)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise GaussianProofError(f"the certificate is malformed: {type(error).__name__}.") from error
+
+
+def _check(certificate: Any) -> Checked:
+    need(certificate.get("proof") == "program, Gaussian releases", "the certificate is of another kind.")
+    claim = entry(certificate, "claim", dict)
+    [(quantity, text)] = claim.items()
+    need(quantity in ("rho", "mu"), "the certificate must be asked for rho or for mu.")
+    need((claimed := rational(text)) >= 0, "a claim must not be negative.")
+    names, boxes = neighbours(entry(certificate, "data", dict), entry(certificate, "adjacency", dict))
+    paths = every_path(entry(certificate, "tree", list), names)
+    different, costs = set(paths), Costs(boxes)
+    rho = max(costs.worst(released) for released in sorted(different))
+    return Checked(rho, len(different) == 1, quantity, claimed, len(paths))
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    need(len({key for key, _ in pairs}) == len(pairs), "a key stands twice in a table.")
+    return dict(pairs)
+
+
+def main(arguments: list[str]) -> int:
+    """Check one file: 0 if it proves its claim, 1 if not, 2 if it cannot be read; floats are no numbers."""
+    try:
+        text = Path(*arguments).read_text("utf-8")
+        found = check(json.loads(text, object_pairs_hook=_once, parse_float=str, parse_constant=str))
+    except GaussianProofError as error:
+        sys.stdout.write(ascii(f"refused: {error}"[:300]) + "\n")
+        return 1
+    except (OSError, TypeError, ValueError, RecursionError) as error:
+        sys.stderr.write(ascii(f"cannot be read: {error}; usage: gaussian_t0.py FILE"[:300]) + "\n")
+        return 2
+    words = f"{'proves' if found.holds else 'does not prove'} {found.quantity} <= {found.claimed}"
+    lists = "one list" if found.alike else "several lists"
+    sys.stdout.write(f"{words}: rho {found.rho} from {found.paths} paths with {lists} of releases\n")
+    return 0 if found.holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,126 @@
+"""Programs that branch on their data and release with noise (G11): clipped values, cases, steps.
+
+Each pair of paths, one for each side, is taken for itself: either no neighbours follow both, or each released
+value is bounded from the other by one linear program a sign, over all data and changes of the pair. The
+programs only propose; ``dpaudit/kernel/branches_t0.py`` derives the bound from exact multipliers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+
+from dpaudit.claims import PureDP
+from dpaudit.kernel.branches_t0 import LAW, Checked, check, excluded, joint, moves, routes, same_shown
+from dpaudit.kernel.program_t0 import Data, ProgramProofError, Tree
+from dpaudit.kernel.program_t0 import Form as Plain
+from dpaudit.kernel.program_t0 import Row as PlainRow
+from dpaudit.prover.explore import Explored
+from dpaudit.prover.forms import Form
+from dpaudit.prover.linear import NOISE, contradiction, matrix, solved_exactly
+from dpaudit.prover.proof import Proof
+
+__all__ = ["by_branches", "in_pairs"]
+
+#: Pairs of paths that are tried, over all boxes of changes: about a millisecond each.
+MAX_TRIED = 4_000
+
+Weights = dict[str, str]
+
+
+def by_branches(fields: Mapping[str, Any], quantity: str) -> tuple[Checked, dict[str, Any]] | str:
+    """The checked bound on ``quantity`` ("epsilon" or "rho") with its certificate, or one sentence why there
+    is none. ``fields`` are claim, data, adjacency and tree of a certificate."""
+    certificate = {**fields, "proof": "program, data branches", "pairs": {}}
+    data = Data.read(fields["data"], fields["adjacency"])
+    tree = Tree(fields["tree"], data)
+    try:
+        paths = routes(tree, LAW[quantity])
+        if len(data.boxes) * len(paths) ** 2 > MAX_TRIED:
+            return (
+                f"the data decide among {len(paths)} paths, too many to take in pairs (prove fewer records)."
+            )
+        for k, box in enumerate(data.boxes):
+            for i, p in enumerate(paths):
+                for j, q in enumerate(paths):
+                    if not excluded(p, q):
+                        found = _pair(joint(data, box, p, q), moves(box, p, q) if same_shown(p, q) else None)
+                        if found is None:
+                            return (
+                                f"neighbours on the paths {i} and {j} of the tree show or release something "
+                                "else, or values that were not bounded from one another."
+                            )
+                        certificate["pairs"][f"{k}.{i}.{j}"] = found
+        return check(certificate), certificate
+    except ProgramProofError as error:
+        return f"the certificate was not accepted: {error}"
+
+
+def in_pairs(found: Proof, fields: Mapping[str, Any], explored: Explored, claim: PureDP) -> Proof:
+    """What neither own regions nor a refutation decided, by pairs of paths, if data alone branch."""
+    hidden = any(path.draws or any(e[0] == "finite" for e in path.events) for path in explored.paths)
+    if found.verdict != "inconclusive" or hidden or not any(path.comparisons for path in explored.paths):
+        return found
+    better = by_branches(fields, "epsilon")
+    if isinstance(better, str):
+        return replace(found, reason=better)
+    checked, certificate = better
+    if found.bound is not None and found.bound <= checked.bound:
+        return found
+    verified = checked.bound <= claim.bound
+    return replace(
+        found,
+        verdict="verified" if verified else "inconclusive",
+        bound=checked.bound,
+        reason="" if verified else f"the proved bound {checked.bound} is above the claim.",
+        certificate=certificate,
+    )
+
+
+def _pair(rows: dict[str, PlainRow], released: Any) -> Weights | list[list[Weights]] | None:
+    """Multipliers that contradict the constraints of a pair, else those that bound each release."""
+    forms = {name: _form(row) for name, (row, _) in rows.items()}
+    apart = contradiction(forms, {name for name, (_, strict) in rows.items() if strict})
+    if apart is not None:
+        return _written(apart)
+    if released is None:
+        return None
+    found = []
+    for form, _ in released:
+        ends = [_bounding(_form(form).times(Fraction(sign)), forms) for sign in (1, -1)]
+        if None in ends:
+            return None
+        found.append([_written(end) for end in ends if end is not None])
+    return found
+
+
+def _bounding(form: Form, rows: dict[str, Form]) -> dict[str, Fraction] | None:
+    """Exact multipliers of rows that leave a least constant of ``form``, or None if it has no bound."""
+    names = list(rows)
+    symbols = sorted({s for row in (form, *rows.values()) for s in row.terms})
+    table = matrix(list(rows.values()), symbols)
+    goal = matrix([form], symbols)[0, :-1]
+    found = linprog(-goal, A_ub=table[:, :-1], b_ub=-table[:, -1], bounds=(None, None), method="highs")
+    if found.x is None:
+        return None
+    near = -np.asarray(found.ineqlin.marginals)
+    support = [i for i, weight in enumerate(near) if weight > NOISE]
+    lines = [[rows[names[i]].terms.get(s, Fraction(0)) for i in support] for s in symbols]
+    wanted = [form.terms.get(s, Fraction(0)) for s in symbols]
+    weights = solved_exactly(lines, wanted, [near[i] for i in support])
+    if weights is None or any(weight < 0 for weight in weights):
+        return None
+    return {names[i]: weight for i, weight in zip(support, weights, strict=True) if weight}
+
+
+def _form(plain: Plain) -> Form:
+    terms, constant = plain
+    return Form({name: Fraction(value) for name, value in terms}, Fraction(constant))
+
+
+def _written(weights: Mapping[str, Fraction]) -> Weights:
+    return {name: str(weight) for name, weight in weights.items()}

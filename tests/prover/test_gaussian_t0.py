@@ -1,0 +1,225 @@
+"""The checker of Gaussian releases: what it derives alone, and every forged certificate that it refuses."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpaudit.claims import GaussianDP, ZeroConcentratedDP
+from dpaudit.kernel import finite_t0, gaussian_t0, program_t0, step_t0
+from dpaudit.laws import Gaussian
+from dpaudit.prover import EachMoves, OneReplaced, Symbols, prove
+
+DATA = Symbols(2, low=0, high=1)
+
+
+def chooses(coins: Any, data: Any) -> None:
+    seen = coins.release(data[0] - 3, Gaussian(sigma=2), site="first")
+    if seen > 0:
+        coins.release(data[1] + seen, Gaussian(sigma=1), site="second")
+    else:
+        coins.release(2 * data[0] - data[1], Gaussian(sigma="1/2"), site="second")
+        coins.reveal(data[0] - data[0] + seen, site="seen")
+
+
+def one_sum(coins: Any, data: Any) -> None:
+    coins.release(sum(data), Gaussian(sigma=2), site="sum")
+
+
+def certificate(program: Any = chooses, claim: Any = None, adjacency: Any = None) -> dict[str, Any]:
+    asked = claim or ZeroConcentratedDP(rho=19)
+    found = prove(program, asked, data=DATA, adjacency=adjacency or OneReplaced())
+    assert found.verdict == "verified"
+    assert found.certificate is not None
+    return found.certificate
+
+
+def test_what_is_derived() -> None:
+    """1/8 and 2^2 / (2/4) = 8 on the dearest path, not one list of releases."""
+    checked = gaussian_t0.check(certificate())
+    assert (checked.rho, checked.alike, checked.paths) == (Fraction(65, 8), False, 2)
+    assert checked.mu_squared is None
+    assert checked.holds
+    same = gaussian_t0.check(certificate(one_sum, GaussianDP(mu="1/2")))
+    assert (same.rho, same.mu_squared, same.quantity) == (Fraction(1, 8), Fraction(1, 4), "mu")
+
+
+def nodes(written: dict[str, Any], kind: str) -> list[Any]:
+    return [node for node in written["tree"] if node[0] == kind]
+
+
+def _insert(written: dict[str, Any], node: list[Any]) -> None:
+    """A new first node above the old root, which is node 1 then."""
+    moved = json.loads(json.dumps(written["tree"]))
+    for old in moved:
+        if old[0] == "fork":
+            old[2] = [child + 1 for child in old[2]]
+        elif old[0] != "end":
+            old[-1] += 1
+    written["tree"] = [node, *moved]
+
+
+def _again(written: dict[str, Any]) -> None:
+    """Both answers lead to one node."""
+    [fork] = nodes(written, "fork")
+    fork[2][1] = fork[2][0]
+
+
+def _circle(written: dict[str, Any]) -> None:
+    nodes(written, "release")[1][-1] = 0
+
+
+FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
+    "another kind": lambda c: c.update(proof="program, own regions"),
+    "asked for epsilon": lambda c: c.update(claim={"epsilon": "9"}),
+    "asked for two": lambda c: c.update(claim={"rho": "19", "mu": "9"}),
+    "asked for nothing": lambda c: c.update(claim={}),
+    "a float claim": lambda c: c.update(claim={"rho": 9.0}),
+    "a negative claim": lambda c: c.update(claim={"rho": "-1"}),
+    "a Laplace release": lambda c: nodes(c, "release")[0].__setitem__(2, "laplace"),
+    "no law": lambda c: nodes(c, "release")[0].__setitem__(2, None),
+    "variance 0": lambda c: nodes(c, "release")[0].__setitem__(3, "0"),
+    "a negative variance": lambda c: nodes(c, "release")[0].__setitem__(3, "-4"),
+    "a float variance": lambda c: nodes(c, "release")[0].__setitem__(3, 4.0),
+    "a variance over 0": lambda c: nodes(c, "release")[0].__setitem__(3, "1/0"),
+    "a release without a variance": lambda c: nodes(c, "release")[0].pop(3),
+    "a comparison of data": lambda c: _insert(c, ["compare", {"x0": "1"}, True, 1, 1]),
+    "an empty branch": lambda c: _insert(c, ["empty", {}]),
+    "a hidden draw": lambda c: _insert(c, ["draw", "laplace", "1", 1]),
+    "a hidden coin": lambda c: _insert(c, ["finite", ["1"], [1]]),
+    "a record shown": lambda c: _insert(c, ["form", {"x0": "1"}, 1]),
+    "a record shown beside an outcome": lambda c: nodes(c, "form")[0][1].update({"x1": "1/9"}),
+    "a symbol of noise": lambda c: nodes(c, "release")[0][1].update({"n0": "1"}),
+    "a symbol of no data": lambda c: nodes(c, "release")[0][1].update({"x2": "1"}),
+    "a public name with more": lambda c: nodes(c, "release")[0][1].update({"p0 ": "1"}),
+    "a float factor": lambda c: nodes(c, "release")[0][1].update({"x0": 1}),
+    "a form that is a list": lambda c: nodes(c, "release")[0].__setitem__(1, [["x0", "1"]]),
+    "a question without answers": lambda c: nodes(c, "fork")[0].__setitem__(2, []),
+    "a question that is no text": lambda c: nodes(c, "fork")[0].__setitem__(1, 3),
+    "one node for two answers": _again,
+    "one answer twice": lambda c: nodes(c, "fork")[0][2].append(nodes(c, "fork")[0][2][0]),
+    "an answer left out": lambda c: nodes(c, "fork")[0][2].pop(),
+    "a circle": _circle,
+    "a child outside": lambda c: nodes(c, "release")[-1].__setitem__(-1, 99),
+    "a child that is True": lambda c: nodes(c, "release")[0].__setitem__(-1, True),
+    "a node on no path": lambda c: c["tree"].append(["end"]),
+    "an end with more": lambda c: nodes(c, "end")[0].append(0),
+    "an empty node": lambda c: c["tree"].__setitem__(-1, []),
+    "no tree": lambda c: c.update(tree=[]),
+    "no record": lambda c: c["data"].update(size=0),
+    "a size that is True": lambda c: c["data"].update(size=True),
+    "every size": lambda c: c["data"].update(size="every"),
+    "too many numbers": lambda c: c["data"].update(size=10**6),
+    "an empty domain": lambda c: c["data"].update(low="1"),
+    "integers in halves": lambda c: c["data"].update(integers=True, high="3/2"),
+    "a smaller change": lambda c: c["adjacency"].update(by="1/2"),
+    "no change": lambda c: c["adjacency"].update(by="0", at_most=True),
+    "an unknown adjacency": lambda c: c["adjacency"].update(kind="add-remove"),
+    "a wider domain": lambda c: c["data"].update(high="2"),
+    "no domain": lambda c: c["data"].update(low=None, high=None),
+    "each moves, whichever way": lambda c: c["adjacency"].update(kind="each-moves"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_certificate_is_refused(name: str) -> None:
+    """Each edit is refused with a reason, and never by another error."""
+    written = copy.deepcopy(certificate())
+    FORGED[name](written)
+    assert json.dumps(written) != json.dumps(certificate()), "nothing was forged"
+    with pytest.raises(gaussian_t0.GaussianProofError):
+        gaussian_t0.check(written)
+
+
+def test_what_is_said_of_other_data_is_derived_again() -> None:
+    """Edits that leave a tree of another program, or other neighbours, change rho and not the refusal."""
+    other = certificate(adjacency=EachMoves())
+    assert gaussian_t0.check(other).rho == Fraction(1, 8) + Fraction(3**2 * 4, 2)
+    other["adjacency"]["one_way"] = True
+    assert gaussian_t0.check(other).rho == Fraction(1, 8) + Fraction(2**2 * 4, 2)
+    other = certificate()
+    [dear] = [node for node in nodes(other, "release") if node[3] == "1/4"]
+    dear[3] = "1"
+    assert gaussian_t0.check(other).rho == Fraction(1, 8) + Fraction(2**2, 2)
+
+
+def test_no_certificate_passes_as_one_of_another_kind() -> None:
+    """The four checkers of programs refuse one another's certificates, whatever kind these say they are."""
+    written = certificate()
+    checkers: list[tuple[Any, type[Exception]]] = [
+        (program_t0.check, program_t0.ProgramProofError),
+        (finite_t0.check, finite_t0.FiniteProofError),
+        (step_t0.check, step_t0.StepProofError),
+    ]
+    kinds = ("program, own regions", "program, exact laws", "program, generic step")
+    for (check, error), kind in zip(checkers, kinds, strict=True):
+        for forged in (written, {**written, "proof": kind}, {**written, "proof": kind, "cells": []}):
+            forged = {**forged, "claim": {"epsilon": "100", "rho": "19"}}
+            with pytest.raises(error):
+                check(forged)
+
+
+def test_random_edits_end_in_a_refusal_or_a_bound() -> None:
+    """Two hundred edits of one entry each: no other error, and both paths are still there."""
+    rng = random.Random(7)
+    refused = 0
+    for _ in range(200):
+        written = copy.deepcopy(certificate_once())
+        node = rng.choice(written["tree"])
+        i = rng.randrange(len(node))
+        node[i] = rng.choice((None, True, -1, 0, 10**9, "", "1/2", "gaussian", [], {}, [[]], {"x0": "5"}))
+        try:
+            checked = gaussian_t0.check(written)
+        except gaussian_t0.GaussianProofError:
+            refused += 1
+            continue
+        assert (checked.paths, checked.rho >= 0) == (2, True)
+    assert refused > 150
+
+
+KEPT: dict[str, Any] = {}
+
+
+def certificate_once() -> dict[str, Any]:
+    if not KEPT:
+        KEPT.update(certificate())
+    return KEPT
+
+
+def alone(file: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """``python gaussian_t0.py FILE`` on a copy of the script, far from the package."""
+    script = tmp_path / "gaussian_t0.py"
+    script.write_text(Path(gaussian_t0.__file__).read_text())
+    return subprocess.run(
+        [sys.executable, "-I", str(script), str(file)], capture_output=True, text=True, check=False
+    )
+
+
+def test_the_checker_runs_alone(tmp_path: Path) -> None:
+    """Without the package: 0 for a proof, 1 for a smaller claim, 2 for what is no file of JSON."""
+    file = tmp_path / "certificate.json"
+    written = certificate()
+    file.write_text(json.dumps(written))
+    done = alone(file, tmp_path)
+    assert (done.returncode, done.stdout) == (
+        0,
+        "proves rho <= 19: rho 65/8 from 2 paths with several lists of releases\n",
+    )
+    for claim, words in (({"rho": "8"}, "does not prove rho"), ({"mu": "99"}, "does not prove mu")):
+        file.write_text(json.dumps({**written, "claim": claim}))
+        assert gaussian_t0.main([str(file)]) == 1
+        assert words in alone(file, tmp_path).stdout
+    file.write_text(json.dumps(written).replace('"claim"', '"claim": {}, "claim"'))
+    assert gaussian_t0.main([str(file)]) == 1
+    file.write_text("{")
+    assert gaussian_t0.main([str(file)]) == 2
+    assert gaussian_t0.main([]) == 2
