@@ -229,6 +229,8 @@ class Shifted(Law):
         return self._add(self.base.ppf(trailing(q, self.batch_shape)))
 
     def logp_ball(self, x: Any) -> arb:
+        if isinstance(self.offset, Fraction) and not self.base.batch_shape and np.ndim(x) == 0:
+            return self.base.logp_ball(_minus(_plain(x), self.offset))
         entries = one_whole(x, self.batch_shape)
         offsets = np.broadcast_to(np.asarray(self.offset, dtype=object), self.batch_shape).ravel().tolist()
         differences = [_minus(v, o) for v, o in zip(entries, offsets, strict=True)]
