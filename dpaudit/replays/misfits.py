@@ -110,6 +110,11 @@ def _in_bulk(
 ) -> bool:
     """Whether it will do to give each leaf in turn as many of the equal sites as it has room for."""
     spent: dict[int, Fraction] = {}
+    for ((place, cost), *_), count in rows:
+        spent[place] = spent.get(place, Fraction(0)) + count * cost
+    if _pays(proof, spent, leaves, pure=pure):
+        return True  # each site its tightest leaf: one look at the tree, as a rule
+    spent = {}
     for row, count in rows:
         left = count
         for place, cost in row:
@@ -118,10 +123,7 @@ def _in_bulk(
             def fits(
                 number: int, place: int = place, cost: Fraction = cost, before: Fraction = before
             ) -> bool:
-                now = before + number * cost
-                return now <= leaves[place].most * (1 + ROUNDING) and (
-                    payments(proof, {**spent, place: now}, whole=not pure) <= 1 + ROUNDING
-                )
+                return _pays(proof, {**spent, place: before + number * cost}, leaves, pure=pure)
 
             number = _largest(fits, left)
             spent[place] = before + number * cost
@@ -131,6 +133,12 @@ def _in_bulk(
         if left:
             return False
     return True
+
+
+def _pays(proof: Proof, spent: Mapping[int, Fraction], leaves: Sequence[Leaf], *, pure: bool) -> bool:
+    """Whether the tree pays for so much of each leaf, by its place."""
+    room = all(now <= leaves[place].most * (1 + ROUNDING) for place, now in spent.items())
+    return room and payments(proof, spent, whole=not pure) <= 1 + ROUNDING
 
 
 def _largest(fits: Callable[[int], bool], most: int) -> int:
