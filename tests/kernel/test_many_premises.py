@@ -1,4 +1,4 @@
-"""Certificates with ten thousand premises: built, certified, written and checked, by the lowest tier alone."""
+"""Certificates with ten thousand premises: built, certified, written, and checked by the lowest tier."""
 
 from __future__ import annotations
 
