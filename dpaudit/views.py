@@ -97,9 +97,9 @@ class View:
 
     def sees(self, to: Audience) -> bool:
         """Whether an outcome shown to the audience ``to`` is in this view."""
-        people = to - {NOBODY}
-        if PUBLIC in people:
+        if PUBLIC in to:
             return True
+        people = to - {NOBODY}
         return bool(people - self.principals) if self.complement else bool(people & self.principals)
 
     def for_user(self, index: int) -> View:

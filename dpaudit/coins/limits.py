@@ -32,7 +32,7 @@ class StepLimitError(BaseException):
 class Limits:
     """How many ``sites`` one run may have, and how many numbers (``values``) in all of them."""
 
-    sites: int = 100_000
+    sites: int = 200_000
     values: int = 20_000_000
 
     def admit(self, sites: int, values: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from dpaudit.coins.base import To
 from dpaudit.coins.comparison import HiddenChoice, Leak, SiteLoss, is_compared, none_counted
+from dpaudit.coins.equal_moves import PendingLosses
 from dpaudit.coins.limits import StepLimitError, exhausted
 from dpaudit.coins.transcript import Kind, Recording, SiteRecord, raised_by
 from dpaudit.coins.unseen import Key, Unseen
@@ -41,6 +42,7 @@ class Matching:
         self.replicates = recording.replicates
         self.view = view
         self.losses: list[SiteLoss] = []
+        self.pending = PendingLosses()
         self.leaks: list[Leak] = []
         self.renamed: list[str] = []
         self.obstacles: list[str] = []

@@ -201,7 +201,11 @@ class Replayer(Matching, Coins):
             self._append(index, entry, law, np.zeros(()), moved=False)
         else:
             self._compare_shapes(index, entry, law, site)
-            self._append(index, entry, law, self._loss(entry, recorded, law), moved=True)
+            if self.replicates is None and self.pending.takes(entry.value, recorded, law):
+                self.pending.add(len(self.losses))
+                self._append(index, entry, law, np.zeros(()), moved=True)
+            else:
+                self._append(index, entry, law, self._loss(entry, recorded, law), moved=True)
         self._advance(index, entry, site)
         return frozen_copy(entry.value)
 
@@ -318,6 +322,7 @@ def replay(
         coins.note_endless(error)
     except (MechanismError, InvalidParameterError) as error:
         coins.note_raised(error)
+    coins.pending.settle(coins.losses)
     return Replay(
         recording=recording,
         losses=tuple(coins.losses),

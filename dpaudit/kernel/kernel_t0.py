@@ -25,7 +25,7 @@ from typing import Any
 
 __all__ = ["BeyondTierError", "CertificateError", "DpauditError", "Guarantee", "Setting", "check", "main"]
 
-MAX_DEPTH, MAX_NODES, MAX_PREMISES, MAX_COUNT = 40, 4000, 1000, 10**18
+MAX_DEPTH, MAX_NODES, MAX_PREMISES, MAX_COUNT = 40, 40_000, 10_000, 10**18
 MAX_BITS, MAX_TEXT, MAX_LIST = 4096, 2000, 10_000
 NUMBER = re.compile(r"([+-]?\d+)(?:/(\d+)|(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?)", re.ASCII)
 QUANTITY = {"pure-dp": "epsilon", "accounting": "epsilon", "approx-dp": "delta", "renyi-dp": "renyi epsilon"}
@@ -287,8 +287,12 @@ def moves(parameters: Any) -> bool:
 
 def total(costs: Sequence[Fraction | None], times: Sequence[int]) -> Fraction | None:
     known = [n * cost for cost, n in zip(costs, times, strict=True) if cost is not None]
-    need(sum(cost.denominator.bit_length() for cost in known) < 10**5, "a sum is too long; round its terms.")
-    return sum(known, Fraction(0)) if len(known) == len(costs) else None
+    parts = dict[int, int]()  # numerators over equal denominators first: equal premises cost no more than one
+    for cost in known:
+        parts[cost.denominator] = parts.get(cost.denominator, 0) + cost.numerator
+    need(sum(below.bit_length() for below in parts) < 10**5, "a sum is too long; round its terms.")
+    sums = (Fraction(above, below) for below, above in parts.items())
+    return sum(sums, Fraction(0)) if len(known) == len(costs) else None
 
 
 def largest(costs: Sequence[Fraction | None], factor: int) -> Fraction | None:

@@ -48,6 +48,8 @@ _ALL_INTEGERS = 2.0**52
 
 def _read_offset(offset: Any) -> Offset:
     """A number as a ``Fraction``; an array as a read-only copy of dtype int64 or float64."""
+    if type(offset) is int and abs(offset) < _LARGEST_INTEGER:  # the most frequent kind first
+        return Fraction(offset)
     is_array = isinstance(offset, np.ndarray)  # first: a union of types takes long to compare with
     if offset.ndim == 0 if is_array else isinstance(offset, Fraction | int | float | np.generic):
         number = offset.item() if isinstance(offset, np.ndarray | np.generic) else offset
@@ -135,7 +137,8 @@ class Shifted(Law):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Shifted):
             return NotImplemented
-        return self.base == other.base and self._same_offset(other.offset)
+        same = self.base is other.base or self.base == other.base  # as a rule one object makes all releases
+        return same and self._same_offset(other.offset)
 
     def _same_offset(self, offset: Offset) -> bool:
         if isinstance(self.offset, np.ndarray) and isinstance(offset, np.ndarray):
@@ -226,6 +229,8 @@ class Shifted(Law):
         return self._add(self.base.ppf(trailing(q, self.batch_shape)))
 
     def logp_ball(self, x: Any) -> arb:
+        if isinstance(self.offset, Fraction) and not self.base.batch_shape and np.ndim(x) == 0:
+            return self.base.logp_ball(_minus(_plain(x), self.offset))
         entries = one_whole(x, self.batch_shape)
         offsets = np.broadcast_to(np.asarray(self.offset, dtype=object), self.batch_shape).ravel().tolist()
         differences = [_minus(v, o) for v, o in zip(entries, offsets, strict=True)]

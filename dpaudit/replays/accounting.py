@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.coins.equal_moves import by_name, equal_moves
 from dpaudit.coins.replayer import Replay, SessionPair, SiteLoss
 from dpaudit.errors import NotTractableError
 from dpaudit.exact import dyadic, exact
@@ -95,35 +96,41 @@ def observe_accounting(replay: Replay, sites: Sequence[Site]) -> Observed:
     undeclared: list[str] = []
     total, common = Fraction(0), common_measure(sites)
     opened = {replay.recording.sites[item.indices[0]].site for item in replay.sessions if item.indices}
-    for site, price_of in _moved(replay):
+    for site, count, price_of in _moved(replay):
         owner = next((item for item in sites if item.matches(site)), None)
         price = price_of(common if owner is None else owner.measure)
         total += price
         if owner is None:
-            undeclared.append(site)
+            undeclared += [site] * count
         else:
-            touches[owner.pattern] += 1
+            touches[owner.pattern] += count
             prices[owner.pattern] += price
     channels = {item.pattern for item in sites if touches[item.pattern] and any(map(item.matches, opened))}
     return Observed(touches, prices, tuple(undeclared), total, frozenset(channels))
 
 
-def _moved(replay: Replay) -> Iterator[tuple[str, Callable[[Measure], Fraction]]]:
-    """The names of the sites that moved, in order, each with its price in any measure."""
-    for moved in (loss for loss in replay.losses if loss.moved):
-        yield moved.record.site, partial(_site_price, moved)
+def _moved(replay: Replay) -> Iterator[tuple[str, int, Callable[[Measure], Fraction]]]:
+    """The names of the sites that moved, each with how many of them have equal laws, and what these cost in
+    any measure."""
+    for moves in equal_moves(replay):
+        worst = functools.cache(partial(worst_price, moves.law, moves.other))
+        for site, items in by_name(moves).items():
+            yield site, len(items), partial(_sites_price, items, worst)
     for session in replay.sessions:
         if session.moved and session.indices:
             site = replay.recording.sites[session.indices[0]].site
-            yield site, partial(_session_price, session, replay.reached)
+            yield site, 1, partial(_session_price, session, replay.reached)
 
 
-def _site_price(moved: SiteLoss, measure: Measure) -> Fraction:
-    """The worst price of a moved site where it has a closed form, otherwise the price at the recorded
-    outcome."""
-    law = moved.record.law
-    price = None if law is None else worst_price(law, moved.law_neighbour, measure)
-    return _realised(moved.loss, measure) if price is None else price
+def _sites_price(
+    items: Sequence[SiteLoss], worst: Callable[[Measure], Fraction | None], measure: Measure
+) -> Fraction:
+    """The ``worst`` price of a site for each of ``items``, which have the same laws, where it has a closed
+    form, otherwise their prices at the recorded outcomes."""
+    price = worst(measure)
+    if price is not None:
+        return len(items) * price
+    return sum((_realised(item.loss, measure) for item in items), Fraction(0))
 
 
 def _session_price(session: SessionPair, reached: int, measure: Measure) -> Fraction:

@@ -65,7 +65,7 @@ from dpaudit.witnesses.program_event import program_event_bound
 from dpaudit.witnesses.program_laws import program_laws_bound
 from dpaudit.witnesses.release import release_bound
 from dpaudit.witnesses.tables import tables_bound
-from dpaudit.witnesses.transcript import AnySite, WitnessSession, WitnessSite
+from dpaudit.witnesses.transcript import AnySite, KnownLaws, WitnessSession, WitnessSite
 from dpaudit.witnesses.window_event import window_event_bound
 
 __all__ = ["recompute"]
@@ -73,7 +73,8 @@ __all__ = ["recompute"]
 #: Working precision: offsets and values are dyadic, so this leaves an enclosure far below any margin.
 BITS = 256
 
-MAX_SITES = 100_000
+#: As many as a run may have (``coins.limits``).
+MAX_SITES = 200_000
 ORIGINS = ("sampled", "forced", "enumerated")
 
 #: The fields of a body, by form; the forms that are not here check their own.
@@ -225,11 +226,13 @@ def _transcript_bound(witness: Witness, claim: Claim, view: View) -> Fraction | 
 def _read_sites(data: Any, view: View) -> list[AnySite]:
     if not isinstance(data, list) or len(data) > MAX_SITES:
         raise CertificateError(f"a witness's sites must be a list of at most {MAX_SITES}; re-create it.")
+    read = KnownLaws()
     sites: list[AnySite] = [
-        WitnessSession.from_json(item) if "kernel" in item else WitnessSite.from_json(item) for item in data
+        WitnessSession.from_json(item) if "kernel" in item else WitnessSite.from_json(item, read=read)
+        for item in data
     ]
     for item, site in zip(data, sites, strict=True):
-        if item.keys() != site.to_json().keys():
+        if item.keys() != site.fields:
             raise CertificateError(
                 f"site {site.site!r} must have the fields that dpaudit writes, got {sorted(item)[:10]}; "
                 "re-create the witness."

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from flint import arb
 
@@ -16,12 +17,20 @@ from dpaudit.views import Audience, View
 from dpaudit.witnesses.inputs import written_inputs
 from dpaudit.witnesses.leak import audience_of
 
-__all__ = ["AnySite", "WitnessSession", "WitnessSite", "leak_body", "transcript_body"]
+__all__ = ["AnySite", "KnownLaws", "WitnessSession", "WitnessSite", "leak_body", "transcript_body"]
+
+LawReader = Callable[[dict[str, Any]], Law]
+
+#: Most laws that are kept in memory while a witness is read.
+MAX_KNOWN = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class WitnessSite:
-    """One random site of a transcript: who sees it, its law on both inputs, and the value that came out."""
+    """One random site of a transcript: who sees it, its law on both inputs, and the value that came out.
+    ``fields`` are those of a file."""
+
+    fields: ClassVar[frozenset[str]] = frozenset({"site", "to", "law", "law_neighbour", "value"})
 
     site: str
     to: Audience
@@ -52,12 +61,13 @@ class WitnessSite:
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> WitnessSite:
+    def from_json(cls, data: dict[str, Any], *, read: LawReader = law_from_json) -> WitnessSite:
+        """The site that a file shows; ``read`` reads its laws."""
         return cls(
             site=str(data["site"]),
             to=audience_of(data["to"]),
-            law=law_from_json(data["law"]),
-            law_neighbour=law_from_json(data["law_neighbour"]),
+            law=read(data["law"]),
+            law_neighbour=read(data["law_neighbour"]),
             value=decode_value(data["value"]),
         )
 
@@ -65,8 +75,12 @@ class WitnessSite:
 @dataclass(frozen=True, kw_only=True)
 class WitnessSession:
     """One session with an interactive channel: its kernel and queries on both inputs, and the outcomes,
-    which have one joint law.
+    which have one joint law. ``fields`` are those of a file.
     """
+
+    fields: ClassVar[frozenset[str]] = frozenset(
+        {"site", "to", "kernel", "kernel_neighbour", "queries", "queries_neighbour", "outcomes"}
+    )
 
     site: str
     to: Audience
@@ -132,6 +146,22 @@ class WitnessSession:
 
 
 AnySite = WitnessSite | WitnessSession
+
+
+class KnownLaws:
+    """Reads laws, and those that it has read before from memory: a run of releases repeats two of them."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Law] = {}
+
+    def __call__(self, data: dict[str, Any]) -> Law:
+        text = json.dumps(data)  # tells 1, 1.0 and true apart, which are equal as values
+        law = self._known.get(text)
+        if law is None:
+            if len(self._known) >= MAX_KNOWN:
+                self._known.clear()
+            law = self._known[text] = law_from_json(data)
+        return law
 
 
 def transcript_body(sites: Iterable[AnySite], *, view: View, inputs: tuple[Any, Any]) -> dict[str, Any]:

@@ -15,7 +15,8 @@ import pytest
 from dpaudit.claims import ApproxDP
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import ball, lower_exact, upper_exact
-from dpaudit.kernel.t1.certpld import Grid, LossLaw, compose, from_atoms, maximum, power
+from dpaudit.kernel.t1.certpld import Grid, LossLaw, compose, from_atoms, from_masses, power
+from dpaudit.kernel.t1.dominating import maximum
 from dpaudit.kernel.t1.integer_noise import lattice_pair
 from dpaudit.kernel.t1.lattice import Reflected
 from dpaudit.kernel.t1.pairs import laplace_pair, response_pair
@@ -257,6 +258,60 @@ def test_maximum_dominates_both_and_no_more() -> None:
         assert found >= larger - Fraction(1, 10**30)
         if epsilon % grid.step == 0:
             assert found <= larger + Fraction(1, 10**30)
+
+
+def scattered(rng: np.random.Generator, grid: Grid, *, points: int) -> LossLaw:
+    """A law with gaps longer than a block of the kept sums, and masses of very different sizes."""
+    masses = {}
+    for place in rng.choice(points, size=12, replace=False).tolist():
+        masses[place - points // 3] = int(rng.integers(1, 2**20)) << int(rng.integers(0, grid.bits - 20))
+    return from_masses(grid, masses, int(rng.integers(0, 1000)))
+
+
+@pytest.mark.parametrize("points", [12, 63, 64, 65, 900])
+def test_delta_from_kept_sums_is_the_sum_over_all_masses(points: int) -> None:
+    """Whatever was asked for before, delta encloses the sum of its definition, term by term."""
+    rng = np.random.default_rng(points)
+    grid = Grid(step=Fraction(1, 40), bits=96)
+    law = scattered(rng, grid, points=points)
+    masses = {law.low + j: int(mass) for j, mass in enumerate(law.poly.coeffs())}
+    for i in rng.integers(law.low - 5, law.low + points + 5, size=60).tolist():
+        epsilon = Fraction(i, 40) + Fraction(int(rng.integers(0, 3)), 120)
+        above = [(m, j * grid.step) for j, m in masses.items() if j * grid.step > epsilon]
+        terms = [mass * (1 - ball(epsilon - loss).exp()) for mass, loss in above]
+        truth = (sum(terms, ball(0)) + law.infinite) / ball(2**grid.bits)
+        assert law.delta(epsilon).overlaps(truth)
+        assert float(law.delta(epsilon).rad()) < 1e-40
+
+
+@pytest.mark.parametrize("upper", [True, False], ids=["upper", "lower"])
+@pytest.mark.parametrize("tail", [20, 60])
+def test_a_product_is_rounded_as_integers_are(upper: bool, tail: int) -> None:
+    """Convolution, cut ends and rounding agree with plain integers, to the last unit."""
+    rng = np.random.default_rng(tail)
+    grid = Grid(step=Fraction(1, 40), bits=64, tail=tail, upper=upper)
+    for _ in range(10):
+        left, right = (scattered(rng, grid, points=int(rng.integers(13, 90))) for _ in range(2))
+        product = [0] * (left.points + right.points - 1)
+        for i, a in enumerate(left.poly.coeffs()):
+            for j, b in enumerate(right.poly.coeffs()):
+                product[i + j] += int(a) * int(b)
+        budget, first, last = 2 ** (2 * grid.bits - tail), 0, len(product)
+        if sum(product) > budget:
+            while sum(product[: first + 1]) <= budget:
+                first += 1
+            while sum(product[last - 1 :]) <= budget:
+                last -= 1
+        kept, low_end, high_end = product[first:last], sum(product[:first]), sum(product[last:])
+        kept[0 if upper else -1] += low_end if upper else high_end
+        rounded = [-(-mass // 2**64) if upper else mass // 2**64 for mass in kept]
+        found = compose(left, right)
+        assert found.low == left.low + right.low + first
+        assert [int(mass) for mass in found.poly.coeffs()] == rounded[: found.points]
+        assert not any(rounded[found.points :])
+        mixed = left.infinite * right.units() + right.infinite * (left.units() - left.infinite)
+        beyond = [mixed, high_end] if upper else [mixed]
+        assert found.infinite == sum(-(-mass // 2**64) if upper else mass // 2**64 for mass in beyond)
 
 
 def test_asymmetric_noise_needs_both_directions() -> None:

@@ -30,8 +30,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 from flint import arb, fmpz, fmpz_poly
 
@@ -41,17 +42,20 @@ from dpaudit.kernel.errors import InvalidParameterError
 __all__ = [
     "Grid",
     "LossLaw",
+    "check_points",
     "compose",
     "from_atoms",
     "from_cells",
     "from_losses",
     "from_masses",
-    "maximum",
     "power",
 ]
 
 #: Most grid points of one law: 2^22 integers of 128 bits are 64 MB.
 MAX_POINTS = 1 << 22
+
+#: A law keeps the sums above every so many of its points.
+BLOCK = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +103,7 @@ class LossLaw:
     low: int
     poly: fmpz_poly
     infinite: int
+    _known: list[tuple[fmpz, arb]] = field(default_factory=list, init=False, compare=False, repr=False)
 
     @property
     def points(self) -> int:
@@ -114,18 +119,40 @@ class LossLaw:
         upper (lower) law.
         """
         with precision(self.grid.precision):
-            step, e = ball(self.grid.step), ball(epsilon)
+            e = ball(epsilon)
             start = max(0, math.floor(epsilon / self.grid.step) + 1 - self.low)
-            coefficients = self.poly.coeffs()[start:]
-            # sum m (1 - exp(e - l)) with l = l0 + j step: Horner in exp(-step), all terms positive
-            decay, total, weighted = (-step).exp(), fmpz(0), arb(0)
-            for mass in reversed(coefficients):
-                total += mass
-                weighted = weighted * decay + mass
+            total, weighted = self._above(start)
             first = ball((self.low + start) * self.grid.step)
             finite = arb(total) - (e - first).exp() * weighted
             value = (arb(self.infinite) + finite) / (arb(2) ** self.grid.bits)
             return value if value > 0 else arb(0).union(value.upper().max(arb(0)))
+
+    def _above(self, start: int) -> tuple[fmpz, arb]:
+        """The masses from position ``start`` on: their sum, and the same with each discounted by exp(-loss)
+        to the loss at ``start``, at the grid's precision."""
+        # Whoever looks for an epsilon asks for delta some forty times: these two are kept at the end and at
+        # the first position of each block, from above, as far down as anybody asked.
+        known, blocks = self._known, -(-self.points // BLOCK)
+        known += [] if known else [(fmpz(0), arb(0))]
+        wanted = max(0, blocks - start // BLOCK - 1)
+        for number in range(len(known), wanted + 1):
+            stop = self.points if number == 1 else (blocks - number + 1) * BLOCK
+            known.append(self._discounted((blocks - number) * BLOCK, stop, *known[-1]))
+        stop = self.points if wanted == 0 else (blocks - wanted) * BLOCK
+        return self._discounted(start, stop, *known[wanted])
+
+    @cached_property
+    def _decay(self) -> arb:
+        return (-ball(self.grid.step)).exp()
+
+    def _discounted(self, start: int, stop: int, total: fmpz, weighted: arb) -> tuple[fmpz, arb]:
+        """``_above`` at ``start`` from what it is at ``stop``: Horner in exp(-step), all terms positive."""
+        poly, decay = self.poly, self._decay
+        for place in range(stop - 1, start - 1, -1):
+            mass = poly[place]
+            total = total + mass
+            weighted = weighted * decay + mass
+        return total, weighted
 
     def renyi(self, order: Fraction) -> arb:
         """A ball for the Renyi divergence of ``order`` above 1 of this law, infinite with mass at infinity;
@@ -152,7 +179,7 @@ def _law(grid: Grid, masses: dict[int, int], infinite: int) -> LossLaw:
     if not masses:
         masses = {0: 0}
     low, high = min(masses), max(masses)
-    _check_points(high - low + 1)
+    check_points(high - low + 1)
     return LossLaw(
         grid=grid,
         low=low,
@@ -161,7 +188,8 @@ def _law(grid: Grid, masses: dict[int, int], infinite: int) -> LossLaw:
     )
 
 
-def _check_points(points: int) -> None:
+def check_points(points: int) -> None:
+    """Refuse a law of too many grid points, by ``InvalidParameterError``."""
     if points > MAX_POINTS:
         raise InvalidParameterError(
             f"a loss law must have at most {MAX_POINTS} grid points, got {points}; use a larger step."
@@ -274,7 +302,7 @@ def from_cells(
     is moved up to it (upper) or dropped (lower); what lies above ``high`` goes to infinity (upper) or down to
     ``high`` (lower).
     """
-    _check_points(high - low + 2)
+    check_points(high - low + 2)
     masses: dict[int, int] = {}
     with precision(grid.precision):
         step = ball(grid.step)
@@ -309,44 +337,43 @@ def compose(left: LossLaw, right: LossLaw) -> LossLaw:
             f"both loss laws must be on the same grid, got {left.grid} and {right.grid}; build them alike."
         )
     grid, unit = left.grid, 1 << left.grid.bits
-    _check_points(left.points + right.points)
+    check_points(left.points + right.points)
     left_all, right_all = left.units(), right.units()
     # At infinity: the left factor is, or the right one is and the left one is not.
     mixed = left.infinite * right_all + right.infinite * (left_all - left.infinite)
     infinite = -(-mixed // unit) if grid.upper else mixed // unit
-    return _truncated(grid, left.low + right.low, (left.poly * right.poly).coeffs(), infinite)
+    return _truncated(grid, left.low + right.low, left.poly * right.poly, infinite)
 
 
-def _truncated(grid: Grid, low: int, products: list[fmpz], infinite: int) -> LossLaw:
+def _truncated(grid: Grid, low: int, product: fmpz_poly, infinite: int) -> LossLaw:
     """Cut both ends of a product, whose masses are in units of 2^-(2 bits), and round the rest back to
     units of 2^-bits.
     """
-    budget = 1 << (2 * grid.bits - grid.tail)
-    first, moved_low = _within(products, budget)
-    cut, moved_high = _within(reversed(products), budget)
-    last = len(products) - cut
+    budget, size = 1 << (2 * grid.bits - grid.tail), max(1, product.length())
+    first, moved_low = _within((product[i] for i in range(size)), budget)
+    cut, moved_high = _within((product[i] for i in range(size - 1, -1, -1)), budget)
+    last = size - cut
     if first >= last:  # all of it is within the budget: keep it
-        first, last, moved_low, moved_high = 0, len(products), 0, 0
-    kept = products[first:last] or [fmpz(0)]
+        first, last, moved_low, moved_high = 0, size, 0, 0
+    kept = product.right_shift(first).truncate(last - first)
+    unit = fmpz(1) << grid.bits
     if grid.upper:
-        kept[0] += moved_low
-        rounding = (1 << grid.bits) - 1
-        infinite += (moved_high + rounding) >> grid.bits
-        kept = [(x + rounding) >> grid.bits for x in kept]
+        infinite += -(-moved_high // int(unit))
+        kept = kept + moved_low + (unit - 1) * fmpz_poly([1] * (last - first))
     else:
-        kept[-1] += moved_high
-        kept = [x >> grid.bits for x in kept]
-    return LossLaw(grid=grid, low=low + first, poly=fmpz_poly(kept), infinite=infinite)
+        kept = kept + fmpz_poly([moved_high]).left_shift(last - first - 1)
+    # No mass is negative: the quotient by a constant rounds every one of them down.
+    return LossLaw(grid=grid, low=low + first, poly=kept // unit, infinite=infinite)
 
 
 def _within(masses: Iterable[fmpz], budget: int) -> tuple[int, int]:
     """How many leading masses add up to at most ``budget``, and to how much."""
     total, count = fmpz(0), 0
     for mass in masses:
-        if total + mass > budget:
+        after = total + mass
+        if after > budget:
             break
-        total += mass
-        count += 1
+        total, count = after, count + 1
     return count, int(total)
 
 
@@ -363,49 +390,3 @@ def power(law: LossLaw, times: int) -> LossLaw:
         if not times:
             return result if result is not None else square
         square = compose(square, square)
-
-
-def maximum(*laws: LossLaw) -> LossLaw:
-    """An upper law whose delta is at least that of all these upper laws at every e: one pair that dominates
-    them.
-
-    The pointwise maximum of delta curves, convex in E = e^epsilon and linear between grid points, is again
-    one; the mass at grid point j is the second difference (d_{j+1} - d_j) / (e^step - 1) - (d_j - d_{j-1}) /
-    (1 - e^-step), and the lowest point takes what is left of the total.
-    """
-    grid = laws[0].grid
-    if not grid.upper or any(law.grid != grid for law in laws):
-        raise InvalidParameterError("all loss laws must be upper laws on the same grid; build them alike.")
-    low = min(law.low for law in laws)
-    high = max(law.low + law.points for law in laws)
-    _check_points(high - low + 1)
-    with precision(grid.precision):
-        curve = _curve(laws[0], low, high)
-        for law in laws[1:]:
-            curve = [a.max(b) for a, b in zip(curve, _curve(law, low, high), strict=True)]
-        up, down = ball(grid.step).exp() - 1, 1 - (-ball(grid.step)).exp()
-        masses: dict[int, int] = {}
-        for j in range(1, len(curve) - 1):
-            mass = (curve[j + 1] - curve[j]) / up - (curve[j] - curve[j - 1]) / down
-            _add(masses, low + j, max(0, integer(mass.upper().ceil())))
-    infinite = max(law.infinite for law in laws)
-    total = max(law.units() for law in laws)
-    _add(masses, low, max(0, total - infinite - sum(masses.values())))
-    return _law(grid, masses, infinite)
-
-
-def _curve(law: LossLaw, low: int, high: int) -> list[arb]:
-    """delta in units at the grid points low, ..., high (balls)."""
-    decay = (-ball(law.grid.step)).exp()
-    masses = {law.low + j: mass for j, mass in enumerate(law.poly.coeffs())}
-    values: list[arb] = []
-    total, weighted = (
-        fmpz(law.infinite),
-        arb(0),
-    )  # masses above the point, and the finite ones discounted to it
-    for j in range(high, low - 1, -1):
-        values.append(arb(total) - weighted)
-        mass = masses.get(j, fmpz(0))
-        total += mass
-        weighted = (weighted + mass) * decay
-    return values[::-1]
