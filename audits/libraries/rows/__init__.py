@@ -1,0 +1,1 @@
+"""The packages: five large ones, those about local privacy, and small ones."""
