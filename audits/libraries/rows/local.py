@@ -3,6 +3,7 @@ are any two values."""
 
 from __future__ import annotations
 
+import os
 from fractions import Fraction
 from typing import Any
 
@@ -26,8 +27,11 @@ TRASGO = {"package": "trasgodp", "version": "2.1.0"}
 
 Found = tuple[Any, list[tuple[Any, Any]]]
 
-E = 1
-"""The epsilon of every claim here but those that name another."""
+
+def _interpreted() -> None:
+    """Switch numba's compiler off before it is imported: the same source runs, from numpy's own generator,
+    which can be seeded, and nothing is compiled anew in each row."""
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
 
 
 @released(rows, "pure-ldp/direct-encoding", claim=VALUE, **MADDOCK)
@@ -167,23 +171,25 @@ def rappor() -> Found:
 @released(rows, "multi-freq-ldpy/grr", claim=VALUE, **ARCOLEZI)
 def grr() -> Found:
     """GRR_Client is ε-LDP, ε = 1, 4 values (ideal)"""
+    _interpreted()
     from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Client
 
-    return (lambda value, rng: GRR_Client(value, 4, 1.0)), [(0, 3)]
+    return seeding(lambda value: GRR_Client(value, 4, 1.0)), [(0, 3)]
 
 
 @released(rows, "multi-freq-ldpy/unary-encoding", claim=VALUE, **ARCOLEZI)
 def optimal_unary() -> Found:
     """UE_Client (optimal) is ε-LDP, ε = 1, 4 values (ideal)"""
+    _interpreted()
     from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Client
 
-    return (lambda value, rng: UE_Client(value, 4, 1.0, True)), [(0, 3)]
+    return seeding(lambda value: UE_Client(value, 4, 1.0, True)), [(0, 3)]
 
 
 def _subset_first() -> tuple[arb, arb]:
     """P(the first entry is v) in a subset of 3 out of 10 values: where v is the value, and where it is
     not."""
-    kept = 3 * ball(E).exp() / (3 * ball(E).exp() + 7)
+    kept = 3 * ball(1).exp() / (3 * ball(1).exp() + 7)
     return kept, (1 - kept) / 9
 
 
@@ -205,31 +211,34 @@ def subset() -> Found:
     private (the row beside). Shuffling the array repairs it, as SubsetSelection of ldp-toolbox, which is
     newer, does.
     """
+    _interpreted()
     from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Client
 
-    return (lambda value, rng: SS_Client(value, 10, 1.0)), [(0, 1)]
+    return seeding(lambda value: SS_Client(value, 10, 1.0)), [(0, 1)]
 
 
 @released(rows, "multi-freq-ldpy/subset/as-a-set", claim=VALUE, **ARCOLEZI)
 def subset_as_set() -> Found:
     """SS_Client, as a set, is ε-LDP, ε = 1, 10 values (ideal)"""
+    _interpreted()
     from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Client
 
-    return (lambda value, rng: tuple(sorted(SS_Client(value, 10, 1.0).tolist()))), [(0, 1)]
+    return seeding(lambda value: tuple(sorted(SS_Client(value, 10, 1.0).tolist()))), [(0, 1)]
 
 
 @released(rows, "multi-freq-ldpy/longitudinal-osue", claim=VALUE, **ARCOLEZI)
 def longitudinal() -> Found:
     """One report of L_OSUE_Client is ε-LDP with eps_1 = ε = 1, eps_perm = 2, 4 values (ideal)"""
+    _interpreted()
     from multi_freq_ldpy.long_freq_est.L_OSUE import L_OSUE_Client
 
-    return (lambda value, rng: L_OSUE_Client(value, 4, 2.0, 1.0)), [(0, 3)]
+    return seeding(lambda value: L_OSUE_Client(value, 4, 2.0, 1.0)), [(0, 3)]
 
 
 def _sampled(same: bool) -> arb:
     """P(the report of a user is the tuple 0, 0, 0) by RS+FD with 3 binary attributes: one of them is reported
     with ln(3 (e^ε - 1) + 1), the others are fair coins; of a user with 0, 0, 0 or with 1, 1, 1."""
-    odds = 3 * (ball(E).exp() - 1) + 1
+    odds = 3 * (ball(1).exp() - 1) + 1
     return (odds if same else arb(1)) / (odds + 1) / 4
 
 
@@ -254,35 +263,39 @@ def sampled_and_fake() -> Found:
     of the larger budget, ln(3 (e - 1) + 1) = 1.817. Local privacy is about any two users' tuples. Reporting
     the drawn attribute with ε repairs it.
     """
+    _interpreted()
     from multi_freq_ldpy.mdim_freq_est.RSpFD_solution import RSpFD_GRR_Client
 
-    return (lambda values, rng: RSpFD_GRR_Client(values, [2, 2, 2], 3, 1.0)), [((0, 0, 0), (1, 1, 1))]
+    return seeding(lambda values: RSpFD_GRR_Client(values, [2, 2, 2], 3, 1.0)), [((0, 0, 0), (1, 1, 1))]
 
 
 @released(rows, "multi-freq-ldpy/sampled-and-fake/one-attribute", claim=TUPLE, **ARCOLEZI)
 def sampled_and_fake_one() -> Found:
     """RSpFD_GRR_Client is ε-LDP for tuples that differ in one attribute, ε = 1 (ideal)"""
+    _interpreted()
     from multi_freq_ldpy.mdim_freq_est.RSpFD_solution import RSpFD_GRR_Client
 
-    return (lambda values, rng: RSpFD_GRR_Client(values, [2, 2, 2], 3, 1.0)), [((0, 0, 0), (1, 0, 0))]
+    return seeding(lambda values: RSpFD_GRR_Client(values, [2, 2, 2], 3, 1.0)), [((0, 0, 0), (1, 0, 0))]
 
 
 @released(rows, "ldp-toolbox/subset", claim=VALUE, **TOOLBOX)
 def toolbox_subset() -> Found:
     """SubsetSelection.obfuscate is ε-LDP, ε = 1, 10 values (ideal)"""
+    _interpreted()
     from ldp_toolbox.protocols.frequency.ss import SubsetSelection
 
     protocol = SubsetSelection(10, 1.0)
-    return (lambda value, rng: protocol.obfuscate(value)), [(0, 1)]
+    return seeding(lambda value: protocol.obfuscate(value)), [(0, 1)]
 
 
 @released(rows, "ldp-toolbox/unary-encoding", claim=VALUE, **TOOLBOX)
 def toolbox_unary() -> Found:
     """UnaryEncoding.obfuscate is ε-LDP, ε = 1, 4 values (ideal)"""
+    _interpreted()
     from ldp_toolbox.protocols.frequency.ue import UnaryEncoding
 
     protocol = UnaryEncoding(4, 1.0)
-    return (lambda value, rng: protocol.obfuscate(value)), [(0, 3)]
+    return seeding(lambda value: protocol.obfuscate(value)), [(0, 3)]
 
 
 def _letter_shown(stays: arb, moves: arb) -> arb:

@@ -117,7 +117,7 @@ def energy_mean() -> Found:
 
     Refuted: its docstring says "compute a mean, bounding sensitivity with clamping", and execute clamps the
     noisy mean alone; the values go into their sum as they are. One record of 40 with bounds 0 and 1 moves the
-    sum by 40 noise scales: a loss of 39 and more. The book that it cites assumes values within the bounds,
+    sum by 40 noise scales: a loss of 40. The book that it cites assumes values within the bounds,
     and there the row beside finds nothing; np.clip, which the sum of the same file has, repairs it.
     """
     from eeprivacy.operations import PrivateClampedMean
