@@ -76,7 +76,7 @@ def _finding(row: Row) -> str:
     return (
         f"`{row['id']}`, model `{claim['model']}`, {claim['adjacency']}: {escape(row['quantity'])} at least "
         f"{lower} by the formula, where {claimed} is claimed; refuted in {row['samples']:,} runs. "
-        f"{escape(why[:1].upper() + why[1:])}"
+        f"{escape(why)}"
     )
 
 

@@ -18,6 +18,7 @@ from audits.libraries.released import ENTRIES, Entry, released
 from audits.libraries.second_routes import event, laplace_tail, laplaces_apart
 from audits.libraries.subsampled_test import still_open
 from audits.libraries.suite import suite
+from benchmarks.libraries import main, page_of
 from dpaudit.adapters.adapted import Adapted
 from dpaudit.claims import PureDP
 from dpaudit.errors import CertificateError, InvalidParameterError
@@ -189,6 +190,54 @@ def test_the_page_has_every_row_with_its_verdict_and_version() -> None:
         assert re.fullmatch(r"\d{4}-\d\d-\d\d \|", day), name
     found = re.findall(r"^`(LIB/[^`]+)`, model", PAGE, flags=re.MULTILINE)
     assert sorted(found) == sorted(name for name, entry in ENTRIES.items() if entry.second)
+
+
+def result(name: str, verdict: str, day: str, lower: float = 2.0) -> dict[str, Any]:
+    """A report with one row, as much of it as the page reads."""
+    row = {
+        "id": f"LIB/{name}",
+        "title": f"{name} 1.0: noise_of_it is ε-DP",
+        "paper": "libraries",
+        "source": f"{name} 1.0",
+        "verdict": verdict,
+        "role": "printed",
+        "quantity": "epsilon",
+        "lower": lower,
+        "claimed": 1.0,
+        "upper": None,
+        "claim": {"model": "ideal", "adjacency": "replace-one"},
+        "samples": 1200,
+        "notes": ["The noise is short."],
+    }
+    return {"stamps": {"started": f"{day}T01:02:03+00:00"}, "results": [row, {**row, "paper": "other"}]}
+
+
+def test_the_page_is_made_from_several_reports() -> None:
+    """The later one counts; only rows of this suite; findings with their reason, then all rows."""
+    made_page = page_of(
+        [
+            result("one", "inconclusive", "2026-01-01"),
+            result("two", "inconclusive", "2026-01-02"),
+            result("one", "refuted", "2026-01-03"),
+        ]
+    )
+    assert "2 rows on 2 packages: 1 refuted, 1 open." in made_page
+    assert (
+        "epsilon at least 2 by the formula, where 1 is claimed; refuted in 1,200 runs. The noise" in made_page
+    )
+    lines = [line for line in made_page.splitlines() if line.startswith("| `LIB/")]
+    assert [line.split(" | ")[-1] for line in lines] == ["2026-01-03 |", "2026-01-02 |"]
+    with pytest.raises(InvalidParameterError, match="rows of the suite"):
+        page_of([])
+
+
+def test_the_page_must_have_its_markers(tmp_path: Path) -> None:
+    """Nothing is overwritten without them."""
+    page = tmp_path / "page.md"
+    page.write_text("by hand\n", encoding="utf-8")
+    with pytest.raises(InvalidParameterError, match="must hold <!-- libraries -->"):
+        main([str(tmp_path / "none.json"), str(page)])
+    assert page.read_text(encoding="utf-8") == "by hand\n"
 
 
 def _as_read(entry: Entry) -> bool:

@@ -100,7 +100,7 @@ def hadamard_values() -> Found:
 def hadamard_object() -> Found:
     """HadamardMechClient.privatise, as the object that it returns, is ε-LDP, ε = 1, 4 values (ideal)
 
-    Refuted: the type of the object tells whether the answer is true: privatise returns the list of true
+    Refuted: The type of the object tells whether the answer is true: privatise returns the list of true
     coefficients as a list, and a changed one as a zip object. The pairs that they hold are private (the row
     beside), and whoever sends those only loses nothing: hence a what-if. list(zip(...)) repairs it.
     """
@@ -156,10 +156,10 @@ def count_mean_sketch(name: str, hadamard: bool) -> Found:
 def rappor() -> Found:
     """RAPPORClient with f = convert_eps_to_f(1) and two hash functions is ε-LDP, ε = 1 (ideal)
 
-    Refuted: convert_eps_to_f solves ε = 2 ln((1 - f/2) / (f/2)), which is for one hash function; with k of
-    them 2k bits differ, and the cost is k ε (1.958 here, since f is rounded to 0.76), as convert_f_to_eps of
-    the same class and the server's own epsilon say. Solving for ε/k repairs it. The rounding to two digits
-    alone costs 3.033 for ε = 3, and from ε = 12 on it gives f = 0, which is no noise.
+    Refuted: The method convert_eps_to_f solves ε = 2 ln((1 - f/2) / (f/2)), which is for one hash function;
+    with k of them 2k bits differ, and the cost is k ε (1.958 here, since f is rounded to 0.76), as
+    convert_f_to_eps of the same class and the server's own epsilon say. Solving for ε/k repairs it. The
+    rounding to two digits alone costs 3.033 for ε = 3, and from ε = 12 on it gives f = 0, which is no noise.
     """
     from pure_ldp.frequency_oracles.rappor import RAPPORClient
 
@@ -205,7 +205,7 @@ def _subset_first() -> tuple[arb, arb]:
 def subset() -> Found:
     """SS_Client, as the array that it returns, is ε-LDP, ε = 1, 10 values (ideal)
 
-    Refuted: where the subset holds the user's value, it is written into sub_set[0], and the array is returned
+    Refuted: Where the subset holds the user's value, it is written into sub_set[0], and the array is returned
     unshuffled; elsewhere its order is random. The first entry is the value with e^ε · 27/7 times the
     probability that another value gives it: ε = 2.35 for a claim of 1. The docstring promises a set, which is
     private (the row beside). Shuffling the array repairs it, as SubsetSelection of ldp-toolbox, which is
@@ -257,7 +257,7 @@ def _sampled(same: bool) -> arb:
 def sampled_and_fake() -> Found:
     """RSpFD_GRR_Client is ε-LDP for tuples, ε = 1, three binary attributes (ideal)
 
-    Refuted: one attribute is drawn and reported with the larger budget ln(d (e^ε - 1) + 1), the others are
+    Refuted: One attribute is drawn and reported with the larger budget ln(d (e^ε - 1) + 1), the others are
     fake. Sampling amplifies where the inputs differ in one attribute, and there ε is right (the row beside).
     Two users who differ in all attributes differ in the one that is drawn, whichever it is: the ratio is that
     of the larger budget, ln(3 (e - 1) + 1) = 1.817. Local privacy is about any two users' tuples. Reporting
@@ -318,7 +318,7 @@ def _letter_shown(stays: arb, moves: arb) -> arb:
 def k_ary_response() -> Found:
     """dp_randomized_response_kary_array is ε-LDP for each entry, ε = 1 (ideal)
 
-    Refuted: the categories that a value is replaced by are np.unique(data), those that occur. If a category
+    Refuted: The categories that a value is replaced by are np.unique(data), those that occur. If a category
     occurs once, changing that entry takes it out of what can be shown at all (and with two categories left
     the function raises). For public categories the probabilities are right: passing the categories repairs
     it. dp_randomized_response_binary_array does the same.
@@ -349,7 +349,7 @@ def _half_exponential() -> tuple[arb, arb]:
 def exponential() -> Found:
     """dp_exponential_array is ε-LDP for each entry, ε = 1 (ideal)
 
-    Refuted: as in the k-ary response, the categories are np.unique(data): one that occurs once cannot be
+    Refuted: As in the k-ary response, the categories are np.unique(data): one that occurs once cannot be
     shown any more when that entry changes. Passing the categories repairs it.
     """
     from trasgodp.categorical import dp_exponential_array
@@ -383,7 +383,7 @@ def clipped_laplace() -> Found:
 def metric_privacy() -> Found:
     """metric_privacy as it is called by default is ε d-private at a distance d, ε = 1/100 per metre (ideal)
 
-    Refuted: the parameter seed is 42 by default and goes to np.random.seed in each call, so that everybody
+    Refuted: The parameter seed is 42 by default and goes to np.random.seed in each call, so that everybody
     knows the noise and can take it off. seed=None repairs that, and not all: the result has the column
     radius_m, the true distance between the location and what is shown in its place, which the pure mechanism
     keeps to itself.
