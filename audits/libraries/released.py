@@ -50,7 +50,13 @@ class Entry:
     version: str
     title: str
     role: Role
-    expect: str
+    claim: PrivacyClaim
+    second: Callable[[PrivacyClaim], Witness] | None
+
+    @property
+    def expect(self) -> str:
+        """The verdict to be expected: refuted where there is a second route to it."""
+        return "refuted" if self.second else "inconclusive"
 
 
 #: All rows of all packages, installed or not, in the order of the suite's files.
@@ -85,10 +91,16 @@ def released(
         words = words_of(function, fixed, id=row_id)
         found = _installed(package)
         title = f"{package} {found or version}: {words.title}"
-        expect = "refuted" if second else "inconclusive"
-        ENTRIES[row_id] = Entry(
-            id=row_id, package=package, version=version, title=words.title, role=role, expect=expect
+        entry = Entry(
+            id=row_id,
+            package=package,
+            version=version,
+            title=words.title,
+            role=role,
+            claim=claim,
+            second=second,
         )
+        ENTRIES[row_id] = entry
         missing = _missing(package, found, needs)
         if missing:
             _SKIPPED.setdefault((package, missing), []).append(id.split("/", 1)[1])
@@ -106,7 +118,7 @@ def released(
                 kind="privacy",
                 claim=claim,
                 evaluate=evaluate,
-                expect=expect,
+                expect=entry.expect,
                 view=str(claim.view),
                 source=f"{package} {version}",
                 role=role,

@@ -124,7 +124,9 @@ def examine_program(proof: Any, claim: Any) -> ExaminedProgram:
 def _examined(checked: Any, about: Any, stated: Fraction) -> ExaminedProgram:
     """The checked epsilon, rho or mu of the claim; or a delta, which the kernel makes of any checked rho."""
     wanted, asked = QUANTITY[about["type"]], getattr(checked, "quantity", "epsilon")
-    _need(asked == wanted or (wanted == "delta" and asked != "epsilon"), f"it must be of {wanted}", asked)
+    _need(
+        asked == wanted or (wanted == "delta" and asked != "epsilon"), f"the proof must be of {wanted}", asked
+    )
     exact = str(checked.claimed) if wanted == "delta" else about.get(f"{wanted}_exact")
     _need(str(checked.claimed) == exact, f"the proof must be asked for {wanted} {exact}", checked.claimed)
     pure, rho, mu_squared = (getattr(checked, name, None) for name in ("epsilon", "rho", "mu_squared"))

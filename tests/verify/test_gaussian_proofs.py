@@ -1,4 +1,4 @@
-"""Proofs of Gaussian releases in a report: rho, mu and delta, and none of them as anything else."""
+"""Proofs of Gaussian releases, and of releases that data choose, in a report: each of its own quantity."""
 
 from __future__ import annotations
 
@@ -39,6 +39,14 @@ def chooses(coins: Any, data: Any) -> None:
     """rho 1/8 + 1/2."""
     if coins.release(sum(data), Gaussian(sigma=2), site="sum") > 1:
         coins.release(data[0], Gaussian(sigma=1), site="first")
+
+
+def clipped(coins: Any, data: Any) -> None:
+    coins.release(max(data[0], 0.5), Gaussian(sigma=1), site="clipped")
+
+
+def laplace_clipped(coins: Any, data: Any) -> None:
+    coins.release(max(data[0], 0.5), Laplace(scale=1), site="clipped")
 
 
 def laplace_sum(coins: Any, data: Any) -> None:
@@ -82,6 +90,9 @@ ASKED: dict[str, tuple[Proving, float]] = {
     "rho of a program that chooses": (proving(chooses, rho="5/8"), 0.625),
     "mu": (proving(mu="1/2"), 0.5),
     "mu that is a root": (replace(proving(mu="5/7"), adjacency=OneReplaced(by="10/7")), 5 / 7),
+    "rho of a clipped value": (proving(clipped, rho="1/8"), 0.125),
+    "delta of a clipped value": (proving(clipped, epsilon=2, delta="1/10"), converted(0.125, 2)),
+    "epsilon of a clipped value": (proving(laplace_clipped, epsilon="1/2"), 0.5),
     "delta of a mu": (proving(epsilon=1, delta="1/100"), profile(0.5, 1)),
     "delta of a rho": (proving(chooses, epsilon=4, delta="1/10"), converted(0.625, 4)),
 }
@@ -97,7 +108,7 @@ def test_a_claim_of_one_size_is_verified_in_its_scope(name: str) -> None:
     assert data["scope"] == one.scope
     assert not refused(data)
     [said] = [item.reason for item in verify_result(data) if item.what == "proof of a program"]
-    assert "gaussian_t0" in said
+    assert ("branches_t0" if "clipped" in name else "gaussian_t0") in said
 
 
 def test_what_does_not_reach_is_inconclusive() -> None:
@@ -183,6 +194,25 @@ def test_a_proof_of_epsilon_is_of_nothing_else(claim: Any) -> None:
     assert not refused(data)
     _as(claim)(data)
     assert any("must have type 'pure-dp'" in text for text in refused(data))
+
+
+@pytest.mark.parametrize("program", [clipped, laplace_clipped], ids=["rho", "epsilon"])
+def test_a_proof_of_pairs_is_of_one_quantity(program: Any) -> None:
+    """A rho of pairs is no epsilon, an epsilon of pairs no rho, and neither a mu, though one checker reads
+    both."""
+    asked: Any = {"rho": "1/8"} if program is clipped else {"epsilon": "1/2"}
+    honest = of(proving(program, **asked))
+    assert not refused(honest)
+    others = [PureDP(epsilon="1/8"), PureDP(epsilon=9), ZeroConcentratedDP(rho="1/2"), GaussianDP(mu=9)]
+    delta = [] if program is clipped else [ApproxDP(epsilon="1/2", delta="1/2")]  # a rho does imply one
+    for claim in [*others, RenyiDP(order=2, epsilon=9), *delta]:
+        data = copy.deepcopy(honest)
+        _as(claim)(data)
+        assert any(text.startswith("proof of a program") for text in refused(data)), claim
+    for name in ("epsilon", "rho"):
+        data = copy.deepcopy(honest)
+        _body(data)["claim"] = {name: "9"}
+        assert refused(data)
 
 
 def test_the_runner_takes_no_proof_for_another_claim() -> None:

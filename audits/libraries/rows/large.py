@@ -174,7 +174,7 @@ def _both_counts(steps: int) -> arb:
 def ibm_histogram_replaced() -> Any:
     """tools.histogram is ε-DP when a record is replaced, ε = 1 (ideal)
 
-    Refuted: every bin gets geometric noise for a sensitivity of 1, and a replaced record changes two bins:
+    Refuted: Every bin gets geometric noise for a sensitivity of 1, and a replaced record changes two bins:
     2ε. The documentation names no adjacency, and for a record added or removed the noise is right: hence a
     what-if. tools.mean takes the other one, a replaced record. A sensitivity of 2 repairs it.
     """

@@ -3,6 +3,7 @@ are any two values."""
 
 from __future__ import annotations
 
+import os
 from fractions import Fraction
 from typing import Any
 
@@ -26,8 +27,11 @@ TRASGO = {"package": "trasgodp", "version": "2.1.0"}
 
 Found = tuple[Any, list[tuple[Any, Any]]]
 
-E = 1
-"""The epsilon of every claim here but those that name another."""
+
+def _interpreted() -> None:
+    """Switch numba's compiler off before it is imported: the same source runs, from numpy's own generator,
+    which can be seeded, and nothing is compiled anew in each row."""
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
 
 
 @released(rows, "pure-ldp/direct-encoding", claim=VALUE, **MADDOCK)
@@ -96,7 +100,7 @@ def hadamard_values() -> Found:
 def hadamard_object() -> Found:
     """HadamardMechClient.privatise, as the object that it returns, is ε-LDP, ε = 1, 4 values (ideal)
 
-    Refuted: the type of the object tells whether the answer is true: privatise returns the list of true
+    Refuted: The type of the object tells whether the answer is true: privatise returns the list of true
     coefficients as a list, and a changed one as a zip object. The pairs that they hold are private (the row
     beside), and whoever sends those only loses nothing: hence a what-if. list(zip(...)) repairs it.
     """
@@ -152,10 +156,10 @@ def count_mean_sketch(name: str, hadamard: bool) -> Found:
 def rappor() -> Found:
     """RAPPORClient with f = convert_eps_to_f(1) and two hash functions is ε-LDP, ε = 1 (ideal)
 
-    Refuted: convert_eps_to_f solves ε = 2 ln((1 - f/2) / (f/2)), which is for one hash function; with k of
-    them 2k bits differ, and the cost is k ε (1.958 here, since f is rounded to 0.76), as convert_f_to_eps of
-    the same class and the server's own epsilon say. Solving for ε/k repairs it. The rounding to two digits
-    alone costs 3.033 for ε = 3, and from ε = 12 on it gives f = 0, which is no noise.
+    Refuted: The method convert_eps_to_f solves ε = 2 ln((1 - f/2) / (f/2)), which is for one hash function;
+    with k of them 2k bits differ, and the cost is k ε (1.958 here, since f is rounded to 0.76), as
+    convert_f_to_eps of the same class and the server's own epsilon say. Solving for ε/k repairs it. The
+    rounding to two digits alone costs 3.033 for ε = 3, and from ε = 12 on it gives f = 0, which is no noise.
     """
     from pure_ldp.frequency_oracles.rappor import RAPPORClient
 
@@ -167,23 +171,25 @@ def rappor() -> Found:
 @released(rows, "multi-freq-ldpy/grr", claim=VALUE, **ARCOLEZI)
 def grr() -> Found:
     """GRR_Client is ε-LDP, ε = 1, 4 values (ideal)"""
+    _interpreted()
     from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Client
 
-    return (lambda value, rng: GRR_Client(value, 4, 1.0)), [(0, 3)]
+    return seeding(lambda value: GRR_Client(value, 4, 1.0)), [(0, 3)]
 
 
 @released(rows, "multi-freq-ldpy/unary-encoding", claim=VALUE, **ARCOLEZI)
 def optimal_unary() -> Found:
     """UE_Client (optimal) is ε-LDP, ε = 1, 4 values (ideal)"""
+    _interpreted()
     from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Client
 
-    return (lambda value, rng: UE_Client(value, 4, 1.0, True)), [(0, 3)]
+    return seeding(lambda value: UE_Client(value, 4, 1.0, True)), [(0, 3)]
 
 
 def _subset_first() -> tuple[arb, arb]:
     """P(the first entry is v) in a subset of 3 out of 10 values: where v is the value, and where it is
     not."""
-    kept = 3 * ball(E).exp() / (3 * ball(E).exp() + 7)
+    kept = 3 * ball(1).exp() / (3 * ball(1).exp() + 7)
     return kept, (1 - kept) / 9
 
 
@@ -199,37 +205,40 @@ def _subset_first() -> tuple[arb, arb]:
 def subset() -> Found:
     """SS_Client, as the array that it returns, is ε-LDP, ε = 1, 10 values (ideal)
 
-    Refuted: where the subset holds the user's value, it is written into sub_set[0], and the array is returned
+    Refuted: Where the subset holds the user's value, it is written into sub_set[0], and the array is returned
     unshuffled; elsewhere its order is random. The first entry is the value with e^ε · 27/7 times the
     probability that another value gives it: ε = 2.35 for a claim of 1. The docstring promises a set, which is
     private (the row beside). Shuffling the array repairs it, as SubsetSelection of ldp-toolbox, which is
     newer, does.
     """
+    _interpreted()
     from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Client
 
-    return (lambda value, rng: SS_Client(value, 10, 1.0)), [(0, 1)]
+    return seeding(lambda value: SS_Client(value, 10, 1.0)), [(0, 1)]
 
 
 @released(rows, "multi-freq-ldpy/subset/as-a-set", claim=VALUE, **ARCOLEZI)
 def subset_as_set() -> Found:
     """SS_Client, as a set, is ε-LDP, ε = 1, 10 values (ideal)"""
+    _interpreted()
     from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Client
 
-    return (lambda value, rng: tuple(sorted(SS_Client(value, 10, 1.0).tolist()))), [(0, 1)]
+    return seeding(lambda value: tuple(sorted(SS_Client(value, 10, 1.0).tolist()))), [(0, 1)]
 
 
 @released(rows, "multi-freq-ldpy/longitudinal-osue", claim=VALUE, **ARCOLEZI)
 def longitudinal() -> Found:
     """One report of L_OSUE_Client is ε-LDP with eps_1 = ε = 1, eps_perm = 2, 4 values (ideal)"""
+    _interpreted()
     from multi_freq_ldpy.long_freq_est.L_OSUE import L_OSUE_Client
 
-    return (lambda value, rng: L_OSUE_Client(value, 4, 2.0, 1.0)), [(0, 3)]
+    return seeding(lambda value: L_OSUE_Client(value, 4, 2.0, 1.0)), [(0, 3)]
 
 
 def _sampled(same: bool) -> arb:
     """P(the report of a user is the tuple 0, 0, 0) by RS+FD with 3 binary attributes: one of them is reported
     with ln(3 (e^ε - 1) + 1), the others are fair coins; of a user with 0, 0, 0 or with 1, 1, 1."""
-    odds = 3 * (ball(E).exp() - 1) + 1
+    odds = 3 * (ball(1).exp() - 1) + 1
     return (odds if same else arb(1)) / (odds + 1) / 4
 
 
@@ -248,41 +257,45 @@ def _sampled(same: bool) -> arb:
 def sampled_and_fake() -> Found:
     """RSpFD_GRR_Client is ε-LDP for tuples, ε = 1, three binary attributes (ideal)
 
-    Refuted: one attribute is drawn and reported with the larger budget ln(d (e^ε - 1) + 1), the others are
+    Refuted: One attribute is drawn and reported with the larger budget ln(d (e^ε - 1) + 1), the others are
     fake. Sampling amplifies where the inputs differ in one attribute, and there ε is right (the row beside).
     Two users who differ in all attributes differ in the one that is drawn, whichever it is: the ratio is that
     of the larger budget, ln(3 (e - 1) + 1) = 1.817. Local privacy is about any two users' tuples. Reporting
     the drawn attribute with ε repairs it.
     """
+    _interpreted()
     from multi_freq_ldpy.mdim_freq_est.RSpFD_solution import RSpFD_GRR_Client
 
-    return (lambda values, rng: RSpFD_GRR_Client(values, [2, 2, 2], 3, 1.0)), [((0, 0, 0), (1, 1, 1))]
+    return seeding(lambda values: RSpFD_GRR_Client(values, [2, 2, 2], 3, 1.0)), [((0, 0, 0), (1, 1, 1))]
 
 
 @released(rows, "multi-freq-ldpy/sampled-and-fake/one-attribute", claim=TUPLE, **ARCOLEZI)
 def sampled_and_fake_one() -> Found:
     """RSpFD_GRR_Client is ε-LDP for tuples that differ in one attribute, ε = 1 (ideal)"""
+    _interpreted()
     from multi_freq_ldpy.mdim_freq_est.RSpFD_solution import RSpFD_GRR_Client
 
-    return (lambda values, rng: RSpFD_GRR_Client(values, [2, 2, 2], 3, 1.0)), [((0, 0, 0), (1, 0, 0))]
+    return seeding(lambda values: RSpFD_GRR_Client(values, [2, 2, 2], 3, 1.0)), [((0, 0, 0), (1, 0, 0))]
 
 
 @released(rows, "ldp-toolbox/subset", claim=VALUE, **TOOLBOX)
 def toolbox_subset() -> Found:
     """SubsetSelection.obfuscate is ε-LDP, ε = 1, 10 values (ideal)"""
+    _interpreted()
     from ldp_toolbox.protocols.frequency.ss import SubsetSelection
 
     protocol = SubsetSelection(10, 1.0)
-    return (lambda value, rng: protocol.obfuscate(value)), [(0, 1)]
+    return seeding(lambda value: protocol.obfuscate(value)), [(0, 1)]
 
 
 @released(rows, "ldp-toolbox/unary-encoding", claim=VALUE, **TOOLBOX)
 def toolbox_unary() -> Found:
     """UnaryEncoding.obfuscate is ε-LDP, ε = 1, 4 values (ideal)"""
+    _interpreted()
     from ldp_toolbox.protocols.frequency.ue import UnaryEncoding
 
     protocol = UnaryEncoding(4, 1.0)
-    return (lambda value, rng: protocol.obfuscate(value)), [(0, 3)]
+    return seeding(lambda value: protocol.obfuscate(value)), [(0, 3)]
 
 
 def _letter_shown(stays: arb, moves: arb) -> arb:
@@ -305,7 +318,7 @@ def _letter_shown(stays: arb, moves: arb) -> arb:
 def k_ary_response() -> Found:
     """dp_randomized_response_kary_array is ε-LDP for each entry, ε = 1 (ideal)
 
-    Refuted: the categories that a value is replaced by are np.unique(data), those that occur. If a category
+    Refuted: The categories that a value is replaced by are np.unique(data), those that occur. If a category
     occurs once, changing that entry takes it out of what can be shown at all (and with two categories left
     the function raises). For public categories the probabilities are right: passing the categories repairs
     it. dp_randomized_response_binary_array does the same.
@@ -336,7 +349,7 @@ def _half_exponential() -> tuple[arb, arb]:
 def exponential() -> Found:
     """dp_exponential_array is ε-LDP for each entry, ε = 1 (ideal)
 
-    Refuted: as in the k-ary response, the categories are np.unique(data): one that occurs once cannot be
+    Refuted: As in the k-ary response, the categories are np.unique(data): one that occurs once cannot be
     shown any more when that entry changes. Passing the categories repairs it.
     """
     from trasgodp.categorical import dp_exponential_array
@@ -370,7 +383,7 @@ def clipped_laplace() -> Found:
 def metric_privacy() -> Found:
     """metric_privacy as it is called by default is ε d-private at a distance d, ε = 1/100 per metre (ideal)
 
-    Refuted: the parameter seed is 42 by default and goes to np.random.seed in each call, so that everybody
+    Refuted: The parameter seed is 42 by default and goes to np.random.seed in each call, so that everybody
     knows the noise and can take it off. seed=None repairs that, and not all: the result has the column
     radius_m, the true distance between the location and what is shown in its place, which the pure mechanism
     keeps to itself.

@@ -79,10 +79,10 @@ def unary() -> tuple[Any, list[tuple[Any, Any]]]:
 def direct() -> tuple[Any, list[tuple[Any, Any]]]:
     """The same reports with protocol="direct_encoding" are ε (depth - 1)-LDP, ε = 1/2 (ideal)
 
-    Refuted: get_client_server makes the clients of pure-ldp without index_mapper, whose default takes values
-    from 1 on (x - 1), while the tree numbers its intervals from 0. The first interval of a level becomes -1,
-    which direct encoding reports with probability e^ε/(e^ε + d - 1), and never reports for another interval:
-    a report of -1 names the interval for certain. index_mapper=lambda x: x repairs it. Unary encoding takes
-    -1 for the last entry, which is only a renumbering (the row beside).
+    Refuted: The function get_client_server makes the clients of pure-ldp without index_mapper, whose default
+    takes values from 1 on (x - 1), while the tree numbers its intervals from 0. The first interval of a level
+    becomes -1, which direct encoding reports with probability e^ε/(e^ε + d - 1), and never reports for
+    another interval: a report of -1 names the interval for certain. index_mapper=lambda x: x repairs it.
+    Unary encoding takes -1 for the last entry, which is only a renumbering (the row beside).
     """
     return _reports("direct_encoding"), [(0, 7)]

@@ -44,10 +44,10 @@ Found = tuple[Any, list[tuple[Any, Any]]]
 def pure_count() -> Found:
     """private_count is ε-DP when one record is added or removed, ε = 1 (ideal)
 
-    Refuted: geometric_noise inverts one uniform number into a geometric variate that is 0 or more, so that
-    the noisy count is never below the true one: a count of 1 never shows 0, a count of 0 does with
-    probability 1 - 1/e. The documentation calls it "geometric (discrete Laplace) noise"; discrete Laplace
-    noise is the difference of two such variates, which repairs it.
+    Refuted: The function geometric_noise inverts one uniform number into a geometric variate that is 0 or
+    more, so that the noisy count is never below the true one: a count of 1 never shows 0, a count of 0 does
+    with probability 1 - 1/e. The documentation calls it "geometric (discrete Laplace) noise"; discrete
+    Laplace noise is the difference of two such variates, which repairs it.
     """
     from diffpriv_pure import private_count
 
@@ -65,10 +65,10 @@ def pure_count() -> Found:
 def pure_gaussian() -> Found:
     """private_sum with delta is (ε, δ)-DP when a record is replaced, ε = 6, δ = 1/2 (ideal)
 
-    Refuted: gaussian_sigma returns sqrt(2 ln(1.25 / δ)) Δ / ε for every ε. That formula is proved for ε < 1
-    (Dwork and Roth 2014, Theorem A.1) and is wrong for large ε; the docstring names Balle and Wang 2018,
-    whose analytic Gaussian mechanism is another formula, and right for every ε. Here the exact δ is 0.73 (and
-    0.237 for ε = 8, δ = 1/10). Refusing ε above 1, or their formula, repairs it.
+    Refuted: The function gaussian_sigma returns sqrt(2 ln(1.25 / δ)) Δ / ε for every ε. That formula is
+    proved for ε < 1 (Dwork and Roth 2014, Theorem A.1) and is wrong for large ε; the docstring names Balle
+    and Wang 2018, whose analytic Gaussian mechanism is another formula, and right for every ε. Here the exact
+    δ is 0.73 (and 0.237 for ε = 8, δ = 1/10). Refusing ε above 1, or their formula, repairs it.
     """
     from diffpriv_pure import private_sum
 
@@ -115,9 +115,9 @@ def energy_sum() -> Found:
 def energy_mean() -> Found:
     """PrivateClampedMean is ε-DP for all numbers, when a record is replaced, ε = 1 (ideal)
 
-    Refuted: its docstring says "compute a mean, bounding sensitivity with clamping", and execute clamps the
+    Refuted: Its docstring says "compute a mean, bounding sensitivity with clamping", and execute clamps the
     noisy mean alone; the values go into their sum as they are. One record of 40 with bounds 0 and 1 moves the
-    sum by 40 noise scales: a loss of 39 and more. The book that it cites assumes values within the bounds,
+    sum by 40 noise scales: a loss of 40. The book that it cites assumes values within the bounds,
     and there the row beside finds nothing; np.clip, which the sum of the same file has, repairs it.
     """
     from eeprivacy.operations import PrivateClampedMean
@@ -150,8 +150,8 @@ def energy_mean_within() -> Found:
 def energy_vector_mean() -> Found:
     """PrivateVectorClampedMeanLaplace is ε-DP when a vector is replaced, ε = 1 (ideal)
 
-    Refuted: execute hands the vector of sums to LaplaceMechanism.execute, which draws one number and adds it
-    to every entry. The differences between the private means are those of the data, exactly.
+    Refuted: The method execute hands the vector of sums to LaplaceMechanism.execute, which draws one number
+    and adds it to every entry. The differences between the private means are those of the data, exactly.
     LaplaceMechanism.execute_batch, one number for each entry with the scale that it has, repairs it.
     """
     from eeprivacy.operations import PrivateVectorClampedMeanLaplace
@@ -178,7 +178,7 @@ def energy_quantile() -> Found:
     """PrivateQuantile is ε-DP when one record is added or removed, ε = 1, the quantile 0.9 of 20 values
     (ideal)
 
-    Refuted: it reports the noisy maximum of the scores -|count - q N| with Laplace noise of scale Δ/ε and
+    Refuted: It reports the noisy maximum of the scores -|count - q N| with Laplace noise of scale Δ/ε and
     cites Claim 3.9 of Dwork and Roth, which is about counts: a record added moves all of them up. These
     scores are not monotone: removing the largest record moves one up by 0.9 and the other down by 0.9, and
     the probability of the second from 1/2 to 0.157, a loss of 1.158. Noise of scale 2Δ/ε repairs it.
@@ -214,7 +214,7 @@ def energy_histogram() -> Found:
 def energy_gaussian() -> Found:
     """GaussianMechanism.execute is (ε, δ)-DP for a value that moves by 1, ε = 6, δ = 1/2 (ideal)
 
-    Refuted: scale is sqrt(2 ln(1.25 / δ)) Δ / ε for every ε, and the documentation names no range. The
+    Refuted: The scale is sqrt(2 ln(1.25 / δ)) Δ / ε for every ε, and the documentation names no range. The
     formula is proved for ε < 1 (Dwork and Roth 2014, Theorem A.1) and wrong for large ε. Refusing ε above 1,
     or the formula of Balle and Wang 2018, repairs it.
     """
@@ -260,7 +260,7 @@ def aleph_sum() -> Found:
 def aleph_min() -> Found:
     """The minimum of numbers in [0, 100] is ε-DP when a record is replaced, ε = 1 (ideal)
 
-    Refuted: the anonymizers for minimum, maximum and median take a sensitivity of 1 and no bounds, unlike
+    Refuted: The anonymizers for minimum, maximum and median take a sensitivity of 1 and no bounds, unlike
     those for sum and mean. That is right for numbers in [0, 1], which the documentation that is installed
     does not say: hence a what-if. Bounds as for the sum repair it.
     """

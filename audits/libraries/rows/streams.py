@@ -92,7 +92,7 @@ def subsampled() -> Found:
     Each observation enters with probability r = sqrt(ε/10); at step n the mean of the M that entered gets
     Laplace noise of scale 4 r / (n ε), the thresholds one draw of scale 2 r / (n ε).
 
-    Refuted: an observation that entered moves the mean by 1/M, about 1/(r n), so that in units of the sum the
+    Refuted: An observation that entered moves the mean by 1/M, about 1/(r n), so that in units of the sum the
     noise has only 4 r²/ε and 2 r²/ε. Without amplification that costs ε / r² = 10, whatever ε; that the
     observation enters with probability r takes it to ln(1 + r (e^10 - 1)) = 8.85 at most, not to ε. With 50
     observations, all 1 or the first one 0, the test is still open with probability 0.0067 or 0.087: a loss of

@@ -1,0 +1,106 @@
+"""The page on public packages, from reports of their suite: ``python -m benchmarks.libraries REPORT PAGE``.
+
+    dpaudit run audits/libraries --quick --json libraries.json
+    python -m benchmarks.libraries libraries.json docs/libraries.md
+
+Several reports may come from several environments, since not all packages install together; of a row that is
+in two of them the later report counts. What stands between the markers of the page is written anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dpaudit.errors import InvalidParameterError
+from dpaudit.report_file.document import read_report, write_text
+from dpaudit.reports.markdown import escape
+from dpaudit.reports.notation import as_number, distinct
+
+__all__ = ["BEGIN", "END", "main", "page_of"]
+
+BEGIN, END = "<!-- libraries -->", "<!-- /libraries -->"
+
+PAPER = "libraries"
+
+_HEAD = ("row", "claim", "verdict", "at least", "claimed", "looked at")
+
+Row = Mapping[str, Any]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the reports and write the page; the page must have both markers."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.libraries", description=__doc__)
+    parser.add_argument("reports", nargs="+", type=Path, metavar="REPORT")
+    parser.add_argument("page", type=Path, metavar="PAGE")
+    chosen = parser.parse_args(arguments)
+    text = chosen.page.read_text(encoding="utf-8")
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        raise InvalidParameterError(
+            f"the page must hold {BEGIN} and after it {END}, once each, got {chosen.page}; add the two lines."
+        )
+    made = page_of([read_report(path) for path in chosen.reports])
+    write_text(chosen.page, f"{text[: text.index(BEGIN)]}{BEGIN}\n{made}{text[text.index(END) :]}")
+
+
+def page_of(reports: Sequence[Mapping[str, Any]]) -> str:
+    """What stands between the markers: each refutation with its reason, then all rows."""
+    rows: dict[str, Row] = {}
+    for report in reports:
+        day = report["stamps"]["started"][:10]
+        rows |= {row["id"]: {**row, "day": day} for row in report["results"] if row["paper"] == PAPER}
+    if not rows:
+        raise InvalidParameterError(
+            f"the reports must hold rows of the suite {PAPER!r}, got none; run audits/libraries."
+        )
+    ordered = sorted(rows.values(), key=lambda row: row["id"])
+    refuted = [row for row in ordered if row["verdict"] == "refuted"]
+    printed = [row for row in refuted if row["role"] == "printed"]
+    beyond = [row for row in refuted if row["role"] != "printed"]
+    parts = ["## False as the package has it", "", *_findings(printed)]
+    parts += ["## Does not extend", "", *_findings(beyond)] if beyond else []
+    parts += ["## All rows", "", _count(ordered), "", _line(_HEAD), _line(["---"] * len(_HEAD))]
+    return "\n".join([*parts, *map(_row, ordered)]) + "\n"
+
+
+def _findings(rows: Iterable[Row]) -> list[str]:
+    """A paragraph for each: what is claimed, by how much it is off, why, and what would repair it."""
+    return [part for row in rows for part in (f"### {escape(row['title'])}", "", _finding(row), "")]
+
+
+def _finding(row: Row) -> str:
+    lower, claimed, _ = _bounds(row)
+    claim, why = row["claim"], row["notes"][0]
+    return (
+        f"`{row['id']}`, model `{claim['model']}`, {claim['adjacency']}: {escape(row['quantity'])} at least "
+        f"{lower} by the formula, where {claimed} is claimed; refuted in {row['samples']:,} runs. "
+        f"{escape(why)}"
+    )
+
+
+def _count(rows: Sequence[Row]) -> str:
+    packages = len({row["source"].split()[0] for row in rows})
+    refuted = sum(row["verdict"] == "refuted" for row in rows)
+    return f"{len(rows)} rows on {packages} packages: {refuted} refuted, {len(rows) - refuted} open."
+
+
+def _bounds(row: Row) -> tuple[str, str, str]:
+    numbers = [as_number(row[name]) for name in ("lower", "claimed", "upper")]
+    lower, claimed, upper = (escape(text) for text in distinct(*numbers, quantity=row["quantity"]))
+    return lower, claimed, upper
+
+
+def _row(row: Row) -> str:
+    lower, claimed, _ = _bounds(row)
+    verdict = f"**{row['verdict']}**" + (f" ({row['role']})" if row["role"] != "printed" else "")
+    return _line([f"`{row['id']}`", escape(row["title"]), verdict, lower, claimed, row["day"]])
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    main()
