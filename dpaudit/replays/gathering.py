@@ -34,7 +34,9 @@ __all__ = ["gather"]
 FORCED = 10
 #: At most so many pairs that nobody picked: corners of the domain, and as many random ones.
 BESIDE = 8
-#: Quantile histories in all: as many as a program of few steps gets, the least, and steps to spend.
+#: Quantile histories in all: as many as a program of few steps gets, the least, and steps to spend. In the
+#: quick profile the first pair has as many as ever, and the others half;
+#: as many bisections as ever.
 MOST_QUANTILES, LEAST_QUANTILES, STEPS = 300, 24, 60_000
 #: Memory that a history far out may ask for, beside what the process has.
 MEGABYTES = 1024
@@ -83,7 +85,8 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     for pair in of_the_same_users(places.pairs, pairs, claim.view):
         _touch(findings if declared else aside, audit, pair, rng, limits)
     findings.places, findings.numbers = str(places), range_in_words([*pairs, *beside])
-    _at_quantiles(findings, [*pairs, *(beside if declared else ())], watch, limits, steps)
+    share = 0.5 if run.profile == "quick" else 1.0
+    _at_quantiles(findings, [*pairs, *(beside if declared else ())], watch, limits, steps, share=share)
     _conclude(findings, aside, audit, watch)
     findings.pairs = len(pairs) + (len(beside) if declared else 0)
     if _print(watch, pairs[0].left, run) != first:
@@ -172,17 +175,25 @@ def _touch(
 
 
 def _at_quantiles(
-    findings: Findings, pairs: Sequence[Neighbours], watch: Watch, limits: Limits, steps: int
+    findings: Findings,
+    pairs: Sequence[Neighbours],
+    watch: Watch,
+    limits: Limits,
+    steps: int,
+    *,
+    share: float,
 ) -> None:
     """Quantiles of every site, spread over all pairs and directions, and bisections between them. A program
-    of many ``steps`` gets fewer."""
+    of many ``steps`` gets fewer; all pairs but the first have ``share`` of the levels,
+    all of the bisections."""
     whole = int(min(MOST_QUANTILES, max(LEAST_QUANTILES, STEPS / (steps + 100))))
     directed = both_directions(pairs)
-    each = max(6, whole // len(directed))
-    chosen = directed[:: max(1, len(directed) * each // max(whole, each))]
+    beside = int(share * whole)
+    each, halvings = max(6, beside // len(directed)), max(6, whole // len(directed))
+    chosen = directed[:: max(1, len(directed) * each // max(beside, each))]
     for number, pair in enumerate(chosen):
         values = each if number else max(each, whole // 3)  # one pair in detail: narrow windows
-        for item in quantile_histories(watch, pair, values=values, halvings=each, limits=limits):
+        for item in quantile_histories(watch, pair, values=values, halvings=halvings, limits=limits):
             if findings.refuted:
                 return
             findings.replay(pair, f"forced ({item.words})", item.recording)
