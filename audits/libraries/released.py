@@ -9,8 +9,8 @@
 The function imports the package and returns a mechanism with pairs, or what an adapter made. The row runs
 ``check`` on it. Runs never verify, so what is right comes out inconclusive. A refutation needs two routes:
 the runs of the installed package, and ``second``, a witness computed from the formula that its source has; it
-enters the row only where the runs refute as well. A package that is missing is listed with its rows
-as not looked at, and with the command that installs it.
+enters the row only where the runs refute as well. A package that is missing, or whose source was
+read in another version, is listed with its rows as not looked at.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -62,8 +63,8 @@ class Entry:
 #: All rows of all packages, installed or not, in the order of the suite's files.
 ENTRIES: dict[str, Entry] = {}
 
-#: Package and reason -> the rows that are left out.
-_SKIPPED: dict[tuple[str, str], list[str]] = {}
+#: Package -> reason -> the rows that are left out.
+_SKIPPED: dict[str, dict[str, list[str]]] = {}
 
 
 def released(
@@ -87,12 +88,10 @@ def released(
     """
 
     def decorate(function: Function) -> Function:
-        row_id, fixed = f"LIB/{id}", dict(options or {})
-        words = words_of(function, fixed, id=row_id)
-        found = _installed(package)
-        title = f"{package} {found or version}: {words.title}"
+        fixed = dict(options or {})
+        words = words_of(function, fixed, id=f"LIB/{id}")
         entry = Entry(
-            id=row_id,
+            id=f"LIB/{id}",
             package=package,
             version=version,
             title=words.title,
@@ -100,38 +99,47 @@ def released(
             claim=claim,
             second=second,
         )
-        ENTRIES[row_id] = entry
-        missing = _missing(package, found, needs)
+        ENTRIES[entry.id] = entry
+        found = _installed(package)
+        missing = _missing(entry, found, needs)
         if missing:
-            _SKIPPED.setdefault((package, missing), []).append(id.split("/", 1)[1])
-            return function
-
-        def evaluate(run: Run) -> Outcome:
-            read = [] if found == version else [f"its source was read in version {version}"]
-            return _outcome(function(**fixed), claim, second, run, runs, [*words.notes, *read])
-
-        evaluate.__doc__ = _about(words)
-        rows.add(
-            Row(
-                id=row_id,
-                title=title,
-                kind="privacy",
-                claim=claim,
-                evaluate=evaluate,
-                expect=entry.expect,
-                view=str(claim.view),
-                source=f"{package} {version}",
-                role=role,
-            )
-        )
+            _SKIPPED.setdefault(package, {}).setdefault(missing, []).append(id.split("/", 1)[1])
+        else:
+            rows.add(_row(entry, partial(function, **fixed), words, found, runs))
         return function
 
     return decorate
 
 
+def _row(entry: Entry, made: Callable[[], Any], words: Words, found: str, runs: tuple[int, int]) -> Row:
+    """The row of an entry whose package is there, in the version ``found``."""
+    notes = list(words.notes)
+    if found != entry.version:
+        notes.append(f"the row was written for version {entry.version}")
+
+    def evaluate(run: Run) -> Outcome:
+        return _outcome(made(), entry, run, runs, notes)
+
+    evaluate.__doc__ = _about(words)
+    return Row(
+        id=entry.id,
+        title=f"{entry.package} {found}: {entry.title}",
+        kind="privacy",
+        claim=entry.claim,
+        evaluate=evaluate,
+        expect=entry.expect,
+        view=str(entry.claim.view),
+        source=f"{entry.package} {entry.version}",
+        role=entry.role,
+    )
+
+
 def skipped() -> list[tuple[str, str]]:
-    """Each package that cannot be run here, with the reason and the names of its rows."""
-    return [(package, f"{why}: {', '.join(names)}") for (package, why), names in _SKIPPED.items()]
+    """Each package with rows that cannot be run here, with the reasons and the names of the rows."""
+    return [
+        (package, "; ".join(f"{why}: {', '.join(names)}" for why, names in reasons.items()))
+        for package, reasons in _SKIPPED.items()
+    ]
 
 
 def seeding(function: Callable[[Any], Any]) -> Callable[[Any, np.random.Generator], Any]:
@@ -155,10 +163,14 @@ def _installed(package: str) -> str:
         return ""
 
 
-def _missing(package: str, found: str, needs: Sequence[str]) -> str:
-    """Why the package cannot be run here, in words; empty where it can."""
+def _missing(entry: Entry, found: str, needs: Sequence[str]) -> str:
+    """Why the row cannot be run here, in words; empty where it can. A second route is a formula that was read
+    in one version: of another one nothing is known, so that a refutation would have no second route there."""
+    package = entry.package
     if not found:
         return f"{package} is not installed (pip install {package})"
+    if entry.second is not None and found != entry.version:
+        return f"{package} {found} is installed, and the source was read in {entry.version}"
     absent = [name for name in needs if find_spec(name) is None]
     return f"{package} needs {' and '.join(absent)}, which it does not install" if absent else ""
 
@@ -168,16 +180,10 @@ def _about(words: Words) -> str:
     return how if words.about == words.title else f"{words.about}\n\n{how}"
 
 
-def _outcome(
-    given: Any,
-    claim: PrivacyClaim,
-    second: Callable[[PrivacyClaim], Witness] | None,
-    run: Run,
-    runs: tuple[int, int],
-    notes: list[str],
-) -> Outcome:
+def _outcome(given: Any, entry: Entry, run: Run, runs: tuple[int, int], notes: Sequence[str]) -> Outcome:
     from dpaudit.blackbox.check import check
 
+    claim, second = entry.claim, entry.second
     mechanism, pairs, said = _read(given, claim)
     result = check(
         mechanism,

@@ -1,6 +1,7 @@
 """The second route to a refutation: the probability of one event on both inputs, from a package's formula.
 
-Probabilities are enclosed in ball arithmetic; the witness is a table of two outcomes, the event and the rest.
+Probabilities are balls, or enclosures that are given; the witness is a table of two outcomes, the event and
+the rest.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Google's library is about adding and removing a user's records, up to ``l0_sensi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,27 +47,32 @@ def pydp(
     if hasattr(algorithm, "quick_result"):
         _require_one_record(algorithm)
         context |= {"adjacency": Adjacency.ADD_REMOVE, "domain": "one record of one user"}
-
-        def mechanism(data: Any, rng: np.random.Generator) -> Any:
-            return algorithm.quick_result(list(data))
-
         made = corners(records, RECORDS, Adjacency.ADD_REMOVE) if len(records) else []
-        pairs = list(neighbours) or [(pair.left, pair.right) for pair in made]
+        pairs = [(pair.left, pair.right) for pair in made]
     elif hasattr(algorithm, "add_noise"):
         context["domain"] = f"a number; neighbours are at most {_sensitivity(algorithm)} apart"
-
-        def mechanism(data: Any, rng: np.random.Generator) -> Any:
-            return algorithm.add_noise(data)
-
-        pairs = list(neighbours) or [(0.0, float(_sensitivity(algorithm)))]
+        pairs = [(0.0, float(_sensitivity(algorithm)))]
     else:
         raise refused(
             "pydp must be given an algorithm with quick_result, or a mechanism with add_noise",
             type(algorithm).__name__,
             "create it with its epsilon first",
         )
-    claim = _claim(algorithm, context)
-    return Adapted(mechanism=mechanism, claim=claim, neighbours=pairs, notes=(unseeded("python-dp"),))
+    return Adapted(
+        mechanism=_mechanism(algorithm),
+        claim=_claim(algorithm, context),
+        neighbours=list(neighbours) or pairs,
+        notes=(unseeded("python-dp"),),
+    )
+
+
+def _mechanism(algorithm: Any) -> Callable[[Any, np.random.Generator], Any]:
+    records = hasattr(algorithm, "quick_result")
+
+    def mechanism(data: Any, rng: np.random.Generator) -> Any:
+        return algorithm.quick_result(list(data)) if records else algorithm.add_noise(data)
+
+    return mechanism
 
 
 def _require_one_record(algorithm: Any) -> None:
