@@ -559,15 +559,8 @@ def main(arguments: Sequence[str]) -> int:
             text = f"{item['quantity']} <= {item['bound']}, assuming {rests}"
         except BeyondTierError as error:
             outcome, text = error.tier, str(error)
-        except (
-            CertificateError,
-            ArithmeticError,
-            LookupError,
-            TypeError,
-            ValueError,
-            RecursionError,
-        ) as error:
-            outcome, text = "refused", f"{type(error).__name__}: {error}"
+        except (CertificateError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as why:
+            outcome, text = "refused", f"{type(why).__name__}: {why}"
         counts[outcome] += 1
         line = json.dumps(f"{name}: {text}")[1:-1]  # as escapes: what would move a cursor, say
         sys.stdout.write(f"{outcome:<8}{line}\n")
