@@ -25,7 +25,7 @@ from typing import Any
 
 __all__ = ["BeyondTierError", "CertificateError", "DpauditError", "Guarantee", "Setting", "check", "main"]
 
-MAX_DEPTH, MAX_NODES, MAX_PREMISES, MAX_COUNT = 40, 40_000, 10_000, 10**18
+MAX_DEPTH, MAX_NODES, MAX_PREMISES, MAX_COUNT = 40, 25_000, 10_000, 10**18
 MAX_BITS, MAX_TEXT, MAX_LIST = 4096, 2000, 10_000
 NUMBER = re.compile(r"([+-]?\d+)(?:/(\d+)|(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?)", re.ASCII)
 QUANTITY = {"pure-dp": "epsilon", "accounting": "epsilon", "approx-dp": "delta", "renyi-dp": "renyi epsilon"}
