@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -194,7 +195,8 @@ class CoordinateScore(Feature):
 
     For coordinates that are independent given the input this is the likelihood ratio itself, up to the
     width of the cells. ``columns`` turns the rows of numbers into the coordinates: themselves, or their
-    differences.
+    differences; a coordinate may depend on numbers before its own and on none behind it, for only the first
+    ``MAX_SCORED`` are asked for.
     """
 
     def __init__(self, name: str, columns: Callable[[Floats], Floats]) -> None:
@@ -205,22 +207,22 @@ class CoordinateScore(Feature):
         self._tables: Floats = np.zeros((0, SCORE_CELLS + 1))
 
     def learn(self, past: Past) -> tuple[Floats, Floats]:
-        parts = [self._columns(side.values)[:, :MAX_SCORED] for side in past]
+        parts = [self._columns(side.values[:, :MAX_SCORED]) for side in past]
         self._cuts = _column_cuts(np.concatenate(parts))
         placed = (self._place(parts[0]), self._place(parts[1]))
         self._tables = _tables(placed, SCORE_CELLS + 1)
         return _cross_scores(placed, SCORE_CELLS + 1)
 
     def values(self, outcomes: Outcomes) -> Floats:
-        placed = self._place(self._columns(outcomes.values)[:, :MAX_SCORED])
+        placed = self._place(self._columns(outcomes.values[:, :MAX_SCORED]))
         return _score(placed, self._tables)
 
     def _place(self, part: Floats) -> NDArray[np.int64]:
-        placed = np.zeros(part.shape, dtype=np.int64)
+        placed = np.zeros(part.shape, dtype=np.int8)  # as narrow as can be: this goes over all the past
         for cuts in self._cuts:  # one comparison for all columns, as many as there are cuts
             placed += part >= cuts
         placed[np.isnan(part)] = SCORE_CELLS
-        return placed
+        return placed.astype(np.int64)
 
 
 def _tables(placed: Any, size: int) -> Floats:
@@ -307,8 +309,9 @@ def vector_features(first: Past, reader: OutcomeEncoder, *, bits: bool) -> list[
     """
     features: list[tuple[Feature, float]] = [(Column(reader, k), 0.5) for k in _moving(first)]
     numeric = [k for k in range(first[0].values.shape[1]) if not _holds_labels(first, k)]
+    whole = _WholeRows(numeric)
     for name, function in _SUMMARIES.items() if len(numeric) > 1 else ():
-        features.append((FixedFeature(name, _whole_rows(function, numeric)), 0.7))
+        features.append((FixedFeature(name, partial(whole.values, function)), 0.7))
     features.append(
         (CoordinateScore("likelihood ratio of the numbers one by one", lambda values: values), 3.0)
     )
@@ -337,20 +340,35 @@ def _holds_labels(first: Past, k: int) -> bool:
     return any(bool(np.any(side.values[:, k] <= LABEL_BASE)) for side in first)
 
 
-def _whole_rows(function: Callable[[Floats], Any], numeric: list[int]) -> Callable[[Outcomes], Floats]:
-    """The function of the ``numeric`` columns of each row, NaN for rows that lack a number there."""
+class _WholeRows:
+    """The ``numeric`` columns of the rows that lack no number there. Nine features in a row ask for those of
+    the same outputs, on both inputs in turn: they are found once."""
 
-    def feature(out: Outcomes) -> Floats:
-        rows = out.values if len(numeric) == out.values.shape[1] else out.values[:, numeric]
-        missing = np.asarray((np.isnan(rows) | (rows <= LABEL_BASE)).any(axis=1))
-        if not missing.any():
+    def __init__(self, numeric: list[int]) -> None:
+        self._numeric = numeric
+        #: The outputs that were asked for last, with their whole rows and which these are.
+        self._known: list[tuple[Outcomes, Floats, NDArray[np.bool_]]] = []
+
+    def values(self, function: Callable[[Floats], Any], outcomes: Outcomes) -> Floats:
+        """``function`` of each row, NaN for rows that lack a number."""
+        rows, whole = self._read(outcomes)
+        if whole.all():
             return np.asarray(function(rows), dtype=float)
-        result = np.full(len(missing), np.nan)
-        if not missing.all():
-            result[~missing] = function(rows[~missing])
+        result = np.full(len(whole), np.nan)
+        if whole.any():
+            result[whole] = function(rows)
         return result
 
-    return feature
+    def _read(self, outcomes: Outcomes) -> tuple[Floats, NDArray[np.bool_]]:
+        for known, rows, whole in self._known:
+            if known is outcomes:
+                return rows, whole
+        values = outcomes.values
+        rows = values if len(self._numeric) == values.shape[1] else values[:, self._numeric]
+        whole = np.asarray((rows > LABEL_BASE).all(axis=1))  # a NaN is not above it either
+        rows = rows if whole.all() else rows[whole]
+        self._known = [*self._known[-1:], (outcomes, rows, whole)]
+        return rows, whole
 
 
 def _moving(first: Past) -> list[int]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["is_missing", "parts_of_object", "table_parts"]
+__all__ = ["are_alike", "is_missing", "parts_of_object", "table_parts"]
 
 #: Found in objects, but nothing in them can be compared as numbers and text.
 _CLOSED = (
@@ -33,6 +33,18 @@ _CLOSED = (
     np.random.BitGenerator,
 )
 Parts = list[tuple[str, Any]]
+
+
+def are_alike(outputs: Any, *, least: int) -> bool:
+    """Whether this is a list of plain arrays of one kind of number and one shape, of ``least`` numbers or
+    more each."""
+    first = outputs[0] if type(outputs) is list else None
+    if type(first) is not np.ndarray or first.dtype.kind not in "biuf" or first.size < least:
+        return False
+    return all(
+        type(item) is np.ndarray and item.dtype == first.dtype and item.shape == first.shape
+        for item in outputs
+    )
 
 
 def is_missing(part: Any) -> bool:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.blackbox.hashes import hash_rows
-from dpaudit.blackbox.objects import parts_of_object, table_parts
+from dpaudit.blackbox.objects import are_alike, parts_of_object, table_parts
 from dpaudit.blackbox.text import as_text, column_names, is_whole, numbers_in, plain, value_of_member
 from dpaudit.blackbox.times import MAX_FIELDS, seconds_of, time_numbers
 from dpaudit.errors import MechanismError
@@ -116,8 +116,7 @@ class OutcomeEncoder:
         values += 0.0  # -0.0 and 0.0 are one number
         self._runs += len(values)
         self._with_numbers |= np.any(values > LABEL_BASE, axis=0)
-        lengths = None if isinstance(rows, np.ndarray) else [len(row) for row in rows]
-        symbols = self._symbols(values, shapes, lengths)
+        symbols = self._symbols(values, shapes, None if isinstance(rows, np.ndarray) else [*map(len, rows)])
         outcomes = Outcomes(values, symbols, hash_rows(values, symbols.astype(np.uint64) ^ salts))
         for index, item in enumerate(outputs if isinstance(outputs, Sequence) else ()):
             if isinstance(item, Failure):
@@ -165,8 +164,7 @@ class OutcomeEncoder:
         """
         if key in self._raised:
             return f"the call raised {self._raised[key]}"
-        names = {code: name for name, code in self._codes.items()}
-        shape = names.get(symbol, self._usual or "")
+        shape = {code: name for name, code in self._codes.items()}.get(symbol, self._usual or "")
         length = len(row) - int(np.argmax(~np.isnan(row[::-1]))) if not np.isnan(row).all() else 0
         if not length:
             return _kind_in_words(shape)
@@ -221,6 +219,8 @@ class OutcomeEncoder:
             return outputs.reshape(len(outputs), -1).astype(float), shape, salts
         if not isinstance(outputs, np.ndarray) and all(type(item) in _PLAIN for item in outputs):
             return np.array([_number(item) for item in outputs])[:, None], "number", salts
+        if are_alike(outputs, least=max(1, self._width)):  # a shorter row would lack numbers
+            return self._flatten_all(np.stack(list(outputs)))
         flat = []
         for index, item in enumerate(outputs):
             self._salt = 0

@@ -25,7 +25,7 @@ from typing import Any
 
 __all__ = ["BeyondTierError", "CertificateError", "DpauditError", "Guarantee", "Setting", "check", "main"]
 
-MAX_DEPTH, MAX_NODES, MAX_PREMISES, MAX_COUNT = 40, 40_000, 10_000, 10**18
+MAX_DEPTH, MAX_NODES, MAX_PREMISES, MAX_COUNT = 40, 25_000, 10_000, 10**18
 MAX_BITS, MAX_TEXT, MAX_LIST = 4096, 2000, 10_000
 NUMBER = re.compile(r"([+-]?\d+)(?:/(\d+)|(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?)", re.ASCII)
 QUANTITY = {"pure-dp": "epsilon", "accounting": "epsilon", "approx-dp": "delta", "renyi-dp": "renyi epsilon"}
@@ -559,15 +559,8 @@ def main(arguments: Sequence[str]) -> int:
             text = f"{item['quantity']} <= {item['bound']}, assuming {rests}"
         except BeyondTierError as error:
             outcome, text = error.tier, str(error)
-        except (
-            CertificateError,
-            ArithmeticError,
-            LookupError,
-            TypeError,
-            ValueError,
-            RecursionError,
-        ) as error:
-            outcome, text = "refused", f"{type(error).__name__}: {error}"
+        except (CertificateError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as why:
+            outcome, text = "refused", f"{type(why).__name__}: {why}"
         counts[outcome] += 1
         line = json.dumps(f"{name}: {text}")[1:-1]  # as escapes: what would move a cursor, say
         sys.stdout.write(f"{outcome:<8}{line}\n")

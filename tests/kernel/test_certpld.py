@@ -16,10 +16,10 @@ from dpaudit.claims import ApproxDP
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.kernel.ball import ball, lower_exact, upper_exact
 from dpaudit.kernel.t1.certpld import Grid, LossLaw, compose, from_atoms, from_masses, power
-from dpaudit.kernel.t1.dominating import maximum
 from dpaudit.kernel.t1.integer_noise import lattice_pair
 from dpaudit.kernel.t1.lattice import Reflected
 from dpaudit.kernel.t1.pairs import laplace_pair, response_pair
+from dpaudit.kernel.t1.profiles import maximum
 from dpaudit.kernel.t1.readout import pure_delta
 from dpaudit.kernel.t2.gaussian import gaussian_delta, gaussian_pair
 from dpaudit.kernel.t2.special_laws import Binomial

@@ -31,7 +31,7 @@ from dpaudit.claims import (
 from dpaudit.errors import CertificateError, InvalidParameterError
 from dpaudit.evidence import evidence_from_json
 from dpaudit.kernel import check as kernel
-from dpaudit.kernel.kernel_t0 import MAX_DEPTH
+from dpaudit.kernel.kernel_t0 import MAX_DEPTH, MAX_NODES
 from dpaudit.proofs import build
 from dpaudit.proofs.build import BoundedSum
 from dpaudit.proofs.sites import Site
@@ -336,8 +336,8 @@ def test_large_trees_are_refused_quickly() -> None:
         kernel.check(data, PURE)
     wide = {
         "rule": "sequential",
-        "parameters": {"times": ["1"] * 900},
-        "premises": [laplace().to_json()] * 900,
+        "parameters": {"times": ["1"] * (MAX_NODES // 8)},
+        "premises": [laplace().to_json()] * (MAX_NODES // 8),
     }
     data["tree"]["premises"] = [
         {"rule": "sequential", "parameters": {"times": ["1"] * 9}, "premises": [wide] * 9}

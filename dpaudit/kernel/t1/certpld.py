@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -103,7 +103,6 @@ class LossLaw:
     low: int
     poly: fmpz_poly
     infinite: int
-    _known: list[tuple[fmpz, arb]] = field(default_factory=list, init=False, compare=False, repr=False)
 
     @property
     def points(self) -> int:
@@ -130,28 +129,24 @@ class LossLaw:
     def _above(self, start: int) -> tuple[fmpz, arb]:
         """The masses from position ``start`` on: their sum, and the same with each discounted by exp(-loss)
         to the loss at ``start``, at the grid's precision."""
-        # Whoever looks for an epsilon asks for delta some forty times: these two are kept at the end and at
-        # the first position of each block, from above, as far down as anybody asked.
-        known, blocks = self._known, -(-self.points // BLOCK)
-        known += [] if known else [(fmpz(0), arb(0))]
-        wanted = max(0, blocks - start // BLOCK - 1)
-        for number in range(len(known), wanted + 1):
-            stop = self.points if number == 1 else (blocks - number + 1) * BLOCK
-            known.append(self._discounted((blocks - number) * BLOCK, stop, *known[-1]))
-        stop = self.points if wanted == 0 else (blocks - wanted) * BLOCK
-        return self._discounted(start, stop, *known[wanted])
+        above, stop = self._blocks[start // BLOCK + 1 :], start + BLOCK - start % BLOCK
+        return self._discounted(start, stop, *above[0]) if above else (fmpz(0), arb(0))
 
     @cached_property
-    def _decay(self) -> arb:
-        return (-ball(self.grid.step)).exp()
+    def _blocks(self) -> list[tuple[fmpz, arb]]:
+        """``_above`` at the first position of each block and at the end of the last: whoever looks for an
+        epsilon asks for delta some forty times."""
+        found = [(fmpz(0), arb(0))]
+        for start in reversed(range(0, self.points, BLOCK)):
+            found.append(self._discounted(start, start + BLOCK, *found[-1]))
+        return found[::-1]
 
     def _discounted(self, start: int, stop: int, total: fmpz, weighted: arb) -> tuple[fmpz, arb]:
         """``_above`` at ``start`` from what it is at ``stop``: Horner in exp(-step), all terms positive."""
-        poly, decay = self.poly, self._decay
+        decay = (-ball(self.grid.step)).exp()
         for place in range(stop - 1, start - 1, -1):
-            mass = poly[place]
-            total = total + mass
-            weighted = weighted * decay + mass
+            mass = self.poly[place]  # 0 beyond the last one
+            total, weighted = total + mass, weighted * decay + mass
         return total, weighted
 
     def renyi(self, order: Fraction) -> arb:
@@ -172,10 +167,6 @@ class LossLaw:
 
 def from_masses(grid: Grid, masses: dict[int, int], infinite: int) -> LossLaw:
     """The law with ``masses`` at the grid points i * step, and ``infinite`` at infinity, in units."""
-    return _law(grid, masses, infinite)
-
-
-def _law(grid: Grid, masses: dict[int, int], infinite: int) -> LossLaw:
     if not masses:
         masses = {0: 0}
     low, high = min(masses), max(masses)
@@ -217,7 +208,7 @@ def from_atoms(grid: Grid, atoms: Iterable[tuple[arb, arb]], *, infinite: arb | 
                 lost += p
         for index, mass in cells.sums.items():
             _add(masses, index, grid.units(mass))
-        return _law(grid, masses, grid.units(lost))
+        return from_masses(grid, masses, grid.units(lost))
 
 
 def from_losses(grid: Grid, parts: Iterable[tuple[arb, Fraction]]) -> LossLaw:
@@ -230,7 +221,7 @@ def from_losses(grid: Grid, parts: Iterable[tuple[arb, Fraction]]) -> LossLaw:
                 _add(masses, i, grid.units(p))
             else:
                 _split(grid, masses, p, i, ball(loss - i * grid.step))
-        return _law(grid, masses, 0)
+        return from_masses(grid, masses, 0)
 
 
 class _Cells:
@@ -327,7 +318,7 @@ def from_cells(
             _place(grid, masses, p, (p / q).log())
         if not grid.upper:
             _add(masses, high, beyond)
-        return _law(grid, masses, beyond if grid.upper else 0)
+        return from_masses(grid, masses, beyond if grid.upper else 0)
 
 
 def compose(left: LossLaw, right: LossLaw) -> LossLaw:
@@ -355,8 +346,7 @@ def _truncated(grid: Grid, low: int, product: fmpz_poly, infinite: int) -> LossL
     last = size - cut
     if first >= last:  # all of it is within the budget: keep it
         first, last, moved_low, moved_high = 0, size, 0, 0
-    kept = product.right_shift(first).truncate(last - first)
-    unit = fmpz(1) << grid.bits
+    kept, unit = product.right_shift(first).truncate(last - first), fmpz(1) << grid.bits
     if grid.upper:
         infinite += -(-moved_high // int(unit))
         kept = kept + moved_low + (unit - 1) * fmpz_poly([1] * (last - first))
@@ -370,10 +360,9 @@ def _within(masses: Iterable[fmpz], budget: int) -> tuple[int, int]:
     """How many leading masses add up to at most ``budget``, and to how much."""
     total, count = fmpz(0), 0
     for mass in masses:
-        after = total + mass
-        if after > budget:
+        if total + mass > budget:
             break
-        total, count = after, count + 1
+        total, count = total + mass, count + 1
     return count, int(total)
 
 

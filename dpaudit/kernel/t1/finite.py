@@ -30,7 +30,7 @@ from dpaudit.kernel.ball import ball, enclose, precision, upper_short
 from dpaudit.kernel.kernel_t0 import EVENT, REPLACE_ONE, Guarantee, Parameters, Setting
 from dpaudit.kernel.t1.certpld import Grid, LossLaw, from_atoms
 from dpaudit.kernel.t1.divergence import positive_part
-from dpaudit.kernel.t1.dominating import maximum
+from dpaudit.kernel.t1.profiles import maximum
 from dpaudit.kernel.t1.tier import Curves, Tier
 from dpaudit.kernel.t1.weights import read_weights, shares, weights_log_ratio
 

@@ -37,8 +37,8 @@ from dpaudit.kernel.kernel_t0 import (
 )
 from dpaudit.kernel.t1.certpld import Grid, LossLaw, from_atoms
 from dpaudit.kernel.t1.divergence import lattice_delta
-from dpaudit.kernel.t1.dominating import maximum
 from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, LogConcave, Reflected, bulk
+from dpaudit.kernel.t1.profiles import maximum
 from dpaudit.kernel.t1.recurrences import MAX_VARIANCE, Binomial, Skellam
 from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
 from dpaudit.kernel.t1.tier import Curve, Curves, Tier

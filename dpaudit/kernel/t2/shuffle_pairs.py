@@ -26,9 +26,8 @@ from flint import arb, arb_poly
 from dpaudit.kernel.ball import ball, precision
 from dpaudit.kernel.errors import InvalidParameterError
 from dpaudit.kernel.t1.certpld import Grid, LossLaw, from_atoms
-from dpaudit.kernel.t1.dominating import maximum
 from dpaudit.kernel.t1.lattice import bulk
-from dpaudit.kernel.t1.profiles import profile_pair
+from dpaudit.kernel.t1.profiles import maximum, profile_pair
 from dpaudit.kernel.t2.shuffle import MAX_EXACT_USERS, Clones, clones_delta
 
 __all__ = ["clones_pair", "exact_response_pair", "renyi_grid"]
