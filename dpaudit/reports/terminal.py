@@ -31,7 +31,7 @@ from dpaudit.reports.roles import (
     shown_title,
     unexpected_cells,
 )
-from dpaudit.reports.slack import bounds_in_cells, in_one_line
+from dpaudit.reports.slack import bounds_in_cells, in_one_line, slack_of
 
 __all__ = [
     "COLOURS",
@@ -61,6 +61,8 @@ MAX_CELL = 90
 MAX_OBSTACLES = 2
 #: Rows that run, by name.
 MAX_RUNNING = 2
+#: Claims with slack that the end of a run names.
+MAX_SLACK = 3
 #: False claims of one paper that the end of a run lists with their numbers.
 MAX_FALSE = 12
 
@@ -357,7 +359,10 @@ def _beside(results: Sequence[Result]) -> Iterator[str]:
 
 
 def _slack(results: Sequence[Result]) -> Iterator[str]:
-    for result in results:
-        told = in_one_line(result)
-        if told:
-            yield f"slack: {one_line(result['id'])}: {one_line(told)}"
+    """What could be claimed much smaller: the rows where by most, and how many more."""
+    told = [(result, in_one_line(result)) for result in results]
+    slack = [(result, words) for result, words in told if words]
+    for result, words in sorted(slack, key=lambda one: -(slack_of(one[0]) or 0.0))[:MAX_SLACK]:
+        yield f"slack: {one_line(result['id'])}: {one_line(words)}"
+    if len(slack) > MAX_SLACK:
+        yield f"slack: {len(slack) - MAX_SLACK} more rows, in the report's column of that name"

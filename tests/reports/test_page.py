@@ -734,6 +734,17 @@ def test_slack_names_the_number_that_is_smaller() -> None:
     assert end == "slack: Thm 9: delta is at least 100 times smaller than claimed"
 
 
+def test_the_end_of_a_run_names_the_three_largest_slacks() -> None:
+    """Of five rows those with the most room, largest first, and how many more there are."""
+    powers = (1, 4, 2, 5, 3)
+    rows = [{**privacy_row(f"1/{1000 * 10**n}"), "id": f"row {n}"} for n in powers]
+    end = [
+        line for line in summary({**sample_report(), "results": rows}).plain.splitlines() if "slack:" in line
+    ]
+    assert [line.split(":")[1] for line in end[:3]] == [" row 5", " row 4", " row 3"]
+    assert end[3:] == ["slack: 2 more rows, in the report's column of that name"]
+
+
 @pytest.mark.parametrize("verdict", ["inconclusive", "refuted", "crashed"])
 def test_slack_is_for_verified_rows_alone(verdict: str) -> None:
     """The same bounds under another verdict show no slack anywhere."""
