@@ -11,8 +11,10 @@ Writes into the folder ``OUT``:
 
 ``--paper private_online_learning`` (the default): Hu, Huang and Mehta (arXiv 2102.07929v2), Figures 1 to 12h.
 Anytime-Lazy-UCB and DP-SE play ``--horizon`` rounds (by default the paper's 2 * 2^21). Hybrid-UCB and UCB1
-are played round by round and get ``--rounds``: by default 2^15, some ten seconds; the paper's 4194304 takes
-about half an hour. The curves are means of ``--runs`` runs (15, as in the paper).
+are played round by round and get ``--rounds``: by default 2^18, some twenty seconds; the paper's 4194304
+takes sixteen times as long. Figures over epsilon compare all algorithms at one horizon, the shorter of the
+two, which their title names; those over time say which curves end earlier. The curves are means of ``--runs``
+runs (15, as in the paper).
 
 ``--paper distributed_mab``: Chowdhury and Zhou (ICLR 2023), Figures 1 to 5, at the paper's horizons unless
 ``--horizon`` says otherwise, means of ``--runs`` runs (20, as in the paper). Figure 1 shows parts of 2, 3
@@ -53,7 +55,6 @@ from audits.private_online_learning.experiment_runs import (
     CELLS,
     COMPARED,
     Cell,
-    Table,
     experiment,
     final_figure,
     time_figure,
@@ -107,8 +108,8 @@ def regenerate(
 ) -> tuple[dict[str, Plot], pandas.DataFrame]:
     """The named figures as plot data, and the runs behind them.
 
-    ``rounds`` is the horizon of Hybrid-UCB and UCB1. A cell is simulated with the same seeds whichever
-    figures are asked for.
+    ``rounds`` is the horizon of Hybrid-UCB and UCB1. Figures over epsilon have every algorithm at the shorter
+    of ``horizon`` and ``rounds``. A cell is simulated with the same seeds whichever figures are asked for.
     """
     unknown = [name for name in names if name not in FIGURES]
     if unknown or not names:
@@ -117,20 +118,18 @@ def regenerate(
         )
     # The error level plays no part: figures have standard errors, verdicts are the audit's.
     run = Run(profile="paper", alpha=0.05, seed=seed, row_id="figures")
-    found: dict[str, Table] = {
-        name: experiment(
-            run,
-            name,
-            CELLS,
-            horizon=horizon if name in ("lazy_ucb", "dp_se") else rounds,
-            runs=runs,
-        )
-        for name in COMPARED
-    }
+    longest = {name: horizon if name in ("lazy_ucb", "dp_se") else rounds for name in COMPARED}
+    common = min(horizon, rounds)
+    found = {name: experiment(run, name, CELLS, horizon=t, runs=runs) for name, t in longest.items()}
+    # Regret grows with the horizon: at one epsilon only regrets at equal horizons can be compared.
+    if any(isinstance(FIGURES[name], int) for name in names):
+        equal = {name: experiment(run, name, CELLS, horizon=common, runs=runs) for name in COMPARED}
+    else:
+        equal = {}
     figures = {}
     for name in names:
         what = FIGURES[name]
-        plot = final_figure(found, what) if isinstance(what, int) else time_figure(found, what)
+        plot = final_figure(equal, what) if isinstance(what, int) else time_figure(found, what)
         figures[name] = plot | {"title": f"Figure {name}. {plot['title']}"}
     cells = (
         ({"algorithm": VARIANTS[name].title, "setting": setting, "epsilon": epsilon}, result)
@@ -210,7 +209,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--paper", choices=sorted(_SOURCES), default="private_online_learning")
     parser.add_argument("--figures", nargs="+", metavar="NAME")
     parser.add_argument("--horizon", type=count)
-    parser.add_argument("--rounds", type=count, default=2**15)
+    parser.add_argument("--rounds", type=count, default=2**18)
     parser.add_argument("--runs", type=count)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)

@@ -12,6 +12,7 @@ import numpy as np
 from audits.private_online_learning.experiment_settings import EPSILONS, RUNS, SETTINGS
 from audits.private_online_learning.variants import VARIANTS
 from dpaudit import plots
+from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import exact
 from dpaudit.reference.algorithms.mab.lazy_replicates import lazy_runs_many
 from dpaudit.reference.algorithms.simulation import simulate_many
@@ -151,25 +152,34 @@ def regret_table(found: dict[str, Table]) -> plots.Plot:
 
 
 def time_figure(found: dict[str, Table], cell: Cell) -> plots.Plot:
-    """Regret against rounds in one cell."""
+    """Regret against rounds in one cell; names of curves that end before the others say where."""
     setting, epsilon = cell
+    ends = {name: int(table[cell].checkpoints[-1]) for name, table in found.items()}
+    longest = max(ends.values())
     return over_time(
-        {VARIANTS[name].title: table[cell] for name, table in found.items()},
+        {
+            VARIANTS[name].title + (f", up to t = {ends[name]}" if ends[name] < longest else ""): table[cell]
+            for name, table in found.items()
+        },
         title=f"Setting {setting}, ε = {epsilon}: regret over time",
     )
 
 
 def final_figure(found: dict[str, Table], setting: int) -> plots.Plot:
-    """Final regret against epsilon in one setting."""
-    horizons = {name: int(table[setting, EPSILONS[0]].checkpoints[-1]) for name, table in found.items()}
-    longest = max(horizons.values())
-    results = {}
-    for name, table in found.items():
-        shorter = f", T = {horizons[name]}" if horizons[name] < longest else ""
-        results[VARIANTS[name].title + shorter] = [table[setting, epsilon] for epsilon in EPSILONS]
+    """Final regret against epsilon in one setting. Raises ``InvalidParameterError`` for unequal horizons."""
+    horizons = {int(table[setting, EPSILONS[0]].checkpoints[-1]) for table in found.values()}
+    if len(horizons) != 1:
+        raise InvalidParameterError(
+            f"regrets at one epsilon must have one horizon, got {sorted(horizons)}; simulate every "
+            "algorithm at the same one."
+        )
+    results = {
+        VARIANTS[name].title: [table[setting, epsilon] for epsilon in EPSILONS]
+        for name, table in found.items()
+    }
     return at_horizon(
         results,
-        title=f"Setting {setting}: final regret at T = {longest}",
+        title=f"Setting {setting}: final regret at T = {horizons.pop()}",
         x=[float(exact(epsilon)) for epsilon in EPSILONS],
         x_title="ε",
     )

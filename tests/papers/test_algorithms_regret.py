@@ -212,6 +212,23 @@ def test_benchmarks_time_every_simulator_beside_its_plain_loop(capsys: pytest.Ca
     assert ratios["lazy_ucb"] > 20
 
 
+def test_the_tight_loop_plays_the_arms_of_the_plain_one() -> None:
+    """The same rewards and noises, read in the same order."""
+
+    def played(loop: Callable[..., list[int]]) -> list[int]:
+        rewards, noises = np.random.default_rng(3), np.random.default_rng(4)
+        means = SETTINGS[2]
+        return loop(
+            len(means),
+            5000,
+            1.0,
+            lambda arm: float(rewards.random() < means[arm]),
+            lambda site, scale: float(noises.laplace(scale=scale)),
+        )
+
+    assert played(plain_loops.lazy_ucb_tight) == played(plain_loops.lazy_ucb)
+
+
 def test_wrong_arguments_are_refused() -> None:
     """Unknown names, NaN for epsilon, and grids that do not end at the horizon raise with what to do."""
     base: dict[str, Any] = {"epsilon": 1, "horizon": 100, "runs": 2, "seed": 1}

@@ -367,6 +367,22 @@ def test_figures_are_regenerated_by_one_command(tmp_path: Path) -> None:
         assert root.tag.endswith("svg")
         assert f"Figure {name}." in page
     assert "cannot be drawn" not in page
+    assert data["5"]["title"] == "Figure 5. Setting 1: final regret at T = 200"
+    assert [line["name"] for line in data["1"]["series"]][2:] == [
+        "Hybrid-UCB, up to t = 200",
+        "UCB1, up to t = 200",
+    ]
+
+
+def test_a_figure_over_epsilon_refuses_unequal_horizons() -> None:
+    """A longer run's regret beside a shorter one's would rank the horizons, not the algorithms."""
+    run = Run(profile="quick", alpha=0.05, seed=0, row_id="figures")
+    cells = [cell for cell in experiment_runs.CELLS if cell[0] == 1]
+    short, long = (
+        experiment_runs.experiment(run, "lazy_ucb", cells, horizon=horizon, runs=2) for horizon in (100, 200)
+    )
+    with pytest.raises(InvalidParameterError, match=r"one horizon, got \[100, 200\]"):
+        experiment_runs.final_figure({"lazy_ucb": short, "dp_se": long}, 1)
 
 
 def test_every_cell_of_the_paper_has_its_figure() -> None:
