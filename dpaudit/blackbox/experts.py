@@ -3,7 +3,8 @@ past.
 
 ``even`` cells hold equal shares of the past and see shifts and scales; ``tails`` get finer towards both
 ends; ``split`` has one cut near each end, placed where the past gave most evidence against the claim: one
-cell to learn instead of many.
+cell to learn instead of many. ``floor`` holds what lies below all that one of the inputs has shown: for the
+lowest bits of floats, where an input that reaches a finer grid shows itself for certain; it bets boldly.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.blackbox.features import (
+    LOWEST_BIT,
     Feature,
     Floats,
     OutputKind,
@@ -35,9 +37,9 @@ EVEN_CELLS = 16
 TAIL_DEPTH = 12
 MIN_TAIL_COUNT = 8
 SPLIT_LEVELS = 32
-RULES = ("split", "even", "tails")
 #: Shares of one feature's capital: the split has least to learn.
 RULE_SHARES = {"split": 0.5, "even": 0.25, "tails": 0.25}
+BIT_SHARES = {"floor": 0.6, "split": 0.25, "even": 0.15}
 #: The share of the bettor who copies the richest expert.
 FOLLOW = 0.3
 
@@ -54,6 +56,8 @@ class Cut:
         """Place the cuts by the past values on both inputs (NaN left out)."""
         if self.rule == "split":
             self.edges = _split(first, second, epsilon)
+        elif self.rule == "floor":
+            self.edges = _floor(first, second)
         else:
             self.edges = _quantile_edges(np.concatenate([first, second]), self.rule)
 
@@ -99,6 +103,11 @@ def _split(first: Floats, second: Floats, epsilon: float) -> Floats:
     return np.unique([low, high])
 
 
+def _floor(first: Floats, second: Floats) -> Floats:
+    """One cut: below it are only values that one input alone has shown."""
+    return np.array([max(first.min(), second.min())]) if len(first) and len(second) else np.zeros(0)
+
+
 def _evidence(first: NDArray[np.int64], second: NDArray[np.int64], epsilon: float) -> Floats:
     """Count times divergence of one input's share from what the claim allows, for the input that the event
     favours.
@@ -130,8 +139,11 @@ class Experts:
             (OutputKind(reader), [Cut("even", 0.5)]),
         ]
         for feature, share in plain:
-            self._features.append((feature, [Cut(rule, 3.0 * share * RULE_SHARES[rule]) for rule in RULES]))
+            shares = BIT_SHARES if feature.name == LOWEST_BIT else RULE_SHARES
+            self._features.append((feature, [Cut(rule, 3.0 * share * part) for rule, part in shares.items()]))
         total = sum(cut.weight for _, cuts in self._features for cut in cuts)
+        #: Which experts bet from the first outputs on, shape (E,).
+        self.bold = np.array([cut.rule == "floor" for _, cuts in self._features for cut in cuts])
         self.follow = FOLLOW
         self.weights = [(1 - FOLLOW) * cut.weight / total for _, cuts in self._features for cut in cuts]
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dpaudit.blackbox.outcomes import LABEL_BASE, OutcomeEncoder, Outcomes, number_range
 
 __all__ = [
+    "LOWEST_BIT",
     "Column",
     "CoordinateScore",
     "Feature",
@@ -34,6 +35,8 @@ __all__ = [
     "vector_features",
 ]
 
+#: The name of a feature that has rules of its own.
+LOWEST_BIT = "exponent of the lowest bit of the number"
 MAX_COORDINATES = 16
 MAX_SCORED = 256
 MAX_KEYS = 512
@@ -296,9 +299,7 @@ def scalar_features(reader: OutcomeEncoder, *, bits: bool) -> list[tuple[Feature
         (FixedFeature("fractional part of the number", lambda out: _fraction(out.values[:, 0])), 0.5),
     ]
     if bits:
-        lowest = FixedFeature(
-            "exponent of the lowest bit of the number", lambda out: lowest_bit(out.values[:, 0])
-        )
+        lowest = FixedFeature(LOWEST_BIT, lambda out: lowest_bit(out.values[:, 0]))
         features.append((lowest, 8.0))
     return features
 

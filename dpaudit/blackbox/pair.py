@@ -49,6 +49,11 @@ class PairAttack:
         return self._known
 
     @property
+    def bold(self) -> NDArray[np.bool_]:
+        """Which experts are bold, shape (E,)."""
+        return np.zeros(0, dtype=bool) if self.experts is None else self.experts.bold
+
+    @property
     def past(self) -> tuple[Outcomes, Outcomes]:
         """All outputs so far in the order of the calls; needs one block."""
         return _joined(self._past[0]), _joined(self._past[1])
@@ -76,7 +81,7 @@ class PairAttack:
         block = None
         if self.experts is not None:
             seen = np.stack([self.experts.counts(first), self.experts.counts(second)])
-            block = CellBlock(self._known, seen)
+            block = CellBlock(self._known, seen, self.experts.bold)
             self.blocks.append(block)
             self._known = self._known + seen
         self._past[0].append(first)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.blackbox.mixture import FOLLOWING
 from dpaudit.statistics.cells import CellBlock, log_gains
 
 __all__ = ["Schedule", "exclusive_probability", "visible_epsilon"]
@@ -66,7 +67,8 @@ class Schedule:
         earned = self.share * np.expm1(np.minimum(expert, 700)) + self.follow * np.expm1(
             np.minimum(follower, 700)
         )
-        return 1.0 + earned / self.candidates
+        following = FOLLOWING if self.candidates > 1 else 0.0  # with the richest pair, which this one is then
+        return 1.0 + earned * ((1 - following) / self.candidates + following)
 
 
 def visible_epsilon(schedule: Schedule, *, probability: float) -> float | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpaudit.blackbox.mixture import PairMixture
 from dpaudit.statistics.capital import log_average
 from dpaudit.statistics.cells import CellBetting, CellBlock
 
@@ -60,7 +61,6 @@ class Replay:
     def _rejected(self, epsilons: Floats, deltas: Floats, thresholds: Floats) -> Floats:
         claims, points = epsilons.shape
         shares = np.full(points, 1.0 / points)
-        averages = np.full(len(self.played), 1.0 / len(self.played))
         bettors = {
             place: CellBetting(
                 epsilons.ravel(), deltas=deltas.ravel(), weights=item.weights, follow=item.follow
@@ -69,7 +69,7 @@ class Replay:
             if item is not None
         }
         blocks = [iter(item.blocks if item else ()) for item in self.played]
-        wealth = np.zeros((len(self.played), claims))
+        mixture = PairMixture(len(self.played), claims)
         found, runs, seen = np.full(claims, np.inf), 0, set[int]()
         for place in self.order:
             played = self.played[place]
@@ -79,8 +79,8 @@ class Replay:
                 block = next(blocks[place])
                 runs += 2 * block.pairs
                 logs = bettors[place].update(block).reshape(claims, points)
-                wealth[place] = log_average(logs, shares, axis=1)
-                new = (log_average(wealth, averages) >= thresholds) & np.isinf(found)
+                wealth = mixture.update(place, log_average(logs, shares, axis=1))
+                new = (wealth >= thresholds) & np.isinf(found)
                 found[new] = runs
                 if np.all(np.isfinite(found)):
                     break

@@ -1,9 +1,8 @@
 """The search over pairs of neighbours: which pair to run next, and what all of them together have proved.
 
-Every pair has its own wealth, and the verdict's wealth is their average with weights fixed in advance.
-Which pair plays next may depend on the past in any way: a pair that does not play keeps its wealth. So the
-runs go where they pay: half to the pair that is
-expected to refute soonest, half to the others in turn.
+Every pair has its own wealth, and the verdict's wealth is a mixture of them (``mixture``). Which pair plays
+next may depend on the past in any way: a pair that does not play keeps its wealth. So the runs go where they
+pay: most to the pair that is expected to refute soonest, the rest to the others in turn.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import numpy as np
 
 from dpaudit.blackbox.clock import Clock
 from dpaudit.blackbox.hypotheses import Points
+from dpaudit.blackbox.mixture import PairMixture
 from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes, in_words
 from dpaudit.blackbox.pair import PairAttack
 from dpaudit.blackbox.replay import Replay
@@ -99,7 +99,8 @@ class _Candidate:
         """
         target, known = self._target, self.attack.known
         gains = log_gains(CellBlock(known, known), target.points.epsilons, target.points.deltas)
-        rate = float(gains.max()) / self.attack.pairs
+        # What bold experts would have earned says nothing: their cells are those that one input alone filled.
+        rate = float(gains[:, ~self.attack.bold].max()) / self.attack.pairs
         return max(WEALTH_AIM - self.log_wealth, 0.0) / rate if rate > 0 else math.inf
 
     def _draw(self, pairs: int, workers: Workers, clock: Clock, samples: int) -> tuple[Outcomes, Outcomes]:
@@ -182,6 +183,7 @@ class Search:
         self.candidates = [_Candidate(target, index, data) for index, data in enumerate(neighbours)]
         self.samples = 0
         self._order: list[int] = []
+        self._mixture = PairMixture(len(neighbours), 1)
 
     def step(self, budget: int) -> bool:
         """Run one block of at most ``budget`` runs; False where the budget is too small for one pair of
@@ -193,6 +195,7 @@ class Search:
         if pairs < 1:
             return False
         candidate.step(pairs, self._workers, self._clock, self.samples)
+        self._mixture.update(index, np.array([candidate.log_wealth]))
         self.samples += 2 * pairs
         self._order.append(index)
         return True
@@ -215,9 +218,8 @@ class Search:
 
     @property
     def log_wealth(self) -> float:
-        """Log of the average wealth of all pairs against the claim."""
-        wealth = np.array([candidate.log_wealth for candidate in self.candidates])
-        return float(log_average(wealth, np.full(len(wealth), 1.0 / len(wealth))))
+        """Log of the wealth of all pairs together against the claim."""
+        return float(self._mixture.log_wealth[0])
 
     @property
     def replay(self) -> Replay:

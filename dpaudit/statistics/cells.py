@@ -35,6 +35,8 @@ BOUNDARY_COUNT = 12.0
 #: Number of outputs at which a cell's share is known as well as the prior knows it (in the Occam factor of
 #: the Bayes factor).
 PRIOR_COUNT = 60.0
+#: The same for a bold expert, whose cells a claim that holds would rarely fill from one input only.
+BOLD_COUNT = 1.0
 #: No stake loses everything at once.
 SHARE_MAX = 0.98
 #: Caps that are tried on the stakes where delta > 0, as shares of the limit.
@@ -45,11 +47,13 @@ CAPS = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0])
 class CellBlock:
     """Counts of outputs by input and cell: ``known`` from all pairs before a block, ``seen`` in it.
 
-    Both of shape (2, E, C): input, expert, cell. Each expert's cells were fixed before the block.
+    Both of shape (2, E, C): input, expert, cell. Each expert's cells were fixed before the block. ``bold``:
+    experts that bet from the first outputs on, shape (E,); none of them by default.
     """
 
     known: NDArray[np.int64] | NDArray[np.float64]
     seen: NDArray[np.int64] | NDArray[np.float64]
+    bold: NDArray[np.bool_] | None = None
 
     @property
     def pairs(self) -> int:
@@ -95,7 +99,7 @@ def log_gains(
     block: CellBlock, epsilons: NDArray[np.float64], deltas: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Log of the factor by which a block multiplies each expert's wealth, shape (J, E)."""
-    first, second, fee = cell_stakes(block.known, epsilons, deltas)
+    first, second, fee = cell_stakes(block.known, epsilons, deltas, bold=block.bold)
     gains: NDArray[np.float64] = _log_factors(block.seen, first, second, fee, epsilons).sum(axis=-1)
     return gains
 
@@ -114,18 +118,24 @@ def _log_factors(
 
 
 def cell_stakes(
-    known: NDArray[np.number], epsilons: NDArray[np.float64], deltas: NDArray[np.float64]
+    known: NDArray[np.number],
+    epsilons: NDArray[np.float64],
+    deltas: NDArray[np.float64],
+    *,
+    bold: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Stakes on the first and on the second input, shapes (J, E, C), and the fee k, shape (J, E), from the
     counts ``known`` (2, E, C).
 
     Of the outputs in a cell the claim allows the share p = e^epsilon/(1 + e^epsilon) to come from the first
     input. For a known share q > p the best stake is (q - p)/p (Kelly). Here q is shrunk towards p, and the
-    stake is multiplied by the posterior probability that the cell is beyond the claim at all. Power depends
-    on this choice, validity does not.
+    stake is multiplied by the posterior probability that the cell is beyond the claim at all. A ``bold``
+    expert (shape (E,)) shrinks q little, as the estimate of Krichevsky and Trofimov (1981) does, and does
+    not wait for evidence. Power depends on this choice, validity does not.
     """
-    first = _kelly(known[0], known[1], epsilons)
-    second = _kelly(known[1], known[0], epsilons)
+    brave = np.zeros(known.shape[1], dtype=bool) if bold is None else bold
+    first = _kelly(known[0], known[1], epsilons, brave[:, None])
+    second = _kelly(known[1], known[0], epsilons, brave[:, None])
     limit = (SHARE_MAX / (np.exp(epsilons) + deltas))[:, None, None]
     first, second = np.minimum(first, limit), np.minimum(second, limit)
     fee = np.zeros(first.shape[:2])
@@ -135,16 +145,21 @@ def cell_stakes(
 
 
 def _kelly(
-    wins: NDArray[np.number], losses: NDArray[np.number], epsilons: NDArray[np.float64]
+    wins: NDArray[np.number],
+    losses: NDArray[np.number],
+    epsilons: NDArray[np.float64],
+    bold: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
     p, rest = special.expit(epsilons)[:, None, None], special.expit(-epsilons)[:, None, None]
     total = wins + losses
-    q = (wins + BOUNDARY_COUNT * p) / (total + BOUNDARY_COUNT)
-    other = (losses + BOUNDARY_COUNT * rest) / (total + BOUNDARY_COUNT)  # 1 - q, exact where p is nearly 1
+    prior = np.where(bold, BOLD_COUNT, BOUNDARY_COUNT)
+    q = (wins + prior * p) / (total + prior)
+    other = (losses + prior * rest) / (total + prior)  # 1 - q, exact where p is nearly 1
     # Laplace's approximation to the log Bayes factor of "beyond the claim" against "at its boundary".
     divergence = q * np.log(q / p) + other * np.log(other / rest)
     evidence = total * divergence - 0.5 * np.log1p(total / PRIOR_COUNT)
-    stake: NDArray[np.float64] = np.maximum(rest - other, 0.0) / p * special.expit(evidence)
+    trust = np.where(bold, 1.0, special.expit(evidence))
+    stake: NDArray[np.float64] = np.maximum(rest - other, 0.0) / p * trust
     return stake
 
 

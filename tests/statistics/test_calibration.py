@@ -41,7 +41,7 @@ def pair_payoffs_delta(rng: np.random.Generator) -> np.ndarray:
     return PairBetting([0.5], deltas=0.1).update(first, second)
 
 
-def cells(epsilon: float, delta: float) -> object:
+def cells(epsilon: float, delta: float, *, bold: bool = False) -> object:
     """Three cells; the outer ones favour one input each by exactly e^epsilon, plus delta."""
     rest = 0.15
     high = rest * np.exp(epsilon) + delta
@@ -53,7 +53,7 @@ def cells(epsilon: float, delta: float) -> object:
         wealth = []
         for size in [12] * 10 + [30] * 15:
             seen = np.stack([rng.multinomial(size, first), rng.multinomial(size, first[::-1])])[:, None, :]
-            wealth.append(betting.update(CellBlock(known, seen))[0])
+            wealth.append(betting.update(CellBlock(known, seen, np.array([bold])))[0])
             known = known + seen
         return np.array(wealth)
 
@@ -76,6 +76,7 @@ NULLS = {
     "pair betting with delta": pair_payoffs_delta,
     "cell betting": cells(1.0, 0.0),
     "cell betting with delta": cells(1.0, 0.05),
+    "bold cell betting": cells(1.0, 0.0, bold=True),
     "mean": lambda rng: mean_log_wealth(rng.beta(1, 3, STEPS), low=0.0, high=1.0, at_most=0.25),
     "rare mean": lambda rng: mean_log_wealth(
         (rng.random(STEPS) < 0.01) * 1.0, low=0.0, high=1.0, at_most=0.01

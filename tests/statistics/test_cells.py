@@ -87,6 +87,19 @@ def test_a_stake_is_the_kelly_share_times_the_odds_that_the_cell_is_beyond_the_c
     assert (second[0, 0, 0], fee[0, 0]) == (0.0, 0.0)
 
 
+def test_a_bold_stake_is_the_kelly_share_shrunk_by_one_output() -> None:
+    """Of two experts with the same counts the bold one stakes (q - p)/p with one output at the boundary
+    added, at once; the other one hardly anything.
+    """
+    known = np.array([[[3, 9], [3, 9]], [[0, 9], [0, 9]]])
+    bold = np.array([True, False])
+    first = cell_stakes(known, np.array([0.1]), np.zeros(1), bold=bold)[0][0]
+    p = math.exp(0.1) / (1 + math.exp(0.1))
+    assert first[0, 0] == pytest.approx(((3 + p) / 4 - p) / p)
+    assert first[1, 0] < first[0, 0] / 4
+    assert first[0, 1] == 0.0
+
+
 def test_with_delta_the_cap_is_the_one_under_which_the_past_would_have_gained_most() -> None:
     """Of no bet and the caps tried, in the units of the limit, none would have gained more."""
     epsilons, deltas = np.array([0.2]), np.array([0.02])

@@ -1,0 +1,99 @@
+"""The wealth of all pairs together: fair games stay fair, and finding the pair that pays costs little."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpaudit import AS_RUN, PureDP, check
+from dpaudit.blackbox.mixture import FOLLOWING, PairMixture
+from tests.blackbox.black_boxes import naive_float_laplace
+from tests.rates import FALSE_FAILURE_RATE
+
+
+def mean_wealth(pairs: int, rounds: int) -> float:
+    """The mean over all paths of fair bets, each round on the pair that is the richest or, now and then, on
+    the one after it."""
+    total = 0.0
+    for path in itertools.product((1.6, 0.4), repeat=rounds):
+        mixture, logs = PairMixture(pairs, 1), np.zeros(pairs)
+        for k, factor in enumerate(path):
+            place = (int(np.argmax(logs)) + (k % 3 == 1)) % pairs
+            logs[place] += math.log(factor)
+            mixture.update(place, logs[place : place + 1])
+        total += math.exp(mixture.log_wealth[0])
+    return total / 2**rounds
+
+
+@pytest.mark.parametrize("pairs", [1, 2, 3])
+def test_fair_games_stay_fair(pairs: int) -> None:
+    """Whatever pair is played next, the mean wealth over all 2^9 paths is exactly 1."""
+    assert mean_wealth(pairs, 9) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_fair_games_would_not_stay_fair_if_the_leader_were_chosen_afterwards() -> None:
+    """Negative control: a part that goes with whoever is the richest after the block has a mean above 1."""
+    cheated = 0.0
+    for path in itertools.product((1.6, 0.4), repeat=6):
+        logs, follower = np.zeros(2), 0.0
+        for k, factor in enumerate(path):
+            logs[k % 2] += math.log(factor)
+            follower += math.log(factor) if int(np.argmax(logs)) == k % 2 else 0.0
+        cheated += math.exp(follower)
+    assert cheated / 2**6 > 1.05
+
+
+def test_one_pair_that_pays_among_sixteen_costs_the_part_that_follows() -> None:
+    """With one pair that wins the cost tends to log(1/FOLLOWING) beyond the first block, not to log 16; one
+    pair alone pays nothing."""
+    many, alone = PairMixture(16, 2), PairMixture(1, 2)
+    for k in range(1, 41):
+        wealth = np.array([0.1 * k, 0.5 * k])
+        together, single = many.update(7, wealth), alone.update(0, wealth)
+        assert single == pytest.approx(wealth)
+    first = np.array([0.1, 0.5])  # of the block before which nobody was ahead
+    assert np.all(together >= wealth - first - math.log(1 / FOLLOWING))
+    assert wealth[1] - together[1] < math.log(16) - 1
+
+
+def test_the_lowest_bits_of_a_float_sampler_are_seen_soon() -> None:
+    """Noise by inversion of a float at epsilon 0.1: the best known event needs 750 runs at alpha 1/1000; the
+    median of five audits, which have to find it, is below 2,300, and each says that it is the lowest bit."""
+    claim = PureDP(epsilon="0.1", model=AS_RUN)
+    results = [
+        check(
+            naive_float_laplace,
+            claim,
+            neighbours=[(0.0, 1.0)],
+            batch=True,
+            seed=seed,
+            alpha=1e-3,
+            max_samples=6000,
+            listen=False,
+        )
+        for seed in range(5)
+    ]
+    assert sorted(result.samples for result in results)[2] < 2300
+    assert all("lowest bit" in result.event for result in results if result.verdict == "refuted")
+
+
+def test_noise_on_a_grid_is_not_refuted_as_it_runs() -> None:
+    """Two-sided geometric noise on multiples of 1/8, exactly 1-DP bit for bit, on four pairs: of 24 audits at
+    5 % no more are refuted than chance allows."""
+    stop = -math.expm1(-1 / 8)
+
+    def run(data: float, rng: np.random.Generator, size: int) -> np.ndarray:
+        return np.asarray(data + (rng.geometric(stop, size) - rng.geometric(stop, size)) / 8)
+
+    pairs = [(0.0, 1.0), (1.0, 2.0), (0.5, 1.5), (2.0, 1.0)]
+    claim = PureDP(epsilon="1.00000001", model=AS_RUN)
+    refuted = sum(
+        check(run, claim, neighbours=pairs, batch=True, seed=seed, max_samples=600, listen=False).verdict
+        == "refuted"
+        for seed in range(24)
+    )
+    assert stats.binom.sf(refuted - 1, 24, 0.05) > FALSE_FAILURE_RATE
