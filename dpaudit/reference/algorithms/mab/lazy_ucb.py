@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dpaudit.coins.base import Coins, Program
 from dpaudit.exact import ExactLike, positive
 from dpaudit.reference.algorithms.environment import Batch
-from dpaudit.reference.algorithms.mab.race import leader, rounds_in_lead
+from dpaudit.reference.algorithms.mab.standings import Standings
 from dpaudit.reference.algorithms.play import Pulls, Strategy, bandit_program
 from dpaudit.reference.mechanisms.array_sum import ArraySum, NoisySum
 
@@ -114,18 +114,18 @@ def program(*, epsilon: ExactLike, memory: Callable[[], Memory] = Tuples) -> Pro
 
 def _run(coins: Coins, n_arms: int, epsilon: float, memory: Callable[[], Memory], release: NoisySum) -> Pulls:
     memories = [memory() for _ in range(n_arms)]
-    means = [0.0] * n_arms
-    sizes = [1] * n_arms
+    first = []
     for arm, kept in enumerate(memories):
         kept.insert((yield arm, 1))
-        means[arm] = release(coins, kept.close())
+        first.append(release(coins, kept.close()))
+    standings = Standings(first, epsilon=epsilon)
     t = n_arms + 1  # rounds count from 1, as in the paper
     while True:
-        arm = leader(means, sizes, t, epsilon)
+        arm = standings.leader(t)
         kept = memories[arm]
-        count = rounds_in_lead(arm, means, sizes, t, epsilon, limit=kept.room)
+        count = standings.rounds_in_lead(arm, t, limit=kept.room)
         kept.insert((yield arm, count))
         t += count
         if not kept.room:
-            sizes[arm] = kept.size
-            means[arm] = release(coins, kept.close()) / sizes[arm]
+            size = kept.size
+            standings.renew(arm, mean=release(coins, kept.close()) / size, size=size)

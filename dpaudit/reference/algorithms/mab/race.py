@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = ["index", "leader", "rounds_in_lead"]
+__all__ = ["index", "is_clear", "last_clear", "leader", "rounds_in_lead"]
 
 #: Relative bound on the rounding error of a lead: each index takes fewer than 10 roundings of 2^-53 (and a
 #: logarithm good to one unit in the
@@ -55,13 +55,13 @@ def rounds_in_lead(
     last = t + limit - 1
     for rival in range(len(means)):
         if rival != arm:
-            last = _last_clear(arm, rival, means, sizes, t, last, epsilon)
+            last = last_clear(arm, rival, means, sizes, t, last, epsilon)
             if last <= t:
                 return 1
     return last - t + 1
 
 
-def _last_clear(
+def last_clear(
     arm: int, rival: int, means: Sequence[float], sizes: Sequence[int], t: int, last: int, epsilon: float
 ) -> int:
     """The last round, at most ``last``, up to which the lead over ``rival`` is settled."""
@@ -71,17 +71,18 @@ def _last_clear(
         # Rounding is monotone: equal bonuses keep the order of the means, and a tie goes to the lower number.
         return last
     if sizes[arm] <= sizes[rival]:
-        return last if _clear(arm, rival, means, sizes, t, epsilon) else t  # the lead does not shrink
-    if _clear(arm, rival, means, sizes, last, epsilon):
+        return last if is_clear(arm, rival, means, sizes, t, epsilon) else t  # the lead does not shrink
+    if is_clear(arm, rival, means, sizes, last, epsilon):
         return last
-    if not _clear(arm, rival, means, sizes, t, epsilon):
+    if not is_clear(arm, rival, means, sizes, t, epsilon):
         return t
     return _bisect(arm, rival, means, sizes, t, last, epsilon)
 
 
-def _clear(
+def is_clear(
     arm: int, rival: int, means: Sequence[float], sizes: Sequence[int], t: int, epsilon: float
 ) -> bool:
+    """Whether the lead of ``arm`` over ``rival`` in round ``t`` exceeds what rounding can do to it."""
     log_t = math.log(t)
     ours = index(means[arm], sizes[arm], log_t, epsilon)
     theirs = index(means[rival], sizes[rival], log_t, epsilon)
@@ -98,10 +99,10 @@ def _bisect(
     slack = 2 + int(root * 2.0**-44)
     for probe in (int(root) - slack, int(root) + slack):
         if low < probe < high:
-            low, high = (probe, high) if _clear(arm, rival, means, sizes, probe, epsilon) else (low, probe)
+            low, high = (probe, high) if is_clear(arm, rival, means, sizes, probe, epsilon) else (low, probe)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _clear(arm, rival, means, sizes, middle, epsilon) else (low, middle)
+        low, high = (middle, high) if is_clear(arm, rival, means, sizes, middle, epsilon) else (low, middle)
     return low
 
 
