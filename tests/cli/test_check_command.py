@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,6 +125,15 @@ def test_the_same_seed_gives_the_same_file(folder: Path) -> None:
     assert found["pairs"] == ["[0, 1] and [1, 1]"]
 
 
+@pytest.fixture
+def _ctrl_c() -> Iterator[None]:
+    """Ctrl-C is heard, also where the tests were started in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_ctrl_c")
 def test_ctrl_c_says_what_is_known(folder: Path) -> None:
     """A check that is stopped shows its result and exits with 130, not with a code for a verdict; one that is
     stopped while its module is imported exits with 130 too."""
