@@ -8,11 +8,13 @@ receives a ``Run`` and returns an ``Outcome``; the verdict is the harness's.
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -20,6 +22,7 @@ import numpy as np
 from dpaudit.claims import Claim, Controls, PrivacyClaim
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Certificate, Evidence
+from dpaudit.harness import is_harness_file
 
 if TYPE_CHECKING:  # suites without certificates must not load the kernel
     from dpaudit.proofs.calibrate import Question
@@ -174,6 +177,7 @@ class Row:
     ``weight`` the row's share of the run's error level, ``fingerprint`` (for programs) a function of a seed
     whose value must not depend on the process, ``role`` what the claim is to the paper. ``repairs`` names the
     rows that a repair mends; without it that is ``ID`` for an id that begins with ``ID/repaired``.
+    ``location`` is the file and the line where the row is declared; it is found where it is not given.
     """
 
     id: str
@@ -188,8 +192,11 @@ class Row:
     source: str = ""
     role: Role = "printed"
     repairs: str | Sequence[str] = ()
+    location: tuple[str, int] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.location is None:
+            object.__setattr__(self, "location", _place_of_call())
         named = (self.repairs,) if isinstance(self.repairs, str) else tuple(self.repairs)
         object.__setattr__(self, "repairs", named)
         if named and self.role != "repaired":
@@ -219,6 +226,16 @@ class Row:
             raise InvalidParameterError(
                 f"{self.id}: expect must be one of {EXPECTATIONS}, got {self.expect!r}; correct the row."
             )
+
+
+def _place_of_call() -> tuple[str, int] | None:
+    """File and line of the nearest caller outside the harness: for a decorated function its decorator."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (
+        is_harness_file(frame.f_code.co_filename) or frame.f_code.co_filename.startswith("<")
+    ):
+        frame = frame.f_back  # "<string>" is the __init__ that dataclass has made
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
 def _soberly(row: Row) -> RowFunction:

@@ -1,8 +1,8 @@
-"""Findings as workflow commands of GitHub Actions, which show them at the suite's file.
+"""Findings as workflow commands of GitHub Actions, which show them at the line of the row.
 
 The form is that of "Workflow commands for GitHub Actions" (GitHub's documentation): ``::error
-file=F,title=T::MESSAGE``, where ``%``, line ends, and in properties ``:`` and ``,`` are percent-encoded. The
-report knows the file of a row and not its line.
+file=F,line=L,title=T::MESSAGE``, where ``%``, line ends, and in properties ``:`` and ``,`` are
+percent-encoded.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from dpaudit.reports.notation import clean
 from dpaudit.reports.roles import unexpected_cells
+from dpaudit.reports.sarif import FIRST_LINE, place_of
 
 __all__ = ["github_annotations"]
 
@@ -20,18 +21,18 @@ def github_annotations(report: Mapping[str, Any]) -> list[str]:
     """One command a row that was not accepted, and one a suite that did not import; each is a single line."""
     found = [_row(row) for row in report["results"] if not row["accepted"]]
     return found + [
-        _error(item["suite"], "not imported", item["reason"]) for item in report.get("broken", ())
+        _error(item["suite"], FIRST_LINE, "not imported", item["reason"]) for item in report.get("broken", ())
     ]
 
 
 def _row(row: Mapping[str, Any]) -> str:
     said = f"{row['verdict']}, expected {row['expect']}: {row['title']}"
     lines = [said, *row["reasons"], *unexpected_cells(row), f"again: {row['reproduce']}"]
-    return _error(row["suite"], row["id"], "\n".join(map(clean, lines)))
+    return _error(*place_of(row), row["id"], "\n".join(map(clean, lines)))
 
 
-def _error(file: str, title: str, message: str) -> str:
-    return f"::error file={_property(file)},title={_property(title)}::{_data(message)}"
+def _error(file: str, line: int, title: str, message: str) -> str:
+    return f"::error file={_property(file)},line={line},title={_property(title)}::{_data(message)}"
 
 
 def _data(text: str) -> str:

@@ -8,14 +8,16 @@ or a claim, repair or step of a proof that was refuted as expected; a rule is a 
 * ``warning``: a printed claim or a repair is false, as expected;
 * ``note``: a printed step of a proof is false, as expected.
 
-A result is located at line 1 of its suite's file, which stands for the file: the report knows no line. The
-published schema does not come with this package: the tests hold the output against the standard's required
-properties and lists of values for the objects used here, not against the whole schema.
+A result is located where its row is declared, or where the report does not say that at line 1 of its suite's
+file, which stands for the file. The published schema does not come with this package: the tests hold the
+output against the standard's required properties and lists of values for the objects used here, not against
+the whole schema.
 """
 
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
@@ -25,7 +27,7 @@ from dpaudit.reports.notation import clean
 from dpaudit.reports.roles import ROLE_WORDS, role_of, unexpected_cells
 from dpaudit.reports.terminal import bounds_in_words
 
-__all__ = ["SARIF_SCHEMA", "sarif"]
+__all__ = ["FIRST_LINE", "SARIF_SCHEMA", "place_of", "sarif"]
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -62,8 +64,10 @@ def sarif(report: Mapping[str, Any]) -> str:
             "shortDescription": {"text": "a suite of claims must import"},
         }
     index = {name: place for place, name in enumerate(rules)}
-    results = [_result(_rule_id(row), index, level, _message(row), row["suite"]) for row, level in found]
-    results += [_result(NOT_IMPORTED, index, "error", one["reason"], one["suite"]) for one in broken]
+    results = [_result(_rule_id(row), index, level, _message(row), *place_of(row)) for row, level in found]
+    results += [
+        _result(NOT_IMPORTED, index, "error", one["reason"], one["suite"], FIRST_LINE) for one in broken
+    ]
     driver = {"name": "dpaudit", "version": clean(report["tool_version"]), "rules": list(rules.values())}
     crashed = any(row["verdict"] == "crashed" for row in report["results"])
     run = {
@@ -119,13 +123,15 @@ def _details(row: Mapping[str, Any]) -> Iterator[str]:
     yield f"again: {row['reproduce']}"
 
 
-def _result(rule: str, index: Mapping[str, int], level: str, message: str, suite: str) -> dict[str, Any]:
+def _result(
+    rule: str, index: Mapping[str, int], level: str, message: str, file: str, line: int
+) -> dict[str, Any]:
     return {
         "ruleId": rule,
         "ruleIndex": index[rule],
         "level": level,
         "message": {"text": _text(message)},
-        "locations": [_location(suite)],
+        "locations": [_location(file, line)],
     }
 
 
@@ -135,8 +141,21 @@ def _text(text: object) -> str:
     return clean(text).replace("{", "{{").replace("}", "}}").replace("](", "] (")
 
 
-def _location(suite: str) -> dict[str, Any]:
-    """The file of a suite: below the folder of the run (3.4.4), among those that ship with dpaudit, or by an
+def place_of(row: Mapping[str, Any]) -> tuple[str, int]:
+    """The file and the line where a row is declared, the file named as the suite is; without them line 1 of
+    the suite's file, which stands for the whole of it."""
+    suite, found = str(row["suite"]), row.get("location")
+    if not found:
+        return suite, FIRST_LINE
+    label = suite.removeprefix(BUNDLED)
+    file = posixpath.normpath(posixpath.join(posixpath.dirname(label), found["file"]))
+    if file.startswith(".."):
+        return suite, FIRST_LINE  # above the folder of the run: no code host knows it
+    return (BUNDLED if suite.startswith(BUNDLED) else "") + file, found["line"]
+
+
+def _location(suite: str, line: int) -> dict[str, Any]:
+    """A file of a suite: below the folder of the run (3.4.4), among those that ship with dpaudit, or by an
     address of its own."""
     path = quote(clean(suite))
     if suite.startswith(BUNDLED):
@@ -147,4 +166,4 @@ def _location(suite: str) -> dict[str, Any]:
         found = {"uri": f"file://{path}"}
     else:
         found = {"uri": path, "uriBaseId": BASE}
-    return {"physicalLocation": {"artifactLocation": found, "region": {"startLine": FIRST_LINE}}}
+    return {"physicalLocation": {"artifactLocation": found, "region": {"startLine": line}}}

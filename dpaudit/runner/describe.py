@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import math
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from dpaudit.claims import Claim
@@ -41,8 +43,8 @@ def import_suite(path: str, module: str) -> Suite:
     return suite
 
 
-def describe(suite: Suite) -> dict[str, Any]:
-    """What a suite says of itself and of its rows, as plain data.
+def describe(suite: Suite, *, file: str) -> dict[str, Any]:
+    """What a suite, imported from ``file``, says of itself and of its rows, as plain data.
 
     Raises ``InvalidParameterError`` for a row that is none.
     """
@@ -53,7 +55,7 @@ def describe(suite: Suite) -> dict[str, Any]:
         "reference": str(suite.reference),
         "symbols": _symbols(suite),
         "unchecked": [{"id": str(name), "reason": str(reason)} for name, reason in suite.unchecked],
-        "rows": [_describe_row(row) for row in suite.rows],
+        "rows": [_describe_row(row) | _location(row, file) for row in suite.rows],
     }
 
 
@@ -114,6 +116,19 @@ def _describe_row(row: Row) -> dict[str, Any]:
         "has_fingerprint": row.fingerprint is not None,
         "does": _documentation(row),
     }
+
+
+def _location(row: Row, file: str) -> dict[str, Any]:
+    """Where the row is declared, its file as seen from the folder of the suite's; nothing where no such way
+    leads there (another drive)."""
+    if row.location is None:
+        return {"location": None}
+    path, line = row.location
+    try:
+        seen = os.path.relpath(path, Path(file).parent)
+    except ValueError:
+        return {"location": None}
+    return {"location": {"file": Path(seen).as_posix(), "line": line}}
 
 
 def _documentation(row: Row) -> str:

@@ -216,6 +216,8 @@ def _merge(row: PlannedRow, finding: dict[str, Any], answer: Answer, settings: S
     about = {name: row.description[name] for name in _ABOUT}
     if row.description["repairs"]:
         about["repairs"] = row.description["repairs"]
+    if row.description["location"]:
+        about["location"] = row.description["location"]
     return {
         **about,
         "paper": row.suite.description["paper"],

@@ -11,7 +11,7 @@ from dpaudit.reports.annotations import github_annotations
 from tests.cli.suites import RAISES, UNEXPECTED, VERIFIED, invoke, write_suite
 from tests.reports.sample import sample_report
 
-COMMAND = re.compile(r"::error file=([^:,\s]*),title=([^:,\n]*)::([^\n\r]*)")
+COMMAND = re.compile(r"::error file=([^:,\s]*),line=\d+,title=([^:,\n]*)::([^\n\r]*)")
 
 
 def test_each_row_against_expectation_has_one() -> None:

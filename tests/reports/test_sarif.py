@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from jsonschema import Draft202012Validator
 
-from dpaudit.reports.sarif import sarif
+from dpaudit.reports.sarif import place_of, sarif
 from tests.cli.suites import RAISES, REFUTED, UNEXPECTED, VERIFIED, invoke, write_suite
 from tests.reports.sample import sample_report
 
@@ -155,3 +155,36 @@ def test_run_and_report_write_the_same_findings(tmp_path: Path) -> None:
     lost = invoke("run", suite, "--json", files[0], "--sarif", tmp_path / "nowhere" / "x.sarif")
     assert lost.exit_code == 2
     assert "existing folder" in lost.stderr
+
+
+@pytest.mark.parametrize(
+    ("suite", "location", "place"),
+    [
+        ("audits/x/suite.py", {"file": "rows/sums.py", "line": 7}, ("audits/x/rows/sums.py", 7)),
+        ("suite.py", {"file": "suite.py", "line": 3}, ("suite.py", 3)),
+        ("papers:x/suite.py", {"file": "../shared.py", "line": 9}, ("papers:shared.py", 9)),
+        ("suite.py", {"file": "../elsewhere.py", "line": 9}, ("suite.py", 1)),
+        ("suite.py", None, ("suite.py", 1)),
+    ],
+    ids=["a file of rows", "the suite's own", "shipped", "above the folder of the run", "not known"],
+)
+def test_a_place_is_the_row_s_own_where_it_is_known(
+    suite: str, location: dict[str, Any] | None, place: tuple[str, int]
+) -> None:
+    """The file of the rows beside the suite's, and its line; else the first line of the suite's."""
+    assert place_of({"suite": suite, "location": location}) == place
+
+
+def test_a_finding_points_at_the_line_of_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the suite's text to the log: the line on which the row is declared."""
+    monkeypatch.chdir(tmp_path)
+    text = UNEXPECTED.rstrip("\n") + "\n"
+    write_suite(tmp_path / "suite.py", text)
+    invoke("run", "suite.py", "--json", "r.json", "--sarif", "r.sarif")
+    [result] = json.loads(Path("r.json").read_text(encoding="utf-8"))["results"]
+    declared = (tmp_path / "suite.py").read_text(encoding="utf-8").splitlines()
+    line = result["location"]["line"]
+    assert result["location"]["file"] == "suite.py"
+    assert result["id"] in "".join(declared[line - 1 : line + 1])
+    [found] = json.loads(Path("r.sarif").read_text(encoding="utf-8"))["runs"][0]["results"]
+    assert found["locations"][0]["physicalLocation"]["region"]["startLine"] == line
