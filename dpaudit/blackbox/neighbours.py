@@ -72,7 +72,8 @@ def corners(
     (``add-remove``), or set to ``null`` (``zero-out``). ``make`` turns a list of records into the mechanism's
     input, for example ``np.array``.
 
-    Raises ``InvalidParameterError`` for no record, a size below 1, or another adjacency.
+    ``check`` refuses them for a claim about another adjacency. Raises ``InvalidParameterError`` for no
+    record, a size below 1, or another adjacency.
     """
     adjacency = one_of(Adjacency, adjacency, name="adjacency")
     values = list(records)
@@ -96,7 +97,15 @@ def corners(
             f"corners need values of a record that differ, got {values!r} for {adjacency.value}; name the "
             "extreme values of one record."
         )
-    return list(found.values())
+    return _Corners(found.values(), adjacency)
+
+
+class _Corners(list[Neighbours]):
+    """Pairs that know by which adjacency they are neighbours, as long as they are handed on as they are."""
+
+    def __init__(self, pairs: Iterable[Neighbours], adjacency: Adjacency) -> None:
+        super().__init__(pairs)
+        self.adjacency = adjacency
 
 
 def changed(
@@ -120,17 +129,26 @@ def read_neighbours(
     """The pairs of inputs, as copies with names; a strategy is asked for ``DRAWN`` of them, by ``seed``.
 
     Raises ``InvalidParameterError`` for an entry that is no pair, for equal inputs, for NaN in them, and for
-    ``Inputs`` by another adjacency than ``adjacency``.
+    ``Inputs`` or ``corners`` by another adjacency than ``adjacency``.
     """
     drawn = isinstance(neighbours, SearchStrategy)
-    if isinstance(neighbours, AdjacentInputs):
+    if (
+        isinstance(neighbours, tuple)
+        and len(neighbours) == 2
+        and not all(isinstance(entry, tuple | Neighbours) for entry in neighbours)
+    ):
+        raise InvalidParameterError(
+            "neighbours must be a list of pairs, got one pair; pass [(data, neighbour)]."
+        )
+    if isinstance(neighbours, AdjacentInputs | _Corners):
         other = one_of(Adjacency, neighbours.adjacency, name="adjacency")
         if adjacency is not None and other is not adjacency:
             raise InvalidParameterError(
                 f"inputs must be neighbours by the claim's adjacency, {adjacency.value}, got {other.value}; "
                 "change one of the two."
             )
-        neighbours = neighbours.pairs(seed=seed)
+        if isinstance(neighbours, AdjacentInputs):
+            neighbours = neighbours.pairs(seed=seed)
     entries = (
         drawn_from(neighbours, seed, DRAWN) if isinstance(neighbours, SearchStrategy) else list(neighbours)
     )

@@ -11,7 +11,7 @@ from typing import ClassVar
 from dpaudit.claims.base import Adjacency, Adversary, Claim, Model, Unit, one_of
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact, exact_str, in_figures, positive, probability
-from dpaudit.views import PUBLIC, View
+from dpaudit.views import PUBLIC, Principal, View
 
 __all__ = ["ApproxDP", "GaussianDP", "PrivacyClaim", "Profile", "PureDP", "RenyiDP", "ZeroConcentratedDP"]
 
@@ -29,6 +29,7 @@ class PrivacyClaim(Claim):
     """What every privacy claim states besides its numbers.
 
     ``domain`` describes one record in words, ``turnout`` the least share or number of users who take part.
+    ``view`` is who looks: a ``View``, or one principal such as ``SERVER``, who sees what is public too.
     """
 
     adjacency: Adjacency = Adjacency.REPLACE_ONE
@@ -42,6 +43,13 @@ class PrivacyClaim(Claim):
     def __post_init__(self) -> None:
         for name, options in _OPTIONS.items():
             self._set(name, one_of(options, getattr(self, name), name=name))
+        if isinstance(self.view, Principal):
+            self._set("view", View.of(self.view))
+        if not isinstance(self.view, View):
+            raise InvalidParameterError(
+                f"view must say who looks, got {self.view!r}; pass PUBLIC, SERVER, user(3) or "
+                "View.everybody_but(user(3))."
+            )
 
     def _context(self) -> str:
         return f"when one {self.unit.value} changes ({self.adjacency.value}), in the view of {self.view}"

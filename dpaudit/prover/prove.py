@@ -30,7 +30,7 @@ from dpaudit.prover.explore import Explored, Path
 from dpaudit.prover.finite import bounds, largest_ratio, law_of, trees
 from dpaudit.prover.forms import ZERO, Form, Row
 from dpaudit.prover.gaussian import GAUSSIAN_CLAIMS, GaussianClaim, prove_gaussian
-from dpaudit.prover.proof import Bound, Proof, too_large
+from dpaudit.prover.proof import Bound, Proof, rounded_apart, too_large
 from dpaudit.prover.reading import require_readable
 from dpaudit.prover.refutation import Ray, both_inside, outcomes, refuted
 from dpaudit.prover.regions import Merged, alike, merge, patterns
@@ -58,6 +58,10 @@ def prove(program: Program, claim: PureDP | GaussianClaim, *, data: Symbols, adj
     scope = scope_in_words(data.to_json(), adjacency.to_json(data))
     if not isinstance(claim, PureDP):
         return prove_gaussian(program, claim, data, adjacency, scope)
+    return rounded_apart(_pure(program, claim, data, adjacency, scope), claim.bound)
+
+
+def _pure(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent, scope: str) -> Proof:
     if data.size == EVERY:
         return _at_every_size(program, claim, data, adjacency, scope)
     try:

@@ -28,8 +28,11 @@ MAX_BYTES = 64 << 20
 #: Characters of an id.
 MAX_ID = 200
 
-#: Texts that look like numbers, in any script and with separators: they must be plain ASCII.
-_NUMBER_LIKE = re.compile(r"[+-]?\s?(0[xX][\da-fA-F_]|[\d_.])[\da-fA-F_.,/\sxXpP+-]*")
+#: Texts that look like numbers, in any script and with separators: they must be plain ASCII. Letters are
+#: those of base 16 after 0x and of an exponent: "1-DP" is a title.
+_NUMBER_LIKE = re.compile(
+    r"[+-]?\s?(0[xX][\da-fA-F_.,]*([pP][+-]?[\d_]*)?|[\d_.][\d_.,/\s+-]*([eEpP][+-]?[\d_]*)?)"
+)
 _ASCII_NUMBER = re.compile(r"[+-]?[0-9a-fA-F.,/xXpP+ -]*[0-9a-fA-F.]", re.ASCII)
 
 

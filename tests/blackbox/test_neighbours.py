@@ -114,3 +114,18 @@ def test_a_strategy_of_equal_inputs_is_refused() -> None:
     """Without a pair that differs there is nothing to check."""
     with pytest.raises(InvalidParameterError, match="none that differ"):
         check(noisy_count, ONE, neighbours=st.just(([0], [0])))
+
+
+def test_corners_by_another_adjacency_than_the_claim_s_are_refused() -> None:
+    """Pairs of equal length are no neighbours by add-remove; the same list copied by hand is one's own."""
+    claim = PureDP(epsilon=1, adjacency="add-remove")
+    pairs = corners([0, 1], size=2)
+    with pytest.raises(InvalidParameterError, match="the claim's adjacency, add-remove, got replace-one"):
+        check(lambda data, rng: 0, claim, neighbours=pairs, max_samples=100)
+
+
+def test_one_pair_instead_of_a_list_is_named() -> None:
+    """Two data sets as one tuple: neither their records nor they themselves are pairs."""
+    for pair in (([0, 1], [1, 1]), (np.zeros(2), np.ones(2)), (1, 2)):
+        with pytest.raises(InvalidParameterError, match=r"got one pair; pass \[\(data, neighbour\)\]"):
+            check(lambda data, rng: 0, PureDP(epsilon=1), neighbours=pair, max_samples=100)

@@ -17,6 +17,7 @@ from dpaudit.runner.finding import finding_of
 from dpaudit.statistics import mean_bounds
 from dpaudit.suite import Outcome, Run
 from dpaudit.verdicts import Judgement, Strength, VerdictKind, judge
+from dpaudit.views import SERVER, View
 
 ALPHA = 0.01
 PURE = PureDP(epsilon=1)
@@ -414,3 +415,11 @@ def test_the_best_lower_bound_wins_with_its_kind() -> None:
         "tested",
     )
     assert judge(PURE, [witness(None)]).lower == Fraction(1.7976931348623157e308)
+
+
+def test_a_view_is_a_view_or_one_principal() -> None:
+    """``SERVER`` stands for the view of the server; a text or nothing is refused, with what to pass."""
+    assert PureDP(epsilon=1, view=SERVER) == PureDP(epsilon=1, view=View.of(SERVER))
+    for view in ("server", None, frozenset()):
+        with pytest.raises(InvalidParameterError, match="view must say who looks"):
+            PureDP(epsilon=1, view=view)

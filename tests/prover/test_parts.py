@@ -200,3 +200,30 @@ def test_wrong_questions_are_refused() -> None:
         _ = Symbols(EVERY).numbers
     with pytest.raises(InvalidParameterError):
         OneReplaced().pieces(Symbols(2))
+
+
+def test_a_proof_prints_what_it_says_and_not_its_certificate() -> None:
+    """Verdict, scope and bound; an unbounded loss is no number."""
+
+    def released(coins: Any, data: Any) -> Any:
+        return coins.release(data[0], Laplace(scale=1), site="sum")
+
+    def shown(coins: Any, data: Any) -> Any:
+        return data[0]
+
+    found = [prove(p, PureDP(epsilon=1), data=Symbols(1), adjacency=EachMoves()) for p in (released, shown)]
+    assert str(found[0]).splitlines()[1:] == ["  proved bound 1"]
+    assert str(found[0]).startswith("VERIFIED: all data of N = 1 numbers")
+    assert "certificate" not in str(found[1])
+    assert str(found[1]).splitlines()[1] == "  no bound is known"
+
+
+def test_a_bound_that_misses_by_a_float_says_so() -> None:
+    """A third as a float is a little less than a third: three of them cost a little more than 1."""
+
+    def mean(coins: Any, data: Any) -> Any:
+        return coins.release(sum(data) / 3, Laplace(scale=1 / 3), site="mean")
+
+    found = prove(mean, PureDP(epsilon=1), data=Symbols(3, low=0, high=1), adjacency=OneReplaced())
+    assert found.verdict == "refuted"
+    assert "write Fraction(1, 3), not 1 / 3" in found.reason
