@@ -7,6 +7,7 @@ from functools import cached_property
 from html import escape
 from typing import Any, NoReturn
 
+import numpy as np
 import pandas as pd
 
 from dpaudit.blackbox.bounds import Curve, curve_of, lower_bound
@@ -152,5 +153,13 @@ class CheckResult:
         runs = f"({self.samples:,} runs, {evidence.scope})"
         if evidence.lower is None or not evidence.samples:
             return f"no bound on {evidence.quantity} {runs}"
-        bound = f"{evidence.quantity} > {evidence.lower:.4g}"
+        if not evidence.lower:
+            return f"no bound on {evidence.quantity} above 0 {runs}"
+        bound = f"{evidence.quantity} > {self._in_figures(evidence.lower)}"
         return f"{bound} with {100 * evidence.confidence:g} % confidence {runs}"
+
+    def _in_figures(self, lower: float) -> str:
+        """With four figures, or as many as tell the bound from the claim."""
+        claimed, texts = float(self.claim.bound or 0), [f"{lower:.{figures}g}" for figures in (4, 6, 9, 17)]
+        apart = (text for text in texts if np.sign(float(text) - claimed) == np.sign(lower - claimed))
+        return next(apart, texts[-1])

@@ -105,3 +105,20 @@ def test_options_are_refused_at_once() -> None:
     claim = PureDP(epsilon=1, adjacency="add-remove", model="as_run")
     assert claim.adjacency is Adjacency.ADD_REMOVE
     assert claim.model is Model.AS_RUN
+
+
+def test_a_bound_of_0_is_no_bound() -> None:
+    """An output that ignores the data: nothing is known to exceed 0, which the first lines say."""
+    result = check(
+        lambda data, rng: rng.random() < 0.5, PureDP(epsilon=1), neighbours=[(0, 1)], max_samples=400
+    )
+    assert "no bound on epsilon above 0" in str(result)
+    assert "epsilon > 0 " not in str(result)
+
+
+def test_a_bound_that_refutes_is_told_from_the_claim() -> None:
+    """With as many figures as that takes: 1.00001 is not written as 1."""
+    result = check(lambda data, rng: data, PureDP(epsilon=1), neighbours=[(0, 1)], max_samples=2000)
+    assert result._in_figures(1.00001) == "1.00001"
+    assert result._in_figures(1.2345678) == "1.235"
+    assert result._in_figures(0.99999) == "0.99999"
