@@ -519,7 +519,7 @@ def _proofs(read: Any) -> list[Any]:
 
 def main(arguments: list[str]) -> int:
     """Check a file with one certificate, or a report: exit code 0 if each proves its claim, 1 if one does
-    not, 2 if the file cannot be read. Floats are read as text, which is no number here."""
+    not or there is none, 2 if the file cannot be read. Floats are read as text, which is no number here."""
     try:
         text = Path(*arguments).read_text("utf-8")
         read = json.loads(text, object_pairs_hook=_once, parse_float=str, parse_constant=str)
@@ -533,7 +533,7 @@ def main(arguments: list[str]) -> int:
     for one in found:
         words = "proves" if one.holds else "does not prove"
         sys.stdout.write(f"{words} epsilon <= {one.claimed}: {one.epsilon} from {one.paths} paths\n")
-    return 0 if all(one.holds for one in found) else 1
+    return 0 if found and all(one.holds for one in found) else 1
 
 
 if __name__ == "__main__":

@@ -167,13 +167,20 @@ def _check(certificate: Any) -> Fraction | float:
     return math.inf if infinite and least > 0 else Fraction(0) if infinite else least
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """No key stands twice in a table: readers would take different ones."""
+    if len({key for key, _ in pairs}) != len(pairs):
+        raise ValueError("a key stands twice in a table.")
+    return dict(pairs)
+
+
 def main(arguments: list[str]) -> int:
     """Check one file: exit code 0 if it refutes its claim, 1 if not, 2 if it cannot be read."""
     if len(arguments) != 1:
         sys.stderr.write("usage: python ray_t0.py certificate.json\n")
         return 2
     try:
-        read = json.loads(Path(arguments[0]).read_text("utf-8"))
+        read = json.loads(Path(arguments[0]).read_text("utf-8"), object_pairs_hook=_once)
         loss, claimed = check(read), positive(entry(read, "claim", dict).get("epsilon"))
     except (OSError, ValueError, RecursionError) as error:
         sys.stderr.write(ascii(f"cannot be read: {error}"[:300]) + "\n")

@@ -265,14 +265,17 @@ class Tree:
     def _contradicts(self, weights: Any, route: Route) -> None:
         """The closed region has no point, or only a null set through a draw of this step, for all values of
         the state: multipliers >= 0 give 0 >= k with k > 0, or k = 0 with weight on a strict row or on one in
-        which a draw of this tree stands (H8)."""
+        which a draw of this tree stands (H8), and no public value: one may be made of that very draw, once
+        it was shown, and then equality is certain."""
         need(isinstance(weights, dict) and weights.keys() <= route.rows.keys(), "a multiplier names no row.")
         numbers = {name: positive(weight) for name, weight in weights.items()}
         terms, constant = total((number, route.rows[name][0]) for name, number in numbers.items())
         need(not terms, "the multipliers of a pruned branch leave a symbol.")
         draws = {f"n{i}" for i in range(len(route.draws))}
-        used = [route.rows[name] for name in numbers]
-        broken = any(strict or draws & {name for name, _ in form[0]} for form, strict in used)
+        used = [({name for name, _ in route.rows[row][0][0]}, route.rows[row][1]) for row in numbers]
+        broken = any(
+            strict or (draws & names and not any(n[0] == "p" for n in names)) for names, strict in used
+        )
         need(constant > 0 or (constant == 0 and broken), "the multipliers of a pruned branch prove nothing.")
 
 

@@ -58,6 +58,8 @@ def program_event_bound(body: Mapping[str, Any], claim: Any) -> Fraction | None:
             _shown(group, moved, body["weights"])
             return None
         _need(body["kind"] == "ray", "has an unknown kind")
+        noise = {f"n{i}" for i in range(len(group[0].draws))}
+        _need(point.keys() <= noise, "places something else than noise at the start")
         return _ray(data, group, start, moved, point, body["weights"], body["infinite"])
     except program_t0.ProgramProofError as error:
         raise CertificateError(f"the witness of the program does not hold: {error}") from error
