@@ -11,7 +11,7 @@ from pathlib import Path
 
 import dpaudit
 
-__all__ = ["BUNDLED", "PACKAGE", "REFERENCE", "is_harness_file", "is_harness_module"]
+__all__ = ["BUNDLED", "PACKAGE", "REFERENCE", "is_harness_file", "is_harness_module", "is_program_file"]
 
 #: The folder of the installed package.
 PACKAGE = Path(dpaudit.__file__).parent
@@ -24,7 +24,12 @@ _PROGRAMS = tuple(_HARNESS + folder + os.sep for folder in (REFERENCE, BUNDLED))
 
 def is_harness_file(filename: str) -> bool:
     """Whether a file of code is the harness's own."""
-    return filename.startswith(_HARNESS) and not filename.startswith(_PROGRAMS)
+    return filename.startswith(_HARNESS) and not is_program_file(filename)
+
+
+def is_program_file(filename: str) -> bool:
+    """Whether a file of code ships with the harness and is a program: reference content, or an audit."""
+    return filename.startswith(_PROGRAMS)
 
 
 def is_harness_module(name: str) -> bool:

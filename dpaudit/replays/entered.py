@@ -33,7 +33,7 @@ from typing import Any
 import dpaudit
 from dpaudit.coins import Coins, Program, Replayer
 from dpaudit.coins.limits import StepLimitError
-from dpaudit.harness import PACKAGE, is_harness_file
+from dpaudit.harness import is_harness_file, is_program_file
 from dpaudit.replays.branches import has_open_loop, jumps_of, raising_outcomes
 from dpaudit.replays.monitoring import AVAILABLE, monitored
 from dpaudit.replays.raising import catchers_in, raising_lines
@@ -41,7 +41,6 @@ from dpaudit.replays.tracing import Purpose, Way, traced
 
 __all__ = ["Watch", "excuse_for"]
 
-_PACKAGE = str(PACKAGE) + os.sep
 _PATHS = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 
 #: How a program is looked at.
@@ -223,9 +222,9 @@ class Watch:
     def _is_own(self, filename: str) -> bool:
         if filename.startswith("<"):
             return False  # generated code, such as a dataclass's methods
-        if filename.startswith(_PACKAGE):
-            return not is_harness_file(filename)
-        if self._own is not None and filename.startswith(self._own):
+        if is_harness_file(filename):
+            return False
+        if is_program_file(filename) or (self._own is not None and filename.startswith(self._own)):
             return True
         return not filename.startswith(self._others)
 

@@ -35,8 +35,7 @@ FORCED = 10
 #: At most so many pairs that nobody picked: corners of the domain, and as many random ones.
 BESIDE = 8
 #: Quantile histories in all: as many as a program of few steps gets, the least, and steps to spend. In the
-#: quick profile the first pair has as many as ever, and the others half;
-#: as many bisections as ever.
+#: quick profile the first pair and all bisections have as many, the other pairs half.
 MOST_QUANTILES, LEAST_QUANTILES, STEPS = 300, 24, 60_000
 #: Memory that a history far out may ask for, beside what the process has.
 MEGABYTES = 1024

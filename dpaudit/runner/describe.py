@@ -43,8 +43,8 @@ def import_suite(path: str, module: str) -> Suite:
     return suite
 
 
-def describe(suite: Suite, *, file: str) -> dict[str, Any]:
-    """What a suite, imported from ``file``, says of itself and of its rows, as plain data.
+def describe(suite: Suite, *, file: str, root: Path) -> dict[str, Any]:
+    """What a suite, imported from ``file`` below ``root``, says of itself and of its rows, as plain data.
 
     Raises ``InvalidParameterError`` for a row that is none.
     """
@@ -55,7 +55,7 @@ def describe(suite: Suite, *, file: str) -> dict[str, Any]:
         "reference": str(suite.reference),
         "symbols": _symbols(suite),
         "unchecked": [{"id": str(name), "reason": str(reason)} for name, reason in suite.unchecked],
-        "rows": [_describe_row(row) | _location(row, file) for row in suite.rows],
+        "rows": [_describe_row(row) | _location(row, file, root) for row in suite.rows],
     }
 
 
@@ -118,17 +118,13 @@ def _describe_row(row: Row) -> dict[str, Any]:
     }
 
 
-def _location(row: Row, file: str) -> dict[str, Any]:
-    """Where the row is declared, its file as seen from the folder of the suite's; nothing where no such way
-    leads there (another drive)."""
-    if row.location is None:
+def _location(row: Row, file: str, root: Path) -> dict[str, Any]:
+    """Where the row is declared, its file as seen from the folder of the suite's; nothing for a file outside
+    the root, whose path is this machine's own."""
+    if row.location is None or not Path(row.location[0]).is_relative_to(root):
         return {"location": None}
     path, line = row.location
-    try:
-        seen = os.path.relpath(path, Path(file).parent)
-    except ValueError:
-        return {"location": None}
-    return {"location": {"file": Path(seen).as_posix(), "line": line}}
+    return {"location": {"file": Path(os.path.relpath(path, Path(file).parent)).as_posix(), "line": line}}
 
 
 def _documentation(row: Row) -> str:

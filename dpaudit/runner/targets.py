@@ -11,11 +11,10 @@ import ast
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from dpaudit.errors import InvalidParameterError
-from dpaudit.harness import BUNDLED
+from dpaudit.harness import BUNDLED, PACKAGE
 
 __all__ = ["AUDITS", "PAPERS", "SuiteFile", "bundled_audits", "default_paths", "find_suites"]
 
@@ -62,12 +61,11 @@ def bundled_audits() -> Path:
     """The folder of the suites that ship with dpaudit: inside the wheel, or beside the package in a source
     checkout.
     """
-    package = Path(str(files("dpaudit")))
-    for folder in (package / BUNDLED / AUDITS, package.parent / AUDITS):
+    for folder in (PACKAGE / BUNDLED / AUDITS, PACKAGE.parent / AUDITS):
         if folder.is_dir():
             return folder.resolve()
     raise InvalidParameterError(
-        f"the bundled papers must lie in {package / BUNDLED}, found none; install dpaudit again."
+        f"the bundled papers must lie in {PACKAGE / BUNDLED}, found none; install dpaudit again."
     )
 
 

@@ -98,7 +98,7 @@ class _Worker:
         try:
             self._seed_globals()
             self.suite = import_suite(path, module)
-            return describe(self.suite, file=path)
+            return describe(self.suite, file=path, root=self.root)
         except BaseException as error:  # a suite may raise anything, SystemExit too; all of it is its failure
             return self._failure(error) | {"place": self._place(error)}
 

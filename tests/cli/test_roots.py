@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 import dpaudit
+from dpaudit.claims import ErrorRate
 from dpaudit.runner import process
+from dpaudit.runner.describe import describe
 from dpaudit.runner.plan import load_suites
 from dpaudit.runner.stamps import Sources, commit_of
 from dpaudit.runner.targets import SuiteFile, bundled_audits, find_suites
+from dpaudit.suite import Outcome, Row, Suite
 from tests.cli.suites import VERIFIED, by_id, invoke, run, start, write_suite
 
 USES_MECHANISM = """
@@ -171,3 +174,14 @@ def test_the_command_runs_as_installed(tmp_path: Path) -> None:
     text = invoke("--help").stdout
     for name in ("run", "list", "explain", "report", "verify"):
         assert f"\n  {name}" in text
+
+
+def test_a_place_outside_the_root_is_not_told(tmp_path: Path) -> None:
+    """A row's file is named as seen from the suite's folder; a path of this machine enters no report."""
+    suite = Suite(paper="mine", title="Mine")
+    claim = ErrorRate(text="the error is at most 1", claimed=1)
+    for name, file in (("inside", tmp_path / "shared.py"), ("outside", tmp_path.parent / "elsewhere.py")):
+        place = (str(file), 3)
+        suite.add(Row(name, name, "utility", claim, lambda run: Outcome([]), location=place))
+    told = describe(suite, file=str(tmp_path / "audits" / "suite.py"), root=tmp_path)["rows"]
+    assert [row["location"] for row in told] == [{"file": "../shared.py", "line": 3}, None]

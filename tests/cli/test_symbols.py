@@ -53,13 +53,13 @@ def test_a_symbol_without_a_meaning_is_refused() -> None:
     with pytest.raises(
         InvalidParameterError, match="symbols must be texts with what they stand for, got 'λ'"
     ):
-        describe(Suite(paper="mine", title="Mine", symbols={"λ": " "}), file="suite.py")
+        describe(Suite(paper="mine", title="Mine", symbols={"λ": " "}), file="suite.py", root=Path())
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_the_papers_symbols_are_used(paper: str) -> None:
     """Each one stands in the words of some row."""
-    told = describe(importlib.import_module(f"audits.{paper}.suite").suite, file="suite.py")
+    told = describe(importlib.import_module(f"audits.{paper}.suite").suite, file="suite.py", root=Path())
     text = "\n".join(f"{row['title']}\n{row['does']}\n{row['claim']['in_words']}" for row in told["rows"])
     unused = [name for name in told["symbols"] if name.casefold() not in text.casefold()]
     assert len(told["symbols"]) >= 10

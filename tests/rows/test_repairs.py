@@ -30,7 +30,7 @@ def row(id: str, **options: Any) -> Row:
 def test_every_repair_of_the_papers_mends_a_row(suite: Suite) -> None:
     """None is left without a link, and each link leads to a row of its paper that is no repair itself."""
     roles = {item.id: item.role for item in suite.rows}
-    described = describe(suite, file="suite.py")["rows"]
+    described = describe(suite, file="suite.py", root=Path())["rows"]
     repairs = [item for item in described if item["role"] == "repaired"]
     assert repairs
     for item in repairs:
@@ -58,7 +58,7 @@ def test_only_repairs_mend_and_only_what_is_there() -> None:
         suite = Suite(paper="tiny", title="Tiny")
         suite.add(row("A", role="repaired", repairs=name))
         with pytest.raises(InvalidParameterError, match="repairs must name other rows"):
-            describe(suite, file="suite.py")
+            describe(suite, file="suite.py", root=Path())
 
 
 ROWS = """
