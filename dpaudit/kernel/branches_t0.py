@@ -12,7 +12,8 @@ multipliers contradict the joint constraints; or, for each release, multipliers 
 on q at x + d is from that on p at x. Then p and q must show and release alike: equal constants, laws and
 scales in one order. So both sides show the same for equal outcomes, and the loss is at most the largest sum
 of distance / scale (Laplace: the ratio of densities, outcome by outcome), or rho the largest sum of
-distance^2 / (2 variance) (Gaussian: from the ends upwards, as in ``gaussian_t0``, over pairs of nodes).
+distance^2 / (2 variance), and mu^2 = 2 rho (Gaussian: from the ends upwards, as in ``gaussian_t0``, over
+pairs of nodes: what one release changes is the same for each outcome that may come).
 
 What is assumed: the tree is the program's, and equal texts in it are equal questions about the outcomes, by
 their numbers; numbers are exact; both sides have the same number of records.
@@ -76,7 +77,7 @@ __all__ = ["LAW", "Checked", "check", "excluded", "joint", "main", "moves", "rou
 MAX_PAIRS = 50_000
 
 #: The noise of a proof of each quantity.
-LAW = {"epsilon": "laplace", "rho": "gaussian"}
+LAW = {"epsilon": "laplace", "rho": "gaussian", "mu": "gaussian"}
 
 
 def routes(tree: Tree, law: str) -> list[Route]:
@@ -150,25 +151,29 @@ def distance(tree: Tree, written: Any, form: Form, rows: dict[str, Row]) -> Frac
 
 @dataclass(frozen=True)
 class Checked:
-    """What the certificate proves: ``bound`` on ``quantity`` ("epsilon" or "rho") for all data and
-    outcomes, and what is ``claimed`` of it."""
+    """What the certificate proves for all data and outcomes: that the dearest pair of paths has the ``cost``,
+    an epsilon or a rho; ``quantity`` ("epsilon", "rho" or "mu") and ``claimed`` are what it is asked for."""
 
     quantity: str
-    bound: Fraction
+    cost: Fraction
     claimed: Fraction
     paths: int
 
     @property
     def epsilon(self) -> Fraction | None:
-        return self.bound if self.quantity == "epsilon" else None
+        return self.cost if self.quantity == "epsilon" else None
 
     @property
     def rho(self) -> Fraction | None:
-        return self.bound if self.quantity == "rho" else None
+        return None if self.quantity == "epsilon" else self.cost
+
+    @property
+    def mu_squared(self) -> Fraction | None:
+        return None if self.rho is None else 2 * self.rho
 
     @property
     def holds(self) -> bool:
-        return self.bound <= self.claimed
+        return 2 * self.cost <= self.claimed**2 if self.quantity == "mu" else self.cost <= self.claimed
 
 
 def check(certificate: Any) -> Checked:
@@ -182,7 +187,7 @@ def check(certificate: Any) -> Checked:
 def _check(certificate: Any) -> Checked:
     need(certificate.get("proof") == "program, data branches", "the certificate is of another kind.")
     [(quantity, text)] = entry(certificate, "claim", dict).items()
-    need(quantity in LAW, "the certificate must be asked for epsilon or for rho.")
+    need(quantity in LAW, "the certificate must be asked for epsilon, rho or mu.")
     need((claimed := rational(text)) >= 0, "a claim must not be negative.")
     data = Data.read(entry(certificate, "data", dict), entry(certificate, "adjacency", dict))
     tree = Tree(entry(certificate, "tree", list), data)
@@ -229,7 +234,8 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(ascii(f"cannot be read: {error}; usage: branches_t0.py FILE"[:300]) + "\n")
         return 2
     words = f"{'proves' if found.holds else 'does not prove'} {found.quantity} <= {found.claimed}"
-    sys.stdout.write(f"{words}: {found.bound} from {found.paths} paths\n")
+    derived = f"{'epsilon' if found.rho is None else 'rho'} {found.cost}"
+    sys.stdout.write(f"{words}: {derived} from {found.paths} paths\n")
     return 0 if found.holds else 1
 
 

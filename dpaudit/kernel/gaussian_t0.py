@@ -15,9 +15,12 @@ question the outcomes choose one child, the same on both sides; at a release the
 exp(a (a - 1) c^2 / (2 s^2)), and what follows at most a constant. So the program is R(root)-zCDP (Bun,
 Steinke 2016, Definition 1.1). A sum of squares is convex in d: corners of the boxes of changes suffice.
 
-mu-GDP with mu^2 = 2 rho is derived where the releases that data touch are one list on all paths, in their
-data parts and variances: one vector of independent Gaussians, whose means move by the c's, is then enough to
-show everything, outcomes and public values being added afterwards (Dong, Roth, Su 2022, Theorem 2.7).
+It is mu-GDP too, with mu^2 = 2 R(root), also where outcomes choose. Let G_b be the pair N(sqrt(b), 1),
+N(0, 1) and H_g(P, Q) the integral of max(0, p - g q). By induction H_g <= H_g(G_b) for all g > 0 and
+b >= 2 R(v): at an end it is max(0, 1 - g), which is the least; at a release the integral over z of
+p(z) H_(g q(z) / p(z))(what follows) is at most that with G_(b - c^2 / s^2) for what follows, whatever z:
+H_g of two independent Gaussians of means c / s and sqrt(b - c^2 / s^2), so of G_b. (Smith, Thakurta 2022
+state it.)
 
 What is assumed: the tree is the program's; numbers are exact; both sides have the same number of records.
 """
@@ -184,23 +187,21 @@ class Costs:
 
 @dataclass(frozen=True)
 class Checked:
-    """What the certificate proves: ``rho``-zCDP for all data and outcomes, and where all paths are ``alike``
-    mu-GDP with mu^2 = 2 rho. ``quantity`` is "rho" or "mu", ``claimed`` what the certificate is asked for."""
+    """What the certificate proves: ``rho``-zCDP for all data and outcomes, and mu-GDP with mu^2 = 2 rho.
+    ``quantity`` is "rho" or "mu", ``claimed`` what the certificate is asked for."""
 
     rho: Fraction
-    alike: bool
     quantity: str
     claimed: Fraction
     paths: int
 
     @property
-    def mu_squared(self) -> Fraction | None:
-        return 2 * self.rho if self.alike else None
+    def mu_squared(self) -> Fraction:
+        return 2 * self.rho
 
     @property
     def holds(self) -> bool:
-        mu_holds = self.alike and 2 * self.rho <= self.claimed**2
-        return self.rho <= self.claimed if self.quantity == "rho" else mu_holds
+        return self.rho <= self.claimed if self.quantity == "rho" else self.mu_squared <= self.claimed**2
 
 
 def check(certificate: Any) -> Checked:
@@ -219,9 +220,9 @@ def _check(certificate: Any) -> Checked:
     need((claimed := rational(text)) >= 0, "a claim must not be negative.")
     names, boxes = neighbours(entry(certificate, "data", dict), entry(certificate, "adjacency", dict))
     paths = every_path(entry(certificate, "tree", list), names)
-    different, costs = set(paths), Costs(boxes)
-    rho = max(costs.worst(released) for released in sorted(different))
-    return Checked(rho, len(different) == 1, quantity, claimed, len(paths))
+    costs = Costs(boxes)
+    rho = max(costs.worst(released) for released in sorted(set(paths)))
+    return Checked(rho, quantity, claimed, len(paths))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -241,8 +242,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(ascii(f"cannot be read: {error}; usage: gaussian_t0.py FILE"[:300]) + "\n")
         return 2
     words = f"{'proves' if found.holds else 'does not prove'} {found.quantity} <= {found.claimed}"
-    lists = "one list" if found.alike else "several lists"
-    sys.stdout.write(f"{words}: rho {found.rho} from {found.paths} paths with {lists} of releases\n")
+    sys.stdout.write(f"{words}: rho {found.rho}, mu^2 {found.mu_squared} from {found.paths} paths\n")
     return 0 if found.holds else 1
 
 

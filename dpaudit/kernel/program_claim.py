@@ -58,7 +58,7 @@ CHECKERS = {
     "program, own regions": Checker(program_t0.check, ASSUMED),
     "program, exact laws": Checker(finite_t0.check, ASSUMED),
     "program, generic step": Checker(step_t0.check, ASSUMED_AT_EVERY_SIZE),
-    "program, data branches": Checker(branches_t0.check, ASSUMED, ("pure-dp", "zcdp", "approx-dp")),
+    "program, data branches": Checker(branches_t0.check, ASSUMED, ("pure-dp", "zcdp", "gdp", "approx-dp")),
     "program, Gaussian releases": Checker(gaussian_t0.check, ASSUMED, ("zcdp", "gdp", "approx-dp")),
 }
 

@@ -32,9 +32,10 @@ MAX_TRIED = 4_000
 Weights = dict[str, str]
 
 
-def by_branches(fields: Mapping[str, Any], quantity: str) -> tuple[Checked, dict[str, Any]] | str:
-    """The checked bound on ``quantity`` ("epsilon" or "rho") with its certificate, or one sentence why there
-    is none. ``fields`` are claim, data, adjacency and tree of a certificate."""
+def by_branches(fields: Mapping[str, Any]) -> tuple[Checked, dict[str, Any]] | str:
+    """What the pairs of paths cost, checked, with its certificate, or one sentence why there is none.
+    ``fields`` are claim (one of epsilon, rho and mu), data, adjacency and tree of a certificate."""
+    [quantity] = fields["claim"]
     certificate = {**fields, "proof": "program, data branches", "pairs": {}}
     data = Data.read(fields["data"], fields["adjacency"])
     tree = Tree(fields["tree"], data)
@@ -65,18 +66,18 @@ def in_pairs(found: Proof, fields: Mapping[str, Any], explored: Explored, claim:
     hidden = any(path.draws or any(e[0] == "finite" for e in path.events) for path in explored.paths)
     if found.verdict != "inconclusive" or hidden or not any(path.comparisons for path in explored.paths):
         return found
-    better = by_branches(fields, "epsilon")
+    better = by_branches(fields)
     if isinstance(better, str):
         return replace(found, reason=better)
     checked, certificate = better
-    if found.bound is not None and found.bound <= checked.bound:
+    if found.bound is not None and found.bound <= checked.cost:
         return found
-    verified = checked.bound <= claim.bound
+    verified = checked.cost <= claim.bound
     return replace(
         found,
         verdict="verified" if verified else "inconclusive",
-        bound=checked.bound,
-        reason="" if verified else f"the proved bound {checked.bound} is above the claim.",
+        bound=checked.cost,
+        reason="" if verified else f"the proved bound {checked.cost} is above the claim.",
         certificate=certificate,
     )
 

@@ -1,8 +1,8 @@
 """Programs whose only randomness is Gaussian noise on released values: zCDP, GDP and (epsilon, delta).
 
 Nothing is hidden here, so nothing has to be aligned: a path costs the sum of change^2 / (2 variance) over its
-releases, the dearest path is rho (``dpaudit/kernel/gaussian_t0.py`` has the argument and derives the number),
-and where all paths release by one list, mu^2 is 2 rho. Outcomes may decide, and may stand in later values:
+releases, the dearest path is rho, and mu^2 is 2 rho (``dpaudit/kernel/gaussian_t0.py`` has the argument and
+derives the number). Outcomes may decide, and may stand in later values:
 there they are symbols ``p0``, ``p1``, ..., equal on both sides. Where data decide, pairs of paths are taken
 (``branches``), and outcomes may not stand in values. A value shown without noise is refused, as is a
 comparison of private values with outcomes."""
@@ -92,12 +92,13 @@ def prove_gaussian(
     if isinstance(claim, ApproxDP):  # the file that stands alone proves the rho that delta follows from
         certificate["claim"] = {"rho": str(checked.rho)}
     bound = _bound(checked, claim)
-    verified = bound is not None and bound <= claim.bound
+    verified = bound <= claim.bound
+    above = f"the proved bound {in_digits(bound, toward='up')} on {claim.quantity} is above the claim."
     return Proof(
         verdict="verified" if verified else "inconclusive",
         bound=bound,
         scope=scope,
-        reason="" if verified else _reason(checked, claim, bound),
+        reason="" if verified else above,
         paths=checked.paths,
         certificate=certificate,
     )
@@ -108,25 +109,14 @@ def _checked(explored: Explored, fields: dict[str, Any]) -> tuple[Any, dict[str,
     if not any(path.comparisons for path in explored.paths):
         certificate = {**fields, "proof": "program, Gaussian releases"}
         return gaussian_t0.check(certificate), certificate
-    if "mu" in fields["claim"]:
-        return "data decide what is released, which may have a rho and has no mu here."
     if any(form.part("p") for path in explored.paths for form, _, _ in path.releases()):
         return "data decide what is released, and outcomes stand in it: only one of them is followed."
-    return by_branches(fields, "rho")
+    return by_branches(fields)
 
 
-def _reason(checked: Any, claim: GaussianClaim, bound: Fraction | None) -> str:
-    if bound is None:
-        return f"its paths release by different lists, which have rho {checked.rho} together and no mu."
-    return f"the proved bound {in_digits(bound, toward='up')} on {claim.quantity} is above the claim."
-
-
-def _bound(checked: Any, claim: GaussianClaim) -> Fraction | None:
+def _bound(checked: Any, claim: GaussianClaim) -> Fraction:
     """The bound on the claim's quantity; a root is rounded up, but not above a claim that holds exactly."""
-    mu_squared: Fraction | None = getattr(checked, "mu_squared", None)
     if isinstance(claim, ZeroConcentratedDP):
         return Fraction(checked.rho)
-    if isinstance(claim, GaussianDP) and mu_squared is None:
-        return None
-    bound = derived_bound(Guarantee(rho=checked.rho, gdp_squared=mu_squared), claim.to_json())
+    bound = derived_bound(Guarantee(rho=checked.rho, gdp_squared=checked.mu_squared), claim.to_json())
     return min(bound, claim.bound) if isinstance(claim, GaussianDP) and checked.holds else bound

@@ -56,7 +56,7 @@ def test_what_is_derived() -> None:
     found = prove(clips, ZeroConcentratedDP(rho=1), data=DATA, adjacency=OneReplaced())
     assert found.certificate is not None
     gaussian = branches_t0.check(found.certificate)
-    assert (gaussian.rho, gaussian.epsilon) == (Fraction(9, 18), None)
+    assert (gaussian.rho, gaussian.mu_squared, gaussian.epsilon) == (Fraction(9, 18), 1, None)
 
 
 def nodes(written: dict[str, Any], kind: str) -> list[Any]:
@@ -176,7 +176,7 @@ def test_random_edits_never_make_it_cheaper() -> None:
         name = rng.choice([*table, "0", "p0", "q0", "dx0<", "dx0>", "x0<'", "x0>"])
         table[name] = rng.choice(("1/2", "2", "1", "7/3", "0", "-1"))
         try:
-            assert branches_t0.check(forged).bound >= Fraction(5, 4)
+            assert branches_t0.check(forged).cost >= Fraction(5, 4)
         except ProgramProofError:
             refused += 1
     assert refused > 200
@@ -210,7 +210,7 @@ def test_the_checker_runs_alone(tmp_path: Path) -> None:
     file.write_text(written())
     command = [sys.executable, str(tmp_path / "branches_t0.py"), str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "proves epsilon <= 9: 3/2 from 6 paths\n")
+    assert (done.returncode, done.stdout) == (0, "proves epsilon <= 9: epsilon 3/2 from 6 paths\n")
     file.write_text(json.dumps({**certificate(), "claim": {"epsilon": "1"}}))
     assert branches_t0.main([str(file)]) == 1
     file.write_text("{")

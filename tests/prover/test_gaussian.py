@@ -231,31 +231,36 @@ def test_what_is_too_long_to_write_is_inconclusive() -> None:
 # mu and delta.
 
 
-def test_mu_needs_one_list_of_releases() -> None:
-    """mu^2 = 2 rho where all paths release alike, none where an outcome chooses."""
+def test_mu_squared_is_twice_rho() -> None:
+    """Where all paths release alike, and where an outcome chooses among lists."""
     same = of(around_an_outcome, GaussianDP(mu="5/7"))  # 1/2 = mu^2 < 25/49
     assert (same.verdict, same.bound**2 >= Fraction(1, 2)) == ("verified", True)
     assert same.bound == pytest.approx(math.sqrt(0.5))
     assert of(around_an_outcome, GaussianDP(mu="7/10")).verdict == "inconclusive"
     assert of(one_sum, GaussianDP(mu="1/2")).bound == Fraction(1, 2)
     for program in (outcome_chooses_the_noise, stops_early):
+        rho = of(program, adjacency=EACH).bound
         other = of(program, GaussianDP(mu=100), adjacency=EACH)
-        assert (other.verdict, other.bound) == ("inconclusive", None)
-        assert "different lists" in other.reason
+        assert (other.verdict, float(other.bound)) == ("verified", pytest.approx(math.sqrt(2 * rho)))
+        below = GaussianDP(mu=str(Fraction(math.sqrt(2 * rho)) * Fraction(999, 1000)))
+        assert of(program, below, adjacency=EACH).verdict == "inconclusive"
 
 
-def test_delta_follows_from_rho_or_from_mu() -> None:
-    """One release: the exact profile of a Gaussian. An outcome that chooses: the conversion of zCDP, above
-    the profile of its dearest path."""
+def profile(mu: float, epsilon: float) -> float:
+    """The least delta at this epsilon of a Gaussian release that moves by mu deviations."""
+    return float(ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu))
+
+
+def test_delta_follows_from_mu() -> None:
+    """One release: the exact profile of a Gaussian. An outcome that chooses: that of its dearest path."""
     for epsilon, mu in ((1, 0.5), (2, 0.5)):
-        true = ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
+        true = profile(mu, epsilon)
         found = of(one_sum, ApproxDP(epsilon=epsilon, delta=true * 1.001))
         assert (found.verdict, float(found.bound)) == ("verified", pytest.approx(true, rel=1e-9))
         assert of(one_sum, ApproxDP(epsilon=epsilon, delta=true * 0.999)).verdict == "inconclusive"
-    mu = math.sqrt(2 * 17 / 8)
-    least = ndtr(mu / 2 - 5 / mu) - math.exp(5) * ndtr(-mu / 2 - 5 / mu)
     found = of(outcome_chooses_the_noise, ApproxDP(epsilon=5, delta="1/2"))
-    assert (found.verdict, float(found.bound) > least) == ("verified", True)
+    dearest = pytest.approx(profile(math.sqrt(2 * 17 / 8), 5), rel=1e-9)
+    assert (found.verdict, float(found.bound)) == ("verified", dearest)
     assert found.certificate["claim"] == {"rho": "17/8"}
     assert of(nothing_but_noise, ApproxDP(epsilon=0, delta=0)).verdict == "verified"
 
@@ -279,6 +284,24 @@ def test_the_divergence_of_a_program_that_chooses(order: int) -> None:
     divergence = math.log(above + below) / (order - 1)
     rho = float(of(outcome_chooses_the_noise).bound)
     assert order * (1 / 8 + 1 / 2) < divergence <= order * rho * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 3.0])
+def test_the_delta_of_a_program_that_chooses(epsilon: float) -> None:
+    """By integration over the first outcome: at most the proved profile, more than the cheaper path's."""
+
+    def part(sigma: float, low: float, high: float) -> float:
+        def weighed(z: float) -> float:
+            loss = (1 - 2 * z) / 8  # the log of N(0, 4) over N(1, 4) at z
+            density = math.exp(-(z**2) / 8) / math.sqrt(8 * math.pi)
+            return density * profile(1 / sigma, epsilon - loss)
+
+        return float(integrate.quad(weighed, low, high, limit=200)[0])
+
+    delta = part(1, 0, 60) + part(0.5, -60, 0)
+    cheaper = profile(math.sqrt(1 / 4 + 1), epsilon)
+    proved = of(outcome_chooses_the_noise, ApproxDP(epsilon=epsilon, delta="1/2")).bound
+    assert cheaper < delta <= float(proved) * (1 + 1e-9) < 1
 
 
 # Random programs.

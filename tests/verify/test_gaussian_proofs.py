@@ -78,23 +78,21 @@ def profile(mu: float, epsilon: float) -> float:
     return float(ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu))
 
 
-def converted(rho: float, epsilon: float) -> float:
-    """delta that zCDP implies, at the best of many orders."""
-    orders = (1 + i / 1000 for i in range(1, 20_000))
-    logs = ((a - 1) * (a * rho - epsilon) - math.log(a - 1) + a * math.log1p(-1 / a) for a in orders)
-    return math.exp(min(logs))
-
-
 ASKED: dict[str, tuple[Proving, float]] = {
     "rho": (proving(rho="1/8"), 0.125),
     "rho of a program that chooses": (proving(chooses, rho="5/8"), 0.625),
     "mu": (proving(mu="1/2"), 0.5),
     "mu that is a root": (replace(proving(mu="5/7"), adjacency=OneReplaced(by="10/7")), 5 / 7),
     "rho of a clipped value": (proving(clipped, rho="1/8"), 0.125),
-    "delta of a clipped value": (proving(clipped, epsilon=2, delta="1/10"), converted(0.125, 2)),
+    "mu of a clipped value": (proving(clipped, mu="1/2"), 0.5),
+    "delta of a clipped value": (proving(clipped, epsilon=2, delta="1/10"), profile(0.5, 2)),
     "epsilon of a clipped value": (proving(laplace_clipped, epsilon="1/2"), 0.5),
-    "delta of a mu": (proving(epsilon=1, delta="1/100"), profile(0.5, 1)),
-    "delta of a rho": (proving(chooses, epsilon=4, delta="1/10"), converted(0.625, 4)),
+    "mu of a program that chooses": (proving(chooses, mu="9/8"), math.sqrt(1.25)),
+    "delta of a sum": (proving(epsilon=1, delta="1/100"), profile(0.5, 1)),
+    "delta of a program that chooses": (
+        proving(chooses, epsilon=4, delta="1/10"),
+        profile(math.sqrt(1.25), 4),
+    ),
 }
 
 
@@ -112,11 +110,10 @@ def test_a_claim_of_one_size_is_verified_in_its_scope(name: str) -> None:
 
 
 def test_what_does_not_reach_is_inconclusive() -> None:
-    """A bound above the claim is an upper bound only; several lists have no mu, and so no evidence of one."""
+    """A bound above the claim is an upper bound only; Laplace noise has no rho here, so no evidence."""
     below = of(proving(chooses, rho="1/2"))
     assert (below["verdict"], below["upper_exact"]) == ("inconclusive", "5/8")
     assert not refused(below)
-    assert not proving(chooses, mu=9).outcome().evidence
     assert not proving(laplace_sum, rho=9).outcome().evidence
 
 
@@ -198,8 +195,8 @@ def test_a_proof_of_epsilon_is_of_nothing_else(claim: Any) -> None:
 
 @pytest.mark.parametrize("program", [clipped, laplace_clipped], ids=["rho", "epsilon"])
 def test_a_proof_of_pairs_is_of_one_quantity(program: Any) -> None:
-    """A rho of pairs is no epsilon, an epsilon of pairs no rho, and neither a mu, though one checker reads
-    both."""
+    """A rho of pairs is no epsilon, an epsilon of pairs no rho, and neither was asked for mu, though one
+    checker reads all three."""
     asked: Any = {"rho": "1/8"} if program is clipped else {"epsilon": "1/2"}
     honest = of(proving(program, **asked))
     assert not refused(honest)
@@ -209,7 +206,7 @@ def test_a_proof_of_pairs_is_of_one_quantity(program: Any) -> None:
         data = copy.deepcopy(honest)
         _as(claim)(data)
         assert any(text.startswith("proof of a program") for text in refused(data)), claim
-    for name in ("epsilon", "rho"):
+    for name in ("epsilon", "rho", "mu"):
         data = copy.deepcopy(honest)
         _body(data)["claim"] = {name: "9"}
         assert refused(data)
