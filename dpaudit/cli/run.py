@@ -77,7 +77,7 @@ def _profile_option(name: str, *, help: str) -> Callable[[Command], Command]:
 @click.command("run")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @_profile_option("quick", help="Minutes (the default).")
-@_profile_option("full", help="Hours: tighter bounds, rarer violations.")
+@_profile_option("full", help="Half an hour: tighter bounds, rarer violations.")
 @_profile_option("paper", help="The papers' own horizons and grids.")
 @click.option(
     "--alpha", type=float, default=0.05, show_default=True, help="Family-wise error level of the run."

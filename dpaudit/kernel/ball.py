@@ -42,6 +42,8 @@ MAX_PRECISION = 8192
 #: How many bits a bound keeps, and the default accuracy of an enclosure, which leaves room for rounding.
 SHORT_BITS = 56
 ACCURACY = 80
+#: No bound has bits below 2^-SHORT_EXPONENT: files hold numbers of at most 4300 digits.
+SHORT_EXPONENT = 4000
 
 #: Exact ends are Python integers; beyond these exponents they would fill the memory instead of saying
 #: anything.
@@ -98,8 +100,8 @@ def upper_short(value: arb) -> Fraction:
     differ in the last bits, gets the same number.
     """
     end = upper_exact(value)
-    surplus = end.numerator.bit_length() - SHORT_BITS
     power = end.denominator.bit_length() - 1
+    surplus = max(end.numerator.bit_length() - SHORT_BITS, power - SHORT_EXPONENT)
     if surplus <= 0:
         return end
     top = -(-end.numerator >> surplus)

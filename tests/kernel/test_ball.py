@@ -123,3 +123,12 @@ def test_short_lower_ends_are_below_and_forget_the_last_bits(number: Fraction) -
         assert lower_exact(wide) < lower_exact(narrow)
         assert lower_short(wide) == lower_short(narrow)
         assert third - abs(third) / 2**54 <= lower_short(narrow) <= third
+
+
+def test_a_bound_next_to_0_keeps_a_length_that_can_be_written() -> None:
+    """Of 10^-5000, whose exact ends have more digits than Python writes, on the safe side of it."""
+    tiny = ball(Fraction(1, 10**5000))
+    least = Fraction(1, 1 << 4000)
+    assert (lower_short(tiny), upper_short(tiny)) == (0, least)
+    assert (lower_short(-tiny), upper_short(-tiny)) == (-least, 0)
+    assert len(str(upper_short(tiny))) < 1300
