@@ -52,20 +52,28 @@ class Cut:
     weight: float
     edges: Floats = field(default_factory=lambda: np.zeros(0))
 
-    def fit(self, first: Floats, second: Floats, *, epsilon: float) -> None:
-        """Place the cuts by the past values on both inputs (NaN left out)."""
+    def fit(self, first: Floats, second: Floats, pooled: Floats, *, epsilon: float) -> None:
+        """Place the cuts by the past values on both inputs and together, each in order, without NaN."""
         if self.rule == "split":
-            self.edges = _split(first, second, epsilon)
+            self.edges = _split(first, second, pooled, epsilon)
         elif self.rule == "floor":
             self.edges = _floor(first, second)
         else:
-            self.edges = _quantile_edges(np.concatenate([first, second]), self.rule)
+            self.edges = _quantile_edges(pooled, self.rule)
 
     def cells(self, values: Floats) -> NDArray[np.int64]:
         """The cell of each value, in 0..CELLS-1."""
         cells: NDArray[np.int64] = np.searchsorted(self.edges, values, side="right")
         cells[np.isnan(values)] = CELLS - 1
         return cells
+
+    def counts(self, ordered: Floats, missing: int) -> NDArray[np.int64]:
+        """How many values fall into each cell, shape (CELLS,): of ``ordered`` values and of missing ones."""
+        below = np.searchsorted(ordered, self.edges, side="left")
+        counts = np.zeros(CELLS, dtype=np.int64)
+        counts[: len(below) + 1] = np.diff(below, prepend=0, append=len(ordered))
+        counts[-1] += missing
+        return counts
 
     def ends(self, cell: int) -> tuple[float | None, float | None]:
         """The ends of a cell: values from the first on, below the second."""
@@ -77,10 +85,9 @@ def _quantile_edges(pooled: Floats, rule: str) -> Floats:
     """Between few distinct values one cell each, otherwise quantiles."""
     if not len(pooled):
         return np.zeros(0)
-    if len(np.unique(pooled[:: max(1, len(pooled) // 1024)])) < CELLS - 1:
-        distinct = np.unique(pooled)
-        if len(distinct) < CELLS - 1:
-            return distinct[1:]
+    starts = np.flatnonzero(pooled[1:] != pooled[:-1]) + 1
+    if len(starts) < CELLS - 2:
+        return pooled[starts]
     levels = np.arange(1, EVEN_CELLS) / EVEN_CELLS
     if rule == "tails":
         deepest = int(np.clip(np.log2(len(pooled) / MIN_TAIL_COUNT), 1, TAIL_DEPTH))
@@ -89,14 +96,13 @@ def _quantile_edges(pooled: Floats, rule: str) -> Floats:
     return quantile_cuts(pooled, levels)
 
 
-def _split(first: Floats, second: Floats, epsilon: float) -> Floats:
-    pooled = np.sort(np.concatenate([first, second]))
+def _split(first: Floats, second: Floats, pooled: Floats, epsilon: float) -> Floats:
     if not len(pooled):
         return np.zeros(0)
     tail = 2.0 ** -np.arange(1, 2 + int(np.log2(len(pooled))))
     levels = np.union1d(np.arange(1, SPLIT_LEVELS) / SPLIT_LEVELS, np.union1d(tail, 1 - tail))
     cuts = np.unique(pooled[np.minimum((levels * len(pooled)).astype(int), len(pooled) - 1)])
-    below = [np.searchsorted(np.sort(side), cuts) for side in (first, second)]
+    below = [np.searchsorted(side, cuts) for side in (first, second)]
     above = [len(side) - count for side, count in zip((first, second), below, strict=True)]
     low = cuts[np.argmax(_evidence(below[0], below[1], epsilon))]
     high = cuts[np.argmax(np.where(cuts >= low, _evidence(above[0], above[1], epsilon), -np.inf))]
@@ -105,7 +111,7 @@ def _split(first: Floats, second: Floats, epsilon: float) -> Floats:
 
 def _floor(first: Floats, second: Floats) -> Floats:
     """One cut: below it are only values that one input alone has shown."""
-    return np.array([max(first.min(), second.min())]) if len(first) and len(second) else np.zeros(0)
+    return np.array([max(first[0], second[0])]) if len(first) and len(second) else np.zeros(0)
 
 
 def _evidence(first: NDArray[np.int64], second: NDArray[np.int64], epsilon: float) -> Floats:
@@ -149,15 +155,17 @@ class Experts:
 
     def fit(self, past: Past) -> NDArray[np.int64]:
         """Learn features and cells from all past outcomes; return their counts, shape (2, E, C)."""
-        cells: tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]] = ([], [])
+        counts: tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]] = ([], [])
         for feature, cuts in self._features:
-            first, second = feature.learn(past)
-            proper = first[~np.isnan(first)], second[~np.isnan(second)]
+            values = feature.learn(past)
+            missing = [int(np.count_nonzero(np.isnan(side))) for side in values]
+            ordered = [np.sort(side)[: len(side) - lost] for side, lost in zip(values, missing, strict=True)]
+            pooled = np.sort(np.concatenate(ordered))
             for cut in cuts:
-                cut.fit(*proper, epsilon=self._epsilon)
-                cells[0].append(cut.cells(first))
-                cells[1].append(cut.cells(second))
-        return np.stack([_counts(side) for side in cells])
+                cut.fit(ordered[0], ordered[1], pooled, epsilon=self._epsilon)
+                for found, side, lost in zip(counts, ordered, missing, strict=True):
+                    found.append(cut.counts(side, lost))
+        return np.stack([np.stack(side) for side in counts])
 
     def counts(self, outcomes: Outcomes) -> NDArray[np.int64]:
         """How many of the outcomes fall into each cell of each expert, shape (E, C)."""

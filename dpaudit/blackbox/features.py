@@ -107,22 +107,16 @@ class OutputRank(Feature):
         self._reader = reader
         self._limit = limit
         self._frequent: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
-        self._examples: list[str] = []
+        self._past: Past | None = None
 
     def learn(self, past: Past) -> tuple[Floats, Floats]:
-        keys, where, counts = np.unique(
-            np.concatenate([past[0].keys, past[1].keys]), return_index=True, return_counts=True
-        )
-        chosen = np.argsort(-counts, kind="stable")[: self._limit]
-        chosen = np.sort(chosen[counts[chosen] >= 2])
-        self._frequent = keys[chosen]
-        values = np.concatenate([past[0].values, past[1].values])
-        symbols = np.concatenate([past[0].symbols, past[1].symbols])
-        first = where[chosen]
-        self._examples = [
-            self._reader.describe(values[place], int(symbols[place]), int(key))
-            for place, key in zip(first, self._frequent, strict=True)
-        ]
+        ordered = np.sort(np.concatenate([past[0].keys, past[1].keys]))
+        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+        counts = np.diff(starts, append=len(ordered))
+        starts, counts = starts[counts >= 2], counts[counts >= 2]
+        chosen = np.sort(np.argsort(-counts, kind="stable")[: self._limit])
+        self._frequent = ordered[starts[chosen]]
+        self._past = past
         return self.values(past[0]), self.values(past[1])
 
     @property
@@ -143,7 +137,16 @@ class OutputRank(Feature):
     def describe(self, low: float | None, high: float | None) -> str:
         cells = range(0 if low is None else int(low), self.count + 1 if high is None else int(high))
         rest = "the output is none of the frequent ones"
-        return " or ".join(self._examples[k] if k < self.count else rest for k in cells)
+        return " or ".join(self._example(k) if k < self.count else rest for k in cells)
+
+    def _example(self, k: int) -> str:
+        """A frequent output in words, by the first of them."""
+        key = self._frequent[k]
+        for side in self._past or ():
+            places = np.flatnonzero(side.keys == key)
+            if len(places):
+                return self._reader.describe(side.values[places[0]], int(side.symbols[places[0]]), int(key))
+        raise AssertionError("a frequent output has been seen")
 
 
 class OutputKind(Feature):
@@ -264,25 +267,23 @@ def _column_cuts(pooled: Floats) -> Floats:
     with np.errstate(invalid="ignore"):  # the difference of two infinities
         few = 1 + np.count_nonzero(np.diff(ordered, axis=0) != 0, axis=0) <= SCORE_CELLS
     for k in np.flatnonzero(few | np.isnan(ordered[-1])):
-        own = _quantile_cuts(ordered[:, k])
+        own = _quantile_cuts(ordered[:, k][~np.isnan(ordered[:, k])])
         cuts[:, k] = np.nan
         cuts[: len(own), k] = own
     return cuts
 
 
-def _quantile_cuts(column: Floats) -> Floats:
-    column = column[~np.isnan(column)]
-    distinct = np.unique(column)
+def _quantile_cuts(ordered: Floats) -> Floats:
+    distinct = np.unique(ordered)
     if len(distinct) <= SCORE_CELLS:
         return distinct[1:]
-    return quantile_cuts(column, np.arange(1, SCORE_CELLS) / SCORE_CELLS)
+    return quantile_cuts(ordered, np.arange(1, SCORE_CELLS) / SCORE_CELLS)
 
 
-def quantile_cuts(values: Floats, levels: Floats) -> Floats:
-    """Distinct quantiles of finite or infinite values, each one of them; interpolation would subtract
-    infinities.
+def quantile_cuts(ordered: Floats, levels: Floats) -> Floats:
+    """Distinct quantiles of finite or infinite values in order, each one of them; interpolation would
+    subtract infinities.
     """
-    ordered = np.sort(values)
     return np.unique(ordered[np.ceil(levels * (len(ordered) - 1)).astype(int)])
 
 

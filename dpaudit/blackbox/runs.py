@@ -39,9 +39,10 @@ __all__ = [
     "run_compared",
 ]
 
-#: Calls that share one generator: small enough to keep several workers busy, large enough to make its cost
-#: vanish.
+#: Calls that share one generator: small enough to keep several workers busy, and in a long block enough of
+#: them to make its cost vanish. They depend on the block's length alone, never on the number of workers.
 CALLS_PER_CHUNK = 16
+CHUNKS_PER_BLOCK = 64
 CALLS_PER_BATCH = 2**16
 
 
@@ -198,7 +199,7 @@ def chunks_of(
     """Split ``calls`` calls on ``data`` into chunks, with generators spawned from ``seed`` by ``key`` and
     the chunk's number.
     """
-    size = CALLS_PER_BATCH if batch else CALLS_PER_CHUNK
+    size = CALLS_PER_BATCH if batch else max(CALLS_PER_CHUNK, calls // CHUNKS_PER_BLOCK)
     starts = range(0, calls, size)
     return [
         Chunk(
