@@ -15,7 +15,7 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
@@ -23,6 +23,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from fastjsonschema import JsonSchemaValueException
+from fastjsonschema import compile as compiled
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
@@ -54,9 +56,15 @@ WITHOUT = {1: "roles and cells", 2: "proofs of programs"}
 
 
 def to_text(report: dict[str, Any]) -> str:
-    """Write a report as strict JSON. Raises ``BrokenReportError`` where it does not fit the schema."""
-    _check(report, _validator(""), where="the report")
-    return json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    """Write a report as strict JSON, a result a line. Raises ``BrokenReportError`` where it does not fit the
+    schema."""
+    _check(report, "", where="the report")
+    write = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    parts = []
+    for name, value in report.items():
+        lines = ",\n".join(map(write, value)) if isinstance(value, list) else ""
+        parts.append(f"{write(name)}: " + (f"[\n{lines}\n]" if lines else write(value)))
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def write_report(path: Path, report: dict[str, Any]) -> None:
@@ -109,7 +117,7 @@ def read_report(path: Path) -> dict[str, Any]:
             f"a report must have schema_version {SCHEMA_VERSION}, got {_short(version)}{older} in {path}; "
             "run the audit again with this dpaudit, or read it with the one that wrote it."
         )
-    _check(report, _validator(""), where=str(path))
+    _check(report, "", where=str(path))
     require_ascii_numbers(report)
     require_clear_ids(item["id"] for item in (*report["results"], *report["unchecked"]))
     return report
@@ -135,7 +143,7 @@ def check_result(result: dict[str, Any]) -> None:
 
 def _fits(result: dict[str, Any]) -> None:
     """That plain JSON data is a result."""
-    _check(result, _validator("result"), where="the result")
+    _check(result, "result", where="the result")
     require_ascii_numbers(result)
 
 
@@ -263,14 +271,21 @@ def _schema() -> dict[str, Any]:
 
 
 @cache
-def _validator(part: str) -> Draft202012Validator:
-    """The validator of a report (``part`` empty) or of a part that the schema names.
-
-    References are put in place once, here: following them takes the library longer than all the rest.
-    """
+def _whole_schema(part: str) -> dict[str, Any]:
+    """The schema of a report (``part`` empty) or of a part that it names, with the references in place."""
     schema = _schema()
     definitions = schema["$defs"]
-    return Draft202012Validator(_in_place(definitions[part] if part else schema, definitions))
+    whole: dict[str, Any] = _in_place(definitions[part] if part else schema, definitions)
+    return whole
+
+
+@cache
+def _accepts(part: str) -> Callable[[Any], Any]:
+    """What raises ``JsonSchemaValueException`` unless a document fits: code made from the schema, some times
+    faster than walking through it. It knows the words that the schema uses, which are in draft 7 as well."""
+    draft = "http://json-schema.org/draft-07/schema#"
+    made: Callable[[Any], Any] = compiled(_whole_schema(part) | {"$schema": draft}, use_default=False)
+    return made
 
 
 def _in_place(schema: Any, definitions: dict[str, Any]) -> Any:
@@ -289,9 +304,16 @@ def _in_place(schema: Any, definitions: dict[str, Any]) -> Any:
     return {"allOf": [named], **inner} if inner.keys() - {"description"} else named
 
 
-def _check(document: dict[str, Any], validator: Draft202012Validator, *, where: str) -> None:
+def _check(document: dict[str, Any], part: str, *, where: str) -> None:
     try:
-        error = best_match(validator.iter_errors(document))
+        _accepts(part)(document)
+        return
+    except JsonSchemaValueException:
+        pass  # why, the slower library says better; and it has the last word
+    except RecursionError as problem:
+        raise BrokenReportError(f"{where} must not be nested that deeply; run the audit again.") from problem
+    try:
+        error = best_match(Draft202012Validator(_whole_schema(part)).iter_errors(document))
     except RecursionError as problem:
         raise BrokenReportError(f"{where} must not be nested that deeply; run the audit again.") from problem
     if error is not None:

@@ -98,7 +98,8 @@ def test_a_second_run_in_one_directory_says_so(tmp_path: Path) -> None:
     process = start("run", suite, "--jobs", 1, "--json", "r.json", "--no-html", cwd=tmp_path)
     try:
         wait_for(tmp_path / "slow.ran", process)
-        journal = (tmp_path / "r.jsonl").read_bytes()
+        while not (journal := (tmp_path / "r.jsonl").read_bytes()).endswith(b"\n"):
+            time.sleep(0.02)  # the next row begins while the first one's line is on its way
         for options in ((), ("--resume",)):
             second = invoke("run", suite, "--json", tmp_path / "r.json", "--no-html", "-k", "fine", *options)
             assert second.exit_code == 2

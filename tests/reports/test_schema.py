@@ -18,7 +18,7 @@ from dpaudit.report_file.strict import require_ascii_numbers
 from tests.reports.sample import sample_report
 
 #: In the place of any field.
-WRONG = (None, "x", [3])
+WRONG = (None, "x", "", [3], {}, True, 1.0, -1, 10**400)
 
 
 def edits(document: Any, path: tuple[Any, ...] = (), depth: int = 5) -> Iterator[tuple[Any, ...]]:
@@ -72,6 +72,16 @@ def test_every_edit_is_judged_as_the_schema_judges_it() -> None:
             if error.validator != "required":
                 assert error.message[:60] in str(told.value)
     assert refused > 200
+
+
+def test_a_report_has_a_line_for_each_result() -> None:
+    """Reports of two runs can be compared line by line, and the text is the document."""
+    report = small_report()
+    lines = to_text(report).splitlines()
+    assert json.loads(to_text(report)) == report
+    assert [json.loads(line.rstrip(","))["id"] for line in lines if line.startswith('{"id"')] == [
+        row["id"] for row in report["results"]
+    ]
 
 
 def test_a_result_alone_is_checked_by_the_same_rules() -> None:
