@@ -10,11 +10,10 @@ Writes into the folder ``OUT``:
   slope of its logarithm in log T, with standard errors (or what the paper's paragraph below says).
 
 ``--paper private_online_learning`` (the default): Hu, Huang and Mehta (arXiv 2102.07929v2), Figures 1 to 12h.
-Anytime-Lazy-UCB and DP-SE play ``--horizon`` rounds (by default the paper's 2 * 2^21). Hybrid-UCB and UCB1
-are played round by round and get ``--rounds``: by default 2^18, some twenty seconds; the paper's 4194304
-takes sixteen times as long. Figures over epsilon compare all algorithms at one horizon, the shorter of the
-two, which their title names; those over time say which curves end earlier. The curves are means of ``--runs``
-runs (15, as in the paper).
+All algorithms play ``--horizon`` rounds, by default the paper's 2 * 2^21. Hybrid-UCB and UCB1 are played
+round by round, which takes minutes: ``--rounds`` gives them fewer. Figures over epsilon compare all
+algorithms at one horizon, the shorter of the two, which their title names; those over time say which curves
+end earlier. The curves are means of ``--runs`` runs (15, as in the paper).
 
 ``--paper distributed_mab``: Chowdhury and Zhou (ICLR 2023), Figures 1 to 5, at the paper's horizons unless
 ``--horizon`` says otherwise, means of ``--runs`` runs (20, as in the paper). Figure 1 shows parts of 2, 3
@@ -209,7 +208,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--paper", choices=sorted(_SOURCES), default="private_online_learning")
     parser.add_argument("--figures", nargs="+", metavar="NAME")
     parser.add_argument("--horizon", type=count)
-    parser.add_argument("--rounds", type=count, default=2**18)
+    parser.add_argument("--rounds", type=count, help="of Hybrid-UCB and UCB1 [default: the horizon]")
     parser.add_argument("--runs", type=count)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
@@ -236,8 +235,8 @@ def main(arguments: list[str] | None = None) -> None:
         else:
             figures, frame = regenerate(
                 list(FIGURES) if options.figures is None else options.figures,
-                horizon=HORIZON if options.horizon is None else options.horizon,
-                rounds=options.rounds,
+                horizon=options.horizon or HORIZON,
+                rounds=options.rounds or options.horizon or HORIZON,
                 runs=RUNS if options.runs is None else options.runs,
                 seed=options.seed,
             )

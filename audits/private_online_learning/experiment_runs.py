@@ -41,6 +41,8 @@ Table = dict[Cell, RegretRuns]
 
 #: The algorithms of the figures, by their names in ``VARIANTS``.
 COMPARED = ("lazy_ucb", "dp_se", "hybrid_ucb/printed", "ucb1")
+#: Those that have no epsilon: their runs serve every cell of a setting.
+WITHOUT_EPSILON = frozenset({"ucb1"})
 CELLS: tuple[Cell, ...] = tuple((setting, epsilon) for setting in SETTINGS for epsilon in EPSILONS)
 
 
@@ -77,9 +79,12 @@ def experiment(run: Run, algorithm: str, cells: Sequence[Cell], *, horizon: int,
     """``runs`` regret runs of an algorithm of ``VARIANTS`` in every cell.
 
     The seed depends on the run, the algorithm and its size, not on the row that asks nor on its level, and
-    rows of one process share results.
+    rows of one process share results. Cells of one setting share the runs of an algorithm without epsilon.
     """
-    return _experiment(replace(run, row_id="HHM-E", alpha=0.0), algorithm, tuple(cells), horizon, runs)
+    simulated = {cell: (cell[0], "1") if algorithm in WITHOUT_EPSILON else cell for cell in cells}
+    distinct = tuple(dict.fromkeys(simulated.values()))
+    found = _experiment(replace(run, row_id="HHM-E", alpha=0.0), algorithm, distinct, horizon, runs)
+    return {cell: found[simulated[cell]] for cell in cells}
 
 
 @lru_cache(maxsize=64)
