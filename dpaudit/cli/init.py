@@ -1,4 +1,4 @@
-"""``dpaudit init``: a suite, a test and a workflow to begin with."""
+"""``dpaudit init``: a suite, a test and a workflow to begin with, the suite perhaps with a known row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import click
 from rich.text import Text
 
 from dpaudit.cli.console import make_console
-from dpaudit.cli.starter import STARTER
+from dpaudit.cli.inspect import rows_named
+from dpaudit.cli.starter import STARTER, SUITE, suite_from
 from dpaudit.errors import InvalidParameterError
 from dpaudit.reports.terminal import one_line
 
@@ -17,15 +18,25 @@ __all__ = ["init_command"]
 
 @click.command("init")
 @click.argument("folder", type=click.Path(path_type=Path), default=Path())
-def init_command(folder: Path) -> None:
+@click.option(
+    "--from",
+    "row_id",
+    metavar="ID",
+    help="Begin with this row of the suites of `dpaudit list papers`.",
+)
+def init_command(folder: Path, row_id: str | None) -> None:
     """Write a suite, a test and a GitHub workflow to FOLDER [default: the current one].
 
     The suite, audits/mine.py, has one row that comes out as expected; the test, tests/test_privacy.py, uses
-    the pytest plugin; the workflow, .github/workflows/dpaudit.yml, runs both.
+    the pytest plugin; the workflow, .github/workflows/dpaudit.yml, runs both. With --from the suite has a row
+    of dpaudit's own, with all that it needs in one file, to be changed.
 
     Exit code 0: written. 2: one of the files is there already (nothing is written), or cannot be written.
     """
     paths = {folder / name: text for name, text in STARTER.items()}
+    if row_id is not None:
+        with rows_named(row_id, ("papers",)) as found:
+            paths[folder / SUITE] = suite_from(*found[0])
     there = [str(path) for path in paths if path.exists() or path.is_symlink()]
     if there:
         raise InvalidParameterError(

@@ -27,7 +27,7 @@ from dpaudit.runner.plan import BrokenSuite, LoadedSuite, load_suites
 from dpaudit.runner.process import Pool
 from dpaudit.verify.statement import assumed_in_words
 
-__all__ = ["explain_command", "list_command"]
+__all__ = ["explain_command", "list_command", "rows_named"]
 
 FRESH = "its program does the same in two fresh processes, or the row crashes"
 NOT_FRESH = f"the row declares {NOT_REPEATED}"
@@ -96,16 +96,12 @@ def _seconds_of(path: Path) -> dict[tuple[str, str], float]:
     return {(row["paper"], row["id"]): row["seconds"] for row in read_report(path)["results"]}
 
 
-@click.command("explain")
-@click.argument("row_id", metavar="ID")
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option(
-    "--report", "report_path", type=click.Path(path_type=Path), help="Say also how this report decided it."
-)
-def explain_command(row_id: str, paths: tuple[str, ...], report_path: Path | None) -> None:
-    """Say what a row claims, where that is printed, what the row does, and how it was decided."""
-    console = make_console()
-    results = read_report(report_path)["results"] if report_path is not None else []
+@contextmanager
+def rows_named(row_id: str, paths: tuple[str, ...]) -> Iterator[list[tuple[LoadedSuite, dict[str, Any]]]]:
+    """The rows of this id, whatever the case of its letters, each with its suite; at least one.
+
+    Raises ``InvalidParameterError`` where there is none.
+    """
     with _loaded(paths) as suites:
         found = [
             (suite, row)
@@ -121,6 +117,20 @@ def explain_command(row_id: str, paths: tuple[str, ...], report_path: Path | Non
                 + (f"did you mean {close}?" if close else "see `dpaudit list`.")
                 + ("" if paths else " Rows of your own suite need its path: dpaudit explain ID PATH")
             )
+        yield found
+
+
+@click.command("explain")
+@click.argument("row_id", metavar="ID")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option(
+    "--report", "report_path", type=click.Path(path_type=Path), help="Say also how this report decided it."
+)
+def explain_command(row_id: str, paths: tuple[str, ...], report_path: Path | None) -> None:
+    """Say what a row claims, where that is printed, what the row does, and how it was decided."""
+    console = make_console()
+    results = read_report(report_path)["results"] if report_path is not None else []
+    with rows_named(row_id, paths) as found:
         for suite, row in found:
             _explain(console, suite, row)
             # Not by the suite's label: that is a path, and another one from another folder.

@@ -1,8 +1,17 @@
-"""The files that ``dpaudit init`` writes: a suite that comes out as expected, a test, a GitHub workflow."""
+"""The files that ``dpaudit init`` writes: a suite that comes out as expected, a test, a GitHub workflow. The
+suite is one of a few lines, or has a row of the suites that ship with dpaudit."""
 
 from __future__ import annotations
 
-__all__ = ["STARTER"]
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dpaudit.cli.row_source import row_source
+from dpaudit.errors import InvalidParameterError
+from dpaudit.runner.plan import LoadedSuite
+
+__all__ = ["STARTER", "suite_from"]
 
 _SUITE = '''"""The privacy claims of this project, one row each.
 
@@ -81,9 +90,47 @@ jobs:
           path: dpaudit-report.*
 """
 
+#: Where the suite is written.
+SUITE = "audits/mine.py"
 #: What is written, by path below the folder.
 STARTER = {
-    "audits/mine.py": _SUITE,
+    SUITE: _SUITE,
     "tests/test_privacy.py": _TEST,
     ".github/workflows/dpaudit.yml": _WORKFLOW,
 }
+
+_FROM = '''"""Started from the row {id} of dpaudit's own suites.
+
+{title}
+({source})
+
+Change the mechanism, the claim and the pairs of neighbours to yours, and `expect` to what you claim. Run it
+with `dpaudit run audits`; `dpaudit explain {id}` says what the original claims and does.
+"""
+
+from __future__ import annotations
+
+{body}
+
+suite = Suite(paper="mine", title="The mechanisms of this project")
+suite.include({group})
+'''
+
+
+def suite_from(suite: LoadedSuite, row: Mapping[str, Any]) -> str:
+    """A suite of one file that has this row of ``suite``, with what the row needs.
+
+    Raises ``InvalidParameterError`` for a row that cannot be taken out of its suite.
+    """
+    place = row["location"]
+    if place is None:
+        raise InvalidParameterError(
+            f"a row to start from must say where it is declared, got {row['id']!r}; choose another row."
+        )
+    file = (Path(suite.file.path).parent / place["file"]).resolve()
+    body, group = row_source(file, place["line"], root=Path(suite.file.root).resolve())
+    if "from dpaudit.suite import" in body:
+        body = body.replace("from dpaudit.suite import ", "from dpaudit.suite import Suite, ", 1)
+    else:
+        body = f"from dpaudit.suite import Suite\n{body}"
+    return _FROM.format(body=body, group=group, **{name: row[name] for name in ("id", "title", "source")})

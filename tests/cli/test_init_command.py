@@ -37,6 +37,38 @@ def test_what_init_writes_comes_out_as_expected(tmp_path: Path) -> None:
     assert "1 passed" in tests.stdout
 
 
+@pytest.mark.parametrize(
+    ("row_id", "verdict"),
+    [("HHM-RNM/repaired", "verified"), ("CZ23-T6C/below", "refuted"), ("SVT/3", "refuted")],
+    ids=["a row of two decorators", "a row that imports from other modules", "a row that is refuted"],
+)
+def test_a_suite_begins_with_a_known_row(tmp_path: Path, row_id: str, verdict: str) -> None:
+    """What ``init --from`` writes has the row, runs as it stands, and comes out as the original does."""
+    result = invoke("init", tmp_path, "--from", row_id.lower())
+    assert result.exit_code == 0, result.output
+    json_path = tmp_path / "r.json"
+    run = invoke("run", tmp_path / "audits", "--no-html", "--json", json_path, "-k", f"={row_id}")
+    assert run.exit_code == 0, run.output
+    rows = by_id(json.loads(json_path.read_text(encoding="utf-8")))
+    assert rows[row_id]["verdict"] == verdict
+    text = (tmp_path / "audits" / "mine.py").read_text(encoding="utf-8")
+    assert "import audits" not in text
+    assert "from audits" not in text
+
+
+@pytest.mark.parametrize(
+    ("row_id", "why"),
+    [("SVT/proved", "a function makes it"), ("HHM-NONE", "did you mean")],
+    ids=["made by a function", "unknown"],
+)
+def test_a_row_that_cannot_be_taken_out_is_named(tmp_path: Path, row_id: str, why: str) -> None:
+    """Exit code 2 with the reason, and nothing is written."""
+    result = invoke("init", tmp_path / "new", "--from", row_id)
+    assert result.exit_code == 2
+    assert why in result.stderr
+    assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.parametrize("name", STARTER)
 def test_no_file_is_overwritten(tmp_path: Path, name: str) -> None:
     """Where one of the files is there, init exits with 2, names it, and writes none of the others."""

@@ -1,0 +1,191 @@
+"""One row of a suite as a file of its own, for ``dpaudit init --from``: the statement that declares the row,
+and what its names need from its module and from the suite's other modules. All else stays an import.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dpaudit.errors import InvalidParameterError
+
+__all__ = ["row_source"]
+
+
+@dataclass
+class _Module:
+    """A file's statements, and which of them bind a name."""
+
+    path: Path
+    lines: list[str]
+    body: list[ast.stmt]
+    taken: set[int] = field(default_factory=set)
+
+    @classmethod
+    def read(cls, path: Path) -> _Module:
+        text = path.read_text(encoding="utf-8")
+        return cls(path, text.splitlines(), ast.parse(text).body)
+
+    def binding(self, name: str) -> list[int]:
+        """The statements at the top of the file that bind a name."""
+        return [i for i, statement in enumerate(self.body) if name in _bound(statement)]
+
+    def at(self, line: int) -> int | None:
+        """The statement at the top of the file that a line stands in."""
+        spans = enumerate((_first_line(one), one.end_lineno or 0) for one in self.body)
+        return next((i for i, (first, last) in spans if first <= line <= last), None)
+
+    def text(self, i: int) -> str:
+        """A statement with its decorators and the comments right above it."""
+        first = _first_line(self.body[i]) - 1
+        while first and self.lines[first - 1].startswith("#"):
+            first -= 1
+        return "\n".join(self.lines[first : self.body[i].end_lineno])
+
+
+def _decorators(statement: ast.stmt) -> list[ast.expr]:
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return statement.decorator_list
+    return []
+
+
+def _first_line(statement: ast.stmt) -> int:
+    return min([statement.lineno, *(item.lineno for item in _decorators(statement))])
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {statement.name}
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return {alias.asname or alias.name.split(".")[0] for alias in statement.names}
+    nodes = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+    return {node.id for node in nodes if isinstance(node.ctx, ast.Store)}
+
+
+class _Taken:
+    """The statements and imports that were taken so far for a row of the file ``path`` below ``root``."""
+
+    def __init__(self, path: Path, root: Path) -> None:
+        self.root, self.package = root, path.relative_to(root).parts[0]
+        #: In the order in which they must stand: a module comes after those that it imports from.
+        self.modules: dict[Path, _Module] = {}
+        self.imports: set[tuple[str, str, str]] = set()
+        self.renamed: list[str] = []
+        self._owners: dict[str, tuple[_Module, int]] = {}
+
+    def module(self, path: Path) -> _Module:
+        if path not in self.modules:
+            self.modules[path] = _Module.read(path)
+        return self.modules[path]
+
+    def take(self, module: _Module, i: int) -> None:
+        """A statement, and all that its names need."""
+        if i in module.taken:
+            return
+        module.taken.add(i)
+        for name in _bound(module.body[i]):
+            owner, other = self._owners.setdefault(name, (module, i))
+            if owner is not module and owner.text(other) != module.text(i):
+                raise _not_alone(f"{name!r} is one thing in {owner.path.name}, another in {module.path.name}")
+        for node in ast.walk(module.body[i]):
+            if isinstance(node, ast.Name):
+                if node.id == "__file__":
+                    raise _not_alone("it reads files that lie beside it")
+                self.need(module, node.id)
+
+    def need(self, module: _Module, name: str) -> None:
+        """What binds a name in a module, if anything does."""
+        for i in module.binding(name):
+            statement = module.body[i]
+            if not isinstance(statement, ast.Import | ast.ImportFrom):
+                self.take(module, i)
+                continue
+            for alias in statement.names:
+                if (alias.asname or alias.name.split(".")[0]) == name:
+                    self._import(statement, alias)
+
+    def _import(self, statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> None:
+        source = (statement.module or "") if isinstance(statement, ast.ImportFrom) else ""
+        dotted = (source or alias.name).split(".")
+        if getattr(statement, "level", 0) or dotted[0] != self.package:
+            self.imports.add((source, alias.name, alias.asname or ""))
+            return
+        path = self.root.joinpath(*dotted).with_suffix(".py")
+        if not source or not path.is_file():
+            raise _not_alone(f"it needs the module {'.'.join([*dotted, alias.name])} as a whole")
+        before = list(self.modules)
+        other = self.module(path)
+        self.need(other, alias.name)
+        if path not in before:  # it was met now, so it comes before the modules that were there
+            ordered = {one: self.modules[one] for one in self.modules if one not in before}
+            self.modules = ordered | {one: self.modules[one] for one in before}
+        if alias.asname and alias.asname != alias.name:
+            self.renamed.append(f"{alias.asname} = {alias.name}")
+
+    def text(self) -> str:
+        """Imports, then the statements of each module in their order."""
+        parts = ["\n".join(self._import_lines())]
+        for n, module in enumerate(self.modules.values()):
+            if n == len(self.modules) - 1:
+                parts += dict.fromkeys(self.renamed)
+            parts += [module.text(i) for i in sorted(module.taken)]
+        parts = list(dict.fromkeys(part for part in parts if part))
+        small = [i > 0 and "\n" not in part for i, part in enumerate(parts)]
+        text = parts[0]
+        for i in range(1, len(parts)):
+            text += ("\n" if small[i - 1] and small[i] else "\n\n\n") + parts[i]
+        return text
+
+    def _import_lines(self) -> Iterator[str]:
+        by_source: dict[str, list[str]] = {}
+        for source, name, other in sorted(self.imports):
+            by_source.setdefault(source, []).append(f"{name} as {other}" if other else name)
+        for whole in by_source.pop("", []):
+            yield f"import {whole}"
+        for source, names in by_source.items():
+            if source != "__future__":
+                yield f"from {source} import {', '.join(dict.fromkeys(names))}"
+
+
+def _not_alone(why: str) -> InvalidParameterError:
+    return InvalidParameterError(
+        f"a row to start from must stand by itself, and of this one {why}; choose another row, or copy the "
+        "suite."
+    )
+
+
+def row_source(path: Path, line: int, *, root: Path) -> tuple[str, str]:
+    """What declares the row at a line of a file, with all that it needs, and the name of its group.
+
+    Modules of the file's own package below ``root`` are taken apart, all others imported. Raises
+    ``InvalidParameterError`` for a row that cannot be taken out: made by a function, or in need of whole
+    modules, of files beside it, or of two things of one name.
+    """
+    taken = _Taken(path, root)
+    module = taken.module(path)
+    place = module.at(line)
+    if place is None or not _declares(module.body[place], line):
+        raise _not_alone("a function makes it, among others")
+    taken.take(module, place)
+    groups = [
+        name
+        for i in sorted(module.taken)
+        for name in sorted(_bound(module.body[i]))
+        if isinstance(module.body[i], ast.Assign) and _is_group(module.body[i])
+    ]
+    if len(groups) != 1:
+        raise _not_alone("it is in no group of its module")
+    return taken.text(), groups[0]
+
+
+def _declares(statement: ast.stmt, line: int) -> bool:
+    """Whether the line runs when the module is imported: of a function, a decorator's and no other."""
+    decorated = any(item.lineno <= line <= (item.end_lineno or 0) for item in _decorators(statement))
+    return decorated or not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+
+
+def _is_group(statement: ast.stmt) -> bool:
+    call = getattr(statement, "value", None)
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Group"
