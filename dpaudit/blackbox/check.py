@@ -108,7 +108,8 @@ def check(
             family, target, pairs, clock, alpha=alpha, max_samples=max_samples, stop_early=stop_early
         )
         found = plan.run(jobs)
-        reason = memory(found.search, copies)
+        worst = pairs[found.search.best]
+        reason = memory(found.search, copies, (worst.left, worst.right))
     search, draws = found.search, list[str]()
     if listen and not clock.over and not found.stopped:
         heard, draws = hear(search.target, pairs, best=search.best, claim=claim, deadline=clock.deadline)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.blackbox.carried import carries_over
 from dpaudit.blackbox.features import Past
 from dpaudit.blackbox.fresh import FreshCopies
 from dpaudit.blackbox.independence import sign_of_memory
@@ -87,8 +88,9 @@ def notes_before(target: Target, data: Any) -> tuple[Target, list[str]]:
     return target, notes
 
 
-def memory(search: Search, copies: FreshCopies) -> str:
-    """Why the calls were not independent, in words; empty where nothing speaks against it."""
+def memory(search: Search, copies: FreshCopies, pair: tuple[Any, Any]) -> str:
+    """Why the calls were not independent, in words; empty where nothing speaks against it. ``pair``: the
+    inputs that spoke most against the claim."""
     candidate = search.candidates[search.best]
     if not candidate.attack.pairs:
         return ""
@@ -97,7 +99,9 @@ def memory(search: Search, copies: FreshCopies) -> str:
         enough = candidate.attack.pairs >= CONSTANT_CALLS and search.candidates[0].constant[0]
         return _remembers(copies.answers()) if enough else ""
     sign = sign_of_memory(candidate.attack.past, reader=candidate.encoder, seed=search.target.seed)
-    return f"{sign}; hand over a mechanism that keeps nothing from call to call" if sign else ""
+    if sign:
+        return f"{sign}; hand over a mechanism that keeps nothing from call to call"
+    return carries_over(search.target, pair)
 
 
 def _remembers(answers: list[str] | None) -> str:

@@ -44,7 +44,8 @@ class AssertPrivate:
 
         Arguments and errors are those of ``dpaudit.check``; there is no limit of time in all, which would
         make the verdict depend on the machine. Raises ``RefutedError`` (an ``AssertionError``) where the
-        claim was refuted, or, in a test marked ``dpaudit_refuted``, ``AssertionError`` where it was not.
+        claim was refuted, and ``AssertionError`` where the audit says nothing, because calls depend on one
+        another; in a test marked ``dpaudit_refuted``, ``AssertionError`` where the claim was not refuted.
         """
         __tracebackhide__ = True
         self._calls += 1
@@ -72,6 +73,8 @@ class AssertPrivate:
                 result.evidence.details["pair"]
             ]
             raise RefutedError(self._failure(result, f"{shown(pair.left)} and {shown(pair.right)}", alpha))
+        if result.evidence.lower is None:
+            raise AssertionError(f"NOT AUDITED: nothing can be said of this mechanism.\n{result}")
         return result
 
     def _failure(self, result: CheckResult, inputs: str, alpha: float) -> str:

@@ -241,3 +241,31 @@ def test_independent_calls_are_not_accused() -> None:
         for seed in range(20):
             result = check(mechanism, ONE, neighbours=UNITS, batch=True, seed=seed, max_samples=1500)
             assert "not independent" not in str(result)
+
+
+class KeepsTheLastInput:
+    """Each call is 1-DP in its own input and shows the input of the call before, noised as well."""
+
+    def __init__(self) -> None:
+        self.last = 0.0
+
+    def __call__(self, x, rng):
+        output = x + self.last + rng.laplace()
+        self.last = x
+        return output
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_data_carried_over_refute_nothing(jobs: int) -> None:
+    """Runs after the same input move twice as far; the check names the carrying and gives no bound."""
+    found = check(KeepsTheLastInput(), ONE, neighbours=UNITS, max_samples=4000, jobs=jobs)
+    assert found.verdict is VerdictKind.INCONCLUSIVE
+    assert found.evidence.lower is None
+    assert "carries data over" in str(found)
+
+
+def test_a_generator_of_its_own_is_no_carrying() -> None:
+    """What moves on with every call tells nothing, and stays refuted where its noise is too small."""
+    own = np.random.default_rng(3)
+    found = check(lambda x, rng: x + own.laplace(scale=0.25), ONE, neighbours=UNITS)
+    assert found.verdict is VerdictKind.REFUTED

@@ -19,6 +19,7 @@ MECHANISMS = """
 import dpaudit, pytest
 CLAIM, PAIRS = dpaudit.PureDP(epsilon=1), [([0, 1], [1, 1])]
 def right(data, rng): return sum(data) + rng.laplace()
+def cached(data, rng, known={}): return known.setdefault(tuple(data), sum(data) + rng.laplace())
 def wrong(data, rng): return sum(data) + rng.laplace(scale=0.25)
 def audit(assert_private, mechanism):
     return assert_private(mechanism, CLAIM, neighbours=PAIRS, max_samples=3000, listen=False)
@@ -28,11 +29,12 @@ def test_wrong(assert_private): audit(assert_private, wrong)
 def test_known(assert_private): audit(assert_private, wrong)
 @pytest.mark.dpaudit_refuted
 def test_not_known(assert_private): audit(assert_private, right)
+def test_cached(assert_private): audit(assert_private, cached)
 @pytest.mark.dpaudit_slow
 def test_slow(assert_private): audit(assert_private, right)
 def test_levels(assert_private, record_property):
     confidences = [audit(assert_private, right).evidence.confidence for _ in range(2)]
-    assert [round(6000 * (1 - c)) for c in confidences] == [25, 8], confidences  # 0.05/6 over 2, over 6
+    assert [round(7000 * (1 - c)) for c in confidences] == [25, 8], confidences  # 0.05/7 over 2, over 6
 """
 
 
@@ -61,6 +63,7 @@ EXPECTED = {
     "test_wrong": "FAILED",
     "test_known": "PASSED",
     "test_not_known": "FAILED",
+    "test_cached": "FAILED",
     "test_levels": "PASSED",
 }
 
@@ -81,7 +84,7 @@ def test_verdicts_and_levels_do_not_depend_on_workers(tmp_path: Path, workers: t
         "inputs: [0, 1] and [1, 1]",
         "event: ",
         "test_it.py::test_wrong",
-        "dpaudit_audits=6",
+        "dpaudit_audits=7",
     ):
         assert word in "\n".join(lines)
 
@@ -98,7 +101,7 @@ def test_too_few_audits_are_refused(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(MECHANISMS)
     code, output = session(tmp_path, "-o", "dpaudit_audits=2")
     assert code == 4
-    assert "at least 6, the audits collected, got '2'" in output
+    assert "at least 7, the audits collected, got '2'" in output
 
 
 def test_an_audit_that_nobody_counted_is_refused(tmp_path: Path) -> None:
