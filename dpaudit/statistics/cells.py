@@ -85,6 +85,11 @@ class CellBetting:
         """Log of the mixture's wealth against each claim, shape (J,)."""
         return log_average(np.column_stack([self.experts, self._follower]), self._weights, axis=1)
 
+    def keep(self, claims: NDArray[np.bool_]) -> None:
+        """Go on against these claims alone, shape (J,)."""
+        self.epsilons, self.deltas = self.epsilons[claims], self.deltas[claims]
+        self.experts, self._follower = self.experts[claims], self._follower[claims]
+
     def update(self, block: CellBlock) -> NDArray[np.float64]:
         """Play one block; return ``log_wealth`` after it, shape (J,)."""
         gains = log_gains(block, self.epsilons, self.deltas)
