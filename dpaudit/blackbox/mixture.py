@@ -36,6 +36,10 @@ class PairMixture:
         """Log of the wealth of all parts together, shape (J,)."""
         return log_average(self._logs, self._shares)
 
+    def keep(self, claims: NDArray[np.bool_]) -> None:
+        """Go on against these claims alone, shape (J,)."""
+        self._logs = self._logs[:, claims]
+
     def update(self, place: int, log_wealth: Floats) -> Floats:
         """The pair at ``place`` has played a block, which brought it to these log-wealths, shape (J,); return
         ``log_wealth`` after it."""

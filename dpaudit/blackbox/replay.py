@@ -70,7 +70,8 @@ class Replay:
         }
         blocks = [iter(item.blocks if item else ()) for item in self.played]
         mixture = PairMixture(len(self.played), claims)
-        found, runs, seen = np.full(claims, np.inf), 0, set[int]()
+        found, standing = np.full(claims, np.inf), np.arange(claims)
+        runs, seen = 0, set[int]()
         for place in self.order:
             played = self.played[place]
             if played is not None and place not in seen:
@@ -78,11 +79,16 @@ class Replay:
             else:
                 block = next(blocks[place])
                 runs += 2 * block.pairs
-                logs = bettors[place].update(block).reshape(claims, points)
+                logs = bettors[place].update(block).reshape(len(standing), points)
                 wealth = mixture.update(place, log_average(logs, shares, axis=1))
-                new = (wealth >= thresholds) & np.isinf(found)
-                found[new] = runs
-                if np.all(np.isfinite(found)):
+                stands = ~(wealth >= thresholds[standing])
+                if not stands.all():  # what is rejected stays so, and is bet against no longer
+                    found[standing[~stands]] = runs
+                    standing = standing[stands]
+                    mixture.keep(stands)
+                    for bettor in bettors.values():
+                        bettor.keep(np.repeat(stands, points))
+                if not len(standing):
                     break
             seen.add(place)
         return found

@@ -166,6 +166,8 @@ def listening(function: Any) -> Iterator[Session]:
     with _LOCK, ExitStack() as undo:
         swapped = _replacements(session, undo)
         for names in _places(function):
+            if swapped.keys().isdisjoint(map(id, list(names.values()))):
+                continue
             inside = names.get("__name__") in (
                 "random",
                 "secrets",

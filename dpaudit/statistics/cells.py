@@ -85,6 +85,11 @@ class CellBetting:
         """Log of the mixture's wealth against each claim, shape (J,)."""
         return log_average(np.column_stack([self.experts, self._follower]), self._weights, axis=1)
 
+    def keep(self, claims: NDArray[np.bool_]) -> None:
+        """Go on against these claims alone, shape (J,)."""
+        self.epsilons, self.deltas = self.epsilons[claims], self.deltas[claims]
+        self.experts, self._follower = self.experts[claims], self._follower[claims]
+
     def update(self, block: CellBlock) -> NDArray[np.float64]:
         """Play one block; return ``log_wealth`` after it, shape (J,)."""
         gains = log_gains(block, self.epsilons, self.deltas)
@@ -150,16 +155,24 @@ def _kelly(
     epsilons: NDArray[np.float64],
     bold: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    p, rest = special.expit(epsilons)[:, None, None], special.expit(-epsilons)[:, None, None]
+    p, rest = special.expit(epsilons), special.expit(-epsilons)
     total = wins + losses
     prior = np.where(bold, BOLD_COUNT, BOUNDARY_COUNT)
-    q = (wins + prior * p) / (total + prior)
-    other = (losses + prior * rest) / (total + prior)  # 1 - q, exact where p is nearly 1
+    other = (losses + prior * rest[:, None, None]) / (total + prior)  # 1 - q, exact where p is nearly 1
+    excess = rest[:, None, None] - other
+    stake = np.zeros(excess.shape)
+    # Most cells are within the claim and get no stake: the logarithms are taken for the others alone.
+    beyond = np.flatnonzero(excess > 0)
+    claim, cell = np.divmod(beyond, total.size)
+    expert = cell // total.shape[1]
+    p, rest, prior, other = p[claim], rest[claim], prior.ravel()[expert], other.ravel()[beyond]
+    total = total.ravel()[cell]
+    q = (wins.ravel()[cell] + prior * p) / (total + prior)
     # Laplace's approximation to the log Bayes factor of "beyond the claim" against "at its boundary".
     divergence = q * np.log(q / p) + other * np.log(other / rest)
     evidence = total * divergence - 0.5 * np.log1p(total / PRIOR_COUNT)
-    trust = np.where(bold, 1.0, special.expit(evidence))
-    stake: NDArray[np.float64] = np.maximum(rest - other, 0.0) / p * trust
+    trust = np.where(bold.ravel()[expert], 1.0, special.expit(evidence))
+    stake.ravel()[beyond] = excess.ravel()[beyond] / p * trust
     return stake
 
 

@@ -70,12 +70,12 @@ def test_a_right_program_is_verified_in_both_rows():
         assert float(judgement.lower) == pytest.approx(1.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("block", range(5))
-def test_a_right_program_is_never_refuted_over_100_seeds(block):
-    """No seed makes an exact loss exceed what the noise allows."""
-    audit = audit_of(noisy_sum(1), samples=1)
-    seeds = range(20 * block, 20 * block + 20)
-    assert all(decide(audit, seed=seed).verdict is VerdictKind.VERIFIED for seed in seeds)
+@pytest.mark.parametrize("seed", range(5))
+def test_a_right_program_is_never_refuted_over_100_histories(seed):
+    """No sampled history makes an exact loss exceed what the noise allows: 20 of them in each direction, by
+    five seeds. Forced histories are the same for every seed, and the black box has null audits of its own.
+    """
+    assert decide(audit_of(noisy_sum(1), samples=20), seed=seed).verdict is VerdictKind.VERIFIED
 
 
 @pytest.mark.parametrize("scale", ["1/2", "99/100"])

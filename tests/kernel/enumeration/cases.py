@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 from zlib import crc32
 
@@ -59,6 +60,11 @@ class Case:
     pairs: Sequence[Pair]
     reads: Callable[[Data], Hashable] = values_of
     conditions: Mapping[str, Condition] = field(default_factory=dict)
+
+    @cached_property
+    def built(self) -> Proof:
+        """The proof, once for all claims."""
+        return self.proof()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,7 +203,7 @@ def compare(case: Case, situation: Situation, *, all_kept: bool = False) -> floa
 def attempt(case: Case, claim: PrivacyClaim) -> Certificate | None:
     """The certificate of the case's proof, or ``None`` if it is refused."""
     try:
-        return case.proof().certify(claim)
+        return case.built.certify(claim)
     except CertificateError:
         return None
 

@@ -7,6 +7,7 @@ leaves one part out; and a user who is removed from the data takes his part alon
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
@@ -375,9 +376,12 @@ def binomial_vectors(rng: np.random.Generator, situation: Situation) -> Case:
     queries = [random_table(rng, entries) for _ in range(int(rng.integers(1, 3)))]
     vector = lambda values: [query(values) for query in queries]  # noqa: E731
     squares, largest = move(parts.pairs, vector, distance_2), move(parts.pairs, vector, distance_max)
+    mean, reach = trials * float(chance), 9 * math.sqrt(2 * trials / 4)
+    # the ends, where one law may have no mass, and all within nine deviations, which leaves out 1e-15
+    points = np.r_[0:3, max(3, int(mean - reach)) : int(2 * mean + reach), 2 * trials + 2]
 
     def entry(value: Fraction, present: int) -> Law:
-        points, low = np.arange(2 * trials + 3), int(value // 1)
+        low = int(value // 1)
         rounded = ((low, 1 - (value - low)), (low + 1, value - low))
         masses = (
             float(w) * scipy.stats.binom.pmf(points - x, trials * present, float(chance)) for x, w in rounded

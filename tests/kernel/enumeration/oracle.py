@@ -39,6 +39,9 @@ Law = np.ndarray[Any, np.dtype[np.float64]]
 #: Orders at which zero-concentrated DP is looked at.
 RENYI_ORDERS = (1.05, 1.5, 2.0, 4.0, 16.0, 64.0)
 
+#: Numbers that are worked on at a time: as many as stay near the processor.
+BLOCK = 2**17
+
 #: Losses at which Gaussian DP is looked at.
 EPSILONS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
 
@@ -56,7 +59,14 @@ def _losses(p: Law, q: Law) -> Law:
 
 def delta(p: Law, q: Law, epsilon: float) -> Law:
     """The sum of the positive parts of p - e^epsilon q in every row."""
-    return np.sum(np.maximum(p - math.exp(epsilon) * q, 0.0), axis=1)
+    factor, rows, result = math.exp(epsilon), max(1, BLOCK // p.shape[1]), np.zeros(len(p))
+    for start in range(0, len(p), rows):
+        part = slice(start, start + rows)
+        excess = factor * q[part]
+        np.subtract(p[part], excess, out=excess)
+        np.maximum(excess, 0.0, out=excess)
+        result[part] = np.sum(excess, axis=1)
+    return result
 
 
 def renyi(p: Law, q: Law, order: float) -> Law:
