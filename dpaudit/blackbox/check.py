@@ -14,6 +14,7 @@ call. Where the outputs betray a memory, nothing is concluded from them.
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -98,6 +99,7 @@ def check(
     where a call hangs before there is a result, no output can be read, or every call raises.
     """
     _check_options(alpha, max_samples)
+    _check_signature(mechanism, batch=batch)
     family, at_delta = family_of(claim), None if delta is None else _delta_to_bound(delta)
     clock = Clock(seconds, goal=max_samples, alpha=alpha)
     pairs = read_neighbours(neighbours, seed=seed, adjacency=claim.adjacency)
@@ -254,6 +256,32 @@ def _check_options(alpha: float, max_samples: int) -> None:
         raise InvalidParameterError(
             f"max_samples must be 100 or more, got {max_samples}; fewer runs cannot refute anything."
         )
+
+
+def _check_signature(mechanism: Callable[..., Any], *, batch: bool) -> None:
+    """That the mechanism can be called as it will be; of what tells no signature nothing is asked."""
+    wanted = ["data", "rng", *(["size"] if batch else [])]
+    try:
+        signature = inspect.signature(mechanism)
+    except (TypeError, ValueError):
+        if callable(mechanism):
+            return
+        raise InvalidParameterError(
+            f"a mechanism must be a function of ({', '.join(wanted)}), got {type(mechanism).__name__}; pass "
+            "the function itself."
+        ) from None
+    if next(iter(signature.parameters), "") == "coins":
+        raise InvalidParameterError(
+            "check runs functions of (data, rng), got one of (coins, data); dpaudit.prove and the rows of a "
+            "suite are for programs that draw from coins (docs/tutorial.md)."
+        )
+    try:
+        signature.bind(*wanted)
+    except TypeError as error:
+        raise InvalidParameterError(
+            f"a mechanism must be a function of ({', '.join(wanted)}), got one of {signature}: {error}; wrap "
+            f"it, as lambda {', '.join(wanted)}: ..., and draw from rng."
+        ) from None
 
 
 def _delta_to_bound(delta: ExactLike) -> float:

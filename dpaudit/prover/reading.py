@@ -107,7 +107,8 @@ def _allowed(value: Any, function: FunctionType, what: str) -> Iterator[Function
         yield value
     elif isinstance(value, ModuleType):
         if value is not math:
-            raise _refusal(function, f"uses the module {value.__name__!r}", None)
+            hint = " (import what it needs by name)" if value.__name__.startswith("dpaudit") else ""
+            raise _refusal(function, f"uses the module {value.__name__!r}{hint}", None)
     elif not _constant(value):
         raise _refusal(function, f"{what} is a {type(value).__name__}, which may change", None)
 

@@ -15,7 +15,7 @@ import pytest
 
 from dpaudit.blackbox.check import CheckResult, check
 from dpaudit.claims import PureDP
-from dpaudit.errors import MechanismError
+from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.verdicts import VerdictKind
 
 ONE = PureDP(epsilon=1)
@@ -197,3 +197,22 @@ def test_a_change_is_seen_in_what_pickle_cannot_save() -> None:
     result = check(pops, ONE, neighbours=[tuple(data)], max_samples=300, listen=False)
     assert "each call was handed a fresh copy" in in_one_line(result)
     assert result.verdict is VerdictKind.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "batch", "said"),
+    [
+        (lambda data: data, False, "got one of (data)"),
+        (lambda data, rng: data, True, "(data, rng, size)"),
+        (lambda coins, data: data, False, "programs that draw from coins"),
+        (3.5, False, "got float"),
+    ],
+    ids=["no rng", "no size", "coins", "no function"],
+)
+def test_what_cannot_be_called_is_told_before_a_run(mechanism: Any, batch: bool, said: str) -> None:
+    """With the arguments that it must take; a function whose signature is hidden is run all the same."""
+    with pytest.raises(InvalidParameterError) as told:
+        check(mechanism, ONE, neighbours=UNITS, batch=batch)
+    assert said in str(told.value)
+    hidden = check(lambda *arguments: arguments[1].laplace(), ONE, neighbours=UNITS, max_samples=200)
+    assert hidden.verdict is VerdictKind.INCONCLUSIVE
