@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.blackbox.clock import Clock
+from dpaudit.blackbox.grids import guesses
 from dpaudit.blackbox.hypotheses import Points
 from dpaudit.blackbox.mixture import PairMixture
 from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes, in_words
@@ -68,7 +69,10 @@ class _Candidate:
 
     def __init__(self, target: Target, index: int, data: tuple[Any, Any]) -> None:
         self.encoder = OutcomeEncoder()
-        self.attack = PairAttack(epsilon=target.epsilon, bits=target.bits, reader=self.encoder)
+        guessed = guesses(data) if target.bits else ()
+        self.attack = PairAttack(
+            epsilon=target.epsilon, bits=target.bits, reader=self.encoder, guessed=guessed
+        )
         self.log_wealth = 0.0
         self.wait = math.inf
         self.betting: CellBetting | None = None
