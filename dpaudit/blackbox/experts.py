@@ -41,6 +41,9 @@ SPLIT_LEVELS = 32
 #: Shares of one feature's capital: the split has least to learn.
 RULE_SHARES = {"split": 0.5, "even": 0.25, "tails": 0.25}
 BIT_SHARES = {"floor": 0.6, "split": 0.25, "even": 0.15}
+#: Shares of the ranks and of the score of whole outputs, where the same ones come again and again: all other
+#: features are then functions of which of a few outputs it is.
+WHOLE_SHARES = (0.4, 0.2)
 #: Rules whose experts bet from the first outputs on.
 BOLD = ("floor", "signs")
 #: The share of the bettor who copies the richest expert.
@@ -146,11 +149,20 @@ class Experts:
         for feature, share in plain:
             shares = _shares(feature)
             self._features.append((feature, [Cut(rule, 3.0 * share * part) for rule, part in shares.items()]))
+        if _repeats(first):
+            self._raise_whole_outputs()
         total = sum(cut.weight for _, cuts in self._features for cut in cuts)
         #: Which experts bet from the first outputs on, shape (E,).
         self.bold = np.array([cut.rule in BOLD for _, cuts in self._features for cut in cuts])
         self.follow = FOLLOW
         self.weights = [(1 - FOLLOW) * cut.weight / total for _, cuts in self._features for cut in cuts]
+
+    def _raise_whole_outputs(self) -> None:
+        """Give the shares ``WHOLE_SHARES`` to the two who look at outputs as a whole."""
+        whole = [cut for _, cuts in self._features[: len(WHOLE_SHARES)] for cut in cuts]
+        rest = sum(cut.weight for _, cuts in self._features[len(WHOLE_SHARES) :] for cut in cuts)
+        for cut, share in zip(whole, WHOLE_SHARES, strict=True):
+            cut.weight = share * rest / (1 - sum(WHOLE_SHARES))
 
     def fit(self, past: Past) -> NDArray[np.int64]:
         """Learn features and cells from all past outcomes; return their counts, shape (2, E, C)."""
@@ -177,6 +189,12 @@ class Experts:
         pairs = [(feature, cut) for feature, cuts in self._features for cut in cuts]
         feature, cut = pairs[expert]
         return feature.missing() if cell == CELLS - 1 else feature.describe(*cut.ends(cell))
+
+
+def _repeats(first: Past) -> bool:
+    """Whether there are at most half as many outputs in the first block as runs."""
+    keys = np.concatenate([first[0].keys, first[1].keys])
+    return 2 * len(np.unique(keys)) <= len(keys)
 
 
 def _shares(feature: Feature) -> dict[str, float]:

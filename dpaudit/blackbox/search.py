@@ -32,7 +32,7 @@ __all__ = ["Search", "Target"]
 #: A pair that fails in all of its first calls is a broken mechanism, not an outcome.
 FAILURES_THAT_BREAK = 64
 #: Runs on all other pairs together, as a share of those on the leading pair.
-EXPLORED = 0.5
+EXPLORED = 0.25
 #: Log-wealth that a pair is expected to need.
 WEALTH_AIM = 6.0
 
