@@ -4,7 +4,8 @@ past.
 ``even`` cells hold equal shares of the past and see shifts and scales; ``tails`` get finer towards both
 ends; ``split`` has one cut near each end, placed where the past gave most evidence against the claim: one
 cell to learn instead of many. ``floor`` holds what lies below all that one of the inputs has shown: for the
-lowest bits of floats, where an input that reaches a finer grid shows itself for certain; it bets boldly.
+lowest bits of floats, where an input that reaches a finer grid shows itself for certain; ``signs`` tells
+negative, zero and positive values apart. These two bet boldly.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.blackbox.features import (
-    LOWEST_BIT,
     Feature,
     Floats,
     OutputKind,
@@ -27,6 +27,7 @@ from dpaudit.blackbox.features import (
     scalar_features,
     vector_features,
 )
+from dpaudit.blackbox.grids import LOWEST_BIT, FloatSum, Guesses, bit_features
 from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes
 
 __all__ = ["CELLS", "Cut", "Experts"]
@@ -40,6 +41,11 @@ SPLIT_LEVELS = 32
 #: Shares of one feature's capital: the split has least to learn.
 RULE_SHARES = {"split": 0.5, "even": 0.25, "tails": 0.25}
 BIT_SHARES = {"floor": 0.6, "split": 0.25, "even": 0.15}
+#: Shares of the ranks and of the score of whole outputs, where the same ones come again and again: all other
+#: features are then functions of which of a few outputs it is.
+WHOLE_SHARES = (0.4, 0.2)
+#: Rules whose experts bet from the first outputs on.
+BOLD = ("floor", "signs")
 #: The share of the bettor who copies the richest expert.
 FOLLOW = 0.3
 
@@ -56,6 +62,8 @@ class Cut:
         """Place the cuts by the past values on both inputs and together, each in order, without NaN."""
         if self.rule == "split":
             self.edges = _split(first, second, pooled, epsilon)
+        elif self.rule == "signs":
+            self.edges = np.array([-0.5, 0.5])
         elif self.rule == "floor":
             self.edges = _floor(first, second)
         else:
@@ -129,29 +137,38 @@ class Experts:
     """All experts on one pair of inputs, made for outputs such as those of the first block.
 
     ``epsilon``: the claim's, where the splits look for evidence. ``bits``: look at bit patterns too (claims
-    about the program as it runs).
+    about the program as it runs). ``guessed``: what noise may have been added to, for the bits.
     """
 
-    def __init__(self, first: Past, *, epsilon: float, bits: bool, reader: OutcomeEncoder) -> None:
+    def __init__(
+        self, first: Past, *, epsilon: float, bits: bool, reader: OutcomeEncoder, guessed: Guesses = ()
+    ) -> None:
         self._epsilon = epsilon
-        plain = (
-            scalar_features(reader, bits=bits)
-            if first[0].values.shape[1] == 1
-            else vector_features(first, reader, bits=bits)
-        )
+        width = first[0].values.shape[1]
+        plain = scalar_features(reader) if width == 1 else vector_features(first, reader)
+        plain += bit_features(width, guessed) if bits else []
         self._features: list[tuple[Feature, list[Cut]]] = [
             (OutputRank(reader, limit=CELLS - 2), [Cut("even", 4.0)]),
             (OutputScore(reader), [Cut("split", 4.0)]),
             (OutputKind(reader), [Cut("even", 0.5)]),
         ]
         for feature, share in plain:
-            shares = BIT_SHARES if feature.name == LOWEST_BIT else RULE_SHARES
+            shares = _shares(feature)
             self._features.append((feature, [Cut(rule, 3.0 * share * part) for rule, part in shares.items()]))
+        if _repeats(first):
+            self._raise_whole_outputs()
         total = sum(cut.weight for _, cuts in self._features for cut in cuts)
         #: Which experts bet from the first outputs on, shape (E,).
-        self.bold = np.array([cut.rule == "floor" for _, cuts in self._features for cut in cuts])
+        self.bold = np.array([cut.rule in BOLD for _, cuts in self._features for cut in cuts])
         self.follow = FOLLOW
         self.weights = [(1 - FOLLOW) * cut.weight / total for _, cuts in self._features for cut in cuts]
+
+    def _raise_whole_outputs(self) -> None:
+        """Give the shares ``WHOLE_SHARES`` to the two who look at outputs as a whole."""
+        whole = [cut for _, cuts in self._features[: len(WHOLE_SHARES)] for cut in cuts]
+        rest = sum(cut.weight for _, cuts in self._features[len(WHOLE_SHARES) :] for cut in cuts)
+        for cut, share in zip(whole, WHOLE_SHARES, strict=True):
+            cut.weight = share * rest / (1 - sum(WHOLE_SHARES))
 
     def fit(self, past: Past) -> NDArray[np.int64]:
         """Learn features and cells from all past outcomes; return their counts, shape (2, E, C)."""
@@ -180,6 +197,19 @@ class Experts:
         pairs = [(feature, cut) for feature, cuts in self._features for cut in cuts]
         feature, cut = pairs[expert]
         return feature.missing() if cell == CELLS - 1 else feature.describe(*cut.ends(cell))
+
+
+def _repeats(first: Past) -> bool:
+    """Whether there are at most half as many outputs in the first block as runs."""
+    keys = np.concatenate([first[0].keys, first[1].keys])
+    return 2 * len(np.unique(keys)) <= len(keys)
+
+
+def _shares(feature: Feature) -> dict[str, float]:
+    """How the capital of a feature is divided among rules."""
+    if isinstance(feature, FloatSum):
+        return {"signs": 1.0}
+    return BIT_SHARES if feature.name == LOWEST_BIT else RULE_SHARES
 
 
 def _counts(cells: list[NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from dpaudit.blackbox.outcomes import LABEL_BASE, OutcomeEncoder, Outcomes, number_range
 
 __all__ = [
-    "LOWEST_BIT",
     "Column",
     "CoordinateScore",
     "Feature",
@@ -29,14 +28,11 @@ __all__ = [
     "OutputScore",
     "Past",
     "first_differences",
-    "lowest_bit",
     "quantile_cuts",
     "scalar_features",
     "vector_features",
 ]
 
-#: The name of a feature that has rules of its own.
-LOWEST_BIT = "exponent of the lowest bit of the number"
 MAX_COORDINATES = 16
 MAX_SCORED = 256
 MAX_KEYS = 512
@@ -293,19 +289,15 @@ def first_differences(values: Floats) -> Floats:
         return np.diff(values, axis=1, prepend=0.0)
 
 
-def scalar_features(reader: OutcomeEncoder, *, bits: bool) -> list[tuple[Feature, float]]:
-    """Features of one number with their shares; ``bits``: also of its binary expansion."""
-    features: list[tuple[Feature, float]] = [
+def scalar_features(reader: OutcomeEncoder) -> list[tuple[Feature, float]]:
+    """Features of one number with their shares."""
+    return [
         (Column(reader, 0), 4.0),
         (FixedFeature("fractional part of the number", lambda out: _fraction(out.values[:, 0])), 0.5),
     ]
-    if bits:
-        lowest = FixedFeature(LOWEST_BIT, lambda out: lowest_bit(out.values[:, 0]))
-        features.append((lowest, 8.0))
-    return features
 
 
-def vector_features(first: Past, reader: OutcomeEncoder, *, bits: bool) -> list[tuple[Feature, float]]:
+def vector_features(first: Past, reader: OutcomeEncoder) -> list[tuple[Feature, float]]:
     """Features of several numbers with their shares; ``first``: the first block, which tells which
     coordinates move.
     """
@@ -320,8 +312,6 @@ def vector_features(first: Past, reader: OutcomeEncoder, *, bits: bool) -> list[
     features.append(
         (CoordinateScore("likelihood ratio of the steps between the numbers", first_differences), 3.0)
     )
-    if bits:
-        features.append((CoordinateScore("likelihood ratio of the lowest bits", lowest_bit), 2.0))
     return features
 
 
@@ -329,7 +319,9 @@ _SUMMARIES: dict[str, Callable[[Floats], Any]] = {
     "sum of the numbers": lambda rows: rows.sum(axis=1),
     "largest number": lambda rows: rows.max(axis=1),
     "smallest number": lambda rows: rows.min(axis=1),
-    "place of the largest number": lambda rows: rows.argmax(axis=1),
+    "place of the largest number": lambda rows: np.where(
+        np.ptp(rows, axis=1) > 0, rows.argmax(axis=1), rows.shape[1]
+    ),
     "place of the smallest number": lambda rows: rows.argmin(axis=1),
     "spread of the numbers": lambda rows: np.ptp(rows, axis=1),
     "largest step between numbers": lambda rows: np.diff(rows, axis=1).max(axis=1),
@@ -387,16 +379,3 @@ def _moving(first: Past) -> list[int]:
 
 def _fraction(values: Floats) -> Floats:
     return np.where(np.isfinite(values), values - np.floor(values), np.nan)
-
-
-def lowest_bit(values: Floats) -> Floats:
-    """log2 of the largest power of two that divides each float; 1100 for 0, NaN where there is none.
-
-    A sum of two floats is a multiple of the coarser grid of the two, so small outputs of a naive sampler
-    betray what was added (Mironov 2012).
-    """
-    finite = np.isfinite(values)
-    mantissa, exponent = np.frexp(np.where(finite, values, 0.0))
-    whole = np.abs(mantissa * 2.0**53).astype(np.int64)
-    trailing = np.log2(np.maximum(whole & -whole, 1).astype(float))
-    return np.where(finite, np.where(whole == 0, 1100.0, exponent - 53 + trailing), np.nan)

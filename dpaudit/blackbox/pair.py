@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.blackbox.experts import CELLS, Experts
+from dpaudit.blackbox.grids import Guesses
 from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes
 from dpaudit.blackbox.replay import Played
 from dpaudit.errors import DpauditError
@@ -24,16 +25,17 @@ class PairAttack:
     """The attack on one pair. Alternate ``next_block`` (how many pairs of runs to draw) and ``play`` (what
     they gave).
 
-    ``epsilon``: the claim's; ``bits``: look at bit patterns. ``blocks`` are the counts as they were played,
-    for any bettor to replay.
+    ``epsilon``: the claim's; ``bits``: look at bit patterns; ``guessed``: what noise may have been added to
+    (``grids.guesses``). ``blocks`` are the counts as they were played, for any bettor to replay.
     """
 
-    def __init__(self, *, epsilon: float, bits: bool, reader: OutcomeEncoder) -> None:
+    def __init__(self, *, epsilon: float, bits: bool, reader: OutcomeEncoder, guessed: Guesses = ()) -> None:
         self.blocks: list[CellBlock] = []
         self.experts: Experts | None = None
         self.pairs = 0
         self._epsilon = epsilon
         self._bits = bits
+        self._guessed = guessed
         self._reader = reader
         self._past: tuple[list[Outcomes], list[Outcomes]] = ([], [])
         self._fitted = 0
@@ -95,7 +97,13 @@ class PairAttack:
         past = (_joined(self._past[0]), _joined(self._past[1]))
         self._past = ([past[0]], [past[1]])
         if self.experts is None:
-            self.experts = Experts(past, epsilon=self._epsilon, bits=self._bits, reader=self._reader)
+            self.experts = Experts(
+                past,
+                epsilon=self._epsilon,
+                bits=self._bits,
+                guessed=self._guessed,
+                reader=self._reader,
+            )
         self._known = self.experts.fit(past)
         self._fitted = self.pairs
 

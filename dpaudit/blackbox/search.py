@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.blackbox.clock import Clock
+from dpaudit.blackbox.grids import guesses
 from dpaudit.blackbox.hypotheses import Points
 from dpaudit.blackbox.mixture import PairMixture
 from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes, in_words
@@ -31,7 +32,7 @@ __all__ = ["Search", "Target"]
 #: A pair that fails in all of its first calls is a broken mechanism, not an outcome.
 FAILURES_THAT_BREAK = 64
 #: Runs on all other pairs together, as a share of those on the leading pair.
-EXPLORED = 0.5
+EXPLORED = 0.25
 #: Log-wealth that a pair is expected to need.
 WEALTH_AIM = 6.0
 
@@ -68,7 +69,10 @@ class _Candidate:
 
     def __init__(self, target: Target, index: int, data: tuple[Any, Any]) -> None:
         self.encoder = OutcomeEncoder()
-        self.attack = PairAttack(epsilon=target.epsilon, bits=target.bits, reader=self.encoder)
+        guessed = guesses(data) if target.bits else ()
+        self.attack = PairAttack(
+            epsilon=target.epsilon, bits=target.bits, reader=self.encoder, guessed=guessed
+        )
         self.log_wealth = 0.0
         self.wait = math.inf
         self.betting: CellBetting | None = None

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpaudit.blackbox.check import check
-from dpaudit.blackbox.features import lowest_bit
+from dpaudit.blackbox.grids import lowest_bit
 from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.claims import ApproxDP, GaussianDP, PureDP
 from dpaudit.errors import InvalidParameterError, MechanismError

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.blackbox.features import MAX_SCORED, first_differences, lowest_bit, vector_features
+from dpaudit.blackbox.features import MAX_SCORED, first_differences, vector_features
+from dpaudit.blackbox.grids import lowest_bit
 from dpaudit.blackbox.outcomes import MAX_WIDTH, OutcomeEncoder, Outcomes
 
 Rows = Callable[[np.random.Generator], Any]
@@ -70,7 +71,7 @@ def test_summaries_are_of_whole_rows_of_the_outputs_that_were_asked_for() -> Non
         return Outcomes(values, zeros, zeros.astype(np.uint64))
 
     blocks = [block() for _ in range(4)]
-    features = vector_features((blocks[0], blocks[1]), OutcomeEncoder(), bits=False)
+    features = vector_features((blocks[0], blocks[1]), OutcomeEncoder())
     named = {feature.name: feature for feature, _ in features if feature.name}
     for one in (*blocks, blocks[0], blocks[2], blocks[0]):
         steps = np.diff(one.values, axis=1)
