@@ -67,6 +67,7 @@ def check(
     max_samples: int = 100_000,
     batch: bool = False,
     jobs: int = 1,
+    scheduler: str | None = None,
     timeout: float | None = 60.0,
     seconds: float | None = None,
     stop_early: bool = True,
@@ -83,8 +84,9 @@ def check(
     against at several (epsilon, delta) points that they imply. With ``model=AS_RUN`` the bit patterns of
     floats count as well. ``neighbours``: pairs of inputs, ``corners(...)``, ``Inputs(...)``, or a Hypothesis
     strategy for pairs; by the last two, a pair that refutes is shrunk. ``max_samples``: runs in all.
-    ``jobs``: joblib workers; the result does not depend on it, and a mechanism that draws from elsewhere than
-    ``rng``, or keeps something between calls, runs in one process. ``timeout``: seconds for one call (one
+    ``jobs``: joblib workers; ``scheduler``: in their place the address of a Dask cluster, where calls have no
+    time limit; the result does not depend on either, and a mechanism that draws from elsewhere than ``rng``,
+    or keeps something between calls, runs in one process. ``timeout``: seconds for one call (one
     batch), enforced by a timer where the mechanism runs in a main thread (joblib workers do); code that never
     returns to Python cannot be interrupted. ``seconds``: for all runs; then, and after Ctrl-C, the result is
     what is known so far. ``stop_early``: stop as soon as the claim is refuted; otherwise spend all runs on a
@@ -109,7 +111,7 @@ def check(
         plan = _Plan(
             family, target, pairs, clock, alpha=alpha, max_samples=max_samples, stop_early=stop_early
         )
-        found = plan.run(jobs)
+        found = plan.run(jobs, scheduler)
         worst = pairs[found.search.best]
         reason = memory(found.search, copies, (worst.left, worst.right))
     search, draws = found.search, list[str]()
@@ -184,34 +186,34 @@ class _Plan:
         self._family = family
         self._alpha, self._max_samples, self._stop_early = alpha, max_samples, stop_early
 
-    def run(self, jobs: int) -> _Found:
+    def run(self, jobs: int, scheduler: str | None) -> _Found:
         """Run on ``jobs`` workers; in one process where the mechanism is not fit for several, and again on
         copies of the data where it turns out to change them.
         """
         try:
-            return self._run_anywhere(jobs)
+            return self._run_anywhere(jobs, scheduler)
         except InputChangedError:
             self._target = replace(self._target, mechanism=OnCopies(self._target.mechanism))
             self._pairs = [(pair.left, pair.right) for pair in self._pristine]
-            found = self._run_anywhere(jobs)
+            found = self._run_anywhere(jobs, scheduler)
             found.notes.append(CHANGES_ITS_INPUT)
             return found
 
-    def _run_anywhere(self, jobs: int) -> _Found:
-        if jobs == 1:
+    def _run_anywhere(self, jobs: int, scheduler: str | None) -> _Found:
+        if jobs == 1 and scheduler is None:
             return self._run(1)
         try:
-            return self._run(jobs)
+            return self._run(jobs, scheduler)
         except UnfitForWorkersError as error:
             found = self._run(1)
             found.notes.append(f"the mechanism ran in one process: {error}")
             return found
 
-    def _run(self, jobs: int) -> _Found:
+    def _run(self, jobs: int, scheduler: str | None = None) -> _Found:
         """Run blocks until the claim is refuted, the runs are spent, or the time is over."""
-        target = replace(self._target, spread=jobs != 1)
+        target = replace(self._target, spread=jobs != 1 or scheduler is not None)
         notes: list[str] = []
-        with Workers(jobs) as workers:
+        with Workers(jobs, scheduler=scheduler) as workers:
             search = Search(target, self._pairs, workers, self._clock)
             try:
                 self._play(search)

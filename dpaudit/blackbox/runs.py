@@ -26,7 +26,7 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.errors import DpauditError, MechanismError
-from dpaudit.statistics.blocks import Failure, Workers
+from dpaudit.statistics.blocks import Failure, LostWorkersError, Workers
 
 __all__ = [
     "CallTooLongError",
@@ -231,6 +231,10 @@ def run_compared(workers: Workers, tasks: Sequence[Chunk], compared: Sequence[in
     here |= {0: first} if 0 in compared else {}
     try:
         results = workers.run(tasks)
+    except LostWorkersError as error:
+        raise MechanismError(
+            f"a mechanism must return or raise, and {error}; pass jobs=1 and no scheduler to see where."
+        ) from error
     except BrokenProcessPool as error:
         if "un-serialize" in str(error):
             raise UnfitForWorkersError(_not_sent(error.__cause__ or error)) from None

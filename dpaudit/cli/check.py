@@ -64,6 +64,14 @@ QUOTED = 60
 @click.option(
     "--max-samples", type=int, default=100_000, show_default=True, help="Runs of the function in all."
 )
+@click.option("--seconds", type=float, help="Time for all runs; then what is known is told [default: none].")
+@click.option(
+    "--timeout", type=float, default=60.0, show_default=True, help="Seconds that one call may take."
+)
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes that run calls.")
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="Run calls on this Dask cluster; needs the extra of that name."
+)
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Error level of the check.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same verdict.")
 @click.option(
@@ -80,6 +88,10 @@ def check_command(
     adjacency: str,
     as_array: bool,
     max_samples: int,
+    seconds: float | None,
+    timeout: float,
+    jobs: int,
+    scheduler: str | None,
     alpha: float,
     seed: int,
     json_path: Path | None,
@@ -100,12 +112,24 @@ def check_command(
             f"--json must name a file in an existing folder, got {json_path}; make the folder."
         )
     from dpaudit.blackbox.check import check  # the other commands need none of it
+    from dpaudit.statistics.cluster import travel_with
 
     with _current_folder_first(), _interruptible() as stopped:
         mechanism = _function(function)
         try:
+            if scheduler is not None:
+                travel_with(mechanism)
             result = check(
-                mechanism, claim, neighbours=inputs, alpha=alpha, seed=seed, max_samples=max_samples
+                mechanism,
+                claim,
+                neighbours=inputs,
+                alpha=alpha,
+                seed=seed,
+                max_samples=max_samples,
+                seconds=seconds,
+                timeout=timeout,
+                jobs=jobs,
+                scheduler=scheduler,
             )
         except MechanismError as error:
             show_error(str(error))

@@ -11,7 +11,6 @@ import platform
 import time
 from abc import abstractmethod
 from contextlib import suppress
-from importlib import import_module
 from typing import Any, Literal, get_args
 
 from dpaudit.errors import DpauditError, InvalidParameterError
@@ -19,6 +18,7 @@ from dpaudit.processes.child import Answer, ChildDiedError
 from dpaudit.runner.process import Pool, available_cpus
 from dpaudit.runner.remote import Asked, Asking, RemoteError, Stamp, answer, end_run, stamp_of
 from dpaudit.runner.targets import SuiteFile
+from dpaudit.statistics.cluster import connect, distributed
 
 __all__ = ["BACKENDS", "Backend", "start_backend"]
 
@@ -26,8 +26,8 @@ Backend = Literal["processes", "joblib", "dask"]
 
 BACKENDS: tuple[str, ...] = get_args(Backend)
 
-#: Seconds in which a scheduler must answer, and in which the workers may end what a stopped run still does.
-CONNECT_SECONDS, END_SECONDS = 30, 10
+#: Seconds in which the workers may end what a stopped run still does.
+END_SECONDS = 10
 
 
 def start_backend(
@@ -124,25 +124,14 @@ class _Dask(_Remote):
     """A Dask cluster: that of a scheduler's address, or one of this machine, a process for each job."""
 
     def __init__(self, scheduler: str | None, jobs: int | None) -> None:
-        try:
-            distributed: Any = import_module("distributed")
-        except ImportError as error:
-            raise InvalidParameterError(
-                "--backend dask needs the package distributed, and it is not installed; "
-                'run pip install "dpaudit[dask]".'
-            ) from error
+        package = distributed()
         super().__init__()
         self._cluster: Any = None
         if scheduler is None:
-            self._cluster = distributed.LocalCluster(
+            self._cluster = package.LocalCluster(
                 n_workers=jobs or available_cpus(), threads_per_worker=1, dashboard_address=None
             )
-        try:
-            self._client: Any = distributed.Client(self._cluster or scheduler, timeout=CONNECT_SECONDS)
-        except (OSError, ValueError, TypeError) as error:
-            raise InvalidParameterError(
-                f"a Dask scheduler must answer at {scheduler}, none did ({error}); check the address."
-            ) from error
+        self._client: Any = connect(self._cluster or scheduler)
 
     def size(self) -> int:
         """How many rows the cluster can run at a time: the threads of all its workers."""

@@ -9,18 +9,23 @@ limit, is an outcome of its own; dropping it would bias what is left.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from joblib import Parallel, delayed
 from numpy.random import SeedSequence
 
-from dpaudit.errors import InvalidParameterError
+from dpaudit.errors import DpauditError, InvalidParameterError
+from dpaudit.statistics.cluster import connect
 
-__all__ = ["Failure", "StepLimitError", "Steps", "Workers", "run_in_blocks"]
+__all__ = ["Failure", "LostWorkersError", "StepLimitError", "Steps", "Workers", "run_in_blocks"]
 
 T = TypeVar("T")
+
+#: Seconds that a cluster has to take leave.
+CLOSE_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -64,20 +69,26 @@ class Steps:
             raise StepLimitError(f"more than {self.limit} steps")
 
 
-class Workers:
-    """Calls tasks on ``jobs`` joblib workers (-1: all processors) and returns their results in the order of
-    the tasks.
+class LostWorkersError(DpauditError):
+    """A cluster lost the workers that a task ran on, one after another, or is gone itself."""
 
-    A context manager. With one job the tasks run here. The first exception of a task is raised.
+
+class Workers:
+    """Calls tasks on ``jobs`` joblib workers (-1: all processors), or on the Dask cluster of the address
+    ``scheduler``, and returns their results in the order of the tasks.
+
+    A context manager. With one job and no cluster the tasks run here. The first exception of a task is
+    raised.
     """
 
-    def __init__(self, jobs: int = 1) -> None:
+    def __init__(self, jobs: int = 1, *, scheduler: str | None = None) -> None:
         if jobs == 0 or jobs < -1:
             raise InvalidParameterError(
                 f"jobs must be a positive number or -1 for all processors, got {jobs}; pass 1."
             )
         self._jobs = jobs
         self._pool = Parallel(n_jobs=jobs)
+        self._client: Any = None if scheduler is None else connect(scheduler)
 
     def __enter__(self) -> Workers:
         if self._jobs != 1:
@@ -87,12 +98,31 @@ class Workers:
     def __exit__(self, *error: object) -> None:
         if self._jobs != 1:
             self._pool.__exit__(*error)
+        if self._client is not None:
+            with suppress(Exception):  # a cluster that is gone has nothing left to close
+                self._client.close(timeout=CLOSE_SECONDS)
 
     def run(self, tasks: Iterable[Callable[[], T]]) -> list[T]:
-        """The tasks' results, in order."""
+        """The tasks' results, in order. Raises ``LostWorkersError`` where a cluster could not finish them; a
+        worker that it loses once is none: its tasks run again."""
+        if self._client is not None:
+            return self._on_cluster(list(tasks))
         if self._jobs == 1:
             return [task() for task in tasks]
         return list(self._pool(delayed(task)() for task in tasks))
+
+    def _on_cluster(self, tasks: list[Callable[[], T]]) -> list[T]:
+        from distributed import CancelledError, KilledWorker
+
+        try:
+            futures = [self._client.submit(task, pure=False) for task in tasks]
+            found: list[T] = self._client.gather(futures)
+        except KilledWorker as error:
+            ended = error.allowed_failures + 1
+            raise LostWorkersError(f"{ended} workers of the cluster ended, one by one") from error
+        except (CancelledError, OSError) as error:
+            raise LostWorkersError(f"the cluster is not reachable ({type(error).__name__})") from error
+        return found
 
 
 @dataclass(frozen=True)

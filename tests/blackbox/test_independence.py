@@ -5,7 +5,9 @@ answers that are remembered, outputs that depend on how often the mechanism was 
 from __future__ import annotations
 
 import functools
+import os
 import secrets
+import signal
 import threading
 import time
 
@@ -16,6 +18,7 @@ from dpaudit.blackbox import runs
 from dpaudit.blackbox.check import check
 from dpaudit.blackbox.runs import chunks_of, run_compared
 from dpaudit.claims import PureDP
+from dpaudit.errors import InvalidParameterError
 from dpaudit.statistics.blocks import Workers
 from dpaudit.verdicts import VerdictKind
 from tests.blackbox.own_generators import OWN_GENERATORS
@@ -270,3 +273,52 @@ def test_a_generator_of_its_own_is_no_carrying() -> None:
     own = np.random.default_rng(3)
     found = check(lambda x, rng: x + own.laplace(scale=0.25), ONE, neighbours=UNITS)
     assert found.verdict is VerdictKind.REFUTED
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers of a Dask cluster on this machine."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as found:
+        yield found
+
+
+@pytest.mark.usefixtures("always_sent")
+def test_a_cluster_gives_the_result_of_one_process(cluster) -> None:
+    """Verdict, bound, runs and event are the same, for a mechanism that lives in this test alone."""
+
+    def half(x, rng):
+        return x + rng.laplace(scale=0.5)
+
+    here = check(half, ONE, neighbours=UNITS, max_samples=3000, listen=False)
+    there = check(
+        half, ONE, neighbours=UNITS, max_samples=3000, listen=False, scheduler=cluster.scheduler_address
+    )
+    assert str(there) == str(here)
+    assert here.verdict is VerdictKind.REFUTED
+
+
+@pytest.mark.usefixtures("always_sent")
+def test_the_calls_of_a_lost_worker_run_again(cluster, tmp_path) -> None:
+    """One worker is killed by the first call that it gets: the result is that of one process."""
+    marker, here_pid = tmp_path / "killed", os.getpid()
+
+    def kills_once(x, rng):
+        if os.getpid() != here_pid and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return x + rng.laplace()
+
+    there = check(
+        kills_once, ONE, neighbours=UNITS, max_samples=300, listen=False, scheduler=cluster.scheduler_address
+    )
+    assert marker.exists()
+    here = check(lambda x, rng: x + rng.laplace(), ONE, neighbours=UNITS, max_samples=300, listen=False)
+    assert str(there) == str(here)
+
+
+def test_a_scheduler_that_is_not_there_is_named() -> None:
+    """The address, and what to do, before a call is made."""
+    pytest.importorskip("distributed")
+    with pytest.raises(InvalidParameterError, match="must answer at no-such-scheme"):
+        check(lambda x, rng: x, ONE, neighbours=UNITS, scheduler="no-such-scheme://here")
