@@ -28,6 +28,7 @@ from typing import Any
 
 from dpaudit.claims import Adversary, ApproxDP, Model, PrivacyClaim, Unit
 from dpaudit.coins import Program, ViewLaw, enumerate_view
+from dpaudit.coins.transcript import same_shown
 from dpaudit.errors import CertificateError, InvalidParameterError, MechanismError
 from dpaudit.evidence import Certificate, Evidence, Witness
 from dpaudit.exact import encode_value, exact
@@ -73,22 +74,22 @@ class Enumeration:
             return [_worst(self.claim, pairs, _of_pairs(self.claim, self.program, pairs, self.tail))]
 
     def fingerprint(self, seed: int) -> str:
-        """A digest of all tables, which must be the same in any process: for the ``fingerprint`` of a row."""
+        """A digest of all tables, which must be the same in any process: for the ``fingerprint`` of a row.
+        Each is enumerated once: whoever compares digests compares runs."""
         run = Run(profile="quick", alpha=0.05, seed=seed, row_id="")
         digest = hashlib.sha256()
         with precision(BITS):
-            over = self.over
-            inputs = (
-                over.listed() if isinstance(over, DataSets) else [d for p in over(run) for d in _sides(p)]
-            )
-            for data in inputs:
-                law = self._law(data)
+            if isinstance(self.over, DataSets):
+                laws = [self._law(data) for data in self.over.listed()]
+            else:
+                laws = _each_once([d for pair in self.over(run) for d in _sides(pair)], self._law)
+            for law in laws:
                 table = {key: [str(end) for end in _interval(p)] for key, p in law.probabilities.items()}
                 digest.update(json.dumps(table, sort_keys=True).encode())
         return digest.hexdigest()
 
     def _law(self, data: Any) -> ViewLaw:
-        return tables_of(self.program, data, self.claim, tail=self.tail)
+        return enumerate_view(self.program, data, view=self.claim.view, tail=self.tail)
 
 
 def enumerated(
@@ -135,12 +136,31 @@ def _of_pairs(
     claim: PrivacyClaim, program: Program, pairs: Sequence[Neighbours], tail: float
 ) -> list[tuple[ViewLaw, ViewLaw]]:
     """Both laws of each pair, in the view of that pair."""
-    found = []
+
+    def law(seen: tuple[View, Any]) -> ViewLaw:
+        view, data = seen
+        return tables_of(program, data, claim, view=view, tail=tail)
+
     for pair in pairs:
         require_finite(pair)
-        view = view_of(pair, claim.view)
-        left, right = (tables_of(program, data, claim, view=view, tail=tail) for data in _sides(pair))
-        found.append((left, right))
+    views = [view_of(pair, claim.view) for pair in pairs]
+    sides = [(view, data) for view, pair in zip(views, pairs, strict=True) for data in _sides(pair)]
+    laws = _each_once(sides, law, same=lambda a, b: a[0] == b[0] and same_shown(a[1], b[1]))
+    return list(zip(laws[::2], laws[1::2], strict=True))
+
+
+def _each_once(
+    items: Sequence[Any], law: Callable[[Any], ViewLaw], *, same: Callable[[Any, Any], bool] = same_shown
+) -> list[ViewLaw]:
+    """The ``law`` of each item, in order; of those that are the ``same`` (pairs share inputs) found once."""
+    known: list[tuple[Any, ViewLaw]] = []
+    found = []
+    for item in items:
+        before = next((kept for other, kept in known if same(item, other)), None)
+        if before is None:
+            before = law(item)
+            known.append((item, before))
+        found.append(before)
     return found
 
 

@@ -204,6 +204,7 @@ class _Runs:
         self.target = target
         self._known: dict[Hashable, list[_Known]] = {}
         self._first: list[Any] = []  # the law that the first choice is from
+        self._ready: list[tuple[Any, Any]] = []  # that law, and what it gives at the level asked for
 
     def at(self, level: float) -> tuple[Recording | None, Hashable] | None:
         """The recording, ``None`` for one that there was before, and how the program behaved; ``None`` where
@@ -225,7 +226,9 @@ class _Runs:
         of the second are the same, and so on."""
         if not self._first:
             return None
-        first = _exactly(_outcome(self.target, level, self._first[0]))
+        value = _outcome(self.target, level, self._first[0])
+        self._ready = [(self._first[0], value)]
+        first = _exactly(value)
         return next(
             (
                 known
@@ -245,7 +248,7 @@ class _Runs:
         elif target.kind == "channel":
             # the first noise (a threshold's) in the middle, or against all the others
             levels[str(target.site)] = [0.5 if target.entry else 1 - level, *[level] * 63]
-        choice = _choice(target, level, chosen)
+        choice = _choice(target, level, chosen, self._ready)
         return _steered(self._watch, self._pair, choice, self._limits, hidden=hidden, levels=levels)
 
 
@@ -273,16 +276,19 @@ def _steered(
 
 
 def _choice(
-    target: Target, level: float, chosen: list[tuple[Any, Hashable]]
+    target: Target, level: float, chosen: list[tuple[Any, Hashable]], ready: list[tuple[Any, Any]]
 ) -> Callable[[str, int, Law], Any]:
-    """Chooses ``target`` at ``level``; ``chosen`` gets each law that it chose from, and what."""
+    """Chooses ``target`` at ``level``; ``chosen`` gets each law that it chose from, and what. ``ready`` may
+    hold the first law and its outcome, which is taken from there: the program may change an array."""
 
     def choose(site: str, occurrence: int, law: Law) -> Any:
         if target.kind not in ("shown", "answer") or target.site not in (None, site):
             return None
         if target.site is not None and occurrence != target.occurrence:
             return None
-        value = _outcome(target, level, law)
+        known, value = ready.pop() if ready else (None, None)
+        if known is None or known != law:
+            value = _outcome(target, level, law)
         chosen.append((law, _exactly(value)))
         return value
 

@@ -103,11 +103,15 @@ class _Worker:
             return self._failure(error) | {"place": self._place(error)}
 
     def prepare(self, command: dict[str, Any]) -> None:
-        """Before the fork for a row that audits a program: import what such rows need, once for all of them,
-        since that takes longer than many a row. It starts no thread; where it fails, the row says so."""
+        """Before the fork for a row: import what such rows need, once for all of them, since that takes
+        longer than many a row. It starts no thread; where it fails, the row says so."""
         with suppress(BaseException):  # as at the import of a suite
-            if command["do"] != "calibrate" and self._row(command["row"]).fingerprint is not None:
+            if command["do"] == "calibrate":
+                return
+            if self._row(command["row"]).fingerprint is not None:
                 import dpaudit.replays.privacy
+            if command["do"] == "evaluate" and "dpaudit.kernel.check" in sys.modules:
+                import dpaudit.kernel.program_claim
                 import dpaudit.witnesses.recompute  # noqa: F401
 
     def do(self, command: dict[str, Any]) -> Answer:
