@@ -102,7 +102,7 @@ def test_raising_on_one_input_always_is_an_outcome_too() -> None:
     ("broken", "says"),
     [
         (lambda x, rng: 1 / 0, "raised, on the first input ZeroDivisionError"),
-        (lambda x: x, "second input TypeError"),
+        (lambda x, rng: [][1], "second input IndexError"),
         (lambda x, rng: object(), "made of numbers"),
     ],
 )

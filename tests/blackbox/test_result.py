@@ -83,7 +83,7 @@ def test_ignored_bits_are_said_and_can_be_looked_at() -> None:
     result = check(naive, as_run, neighbours=UNITS, batch=True, max_samples=6000)
     assert result.verdict == "refuted"
     assert note not in str(result)
-    assert "lowest bit" in result.event
+    assert "plus a float" in result.event
     whole = check(lambda x, rng: int(x + rng.integers(50)), ONE, neighbours=UNITS, max_samples=400)
     assert note not in str(whole)
 
