@@ -87,25 +87,37 @@ def _noisy_max_entries() -> list[Entry]:
         Entry("ReportNoisyMax3", noisy_max(20), "0.1", five, 0.25, (0.2478, 0.1991)),
         Entry("ReportNoisyMax4", noisy_max(20, exponential=True), "0.1", five, INFINITE, (0.3463, 0.1960)),
         Entry("ReportNoisyMax3, epsilon 1", noisy_max(2), "1", five, 2.5),
+        Entry("ReportNoisyMax3, epsilon 1, one pair", noisy_max(2), "1", [five[6]], 2.5),
     ]
 
 
 def _sparse_vector_entries() -> list[Entry]:
     ten = components(10)
 
-    def flags(name: str, claim: str, truth: float, figures: tuple[float, float] | None, **law: Any) -> Entry:
+    def flags(
+        name: str,
+        claim: str,
+        truth: float,
+        figures: tuple[float, float] | None,
+        pairs: Sequence[tuple[Any, Any]] = ten,
+        **law: Any,
+    ) -> Entry:
         ends = 1 if law["stop_after_one"] else None
         numbers = {key: law[key] for key in ("rho", "nu")}
         run = sparse_vector(law["threshold"], stop_after=ends, **numbers, again=name == "SVT2")
-        return Entry(name, run, claim, ten, truth, figures or (None, None), law=law)
+        return Entry(name, run, claim, pairs, truth, figures or (None, None), law=law)
 
-    once, always = {"stop_after_one": True}, {"stop_after_one": False}
+    once: dict[str, Any] = {"stop_after_one": True}
+    always: dict[str, Any] = {"stop_after_one": False}
     return [
         flags("SVT1", "0.1", 0.1, (0.0858, 0.0298), threshold=0.5, rho=20.0, nu=40.0, **once),
         flags("SVT2", "0.1", 0.1, (0.0859, 0.0316), threshold=1.0, rho=20.0, nu=40.0, **once),
         flags("SVT4", "0.1", 0.175, (0.1687, 0.1709), threshold=1.0, rho=40.0, nu=40 / 3, **once),
         flags("SVT6", "0.1", INFINITE, (0.2720, 0.3220), threshold=1.0, rho=20.0, nu=20.0, **always),
         flags("SVT4, epsilon 1", "1", 1.75, None, threshold=1.0, rho=4.0, nu=4 / 3, **once),
+        flags(
+            "SVT4, epsilon 1, one pair", "1", 1.75, None, ten[7:], threshold=1.0, rho=4.0, nu=4 / 3, **once
+        ),
     ]
 
 

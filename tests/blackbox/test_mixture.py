@@ -10,7 +10,9 @@ import pytest
 from scipy import stats
 
 from dpaudit import AS_RUN, PureDP, check
+from dpaudit.blackbox.experts import WHOLE_SHARES, Experts
 from dpaudit.blackbox.mixture import FOLLOWING, PairMixture
+from dpaudit.blackbox.outcomes import OutcomeEncoder
 from tests.blackbox.black_boxes import naive_float_laplace
 from tests.rates import FALSE_FAILURE_RATE
 
@@ -97,3 +99,20 @@ def test_noise_on_a_grid_is_not_refuted_as_it_runs() -> None:
         for seed in range(24)
     )
     assert stats.binom.sf(refuted - 1, 24, 0.05) > FALSE_FAILURE_RATE
+
+
+def test_outputs_that_repeat_are_bet_on_whole() -> None:
+    """Among few outputs the two experts on whole outputs hold the shares that are stated, of the experts'
+    capital; where no output comes twice they hold less. All shares sum to 1 both times."""
+    rng = np.random.default_rng(3)
+    for values, repeats in (
+        (rng.integers(0, 3, (2, 12, 2)).astype(float), True),
+        (rng.normal(size=(2, 12, 2)), False),
+    ):
+        encoder = OutcomeEncoder()
+        past = (encoder.encode(values[0]), encoder.encode(values[1]))
+        experts = Experts(past, epsilon=1.0, bits=False, reader=encoder)
+        held = np.array(experts.weights[:2]) / (1 - experts.follow)
+        assert (held == pytest.approx(WHOLE_SHARES)) is repeats
+        assert np.all(held > 0)
+        assert sum(experts.weights) + experts.follow == pytest.approx(1.0)
