@@ -37,6 +37,10 @@ BESIDE = 8
 #: Quantile histories in all: as many as a program of few steps gets, the least, and steps to spend. In the
 #: quick profile the first pair and all bisections have as many, the other pairs half.
 MOST_QUANTILES, LEAST_QUANTILES, STEPS = 300, 24, 60_000
+#: Histories that a pair takes at least, whatever its share: patterns of several sites, and tails. Where all
+#: pairs together would take far more than there are for, the quick profile steers only some of them, in both
+#: directions, but never fewer than LEAST_PAIRS; the others have their sampled and forced histories.
+PER_PAIR, LEAST_PAIRS = 25, 4
 #: Memory that a history far out may ask for, beside what the process has.
 MEGABYTES = 1024
 
@@ -182,14 +186,18 @@ def _at_quantiles(
     *,
     share: float,
 ) -> None:
-    """Quantiles of every site, spread over all pairs and directions, and bisections between them. A program
-    of many ``steps`` gets fewer; all pairs but the first have ``share`` of the levels,
-    all of the bisections."""
+    """Quantiles of every site, spread over pairs and directions, and bisections between them. A program of
+    many ``steps`` gets fewer; where ``share`` is below 1, all pairs but the first have that share of the
+    levels, and of many pairs some are taken."""
     whole = int(min(MOST_QUANTILES, max(LEAST_QUANTILES, STEPS / (steps + 100))))
     directed = both_directions(pairs)
     beside = int(share * whole)
     each, halvings = max(6, beside // len(directed)), max(6, whole // len(directed))
-    chosen = directed[:: max(1, len(directed) * each // max(beside, each))]
+    stride = max(1, len(directed) * each // max(beside, each))
+    if share < 1:
+        stride = max(stride, len(directed) // max(LEAST_PAIRS, beside // PER_PAIR))
+        stride += 1 - stride % 2  # odd: both directions are among those taken
+    chosen = directed[::stride]
     for number, pair in enumerate(chosen):
         values = each if number else max(each, whole // 3)  # one pair in detail: narrow windows
         for item in quantile_histories(watch, pair, values=values, halvings=halvings, limits=limits):

@@ -29,7 +29,7 @@ __all__ = ["second_look"]
 #: The error level: a false alarm would crash a row that is right.
 ALPHA = 1e-6
 #: Sites that may be recorded in all; a program with many of them gets fewer runs.
-SITES = 6_000
+SITES = 4_000
 #: For one call, which is one run: a program that hangs must not hang the row.
 SECONDS = 20.0
 #: The black box cannot test larger budgets, nor say anything in fewer runs.
