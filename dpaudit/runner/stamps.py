@@ -130,7 +130,7 @@ def _imported_names(content: bytes, here: tuple[str, ...]) -> Iterator[tuple[str
         tree = ast.parse(content)
     except (SyntaxError, ValueError):
         return  # importing the suite will say what is wrong
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         if isinstance(node, ast.Import):
             yield from (tuple(alias.name.split(".")) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -138,6 +138,16 @@ def _imported_names(content: bytes, here: tuple[str, ...]) -> Iterator[tuple[str
             base = start + tuple((node.module or "").split(".") if node.module else ())
             yield base
             yield from ((*base, alias.name) for alias in node.names)  # a name may be a submodule
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Every statement, those inside others too: an import is one, and most of a tree are expressions."""
+    waiting: list[ast.AST] = [*tree.body]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, part, ())
 
 
 def _files_of(name: tuple[str, ...], root: Path) -> Iterator[Path]:
