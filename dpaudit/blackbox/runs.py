@@ -243,7 +243,7 @@ def run_compared(workers: Workers, tasks: Sequence[Chunk], compared: Sequence[in
             "jobs=1 to see where."
         ) from error
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        if "pickle" not in str(error):
+        if not any(word in str(error) for word in ("pickle", "serialize")):  # joblib's word, and Dask's
             raise
         raise UnfitForWorkersError(_not_sent(error.__cause__ or error)) from None
     if any(not _equal(output, results[place]) for place, output in here.items()):

@@ -317,6 +317,21 @@ def test_the_calls_of_a_lost_worker_run_again(cluster, tmp_path) -> None:
     assert str(there) == str(here)
 
 
+@pytest.mark.usefixtures("always_sent")
+def test_what_cannot_be_sent_to_a_cluster_runs_here(cluster) -> None:
+    """A mechanism that holds a lock runs in this process, and the result says why."""
+    lock = threading.Lock()
+
+    def locked(x, rng):
+        with lock:
+            return x + rng.laplace()
+
+    found = check(
+        locked, ONE, neighbours=UNITS, max_samples=200, listen=False, scheduler=cluster.scheduler_address
+    )
+    assert "the mechanism ran in one process" in str(found)
+
+
 def test_a_scheduler_that_is_not_there_is_named() -> None:
     """The address, and what to do, before a call is made."""
     pytest.importorskip("distributed")
