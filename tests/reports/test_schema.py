@@ -18,7 +18,7 @@ from dpaudit.report_file.strict import require_ascii_numbers
 from tests.reports.sample import sample_report
 
 #: In the place of any field.
-WRONG = (None, "x", "", [3], {}, True, 1.0, -1, 10**400)
+WRONG = (None, "x", [3], True)
 
 
 def edits(document: Any, path: tuple[Any, ...] = (), depth: int = 5) -> Iterator[tuple[Any, ...]]:
