@@ -38,9 +38,10 @@ def grouped(laws: Iterable[Law]) -> tuple[tuple[Law, int], ...]:
     order given.
     """
     kept = list(laws)
-    objects = {id(law): law for law in kept}  # thousands of users share a few objects: each is hashed once
+    keys = [*map(id, kept)]  # thousands of users share a few objects: each is hashed once
+    objects = dict(zip(keys, kept, strict=True))
     counts: dict[Law, int] = {}
-    for key, times in Counter(map(id, kept)).items():
+    for key, times in Counter(keys).items():
         counts[objects[key]] = counts.get(objects[key], 0) + times
     if len(counts) == 1:
         return tuple(counts.items())

@@ -35,7 +35,7 @@ FORCED = 10
 #: At most so many pairs that nobody picked: corners of the domain, and as many random ones.
 BESIDE = 8
 #: Quantile histories in all: as many as a program of few steps gets, the least, and steps to spend. In the
-#: quick profile the first pair and all bisections have as many, the other pairs half.
+#: quick profile the first pair has as many, the other pairs half, of bisections too.
 MOST_QUANTILES, LEAST_QUANTILES, STEPS = 300, 24, 60_000
 #: Histories that a pair takes at least, whatever its share: patterns of several sites, and tails. Where all
 #: pairs together would take far more than there are for, the quick profile steers only some of them, in both
@@ -187,12 +187,12 @@ def _at_quantiles(
     share: float,
 ) -> None:
     """Quantiles of every site, spread over pairs and directions, and bisections between them. A program of
-    many ``steps`` gets fewer; where ``share`` is below 1, all pairs but the first have that share of the
-    levels, and of many pairs some are taken."""
+    many ``steps`` gets fewer; where ``share`` is below 1, all pairs but the first have that share of them,
+    and of many pairs some are taken."""
     whole = int(min(MOST_QUANTILES, max(LEAST_QUANTILES, STEPS / (steps + 100))))
     directed = both_directions(pairs)
     beside = int(share * whole)
-    each, halvings = max(6, beside // len(directed)), max(6, whole // len(directed))
+    each = max(6, beside // len(directed))
     stride = max(1, len(directed) * each // max(beside, each))
     if share < 1:
         stride = max(stride, len(directed) // max(LEAST_PAIRS, beside // PER_PAIR))
@@ -200,6 +200,7 @@ def _at_quantiles(
     chosen = directed[::stride]
     for number, pair in enumerate(chosen):
         values = each if number else max(each, whole // 3)  # one pair in detail: narrow windows
+        halvings = each if number else max(6, whole // len(directed))
         for item in quantile_histories(watch, pair, values=values, halvings=halvings, limits=limits):
             if findings.refuted:
                 return
@@ -284,6 +285,6 @@ def _searched_pair(audit: PrivacyAudit, run: Run, watch: Watch, subject: Subject
         neighbouring_arrays(records=records, width=width),
         score,
         threshold=float(audit.declared) * (1 + 1e-6),
-        examples=run.choose(quick=400, full=2000),
+        examples=run.choose(quick=200, full=2000),
         seed=seed,
     )

@@ -8,10 +8,12 @@ search did.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from flint import arb
 
 from dpaudit.coins import Choice, Program, Recording, Replay, force, replay
 from dpaudit.coins.forcer import ImpossibleHistoryError
@@ -201,13 +203,20 @@ def _extreme_list(law: ShuffledMultiset, other: Law, push: float) -> Any:
 def _likeliest_ratio(law: Law, other: Law) -> Any:
     """The atom with the largest likelihood ratio, for laws with finitely many."""
     try:
-        outcomes = [value for value, p in law.atoms() if p > 0]
+        atoms = [(value, p) for value, p in law.atoms() if p > 0]
+        if isinstance(law, CountVector) and isinstance(other, CountVector):  # thousands: from their tables
+            table = {tuple(value): p for value, p in other.atoms() if p > 0}
+            losses = [_log_ratio(p, table.get(tuple(value))) for value, p in atoms]
+            return atoms[int(np.argmax(losses))][0] if atoms else None
     except NotTractableError:
         return None
+    outcomes = [value for value, _ in atoms]
     if not outcomes:
         return None
-    if isinstance(law, CountVector) and isinstance(other, CountVector):  # thousands of atoms: all at once
-        table = np.stack(outcomes)
-        return outcomes[int(np.argmax(law.logp(table) - other.logp(table)))]
     losses = [float(np.sum(law.logp(value))) - float(np.sum(other.logp(value))) for value in outcomes]
     return outcomes[int(np.argmax(losses))]
+
+
+def _log_ratio(p: arb, q: arb | None) -> float:
+    """How much likelier an atom is, infinitely where the other law has none."""
+    return math.inf if q is None else float((p / q).log())

@@ -32,7 +32,7 @@ RESPONSES = [RandomisedResponse(symbols=2, truth=bit, epsilon=1) for bit in (0, 
 
 def bits(coins: Coins, data: Any) -> Any:
     return coins.aggregate(
-        [RESPONSES[int(bit)] for bit in data.tolist()], Counts(2), site="messages", to=SHUFFLER_OUTPUT
+        [RESPONSES[bit] for bit in data.tolist()], Counts(2), site="messages", to=SHUFFLER_OUTPUT
     )
 
 
