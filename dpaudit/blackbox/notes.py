@@ -225,7 +225,7 @@ def _too_short(search: Search) -> str:
     needed = (FIRST_RUNS + RUNS_PER_ODDS * math.exp(target.epsilon)) * len(search.candidates)
     played = sum(2 * candidate.attack.pairs for candidate in search.candidates)
     if needed <= played:
-        return "this run was too short to see any violation"
+        return f"no violation of this claim would be seen about half the time in {played:,} runs; make more"
     return (
         "this run was too short to see any violation: even of outputs that only one of the inputs can "
         f"produce about {_rounded(needed)} runs are needed (40 + 6 e^epsilon for each pair of inputs), "

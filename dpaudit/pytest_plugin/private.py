@@ -19,6 +19,14 @@ __all__ = ["AssertPrivate"]
 #: Notes of a result that a failure shows; with them it has ten lines.
 NOTES = 3
 
+#: What an argument of ``dpaudit.check`` that a test does not have is instead.
+ELSEWHERE = {
+    "alpha": "all tests of a session share one error level: set dpaudit_alpha in pytest's configuration",
+    "seed": "a test's seed follows from its name: pass --dpaudit-seed to pytest to explore",
+    "seconds": "a verdict must not depend on the machine: pass max_samples, or timeout for one call",
+}
+UNKNOWN = "docs/pytest.md lists what it takes"
+
 
 class AssertPrivate:
     """What the fixture hands to one test."""
@@ -39,15 +47,19 @@ class AssertPrivate:
         jobs: int = 1,
         timeout: float | None = 60.0,
         listen: bool = True,
+        **elsewhere: object,
     ) -> CheckResult:
         """The result of ``dpaudit.check``, unless the claim was refuted.
 
-        Arguments and errors are those of ``dpaudit.check``; there is no limit of time in all, which would
-        make the verdict depend on the machine. Raises ``RefutedError`` (an ``AssertionError``) where the
-        claim was refuted, and ``AssertionError`` where the audit says nothing, because calls depend on one
-        another; in a test marked ``dpaudit_refuted``, ``AssertionError`` where the claim was not refuted.
+        Arguments and errors are those of ``dpaudit.check``, but the error level, the seed and the limit of
+        time are not a test's: ``TypeError`` for these, with where they are set. Raises ``RefutedError`` (an
+        ``AssertionError``) where the claim was refuted, and ``AssertionError`` where the audit says nothing,
+        because calls depend on one another; in a test marked ``dpaudit_refuted``, ``AssertionError`` where
+        the claim was not refuted.
         """
         __tracebackhide__ = True
+        for name in elsewhere:
+            raise TypeError(f"assert_private must not be given {name}=; {ELSEWHERE.get(name, UNKNOWN)}.")
         self._calls += 1
         alpha = self._levels.of_call(self._calls)
         seed = seed_of(self._node, base=self._base, number=self._calls)

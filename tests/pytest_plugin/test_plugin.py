@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from dpaudit.claims import PureDP
 from dpaudit.pytest_plugin.levels import Levels, seed_of
+from dpaudit.pytest_plugin.private import ELSEWHERE, UNKNOWN, AssertPrivate
 from tests.cli.suites import UNEXPECTED, VERIFIED, write_suite
 
 ROOT = Path(__file__).parents[2]
@@ -147,3 +149,12 @@ def test_the_documented_snippet_passes(tmp_path: Path) -> None:
     (tmp_path / "test_doc.py").write_text(text.split("```python\n")[1].split("```")[0])
     code, output = session(tmp_path)
     assert (code, "1 passed" in output) == (0, True), output
+
+
+@pytest.mark.parametrize("name", ["alpha", "seed", "seconds", "sites"])
+def test_an_argument_that_is_set_elsewhere_is_refused_with_the_place(name: str) -> None:
+    """The error level, the seed and the time are the session's: the error names the argument and where."""
+    fixture = AssertPrivate(node="a", levels=Levels(alpha=0.05, audits=1), base_seed=0, expect_refuted=False)
+    where = ELSEWHERE.get(name, UNKNOWN)
+    with pytest.raises(TypeError, match=re.escape(f"{name}=; {where}")):
+        fixture(lambda x, rng: x, PureDP(epsilon=1), neighbours=[(0, 1)], **{name: 1})
