@@ -18,7 +18,8 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, TypeGuard
 
 import numpy as np
 from hypothesis.strategies import SearchStrategy
@@ -50,6 +51,7 @@ from dpaudit.exact import ExactLike, exact, rounded_up
 from dpaudit.neighbours import Neighbours
 from dpaudit.statistics.blocks import Workers
 from dpaudit.verdicts import VerdictKind, judge
+from dpaudit.views import PUBLIC, View
 
 __all__ = ["AS_RUN", "CheckResult", "check"]
 
@@ -100,8 +102,9 @@ def check(
     Raises ``InvalidParameterError`` for a claim or neighbours that cannot be checked, ``MechanismError``
     where a call hangs before there is a result, no output can be read, or every call raises.
     """
-    _check_options(alpha, max_samples)
+    _check_options(alpha=alpha, seed=seed, max_samples=max_samples, jobs=jobs, timeout=timeout)
     _check_signature(mechanism, batch=batch)
+    _check_view(claim)
     family, at_delta = family_of(claim), None if delta is None else _delta_to_bound(delta)
     clock = Clock(seconds, goal=max_samples, alpha=alpha)
     pairs = read_neighbours(neighbours, seed=seed, adjacency=claim.adjacency)
@@ -249,14 +252,45 @@ class _Plan:
         return lower_bound(search.replay, self._family, alpha=self._alpha, up_to_tested=True).value
 
 
-def _check_options(alpha: float, max_samples: int) -> None:
-    if not 0 < alpha < 1:
+def _check_options(
+    *, alpha: object, seed: object, max_samples: object, jobs: object, timeout: object
+) -> None:
+    if not (_is_number(alpha) and 0 < alpha < 1):
         raise InvalidParameterError(
-            f"alpha must be in (0, 1), got {alpha}; pass an error level such as 0.05."
+            f"alpha must be in (0, 1), got {alpha!r}; pass an error level such as 0.05."
         )
-    if max_samples < 100:
+    if not (_is_whole(max_samples) and max_samples >= 100):
         raise InvalidParameterError(
-            f"max_samples must be 100 or more, got {max_samples}; fewer runs cannot refute anything."
+            f"max_samples must be a whole number, 100 or more, got {max_samples!r}; fewer runs cannot refute "
+            "anything."
+        )
+    if not (_is_whole(seed) and seed >= 0):
+        raise InvalidParameterError(f"seed must be a whole number, 0 or more, got {seed!r}; pass another.")
+    if not (_is_whole(jobs) and jobs != 0):
+        raise InvalidParameterError(
+            f"jobs must be a whole number of workers, or -1 for all processors, got {jobs!r}; pass another."
+        )
+    if timeout is not None and not (_is_number(timeout) and timeout > 0):
+        raise InvalidParameterError(
+            f"timeout must be a positive number of seconds, got {timeout!r}; pass None for no limit."
+        )
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _check_view(claim: PrivacyClaim) -> None:
+    """That the claim speaks of what is compared here: all that the mechanism returns."""
+    if claim.view != View.of(PUBLIC):
+        raise InvalidParameterError(
+            "check compares all that a function returns, so its claim must be in the view of public, got "
+            f"{claim.view}; leave view out and return what that view shows, or write the "
+            "program with coins, in a row of a suite, where each release has its audience."
         )
 
 

@@ -10,6 +10,7 @@ import math
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from numbers import Real
 from typing import TextIO, TypeVar
 
 from dpaudit.errors import InvalidParameterError
@@ -31,9 +32,9 @@ class Clock:
     def __init__(
         self, seconds: float | None, *, goal: int, alpha: float, stream: TextIO | None = None
     ) -> None:
-        if seconds is not None and not seconds > 0:
+        if seconds is not None and not (isinstance(seconds, Real) and seconds > 0):
             raise InvalidParameterError(
-                f"seconds must be positive, got {seconds}; pass a time limit, or None for no limit."
+                f"seconds must be a positive number, got {seconds!r}; pass a time limit, or None for none."
             )
         self._start = time.monotonic()
         self.deadline = None if seconds is None else self._start + seconds

@@ -213,9 +213,8 @@ def power_notes(search: Search, found: dict[str, Any]) -> list[str]:
         else _too_short(search)
     ]
     if found["exclusive"]:
-        notes.append(
-            f"or an event of probability {found['exclusive']:.3g} that only one of the inputs can produce"
-        )
+        event = f"an event of probability {found['exclusive']:.3g} that only one of the inputs can produce"
+        notes = [*notes, f"or {event}"] if seen else [f"all that this run would have seen is {event}"]
     return notes
 
 
@@ -290,18 +289,21 @@ def telling_event(search: Search) -> str:
     attack, betting = candidate.attack, candidate.betting
     if attack.experts is None or betting is None or candidate.log_wealth <= 0:
         return ""
-    place, expert = np.unravel_index(int(np.argmax(betting.experts)), betting.experts.shape)
-    epsilon, delta = target.points.epsilons[place], target.points.deltas[place]
+    _, expert = np.unravel_index(int(np.argmax(betting.experts)), betting.experts.shape)
     first, second = attack.known[:, expert].astype(float)
     wins, losses = np.maximum(first, second), np.minimum(first, second)
-    excess = wins - math.exp(epsilon) * losses - delta * attack.pairs
-    cell = int(np.argmax(excess / np.sqrt(wins + losses + 1.0)))
-    if excess[cell] <= 0:
+    # at the point of the claim's curve that one event speaks most against: the bets may share theirs
+    points = zip(target.points.epsilons, target.points.deltas, strict=True)
+    excess = np.array([wins - math.exp(epsilon) * losses - delta * attack.pairs for epsilon, delta in points])
+    told = excess / np.sqrt(wins + losses + 1.0)
+    place, cell = np.unravel_index(int(np.argmax(told)), told.shape)
+    if excess[place, cell] <= 0:
         return ""
+    epsilon, delta = target.points.epsilons[place], target.points.deltas[place]
     ratio = f"{wins[cell] / losses[cell]:.3g} times as often" if losses[cell] else "on one input only"
     allowed = f"{math.exp(epsilon):.3g} times" + (f" and {delta:.3g} of the runs more" if delta else "")
     return (
-        f"{attack.experts.describe(int(expert), cell)}: {first[cell]:.0f} of {attack.pairs} runs on the "
+        f"{attack.experts.describe(int(expert), int(cell))}: {first[cell]:.0f} of {attack.pairs} runs on the "
         f"first input, {second[cell]:.0f} of {attack.pairs} on the second ({ratio}; the claim allows "
         f"{allowed})"
     )

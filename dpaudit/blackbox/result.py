@@ -134,7 +134,8 @@ class CheckResult:
                     f"  epsilon > {self._epsilon_at_delta:.4g} at delta = {self.at_delta:g}, with "
                     f"{confidence:g} % confidence by itself"
                 )
-            lines += [f"  most telling event: {self.event}"] if self.event else []
+            chance = "" if self.verdict is VerdictKind.REFUTED else ", chosen among many and within chance"
+            lines += [f"  most telling event{chance}: {self.event}"] if self.event else []
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:

@@ -215,8 +215,9 @@ def chunks_of(
     ]
 
 
-def run_compared(workers: Workers, tasks: Sequence[Chunk], compared: Sequence[int]) -> list[Any]:
-    """The outputs of the tasks, run by workers; the tasks at the places ``compared`` are run here as well.
+def run_compared(workers: Workers, tasks: Sequence[Chunk], compared: Sequence[int]) -> tuple[list[Any], bool]:
+    """The outputs of the tasks, run by workers, and whether workers had any; the tasks at the places
+    ``compared`` are run here as well.
 
     Where the calls of the first task turn out to be short, all tasks run here, in order. The compared ones
     run here first, so that a generator that the mechanism holds has moved on when it is sent. Raises
@@ -226,11 +227,11 @@ def run_compared(workers: Workers, tasks: Sequence[Chunk], compared: Sequence[in
     start = time.perf_counter()
     first = tasks[0]()
     if time.perf_counter() - start < WORTH_SENDING * tasks[0].calls:
-        return [first, *(task() for task in tasks[1:])]
+        return [first, *(task() for task in tasks[1:])], False
     here = {place: tasks[place]() for place in compared if place and tasks[place].calls <= MAX_COMPARED}
     here |= {0: first} if 0 in compared else {}
     try:
-        results = workers.run(tasks)
+        results = workers.run(tasks) if compared else [first, *workers.run(tasks[1:])]
     except LostWorkersError as error:
         raise MechanismError(
             f"a mechanism must return or raise, and {error}; pass jobs=1 and no scheduler to see where."
@@ -251,7 +252,7 @@ def run_compared(workers: Workers, tasks: Sequence[Chunk], compared: Sequence[in
             "it draws from elsewhere than the given rng or keeps something between calls, and what it holds "
             "would start anew in each worker; draw from rng and keep nothing to use more"
         )
-    return results
+    return results, True
 
 
 def _not_sent(error: BaseException) -> str:

@@ -31,6 +31,8 @@ __all__ = ["Search", "Target"]
 
 #: A pair that fails in all of its first calls is a broken mechanism, not an outcome.
 FAILURES_THAT_BREAK = 64
+#: The first blocks of a pair that workers run are run in part here as well, and all of so many tasks.
+COMPARED_BLOCKS, COMPARED_TASKS = 2, 16
 #: Runs on all other pairs together, as a share of those on the leading pair.
 EXPLORED = 0.25
 #: Log-wealth that a pair is expected to need.
@@ -80,6 +82,8 @@ class _Candidate:
         self._index = index
         self._data = data
         self._round = 0
+        #: Blocks that workers have run.
+        self._sent = 0
         #: Runs that raised, on the first and on the second input, and what they raised first.
         self.raised = [0, 0]
         self.first_failure = ["", ""]
@@ -124,7 +128,11 @@ class _Candidate:
         ]
         both_tasks = [*tasks[0], *tasks[1]]
         if target.spread:
-            results = run_compared(workers, both_tasks, compared=(0, len(tasks[0])))
+            # what is compared runs twice: in small blocks only at first
+            often = self._sent < COMPARED_BLOCKS or len(both_tasks) >= COMPARED_TASKS
+            compared = (0, len(tasks[0])) if often else ()
+            results, was_sent = run_compared(workers, both_tasks, compared)
+            self._sent += was_sent
         else:
             watched = clock.watch(both_tasks, samples=samples, log_wealth=self.log_wealth)
             with limit_calls(target.timeout):

@@ -119,7 +119,7 @@ class RenyiDP(PrivacyClaim):
         order = exact(self.order, name="order")
         if order <= 1:
             raise InvalidParameterError(
-                f"order must be greater than 1, got {order}; use PureDP for the limit."
+                f"order must be greater than 1, got {order}; no claim here is about the mean loss."
             )
         self._set("order", order)
         self._set("epsilon", positive(self.epsilon, name="epsilon"))

@@ -59,7 +59,11 @@ Prove = Callable[[Fraction], Proof]
 @click.command("calibrate", epilog=help_on_mechanisms())
 @click.argument("mechanism", default="all", metavar="[MECHANISM|PATH]")
 @click.option("--epsilon", default="1", show_default=True, help="The claim's epsilon, exact: 0.1, 1/3.")
-@click.option("--delta", default=None, help="The claim's delta; without it the claim is pure.")
+@click.option(
+    "--delta",
+    default=None,
+    help=f"The claim's delta; without it the claim is pure, or has {DELTA} where no noise is pure.",
+)
 @click.option(
     "--sensitivity",
     default="1",

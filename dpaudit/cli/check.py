@@ -102,7 +102,7 @@ def check_command(
     module is imported with the current folder first on Python's path. Samples never verify a claim.
 
     Exit code 0: not refuted. 1: refuted. 2: usage, or a module that does not import. 3: the function hung,
-    raised in every call, changed its input, or returned what cannot be read. 130: stopped by Ctrl-C, after
+    raised in every call, or returned what cannot be read. 130: stopped by Ctrl-C, after
     saying what is known.
     """
     claim = _claim(epsilon, delta, adjacency)

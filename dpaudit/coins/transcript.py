@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import re
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -268,7 +269,7 @@ def run_program(program: Program, data: Any, coins: Coins) -> Any:
 def raised_by(error: Exception) -> tuple[str, str]:
     """(type, message) of the error with which a program ended, as ``run_program`` passed it on."""
     own = error.__cause__ if isinstance(error, MechanismError) and error.__cause__ is not None else error
-    return type(own).__qualname__, str(own)
+    return type(own).__qualname__, re.sub(r"^(Recorder|Replayer|Forcer)\.", "coins.", str(own))
 
 
 def fingerprint(recording: Recording) -> str:

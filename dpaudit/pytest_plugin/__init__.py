@@ -45,6 +45,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marks; the settings are read where the first audit is collected."""
     config.addinivalue_line("markers", f"{SLOW}: an audit that runs with --dpaudit-slow only")
     config.addinivalue_line("markers", f"{EXPECT_REFUTED}: passes where assert_private refutes the claim")
+    if config.getoption("--dpaudit-suites") and not config.getini("dpaudit_suites"):
+        raise pytest.UsageError(
+            "--dpaudit-suites must come with files to collect, dpaudit_suites names none; set, for example, "
+            'dpaudit_suites = ["audits/mine.py", "audits/*/suite.py"] in pytest\'s configuration.'
+        )
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

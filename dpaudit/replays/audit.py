@@ -70,6 +70,16 @@ class PrivacyAudit:
                 "an audit of a program needs a claim with one number, got a Profile; claim ApproxDP at each "
                 "of its points, or hand the program to dpaudit.check."
             )
+        if not callable(self.neighbours):
+            raise InvalidParameterError(
+                "neighbours of an audit must be a function of the run that returns pairs, got "
+                f"{type(self.neighbours).__name__}; pass neighbours=lambda run: ..."
+            )
+        if self.domain is not None and not isinstance(self.domain, Domain):
+            raise InvalidParameterError(
+                f"domain must say what a number of a record can be, got {self.domain!r}; pass, "
+                "say, Values(0, 1) of dpaudit.replays.domains, or leave it out."
+            )
         object.__setattr__(self, "sites", priced_sites(self.sites, self.claim))
 
     @cached_property

@@ -55,6 +55,12 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     pairs = list(audit.neighbours(run))
     if not pairs:
         raise InvalidParameterError("neighbours must give at least one pair, got none; return pairs.")
+    for pair in pairs:
+        if not isinstance(pair, Neighbours):
+            raise InvalidParameterError(
+                f"neighbours must give pairs as Neighbours(name, left, right), got {type(pair).__name__}; "
+                "import it from dpaudit."
+            )
     claim = audit.claim
     unchecked = [require_neighbours(pair, claim.adjacency, claim.unit, audit.domain) for pair in pairs]
     for pair in pairs:

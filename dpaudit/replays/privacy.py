@@ -26,6 +26,7 @@ from dpaudit.coins import fingerprint, record
 from dpaudit.coins.limits import Limits
 from dpaudit.errors import BrokenHarnessError, CertificateError
 from dpaudit.evidence import Certificate, Evidence, Witness
+from dpaudit.exact import exact
 from dpaudit.kernel.kernel_t0 import Setting
 from dpaudit.neighbours import both_directions
 from dpaudit.plots import histogram_of_losses
@@ -278,7 +279,7 @@ def _loss_plot(audit: PrivacyAudit, findings: Findings) -> dict[str, Any]:
     return histogram_of_losses(
         title="Privacy loss of sampled transcripts, everything shown",
         losses=findings.losses,
-        claimed=float(audit.declared),
+        claimed=exact(audit.claim.epsilon) if isinstance(audit.claim, PureDP | ApproxDP) else None,
     )
 
 

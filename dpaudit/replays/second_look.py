@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from dpaudit.errors import BrokenHarnessError
 from dpaudit.neighbours import Neighbours
 from dpaudit.replays.changed_users import view_of
 from dpaudit.verdicts import VerdictKind
-from dpaudit.views import View
+from dpaudit.views import PUBLIC, View
 
 __all__ = ["second_look"]
 
@@ -54,8 +55,8 @@ def second_look(program: Program, claim: PrivacyClaim, pairs: Sequence[Neighbour
     if runs < LEAST_RUNS:
         return f"no second look as a black box: a run has {sites} sites, too many for a short one"
     result = check(
-        mechanism,
-        claim,
+        mechanism,  # all that it returns is what the view sees
+        replace(claim, view=View.of(PUBLIC)),
         neighbours=chosen,
         alpha=ALPHA,
         seed=seed,

@@ -144,6 +144,10 @@ class _Settings:
             for point in grid.at(run):
                 if point not in self.points:
                     audit = function(**point, **fixed)
+                    if audit is None:
+                        raise InvalidParameterError(
+                            f"{id}: its function must return a PrivacyAudit, got None; return it."
+                        )
                     self.points.append(point)
                     self.audits.append(audit if audit.because else replace(audit, because=because))
             self.at(run)

@@ -54,6 +54,7 @@ def test_half_the_noise_is_refuted(claim, most: int) -> None:
     assert np.median([result.samples for result in results]) <= most
     truth = {"mu": 2, "rho": 2, "renyi epsilon": 4, "excess delta": 0.39}[claim.quantity]
     assert all(claim.bound < result.evidence.lower <= truth for result in results)
+    assert all("the claim allows" in result.event for result in results)
     assert run(1.0, claim, seed=7, max_samples=1500).verdict != "refuted"
 
 

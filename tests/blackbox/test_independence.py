@@ -49,6 +49,25 @@ def test_two_jobs_agree_with_one_on_generators_of_their_own(name: str) -> None:
     assert any("one process" in note for note in two.notes)
 
 
+def test_small_blocks_are_compared_at_first_only() -> None:
+    """Where nothing is compared, the task that was timed here is not sent as well."""
+    sent = []
+
+    class Noting(Workers):
+        def run(self, tasks):
+            sent.append(len(list(tasks)))
+            return [task() for task in tasks]
+
+    def slow(x, rng):
+        time.sleep(0.006)
+        return x + rng.laplace()
+
+    tasks = chunks_of(slow, 0.0, 20, seed=0, key=(0,), batch=False, timeout=None, deadline=None)
+    twice = [run_compared(Noting(), tasks, compared=places) for places in ((0,), ())]
+    assert sent == [2, 1]
+    assert twice[0] == twice[1]
+
+
 def test_short_calls_stay_in_this_process() -> None:
     """Tasks of short calls never reach the workers; tasks of calls of 5 ms or more do."""
 
@@ -62,7 +81,8 @@ def test_short_calls_stay_in_this_process() -> None:
     def tasks(mechanism):
         return chunks_of(mechanism, 0.0, 20, seed=0, key=(0,), batch=False, timeout=None, deadline=None)
 
-    outputs = run_compared(Refusing(), tasks(lambda x, rng: x + rng.laplace()), compared=(0,))
+    outputs, was_sent = run_compared(Refusing(), tasks(lambda x, rng: x + rng.laplace()), compared=(0,))
+    assert not was_sent
     assert [len(part) for part in outputs] == [16, 4]
     with pytest.raises(Asked):
         run_compared(Refusing(), tasks(lambda x, rng: time.sleep(0.006)), compared=(0,))

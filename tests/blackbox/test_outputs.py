@@ -19,6 +19,7 @@ from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.evidence import evidence_from_json
 from dpaudit.statistics import Failure
 from dpaudit.verdicts import VerdictKind
+from dpaudit.views import EVERYBODY_ELSE, SERVER
 
 ONE = PureDP(epsilon=1)
 UNITS = [(0, 1)]
@@ -180,7 +181,19 @@ def test_evidence_survives_json() -> None:
         ({"neighbours": [([1.0, float("nan")], [0.0])]}, "must not hold NaN"),
         ({"alpha": 0.0}, "alpha must be in"),
         ({"max_samples": 10}, "100 or more"),
+        ({"max_samples": "500"}, "max_samples must be a whole number"),
+        ({"max_samples": 1e4}, "max_samples must be a whole number"),
+        ({"alpha": "0.01"}, "alpha must be in"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"seed": 1.5}, "seed must be a whole number"),
+        ({"timeout": 0}, "timeout must be a positive number"),
+        ({"timeout": "5"}, "timeout must be a positive number"),
+        ({"seconds": "10"}, "seconds must be a positive number"),
         ({"jobs": 0}, "jobs must be"),
+        ({"jobs": 1.5}, "jobs must be"),
+        ({"jobs": "2"}, "jobs must be"),
+        ({"claim": PureDP(epsilon=1, view=SERVER)}, "in the view of public, got server"),
+        ({"claim": PureDP(epsilon=1, view=EVERYBODY_ELSE)}, "in the view of public"),
         ({"claim": GaussianDP(mu=100)}, "delta must be below 1 at some epsilon"),
         ({"claim": ApproxDP(epsilon=1, delta=1)}, "delta must be below 1"),
         ({"claim": PureDP(epsilon=100)}, "at most 40"),

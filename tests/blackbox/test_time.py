@@ -95,7 +95,7 @@ def sleepy(x, rng):
 
 def test_a_limit_must_be_positive() -> None:
     """No time at all is refused."""
-    with pytest.raises(InvalidParameterError, match="seconds must be positive"):
+    with pytest.raises(InvalidParameterError, match="seconds must be a positive number"):
         check(sleepy, ONE, neighbours=UNITS, seconds=0)
 
 

@@ -127,6 +127,8 @@ def test_suites_are_collected_on_request_only(tmp_path: Path) -> None:
     assert found.pop("fine") == "PASSED", output
     assert list(found.values()) == ["FAILED"], output
     assert "again: dpaudit run" in output
+    code, output = session(tmp_path, "--dpaudit-suites")
+    assert (code, "dpaudit_suites names none" in output) == (4, True), output
 
 
 def test_start_of_pytest_imports_nothing_heavy() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.privacy import digest_of, privacy_outcome
-from dpaudit.suite import Run
+from dpaudit.rows import privacy
+from dpaudit.suite import Group, Run
 from dpaudit.verdicts import Judgement, Strength, VerdictKind, judge
 from dpaudit.views import PUBLIC, SERVER
 
@@ -121,6 +123,20 @@ def test_randomness_outside_the_coins_is_no_finding() -> None:
         privacy_outcome(audit_of(program), RUN)
 
 
+def test_a_call_without_its_site_is_named_and_no_randomness() -> None:
+    """The program's own mistake is said as such: a replay that raises the same is no difference."""
+    with pytest.raises(MechanismError, match="missing 1 required keyword-only argument: 'site'") as raised:
+        privacy_outcome(audit_of(lambda coins, data: coins.release(float(data.sum()), NOISE)), RUN)
+    assert "randomness outside" not in str(raised.value)
+
+
+def test_the_line_of_a_histogram_is_the_claim() -> None:
+    """Losses are drawn beside the claimed epsilon, also where the sites declare another total."""
+    wide = replace(audit_of(lambda coins, data: coins.release(0, NOISE, site="sum")), claim=PureDP(epsilon=7))
+    plots = privacy_outcome(wide, RUN).plots
+    assert [plot["claimed"] for plot in plots if plot["kind"] == "loss_histogram"] == [7.0]
+
+
 def test_a_counter_between_calls_is_no_finding() -> None:
     """A program that alternates is the same in every fresh process, and still its replays say nothing."""
     calls = [0]
@@ -184,3 +200,28 @@ def test_an_audit_that_declares_nothing_is_open() -> None:
     )
     outcome = privacy_outcome(audit, RUN)
     assert any("no site is declared" in obstacle for obstacle in outcome.obstacles)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"neighbours": PAIRS}, "neighbours of an audit must be a function of the run"),
+        ({"neighbours": lambda run: [([0.0], [1.0])]}, "pairs as Neighbours"),
+        ({"domain": [0, 1]}, "domain must say what a number"),
+    ],
+)
+def test_wrong_types_in_an_audit_are_named(options: dict[str, Any], says: str) -> None:
+    """Lists, tuples and functions in the wrong place: the error says which argument and what to pass."""
+    audit = audit_of(lambda coins, data: coins.release(float(data.sum()), NOISE, site="sum"))
+    with pytest.raises(InvalidParameterError, match=says):
+        privacy_outcome(replace(audit, **options), RUN)
+
+
+def test_a_row_that_returns_nothing_is_named() -> None:
+    """A forgotten return is said with the id of the row."""
+
+    def forgets() -> None:
+        """Nothing is returned."""
+
+    with pytest.raises(InvalidParameterError, match="X: its function must return a PrivacyAudit, got None"):
+        privacy(Group("G"), "X", "nowhere")(forgets)
