@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
-from dpaudit.claims import Adjacency, ApproxDP, GaussianDP, PrivacyClaim, PureDP, ZeroConcentratedDP
-from dpaudit.exact import exact
+from dpaudit.claims import Adjacency, ApproxDP, GaussianDP, PrivacyClaim, Profile, PureDP, RenyiDP
+from dpaudit.exact import ExactLike, exact
 from dpaudit.recorder.noise import LAPLACE, SHARES, Noise, constant_of, noise_of, term_of
 from dpaudit.recorder.price import Price, bare_combination, chooses_unseen, price_of, significant
 from dpaudit.recorder.recording import Recording
@@ -230,16 +230,28 @@ def _above(price: Price, claim: PrivacyClaim) -> str:
     if price.mu is None:
         return ""
     if isinstance(claim, ApproxDP):
-        delta, allowed = _gaussian_delta(float(exact(claim.epsilon)), price.mu), float(exact(claim.delta))
-        words = (
-            f"delta {delta:.4g} at epsilon {float(exact(claim.epsilon)):.4g}, and the claim is {allowed:.4g}"
-        )
-        return words if delta > allowed * (1 + MARGIN) else ""
-    if claim.bound is None or not isinstance(claim, GaussianDP | ZeroConcentratedDP):
-        return ""
-    name, value = ("mu", price.mu) if isinstance(claim, GaussianDP) else ("rho", price.mu**2 / 2)
-    bound = float(claim.bound)
-    return f"{name} {value:.4g}, and the claim is {bound:.4g}" if value > bound * (1 + MARGIN) else ""
+        return _above_points([(claim.epsilon, claim.delta)], price.mu)
+    if isinstance(claim, Profile):
+        return _above_points(claim.points, price.mu)
+    rho = price.mu**2 / 2
+    if isinstance(claim, GaussianDP):
+        words, value = "mu", price.mu
+    elif isinstance(claim, RenyiDP):
+        words, value = f"a Rényi divergence of order {float(claim.order):g} of", float(claim.order) * rho
+    else:
+        words, value = "rho", rho
+    bound = math.inf if claim.bound is None else float(claim.bound)
+    return f"{words} {value:.4g}, and the claim is {bound:.4g}" if value > bound * (1 + MARGIN) else ""
+
+
+def _above_points(points: Iterable[tuple[ExactLike, ExactLike]], mu: float) -> str:
+    """The first of these (epsilon, delta) that normal noise does not keep."""
+    for point in points:
+        epsilon, allowed = (float(exact(number)) for number in point)
+        delta = _gaussian_delta(epsilon, mu)
+        if delta > allowed * (1 + MARGIN):
+            return f"delta {delta:.4g} at epsilon {epsilon:.4g}, and the claim is {allowed:.4g}"
+    return ""
 
 
 def _gaussian_delta(epsilon: float, mu: float) -> float:

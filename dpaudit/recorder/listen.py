@@ -58,15 +58,15 @@ class Listening:
 
 def listen(
     mechanism: Callable[..., Any],
-    neighbours: tuple[Any, Any] | Neighbours | Sequence[Neighbours],
+    neighbours: tuple[Any, Any] | Neighbours | Sequence[Neighbours] | list[tuple[Any, Any]],
     *,
     claim: PrivacyClaim | None = None,
     seed: int = 0,
 ) -> Listening:
     """Hear ``mechanism(data, rng)``, unchanged, on two neighbouring inputs, with the same generator on both.
 
-    ``neighbours``: a pair, or several (``corners(...)``, ``Inputs(...)``), of which the first ``PAIRS`` are
-    heard and the one with the most findings, then the highest price, is given.
+    ``neighbours``: a pair, or several (a list, ``corners(...)``, ``Inputs(...)``), of which the first
+    ``PAIRS`` are heard and the one with the most findings, then the highest price, is given.
 
     Draws are heard from the ``rng`` that is given and from any other numpy generator that the function makes
     or holds, ``numpy.random``, ``random``, ``secrets``, ``os.urandom``, and ``rvs`` of scipy's laws. The
@@ -75,6 +75,10 @@ def listen(
     generators are left as they were.
     """
     pairs = _pairs(neighbours)
+    if claim is not None and not isinstance(claim, PrivacyClaim):
+        raise InvalidParameterError(
+            f"the claim must be one of privacy, such as PureDP(epsilon=1), got {claim!r}; pass one or none."
+        )
 
     def call(data: Any) -> Any:
         return mechanism(copy.deepcopy(data), np.random.default_rng(np.random.SeedSequence(seed)))
@@ -91,8 +95,10 @@ def _pairs(neighbours: Any) -> list[tuple[Any, Any]]:
         return [(item.left, item.right) for item in found]
     if isinstance(neighbours, tuple) and len(neighbours) == 2:
         return [neighbours]
+    if isinstance(neighbours, list) and found and all(isinstance(p, tuple) and len(p) == 2 for p in found):
+        return found
     raise InvalidParameterError(
-        f"listen needs a pair of inputs or a list of Neighbours, got {type(neighbours).__name__}; pass "
+        f"listen needs a pair of inputs or a list of pairs, got {type(neighbours).__name__}; pass "
         "(data, neighbour), corners(...) or Inputs(...)."
     )
 

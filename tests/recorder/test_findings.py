@@ -8,7 +8,19 @@ import numpy as np
 import pytest
 
 import dpaudit.laws
-from dpaudit import ApproxDP, GaussianDP, Inputs, PureDP, check, corners, listen, record, replay
+from dpaudit import (
+    ApproxDP,
+    GaussianDP,
+    Inputs,
+    Profile,
+    PureDP,
+    RenyiDP,
+    check,
+    corners,
+    listen,
+    record,
+    replay,
+)
 from dpaudit.errors import InvalidParameterError
 from dpaudit.recorder.noise import mixtures
 
@@ -179,6 +191,22 @@ def test_a_gaussian_claim_is_held_against_its_curve() -> None:
     run = lambda data, rng: sum(data) + rng.normal(0, 1)  # noqa: E731
     assert found(run, ApproxDP(epsilon=1, delta="0.127")) == ""
     assert "delta 0.1269" in found(run, ApproxDP(epsilon=1, delta="0.126"))
+    profile = [(0, "0.5"), (1, "0.127")]
+    assert found(run, Profile(points=profile)) == ""
+    assert "delta 0.1269 at epsilon 1" in found(run, Profile(points=[*profile[:1], (1, "0.126")]))
+    assert found(run, RenyiDP(order=4, epsilon=2)) == ""  # 4 mu^2 / 2
+    assert "order 4 of 2, and the claim is 1.99" in found(run, RenyiDP(order=4, epsilon="1.99"))
+
+
+def test_a_list_of_pairs_and_claims_of_another_type() -> None:
+    """A list of pairs is heard like corners; what is no claim is refused."""
+    run = lambda data, rng: sum(data) + rng.laplace(scale=0.5)  # noqa: E731
+    one, listed = (listen(run, pairs, claim=PureDP(epsilon=1)).findings for pairs in (PAIR, [PAIR]))
+    assert one == listed
+    assert any("costs epsilon 2" in text for text in one)
+    for claim in (1, "x"):
+        with pytest.raises(InvalidParameterError, match="must be one of privacy"):
+            listen(run, PAIR, claim=claim)
 
 
 def test_a_poisson_of_a_gamma_variate_is_one_law() -> None:
