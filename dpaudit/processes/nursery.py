@@ -32,7 +32,7 @@ __all__ = ["CAN_FORK", "Forked", "Nursery", "serve_starts"]
 CAN_FORK = hasattr(os, "fork") and hasattr(socket, "send_fds")
 
 #: Seconds between two looks at which children have ended.
-POLL_SECONDS = 0.05
+POLL_SECONDS = 0.01
 
 _CHUNK = 1 << 16
 
@@ -112,8 +112,13 @@ class Nursery:
         child.stdin, child.stdout = stdin, stdout
         return child
 
+    def prepare(self, modules: Iterable[str]) -> None:
+        """Have the common parent import ``modules`` now, and go on meanwhile."""
+        with self._lock, suppress(OSError):  # where it is gone, the next start says so
+            self._socket.sendall(_line_of(modules))
+
     def _ask(self, ends: Sequence[int], modules: Iterable[str]) -> Forked | None:
-        line = dumps(sorted(modules)).encode() + b"\n"
+        line = _line_of(modules)
         with self._lock:  # one request at a time, so that each reply is the last request's
             try:
                 sent = socket.send_fds(self._socket, [line], ends)
@@ -148,8 +153,13 @@ class Nursery:
         self._socket.close()
 
 
+def _line_of(modules: Iterable[str]) -> bytes:
+    return dumps(sorted(modules)).encode() + b"\n"
+
+
 def serve_starts(descriptor: int, run: Callable[[], object]) -> NoReturn:
-    """The common parent: fork for each request on the socket ``descriptor``, until it ends.
+    """The common parent: fork for each request on the socket ``descriptor``, until it ends. A request without
+    pipes is one to import modules, and has no reply.
 
     A child calls ``run`` with its two pipes as standard input and output, and leaves when that returns.
     """
@@ -158,10 +168,14 @@ def serve_starts(descriptor: int, run: Callable[[], object]) -> NoReturn:
     while True:
         if select.select([requests], [], [], POLL_SECONDS if children else None)[0]:
             modules, ends = _request(requests)
-            pid = _fork(requests, ends, modules, run)
-            if pid is not None:
-                children.add(pid)
-            _say(requests, pid, None)
+            for name in modules:
+                with suppress(BaseException):  # where it is needed, that says why
+                    importlib.import_module(name)
+            if ends:
+                pid = _fork(requests, ends, run)
+                if pid is not None:
+                    children.add(pid)
+                _say(requests, pid, None)
         for child in list(children):
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
@@ -170,24 +184,20 @@ def serve_starts(descriptor: int, run: Callable[[], object]) -> NoReturn:
 
 
 def _request(requests: socket.socket) -> tuple[list[str], list[int]]:
-    """The modules to import, and a child's three descriptors. After the last request the process ends."""
-    line, ends, _, _ = socket.recv_fds(requests, _CHUNK, 3)
-    more = line
-    while more and not line.endswith(b"\n"):
-        more = requests.recv(_CHUNK)
-        line += more
-    if not more:
-        _exit(0)
-    return loads(line), ends
+    """The modules to import, and a child's three descriptors, or none. After the last request the process
+    ends."""
+    text, ends = b"", list[int]()
+    while not text.endswith(b"\n"):
+        more, new, _, _ = socket.recv_fds(requests, _CHUNK, 3)
+        if not more:
+            _exit(0)
+        text, ends = text + more, ends + new
+    modules = [name for line in text.splitlines() for name in loads(line)]  # requests may arrive together
+    return modules, ends
 
 
-def _fork(
-    requests: socket.socket, ends: list[int], modules: list[str], run: Callable[[], object]
-) -> int | None:
+def _fork(requests: socket.socket, ends: list[int], run: Callable[[], object]) -> int | None:
     """A child's number, or none where the system refuses it, or where a thread may hold a lock for ever."""
-    for name in modules:
-        with suppress(BaseException):  # where it is needed, that says why
-            importlib.import_module(name)
     try:
         pid = os.fork() if is_single_threaded() else None
     except OSError:

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from dpaudit.errors import DpauditError, InvalidParameterError
 from dpaudit.processes.child import Answer, ChildDiedError
-from dpaudit.runner.process import Pool, available_cpus
+from dpaudit.runner.process import FRESH_SEEDS, Pool, available_cpus
 from dpaudit.runner.remote import Asked, Asking, RemoteError, Stamp, answer, end_run, stamp_of
 from dpaudit.runner.targets import SuiteFile
 from dpaudit.statistics.cluster import connect, distributed
@@ -46,7 +46,7 @@ def start_backend(
         cluster = _Dask(scheduler, jobs)
         return cluster, jobs or cluster.size()
     size = available_cpus() if jobs is None else jobs
-    return (_Joblib(size) if backend == "joblib" else Pool(size)), size
+    return (_Joblib(size) if backend == "joblib" else Pool(size, seeds=FRESH_SEEDS)), size
 
 
 class _Remote:

@@ -21,12 +21,10 @@ from dpaudit.processes.child import ChildDiedError, ChildHungError
 from dpaudit.report_file.document import check_result
 from dpaudit.row_verdicts import as_expected, is_accepted
 from dpaudit.runner.plan import LoadedSuite, PlannedRow, Settings
+from dpaudit.runner.process import FRESH_SEEDS
 from dpaudit.runner.remote import Asking
 
 __all__ = ["execute"]
-
-#: Hash seeds and global seeds of the two fresh processes; the ordinary workers have 0.
-FRESH_SEEDS = (1, 2)
 
 #: What a row says of itself, as the report repeats it.
 _ABOUT = ("id", "title", "kind", "role", "view", "claim", "expect", "source", "quantity", "claimed")

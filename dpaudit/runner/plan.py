@@ -13,6 +13,7 @@ import json
 import math
 import shlex
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -225,11 +226,15 @@ def plan_run(
     Raises ``InvalidParameterError`` for a bad path, suite or expression, or where no row is left.
     """
     matches = selector(select) if select is not None else None
-    loaded = load_suites(paths, pool, broken=broken)
+    sources, hashing = Sources(), ThreadPoolExecutor(max_workers=1)
+    try:  # sources are read while other processes import them
+        hashed = {file.path: hashing.submit(sources.hash_of, file) for file in find_suites(paths)}
+        loaded = load_suites(paths, pool, broken=broken)
+        hashes = {suite.file.path: hashed[suite.file.path].result() for suite in loaded}
+    finally:
+        hashing.shutdown(wait=False, cancel_futures=True)
     _check_ids(loaded)
     total = math.fsum(row["weight"] for suite in loaded for row in suite.rows)
-    sources = Sources()
-    hashes = {suite.file.path: sources.hash_of(suite.file) for suite in loaded}
     rows = [
         _planned(
             suite, row, settings, share=row["weight"] / total, sha256=hashes[suite.file.path], paths=paths

@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,7 +22,10 @@ from dpaudit.processes.child import Answer, Child, ChildDiedError
 from dpaudit.processes.nursery import CAN_FORK, Forked, Nursery
 from dpaudit.runner.targets import SuiteFile
 
-__all__ = ["IMPORT_SECONDS", "Pool", "available_cpus"]
+__all__ = ["FRESH_SEEDS", "IMPORT_SECONDS", "Pool", "available_cpus"]
+
+#: Hash seeds and global seeds of the two fresh processes that check a program; ordinary workers have 0.
+FRESH_SEEDS = (1, 2)
 
 #: The child finds dpaudit where the parent found it, and nothing else there: the suite's root comes first on
 #: its path.
@@ -68,17 +72,29 @@ class _Nurseries:
         self._lock = threading.Lock()
         self._started: dict[tuple[Path, int], Nursery] = {}
         self._modules: set[str] = set()
+        self._closed = False
 
     def fork(self, root: Path, seed: int, output: IO[bytes]) -> Forked | None:
         """A worker that prints to ``output``; ``None`` where the system cannot fork."""
-        if not CAN_FORK:
-            return None
+        found = self._nursery(root, seed)
+        return found and found[0].start(output, modules=found[1])
+
+    def prepare(self, root: Path, seed: int) -> None:
+        """Start that process, and have it import what it can by now: nobody waits for it."""
+        with suppress(OSError):  # the worker that needs it says why
+            found = self._nursery(root, seed)
+            if found:
+                found[0].prepare(found[1])
+
+    def _nursery(self, root: Path, seed: int) -> tuple[Nursery, list[str]] | None:
+        """That process and the modules that it has to import; ``None`` where the system cannot fork."""
         with self._lock:
+            if not CAN_FORK or self._closed:
+                return None
             if (root, seed) not in self._started:
                 command = _command("serve_workers", root, seed)
                 self._started[root, seed] = Nursery(command, environment=_environment(seed))
-            nursery, modules = self._started[root, seed], sorted(self._modules)
-        return nursery.start(output, modules=modules)
+            return self._started[root, seed], sorted(self._modules)
 
     def share(self, modules: Iterable[str]) -> None:
         """A suite has imported these modules of the harness."""
@@ -88,6 +104,7 @@ class _Nurseries:
     def close(self) -> None:
         """End them all; only once no worker is needed any more."""
         with self._lock:
+            self._closed = True
             for nursery in self._started.values():
                 nursery.close()
             self._started.clear()
@@ -104,15 +121,12 @@ class _Worker:
         self.file = file
         self.users = 0  # threads that hold it, counted by the pool
         self._is_taken = False
+        self._is_ended = False
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         self._loaded: Answer | None = None
         self._nurseries = nurseries
-        self._child = Child(
-            _command("main", file.root, seed),
-            environment=_environment(seed),
-            fork=lambda output: nurseries.fork(file.root, seed, output),
-        )
+        self._child: Child | None = None  # started where it is asked, since that takes a while
 
     def load(self) -> Answer:
         """Import the suite, once: what it says of itself, ``forks``, or ``failed`` with the reason.
@@ -122,9 +136,32 @@ class _Worker:
         with self._loading:
             if self._loaded is None:
                 command = {"do": "load", "path": str(self.file.path), "module": self.file.module}
-                self._loaded = self._child.ask(command, seconds=IMPORT_SECONDS)
+                self._loaded = self._start().ask(command, seconds=IMPORT_SECONDS)
                 self._nurseries.share(self._loaded.pop("modules", ()))
             return self._loaded
+
+    def _start(self) -> Child:
+        """Its process, which is ended at once where the worker was ended meanwhile."""
+        if self._child is not None:
+            return self._child
+        file, seed = self.file, self.about[1]
+        try:
+            child = Child(
+                _command("main", file.root, seed),
+                environment=_environment(seed),
+                fork=lambda output: self._nurseries.fork(file.root, seed, output),
+            )
+        except OSError as error:  # no memory, no room for its output
+            self._is_ended = True
+            raise ChildDiedError(
+                f"must have a process of its own, the system refused one ({error.strerror})"
+            ) from error
+        with self._lock:
+            self._child = child
+            if not self._is_ended:
+                return child
+        child.kill()
+        raise ChildDiedError("must not start once the run was stopped")
 
     def reserve(self) -> bool:
         """Whether a command may be sent: always where each gets a fork, else once."""
@@ -134,7 +171,7 @@ class _Worker:
 
     def is_spent(self) -> bool:
         """Whether it cannot serve another command."""
-        if self._child.is_gone():
+        if self._is_ended or (self._child is not None and self._child.is_gone()):
             return True
         loaded = self._loaded
         return loaded is not None and ("failed" in loaded or (self._is_taken and not loaded["forks"]))
@@ -144,25 +181,34 @@ class _Worker:
 
         Raises ``ChildHungError`` or ``ChildDiedError``, with the reason.
         """
-        return self._child.ask(command, seconds=seconds, grace=GRACE_SECONDS if self.load()["forks"] else 0.0)
+        grace = GRACE_SECONDS if self.load()["forks"] else 0.0
+        return self._start().ask(command, seconds=seconds, grace=grace)
 
     def kill(self) -> None:
-        """End the process, and whatever it started, at once."""
-        self._child.kill()
+        """End the process, and whatever it started, at once; start none any more."""
+        with self._lock:
+            self._is_ended = True
+            child = self._child
+        if child is not None:
+            child.kill()
 
     def close(self) -> None:
         """End the process and give back what it holds; only once nobody asks it any more."""
-        self._child.close()
+        self.kill()
+        if self._child is not None:
+            self._child.close()
 
 
 class Pool:
     """The workers of a run, started as suites are asked. Safe to use from several threads.
 
-    ``size`` is the number of threads that ask.
+    ``size`` is the number of threads that ask. Processes with ``seeds`` are prepared while suites with
+    programs are imported.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, *, seeds: Sequence[int] = ()) -> None:
         self._kept = max(KEPT, size)
+        self._seeds = seeds
         self._lock = threading.Lock()
         self._workers: list[_Worker] = []  # those that may still be asked, the last used one at the end
         self._nurseries = _Nurseries()
@@ -172,9 +218,13 @@ class Pool:
         """What a suite says of itself, or ``failed`` with the reason. Raises as ``ask`` does."""
         worker = self._claim(file, seed=0)
         try:
-            return worker.load()
+            loaded = worker.load()
         finally:
             self._release(worker)
+        if any(row["has_fingerprint"] for row in loaded.get("rows", ())):
+            for seed in self._seeds:
+                self._nurseries.prepare(file.root, seed)
+        return loaded
 
     def ask(self, file: SuiteFile, command: dict[str, Any], *, seconds: float, seed: int = 0) -> Answer:
         """The answer of a worker of ``file`` with ``seed``; ``failed`` where the suite's code raised.
@@ -210,17 +260,12 @@ class Pool:
     def _claim(self, file: SuiteFile, *, seed: int) -> _Worker:
         """A worker that may be asked, or a new one."""
         about = (file.path, seed)
-        with self._lock:  # under the lock, so that no worker starts behind the back of ``close``
+        with self._lock:
             if self._closed:
                 raise ChildDiedError("must not start once the run was stopped")
             worker = next((item for item in self._workers if item.about == about), None)
             if worker is None:
-                try:
-                    worker = _Worker(file, seed=seed, nurseries=self._nurseries)
-                except OSError as error:  # no memory, no room for its output
-                    raise ChildDiedError(
-                        f"must have a process of its own, the system refused one ({error.strerror})"
-                    ) from error
+                worker = _Worker(file, seed=seed, nurseries=self._nurseries)
             else:
                 self._workers.remove(worker)
             self._workers.append(worker)

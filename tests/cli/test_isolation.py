@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from dpaudit.runner import process
+from dpaudit.runner.targets import find_suites
 from tests.cli.suites import REFUTED, VERIFIED, by_id, run, write_suite
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="these rows fork")
@@ -235,19 +237,52 @@ def test_a_system_that_refuses_processes_costs_rows_their_verdict_alone(
     is written.
     """
 
-    class Refused(process._Worker):
-        def __init__(self, file: Any, *, seed: int, nurseries: Any) -> None:
-            if seed:
+    class Refused(process.Child):
+        def __init__(self, command: Any, *, environment: Any, **options: Any) -> None:
+            if environment["PYTHONHASHSEED"] != "0":
                 raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
-            super().__init__(file, seed=seed, nurseries=nurseries)
+            super().__init__(command, environment=environment, **options)
 
-    monkeypatch.setattr(process, "_Worker", Refused)
+    monkeypatch.setattr(process, "Child", Refused)
     result, report = run(write_suite(tmp_path / "suite.py", STATE, VERIFIED))
     assert result.exit_code == 3
     assert verdicts(report) == {"fine": "verified"} | dict.fromkeys(
         ("first", "second", "third", "fourth"), "crashed"
     )
     assert "the system refused one (Cannot allocate memory)" in by_id(report)["first"]["reasons"][0]
+
+
+def test_a_process_that_starts_while_the_run_ends_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that was still starting when the run was stopped serves nobody, and leaves nothing behind."""
+    begun, stopped, pids, errors = threading.Event(), threading.Event(), list[int](), list[str]()
+
+    class Slow(process.Child):
+        def __init__(self, command: Any, **options: Any) -> None:
+            begun.set()
+            stopped.wait(60)
+            super().__init__(command, **options)
+            pids.append(self.pid)
+
+    def load() -> None:
+        try:
+            pool.load(file)
+        except process.ChildDiedError as error:
+            errors.append(str(error))
+
+    monkeypatch.setattr(process, "Child", Slow)
+    (file,) = find_suites([str(write_suite(tmp_path / "suite.py", VERIFIED))])
+    pool = process.Pool(1)
+    thread = threading.Thread(target=load)
+    thread.start()
+    assert begun.wait(60)
+    pool.close()
+    stopped.set()
+    thread.join(60)
+    assert errors == ["must not start once the run was stopped"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids[0], 0)
 
 
 def test_a_row_that_cannot_be_forked_crashes(tmp_path: Path) -> None:

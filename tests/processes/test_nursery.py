@@ -70,6 +70,21 @@ def close(*children: Forked) -> None:
         child.stdout.close()
 
 
+def test_imports_can_be_asked_for_before_a_child_is(nursery: Nursery) -> None:
+    """What was prepared is there in the next child, however the requests arrive, and it has its pipes."""
+    nursery.prepare([f"nowhere_{number}" for number in range(8000)])
+    nursery.prepare(["colorsys", "a_module_that_is_nowhere"])
+    one = start(nursery)
+    nursery.prepare(["this"])
+    two = start(nursery)
+    assert [ask(child, word).split(", ")[0] for child, word in ((one, "colorsys"), (one, "this"))] == [
+        "True",
+        "False",
+    ]
+    assert ask(two, "this").split(", ")[0] == "True"
+    close(one, two)
+
+
 def test_children_share_imports_and_nothing_else(nursery: Nursery) -> None:
     """The second one finds what was imported for it, the first one does not; each leads a session."""
     one = start(nursery)
