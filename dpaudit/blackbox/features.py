@@ -8,6 +8,7 @@ ones; the stakes are derived from them.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
@@ -33,6 +34,8 @@ __all__ = [
     "vector_features",
 ]
 
+#: Places that an event names one by one.
+NAMED_PLACES = 3
 MAX_COORDINATES = 16
 MAX_SCORED = 256
 MAX_KEYS = 512
@@ -305,7 +308,8 @@ def vector_features(first: Past, reader: OutcomeEncoder) -> list[tuple[Feature, 
     numeric = [k for k in range(first[0].values.shape[1]) if not _holds_labels(first, k)]
     whole = _WholeRows(numeric)
     for name, function in _SUMMARIES.items() if len(numeric) > 1 else ():
-        features.append((FixedFeature(name, partial(whole.values, function)), 0.7))
+        kind = partial(_PlaceOf, reader, numeric) if name in _PLACES else FixedFeature
+        features.append((kind(name, partial(whole.values, function)), 0.7))
     features.append(
         (CoordinateScore("likelihood ratio of the numbers one by one", lambda values: values), 3.0)
     )
@@ -328,6 +332,30 @@ _SUMMARIES: dict[str, Callable[[Floats], Any]] = {
     "smallest step between numbers": lambda rows: np.diff(rows, axis=1).min(axis=1),
     "sum of the absolute numbers": lambda rows: np.abs(rows).sum(axis=1),
 }
+
+
+#: Those that are a place among the numbers, and what is there.
+_PLACES = {"place of the largest number": "largest", "place of the smallest number": "smallest"}
+
+
+class _PlaceOf(FixedFeature):
+    """Which number is the largest or the smallest one; one place more where all are equal."""
+
+    def __init__(
+        self, reader: OutcomeEncoder, numeric: list[int], name: str, function: Callable[[Outcomes], Floats]
+    ) -> None:
+        super().__init__(name, function)
+        self._reader, self._numeric = reader, numeric
+
+    def describe(self, low: float | None, high: float | None) -> str:
+        count = len(self._numeric)
+        first = 0 if low is None else max(0, math.ceil(low))
+        last = count if high is None else min(count, math.ceil(high) - 1)
+        names = [self._reader.column_name(k) for k in self._numeric[first : last + 1]]
+        if len(names) > NAMED_PLACES:
+            names = [f"one from {names[0]} to {names[-1]}"]
+        said = f"the {_PLACES[self.name]} number is {' or '.join(names)}" if names else ""
+        return " or ".join(part for part in (said, "all numbers are equal" if last == count else "") if part)
 
 
 def _holds_labels(first: Past, k: int) -> bool:

@@ -1,14 +1,11 @@
-"""What an object in an output holds, for whoever is handed it: pandas' tables with their labels, data
-classes, attributes, estimators in the manner of scikit-learn, and what pickle would save of anything else.
-
-pandas is looked for only where the mechanism has loaded it; an estimator is known by its ``get_params``.
+"""What an object in an output holds, for whoever is handed it: data classes, attributes, estimators in the
+manner of scikit-learn, known by their ``get_params``, and what pickle would save of anything else.
 """
 
 from __future__ import annotations
 
 import logging
 import random
-import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
@@ -17,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["are_alike", "is_missing", "parts_of_object", "table_parts"]
+__all__ = ["are_alike", "is_missing", "parts_of_object"]
 
 #: Found in objects, but nothing in them can be compared as numbers and text.
 _CLOSED = (
@@ -106,35 +103,3 @@ def _saved(output: Any) -> Parts:
         elif group is not None:
             places.append((" (its state)", group))
     return places
-
-
-def table_parts(output: Any) -> tuple[str, Parts] | None:
-    """A data frame or series in words, with its parts: values, and labels that are not just 0, 1, 2, ... or,
-    of columns, fixed words (these are a part of the words). ``None`` for anything else.
-    """
-    pandas = sys.modules.get("pandas")
-    if pandas is None or not isinstance(output, pandas.DataFrame | pandas.Series):
-        return None
-    words = f"{type(output).__name__} of shape {output.shape}"
-    parts: Parts = [(".iloc", output.to_numpy())]
-    axes = [(".index", output.index)]
-    if isinstance(output, pandas.DataFrame):
-        kinds = [(f".iloc[:, {k}]", kind) for k, kind in enumerate(output.dtypes)]
-        if all(isinstance(label, str) for label in output.columns):
-            words += f" with columns {list(output.columns)!r}"
-        else:
-            axes.append((".columns", output.columns))
-    else:
-        kinds = [("", output.dtype)]
-        parts += [] if output.name is None else [(".name", output.name)]
-    parts += [(place, labels.to_numpy()) for place, labels in axes if not _counts(labels)]
-    parts += [(f"{place}.name", labels.name) for place, labels in axes if labels.name is not None]
-    for place, kind in kinds:
-        if isinstance(kind, pandas.CategoricalDtype):
-            parts.append((f"{place}.cat.categories", kind.categories.to_numpy()))
-    return words, parts + ([(".attrs", output.attrs)] if output.attrs else [])
-
-
-def _counts(labels: Any) -> bool:
-    """Whether these labels are 0, 1, 2, ... as pandas sets them by itself."""
-    return type(labels).__name__ == "RangeIndex" and labels.start == 0 and labels.step == 1

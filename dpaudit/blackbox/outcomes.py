@@ -24,11 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.blackbox.hashes import hash_rows
-from dpaudit.blackbox.objects import are_alike, parts_of_object, table_parts
+from dpaudit.blackbox.objects import are_alike, parts_of_object
 from dpaudit.blackbox.text import as_text, column_names, is_whole, numbers_in, plain, value_of_member
 from dpaudit.blackbox.times import MAX_FIELDS, seconds_of, time_numbers
 from dpaudit.errors import MechanismError
 from dpaudit.statistics.blocks import Failure
+from dpaudit.tables import table_parts
 
 __all__ = ["LABEL_BASE", "OutcomeEncoder", "Outcomes", "in_words", "number_range"]
 

@@ -144,7 +144,9 @@ class Chunk:
     deadline: float | None = None
 
     def __call__(self) -> Any:
-        rng = np.random.default_rng(self.seed)
+        # A seed of its own each time: it counts the generators that a mechanism spawns.
+        seed = np.random.SeedSequence(self.seed.entropy, spawn_key=self.seed.spawn_key)
+        rng = np.random.default_rng(seed)
         with limit_calls(self.timeout) as limit:
             if self.batch:
                 return self._checked_batch(self._one(limit, self.data, rng, self.calls))

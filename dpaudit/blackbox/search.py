@@ -7,6 +7,7 @@ pay: most to the pair that is expected to refute soonest, the rest to the others
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -169,7 +170,8 @@ class _Candidate:
             said = [f"on the {side} input {failure}" for failure, side in sides]
             raise MechanismError(
                 f"a mechanism must return something, all of the first {calls} calls on pair {self._index} "
-                f"raised, {' and '.join(said)}; call it once on each input by hand."
+                f"raised, {' and '.join(said)}; call it once on each input by hand"
+                f"{_in_other_order(self._target.mechanism)}."
             )
 
     def _watch_constant(self, outcomes: Outcomes, pairs: int) -> None:
@@ -179,6 +181,17 @@ class _Candidate:
             self.constant[side] = self.constant[side] and bool(
                 np.all(keys == np.uint64(self.only_key[side] or 0))
             )
+
+
+def _in_other_order(mechanism: Callable[..., Any]) -> str:
+    """What to say where the first parameter is by its name the generator; empty where it is not."""
+    try:
+        first = next(iter(inspect.signature(mechanism).parameters), "")
+    except (TypeError, ValueError):
+        return ""
+    if first.lower() not in ("rng", "generator", "random_state", "prng"):
+        return ""
+    return f" (it is called as mechanism(data, rng), and its first parameter is named {first})"
 
 
 class Search:

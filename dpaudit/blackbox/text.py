@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.blackbox.objects import is_missing, parts_of_object, table_parts
+from dpaudit.blackbox.objects import is_missing, parts_of_object
 from dpaudit.blackbox.times import MAX_FIELDS, seconds_of, time_numbers, without_numpy
+from dpaudit.tables import table_parts
 
 __all__ = ["as_text", "column_names", "is_whole", "numbers_in", "plain", "value_of_member"]
 

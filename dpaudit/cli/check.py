@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,7 +19,15 @@ import click
 import numpy as np
 from rich.text import Text
 
-from dpaudit.claims import Adjacency, ApproxDP, PrivacyClaim, PureDP
+from dpaudit.claims import (
+    Adjacency,
+    ApproxDP,
+    GaussianDP,
+    PrivacyClaim,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
 from dpaudit.cli.console import make_console, show_error
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.neighbours import Neighbours
@@ -35,15 +44,18 @@ QUOTED = 60
 
 @click.command("check")
 @click.argument("function", metavar="MODULE:FUNCTION")
-@click.option("--epsilon", required=True, metavar="NUMBER", help="The claim: 1, 0.5 or 1/3.")
+@click.option("--epsilon", metavar="NUMBER", help="The claim: 1, 0.5 or 1/3.")
 @click.option("--delta", metavar="NUMBER", help="The claim is (epsilon, delta) [default: pure DP].")
+@click.option("--order", metavar="NUMBER", help="The claim is Renyi DP of this order with --epsilon.")
+@click.option("--rho", metavar="NUMBER", help="The claim is rho-zCDP, in place of --epsilon.")
+@click.option("--mu", metavar="NUMBER", help="The claim is mu-GDP, in place of --epsilon.")
 @click.option(
     "--pair",
     "pairs",
     nargs=2,
     multiple=True,
     metavar="DATA NEIGHBOUR",
-    help="Two neighbouring inputs, as JSON or Python literals; repeatable.",
+    help="Two neighbouring inputs, as JSON or Python literals (text in quotes of its own); repeatable.",
 )
 @click.option(
     "--corners",
@@ -62,6 +74,12 @@ QUOTED = 60
 )
 @click.option("--array", "as_array", is_flag=True, help="Hand each input over as a numpy array.")
 @click.option(
+    "--frame",
+    "as_frame",
+    is_flag=True,
+    help="Hand each input, a list of records, over as a pandas data frame.",
+)
+@click.option(
     "--max-samples", type=int, default=100_000, show_default=True, help="Runs of the function in all."
 )
 @click.option("--seconds", type=float, help="Time for all runs; then what is known is told [default: none].")
@@ -79,14 +97,18 @@ QUOTED = 60
 )
 def check_command(
     function: str,
-    epsilon: str,
+    epsilon: str | None,
     delta: str | None,
+    order: str | None,
+    rho: str | None,
+    mu: str | None,
     pairs: tuple[tuple[str, str], ...],
     corners: tuple[str, str] | None,
     size: int | None,
     null: str | None,
     adjacency: str,
     as_array: bool,
+    as_frame: bool,
     max_samples: int,
     seconds: float | None,
     timeout: float,
@@ -105,8 +127,12 @@ def check_command(
     raised in every call, or returned what cannot be read. 130: stopped by Ctrl-C, after
     saying what is known.
     """
-    claim = _claim(epsilon, delta, adjacency)
-    inputs = _neighbours(pairs, corners, size, null, claim.adjacency, np.asarray if as_array else None)
+    stated = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "mu": mu}
+    claim = _claim({name: text for name, text in stated.items() if text is not None}, Adjacency(adjacency))
+    if as_array and as_frame:
+        raise click.UsageError("--array and --frame say two things of one input; give one of them.")
+    make = _ARRAY if as_array else _FRAME if as_frame else None
+    inputs = _neighbours(pairs, corners, size, null, claim.adjacency, make)
     if json_path is not None and not json_path.parent.is_dir():
         raise InvalidParameterError(
             f"--json must name a file in an existing folder, got {json_path}; make the folder."
@@ -143,10 +169,52 @@ def check_command(
     sys.exit(REFUTED if result.verdict == "refuted" else 0)
 
 
-def _claim(epsilon: str, delta: str | None, adjacency: str) -> PrivacyClaim:
-    if delta is None:
-        return PureDP(epsilon=epsilon, adjacency=Adjacency(adjacency))
-    return ApproxDP(epsilon=epsilon, delta=delta, adjacency=Adjacency(adjacency))
+@dataclass(frozen=True)
+class _Make:
+    """What an option makes of each input."""
+
+    option: str
+    needs: str
+    function: Callable[[Any], Any]
+
+    def __call__(self, data: Any) -> Any:
+        try:
+            return self.function(data)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise InvalidParameterError(
+                f"{self.option} needs {self.needs}, got {str(data)[:QUOTED]} ({error}); leave it out."
+            ) from error
+
+
+def _frame(data: Any) -> Any:
+    import pandas as pd
+
+    if not isinstance(data, list) or not all(isinstance(record, dict) for record in data):
+        raise TypeError("it is another thing")
+    return pd.DataFrame(data)
+
+
+_ARRAY = _Make("--array", "inputs of one shape", np.asarray)
+_FRAME = _Make("--frame", 'inputs such as \'[{"age": 40}, {"age": 50}]\', a record each', _frame)
+
+#: The claim that each set of options states.
+_CLAIMS: dict[frozenset[str], Callable[..., PrivacyClaim]] = {
+    frozenset({"epsilon"}): PureDP,
+    frozenset({"epsilon", "delta"}): ApproxDP,
+    frozenset({"order", "epsilon"}): RenyiDP,
+    frozenset({"rho"}): ZeroConcentratedDP,
+    frozenset({"mu"}): GaussianDP,
+}
+
+
+def _claim(stated: dict[str, str], adjacency: Adjacency) -> PrivacyClaim:
+    kind = _CLAIMS.get(frozenset(stated))
+    if kind is None:
+        given = " and ".join(f"--{name}" for name in stated) or "none of them"
+        raise click.UsageError(
+            f"a claim is --epsilon, alone or with --delta or --order, or --rho, or --mu; got {given}."
+        )
+    return kind(adjacency=adjacency, **stated)
 
 
 def _neighbours(
@@ -155,7 +223,7 @@ def _neighbours(
     size: int | None,
     null: str | None,
     adjacency: Adjacency,
-    make: Callable[[Any], Any] | None,
+    make: _Make | None,
 ) -> list[Neighbours]:
     """The pairs of all options together, those that were written out first."""
     if not pairs and corners is None:
@@ -173,7 +241,7 @@ def _neighbours(
     if corners is not None and size is not None:
         values = [_read("--corners", text) for text in corners]
         found += corners_of(values, size, adjacency, null=_read("--null", null) if null else None)
-    return [Neighbours(pair.name, _made(pair.left, make), _made(pair.right, make)) for pair in found]
+    return found if make is None else [Neighbours(p.name, make(p.left), make(p.right)) for p in found]
 
 
 def _read(option: str, text: str) -> Any:
@@ -187,19 +255,8 @@ def _read(option: str, text: str) -> Any:
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise InvalidParameterError(
             f"{option} must be JSON or a Python literal, got {text[:QUOTED]!r}; write for example '[0, 1]', "
-            "in quotes of the shell."
+            "in quotes of the shell, and a text as '\"a\"'."
         ) from None
-
-
-def _made(data: Any, make: Callable[[Any], Any] | None) -> Any:
-    if make is None:
-        return data
-    try:
-        return make(data)
-    except ValueError as error:
-        raise InvalidParameterError(
-            f"--array needs inputs of one shape, got {str(data)[:QUOTED]} ({error}); leave it out."
-        ) from error
 
 
 def _function(name: str) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.neighbours import Neighbours
 from dpaudit.recorder.findings import findings, heard_in_words
 from dpaudit.recorder.port import port_of
-from dpaudit.recorder.price import Price, price_of
+from dpaudit.recorder.price import Price, price_of, why_unpriced
 from dpaudit.recorder.recording import Recording, record_draws
 
 __all__ = ["Listening", "listen"]
@@ -51,6 +51,8 @@ class Listening:
         if price is not None:
             cost = f"epsilon {price.epsilon:.4g}" if price.mu is None else f"mu {price.mu:.4g}"
             heard.append(f"  by its noise the pair costs {cost}")
+        else:
+            heard.append(f"  no price: {why_unpriced(self.recording)}")
         return "\n".join(
             ["heard on the first input:", *heard, *(f"  look: {text}" for text in self.findings)]
         )

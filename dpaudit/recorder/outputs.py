@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.tables import table_parts
+
 __all__ = ["Leaf", "leaves"]
 
 #: Entries of an output that are looked at.
@@ -52,6 +54,10 @@ def _walk(value: Any, path: str) -> Iterator[Leaf]:
     elif is_dataclass(value) and not isinstance(value, type):
         for part in fields(value):
             yield from _walk(getattr(value, part.name), f"{path}.{part.name}")
+    elif (table := table_parts(value)) is not None:
+        for name, part in table[1]:
+            yield from _walk(part, f"{path}{name}")
+        yield path, table[0]
     elif isinstance(value, str):
         for place, text in enumerate(_NUMBER.findall(value)):
             yield f"{path}~{place}", float(text)

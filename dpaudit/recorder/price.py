@@ -20,7 +20,7 @@ from dpaudit.recorder.noise import LAPLACE, NORMAL, SHARES, Noise, noise_of, ter
 from dpaudit.recorder.recording import Recording
 from dpaudit.recorder.tape import elements_of
 
-__all__ = ["Bare", "Price", "bare_combination", "chooses_unseen", "price_of", "significant"]
+__all__ = ["Bare", "Price", "bare_combination", "chooses_unseen", "price_of", "significant", "why_unpriced"]
 
 TOLERANCE = 1e-7
 
@@ -118,6 +118,32 @@ def price_of(recording: Recording) -> Price | None:
             return None
         parts.append((int(place), float(shift[place]), noise))
     return _added(parts)
+
+
+def why_unpriced(recording: Recording) -> str:
+    """Why ``price_of`` gives nothing, in words."""
+    shift, response = significant(recording), recording.response
+    if recording.first.seedings:
+        return "it gives a generator a seed of its own"
+    if not recording.first.draws:
+        return "nothing was heard to be drawn"
+    if shift is None:
+        return "by the same noise the two outputs have other forms, labels or draws"
+    if response is None or not response.complete:
+        return "which outputs each number feeds could not be followed to the end"
+    if not shift.any():
+        return "by the same noise both inputs give the same output"
+    if np.isnan(response.slopes).any():
+        return "the numbers that were drawn are not just added to what is shown"
+    if chooses_unseen(recording):
+        return "a number that was drawn may choose something that these inputs do not show"
+    if not _same_noise(recording):
+        return "the noise itself depends on the data"
+    if bare_combination(recording) is not None:
+        return "some outputs together hold no noise at all"
+    if not response.feeds[shift != 0].any(axis=1).all():
+        return "an output moves with the data and holds no noise"
+    return "its noise is neither Laplace nor normal all through"
 
 
 def _noise_at(recording: Recording, slopes: Floats, place: int) -> Noise | None:

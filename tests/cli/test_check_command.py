@@ -30,6 +30,12 @@ def halved(data, rng):
 def of_arrays(data, rng):
     return data.sum() + rng.laplace(scale=1)
 
+def of_frames(data, rng):
+    return data.groupby("city")["age"].sum() + rng.laplace(scale=0.1, size=data["city"].nunique())
+
+def of_words(data, rng):
+    return data.count("a") + rng.laplace(scale=0.1)
+
 def raises(data, rng):
     raise OSError("no [bold]file")
 
@@ -80,6 +86,52 @@ def test_the_exit_code_says_what_came_out(
     result = invoke("check", f"counts_to_check:{name}", "--epsilon", "1", *options, *FEW)
     assert result.exit_code == code, result.output
     assert said in (result.stdout if code < 2 else result.stderr)
+
+
+FRAMES = (
+    '[{"city": "x", "age": 1}, {"city": "y", "age": 0}]',
+    '[{"city": "x", "age": 0}, {"city": "y", "age": 0}]',
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("halved", (*PAIR, "--mu", "1"), "μ = 1 Gaussian"),
+        ("halved", (*PAIR, "--rho", "1/2"), "ρ = 0.5 zero-concentrated"),
+        ("halved", (*PAIR, "--order", "2", "--epsilon", "1"), "Rényi divergence of order 2"),
+        ("of_frames", ("--pair", *FRAMES, "--frame", "--epsilon", "1"), "output.iloc[0]"),
+        ("of_words", ("--corners", '"a"', '"b"', "--size", "2", "--epsilon", "1"), "ε = 1 pure"),
+    ],
+    ids=["gdp", "zcdp", "renyi", "frames", "texts"],
+)
+def test_claims_and_inputs_of_other_kinds(
+    folder: Path, name: str, options: tuple[str, ...], said: str
+) -> None:
+    """Claims by mu, rho and order, inputs that are data frames or hold texts: refuted in their words."""
+    result = invoke("check", f"counts_to_check:{name}", *options, "--max-samples", 6000, "--alpha", 1e-6)
+    assert result.exit_code == 1, result.output
+    assert said in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "got none of them"),
+        (("--mu", "1", "--epsilon", "1"), "got --epsilon and --mu"),
+        (("--delta", "1e-6"), "got --delta"),
+        (("--epsilon", "1", "--array", "--frame"), "two things of one input"),
+        (("--epsilon", "1", "--frame"), "--frame needs inputs such as"),
+        (("--epsilon", "1", "--pair", "a", "b"), """a text as '"a"'"""),
+        (("--mu", "-1"), "mu must be"),
+    ],
+    ids=["no claim", "two claims", "delta alone", "array and frame", "no records", "bare text", "negative"],
+)
+def test_a_claim_that_is_none_is_refused(folder: Path, options: tuple[str, ...], said: str) -> None:
+    """Options that state no claim, or an input of no kind, are exit code 2 with what would do."""
+    result = invoke("check", "counts_to_check:noisy", *PAIR, *options, *FEW)
+    assert result.exit_code == 2, result.output
+    assert said in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(

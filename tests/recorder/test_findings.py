@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpaudit.laws
@@ -58,6 +59,48 @@ def polya_sum(inverted, epsilon=1.0, precision=4):
 
 def histogram(data, rng):
     return np.bincount(data, minlength=2) + rng.laplace(0, 1, 2)
+
+
+def table(data, rng):
+    counts = pd.Series(np.bincount(data, minlength=2), index=["no", "yes"])
+    return counts + rng.laplace(0, 1, 2)
+
+
+def seeded(data, rng):
+    return sum(data) + np.random.default_rng(7).laplace(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda data, rng: sum(data) - np.log(rng.random()), "not just added"),
+        (lambda data, rng: sum(data), "nothing was heard"),
+        (
+            lambda data, rng: [sum(data), rng.laplace(0, 1)],
+            "an output moves with the data and holds no noise",
+        ),
+        (lambda data, rng: sum(data) + rng.laplace(0, 1 + sum(data)), "the noise itself depends on the data"),
+        (lambda data, rng: sum(data) + rng.gumbel(0, 1), "neither Laplace nor normal"),
+        (lambda data, rng: len(data) + rng.laplace(0, 1), "both inputs give the same output"),
+        (lambda data, rng: [0] * sum(data) + [rng.laplace(0, 1)], "other forms"),
+        (shared, "together hold no noise"),
+        (seeded, "a seed of its own"),
+    ],
+    ids=["logarithm", "none", "bare", "scale", "gumbel", "unmoved", "shapes", "shared", "seeded"],
+)
+def test_what_has_no_price_says_why(function, said):
+    """Where a recording gives no price, printing it says the reason."""
+    heard = listen(function, PAIR)
+    assert heard.price is None
+    assert said in str(heard)
+
+
+def test_a_table_costs_what_its_numbers_do():
+    """Values of a pandas series are numbers like those of an array, and named as one reaches them."""
+    heard = listen(table, PAIR, claim=ONE)
+    assert heard.price is not None
+    assert heard.price.epsilon == pytest.approx(2)
+    assert any("output.iloc[0]" in text for text in heard.findings)
 
 
 def found(function, claim=ONE, pair=PAIR) -> str:
