@@ -240,9 +240,11 @@ def _seeding(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     def seed(*arguments: Any, **named: Any) -> Any:
         given = next(iter((*arguments, *named.values())), None)
         tape = _tape()
-        if given is not None and tape is not None:
+        if tape is None:
+            return original(*arguments, **named)
+        if given is not None:
             tape.hear_seed(name, given)
-        return original(*arguments, **named)
+        return tape.reseed(lambda: original(*arguments, **named))
 
     return seed
 

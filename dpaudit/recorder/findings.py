@@ -73,7 +73,7 @@ def heard_in_words(recording: Recording) -> list[str]:
 
 
 def _fixed_seeds(recording: Recording) -> list[str]:
-    said = list(dict.fromkeys(str(seeding) for seeding in recording.first.seedings))
+    said = list(dict.fromkeys(str(seeding) for seeding in recording.first.seedings if not seeding.drawn))
     return [
         f"a generator gets a seed of the program's own in every call, {seed}: its numbers are no noise for "
         "anybody who knows the program"

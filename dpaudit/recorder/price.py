@@ -123,6 +123,8 @@ def price_of(recording: Recording) -> Price | None:
 def why_unpriced(recording: Recording) -> str:
     """Why ``price_of`` gives nothing, in words."""
     shift, response = significant(recording), recording.response
+    if any(seeding.drawn for seeding in recording.first.seedings):
+        return "it draws the seed of a generator: the noise has no more values than the seed"
     if recording.first.seedings:
         return "it gives a generator a seed of its own"
     if not recording.first.draws:

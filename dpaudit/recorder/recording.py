@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -127,6 +127,7 @@ def record_draws(
 def _record(session: Session, call: Call, pair: tuple[Any, Any], function: Any, end: float) -> Recording:
     first, second = pair
     one = _run(session, call, first, Tape())
+    one = replace(one, seedings=_seedings(session, call, first, one))
     two = _run(session, call, second, Tape(earlier=one.draws))
     repeats = all(
         _repeated(one, _run(session, call, first, Tape(earlier=one.draws)))
@@ -142,6 +143,24 @@ def _run(session: Session, call: Call, data: Any, tape: Tape) -> Heard:
     with session.run(tape):
         output = call(data)
     return Heard(tape.draws, tape.seedings, leaves(output), tape.more, tape.unheard)
+
+
+def _seedings(session: Session, call: Call, data: Any, one: Heard) -> list[Seeding]:
+    """The seeds of a run, with those marked as drawn that are others once its numbers are: numbers of
+    generators are changed, and the system's randomness comes anew."""
+    if not (one.seedings and one.draws):
+        return list(one.seedings)
+    changes = {(k, 0): _steps(draw, 0)[0] for k, draw in enumerate(one.draws) if elements_of(draw)}
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            other = _run(session, call, data, Tape(changes)).seedings
+    except Exception:  # as for any changed number
+        return list(one.seedings)
+    if len(other) != len(one.seedings):
+        return list(one.seedings)
+    pairs = zip(one.seedings, other, strict=True)
+    return [replace(own, drawn=not np.array_equal(own.seed, new.seed)) for own, new in pairs]
 
 
 def _repeated(one: Heard, again: Heard) -> bool:

@@ -66,11 +66,13 @@ class Draw:
 
 @dataclass(frozen=True)
 class Seeding:
-    """A generator that was given a seed of the program's own inside the run."""
+    """A generator that was given a seed inside the run: of the program's own, or (``drawn``) one that moves
+    with the numbers that were drawn before."""
 
     what: str
     seed: Any
     place: Place
+    drawn: bool = False
 
     def __str__(self) -> str:
         return f"{self.what}({_short(self.seed)}) in {self.place}"
@@ -111,7 +113,7 @@ class Tape:
             values = draw()
         finally:
             self._inside = False
-            self._states = {key: (item, _state(item)) for key, (item, _) in self._states.items()}
+            self._note_states()
         if len(self.draws) >= KEPT:
             self.more += int(np.size(values))
             return values
@@ -129,6 +131,17 @@ class Tape:
         """Write down a seed that the program chose."""
         if not self._inside:
             self.seedings.append(Seeding(what, seed, _caller()))
+
+    def reseed(self, seed: Callable[[], Any]) -> Any:
+        """Let a generator be given a seed, which is no draw."""
+        self.compare_states()
+        try:
+            return seed()
+        finally:
+            self._note_states()
+
+    def _note_states(self) -> None:
+        self._states = {key: (item, _state(item)) for key, (item, _) in self._states.items()}
 
     def compare_states(self) -> None:
         """See whether a watched generator moved on by itself since the last draw that was heard."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 
 import numpy as np
 import pandas as pd
@@ -68,6 +69,29 @@ def table(data, rng):
 
 def seeded(data, rng):
     return sum(data) + np.random.default_rng(7).laplace(0, 1)
+
+
+def seeded_by_draw(data, rng):
+    return sum(data) + np.random.default_rng(int(rng.integers(2**31))).laplace(0, 1)
+
+
+def seeded_by_system(data, rng):
+    return sum(data) + np.random.default_rng(int.from_bytes(os.urandom(8), "big")).laplace(0, 1)
+
+
+def seeded_legacy(data, rng):
+    np.random.seed(int(rng.integers(2**31)))  # noqa: NPY002  what such code does
+    return sum(data) + np.random.laplace(0, 1)  # noqa: NPY002  what such code does
+
+
+@pytest.mark.parametrize("function", [seeded_by_draw, seeded_by_system, seeded_legacy])
+def test_a_seed_that_is_drawn_is_no_fixed_seed(function):
+    """Neither a seed of the given generator nor one of the system is called known to everybody; what the
+    noise costs is not told, since a drawn seed may have few values."""
+    heard = listen(function, PAIR, claim=ONE)
+    assert heard.findings == []
+    assert heard.price is None
+    assert "it draws the seed" in str(heard)
 
 
 @pytest.mark.parametrize(
