@@ -25,10 +25,10 @@ from dpaudit.blackbox.features import (
     Past,
     quantile_cuts,
     scalar_features,
-    vector_features,
 )
 from dpaudit.blackbox.grids import LOWEST_BIT, FloatSum, Guesses, bit_features
 from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes
+from dpaudit.blackbox.several import vector_features
 
 __all__ = ["CELLS", "Cut", "Experts"]
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from dpaudit.blackbox.mutation import original
-from dpaudit.blackbox.outcomes import in_words
 from dpaudit.blackbox.runs import Chunk
 from dpaudit.blackbox.search import Target
+from dpaudit.blackbox.words import in_words
 from dpaudit.claims import PrivacyClaim
 from dpaudit.neighbours import Neighbours
 from dpaudit.recorder.findings import findings, heard_in_words

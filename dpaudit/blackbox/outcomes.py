@@ -24,14 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.blackbox.hashes import hash_rows
+from dpaudit.blackbox.integers import BEYOND, are_huge, both_numbers, is_huge
 from dpaudit.blackbox.objects import are_alike, parts_of_object
 from dpaudit.blackbox.text import as_text, column_names, is_whole, numbers_in, plain, value_of_member
 from dpaudit.blackbox.times import MAX_FIELDS, seconds_of, time_numbers
+from dpaudit.blackbox.words import in_words, kind_in_words, number_range
 from dpaudit.errors import MechanismError
 from dpaudit.statistics.blocks import Failure
 from dpaudit.tables import table_parts
 
-__all__ = ["LABEL_BASE", "OutcomeEncoder", "Outcomes", "in_words", "number_range"]
+__all__ = ["LABEL_BASE", "OutcomeEncoder", "Outcomes"]
 
 #: Labels become numbers below this one, so that no ordinary number is taken for a label.
 LABEL_BASE = -(2.0**900)
@@ -157,7 +159,7 @@ class OutcomeEncoder:
     def kinds(self, low: float, high: float) -> list[str]:
         """The symbols from ``low`` on and below ``high``, in words."""
         names = {0: self._usual or ""} | {code: name for name, code in self._codes.items()}
-        return [_kind_in_words(name) for code, name in sorted(names.items()) if low <= code < high]
+        return [kind_in_words(name) for code, name in sorted(names.items()) if low <= code < high]
 
     def describe(self, row: NDArray[np.float64], symbol: int, key: int | None = None) -> str:
         """One output as a sentence: its numbers and labels, or what is odd about it. ``key``: its key, which
@@ -168,7 +170,7 @@ class OutcomeEncoder:
         shape = {code: name for name, code in self._codes.items()}.get(symbol, self._usual or "")
         length = len(row) - int(np.argmax(~np.isnan(row[::-1]))) if not np.isnan(row).all() else 0
         if not length:
-            return _kind_in_words(shape)
+            return kind_in_words(shape)
         labels = {code: label for label, code in self._labels.items()}
         shown = [
             repr(labels[value]) if value in labels else f"{value:.10g}" for value in row[: min(length, SHOWN)]
@@ -189,7 +191,7 @@ class OutcomeEncoder:
         if brackets:
             return f"the output is {brackets[0]}{inside}{brackets[1]}"
         if symbol:
-            return f"{_kind_in_words(shape)} holding {inside}"
+            return f"{kind_in_words(shape)} holding {inside}"
         return ", ".join(f"{name} is {value}" for name, value in zip(self._names, shown, strict=False))
 
     def range_in_words(self, k: int, low: float | None, high: float | None) -> str:
@@ -215,10 +217,13 @@ class OutcomeEncoder:
     ) -> tuple[Any, list[str] | str, NDArray[np.uint64]]:
         """Rows of numbers, the shape of each output (or one for all), and a hash of the texts in it."""
         salts = np.zeros(len(outputs), dtype=np.uint64)
-        if isinstance(outputs, np.ndarray) and outputs.dtype.kind in "biuf" and not np.ma.isMA(outputs):
+        is_plain = isinstance(outputs, np.ndarray) and not np.ma.isMA(outputs) and not are_huge(outputs)
+        if isinstance(outputs, np.ndarray) and is_plain and outputs.dtype.kind in "biuf":
             shape = _array_shape(outputs.shape[1:])
             return outputs.reshape(len(outputs), -1).astype(float), shape, salts
-        if not isinstance(outputs, np.ndarray) and all(type(item) in _PLAIN for item in outputs):
+        if not isinstance(outputs, np.ndarray) and all(
+            type(item) in _PLAIN and not is_huge(item) for item in outputs
+        ):
             return np.array([_number(item) for item in outputs])[:, None], "number", salts
         if are_alike(outputs, least=max(1, self._width)):  # a shorter row would lack numbers
             return self._flatten_all(np.stack(list(outputs)))
@@ -267,9 +272,11 @@ class OutcomeEncoder:
         return self._flatten_part(output)
 
     def _flatten_part(self, output: Any) -> tuple[list[float], str]:
-        if type(output) in _PLAIN:
+        if type(output) in _PLAIN and not is_huge(output):
             return [_number(output)], "number"
         given, output = output, plain(output)
+        if is_huge(output):
+            return both_numbers([output]), f"number {BEYOND}"
         value = value_of_member(output)
         if value is not None:
             return [_number(value)], f"{type(output).__name__} member"
@@ -288,6 +295,8 @@ class OutcomeEncoder:
             inside = [np.ma.getdata(output), np.ma.getmaskarray(output)]
             return self._flatten_parts(inside, "masked array")
         if isinstance(output, np.ndarray):
+            if are_huge(output):
+                return both_numbers(output.ravel().tolist()), f"{_array_shape(output.shape)} {BEYOND}"
             if output.dtype.kind in "biuf":
                 return output.ravel().astype(float).tolist(), _array_shape(output.shape)
             if output.dtype.kind in "mM" and output.size > MAX_FIELDS:
@@ -296,6 +305,8 @@ class OutcomeEncoder:
             return self._flatten_parts(list(output.ravel()), _array_shape(output.shape))
         if isinstance(output, Sequence):
             kind = "tuple" if isinstance(output, tuple) else type(output).__name__
+            if are_huge(output):
+                return both_numbers(output), f"{kind} of {len(output)} {BEYOND}"
             return self._flatten_parts(list(output), f"{kind} of {len(output)}")
         if isinstance(output, Mapping):
             keys = sorted(output, key=repr)
@@ -354,33 +365,6 @@ def _array_shape(shape: tuple[int, ...]) -> str:
 
 def _short(shape: str) -> str:
     return shape if len(shape) <= 200 else f"{shape[:190]}... {zlib.crc32(shape.encode()):08x}"
-
-
-def in_words(failure: Failure) -> str:
-    """The type of an exception, and its message where it has one."""
-    return f"{failure.symbol}: {failure.reason}" if failure.reason else failure.symbol
-
-
-def _kind_in_words(shape: str) -> str:
-    if shape.startswith("raised "):
-        return f"the call {shape}"
-    if shape == "NaN":
-        return "the output holds NaN"
-    if shape in ("None", "text") or shape.startswith("text like"):
-        return f"the output is {shape}"
-    return f"the output is {'an' if shape.startswith('array') else 'a'} {shape}"
-
-
-def number_range(name: str, low: float | None, high: float | None) -> str:
-    """``low <= name < high`` in words; ``None`` for no bound."""
-    if low is None:
-        return f"{name} is anything" if high is None else f"{name} < {_shown(high)}"
-    return f"{name} >= {_shown(low)}" if high is None else f"{_shown(low)} <= {name} < {_shown(high)}"
-
-
-def _shown(number: float) -> str:
-    """Six digits; more where the size takes them up, as in seconds since 1970."""
-    return f"{number:.6g}" if abs(number) < 1e5 else f"{number:.12g}"
 
 
 def _number(part: bool | int | float | Fraction | Decimal) -> float:

@@ -19,10 +19,11 @@ from dpaudit.blackbox.clock import Clock
 from dpaudit.blackbox.grids import guesses
 from dpaudit.blackbox.hypotheses import Points
 from dpaudit.blackbox.mixture import PairMixture
-from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes, in_words
+from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes
 from dpaudit.blackbox.pair import PairAttack
 from dpaudit.blackbox.replay import Replay
 from dpaudit.blackbox.runs import chunks_of, limit_calls, run_compared
+from dpaudit.blackbox.words import in_words
 from dpaudit.errors import MechanismError
 from dpaudit.statistics.blocks import Failure, Workers
 from dpaudit.statistics.capital import log_average

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.blackbox.integers import MODULO, are_huge, is_huge
 from dpaudit.blackbox.objects import is_missing, parts_of_object
 from dpaudit.blackbox.times import MAX_FIELDS, seconds_of, time_numbers, without_numpy
 from dpaudit.tables import table_parts
@@ -76,6 +77,8 @@ def as_text(output: Any) -> str | None:
 def column_names(output: Any, name: str = "output") -> list[str]:
     """How to reach each number or label of an output, in the order in which they are read."""
     output = plain(output)
+    if is_huge(output):
+        return [name, name + MODULO]
     if value_of_member(output) is not None:
         return [f"{name}.value"]
     moment = time_numbers(output)
@@ -96,6 +99,11 @@ def column_names(output: Any, name: str = "output") -> list[str]:
     )
 
 
+def _both(places: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """The two numbers that stand for each integer, where one of them is huge."""
+    return [(name + more, 0) for name, _ in places for more in ("", MODULO)]
+
+
 def _parts(output: Any) -> list[tuple[str, Any]]:
     """The parts of a container or object, in order, with how to reach them."""
     if isinstance(output, complex):
@@ -104,9 +112,11 @@ def _parts(output: Any) -> list[tuple[str, Any]]:
         return [(".data", np.ma.getdata(output)), (".mask", np.ma.getmaskarray(output))]
     if isinstance(output, np.ndarray):
         output = seconds_of(output) if output.dtype.kind in "mM" and output.size > MAX_FIELDS else output
-        return [(f"[{', '.join(map(str, place))}]", output[place]) for place in np.ndindex(output.shape)]
+        places = [(f"[{', '.join(map(str, place))}]", output[place]) for place in np.ndindex(output.shape)]
+        return _both(places) if are_huge(output) else places
     if isinstance(output, Sequence):
-        return [(f"[{k}]", part) for k, part in enumerate(output)]
+        places = [(f"[{k}]", part) for k, part in enumerate(output)]
+        return _both(places) if are_huge(output) else places
     if isinstance(output, Mapping):
         return [(f"[{key!r}]", output[key]) for key in sorted(output, key=repr)]
     if isinstance(output, set | frozenset):

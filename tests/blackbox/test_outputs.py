@@ -14,6 +14,7 @@ import pytest
 from dpaudit.blackbox.check import check
 from dpaudit.blackbox.grids import lowest_bit
 from dpaudit.blackbox.outcomes import OutcomeEncoder
+from dpaudit.blackbox.several import vector_features
 from dpaudit.claims import ApproxDP, GaussianDP, PureDP
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.evidence import evidence_from_json
@@ -65,6 +66,66 @@ OUTPUTS = {
 }
 
 
+def _little(rng, scale=0.3):
+    return int(np.floor(rng.laplace(0, scale)))
+
+
+#: Sums whose last digits no float holds.
+HUGE = {
+    "one": lambda x, rng, s: 2**70 + x + _little(rng, s),
+    "modulo 2^64": lambda x, rng, s: (2**64 - 1 + x + _little(rng, s)) % 2**64,
+    "list": lambda x, rng, s: [2**60, 2**61 + x + _little(rng, s)],
+    "array": lambda x, rng, s: np.array([2**63 + 9, 9 + x + _little(rng, s)], dtype=np.uint64),
+    "negative": lambda x, rng, s: np.array([-(2**62) + x + _little(rng, s)]),
+    "beyond all floats": lambda x, rng, s: 10**400 + x + _little(rng, s),
+}
+
+
+@pytest.mark.parametrize("kind", HUGE)
+def test_the_last_digits_of_huge_integers_count(kind: str) -> None:
+    """Noise that is too little is seen in the digits that a float drops; enough of it is not refuted."""
+    bad = check(lambda x, rng: HUGE[kind](x, rng, 0.3), ONE, neighbours=UNITS, max_samples=4000)
+    assert bad.verdict is VerdictKind.REFUTED
+    good = check(lambda x, rng: HUGE[kind](x, rng, 1), ONE, neighbours=UNITS, max_samples=1000, alpha=1e-6)
+    assert good.verdict is VerdictKind.INCONCLUSIVE
+
+
+def test_huge_integers_in_batches_and_their_names() -> None:
+    """An array of outputs is read as single outputs are, and an event says which digits it is about."""
+
+    def batched(x, rng, size):
+        return 2**62 + x + np.floor(rng.laplace(0, 0.3, size)).astype(np.int64)
+
+    result = check(batched, ONE, neighbours=UNITS, max_samples=4000, batch=True)
+    assert result.verdict is VerdictKind.REFUTED
+    assert "modulo 2^53" in str(result)
+    values = np.array([2**63 + 5, 7, 2**53, 2**64 - 1], dtype=np.uint64)
+    rows = OutcomeEncoder().encode([values, values.tolist()]).values
+    assert rows.tolist() == [[2.0**63, 5.0, 7.0, 7.0, 2.0**53, 0.0, 2.0**64, -1.0]] * 2
+
+
+def test_the_largest_number_is_named() -> None:
+    """An event about where the largest number stands says how to reach it."""
+
+    def noisy(x, rng):
+        return {"a": 20 * x + rng.laplace(0, 1), "b": 20 * (1 - x) + rng.laplace(0, 1)}
+
+    feature = next(
+        feature
+        for feature, _ in vector_features(*_first_block(noisy))
+        if feature.name == "place of the largest number"
+    )
+    assert feature.describe(None, 1.0) == "the largest number is output['a']"
+    assert feature.describe(0.5, 2.0) == "the largest number is output['b']"
+    assert feature.describe(1.5, None) == "all numbers are equal"
+
+
+def _first_block(mechanism):
+    reader, rng = OutcomeEncoder(), np.random.default_rng(0)
+    both = reader.encode([mechanism(x, rng) for x in (0, 1) for _ in range(8)])
+    return (both[:8], both[8:]), reader
+
+
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_every_kind_of_output_is_seen(kind: str) -> None:
     """A violation is refuted whatever the outputs are made of."""
@@ -105,6 +166,7 @@ def test_raising_on_one_input_always_is_an_outcome_too() -> None:
         (lambda x, rng: 1 / 0, "raised, on the first input ZeroDivisionError"),
         (lambda x, rng: [][1], "second input IndexError"),
         (lambda x, rng: object(), "made of numbers"),
+        (lambda rng, data: data + rng.laplace(), "its first parameter is named rng"),
     ],
 )
 def test_failing_on_every_call_is_a_broken_mechanism(broken, says: str) -> None:
@@ -144,6 +206,8 @@ def test_notes_tell_what_cannot_be_repeated_and_what_is_constant() -> None:
     elsewhere = np.random.default_rng(0)
     result = check(lambda x, rng: x + elsewhere.laplace(), ONE, neighbours=UNITS, max_samples=200)
     assert any("draws from elsewhere" in note for note in result.notes)
+    spawned = check(lambda x, rng: x + rng.spawn(1)[0].laplace(), ONE, neighbours=UNITS, max_samples=200)
+    assert not any("draws from elsewhere" in note for note in spawned.notes)
     constant = check(lambda x, rng: 5, ONE, neighbours=UNITS, max_samples=200)
     assert any("every output looked the same" in note for note in constant.notes)
     assert constant.verdict is VerdictKind.INCONCLUSIVE

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.blackbox.features import MAX_SCORED, first_differences, vector_features
+from dpaudit.blackbox.features import MAX_SCORED, first_differences
 from dpaudit.blackbox.grids import lowest_bit
 from dpaudit.blackbox.outcomes import MAX_WIDTH, OutcomeEncoder, Outcomes
+from dpaudit.blackbox.several import vector_features
 
 Rows = Callable[[np.random.Generator], Any]
 

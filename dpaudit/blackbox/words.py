@@ -1,0 +1,35 @@
+"""Ranges of numbers, kinds of outputs and exceptions in words."""
+
+from __future__ import annotations
+
+from dpaudit.statistics.blocks import Failure
+
+__all__ = ["in_words", "kind_in_words", "number_range"]
+
+
+def in_words(failure: Failure) -> str:
+    """The type of an exception, and its message where it has one."""
+    return f"{failure.symbol}: {failure.reason}" if failure.reason else failure.symbol
+
+
+def kind_in_words(shape: str) -> str:
+    """The shape of an output as an event."""
+    if shape.startswith("raised "):
+        return f"the call {shape}"
+    if shape == "NaN":
+        return "the output holds NaN"
+    if shape in ("None", "text") or shape.startswith("text like"):
+        return f"the output is {shape}"
+    return f"the output is {'an' if shape.startswith('array') else 'a'} {shape}"
+
+
+def number_range(name: str, low: float | None, high: float | None) -> str:
+    """``low <= name < high`` in words; ``None`` for no bound."""
+    if low is None:
+        return f"{name} is anything" if high is None else f"{name} < {_shown(high)}"
+    return f"{name} >= {_shown(low)}" if high is None else f"{_shown(low)} <= {name} < {_shown(high)}"
+
+
+def _shown(number: float) -> str:
+    """Six digits; more where the size takes them up, as in seconds since 1970."""
+    return f"{number:.6g}" if abs(number) < 1e5 else f"{number:.12g}"
