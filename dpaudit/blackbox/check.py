@@ -103,8 +103,9 @@ def check(
     where a call hangs before there is a result, no output can be read, or every call raises.
     """
     _check_options(alpha=alpha, seed=seed, max_samples=max_samples, jobs=jobs, timeout=timeout)
+    _check_switches(batch=batch, stop_early=stop_early, listen=listen)
     _check_signature(mechanism, batch=batch)
-    _check_view(claim)
+    _check_claim(claim)
     family, at_delta = family_of(claim), None if delta is None else _delta_to_bound(delta)
     clock = Clock(seconds, goal=max_samples, alpha=alpha)
     pairs = read_neighbours(neighbours, seed=seed, adjacency=claim.adjacency)
@@ -284,8 +285,18 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _check_view(claim: PrivacyClaim) -> None:
-    """That the claim speaks of what is compared here: all that the mechanism returns."""
+def _check_switches(**switches: object) -> None:
+    for name, value in switches.items():
+        if not isinstance(value, bool | np.bool_):
+            raise InvalidParameterError(f"{name} must be True or False, got {value!r}; pass one of them.")
+
+
+def _check_claim(claim: object) -> None:
+    """That it is one of privacy, and speaks of what is compared here: all that the mechanism returns."""
+    if not isinstance(claim, PrivacyClaim):
+        raise InvalidParameterError(
+            f"the claim must be one of privacy, such as PureDP(epsilon=1), got {claim!r}; pass one."
+        )
     if claim.view != View.of(PUBLIC):
         raise InvalidParameterError(
             "check compares all that a function returns, so its claim must be in the view of public, got "
@@ -318,6 +329,11 @@ def _check_signature(mechanism: Callable[..., Any], *, batch: bool) -> None:
             f"a mechanism must be a function of ({', '.join(wanted)}), got one of {signature}: {error}; wrap "
             f"it, as lambda {', '.join(wanted)}: ..., and draw from rng."
         ) from None
+    if inspect.iscoroutinefunction(mechanism):
+        raise InvalidParameterError(
+            "a mechanism must return its output, got an async function, which gives a coroutine; wrap it, as "
+            "lambda data, rng: asyncio.run(mechanism(data, rng))."
+        )
 
 
 def _delta_to_bound(delta: ExactLike) -> float:

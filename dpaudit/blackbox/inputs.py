@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any, overload
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from dpaudit.blackbox.neighbours import changed, drawn_from, shown
+from dpaudit.blackbox.neighbours import changed, drawn_from, require_null, shown, values_of
 from dpaudit.claims import Adjacency
 from dpaudit.claims.base import one_of
 from dpaudit.errors import InvalidParameterError
@@ -37,7 +38,8 @@ class Inputs(Sequence[Neighbours]):
 
     ``records``: the values of a record, extreme ones first, or a Hypothesis strategy for one; then
     ``extremes`` are the values that corners are made of. ``adjacency``: one record is replaced, added or
-    removed, or set to ``null`` (``zero-out``). ``make`` turns a list of records into the mechanism's input.
+    removed, or set to ``null`` (``zero-out``, which needs it). ``make`` turns a list of records into the
+    mechanism's input.
 
     Raises ``InvalidParameterError`` for sizes out of order, no record, a strategy without ``extremes``.
     """
@@ -46,11 +48,18 @@ class Inputs(Sequence[Neighbours]):
     size: int | tuple[int, int] = (1, 4)
     adjacency: Adjacency | str = Adjacency.REPLACE_ONE
     extremes: Sequence[Any] = ()
-    null: Any = None
+    null: Any = ...
     make: Callable[[list[Any]], Any] = list
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "adjacency", one_of(Adjacency, self.adjacency, name="adjacency"))
+        require_null(Adjacency(self.adjacency), self.null)
+        sizes = self.size if isinstance(self.size, tuple) and len(self.size) == 2 else (self.size, self.size)
+        if not all(isinstance(size, Integral) and not isinstance(size, bool) for size in sizes):
+            raise InvalidParameterError(
+                f"size must be a number of records, or the least and the largest, got {self.size!r}; pass "
+                "whole numbers."
+            )
         least, most = self.sizes
         if not 1 <= least <= most:
             raise InvalidParameterError(
@@ -66,14 +75,14 @@ class Inputs(Sequence[Neighbours]):
     @property
     def sizes(self) -> tuple[int, int]:
         """The least and the largest number of records."""
-        return (self.size, self.size) if isinstance(self.size, int) else self.size
+        return self.size if isinstance(self.size, tuple) else (self.size, self.size)
 
     @property
     def values(self) -> list[Any]:
         """The values of a record that corners are made of."""
         if len(self.extremes) or isinstance(self.records, SearchStrategy):
-            return list(self.extremes)
-        return list(self.records)
+            return values_of(self.extremes)
+        return values_of(self.records)
 
     def corners(self) -> list[Neighbours]:
         """Pairs at the edges, those of few records first: all records equal, or alternating, and the first,

@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
+from numbers import Integral
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -27,8 +28,10 @@ __all__ = [
     "doubts",
     "drawn_from",
     "read_neighbours",
+    "require_null",
     "shown",
     "unequal",
+    "values_of",
 ]
 
 
@@ -62,21 +65,24 @@ def corners(
     size: int,
     adjacency: Adjacency | str = Adjacency.REPLACE_ONE,
     *,
-    null: Any = None,
+    null: Any = ...,
     make: Callable[[list[Any]], Any] = list,
 ) -> list[Neighbours]:
     """The usual suspects among neighbouring data sets of ``size`` records.
 
     ``records``: the extreme values that one record can take, such as ``[0, 1]``. All records equal to one of
     them, or alternating between them; the first or the last one replaced by another value, left out
-    (``add-remove``), or set to ``null`` (``zero-out``). ``make`` turns a list of records into the mechanism's
-    input, for example ``np.array``.
+    (``add-remove``), or set to ``null`` (``zero-out``, which needs it). ``make`` turns a list of records into
+    the mechanism's input, for example ``np.array``.
 
     ``check`` refuses them for a claim about another adjacency. Raises ``InvalidParameterError`` for no
-    record, a size below 1, or another adjacency.
+    record, a size below 1, another adjacency, or ``zero-out`` without ``null``.
     """
     adjacency = one_of(Adjacency, adjacency, name="adjacency")
-    values = list(records)
+    values = values_of(records)
+    require_null(adjacency, null)
+    if not isinstance(size, Integral) or isinstance(size, bool):
+        raise InvalidParameterError(f"size must be a whole number of records, got {size!r}; pass one.")
     if size < 1 or not values:
         raise InvalidParameterError(
             f"corners need a size of 1 or more and at least one value of a record, got {size} and "
@@ -98,6 +104,25 @@ def corners(
             "extreme values of one record."
         )
     return _Corners(found.values(), adjacency)
+
+
+def values_of(records: Any) -> list[Any]:
+    """The values that a record can take, as a list of Python's own numbers where they are an array's."""
+    if isinstance(records, np.ndarray):
+        return list(records.tolist()) if records.ndim else [records.item()]
+    if not isinstance(records, Iterable):
+        raise InvalidParameterError(
+            f"the values of a record must be a list, got {records!r}; pass its extremes, such as [0, 1]."
+        )
+    return list(records)
+
+
+def require_null(adjacency: Adjacency, null: Any) -> None:
+    """``zero-out`` needs the record that stands for nobody. Raises ``InvalidParameterError``."""
+    if adjacency is Adjacency.ZERO_OUT and null is ...:
+        raise InvalidParameterError(
+            "zero-out needs the record that stands for nobody, got none; pass null=0, null=None or another."
+        )
 
 
 class _Corners(list[Neighbours]):
@@ -149,6 +174,10 @@ def read_neighbours(
             )
         if isinstance(neighbours, AdjacentInputs):
             neighbours = neighbours.pairs(seed=seed)
+    if not isinstance(neighbours, Iterable | SearchStrategy):
+        raise InvalidParameterError(
+            f"neighbours must be a list of pairs, got {neighbours!r}; pass [(data, neighbour)]."
+        )
     entries = (
         drawn_from(neighbours, seed, DRAWN) if isinstance(neighbours, SearchStrategy) else list(neighbours)
     )
@@ -263,6 +292,8 @@ def _same(first: Any, second: Any) -> bool:
     if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
         one, two = np.asarray(first), np.asarray(second)
         return one.shape == two.shape and bool(np.all(one == two))
+    if type(first) is type(second) and callable(getattr(first, "equals", None)):  # tables of pandas
+        return bool(first.equals(second))
     try:
         return bool(first == second)
     except Exception:  # inputs that cannot be compared are taken to differ

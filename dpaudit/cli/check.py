@@ -240,7 +240,7 @@ def _neighbours(
     found = [as_pair(pair, index) for index, pair in enumerate(read)]
     if corners is not None and size is not None:
         values = [_read("--corners", text) for text in corners]
-        found += corners_of(values, size, adjacency, null=_read("--null", null) if null else None)
+        found += corners_of(values, size, adjacency, null=_read("--null", null) if null else ...)
     return found if make is None else [Neighbours(p.name, make(p.left), make(p.right)) for p in found]
 
 

@@ -41,7 +41,17 @@ def test_other_adjacencies_and_makers() -> None:
         assert 0 in pair.right
 
 
-@pytest.mark.parametrize("arguments", [{"size": (3, 2)}, {"size": 0}, {"extremes": [1]}])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"size": (3, 2)},
+        {"size": 0},
+        {"extremes": [1]},
+        {"size": "3"},
+        {"size": (1, 2.5)},
+        {"adjacency": "zero-out"},
+    ],
+)
 def test_what_gives_no_pairs_is_refused(arguments) -> None:
     """At once, with the next move."""
     with pytest.raises(InvalidParameterError, match="got"):

@@ -48,6 +48,10 @@ def test_corners_by_adjacency() -> None:
         (([], 3), "at least one value"),
         (([0, 1], 0), "size of 1 or more"),
         (([1], 3), "values of a record that differ"),
+        (([0, 1], "3"), "size must be a whole number"),
+        (([0, 1], (1, 3)), "size must be a whole number"),
+        ((5, 3), "must be a list, got 5"),
+        (([0, 1], 2, "zero-out"), "pass null=0, null=None"),
     ],
 )
 def test_corners_refuse(arguments, says: str) -> None:
@@ -122,6 +126,12 @@ def test_corners_by_another_adjacency_than_the_claim_s_are_refused() -> None:
     pairs = corners([0, 1], size=2)
     with pytest.raises(InvalidParameterError, match="the claim's adjacency, add-remove, got replace-one"):
         check(lambda data, rng: 0, claim, neighbours=pairs, max_samples=100)
+
+
+def test_values_from_an_array_are_named_as_numbers() -> None:
+    """The records are Python's own numbers, and a record may be set to None where that is said."""
+    assert corners(np.array([0, 1]), 1)[0].name == "[0] and [1]"
+    assert corners([1], 1, "zero-out", null=None)[0].right == [None]
 
 
 def test_one_pair_instead_of_a_list_is_named() -> None:

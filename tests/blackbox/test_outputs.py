@@ -9,6 +9,7 @@ import json
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpaudit.blackbox.check import check
@@ -240,6 +241,12 @@ def test_evidence_survives_json() -> None:
     [
         ({"neighbours": []}, "at least one pair"),
         ({"neighbours": [0.0, 1.0]}, "pairs of inputs"),
+        ({"neighbours": None}, "a list of pairs, got None"),
+        ({"neighbours": [(pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1]}))]}, "must differ"),
+        ({"claim": PureDP}, "must be one of privacy"),
+        ({"claim": 1.0}, "must be one of privacy"),
+        ({"listen": "no"}, "listen must be True or False"),
+        ({"batch": 1}, "batch must be True or False"),
         ({"neighbours": [(1.0, 1.0)]}, "must differ"),
         ({"neighbours": [(np.array([np.nan]), np.zeros(1))]}, "must not hold NaN"),
         ({"neighbours": [([1.0, float("nan")], [0.0])]}, "must not hold NaN"),
@@ -268,6 +275,16 @@ def test_requests_are_checked(arguments, says: str) -> None:
     claim = arguments.pop("claim", ONE)
     with pytest.raises(InvalidParameterError, match=says):
         check(noisy, claim, **{"neighbours": UNITS} | arguments)
+
+
+def test_an_async_function_is_named() -> None:
+    """It returns a coroutine, of which nothing can be read."""
+
+    async def later(x, rng):
+        return x
+
+    with pytest.raises(InvalidParameterError, match="async function"):
+        check(later, ONE, neighbours=UNITS)
 
 
 def test_batches_are_checked() -> None:
