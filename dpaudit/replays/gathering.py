@@ -143,11 +143,20 @@ def _look(
                 far = far_out(direction)
                 _follow(findings, program, pair, f"forced ({name})", limits, choice=far, rounds=1)
     if not findings.ended:
+        got = findings.errors[0].rstrip(".") if findings.errors else "no end"
         raise MechanismError(
-            f"a program must run on its data, got {findings.errors[0] if findings.errors else 'no end'} in "
-            "every history; fix it or the data."
-        )
+            f"a program must run on its data, got {got} in every history; fix it or the data."
+        ) from _own_error(program, pairs[0].left, rng)
     return limits, steps
+
+
+def _own_error(program: Program, data: Any, rng: np.random.Generator) -> BaseException | None:
+    """The error of a program that raises, which says where it did."""
+    try:
+        record(program, data, rng=rng, limits=Limits())
+    except (MechanismError, InvalidParameterError) as error:
+        return error.__cause__ or error
+    return None
 
 
 def _follow(

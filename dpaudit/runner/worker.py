@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import DpauditError, InvalidParameterError
-from dpaudit.harness import is_harness_module
+from dpaudit.harness import is_harness_file, is_harness_module
 from dpaudit.processes.forks import serve_forked
 from dpaudit.processes.nursery import serve_starts
 from dpaudit.processes.serving import (
@@ -197,10 +197,13 @@ class _Worker:
         return f"{self._within(frame.filename)}:{frame.lineno}: {frame.line}" if frame else ""
 
     def _last_frame(self, error: BaseException) -> traceback.FrameSummary | None:
-        frames = traceback.extract_tb(error.__traceback__)
-        return next(
-            (item for item in reversed(frames) if Path(item.filename).is_relative_to(self.root)), None
-        )
+        """The last frame in a file of the suite: of what caused the error, or else of the error itself."""
+        own = self._last_frame(error.__cause__) if error.__cause__ is not None else None
+        frames = reversed(traceback.extract_tb(error.__traceback__))
+        return own or next((item for item in frames if self._is_theirs(Path(item.filename))), None)
+
+    def _is_theirs(self, path: Path) -> bool:
+        return path.is_relative_to(self.root) and not is_harness_file(str(path))
 
     def _within(self, name: str) -> str:
         path = Path(name)

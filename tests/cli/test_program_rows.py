@@ -117,3 +117,48 @@ def test_a_valid_proof_of_another_program_is_found_by_exploring_again(
     body["tree"][0][2] = "3"
     assert confirmed(again(json.dumps(forged), tmp_path))
     assert not confirmed(again(json.dumps(forged), tmp_path, [suite], pool))
+
+
+RAISES = """
+from dpaudit import Neighbours, PrivacyAudit
+from dpaudit.laws import Laplace
+from dpaudit.rows import privacy
+
+def mean(data):
+    return sum(data) / data["size"]
+
+def program(coins, data):
+    coins.release(mean(data), Laplace(scale=1), site="mean")
+
+def scaled(coins, data):
+    coins.release(sum(data), Laplace(scale=-1), site="sum")
+
+def audit(program):
+    return PrivacyAudit(
+        claim=PureDP(epsilon=1),
+        program=program,
+        neighbours=lambda run: [Neighbours("one", [0.0], [1.0])],
+        sites=[],
+    )
+
+@privacy(suite, "raises", "my own")
+def raises():
+    \"\"\"the mean\"\"\"
+    return audit(program)
+
+@privacy(suite, "scale", "my own")
+def scale():
+    \"\"\"the sum\"\"\"
+    return audit(scaled)
+"""
+
+
+def test_a_program_that_raises_in_every_history_says_where(tmp_path: Path) -> None:
+    """The reason of the crashed row ends with the line of the suite on which its program failed."""
+    suite = write_suite(tmp_path / "suite.py", RAISES)
+    result, report = run(suite)
+    assert result.exit_code == 3
+    lines = suite.read_text(encoding="utf-8").splitlines()
+    for row, line in (("raises", '    return sum(data) / data["size"]'), ("scale", "Laplace(scale=-1)")):
+        number = next(k for k, text in enumerate(lines, 1) if line in text)
+        assert by_id(report)[row]["reasons"][0].endswith(f"fix it or the data. (suite.py:{number})")
