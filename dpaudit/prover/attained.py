@@ -203,12 +203,13 @@ class Attained:
     def to_json(self, loss: Fraction) -> dict[str, Any]:
         """The witness as plain data, exact strings."""
         lists = {"left": self.left, "right": self.right, "outcomes": self.outcomes}
+        told = {name: ", ".join(map(str, numbers)) for name, numbers in lists.items()}
         return {
             "kind": "attained",
             **{name: [str(n) for n in numbers] for name, numbers in lists.items()},
             "loss": str(loss),
-            "reason": f"at the outcomes {[str(n) for n in self.outcomes]} the loss is {loss} between "
-            f"{[str(n) for n in self.left]} and {[str(n) for n in self.right]}.",
+            "reason": f"at the outcomes {told['outcomes']} the loss is {loss} between the data "
+            f"{told['left']} and {told['right']}.",
         }
 
 

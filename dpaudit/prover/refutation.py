@@ -12,7 +12,7 @@ same holds for densities.
 **Straight.** Where an outcome comes from one path without comparisons, and its shown numbers determine the
 noise in them, the loss is exact and attained far out, for bounded data too.
 
-Multipliers are exact; ``Ray.check`` verifies them apart from the search.
+Multipliers are exact; ``Ray.loss`` verifies them apart from the search.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ Change = dict[str, Fraction]
 SEEN = ("show", "form", "release")
 #: How far out a point of a region is looked for.
 FAR = 1e6
+#: Characters of an outcome that a reason repeats.
+SAID = 80
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,12 @@ def refuted(
         if found is not None and found[0] > above:
             start = {name: str(value) for name, value in found[1].items()}
             moved = {name: str(value) for name, value in change.items()}
-            reason = f"far out the shown numbers lose {found[0]} between {start} and data moved by {moved}."
+            data_told, others = in_words(found[1]), f"those with {_moved_in_words(change)}"
+            reason = (
+                f"what is shown tells the data {data_told} from {others} for certain."
+                if found[0] == math.inf
+                else f"far out the shown numbers lose {found[0]} between the data {data_told} and {others}."
+            )
             witness = {"kind": "straight", "loss": str(found[0]), "start": start, "change": moved}
             return {**witness, "reason": reason}, None
     ray = rays(group, changes, data, above)
@@ -142,10 +149,27 @@ def refuted(
     loss = ray.loss(data)
     limit = "infinity" if loss == math.inf else f"{loss} in the limit"
     reason = (
-        f"the loss of {written['outcome']} reaches {limit} along the data {written['start']} + "
-        f"l * {written['change']}, l = 0, 1, 2, ..."
+        f"the loss of the outcome {_outcome_in_words(ray.paths[0])} reaches {limit} from the data "
+        f"{in_words(ray.start)} on, each time with {_moved_in_words(ray.change)}."
     )
     return {**written, "loss": str(loss), "reason": reason}, ray
+
+
+def in_words(data: Change) -> str:
+    """The numbers of the data by name."""
+    return ", ".join(f"{name} = {value}" for name, value in sorted(data.items()))
+
+
+def _moved_in_words(change: Change) -> str:
+    return " and ".join(f"{name} moved by {value}" for name, value in sorted(change.items()) if value)
+
+
+def _outcome_in_words(path: Path) -> str:
+    """What is shown, one after the other: constants as they are, and "a number" for what noise moves."""
+    constants = [_constant(event) for event in path.events if event[0] in SEEN]
+    told = ["a number" if key is None else key.partition(":")[2] or key for key in constants]
+    said = ", ".join(text for text in told if not text.startswith("list of"))
+    return said if len(said) <= SAID else f"{said[:SAID]} ..."
 
 
 def rays(group: Sequence[Path], changes: Iterable[Change], data: Symbols, above: Fraction) -> Ray | None:
