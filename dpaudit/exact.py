@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from dpaudit.errors import InvalidParameterError
 
 __all__ = [
     "ExactLike",
+    "as_written",
     "decode_value",
     "dyadic",
     "encode_value",
@@ -46,6 +47,9 @@ MAX_EXPONENT = 6_000
 
 #: Floats below this have fewer digits than the others.
 SMALL = 1e-300
+
+#: The largest denominator of a fraction in a text, and the digits of a decimal in place of a longer one.
+WRITTEN_AS_FRACTION, WRITTEN_DIGITS = 1000, 20
 
 _NUMBER = re.compile(r"[+-]?\d+(/\d+)?|[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,5})?", re.ASCII)
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
@@ -233,6 +237,18 @@ def in_figures(value: Fraction, *, digits: int = 6) -> str:
     context = Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN)
     shown = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize(context)
     return str(shown).lower()
+
+
+def as_written(value: Fraction) -> str:
+    """An exact number as one would write it: ``1/3``, ``3``, and ``1.0986122886681098`` where a fraction by a
+    power of ten would hide its size."""
+    if value.denominator <= WRITTEN_AS_FRACTION:
+        return str(value)
+    try:
+        number = Context(prec=WRITTEN_DIGITS, traps=[Inexact]).divide(value.numerator, value.denominator)
+    except Inexact:
+        return str(value)
+    return str(number).lower()
 
 
 def in_digits(value: Fraction, *, toward: Literal["down", "up"], digits: int = 12) -> str:

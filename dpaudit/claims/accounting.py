@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from dpaudit.claims.base import Adjacency, Claim, Unit, one_of
 from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, exact, in_figures, positive
+from dpaudit.exact import ExactLike, as_written, exact, in_figures, positive
 
 __all__ = [
     "Accounting",
@@ -61,7 +61,7 @@ class Accounting(AccountingClaim):
         return exact(self.epsilon)
 
     def in_words(self) -> str:
-        return self._said(f"ε = {self.epsilon}")
+        return self._said(f"ε = {as_written(exact(self.epsilon))}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,4 +126,6 @@ class RenyiAccounting(AccountingClaim):
         return exact(self.epsilon)
 
     def in_words(self) -> str:
-        return self._said(f"a Rényi divergence of {in_figures(exact(self.epsilon))} (order {self.order})")
+        return self._said(
+            f"a Rényi divergence of {in_figures(exact(self.epsilon))} (order {as_written(exact(self.order))})"
+        )

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from dpaudit.claims.base import Adjacency, Adversary, Claim, Model, Unit, one_of
 from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, exact, exact_str, in_figures, positive, probability
+from dpaudit.exact import ExactLike, as_written, exact, exact_str, in_figures, positive, probability
 from dpaudit.views import PUBLIC, Principal, View
 
 __all__ = ["ApproxDP", "GaussianDP", "PrivacyClaim", "Profile", "PureDP", "RenyiDP", "ZeroConcentratedDP"]
@@ -73,7 +73,7 @@ class PureDP(PrivacyClaim):
         return exact(self.epsilon)
 
     def in_words(self) -> str:
-        return f"ε = {self.epsilon} pure differential privacy {self._context()}"
+        return f"ε = {as_written(exact(self.epsilon))} pure differential privacy {self._context()}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ class ApproxDP(PrivacyClaim):
 
     def in_words(self) -> str:
         delta = in_figures(exact(self.delta))
-        return f"(ε = {self.epsilon}, δ = {delta}) differential privacy {self._context()}"
+        return f"(ε = {as_written(exact(self.epsilon))}, δ = {delta}) differential privacy {self._context()}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +130,9 @@ class RenyiDP(PrivacyClaim):
 
     def in_words(self) -> str:
         epsilon = in_figures(exact(self.epsilon))
-        return f"Rényi divergence of order {self.order} at most {epsilon} {self._context()}"
+        return (
+            f"Rényi divergence of order {as_written(exact(self.order))} at most {epsilon} {self._context()}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -14,6 +15,8 @@ from dpaudit.claims import ApproxDP, ErrorRate, PureDP, claim_from_json
 from dpaudit.errors import BrokenReportError, DpauditError, InvalidParameterError
 from dpaudit.evidence import Witness, evidence_from_json
 from dpaudit.exact import (
+    ExactLike,
+    as_written,
     decode_value,
     dyadic,
     encode_value,
@@ -260,3 +263,21 @@ def test_encoded_numbers_are_exact_strings(data: dict[str, Any]) -> None:
     """Integers and fractions of a file are written as exact strings in ASCII, whole where they must be."""
     with pytest.raises(InvalidParameterError):
         decode_value(data)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("1/3", "1/3"),
+        (0.1, "1/10"),
+        (math.log(3), "1.0986122886681098"),
+        (0.1 + 0.2, "0.30000000000000004"),
+        ("1e-9", "1e-9"),
+        ("1/3000", "1/3000"),
+        (Fraction(1, 3**40), str(Fraction(1, 3**40))),
+    ],
+)
+def test_a_number_is_written_exactly_and_short(value: ExactLike, text: str) -> None:
+    """Small fractions stay, those by a large power of ten become decimals, and nothing is rounded."""
+    assert as_written(exact(value)) == text
+    assert exact(text) == exact(value)
