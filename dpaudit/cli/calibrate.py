@@ -235,7 +235,7 @@ def _up(number: Fraction | None) -> str:
 
 def _require_suites(path: str, given: Sequence[str]) -> None:
     """``path`` is there, and no option comes with it: a suite asks its own questions."""
-    if path != PAPERS and not Path(path).exists():
+    if path.split(":")[0] != PAPERS and not Path(path).exists():
         close = ", ".join(difflib.get_close_matches(path, MECHANISMS, n=3, cutoff=0.4))
         raise InvalidParameterError(
             f"the first argument must be a mechanism ({', '.join(MECHANISMS)}), {PAPERS!r} or a path, got "

@@ -145,8 +145,8 @@ def run_command(
 ) -> None:
     """Run suites and write a report.
 
-    PATH is a suite file, a folder of suites, or the word papers for those that ship with dpaudit. Without
-    one: the folder audits, if there is one here, else papers.
+    PATH is a suite file, a folder of suites, or the word papers for those that ship with dpaudit, of which
+    papers:classics is one. Without any: the folder audits, if there is one here, else papers.
 
     Exit code 0: all as expected. 1: a claim came out against expectation. 2: usage or configuration, or a
     suite that does not import (the others are run). 3: an audit crashed. A run that is stopped (Ctrl-C,

@@ -105,7 +105,7 @@ _FROM = '''"""Started from the row {id} of dpaudit's own suites.
 ({source})
 
 Change the mechanism, the claim and the pairs of neighbours to yours, and `expect` to what you claim. Run it
-with `dpaudit run audits`; `dpaudit explain {id}` says what the original claims and does.
+with `dpaudit run audits`; `dpaudit explain {id} papers` says what the original claims and does.
 """
 
 from __future__ import annotations

@@ -41,13 +41,13 @@ class SuiteFile:
 def find_suites(paths: Sequence[str]) -> list[SuiteFile]:
     """The suite files that ``paths`` name, in order, each once.
 
-    A path is a suite file, a folder of suites, a folder that holds an ``audits`` folder, or ``papers``. No
-    path at all means the ``audits`` folder of the current folder, or ``papers`` where there is none. Raises
-    ``InvalidParameterError`` for anything else.
+    A path is a suite file, a folder of suites, a folder that holds an ``audits`` folder, ``papers``, or one
+    of these such as ``papers:classics``. No path at all means the ``audits`` folder of the current folder, or
+    ``papers`` where there is none. Raises ``InvalidParameterError`` for anything else.
     """
     found: dict[Path, SuiteFile] = {}
     for path in paths or default_paths():
-        for suite in _bundled() if path == PAPERS else _named(path):
+        for suite in _bundled(path) if path.split(":")[0] == PAPERS else _named(path):
             found.setdefault(suite.path, suite)
     return list(found.values())
 
@@ -69,7 +69,18 @@ def bundled_audits() -> Path:
     )
 
 
-def _bundled() -> list[SuiteFile]:
+def _bundled(path: str) -> list[SuiteFile]:
+    """The suites that ship with dpaudit, or of ``papers:NAME`` those of that folder, or that very file."""
+    suites = _all_bundled()
+    labels = [suite.label for suite in suites]
+    kept = [suite for suite in suites if f"{suite.label}/".startswith(path.rstrip("/") + "/")]
+    if path == PAPERS or kept:
+        return suites if path == PAPERS else kept
+    names = ", ".join(label.rpartition("/")[0] for label in labels)
+    raise InvalidParameterError(f"of {PAPERS} there are {names}, got {path}; name one of them.")
+
+
+def _all_bundled() -> list[SuiteFile]:
     folder = bundled_audits()
     suites = [
         SuiteFile(path, folder.parent, f"{PAPERS}:{path.relative_to(folder).as_posix()}")
@@ -92,7 +103,8 @@ def _named(name: str) -> list[SuiteFile]:
         return [_suite(path)]
     if not path.is_dir():
         raise InvalidParameterError(
-            f"a path must be a suite file, a folder of suites or {PAPERS!r}, got {name}; check the path."
+            f"a path must be a suite file, a folder of suites, {PAPERS!r} or one of these such as "
+            f"'{PAPERS}:classics', got {name}; check the path."
         )
     folder = path / AUDITS if (path / AUDITS).is_dir() else path
     suites = [_suite(file) for file in _suites_below(folder)]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpaudit.reports.html import render_html
+from dpaudit.runner.targets import find_suites
 from tests.cli.suites import RAISES, REFUTED, UNEXPECTED, VERIFIED, by_id, invoke, run, write_suite
 from tests.reports.dom import parse
 
@@ -175,12 +176,24 @@ def test_a_weight_must_be_positive(tmp_path: Path, row: str) -> None:
     assert "weight must be a positive number" in result.stderr
 
 
+def test_one_of_the_suites_that_ship_with_dpaudit_can_be_named() -> None:
+    """``papers:classics`` is that suite, by the name in reports too; another name lists them all."""
+    all_of_them = [suite.label for suite in find_suites(["papers"])]
+    assert "papers:classics/suite.py" in all_of_them
+    for path in ("papers:classics", "papers:classics/", "papers:classics/suite.py"):
+        assert [suite.label for suite in find_suites([path])] == ["papers:classics/suite.py"]
+    for path in ("papers:class", "papers:nothing", "papers:"):
+        result = invoke("list", path)
+        assert result.exit_code == 2
+        assert "of papers there are papers:classics, papers:concurrent_shuffle" in result.stderr
+
+
 def test_a_path_must_exist_and_be_a_suite(tmp_path: Path) -> None:
     """A missing path, a file that is no Python file and a folder without suites are each told apart."""
     (tmp_path / "notes.txt").write_text("")
     (tmp_path / "empty").mkdir()
     for path, told in (
-        ("gone", "must be a suite file, a folder of suites or 'papers'"),
+        ("gone", "must be a suite file, a folder of suites, 'papers' or"),
         ("notes.txt", "must be a Python file"),
         ("empty", "must hold a Python file that sets `suite`"),
     ):
