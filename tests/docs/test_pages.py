@@ -17,7 +17,7 @@ from tests.cli.suites import invoke
 DOCS = Path(__file__).parents[2] / "docs"
 
 #: Pages whose examples stand one after the other, with what they print below each.
-PAGES = ("tutorial", "check", "claims", "joint", "shuffle", "paper")
+PAGES = ("tutorial", "check", "claims", "joint", "shuffle", "paper", "calibrate")
 
 #: A fenced block of Python or of commands, and the lines below that show what it prints.
 BLOCK = re.compile(
