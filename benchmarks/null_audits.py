@@ -22,7 +22,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
 
-from dpaudit import ApproxDP, GaussianDP, Profile, PureDP, RenyiDP, ZeroConcentratedDP, check
+from dpaudit import AS_RUN, ApproxDP, GaussianDP, Profile, PureDP, RenyiDP, ZeroConcentratedDP, check
 from dpaudit.claims import PrivacyClaim
 from dpaudit.statistics import excess_p_value, holm, proportion_bounds
 
@@ -82,6 +82,11 @@ def laplace_profile(epsilon: str) -> Profile:
     shares = (0.0, 0.3, 0.6, 0.9)
     deltas = [-math.expm1((share - 1) * whole / 2) * ROUNDED_UP for share in shares]
     return Profile(points=[(share * whole, delta) for share, delta in zip(shares, deltas, strict=True)])
+
+
+def as_run(epsilon: str) -> PureDP:
+    """Pure privacy of the program as it runs: every bit of a float counts."""
+    return PureDP(epsilon=epsilon, model=AS_RUN)
 
 
 def choice_epsilon(scores: tuple[Sequence[float], Sequence[float]], epsilon: float) -> float:
@@ -194,6 +199,22 @@ def _nulls() -> list[Null]:
         Null("Gaussian, zCDP", normal, unit, 0.5, stated=lambda rho: ZeroConcentratedDP(rho=rho)),
         Null("Gaussian, Rényi", normal, unit, 1.0, stated=lambda e: RenyiDP(order=2, epsilon=e)),
         Null("Laplace, profile", lambda x, rng: x + rng.laplace(), unit, 1.0, stated=laplace_profile),
+        Null("geometric, as it runs", geometric(1.0), counts, 1.0, stated=as_run),
+        Null(  # eighths are floats, and so are their sums
+            "noise on a grid, as it runs",
+            lambda x, rng: x + geometric(1 / 8)([], rng) / 8,
+            unit,
+            1.0,
+            stated=as_run,
+        ),
+        Null(
+            "response by floats, as it runs",
+            lambda x, rng: 0.1 + 0.6 * response(1.0, 2)(x, rng),
+            [(0, 1)],
+            1.0,
+            stated=as_run,
+        ),
+        Null("huge integers", lambda data, rng: 2**70 + geometric(1.0)(data, rng), counts, 1.0),
         Null("nothing", lambda x, rng: rng.standard_cauchy(3), unit, 0.05),
     ]
 

@@ -6,9 +6,17 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-__all__ = ["table_parts"]
+__all__ = ["rows_of", "table_parts"]
 
 Parts = list[tuple[str, Any]]
+
+
+def rows_of(data: Any) -> list[Any] | None:
+    """The rows of a data frame, the values of a series; ``None`` for anything else."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(data, pandas.DataFrame | pandas.Series):
+        return None
+    return list(data.itertuples(index=False, name=None) if isinstance(data, pandas.DataFrame) else data)
 
 
 def table_parts(output: Any) -> tuple[str, Parts] | None:

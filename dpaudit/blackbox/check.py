@@ -57,6 +57,8 @@ __all__ = ["AS_RUN", "CheckResult", "check"]
 
 #: The model of a claim about the float program as it runs: ``PureDP(epsilon=1, model=AS_RUN)``.
 AS_RUN = Model.AS_RUN
+#: Below this level 1 - alpha is hardly a float other than 1.
+LEAST_ALPHA = 1e-12
 
 
 def check(
@@ -256,9 +258,9 @@ class _Plan:
 def _check_options(
     *, alpha: object, seed: object, max_samples: object, jobs: object, timeout: object
 ) -> None:
-    if not (_is_number(alpha) and 0 < alpha < 1):
+    if not (_is_number(alpha) and LEAST_ALPHA <= alpha < 1):
         raise InvalidParameterError(
-            f"alpha must be in (0, 1), got {alpha!r}; pass an error level such as 0.05."
+            f"alpha must be in (0, 1), {LEAST_ALPHA:g} or more, got {alpha!r}; pass one such as 0.05."
         )
     if not (_is_whole(max_samples) and max_samples >= 100):
         raise InvalidParameterError(

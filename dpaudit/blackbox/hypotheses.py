@@ -218,6 +218,6 @@ def _require_refutable(claim: PrivacyClaim, tested: Points) -> None:
         )
     if np.all((tested.deltas >= 1) | (tested.epsilons > MAX_EPSILON)):
         raise InvalidParameterError(
-            f"delta must be below 1 at some epsilon up to {MAX_EPSILON:g}, got 1 everywhere; such a claim "
-            "says nothing that samples could refute."
+            f"delta must be below 1 at some epsilon up to {MAX_EPSILON:g}, got 1 everywhere by the "
+            "conversions that are used here; samples could refute nothing of it."
         )

@@ -18,6 +18,7 @@ from dpaudit.claims import Adjacency
 from dpaudit.claims.base import one_of
 from dpaudit.errors import InvalidParameterError
 from dpaudit.neighbours import Neighbours
+from dpaudit.tables import rows_of
 
 __all__ = [
     "AdjacentInputs",
@@ -199,7 +200,17 @@ def read_neighbours(
             raise InvalidParameterError(
                 f"neighbours must differ, pair {index} holds equal inputs; change one record."
             )
-    return [Neighbours(pair.name, copy.deepcopy(pair.left), copy.deepcopy(pair.right)) for pair in pairs]
+    return [Neighbours(pair.name, _copied(pair.left, pair), _copied(pair.right, pair)) for pair in pairs]
+
+
+def _copied(data: Any, pair: Neighbours) -> Any:
+    try:
+        return copy.deepcopy(data)
+    except Exception as error:  # a generator, a lock, an open file
+        raise InvalidParameterError(
+            f"inputs must be data that can be copied, got {pair.name} ({type(error).__name__}: {error}); "
+            "pass what they hold."
+        ) from error
 
 
 def drawn_from(strategy: SearchStrategy[Any], seed: int, count: int) -> list[Any]:
@@ -275,7 +286,7 @@ def doubts(pair: Neighbours, adjacency: Adjacency) -> list[str]:
 def _records(data: Any) -> list[Any] | None:
     if isinstance(data, np.ndarray):
         return list(data) if data.ndim else None
-    return list(data) if isinstance(data, list | tuple) else None
+    return list(data) if isinstance(data, list | tuple) else rows_of(data)
 
 
 def _holds_nan(data: Any) -> bool:

@@ -234,9 +234,14 @@ class OutcomeEncoder:
                 flat.append(self._flatten(item))
             except RecursionError:
                 raise MechanismError(
-                    f"an output must not hold itself, got such a {type(item).__name__}; convert it before "
-                    "it is returned."
+                    f"an output must not hold itself, or parts in parts by the thousand, got such a "
+                    f"{type(item).__name__}; convert it before it is returned."
                 ) from None
+            except Exception as error:  # whatever a foreign object does when it is looked at
+                raise MechanismError(
+                    f"an output must be one that can be looked into, got {type(item).__name__}, which raised "
+                    f"{in_words(Failure.of(error))}; convert it before it is returned."
+                ) from error
             salts[index] = self._salt
         return [row for row, _ in flat], [shape for _, shape in flat], salts
 
@@ -265,7 +270,7 @@ class OutcomeEncoder:
     def _flatten(self, output: Any) -> tuple[list[float], str]:
         """The numbers in one output, in order, and its shape in words."""
         if isinstance(output, Failure):
-            self._salt = zlib.crc32(output.reason.encode(errors="replace"))
+            self._salt = _crc(output.reason)
             return [], f"raised {output.symbol}"
         if output is None:
             return [], "None"
@@ -289,7 +294,7 @@ class OutcomeEncoder:
             return [self._label(output)], "text"
         moment = time_numbers(output)
         if moment is not None:
-            self._salt = zlib.crc32(str(given).encode(), self._salt)  # finer than microseconds
+            self._salt = _crc(str(given), self._salt)  # finer than microseconds
             return [float(number) for number in moment[1].values()], moment[0]
         if isinstance(output, np.ma.MaskedArray):
             inside = [np.ma.getdata(output), np.ma.getmaskarray(output)]
@@ -336,7 +341,7 @@ class OutcomeEncoder:
         numbers, pattern = numbers_in(text)
         if not numbers:
             return [self._label(output)], "text"
-        self._salt = zlib.crc32(text.encode(), self._salt)  # the pattern forgets how a number is written
+        self._salt = _crc(text, self._salt)  # the pattern forgets how a number is written
         return numbers, f"text like {pattern!r}"
 
     def _flatten_parts(self, parts: list[Any], shape: str) -> tuple[list[float], str]:
@@ -363,8 +368,13 @@ def _array_shape(shape: tuple[int, ...]) -> str:
     return f"array of shape {shape}" if shape else "number"
 
 
+def _crc(text: str, before: int = 0) -> int:
+    """A checksum of any text, lone surrogates included."""
+    return zlib.crc32(text.encode(errors="surrogatepass"), before)
+
+
 def _short(shape: str) -> str:
-    return shape if len(shape) <= 200 else f"{shape[:190]}... {zlib.crc32(shape.encode()):08x}"
+    return shape if len(shape) <= 200 else f"{shape[:190]}... {_crc(shape):08x}"
 
 
 def _number(part: bool | int | float | Fraction | Decimal) -> float:
@@ -372,6 +382,8 @@ def _number(part: bool | int | float | Fraction | Decimal) -> float:
         return float(part)
     except OverflowError:  # a huge integer: beyond all floats is where it belongs
         return np.inf if part > 0 else -np.inf
+    except ValueError:  # a signalling NaN
+        return np.nan
 
 
 def _most_usual(shapes: list[str] | str) -> str:

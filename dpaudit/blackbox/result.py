@@ -132,7 +132,7 @@ class CheckResult:
                 confidence = 100 * self.evidence.confidence
                 lines.append(
                     f"  epsilon > {self._epsilon_at_delta:.4g} at delta = {self.at_delta:g}, with "
-                    f"{confidence:g} % confidence by itself"
+                    f"{confidence:.12g} % confidence by itself"
                 )
             chance = "" if self.verdict is VerdictKind.REFUTED else ", chosen among many and within chance"
             lines += [f"  most telling event{chance}: {self.event}"] if self.event else []
@@ -157,7 +157,7 @@ class CheckResult:
         if not evidence.lower:
             return f"no bound on {evidence.quantity} above 0 {runs}"
         bound = f"{evidence.quantity} > {self._in_figures(evidence.lower)}"
-        return f"{bound} with {100 * evidence.confidence:g} % confidence {runs}"
+        return f"{bound} with {100 * evidence.confidence:.12g} % confidence {runs}"
 
     def _in_figures(self, lower: float) -> str:
         """With four figures, or as many as tell the bound from the claim."""

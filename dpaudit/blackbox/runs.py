@@ -165,7 +165,9 @@ class Chunk:
                 f"a call must return within {self.timeout:g} s, this one did not; "
                 f"pass a larger timeout, or fix the loop that does not end."
             ) from None
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit, GeneratorExit and a cancelled task are outcomes too
             return Failure.of(error)
         finally:
             if limit is not None:

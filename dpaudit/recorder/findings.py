@@ -84,7 +84,10 @@ def _fixed_seeds(recording: Recording) -> list[str]:
 def _nothing_drawn(recording: Recording) -> list[str]:
     first = recording.first
     if first.unheard or recording.second.unheard:
-        return ["a generator moved on without a draw that could be heard (compiled code): the list is short"]
+        return [
+            "a generator moved on without a draw that could be heard (compiled code, another thread): the list "
+            "is short"
+        ]
     if first.draws:
         return []
     if not recording.repeats:

@@ -40,7 +40,11 @@ class Failure:
     @classmethod
     def of(cls, error: BaseException) -> Failure:
         """The failure that an exception stands for."""
-        return cls(type(error).__name__, (str(error).splitlines() or [""])[0][:200])
+        try:
+            text = str(error)
+        except Exception:  # an exception of the program's own may fail here as well
+            text = ""
+        return cls(type(error).__name__, (text.splitlines() or [""])[0][:200])
 
 
 class StepLimitError(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import strategies as st
 
@@ -84,6 +85,9 @@ def test_a_check_takes_corners() -> None:
         (([0, 1, 2], [1, 1, 2]), "add-remove", True),
         ((0.0, 1.0), "replace-one", False),
         (({"a": 1}, {"a": 2}), "add-remove", False),
+        ((pd.DataFrame({"a": [0, 0]}), pd.DataFrame({"a": [1, 1]})), "replace-one", True),
+        ((pd.DataFrame({"a": [0, 0]}), pd.DataFrame({"a": [0, 1]})), "replace-one", False),
+        ((pd.Series([0, 0]), pd.Series([0, 0, 1])), "add-remove", False),
     ],
 )
 def test_inputs_that_are_no_neighbours_are_told(pair, adjacency: str, told: bool) -> None:

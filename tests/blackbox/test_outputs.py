@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from dpaudit.blackbox.check import check
 from dpaudit.blackbox.grids import lowest_bit
 from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.blackbox.several import vector_features
-from dpaudit.claims import ApproxDP, GaussianDP, PureDP
+from dpaudit.claims import ApproxDP, GaussianDP, PureDP, RenyiDP
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.evidence import evidence_from_json
 from dpaudit.statistics import Failure
@@ -63,6 +64,8 @@ OUTPUTS = {
     "None now and then": lambda x, rng: None if rng.random() < 0.3 * x else rng.random(),
     "NaN now and then": lambda x, rng: float("nan") if rng.random() < 0.3 * x else rng.random(),
     "another shape now and then": lambda x, rng: rng.random(2 if rng.random() < 0.3 * x else 3),
+    "lone surrogates": lambda x, rng: f"\ud800 {x + rng.laplace(0, 0.3)}",
+    "signalling NaN now and then": lambda x, rng: Decimal("sNaN" if rng.random() < 0.3 * x else "1"),
     "infinite now and then": lambda x, rng: np.inf if rng.random() < 0.3 * x else rng.random(),
 }
 
@@ -161,6 +164,31 @@ def test_raising_on_one_input_always_is_an_outcome_too() -> None:
     assert check(fails, ONE, neighbours=UNITS).verdict is VerdictKind.REFUTED
 
 
+def _nested(depth):
+    found = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+def _raise(error):
+    raise error
+
+
+class _Hostile:
+    """Something that cannot be looked at."""
+
+    def __getattr__(self, name):
+        raise RuntimeError("not for you")
+
+
+class _SilentError(Exception):
+    """An error that has no text."""
+
+    def __str__(self):
+        raise ValueError("no text")
+
+
 @pytest.mark.parametrize(
     ("broken", "says"),
     [
@@ -168,6 +196,10 @@ def test_raising_on_one_input_always_is_an_outcome_too() -> None:
         (lambda x, rng: [][1], "second input IndexError"),
         (lambda x, rng: object(), "made of numbers"),
         (lambda rng, data: data + rng.laplace(), "its first parameter is named rng"),
+        (lambda x, rng: _nested(100_000), "parts in parts by the thousand"),
+        (lambda x, rng: _Hostile(), "raised RuntimeError: not for you"),
+        (lambda x, rng: _raise(_SilentError()), "raised, on the first input _SilentError and"),
+        (lambda x, rng: _raise(GeneratorExit()), "raised, on the first input GeneratorExit"),
     ],
 )
 def test_failing_on_every_call_is_a_broken_mechanism(broken, says: str) -> None:
@@ -245,6 +277,9 @@ def test_evidence_survives_json() -> None:
         ({"neighbours": [(pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1]}))]}, "must differ"),
         ({"claim": PureDP}, "must be one of privacy"),
         ({"claim": 1.0}, "must be one of privacy"),
+        ({"neighbours": [((x for x in [0]), [1])]}, "data that can be copied"),
+        ({"alpha": 1e-300}, "1e-12 or more"),
+        ({"claim": RenyiDP(order="1.0001", epsilon=0.5)}, "by the conversions that are used here"),
         ({"listen": "no"}, "listen must be True or False"),
         ({"batch": 1}, "batch must be True or False"),
         ({"neighbours": [(1.0, 1.0)]}, "must differ"),
