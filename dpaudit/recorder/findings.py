@@ -85,8 +85,8 @@ def _nothing_drawn(recording: Recording) -> list[str]:
     first = recording.first
     if first.unheard or recording.second.unheard:
         return [
-            "a generator moved on without a draw that could be heard (compiled code, another thread): the list "
-            "is short"
+            "a generator moved on without a draw that could be heard (compiled code, another thread): "
+            "the list is short"
         ]
     if first.draws:
         return []
