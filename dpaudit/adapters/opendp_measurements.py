@@ -109,6 +109,12 @@ def _adjacency(metric: str, distance: Any, measurement: Any) -> tuple[Adjacency,
     adjacency = _DATASETS[metric]
     if adjacency is Adjacency.ADD_REMOVE and distance == 2:
         adjacency = Adjacency.REPLACE_ONE  # one record removed, another one added
+    elif adjacency is Adjacency.ADD_REMOVE and _size(measurement.input_domain) is not None:
+        raise refused(
+            "d_in must be 2 for data sets of a known size, of which none has a record more",
+            distance,
+            "leave d_in out, which is one record replaced, or drop the size from the domain",
+        )
     elif distance != 1:
         raise refused(
             f"d_in must be 1 (or 2 for a replaced record, in {metric})",

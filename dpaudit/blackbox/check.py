@@ -119,7 +119,9 @@ def check(
         )
         found = plan.run(jobs, scheduler)
         worst = pairs[found.search.best]
-        reason = memory(found.search, copies, (worst.left, worst.right))
+        estimate = _estimate(found.search, claim, pairs, found.bound.value, alpha=alpha, independent=True)
+        refuted = judge(claim, [estimate]).verdict is VerdictKind.REFUTED
+        reason = memory(found.search, copies, (worst.left, worst.right), refuted=refuted)
     search, draws = found.search, list[str]()
     if listen and not clock.over and not found.stopped:
         heard, draws = hear(search.target, pairs, best=search.best, claim=claim, deadline=clock.deadline)

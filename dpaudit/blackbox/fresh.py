@@ -2,8 +2,9 @@
 
 A mechanism that adds no noise, and one that remembers its first answer, both return the same output for any
 generator. Copies of this process from before the first call tell them apart: without noise they all agree,
-and a memory fills in each of them anew. One copy is forked at the start and waits; it calls nothing unless it
-is asked, so that connections and files of the caller's are left alone. Without fork nothing is known.
+and a memory fills in each of them anew; so it does where it adds a little noise to what it remembers.
+One copy is forked at the start and waits; it calls nothing unless it is asked, so that connections and files
+of the caller's are left alone. Without fork nothing is known.
 """
 
 from __future__ import annotations
@@ -51,14 +52,14 @@ class FreshCopies:
             os.close(self._ask)
             self._waiting.end()
 
-    def answers(self) -> list[Any] | None:
-        """``answer(k)`` for each k, each in a copy of its own; ``None`` where a copy failed, took
-        too long, or returned what cannot be pickled, and where there is no fork.
+    def answers(self, count: int | None = None) -> list[Any] | None:
+        """``answer(k)`` for each k, or the first ``count``, each in a copy of its own; ``None`` where a copy
+        failed, took too long, or returned what cannot be pickled, and where there is no fork.
         """
         if self._waiting is None:
             return None
         with suppress(BrokenPipeError):
-            os.write(self._ask, b"?")
+            os.write(self._ask, min(self._count, count or self._count).to_bytes(4, "big"))
         found: list[Any] | None = self._waiting.read(time.monotonic() + LIMIT + 1)
         return found
 
@@ -67,12 +68,13 @@ class FreshCopies:
         os.close(self._ask)
         with suppress(ValueError):  # not in a main thread; then Ctrl-C ends the copy and nothing is known
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-        if not os.read(asked, 1):
+        count = int.from_bytes(os.read(asked, 4), "big")
+        if not count:
             return None
         deadline = time.monotonic() + LIMIT
         answers: list[Any] = []
-        while len(answers) < self._count and None not in answers:
-            wave = range(len(answers), min(len(answers) + WAVE, self._count))
+        while len(answers) < count and None not in answers:
+            wave = range(len(answers), min(len(answers) + WAVE, count))
             forks = [_Fork(lambda k=k: self._answer(k)) for k in wave]  # type: ignore[misc]
             answers += [fork.read(deadline) for fork in forks]
             for fork in forks:

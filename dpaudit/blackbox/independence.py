@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpaudit.blackbox.outcomes import LABEL_BASE, OutcomeEncoder, Outcomes
 
-__all__ = ["sign_of_memory"]
+__all__ = ["lie_apart", "numbers_of", "sign_in_copies", "sign_of_memory"]
 
 #: Outputs looked at on each input, and the fewest that say anything.
 LOOKED_AT = 4096
@@ -22,9 +22,13 @@ FEWEST = 24
 SHUFFLES = 60
 #: Standard deviations and, for counts, how many more than expected; chance exceeds both about never.
 FAR = 7.0
+#: The same for pairs of successive outputs: their count is a sum of squares, which chance takes further out.
+FAR_SEQUENCE = 17.0
 MORE = 8
 MAX_COLUMNS = 16
 FREQUENT = 3
+#: Chance gives fresh copies that lie so far out less often than this.
+UNLIKELY = 1e-6
 #: Ranks that are further out than this (in standard deviations) are rare values: no correlation is normal.
 RARE = 4.0
 
@@ -46,6 +50,46 @@ def sign_of_memory(past: tuple[Outcomes, Outcomes], *, reader: OutcomeEncoder, s
     return next(iter(signs), "") or _together(*sides)
 
 
+def numbers_of(side: Outcomes) -> Floats:
+    """The first numbers in each output; NaN for labels and where there is none."""
+    values = side.values[:, :MAX_COLUMNS]
+    return np.where(values <= LABEL_BASE, np.nan, values)
+
+
+def lie_apart(first: Floats, second: Floats) -> bool:
+    """Whether some number of the outputs on one input is always smaller than on the other one."""
+    for one, other in zip(first.T, second.T, strict=True):
+        numbers = one[~np.isnan(one)], other[~np.isnan(other)]
+        if all(part.size for part in numbers) and (
+            numbers[0].max() < numbers[1].min() or numbers[1].max() < numbers[0].min()
+        ):
+            return True
+    return False
+
+
+def sign_in_copies(seen: Floats, fresh: list[list[float]]) -> str:
+    """That outputs of fresh copies of a mechanism lie where none of its own does, in words.
+
+    ``seen``: numbers of its outputs on an input, shape (n, d); ``fresh``: those of one output on that input
+    for each copy. Independent calls may be exchanged: that k copies of c lie outside all n outputs has at
+    most the probability (k + 1) c (c - 1) ... / ((n + c) (n + c - 1) ...), with k factors in each product.
+    """
+    for column in range(seen.shape[1]):
+        inside = seen[:, column]
+        inside = inside[~np.isnan(inside)]
+        outside = [row[column] for row in fresh if column < len(row) and not np.isnan(row[column])]
+        if len(inside) < FEWEST or not outside:
+            continue
+        far = sum(number < inside.min() or number > inside.max() for number in outside)
+        factors = [(len(outside) - k) / (len(inside) + len(outside) - k) for k in range(far)]
+        if (far + 1) * np.prod(factors) * seen.shape[1] < UNLIKELY:
+            return (
+                f"{far} of {len(outside)} fresh copies of the mechanism gave numbers beyond all that it gave "
+                "here on the same input"
+            )
+    return ""
+
+
 def _repeats(keys: NDArray[np.uint64], rng: np.random.Generator) -> str:
     """Equal neighbours in the sequence, or pairs of successive outputs that come again."""
     _, codes = np.unique(keys, return_inverse=True)
@@ -54,7 +98,7 @@ def _repeats(keys: NDArray[np.uint64], rng: np.random.Generator) -> str:
     seen = _repeat_counts(codes)
     shuffled = np.array([_repeat_counts(rng.permutation(codes)) for _ in range(SHUFFLES)])
     mean, deviation = shuffled.mean(axis=0), shuffled.std(axis=0)
-    far = (seen - mean > FAR * deviation) & (seen - mean > MORE)
+    far = (seen - mean > np.array([FAR, FAR_SEQUENCE]) * deviation) & (seen - mean > MORE)
     if far[0]:
         return f"{seen[0]:.0f} outputs were equal to the one before, by chance it were about {mean[0]:.0f}"
     if far[1]:
@@ -81,6 +125,9 @@ def _order(side: Outcomes, reader: OutcomeEncoder) -> str:
             return f"{name} changed with the number of calls"
         if np.abs(ranks).max() < RARE and abs((ranks[1:] * ranks[:-1]).mean()) * root > FAR:
             return f"{name} went with the one before"
+        spread = _standard_ranks(np.abs(ranks))
+        if np.abs(spread).max() < RARE and abs((spread[1:] * spread[:-1]).mean()) * root > FAR:
+            return f"how far {name} lay from the middle went with the one before"
     return ""
 
 

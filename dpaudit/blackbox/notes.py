@@ -12,7 +12,7 @@ import numpy as np
 from dpaudit.blackbox.carried import carries_over
 from dpaudit.blackbox.features import Past
 from dpaudit.blackbox.fresh import FreshCopies
-from dpaudit.blackbox.independence import sign_of_memory
+from dpaudit.blackbox.independence import lie_apart, numbers_of, sign_in_copies, sign_of_memory
 from dpaudit.blackbox.mutation import CHANGES_ITS_INPUT, OnCopies, state_of
 from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.blackbox.power import Schedule, exclusive_probability, visible_epsilon
@@ -41,8 +41,8 @@ FIRST_RUNS, RUNS_PER_ODDS = 40.0, 6.0
 
 #: Kinds of outputs that are listed.
 SHOWN_KINDS = 3
-#: Fresh copies cost a fork and two calls each.
-MAX_COPIES = 200
+#: Fresh copies cost a fork and two calls each; so many are asked what is refuted by outputs that vary.
+MAX_COPIES, ASKED_COPIES = 200, 16
 FRESH_KEY, REPLAY_KEY = 2**31 + 1, 2**31
 
 
@@ -51,15 +51,16 @@ def fresh_copies(target: Target, pair: tuple[Any, Any]) -> FreshCopies:
     copy call on the other input before, so that a generator that the mechanism holds has moved on.
     """
 
-    def answer(number: int) -> str:
+    def answer(number: int) -> tuple[str, list[float]]:
         for data in (pair[1], pair[0]) if number else (pair[0],):
             seed = np.random.SeedSequence(target.seed, spawn_key=(FRESH_KEY, number))
             output = Chunk(target.mechanism, data, 1, seed, target.batch, target.timeout)()
-        return OutcomeEncoder().fingerprint(output)
+        encoder = OutcomeEncoder()
+        return encoder.fingerprint(output), numbers_of(encoder.encode(output))[0].tolist()
 
     # Randomised response at the claimed epsilon would give so many equal answers once in a thousand times.
     count = math.ceil(7 * (1 + math.exp(min(target.epsilon, 10.0))))
-    return FreshCopies(answer, min(count, MAX_COPIES))
+    return FreshCopies(answer, max(ASKED_COPIES, min(count, MAX_COPIES)))
 
 
 def notes_before(target: Target, data: Any) -> tuple[Target, list[str]]:
@@ -88,9 +89,9 @@ def notes_before(target: Target, data: Any) -> tuple[Target, list[str]]:
     return target, notes
 
 
-def memory(search: Search, copies: FreshCopies, pair: tuple[Any, Any]) -> str:
+def memory(search: Search, copies: FreshCopies, pair: tuple[Any, Any], *, refuted: bool) -> str:
     """Why the calls were not independent, in words; empty where nothing speaks against it. ``pair``: the
-    inputs that spoke most against the claim."""
+    inputs that spoke most against the claim, ``refuted`` if they were independent."""
     candidate = search.candidates[search.best]
     if not candidate.attack.pairs:
         return ""
@@ -99,19 +100,25 @@ def memory(search: Search, copies: FreshCopies, pair: tuple[Any, Any]) -> str:
         enough = candidate.attack.pairs >= CONSTANT_CALLS and search.candidates[0].constant[0]
         return _remembers(copies.answers()) if enough else ""
     sign = sign_of_memory(candidate.attack.past, reader=candidate.encoder, seed=search.target.seed)
+    if not sign and refuted and search.candidates[0].attack.pairs >= CONSTANT_CALLS:
+        seen, others = map(numbers_of, search.candidates[0].attack.past)
+        # A memory keeps the outputs on an input together. Copies may share connections of the caller's, so
+        # that they are asked only where it looks like one.
+        if lie_apart(seen, others):
+            sign = sign_in_copies(seen, [row for _, row in copies.answers(ASKED_COPIES) or ()])
     if sign:
         return f"{sign}; hand over a mechanism that keeps nothing from call to call"
     return carries_over(search.target, pair)
 
 
-def _remembers(answers: list[str] | None) -> str:
+def _remembers(answers: list[tuple[str, list[float]]] | None) -> str:
     """What the outputs of fresh copies say about a mechanism whose outputs on an input are all the same."""
     if answers is None:
         return (
             "all outputs on an input were the same, and no fresh copy of the mechanism could be made to "
             "see whether it adds no noise or remembers its first answer; call it in two fresh processes"
         )
-    if len(set(answers)) == 1:
+    if len({key for key, _ in answers}) == 1:
         return ""  # a function of the data: nothing is drawn, so nothing depends on earlier calls
     return (
         "the output on an input was the same for every generator, in a fresh copy of the mechanism "
@@ -131,6 +138,12 @@ def notes_on_outputs(search: Search) -> list[str]:
             share = f"{100 * raised / runs:.3g} %"
             notes.append(f"{share} of the runs on the {name} inputs raised (such as {example})")
     notes += _constants(search) + _kinds(search)
+    encoders = [candidate.encoder for candidate in search.candidates]
+    rounded = sorted({item.column_name(k) for item in encoders for k in item.rounded})
+    if rounded:
+        notes.append(
+            f"what differs by no more than rounding, without noise, was taken as equal: {', '.join(rounded)}"
+        )
     closed = sorted({name for candidate in search.candidates for name in candidate.encoder.closed})
     if closed:
         notes.append(

@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 from dpaudit.blackbox.hashes import hash_rows
 from dpaudit.blackbox.integers import BEYOND, are_huge, both_numbers, is_huge
 from dpaudit.blackbox.objects import are_alike, parts_of_object
+from dpaudit.blackbox.rounding import Rounded, differ_by_rounding
 from dpaudit.blackbox.text import as_text, column_names, is_whole, numbers_in, plain, value_of_member
 from dpaudit.blackbox.times import MAX_FIELDS, seconds_of, time_numbers
-from dpaudit.blackbox.words import in_words, kind_in_words, number_range
+from dpaudit.blackbox.words import array_shape, checksum, in_words, kind_in_words, number_range, short
 from dpaudit.errors import MechanismError
 from dpaudit.statistics.blocks import Failure
 from dpaudit.tables import table_parts
@@ -78,6 +79,8 @@ class OutcomeEncoder:
         self._with_numbers = np.zeros(0, dtype=bool)
         self._salt = 0
         self._raised: dict[int, str] = {}  # by key
+        #: Numbers that differed by rounding alone.
+        self.rounded: Rounded = {}
         #: Types of what outputs held and nothing here could look into, in the order in which they came.
         self.closed: dict[str, None] = {}
 
@@ -93,9 +96,12 @@ class OutcomeEncoder:
         share = min(1.0, different / max(self._runs, 1))
         return share if different > FEW_TEXTS and share > FEW_SHARE else 0.0
 
-    def encode(self, outputs: Sequence[Any] | NDArray[Any]) -> Outcomes:
+    def encode(
+        self, outputs: Sequence[Any] | NDArray[Any], *, pairs: int = 0, largest: float = 0.0
+    ) -> Outcomes:
         """Encode one block of outputs: a list of single outputs, or an array with one output per entry of
-        axis 0.
+        axis 0. Where the first block says ``pairs``, its first half is from one input and numbers in it that
+        differ by rounding alone are one number from then on; ``largest``: size of the numbers in the inputs.
 
         Raises ``MechanismError`` for an output that holds itself, and where no output of the first block
         holds anything that can be looked into.
@@ -107,6 +113,7 @@ class OutcomeEncoder:
             self._width = min(MAX_WIDTH, max(1, *(len(row) for row in rows)))
             self._names = self._names_of(outputs, shapes)
             self._with_numbers = np.zeros(self._width, dtype=bool)
+        is_first = not self._runs
         values = np.full((len(rows), self._width), np.nan)
         if isinstance(rows, np.ndarray) and rows.shape[1] == self._width:
             values = np.array(rows, dtype=float)
@@ -117,6 +124,10 @@ class OutcomeEncoder:
                     beyond = np.asarray(row[self._width :], dtype=float).tobytes()
                     salts[index] = zlib.crc32(beyond, int(salts[index]))
         values += 0.0  # -0.0 and 0.0 are one number
+        if is_first and pairs:
+            self.rounded = differ_by_rounding(values, pairs, largest=largest)
+        for column, (number, width) in self.rounded.items():
+            values[np.abs(values[:, column] - number) <= width, column] = number
         self._runs += len(values)
         self._with_numbers |= np.any(values > LABEL_BASE, axis=0)
         symbols = self._symbols(values, shapes, None if isinstance(rows, np.ndarray) else [*map(len, rows)])
@@ -219,7 +230,7 @@ class OutcomeEncoder:
         salts = np.zeros(len(outputs), dtype=np.uint64)
         is_plain = isinstance(outputs, np.ndarray) and not np.ma.isMA(outputs) and not are_huge(outputs)
         if isinstance(outputs, np.ndarray) and is_plain and outputs.dtype.kind in "biuf":
-            shape = _array_shape(outputs.shape[1:])
+            shape = array_shape(outputs.shape[1:])
             return outputs.reshape(len(outputs), -1).astype(float), shape, salts
         if not isinstance(outputs, np.ndarray) and all(
             type(item) in _PLAIN and not is_huge(item) for item in outputs
@@ -270,7 +281,7 @@ class OutcomeEncoder:
     def _flatten(self, output: Any) -> tuple[list[float], str]:
         """The numbers in one output, in order, and its shape in words."""
         if isinstance(output, Failure):
-            self._salt = _crc(output.reason)
+            self._salt = checksum(output.reason)
             return [], f"raised {output.symbol}"
         if output is None:
             return [], "None"
@@ -294,20 +305,20 @@ class OutcomeEncoder:
             return [self._label(output)], "text"
         moment = time_numbers(output)
         if moment is not None:
-            self._salt = _crc(str(given), self._salt)  # finer than microseconds
+            self._salt = checksum(str(given), self._salt)  # finer than microseconds
             return [float(number) for number in moment[1].values()], moment[0]
         if isinstance(output, np.ma.MaskedArray):
             inside = [np.ma.getdata(output), np.ma.getmaskarray(output)]
             return self._flatten_parts(inside, "masked array")
         if isinstance(output, np.ndarray):
             if are_huge(output):
-                return both_numbers(output.ravel().tolist()), f"{_array_shape(output.shape)} {BEYOND}"
+                return both_numbers(output.ravel().tolist()), f"{array_shape(output.shape)} {BEYOND}"
             if output.dtype.kind in "biuf":
-                return output.ravel().astype(float).tolist(), _array_shape(output.shape)
+                return output.ravel().astype(float).tolist(), array_shape(output.shape)
             if output.dtype.kind in "mM" and output.size > MAX_FIELDS:
                 self._salt = zlib.crc32(output.tobytes(), self._salt)
-                return seconds_of(output).ravel().tolist(), f"{_array_shape(output.shape)} of times"
-            return self._flatten_parts(list(output.ravel()), _array_shape(output.shape))
+                return seconds_of(output).ravel().tolist(), f"{array_shape(output.shape)} of times"
+            return self._flatten_parts(list(output.ravel()), array_shape(output.shape))
         if isinstance(output, Sequence):
             kind = "tuple" if isinstance(output, tuple) else type(output).__name__
             if are_huge(output):
@@ -341,7 +352,7 @@ class OutcomeEncoder:
         numbers, pattern = numbers_in(text)
         if not numbers:
             return [self._label(output)], "text"
-        self._salt = _crc(text, self._salt)  # the pattern forgets how a number is written
+        self._salt = checksum(text, self._salt)  # the pattern forgets how a number is written
         return numbers, f"text like {pattern!r}"
 
     def _flatten_parts(self, parts: list[Any], shape: str) -> tuple[list[float], str]:
@@ -352,8 +363,8 @@ class OutcomeEncoder:
             row += numbers
             inner.append(name)
         if all(name in ("number", "text") for name in inner):
-            return row, _short(shape)
-        return row, _short(f"{shape} [{', '.join(inner)}]")
+            return row, short(shape)
+        return row, short(f"{shape} [{', '.join(inner)}]")
 
     def _atom(self, part: Any) -> float:
         numeric = isinstance(part, bool | int | float | Fraction | Decimal) and not isinstance(part, Enum)
@@ -361,20 +372,6 @@ class OutcomeEncoder:
 
     def _label(self, part: Any) -> float:
         return self._labels.setdefault(part, LABEL_BASE * (1.0 + len(self._labels) / 2**20))
-
-
-def _array_shape(shape: tuple[int, ...]) -> str:
-    """The shape of a single number is a number's, whatever holds it."""
-    return f"array of shape {shape}" if shape else "number"
-
-
-def _crc(text: str, before: int = 0) -> int:
-    """A checksum of any text, lone surrogates included."""
-    return zlib.crc32(text.encode(errors="surrogatepass"), before)
-
-
-def _short(shape: str) -> str:
-    return shape if len(shape) <= 200 else f"{shape[:190]}... {_crc(shape):08x}"
 
 
 def _number(part: bool | int | float | Fraction | Decimal) -> float:

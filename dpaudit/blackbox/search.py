@@ -19,9 +19,10 @@ from dpaudit.blackbox.clock import Clock
 from dpaudit.blackbox.grids import guesses
 from dpaudit.blackbox.hypotheses import Points
 from dpaudit.blackbox.mixture import PairMixture
-from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes
+from dpaudit.blackbox.outcomes import LABEL_BASE, OutcomeEncoder, Outcomes
 from dpaudit.blackbox.pair import PairAttack
 from dpaudit.blackbox.replay import Replay
+from dpaudit.blackbox.rounding import largest_number
 from dpaudit.blackbox.runs import chunks_of, limit_calls, run_compared
 from dpaudit.blackbox.words import in_words
 from dpaudit.errors import MechanismError
@@ -84,6 +85,7 @@ class _Candidate:
         self._index = index
         self._data = data
         self._round = 0
+        self._largest: float | None = None
         #: Blocks that workers have run.
         self._sent = 0
         #: Runs that raised, on the first and on the second input, and what they raised first.
@@ -146,7 +148,9 @@ class _Candidate:
             for part in parts
         ]
         both = np.concatenate(raw) if target.batch else [*raw[0], *raw[1]]
-        outcomes = self.encoder.encode(both)
+        if self._largest is None:
+            self._largest = 0.0 if target.bits else _largest_in(self._data)
+        outcomes = self.encoder.encode(both, pairs=0 if target.bits else pairs, largest=self._largest)
         self._count_failures(raw)
         self._watch_constant(outcomes, pairs)
         self._refuse_failures(len(outcomes.keys))
@@ -182,6 +186,14 @@ class _Candidate:
             self.constant[side] = self.constant[side] and bool(
                 np.all(keys == np.uint64(self.only_key[side] or 0))
             )
+
+
+def _largest_in(data: tuple[Any, Any]) -> float:
+    """The size of the largest number in a pair of inputs; 0 where they cannot be read."""
+    try:
+        return largest_number(OutcomeEncoder().encode(list(data)).values, labels_below=LABEL_BASE)
+    except Exception:  # an input may be anything
+        return 0.0
 
 
 def _in_other_order(mechanism: Callable[..., Any]) -> str:

@@ -1,10 +1,12 @@
-"""Ranges of numbers, kinds of outputs and exceptions in words."""
+"""Ranges of numbers, shapes and kinds of outputs and exceptions in words."""
 
 from __future__ import annotations
 
+import zlib
+
 from dpaudit.statistics.blocks import Failure
 
-__all__ = ["in_words", "kind_in_words", "number_range"]
+__all__ = ["array_shape", "checksum", "in_words", "kind_in_words", "number_range", "short"]
 
 
 def in_words(failure: Failure) -> str:
@@ -33,3 +35,18 @@ def number_range(name: str, low: float | None, high: float | None) -> str:
 def _shown(number: float) -> str:
     """Six digits; more where the size takes them up, as in seconds since 1970."""
     return f"{number:.6g}" if abs(number) < 1e5 else f"{number:.12g}"
+
+
+def array_shape(shape: tuple[int, ...]) -> str:
+    """The shape of a single number is a number's, whatever holds it."""
+    return f"array of shape {shape}" if shape else "number"
+
+
+def checksum(text: str, before: int = 0) -> int:
+    """A checksum of any text, lone surrogates included."""
+    return zlib.crc32(text.encode(errors="surrogatepass"), before)
+
+
+def short(shape: str) -> str:
+    """A shape in words, cut where it is long, told from others by its checksum."""
+    return shape if len(shape) <= 200 else f"{shape[:190]}... {checksum(shape):08x}"

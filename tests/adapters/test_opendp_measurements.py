@@ -80,6 +80,8 @@ def test_what_cannot_be_read_is_refused() -> None:
         adapters.opendp(lambda data: data)
     with pytest.raises(InvalidParameterError, match="d_in must be 1"):
         adapters.opendp(bounded_sum(), d_in=3)
+    with pytest.raises(InvalidParameterError, match="d_in must be 2 for data sets of a known size"):
+        adapters.opendp(bounded_sum(3), d_in=1)
     letters = dp.m.make_randomized_response(["a", "b", "c"], prob=0.75)
     with pytest.raises(InvalidParameterError, match="neighbours must be given"):
         adapters.opendp(letters).check()

@@ -16,6 +16,7 @@ import pytest
 
 from dpaudit.blackbox import runs
 from dpaudit.blackbox.check import check
+from dpaudit.blackbox.independence import _repeats, sign_in_copies
 from dpaudit.blackbox.runs import chunks_of, run_compared
 from dpaudit.claims import PureDP
 from dpaudit.errors import InvalidParameterError
@@ -247,6 +248,66 @@ def test_a_deterministic_function_of_the_data_is_refuted(mechanism) -> None:
     """Constant outputs that a fresh copy of the mechanism repeats are no memory: the data show."""
     result = check(mechanism, ONE, neighbours=UNITS)
     assert result.verdict is VerdictKind.REFUTED
+
+
+class Jittery:
+    """Remembers its noisy answer on each input, and adds a little noise to it in each call."""
+
+    def __init__(self):
+        self.known = {}
+
+    def __call__(self, x, rng):
+        if x not in self.known:
+            self.known[x] = x + rng.laplace()
+        return self.known[x] + rng.normal(0, 1e-4)
+
+
+def test_a_memory_behind_a_little_noise_is_no_refutation() -> None:
+    """Fresh copies of the mechanism give numbers that it never gives here; a mechanism with so little noise
+    and no memory is refuted as ever."""
+    result = check(Jittery(), ONE, neighbours=UNITS, max_samples=3000)
+    assert result.verdict is VerdictKind.INCONCLUSIVE
+    assert "fresh copies of the mechanism gave numbers beyond all" in str(result)
+    bare = check(lambda x, rng: x + rng.normal(0, 1e-4), ONE, neighbours=UNITS, max_samples=3000)
+    assert bare.verdict is VerdictKind.REFUTED
+
+
+def test_copies_that_lie_far_out_count_by_how_many_there_are() -> None:
+    """The bound on their probability holds for independent outputs, and many far ones of few are below it."""
+    rng = np.random.default_rng(0)
+    seen = rng.normal(size=(100, 1))
+    assert sign_in_copies(seen, rng.normal(size=(16, 1)).tolist()) == ""
+    assert "12 of 16" in sign_in_copies(seen, [[9.0]] * 12 + [[0.0]] * 4)
+    assert sign_in_copies(seen, [[9.0]] * 3 + [[0.0]] * 13) == ""
+    assert sign_in_copies(seen, [[np.nan]] * 16) == ""
+
+
+class Clustered:
+    """The size of its noise is the same for 64 calls, its sign is not."""
+
+    def __init__(self):
+        self.calls, self.size = 0, 0.0
+
+    def __call__(self, x, rng):
+        if self.calls % 64 == 0:
+            self.size = rng.exponential()
+        self.calls += 1
+        return x + self.size * rng.choice([-1, 1]) + rng.normal(0, 1e-3)
+
+
+def test_noise_whose_size_is_remembered_is_named() -> None:
+    """How far outputs lie from the middle goes with the output before."""
+    result = check(Clustered(), ONE, neighbours=UNITS, max_samples=3000)
+    assert result.verdict is VerdictKind.INCONCLUSIVE
+    assert "not independent" in str(result)
+
+
+def test_few_outcomes_do_not_look_like_a_sequence_that_comes_again() -> None:
+    """Pairs of successive outputs that are one of two values: their number lies far out now and then, which
+    is chance. Of a thousand fair sequences, three and more were accused by a threshold for normal counts."""
+    rng = np.random.default_rng(1)
+    keys = rng.integers(0, 2, (1000, 600)).astype(np.uint64)
+    assert not any(_repeats(row, np.random.default_rng(0)) for row in keys)
 
 
 def test_independent_calls_are_not_accused() -> None:

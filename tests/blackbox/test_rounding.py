@@ -1,0 +1,58 @@
+"""What differs by rounding alone refutes no claim about real numbers, and it does one about floats."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpaudit.blackbox.check import AS_RUN, check
+from dpaudit.blackbox.rounding import differ_by_rounding
+from dpaudit.claims import PureDP
+from dpaudit.verdicts import VerdictKind
+
+ONE = PureDP(epsilon=1)
+TENTHS = [([0.1, 0.2, 0.3], [0.1, 0.2, 1.0])]
+
+
+def residual(data, rng):
+    """The mean with noise, and what is left of the deviations from it: 0, but for rounding."""
+    values = np.array(data)
+    return {"mean": values.mean() + rng.laplace(0, 1 / 3), "left": float((values - values.mean()).sum())}
+
+
+def thirds(data, rng):
+    return [sum(data) + rng.laplace(), 0.1 + 0.2 if data[2] < 1 else 0.3]
+
+
+@pytest.mark.parametrize("mechanism", [residual, thirds])
+def test_rounding_refutes_nothing_under_exact_numbers(mechanism) -> None:
+    """The same outputs refute a claim about the program as it runs."""
+    result = check(mechanism, ONE, neighbours=TENTHS, max_samples=600, alpha=1e-6)
+    assert result.verdict is VerdictKind.INCONCLUSIVE
+    assert any("by no more than rounding" in note for note in result.notes)
+    as_run = check(mechanism, PureDP(epsilon=1, model=AS_RUN), neighbours=TENTHS, max_samples=600)
+    assert as_run.verdict is VerdictKind.REFUTED
+
+
+@pytest.mark.parametrize("step", [1e-9, 1e-3, 1.0])
+def test_a_small_number_that_is_shown_is_no_rounding(step: float) -> None:
+    """What a function shows of its data without noise refutes, however small."""
+    result = check(
+        lambda data, rng: [sum(data) + rng.laplace(), step * data[2]], ONE, neighbours=TENTHS, max_samples=600
+    )
+    assert result.verdict is VerdictKind.REFUTED
+
+
+def test_only_what_has_no_noise_and_is_not_whole_is_rounding() -> None:
+    """Columns: rounding, rounding of something large, a difference, whole numbers, noise."""
+    big = 2.0**50
+    rows = np.array(
+        [
+            [0.3, big + 0.25, 0.3, 2.0**60, 1e-17],
+            [0.3, big + 0.25, 0.3, 2.0**60, 2e-17],
+            [0.1 + 0.2, big + 0.5, 0.4, 2.0**60 + 2**9, 1e-17],
+            [0.1 + 0.2, big + 0.5, 0.4, 2.0**60 + 2**9, 3e-17],
+        ]
+    )
+    assert set(differ_by_rounding(rows, 2, largest=1.0)) == {0, 1}
+    assert differ_by_rounding(rows[[0, 2]], 1, largest=1.0) == {}
