@@ -33,7 +33,7 @@ Mechanism = Callable[[Any, np.random.Generator], Any]
 def diffprivlib(
     thing: Any,
     *,
-    adjacency: Adjacency | str = Adjacency.REPLACE_ONE,
+    adjacency: Adjacency | str | None = None,
     neighbours: Sequence[tuple[Any, Any]] = (),
     model: Model | str = Model.IDEAL,
 ) -> Adapted:
@@ -42,7 +42,8 @@ def diffprivlib(
     The claim is the object's epsilon and delta. A mechanism's data are values; its pairs are values that its
     sensitivity moves apart. An estimator's data are what ``fit`` takes, ``X`` or ``(X, y)`` as a tuple, and
     its output is what the fitted one holds under names that end in ``_``. A tool's data are its first
-    argument. ``adjacency`` is yours to choose where data are records: diffprivlib names none.
+    argument. ``adjacency`` is yours to choose where data are records, replace-one where nothing is
+    said: diffprivlib names none. A ``random_state`` of the object is set aside.
 
     Raises ``InvalidParameterError`` where diffprivlib is missing, for any other object, for an infinite
     epsilon, and for an estimator that would read its bounds from the data.
@@ -61,10 +62,14 @@ def diffprivlib(
             type(thing).__name__,
             "for a tool write functools.partial(tools.mean, epsilon=1, bounds=(0, 1))",
         )
-    claim = _claim(thing, adjacency=adjacency, domain=domain, model=model)
-    said = "values" if isinstance(thing, core.mechanisms.DPMechanism) else ""
-    notes = () if said else (f"diffprivlib names no adjacency: {claim.adjacency.value} was assumed",)
-    return Adapted(mechanism=mechanism, claim=claim, neighbours=pairs, notes=notes)
+    claim = _claim(thing, adjacency=adjacency or Adjacency.REPLACE_ONE, domain=domain, model=model)
+    notes = []
+    if adjacency is None and not isinstance(thing, core.mechanisms.DPMechanism):
+        notes.append(f"diffprivlib names no adjacency: {claim.adjacency.value} was assumed")
+    own = thing.keywords if isinstance(thing, functools.partial) else vars(thing)
+    if own.get("random_state") is not None:
+        notes.append("its random_state was set aside: with it all calls would draw the same noise")
+    return Adapted(mechanism=mechanism, claim=claim, neighbours=pairs, notes=tuple(notes))
 
 
 def _claim(thing: Any, **context: Any) -> PrivacyClaim:

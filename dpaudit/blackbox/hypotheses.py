@@ -12,6 +12,7 @@ so that each claim implies those after it, which is what a lower bound needs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -46,6 +47,8 @@ MAX_EPSILON = 40.0
 GAUSSIAN_LOSSES = (-0.4, 0.0, 0.6, 1.2, 2.0, 3.0)
 #: Deltas at which the epsilon that a bound on Rényi divergences implies is bet on.
 RENYI_DELTAS = tuple(Fraction(1, n) for n in (2, 4, 10, 30, 100, 1000))
+#: From this order on conversions say more than the total variation.
+WELL_CONVERTED = 2
 
 #: Values of the family, as multiples of the claimed one.
 BELOW = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98])
@@ -174,7 +177,13 @@ def _concentrated_points(rho: float) -> Points:
 
 @lru_cache(maxsize=2048)
 def _renyi_points(divergence: float, order: Fraction) -> Points:
-    return _converted_points([(Fraction(divergence), order)] * len(RENYI_DELTAS))
+    found = _converted_points([(Fraction(divergence), order)] * len(RENYI_DELTAS))
+    if order >= WELL_CONVERTED:
+        return found
+    # The Kullback-Leibler divergence is below those of higher order and bounds the total variation, which is
+    # delta at epsilon 0 (Pinsker; Bretagnolle and Huber 1979). Rounded up.
+    variation = min(math.sqrt(divergence / 2), math.sqrt(-math.expm1(-divergence))) * (1 + RELATIVE_MARGIN)
+    return Points(np.append(found.epsilons, 0.0), np.append(found.deltas, min(variation, 1.0)))
 
 
 def _converted_points(bounds: Sequence[tuple[Fraction, Fraction]]) -> Points:

@@ -290,6 +290,10 @@ def doubts(pair: Neighbours, adjacency: Adjacency) -> list[str]:
 def _records(data: Any) -> list[Any] | None:
     if isinstance(data, np.ndarray):
         return list(data) if data.ndim else None
+    parts = list(data.values()) if isinstance(data, dict) else list(data) if isinstance(data, tuple) else []
+    if parts and all(isinstance(part, list | np.ndarray) and np.ndim(part) for part in parts):
+        lengths = {len(part) for part in parts}
+        return list(zip(*parts, strict=True)) if len(lengths) == 1 else None  # columns, such as (X, y)
     return list(data) if isinstance(data, list | tuple) else rows_of(data)
 
 
@@ -309,6 +313,8 @@ def _same(first: Any, second: Any) -> bool:
         return one.shape == two.shape and bool(np.all(one == two))
     if type(first) is type(second) and callable(getattr(first, "equals", None)):  # tables of pandas
         return bool(first.equals(second))
+    if isinstance(first, tuple | list) and type(first) is type(second):
+        return len(first) == len(second) and all(map(_same, first, second))
     try:
         return bool(first == second)
     except Exception:  # inputs that cannot be compared are taken to differ

@@ -7,6 +7,7 @@ and without ``--dpaudit-suites`` is left as it is.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,13 @@ __all__ = [
     "pytest_collect_file",
     "pytest_collection_modifyitems",
     "pytest_configure",
+    "pytest_runtest_setup",
 ]
 
 SLOW, EXPECT_REFUTED = "dpaudit_slow", "dpaudit_refuted"
+NOT_CALLED = (
+    f"a test marked {EXPECT_REFUTED} must call assert_private, this one did not: nothing was refuted."
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -82,6 +87,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason="slow audit: runs with --dpaudit-slow"))
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test that expects a refutation has to audit something."""
+    if item.get_closest_marker(EXPECT_REFUTED) and not _share(item):
+        pytest.fail(NOT_CALLED, pytrace=False)
+
+
 def _share(item: pytest.Item) -> str:
     """What this test shares the error level as: itself, or its suite, which divides its part by its rows."""
     if "assert_private" in getattr(item, "fixturenames", ()):
@@ -91,7 +102,7 @@ def _share(item: pytest.Item) -> str:
 
 
 @pytest.fixture
-def assert_private(request: pytest.FixtureRequest) -> AssertPrivate:
+def assert_private(request: pytest.FixtureRequest) -> Iterator[AssertPrivate]:
     """``assert_private(mechanism, claim, neighbours=...)``: fail where runs refute the claim.
 
     Takes ``max_samples``, ``batch``, ``jobs``, ``timeout`` and ``listen`` as ``dpaudit.check`` does, and
@@ -106,9 +117,13 @@ def assert_private(request: pytest.FixtureRequest) -> AssertPrivate:
             "assert_private must stand among a test's arguments, got it by request.getfixturevalue only; "
             "name it there, so that its error level can be shared."
         )
-    return AssertPrivate(
+    expect_refuted = request.node.get_closest_marker(EXPECT_REFUTED) is not None
+    audit = AssertPrivate(
         node=request.node.nodeid,
         levels=levels,
         base_seed=config.getoption("--dpaudit-seed"),
-        expect_refuted=request.node.get_closest_marker(EXPECT_REFUTED) is not None,
+        expect_refuted=expect_refuted,
     )
+    yield audit
+    if expect_refuted and not audit.calls:
+        pytest.fail(NOT_CALLED, pytrace=False)

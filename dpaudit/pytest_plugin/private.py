@@ -34,7 +34,8 @@ class AssertPrivate:
     def __init__(self, *, node: str, levels: Levels, base_seed: int, expect_refuted: bool) -> None:
         self._node, self._levels, self._base = node, levels, base_seed
         self._expect_refuted = expect_refuted
-        self._calls = 0
+        #: How often it was called.
+        self.calls = 0
 
     def __call__(
         self,
@@ -60,9 +61,9 @@ class AssertPrivate:
         __tracebackhide__ = True
         for name in elsewhere:
             raise TypeError(f"assert_private must not be given {name}=; {ELSEWHERE.get(name, UNKNOWN)}.")
-        self._calls += 1
-        alpha = self._levels.of_call(self._calls)
-        seed = seed_of(self._node, base=self._base, number=self._calls)
+        self.calls += 1
+        alpha = self._levels.of_call(self.calls)
+        seed = seed_of(self._node, base=self._base, number=self.calls)
         if isinstance(neighbours, Iterator):
             neighbours = list(neighbours)  # read twice: by the check, and to name the pair that refutes
         result = check(

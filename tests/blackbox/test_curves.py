@@ -58,6 +58,15 @@ def test_half_the_noise_is_refuted(claim, most: int) -> None:
     assert run(1.0, claim, seed=7, max_samples=1500).verdict != "refuted"
 
 
+@pytest.mark.parametrize(("order", "divergence"), [("1.01", "0.01"), ("1.0001", "0.5"), ("1.9", "0.4")])
+def test_renyi_claims_of_low_order_say_something(order: str, divergence: str) -> None:
+    """By the total variation that they bound: a bare number is refuted, the right Gaussian noise is not."""
+    claim = RenyiDP(order=order, epsilon=divergence)
+    assert check(lambda x, rng: x, claim, neighbours=UNITS, max_samples=2000).verdict == "refuted"
+    deviation = (float(order) / (2 * float(divergence))) ** 0.5
+    assert run(deviation, claim, alpha=1e-6, max_samples=1500).verdict == "inconclusive"
+
+
 def test_a_curve_is_refuted_sooner_than_one_point_of_it() -> None:
     """Noise of half the deviation that (1, 1e-5)-DP needs, 3.73: the curve is refuted within 3500 runs, where
     the point alone still stands after as many."""

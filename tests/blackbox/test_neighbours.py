@@ -87,6 +87,10 @@ def test_a_check_takes_corners() -> None:
         (({"a": 1}, {"a": 2}), "add-remove", False),
         ((pd.DataFrame({"a": [0, 0]}), pd.DataFrame({"a": [1, 1]})), "replace-one", True),
         ((pd.DataFrame({"a": [0, 0]}), pd.DataFrame({"a": [0, 1]})), "replace-one", False),
+        (((np.zeros((3, 2)), np.zeros(3)), (np.ones((3, 2)), np.zeros(3))), "replace-one", True),
+        (((np.zeros((3, 2)), np.zeros(3)), (np.eye(3, 2, -2), np.eye(3)[2])), "replace-one", False),
+        (({"a": [0, 0], "b": [0, 0]}, {"a": [0, 1], "b": [0, 1]}), "replace-one", False),
+        (({"a": [0, 0], "b": [0, 0]}, {"a": [1, 1], "b": [0, 0]}), "replace-one", True),
         ((pd.Series([0, 0]), pd.Series([0, 0, 1])), "add-remove", False),
     ],
 )

@@ -279,7 +279,7 @@ def test_evidence_survives_json() -> None:
         ({"claim": 1.0}, "must be one of privacy"),
         ({"neighbours": [((x for x in [0]), [1])]}, "data that can be copied"),
         ({"alpha": 1e-300}, "1e-12 or more"),
-        ({"claim": RenyiDP(order="1.0001", epsilon=0.5)}, "by the conversions that are used here"),
+        ({"claim": RenyiDP(order="1.0001", epsilon=50)}, "by the conversions that are used here"),
         ({"listen": "no"}, "listen must be True or False"),
         ({"batch": 1}, "batch must be True or False"),
         ({"neighbours": [(1.0, 1.0)]}, "must differ"),

@@ -70,6 +70,22 @@ EXPECTED = {
 }
 
 
+def test_a_test_that_expects_a_refutation_must_audit_something(tmp_path: Path) -> None:
+    """Without a call nothing is refuted, with the fixture and without it."""
+    (tmp_path / "test_marks.py").write_text(
+        "import pytest\n"
+        "pytestmark = pytest.mark.dpaudit_refuted\n"
+        "def test_forgets(assert_private): pass\n"
+        "def test_bare(): pass\n",
+        encoding="utf-8",
+    )
+    code, output = session(tmp_path, "-rA")
+    assert code == 1
+    assert output.count("must call assert_private") >= 2
+    assert outcomes(output)["test_bare"] == "ERROR"
+    assert "ERROR" in re.findall(r"^(PASSED|FAILED|ERROR) \S+::test_forgets", output, re.M)
+
+
 @pytest.mark.parametrize("workers", [(), ("-p", "xdist.plugin", "-n2")], ids=["one process", "two workers"])
 def test_verdicts_and_levels_do_not_depend_on_workers(tmp_path: Path, workers: tuple[str, ...]) -> None:
     """The same tests pass and fail, with the same parts of the error level, on one process and on two."""
