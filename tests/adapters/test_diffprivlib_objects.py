@@ -68,13 +68,17 @@ def test_an_estimator_shows_what_it_fitted() -> None:
 
 
 def test_a_tool_with_its_arguments_bound() -> None:
-    """The adjacency is the caller's, and a note says which one was assumed."""
+    """The adjacency is the caller's, and a note says which one was assumed where none was given, and that a
+    seed of its own was set aside."""
     count = functools.partial(tools.count_nonzero, epsilon=0.5)
     adapted = adapters.diffprivlib(count, adjacency="add-remove")
     assert adapted.claim.adjacency is Adjacency.ADD_REMOVE
     assert float(adapted.claim.bound) == 0.5
-    result = adapted.check(neighbours=[([1, 1], [1])], max_samples=400, listen=False)
-    assert "add-remove was assumed" in result.notes[0]
+    assert adapted.notes == ()
+    seeded = adapters.diffprivlib(functools.partial(count, random_state=3))
+    result = seeded.check(neighbours=[([1, 1], [1, 0])], max_samples=400, listen=False)
+    assert "replace-one was assumed" in result.notes[0]
+    assert "its random_state was set aside" in result.notes[1]
 
 
 def test_other_objects_are_refused() -> None:
