@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 
 from dpaudit.errors import InvalidParameterError
 from dpaudit.runner.select import Matches, selector
 
-__all__ = ["MAX_COMMAND", "command_words", "file_for", "selected_by"]
+__all__ = ["MAX_COMMAND", "command_words", "file_for", "quoted", "selected_by"]
 
 #: Characters of a command line. Splitting takes time that grows with the square of them.
 MAX_COMMAND = 10_000
@@ -19,6 +20,12 @@ def command_words(text: str) -> list[str]:
     if len(text) > MAX_COMMAND:
         raise ValueError(f"a command line must have at most {MAX_COMMAND} characters, got {len(text)}")
     return shlex.split(text)
+
+
+def quoted(words: Sequence[str]) -> str:
+    """The words as a line for a shell, zsh too, which takes a bare ``=word`` for the path of a command."""
+    safe = [shlex.quote(word) for word in words]
+    return " ".join(f"'{word}'" if word.startswith("=") else word for word in safe)
 
 
 def selected_by(words: list[str]) -> tuple[str, Matches] | None:

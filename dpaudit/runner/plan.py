@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import shlex
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from typing import Any
 from dpaudit.errors import InvalidParameterError
 from dpaudit.processes.child import ChildDiedError, ChildHungError
 from dpaudit.report_file.strict import require_clear_ids
-from dpaudit.runner.commands import file_for
+from dpaudit.runner.commands import file_for, quoted
 from dpaudit.runner.remote import Asking
 from dpaudit.runner.select import exactly, selector
 from dpaudit.runner.stamps import Sources, commit_of, library_versions, platform_name, tool_hash
@@ -300,7 +299,7 @@ def reproduce_command(paths: Sequence[str], row_id: str, settings: Settings) -> 
     if settings.alpha != 0.05:
         command += ["--alpha", repr(settings.alpha)]
     command += ["--json", file_for(row_id)]
-    return shlex.join(command)
+    return quoted(command)
 
 
 def _suite_entry(suite: LoadedSuite, sha256: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from dpaudit.errors import BrokenReportError
 from dpaudit.report_file.document import known_fields
 from dpaudit.report_file.strict import require_ascii_numbers, require_clear_ids
 from dpaudit.row_verdicts import is_accepted
-from dpaudit.runner.commands import command_words, selected_by
+from dpaudit.runner.commands import command_words, quoted, selected_by
 from dpaudit.runner.plan import MAX_LEVEL
 from dpaudit.verify.findings import Finding, id_of
 
@@ -134,7 +134,7 @@ def _reproduce(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) 
             continue
         if (
             words[:2] != ["dpaudit", "run"]
-            or shlex.join(words) != text
+            or text not in (quoted(words), shlex.join(words))  # as it was written before
             or not set(options) <= set(words)
             or (selected is not None and not selected[1](str(result.get("id"))))
         ):

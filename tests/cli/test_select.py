@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.errors import InvalidParameterError
+from dpaudit.runner.commands import command_words, quoted
 from dpaudit.runner.select import exactly, selector
 
 WORDS = ("alg1", "thm", "lemma-2", "/accounting")
@@ -67,3 +68,13 @@ def test_words_match_whatever_the_case_and_keywords_can_be_quoted() -> None:
     assert selector("ALG1")("alg1/accounting")
     assert selector('"and"')("hand")
     assert not selector("'a b'")("ab")
+
+
+@given(st.lists(st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_size=8), max_size=6))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_a_line_to_paste_gives_its_words_back(words: list[str]) -> None:
+    """Whatever the words are; and none of them begins with a bare =, which zsh would take for a command."""
+    line = quoted(words)
+    assert command_words(line) == words
+    assert " =" not in f" {line}" or any(" =" in f" {word}" for word in words if not word.startswith("="))
+    assert quoted(["-k", "=SVT/1"]) == "-k '=SVT/1'"
