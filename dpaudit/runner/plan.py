@@ -12,7 +12,6 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -225,15 +224,11 @@ def plan_run(
     Raises ``InvalidParameterError`` for a bad path, suite or expression, or where no row is left.
     """
     matches = selector(select) if select is not None else None
-    sources, hashing = Sources(), ThreadPoolExecutor(max_workers=1)
-    try:  # sources are read while other processes import them
-        hashed = {file.path: hashing.submit(sources.hash_of, file) for file in find_suites(paths)}
-        loaded = load_suites(paths, pool, broken=broken)
-        hashes = {suite.file.path: hashed[suite.file.path].result() for suite in loaded}
-    finally:
-        hashing.shutdown(wait=False, cancel_futures=True)
+    loaded = load_suites(paths, pool, broken=broken)
     _check_ids(loaded)
     total = math.fsum(row["weight"] for suite in loaded for row in suite.rows)
+    sources = Sources()  # not in a thread meanwhile: CPython 3.11 cannot parse in two at a time
+    hashes = {suite.file.path: sources.hash_of(suite.file) for suite in loaded}
     rows = [
         _planned(
             suite, row, settings, share=row["weight"] / total, sha256=hashes[suite.file.path], paths=paths
