@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 
 from dpaudit.exact import dyadic
@@ -33,10 +34,11 @@ def moves_of(law: Law, other: Law) -> list[Fraction] | None:
         return None
     if base_of(law) != base_of(other) or law.batch_shape != other.batch_shape:
         return None
-    pairs = list(zip(_offsets(law), _offsets(other), strict=False))
-    if len(_offsets(law)) != len(_offsets(other)):
+    here, there = _offsets(law), _offsets(other)
+    if len(here) != len(there):
         return None
-    gaps = [abs(a - b) for a, b in pairs]
+    # Most entries have not moved: fractions are made for the others alone.
+    gaps = [Fraction(0) if a == b else abs(dyadic(a) - dyadic(b)) for a, b in zip(here, there, strict=True)]
     if isinstance(law, WrappedMod) and isinstance(other, WrappedMod):
         if law.modulus != other.modulus:
             return None
@@ -70,6 +72,6 @@ def spread_of(noise: Law) -> Fraction | None:
     return None
 
 
-def _offsets(law: Law) -> list[Fraction]:
+def _offsets(law: Law) -> Sequence[Fraction | float]:
     offset = law.offset if isinstance(law, Shifted | WrappedMod) else Fraction(0)
-    return [offset] if isinstance(offset, Fraction) else [dyadic(entry) for entry in offset.ravel().tolist()]
+    return [offset] if isinstance(offset, Fraction) else list(offset.ravel().tolist())

@@ -73,9 +73,17 @@ def _places(pair: Neighbours) -> list[int]:
     if left is None or right is None:
         return []
     if left.shape == right.shape:
-        return [i for i in range(len(left)) if not np.array_equal(left[i], right[i])]
+        return np.flatnonzero(_differ(left, right)).tolist()
     short, long = sorted((left, right), key=len)
-    return [next((i for i in range(len(short)) if not np.array_equal(short[i], long[i])), len(short))]
+    return [*np.flatnonzero(_differ(short, long[: len(short)])).tolist(), len(short)][:1]
+
+
+def _differ(left: NDArray[np.generic], right: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Which records differ, shape (n,), of two arrays of n records; all, where records have other shapes."""
+    if left.shape != right.shape:
+        return np.ones(len(left), dtype=bool)
+    unequal: NDArray[np.bool_] = left != right
+    return np.asarray(unequal.any(axis=tuple(range(1, left.ndim))))
 
 
 def _at(

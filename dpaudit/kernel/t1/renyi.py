@@ -29,7 +29,6 @@ from flint import arb
 
 from dpaudit.kernel.ball import ball
 from dpaudit.kernel.errors import InvalidParameterError
-from dpaudit.kernel.t1.lattice import LogConcave
 
 __all__ = ["kappa", "restricted_delta", "restricted_renyi"]
 
@@ -53,12 +52,11 @@ def restricted_renyi(logs: Sequence[arb], *, shift: int, order: Fraction) -> arb
     return total.log() / ball(order - 1)
 
 
-def kappa(law: LogConcave, *, low: int, high: int, reach: int, order: Fraction) -> arb:
+def kappa(logs: Sequence[arb], *, reach: int, order: Fraction) -> arb:
     """max over 1 <= D <= ``reach`` and both directions of R_a(p on [low, high] || p_D) / D^2 (F5), as a ball.
 
-    The law must have mass at every point from ``low - reach`` to ``high + reach``.
+    ``logs``: log p(low - reach), ..., log p(high + reach), of which each must be finite.
     """
-    logs = [p.log() for p in law.masses(low - reach, high + reach)]
     best = arb(0)
     for shift in range(1, reach + 1):
         # p(x) against p(x - D) for x in [low, high]; and against p(x + D), read from the other end

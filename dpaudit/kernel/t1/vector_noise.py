@@ -34,6 +34,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from flint import arb
 
@@ -70,14 +71,8 @@ class VectorNoise:
     def cut(self, order: Fraction) -> tuple[arb, arb]:
         """The probability that some coordinate is out of range, and the divergence of ``order`` in range."""
         with precision(BITS):
-            low, high, below, above = bulk(self.law, self.cutoff)
-            inner = self._inner(low, high)
-            outside = below + above
-            if inner != (low, high):
-                low, high = inner
-                outside = 1 - sum(self.law.masses(low, high), arb(0))
-            self._check_cost(high - low)
-            worst = kappa(self.law, low=low, high=high, reach=self.reach, order=order)
+            outside, logs = _in_range(self.law, self.cutoff, self.reach)
+            worst = kappa(logs, reach=self.reach, order=order)
             return self.times * self.dimension * outside, self.times * self._divergence(worst, order)
 
     def _divergence(self, worst: arb, order: Fraction) -> arb:
@@ -88,22 +83,26 @@ class VectorNoise:
         mean = worst * ball(self.squares + Fraction(self.dimension, 4))
         return mean + ball(order - 1) * (worst * spread) ** 2 / 8
 
-    def _inner(self, low: int, high: int) -> tuple[int, int]:
-        """The range moved in by the reach where the support ends, so that the shifted law has mass there."""
-        if self.law.first is not None:
-            low = max(low, self.law.first + self.reach)
-        if self.law.last is not None:
-            high = min(high, self.law.last - self.reach)
-        if low >= high:
-            raise InvalidParameterError("the noise must be wider than the shift; use more trials.")
-        return low, high
 
-    def _check_cost(self, width: int) -> None:
-        if width * self.reach > MAX_TERMS:
-            raise InvalidParameterError(
-                f"width times reach must be at most {MAX_TERMS}, got {width * self.reach}; use a coarser "
-                "scale."
-            )
+@lru_cache(maxsize=2)  # the same for all orders; a range may be long
+def _in_range(law: LogConcave, cutoff: int, reach: int) -> tuple[arb, list[arb]]:
+    """The probability that a coordinate is out of range, and the logs of the masses from ``reach`` below the
+    range to ``reach`` above it, at ``BITS``.
+
+    Where the support ends, the range is moved in by the reach, so that the shifted law has mass there.
+    """
+    first, last, below, above = bulk(law, cutoff)
+    low = first if law.first is None else max(first, law.first + reach)
+    high = last if law.last is None else min(last, law.last - reach)
+    if low >= high:
+        raise InvalidParameterError("the noise must be wider than the shift; use more trials.")
+    if (high - low) * reach > MAX_TERMS:
+        raise InvalidParameterError(
+            f"width times reach must be at most {MAX_TERMS}, got {(high - low) * reach}; use a coarser scale."
+        )
+    whole = (low, high) == (first, last)
+    outside = below + above if whole else 1 - sum(law.masses(low, high), arb(0))
+    return outside, [p.log() for p in law.masses(low - reach, high + reach)]
 
 
 def add_vector_noise(tier: Tier, families: Mapping[str, Reader]) -> None:
