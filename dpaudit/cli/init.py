@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -48,7 +49,8 @@ def init_command(folder: Path, row_id: str | None) -> None:
         _write_new(path, text)
         console.print(Text(f"written: {one_line(path)}"))
     there_to = "" if folder == Path() else " in that folder"
-    console.print(f"next{there_to}: dpaudit run audits; python -m pytest tests/test_privacy.py")
+    first = "" if find_spec("pytest") else "pip install pytest; "  # dpaudit runs without it
+    console.print(f"next{there_to}: dpaudit run audits; {first}python -m pytest tests/test_privacy.py")
 
 
 def _write_new(path: Path, text: str) -> None:

@@ -97,3 +97,10 @@ def test_the_workflow_runs_both() -> None:
     runs = [step["run"] for step in job["steps"] if "run" in step]
     assert "python -m pytest tests/test_privacy.py" in runs
     assert any(line.startswith("dpaudit run audits") for line in runs)
+
+
+def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where pytest is not installed, the last line installs it first; elsewhere it does not."""
+    assert "pip install" not in invoke("init", tmp_path / "one").output
+    monkeypatch.setattr("dpaudit.cli.init.find_spec", lambda name: None)
+    assert "pip install pytest; python -m pytest" in invoke("init", tmp_path / "two").output
