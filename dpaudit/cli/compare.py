@@ -25,8 +25,9 @@ def compare_command(old: Path, new: Path) -> None:
     """Say what got worse from the report OLD to the report NEW, and what got better.
 
     Worse is a row or cell that is no longer as expected or no longer verified, that crashes now, that is
-    verified by weaker evidence, that is new and against its expectation, or that is gone. What was against
-    its expectation before, and is so in the same way, is not worse.
+    verified by weaker evidence, that is new and against its expectation, that states another claim or has
+    another role, or that is gone. What was against its expectation before, and is so in the same way, is not
+    worse.
 
     Exit code 0: nothing got worse. 1: something did. 2: a report cannot be read.
     """

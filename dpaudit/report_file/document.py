@@ -10,6 +10,7 @@ only where nothing that matters has changed.
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import secrets
@@ -34,6 +35,7 @@ from dpaudit.report_file.strict import (
     read_regular_file,
     require_ascii_numbers,
     require_clear_ids,
+    require_once,
 )
 
 __all__ = [
@@ -50,6 +52,9 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 3
+
+#: In a line of the journal, between what it says of the result and the result.
+_BEFORE_RESULT = b', "result": '
 
 #: What reports of older versions lack.
 WITHOUT = {1: "roles and cells", 2: "proofs of programs"}
@@ -120,6 +125,7 @@ def read_report(path: Path) -> dict[str, Any]:
     _check(report, "", where=str(path))
     require_ascii_numbers(report)
     require_clear_ids(item["id"] for item in (*report["results"], *report["unchecked"]))
+    require_once(item["id"] for item in report["results"])
     return report
 
 
@@ -184,8 +190,9 @@ class Journal:
 
     def append(self, key: str, result: dict[str, Any]) -> None:
         """Write one result; on return it is on disk. Raises ``OSError`` where it cannot be (a full disk)."""
-        line = json.dumps({"key": key, "result": result}, allow_nan=False)
-        self._file.write(line.encode() + b"\n")
+        written = json.dumps(result, allow_nan=False).encode()
+        head = json.dumps({"key": key, "sha256": _sum_of(key, written)}).encode()
+        self._file.write(head[:-1] + _BEFORE_RESULT + written + b"}\n")
         self._file.flush()
         os.fsync(self._file.fileno())
 
@@ -197,6 +204,11 @@ class Journal:
     ) -> None:
         with suppress(OSError):  # on a full disk what is still to be written is lost, and append has said so
             self._file.close()
+
+
+def _sum_of(key: str, written: bytes) -> str:
+    """What shows that a line of the journal was changed by mistake: who means to can sum it up, too."""
+    return hashlib.sha256(key.encode() + b"\0" + written).hexdigest()
 
 
 def _lock(file: IO[bytes]) -> bool:
@@ -223,7 +235,7 @@ def _lock(file: IO[bytes]) -> bool:
 def read_journal(path: Path) -> dict[str, dict[str, Any]]:
     """The results of a journal by key, the last one of each key.
 
-    Lines that a kill cut off, or that do not fit, are left out.
+    Lines that a kill cut off, that were changed, or that do not fit, are left out.
     """
     try:
         lines: Iterable[bytes] = path.read_bytes().splitlines()
@@ -238,6 +250,8 @@ def read_journal(path: Path) -> dict[str, dict[str, Any]]:
         try:
             entry = parse_strict(line.decode("utf-8"))
             key, result = str(entry["key"]), entry["result"]
+            if entry["sha256"] != _sum_of(key, line.partition(_BEFORE_RESULT)[2][:-1]):
+                continue
             _fits(result)  # strict JSON it is: it was just parsed as such
         except (BrokenReportError, ValueError, KeyError, TypeError, RecursionError):
             continue  # that row is simply run again

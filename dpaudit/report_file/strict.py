@@ -2,9 +2,10 @@
 text can be read in one way only.
 
 Refused are: what is no regular file (a pipe or a device may never end), more than ``MAX_BYTES``, a key that
-stands twice in an object (two readers would take different ones), NaN and infinities however they are
-written, numbers in other digits than 0 to 9, and ids that a reader may take for each other. ``read_report``
-and ``verify`` read through this file alone.
+stands twice in an object and an id that two rows have (two readers would take different ones), NaN and
+infinities however they are written, decimals with digits that a float loses, numbers in other digits than 0
+to 9, and ids that a reader may take for each other. ``read_report`` and ``verify`` read through this file
+alone.
 """
 
 from __future__ import annotations
@@ -15,12 +16,20 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import BrokenReportError
 
-__all__ = ["MAX_BYTES", "parse_strict", "read_regular_file", "require_ascii_numbers", "require_clear_ids"]
+__all__ = [
+    "MAX_BYTES",
+    "parse_strict",
+    "read_regular_file",
+    "require_ascii_numbers",
+    "require_clear_ids",
+    "require_once",
+]
 
 #: Bytes of a report; all papers' own has 7 million, in the full profile 22. Reading takes some ten times as
 #: much memory.
@@ -66,8 +75,9 @@ def read_regular_file(path: Path) -> str:
 
 
 def parse_strict(text: str) -> Any:
-    """Parse JSON. Raises ``ValueError`` (``json.JSONDecodeError`` for bad syntax) for NaN and infinities, an
-    integer of absurd length and a key that stands twice, ``RecursionError`` for absurd depth."""
+    """Parse JSON. Raises ``ValueError`` (``json.JSONDecodeError`` for bad syntax) for NaN and infinities,
+    decimals with digits that a float loses, an integer of absurd length and a key that stands twice,
+    ``RecursionError`` for absurd depth."""
     return json.loads(
         text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_distinct_keys
     )
@@ -103,6 +113,17 @@ def require_clear_ids(ids: Iterable[Any]) -> None:
             )
 
 
+def require_once(ids: Iterable[str]) -> None:
+    """Raise ``BrokenReportError`` where an id stands twice: two readers would take different rows."""
+    seen: set[str] = set()
+    for name in ids:
+        if name in seen:
+            raise BrokenReportError(
+                f"an id must stand once in a report, got {name!r} twice; the file was edited, run it again."
+            )
+        seen.add(name)
+
+
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"the number {name}")
 
@@ -111,6 +132,8 @@ def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"the number {text[:40]}, which is beyond the largest float")
+    if repr(number) != text and Decimal(repr(number)) != Decimal(text):
+        raise ValueError(f"the number {text[:40]}, which is read as {number!r}")
     return number
 
 

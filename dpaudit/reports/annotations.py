@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpaudit.reports.notation import clean
-from dpaudit.reports.roles import unexpected_cells
+from dpaudit.reports.roles import against_expectation, unexpected_cells
 from dpaudit.reports.sarif import FIRST_LINE, place_of
 
 __all__ = ["github_annotations"]
@@ -26,7 +26,7 @@ def github_annotations(report: Mapping[str, Any]) -> list[str]:
 
 
 def _row(row: Mapping[str, Any]) -> str:
-    said = f"{row['verdict']}, expected {row['expect']}: {row['title']}"
+    said = f"{against_expectation(row)}: {row['title']}"
     lines = [said, *row["reasons"], *unexpected_cells(row), f"again: {row['reproduce']}"]
     return _error(*place_of(row), row["id"], "\n".join(map(clean, lines)))
 

@@ -1,8 +1,9 @@
 """What got worse from one report to another: rows and cells against what they were before.
 
 Worse is a row or cell that came out as expected before and does not now, one that is verified no longer, a
-verified one with less behind it, a new one against its expectation, and one that is gone. Bounds are not
-compared: they move with the seed.
+verified one with less behind it, a new one against its expectation, and one that is gone. One with another
+claim or role is another one: what was stated is stated no more, which is worse, whatever the new claim's
+verdict. Bounds are not compared: they move with the seed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from dpaudit.estimates import shown_strength
 from dpaudit.reports.fields import STRENGTHS
+from dpaudit.row_verdicts import as_expected
 
 __all__ = ["Part", "got_better", "got_worse"]
 
@@ -28,6 +30,8 @@ def got_worse(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
         if earlier is None:
             if not _fine(part):
                 lines.append(f"{name}: new, {_said(part)}, expected {part['expect']}")
+        elif _stated(earlier) != _stated(part):
+            lines.append(f"{name}: {_changed(earlier, part)}; {_said(earlier)} before, {_said(part)} now")
         elif _is_worse(earlier, part):
             lines.append(f"{name}: {_said(earlier)} before, {_said(part)} now, expected {part['expect']}")
     return lines
@@ -39,7 +43,10 @@ def got_better(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     return [
         f"{name}: {_said(before[name])} before, {_said(part)} now"
         for name, part in after.items()
-        if name in before and _is_worse(part, before[name]) and not _is_worse(before[name], part)
+        if name in before
+        and _stated(before[name]) == _stated(part)
+        and _is_worse(part, before[name])
+        and not _is_worse(before[name], part)
     ]
 
 
@@ -51,10 +58,22 @@ def _parts(report: Mapping[str, Any]) -> Iterator[Part]:
             yield f"{row['id']} [{cell['name']}]", cell
 
 
+def _stated(part: Mapping[str, Any]) -> tuple[Any, str]:
+    """The claim, and of a row its role."""
+    return part["claim"], part.get("role", "")
+
+
+def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """In which way another thing is stated."""
+    if before["claim"] == now["claim"]:
+        return f"its role was {before['role']!r} and is {now['role']!r}"
+    old, new = before["claim"]["in_words"], now["claim"]["in_words"]
+    return f"another claim ({old!r} before, {new!r} now)" if old != new else f"another claim ({new!r})"
+
+
 def _fine(part: Mapping[str, Any]) -> bool:
-    """As expected: a row says so itself (``--require`` and its cells count), a cell by its verdict."""
-    accepted = part.get("accepted")
-    return bool(part["verdict"] == part["expect"] if accepted is None else accepted)
+    """As expected, with all its cells; what else ``--require`` asks of a row, it says itself."""
+    return as_expected(part) and bool(part.get("accepted", True))
 
 
 def _is_worse(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

@@ -18,6 +18,7 @@ __all__ = [
     "ROLE_WORDS",
     "STATED",
     "VERDICTS",
+    "against_expectation",
     "by_role",
     "claim_id",
     "false_as_printed",
@@ -123,6 +124,18 @@ def refuted_under(result: Result) -> list[str]:
         for cell in cells
         if isinstance(cell, Mapping) and cell.get("verdict") == "refuted"
     ]
+
+
+def against_expectation(result: Result) -> str:
+    """A row's verdict beside what was expected of it and of its cells, in words."""
+    if result["verdict"] != result["expect"]:
+        return f"{result['verdict']}, expected {result['expect']}"
+    wrong = unexpected_cells(result)
+    if not wrong and result["accepted"]:
+        return f"{result['verdict']}, as expected"
+    if not wrong:
+        return f"{result['verdict']} as expected, but by less than --require asks"
+    return f"{result['verdict']}, but {len(wrong)} of {len(result['cells'])} cells are not as expected"
 
 
 def unexpected_cells(result: Result) -> list[str]:

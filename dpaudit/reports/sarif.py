@@ -24,7 +24,7 @@ from typing import Any
 from urllib.parse import quote
 
 from dpaudit.reports.notation import clean
-from dpaudit.reports.roles import ROLE_WORDS, role_of, unexpected_cells
+from dpaudit.reports.roles import ROLE_WORDS, against_expectation, role_of, unexpected_cells
 from dpaudit.reports.terminal import bounds_in_words
 
 __all__ = ["FIRST_LINE", "SARIF_SCHEMA", "place_of", "sarif"]
@@ -109,8 +109,7 @@ def _rule(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _message(row: Mapping[str, Any]) -> str:
     """What came out, in words; a message must not be empty (3.11.8)."""
-    wanted = "as expected" if row["verdict"] == row["expect"] else f"expected {row['expect']}"
-    return "\n".join([f"{row['verdict']}, {wanted}: {row['title']}", *_details(row)])
+    return "\n".join([f"{against_expectation(row)}: {row['title']}", *_details(row)])
 
 
 def _details(row: Mapping[str, Any]) -> Iterator[str]:

@@ -138,6 +138,21 @@ def _imported_names(content: bytes, here: tuple[str, ...]) -> Iterator[tuple[str
             base = start + tuple((node.module or "").split(".") if node.module else ())
             yield base
             yield from ((*base, alias.name) for alias in node.names)  # a name may be a submodule
+    if b"import_module" in content or b"__import__" in content:
+        yield from _names_in_calls(tree, here)
+
+
+def _names_in_calls(tree: ast.Module, here: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The dotted names that ``import_module`` and ``__import__`` are called with, where a text says them."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        name = getattr(node.args[0], "value", None)
+        if called in ("import_module", "__import__") and isinstance(name, str):
+            level = len(name) - len(name.lstrip("."))
+            start = here[: len(here) - level + 1] if level else ()
+            yield start + tuple(part for part in name.split(".") if part)
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.AST]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,14 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
     "bound not exact": (lambda good: in_result(good, lower_exact="os.getpid()"), "results[0].lower_exact"),
     "no evidence": (lambda good: in_result(good, evidence=[{"evidence": "hearsay"}]), "[0].evidence[0]"),
     "a float beyond all": (lambda good: good.replace('"seed": 0', '"seed": 1e999'), "must be strict JSON"),
+    "digits that a float loses": (
+        lambda good: re.sub(r'"alpha": 0.05\b', '"alpha": 0.05000000000000000000001', good, count=1),
+        "which is read as 0.05",
+    ),
+    "an id twice": (
+        lambda good: changed(good, results=2 * json.loads(good)["results"]),
+        "once in a report",
+    ),
     "a key twice": (
         lambda good: good.replace('"seed": 0', '"seed": 1, "seed": 0'),
         "the key 'seed' twice in one object",

@@ -72,3 +72,39 @@ def test_a_row_that_is_gone_and_a_new_finding_are_worse(tmp_path: Path) -> None:
         assert any(name in line and word in line for line in result.output.splitlines())
         assert "1 worse, 0 better" in result.output
     assert invoke("compare", whole, whole).exit_code == 0
+
+
+@pytest.mark.parametrize("what", ["claim", "role"])
+def test_another_claim_or_role_is_worse_and_never_better(what: str) -> None:
+    """A row that states another claim, or states it in another role, is named in both directions."""
+    old = sample_report()
+    place = fine_row(old)
+    row = old["results"][place]
+    other = row["claim"] | {"in_words": "something weaker"} if what == "claim" else "what-if"
+    new = changed(old, place, **{what: other})
+    for before, after in ((old, new), (new, old)):
+        (line,) = got_worse(before, after)
+        assert line.startswith(f"{row['id']}: ")
+        assert ("another claim" if what == "claim" else "its role was") in line
+        assert got_better(before, after) == []
+
+
+def test_verdicts_count_and_not_what_the_row_says_of_them() -> None:
+    """A row against its expectation that says that it was accepted is not better than one that does not."""
+    old = sample_report()
+    place = next(i for i, row in enumerate(old["results"]) if row["verdict"] != row["expect"])
+    assert not old["results"][place]["accepted"]
+    new = changed(old, place, accepted=True, as_expected=True)
+    assert got_better(old, new) == []
+
+
+def test_a_report_with_one_id_twice_is_refused(tmp_path: Path) -> None:
+    """Of two rows with one id no command takes the first, nor the last."""
+    report = sample_report()
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    write_report(old, report)
+    write_report(new, report | {"results": [*report["results"], report["results"][0]]})
+    for words in (("compare", old, new), ("report", new)):
+        said = invoke(*words)
+        assert said.exit_code == 2
+        assert "once in a report" in said.output

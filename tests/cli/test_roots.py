@@ -117,13 +117,18 @@ def test_without_a_path_the_folder_audits_comes_first(
 
 
 def test_the_source_hash_follows_imports_and_nothing_else(tmp_path: Path) -> None:
-    """A change in an imported module, in one imported inside a function, or in a package's door changes the
-    hash.
+    """A change in an imported module, in one imported inside a function or by a call that names it, or in a
+    package's door changes the hash.
     """
     root = tmp_path
     for name, text in {
         "audits/suite.py": "import mechanisms.noise\nfrom . "
-        "import parts\nsuite = 1\ndef f():\n    import late\n",
+        "import parts\nsuite = 1\ndef f():\n    import late\n"
+        "    return __import__('named'), importlib.import_module('mechanisms.called'), "
+        "import_module('.beside', __package__)\n",
+        "audits/beside.py": "",
+        "mechanisms/called.py": "",
+        "named.py": "",
         "audits/parts.py": "",
         "mechanisms/__init__.py": "",
         "mechanisms/noise.py": "from mechanisms import deeper",
@@ -135,7 +140,8 @@ def test_the_source_hash_follows_imports_and_nothing_else(tmp_path: Path) -> Non
         (root / name).write_text(text)
     suite = SuiteFile(root / "audits" / "suite.py", root, "audits/suite.py")
     before = Sources().hash_of(suite)
-    for name in ("audits/parts.py", "mechanisms/__init__.py", "mechanisms/deeper.py", "late.py"):
+    imported = ["audits/parts.py", "mechanisms/__init__.py", "mechanisms/deeper.py", "late.py"]
+    for name in [*imported, "audits/beside.py", "mechanisms/called.py", "named.py"]:
         text = (root / name).read_text()
         (root / name).write_text(text + "# changed\n")
         assert Sources().hash_of(suite) != before, name

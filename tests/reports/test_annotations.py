@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 from dpaudit.reports.annotations import github_annotations
+from dpaudit.reports.sarif import sarif
 from tests.cli.suites import RAISES, UNEXPECTED, VERIFIED, invoke, write_suite
 from tests.reports.sample import sample_report
 
@@ -49,3 +51,25 @@ def test_a_run_writes_them_on_github_only(
     result = invoke("run", suite, "--jobs", 1, "--no-html", "--json", tmp_path / "r.json")
     assert result.exit_code == 3
     assert len(re.findall(r"^::error file=", result.output, re.M)) == (2 if value else 0)
+
+
+def test_the_first_words_say_what_is_not_as_expected() -> None:
+    """Of a row that came out as expected with a cell that did not, and of one that --require refuses, neither
+    an annotation nor SARIF begins with "as expected"."""
+    report = sample_report()
+    row = next(row for row in report["results"] if row["cells"] and row["accepted"])
+    cell = row["cells"][0]
+    other = "refuted" if cell["expect"] != "refuted" else "verified"
+    wrong = row | {
+        "accepted": False,
+        "as_expected": False,
+        "cells": [cell | {"expect": other}, *row["cells"][1:]],
+    }
+    weak = row | {"accepted": False}
+    for given, words in ((wrong, "cells are not as expected"), (weak, "but by less than --require asks")):
+        (line,) = github_annotations(report | {"results": [given]})
+        first = line.partition("::error")[2].partition("::")[2].partition(": ")[0]
+        assert words in first
+        log = json.loads(sarif(report | {"results": [given]}))
+        (result,) = log["runs"][0]["results"]
+        assert words in result["message"]["text"].partition(": ")[0]
