@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize
-import scipy.stats
+import scipy.special
 
 __all__ = [
     "RENYI_ORDERS",
@@ -136,7 +136,7 @@ def laplace_cells(value: float, scale: float, edges: Sequence[float]) -> Law:
 
 def gaussian_cells(value: float, deviation: float, edges: Sequence[float]) -> Law:
     """The same for Gaussian noise."""
-    return _cells(np.asarray(edges) - value, lambda x: scipy.stats.norm.sf(x / deviation))
+    return _cells(np.asarray(edges) - value, lambda x: scipy.special.ndtr(-x / deviation))
 
 
 def _cells(edges: Law, survival: Callable[[Law], Law]) -> Law:
