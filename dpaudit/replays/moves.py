@@ -74,4 +74,7 @@ def spread_of(noise: Law) -> Fraction | None:
 
 def _offsets(law: Law) -> Sequence[Fraction | float]:
     offset = law.offset if isinstance(law, Shifted | WrappedMod) else Fraction(0)
-    return [offset] if isinstance(offset, Fraction) else list(offset.ravel().tolist())
+    if isinstance(offset, Fraction):
+        return [offset]
+    entries: Sequence[float] = offset.ravel().tolist()
+    return entries

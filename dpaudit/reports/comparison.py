@@ -13,6 +13,7 @@ from typing import Any
 
 from dpaudit.estimates import shown_strength
 from dpaudit.reports.fields import STRENGTHS
+from dpaudit.reports.roles import role_of
 from dpaudit.row_verdicts import as_expected
 
 __all__ = ["Part", "got_better", "got_worse"]
@@ -58,15 +59,15 @@ def _parts(report: Mapping[str, Any]) -> Iterator[Part]:
             yield f"{row['id']} [{cell['name']}]", cell
 
 
-def _stated(part: Mapping[str, Any]) -> tuple[Any, str]:
-    """The claim, and of a row its role."""
-    return part["claim"], part.get("role", "")
+def _stated(part: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """The claim, and of a row its role. The words that dpaudit puts a claim in change with dpaudit."""
+    return {name: value for name, value in part["claim"].items() if name != "in_words"}, role_of(part)
 
 
 def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """In which way another thing is stated."""
-    if before["claim"] == now["claim"]:
-        return f"its role was {before['role']!r} and is {now['role']!r}"
+    if _stated(before)[0] == _stated(now)[0]:
+        return f"its role was {role_of(before)!r} and is {role_of(now)!r}"
     old, new = before["claim"]["in_words"], now["claim"]["in_words"]
     return f"another claim ({old!r} before, {new!r} now)" if old != new else f"another claim ({new!r})"
 

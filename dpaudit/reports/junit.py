@@ -13,7 +13,7 @@ from typing import Any
 
 from dpaudit.estimates import shown_strength
 from dpaudit.reports.notation import clean
-from dpaudit.reports.roles import unexpected_cells
+from dpaudit.reports.roles import unexpected_cells, unexpected_count
 
 __all__ = ["junit_xml"]
 
@@ -54,7 +54,7 @@ def _suite(
         elif not row["accepted"]:
             message = f"expected {row['expect']}, came out {row['verdict']} / {shown_strength(row) or 'none'}"
             if row["verdict"] == row["expect"] and not row["as_expected"]:
-                message = f"{len(unexpected_cells(row))} of {len(row['cells'])} cells are not as expected"
+                message = unexpected_count(row)
             ET.SubElement(case, "failure", message=message).text = reasons
         ET.SubElement(case, "system-out").text = "\n".join(map(_text, _about(row)))
     if unchecked:

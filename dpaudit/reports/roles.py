@@ -29,6 +29,7 @@ __all__ = [
     "role_of",
     "shown_title",
     "unexpected_cells",
+    "unexpected_count",
 ]
 
 Result = Mapping[str, Any]
@@ -130,12 +131,16 @@ def against_expectation(result: Result) -> str:
     """A row's verdict beside what was expected of it and of its cells, in words."""
     if result["verdict"] != result["expect"]:
         return f"{result['verdict']}, expected {result['expect']}"
-    wrong = unexpected_cells(result)
-    if not wrong and result["accepted"]:
-        return f"{result['verdict']}, as expected"
-    if not wrong:
+    if unexpected_cells(result):
+        return f"{result['verdict']}, but {unexpected_count(result)}"
+    if not result["accepted"]:
         return f"{result['verdict']} as expected, but by less than --require asks"
-    return f"{result['verdict']}, but {len(wrong)} of {len(result['cells'])} cells are not as expected"
+    return f"{result['verdict']}, as expected"
+
+
+def unexpected_count(result: Result) -> str:
+    """How many of its cells did not come out as they should, in words."""
+    return f"{len(unexpected_cells(result))} of {len(result['cells'])} cells are not as expected"
 
 
 def unexpected_cells(result: Result) -> list[str]:

@@ -134,8 +134,7 @@ def _imported_names(content: bytes, here: tuple[str, ...]) -> Iterator[tuple[str
         if isinstance(node, ast.Import):
             yield from (tuple(alias.name.split(".")) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            start = here[: len(here) - node.level + 1] if node.level else ()
-            base = start + tuple((node.module or "").split(".") if node.module else ())
+            base = _absolute(node.module or "", node.level, here)
             yield base
             yield from ((*base, alias.name) for alias in node.names)  # a name may be a submodule
     if b"import_module" in content or b"__import__" in content:
@@ -150,9 +149,13 @@ def _names_in_calls(tree: ast.Module, here: tuple[str, ...]) -> Iterator[tuple[s
         called = getattr(node.func, "attr", getattr(node.func, "id", ""))
         name = getattr(node.args[0], "value", None)
         if called in ("import_module", "__import__") and isinstance(name, str):
-            level = len(name) - len(name.lstrip("."))
-            start = here[: len(here) - level + 1] if level else ()
-            yield start + tuple(part for part in name.split(".") if part)
+            bare = name.lstrip(".")
+            yield _absolute(bare, len(name) - len(bare), here)
+
+
+def _absolute(name: str, level: int, here: tuple[str, ...]) -> tuple[str, ...]:
+    """The dotted name after ``level`` dots in a file of the package ``here``; without dots as it stands."""
+    return (here[: len(here) - level + 1] if level else ()) + (tuple(name.split(".")) if name else ())
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.AST]:

@@ -80,13 +80,15 @@ def test_another_claim_or_role_is_worse_and_never_better(what: str) -> None:
     old = sample_report()
     place = fine_row(old)
     row = old["results"][place]
-    other = row["claim"] | {"in_words": "something weaker"} if what == "claim" else "what-if"
+    other = row["claim"] | {"claimed": 7.0, "in_words": "something weaker"} if what == "claim" else "what-if"
     new = changed(old, place, **{what: other})
     for before, after in ((old, new), (new, old)):
         (line,) = got_worse(before, after)
         assert line.startswith(f"{row['id']}: ")
         assert ("another claim" if what == "claim" else "its role was") in line
         assert got_better(before, after) == []
+    reworded = changed(old, place, claim=row["claim"] | {"in_words": "the same in other words"})
+    assert got_worse(old, reworded) == got_better(old, reworded) == []
 
 
 def test_verdicts_count_and_not_what_the_row_says_of_them() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dpaudit.cli.run import _stoppable, _Stopped, read_command
-from dpaudit.report_file.document import journal_path, read_journal, read_report
+from dpaudit.report_file.document import Journal, journal_path, read_journal, read_report
 from tests.cli.suites import RAISES, VERIFIED, by_id, invoke, run, start, write_suite
 
 COUNTED = """
@@ -226,9 +226,11 @@ def test_a_cut_or_spoilt_journal_costs_only_the_rows_that_it_lost(suite: Path) -
     assert len(lines) == 4
     spoilt = json.loads(lines[1])
     spoilt["result"]["verdict"] = "refuted"
-    journal.write_text(
-        "\n".join([lines[0], json.dumps(spoilt), "not json", lines[2], lines[3][: len(lines[3]) // 2]])
-    )
+    with Journal(journal, keep=True) as ours:  # summed up as it should be, and no result
+        ours.append(spoilt["key"], spoilt["result"] | {"verdict": "true"})
+    unfit = journal.read_text().splitlines()[-1]
+    cut = lines[3][: len(lines[3]) // 2]
+    journal.write_text("\n".join([lines[0], json.dumps(spoilt), unfit, "not json", lines[2], cut]))
     for _ in range(
         2
     ):  # the second time nothing is missing any more: the cut line did not swallow what came after it
