@@ -10,7 +10,7 @@ from rich.text import Text
 
 from dpaudit.cli.console import make_console
 from dpaudit.report_file.document import read_report
-from dpaudit.reports.comparison import got_better, got_worse
+from dpaudit.reports.comparison import got_better, got_worse, lacks_any
 from dpaudit.reports.terminal import one_line
 
 __all__ = ["compare_command"]
@@ -38,6 +38,7 @@ def compare_command(old: Path, new: Path) -> None:
         for line in lines:
             console.print(Text.assemble((mark, style), one_line(line)))
     if not after["complete"]:
-        console.print(Text(f"{new} is the report of a run that was stopped: what it lacks counts as gone."))
+        missing = "what it lacks counts as gone" if lacks_any(before, after) else f"it lacks nothing of {old}"
+        console.print(Text(f"{new} is the report of a run that was stopped: {missing}."))
     console.print(f"{len(worse)} worse, {len(better)} better")
     sys.exit(GOT_WORSE if worse else 0)

@@ -16,7 +16,7 @@ from dpaudit.reports.fields import STRENGTHS
 from dpaudit.reports.roles import role_of
 from dpaudit.row_verdicts import as_expected
 
-__all__ = ["Part", "got_better", "got_worse"]
+__all__ = ["Part", "got_better", "got_worse", "lacks_any"]
 
 #: One row, or one cell of it, by its name, with what is compared of it.
 Part = tuple[str, Mapping[str, Any]]
@@ -49,6 +49,11 @@ def got_better(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
         and _is_worse(part, before[name])
         and not _is_worse(before[name], part)
     ]
+
+
+def lacks_any(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether a row or cell of ``old`` is not in ``new``."""
+    return not dict(_parts(old)).keys() <= dict(_parts(new)).keys()
 
 
 def _parts(report: Mapping[str, Any]) -> Iterator[Part]:

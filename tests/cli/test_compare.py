@@ -74,6 +74,19 @@ def test_a_row_that_is_gone_and_a_new_finding_are_worse(tmp_path: Path) -> None:
     assert invoke("compare", whole, whole).exit_code == 0
 
 
+def test_a_stopped_run_lacks_rows_only_where_it_does(tmp_path: Path) -> None:
+    """The last line on the report of a stopped run says whether the older one holds a row that it lacks."""
+    report = sample_report()
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    write_report(old, report)
+    rows = report["results"]
+    for kept, words in ((rows, "it lacks nothing of"), (rows[1:], "counts as gone")):
+        write_report(new, report | {"results": kept, "complete": False})
+        said = invoke("compare", old, new)
+        assert said.exit_code == (0 if kept is rows else 1)
+        assert words in " ".join(said.output.split())
+
+
 @pytest.mark.parametrize("what", ["claim", "role"])
 def test_another_claim_or_role_is_worse_and_never_better(what: str) -> None:
     """A row that states another claim, or states it in another role, is named in both directions."""
