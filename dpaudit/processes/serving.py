@@ -38,6 +38,9 @@ __all__ = [
 OUTPUT_LINES = 8
 OUTPUT_BYTES = 1 << 16
 
+#: How faulthandler begins what it prints when a signal ends the process.
+FATAL = "Fatal Python error: "
+
 #: Linux: the number of the request "kill me when my parent dies".
 _PR_SET_PDEATHSIG = 1
 
@@ -108,10 +111,14 @@ def serve(questions: int, answers: int, do: Do) -> NoReturn:
 
 
 def last_lines(output: IO[bytes]) -> str:
-    """The last lines of an output file, on one line; empty where there are none."""
+    """The last lines of an output file, on one line; empty where there are none. A fatal error of Python's is
+    told from its beginning, since its innermost call comes first."""
     size = output.seek(0, os.SEEK_END)
     output.seek(max(0, size - OUTPUT_BYTES))
-    return " | ".join(output.read().decode(errors="replace").strip().splitlines()[-OUTPUT_LINES:])
+    text = output.read().decode(errors="replace")
+    _, fatal, after = text.rpartition(FATAL)
+    lines = [line.strip() for line in (fatal + after).splitlines() if line.strip()]
+    return " | ".join(lines[:OUTPUT_LINES] if fatal else lines[-OUTPUT_LINES:])
 
 
 def is_single_threaded() -> bool:

@@ -59,14 +59,16 @@ def findings(report: Mapping[str, Any]) -> list[PaperFindings]:
     for result in sorted(read_list(report, "results"), key=_place):
         rows.setdefault(read_text(result, "paper"), []).append(result)
     suites = [suite for suite in read_list(report, "suites") if isinstance(suite, Mapping)]
-    titles = {read_text(suite, "paper"): read_text(suite, "title") for suite in reversed(suites)}
+    titles: dict[str, dict[str, None]] = {}  # of a paper in several files each title once, in their order
+    for suite in suites:
+        titles.setdefault(read_text(suite, "paper"), {})[read_text(suite, "title")] = None
     named = [read_text(suite, "paper") for suite in suites]
     left = sorted(rows.keys() - set(named), key=natural_key)
     unchecked = Counter(
         read_text(item, "paper") for item in read_list(report, "unchecked") if isinstance(item, Mapping)
     )
     return [
-        _paper(name, titles.get(name, ""), rows[name], unchecked[name])
+        _paper(name, ", ".join(titles.get(name, ())), rows[name], unchecked[name])
         for name in dict.fromkeys([*named, *left])
         if name in rows
     ]

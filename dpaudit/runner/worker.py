@@ -54,7 +54,7 @@ def main(root: str, global_seed: int) -> None:
     ``root`` goes first on the import path; ``global_seed`` sets the global generators.
     """
     commands, answers = take_over_stdio()
-    faulthandler.enable()
+    faulthandler.enable(all_threads=False)  # the thread that failed; others would come before it
     sys.path.insert(0, root)
     own = getpid()
     load = json.loads(next(read_lines(commands)))

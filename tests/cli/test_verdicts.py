@@ -113,7 +113,7 @@ CRASHED = {
     "raises": "ValueError: bad [bold]input (suite.py:",
     "hangs": "must finish within 6 s",
     "dies": "exit code 7; its last output: last words",
-    "segfaults": "SIGSEGV",
+    "segfaults": "in segfaults",
     "leaves": "SystemExit: 0",
     "wrong-type": "must return an Outcome, got bool",
     "wrong-evidence": "must be a Certificate, a ProgramProof, a Witness or an Estimate, got float",

@@ -13,6 +13,7 @@ import pytest
 
 import dpaudit
 from dpaudit.processes.child import Child, ChildDiedError, ChildHungError
+from dpaudit.processes.serving import OUTPUT_LINES, last_lines
 
 #: A child that does what the question says.
 SERVER = """
@@ -80,6 +81,18 @@ def test_a_child_that_dies_is_named_with_what_it_said_last(child: Child) -> None
     """The exit code and the last lines of its output, which is no answer."""
     with pytest.raises(ChildDiedError, match="exit code 3; its last output: about to leave"):
         child.ask({"do": "leave"}, seconds=60)
+
+
+def test_a_fatal_error_is_told_from_its_innermost_call(tmp_path: Path) -> None:
+    """Of what faulthandler prints the beginning is told, of anything else the end."""
+    calls = [f'  File "deep.py", line {line} in call' for line in range(40)]
+    for head, told in (("Fatal Python error: Aborted", "line 0 in call"), ("so many words", "line 39 in")):
+        (tmp_path / "output").write_text("\n".join(["printed before", head, "", *calls]))
+        with (tmp_path / "output").open("rb") as output:
+            words = last_lines(output)
+        assert told in words
+        assert "printed before" not in words
+        assert len(words.split(" | ")) == OUTPUT_LINES
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for the process in /proc")

@@ -94,6 +94,16 @@ def test_every_format_begins_with_the_same_findings() -> None:
     assert table.index("false as printed") < table.index("Printed claims:")
 
 
+def test_files_of_one_paper_are_named_together() -> None:
+    """Rows of two files that name one paper stand under both titles, each once and in their order."""
+    report = sample_report()
+    first = report["suites"][0]
+    for title in ("Another part", first["title"]):
+        report["suites"].append(first | {"title": title})
+    found = next(paper for paper in findings(report) if paper.paper == first["paper"])
+    assert found.title == f"{first['title']}, Another part"
+
+
 def test_what_needs_somebody_is_at_the_end_of_a_run() -> None:
     """The last line of the terminal counts the rows that were not accepted, and names them."""
     report = sample_report()
