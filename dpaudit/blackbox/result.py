@@ -13,6 +13,7 @@ import pandas as pd
 from dpaudit.blackbox.bounds import Curve, curve_of, lower_bound
 from dpaudit.blackbox.hypotheses import epsilons_at
 from dpaudit.blackbox.replay import Replay
+from dpaudit.blackbox.words import at_least, percent
 from dpaudit.claims import PrivacyClaim
 from dpaudit.errors import InvalidParameterError, RefutedError
 from dpaudit.evidence import Estimate
@@ -129,10 +130,9 @@ class CheckResult:
         else:
             lines[-1] += ", assuming independent calls"
             if self._epsilon_at_delta is not None:
-                confidence = 100 * self.evidence.confidence
                 lines.append(
-                    f"  epsilon > {self._epsilon_at_delta:.4g} at delta = {self.at_delta:g}, with "
-                    f"{confidence:.12g} % confidence by itself"
+                    f"  epsilon > {at_least(self._epsilon_at_delta)} at delta = {self.at_delta:g}, with "
+                    f"{percent(self.evidence.confidence)} confidence by itself"
                 )
             chance = "" if self.verdict is VerdictKind.REFUTED else ", chosen among many and within chance"
             lines += [f"  most telling event{chance}: {self.event}"] if self.event else []
@@ -143,7 +143,7 @@ class CheckResult:
         steps = self.history[:: max(1, len(self.history) // SHOWN_STEPS)]
         if self.history and steps[-1] != self.history[-1]:
             steps = (*steps, self.history[-1])
-        rows = "".join(f"<tr><td>{runs:,}</td><td>{bound:.4g}</td></tr>" for runs, bound in steps)
+        rows = "".join(f"<tr><td>{runs:,}</td><td>{at_least(bound)}</td></tr>" for runs, bound in steps)
         said = "<br>".join(escape(line.strip()) for line in str(self).splitlines()[1:])
         table = f"<table><tr><th>runs</th><th>{escape(self.evidence.quantity)} &gt;</th></tr>{rows}</table>"
         title = f"<b>{self.verdict.value.upper()}</b>: {escape(self.claim.in_words())}"
@@ -157,10 +157,10 @@ class CheckResult:
         if not evidence.lower:
             return f"no bound on {evidence.quantity} above 0 {runs}"
         bound = f"{evidence.quantity} > {self._in_figures(evidence.lower)}"
-        return f"{bound} with {100 * evidence.confidence:.12g} % confidence {runs}"
+        return f"{bound} with {percent(evidence.confidence)} confidence {runs}"
 
     def _in_figures(self, lower: float) -> str:
         """With four figures, or as many as tell the bound from the claim."""
-        claimed, texts = float(self.claim.bound or 0), [f"{lower:.{figures}g}" for figures in (4, 6, 9, 17)]
+        claimed, texts = float(self.claim.bound or 0), [at_least(lower, figures) for figures in (4, 6, 9, 17)]
         apart = (text for text in texts if np.sign(float(text) - claimed) == np.sign(lower - claimed))
         return next(apart, texts[-1])

@@ -1,12 +1,23 @@
-"""Ranges of numbers, shapes and kinds of outputs and exceptions in words."""
+"""Ranges of numbers, bounds, shapes and kinds of outputs and exceptions in words."""
 
 from __future__ import annotations
 
 import zlib
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from dpaudit.statistics.blocks import Failure
 
-__all__ = ["array_shape", "checksum", "in_words", "kind_in_words", "number_range", "short"]
+__all__ = [
+    "array_shape",
+    "at_least",
+    "at_most",
+    "checksum",
+    "in_words",
+    "kind_in_words",
+    "number_range",
+    "percent",
+    "short",
+]
 
 
 def in_words(failure: Failure) -> str:
@@ -35,6 +46,22 @@ def number_range(name: str, low: float | None, high: float | None) -> str:
 def _shown(number: float) -> str:
     """Six digits; more where the size takes them up, as in seconds since 1970."""
     return f"{number:.6g}" if abs(number) < 1e5 else f"{number:.12g}"
+
+
+def at_least(number: float, figures: int = 4) -> str:
+    """A lower bound with so many figures, rounded down, so that what is said holds."""
+    return f"{float(Context(figures, ROUND_FLOOR).create_decimal(repr(float(number)))):.{figures}g}"
+
+
+def at_most(number: float, figures: int = 4) -> str:
+    """An upper bound with so many figures, rounded up."""
+    return f"{float(Context(figures, ROUND_CEILING).create_decimal(repr(float(number)))):.{figures}g}"
+
+
+def percent(confidence: float) -> str:
+    """A confidence below 1 in percent, rounded down to two figures of what it lacks: ``99.8 %``."""
+    lacks = Context(2, ROUND_CEILING).create_decimal(1 - Decimal(repr(float(confidence))))
+    return f"{(100 * (1 - lacks)).normalize():f} %"
 
 
 def array_shape(shape: tuple[int, ...]) -> str:

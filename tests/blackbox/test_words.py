@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from dpaudit.blackbox.check import check
 from dpaudit.blackbox.features import OutputScore
 from dpaudit.blackbox.outcomes import OutcomeEncoder
+from dpaudit.blackbox.words import at_least, at_most, percent
 from dpaudit.claims import PureDP
 from dpaudit.errors import MechanismError
 from dpaudit.statistics import Failure
@@ -25,6 +27,27 @@ def raises_its_data(x, rng):
     if rng.random() < 0.2:
         raise ValueError(f"bad {x}")
     return x + noise
+
+
+@pytest.mark.parametrize(
+    ("said", "number", "exactly"),
+    [
+        (at_least(1.01999), 1.01999, "1.019"),
+        (at_least(0.3, 1), 0.3, "0.3"),
+        (at_least(2.2e-7), 2.2e-7, "2.2e-07"),
+        (at_least(math.inf), math.inf, "inf"),
+        (at_least(12345.6), 12345.6, "1.234e+04"),
+        (at_most(0.05 / 26, 2), 0.05 / 26, "0.002"),
+        (at_most(0.05, 2), 0.05, "0.05"),
+        (percent(0.95), 95, "95 %"),
+        (percent(1 - 0.05 / 26), 100 - 5 / 26, "99.8 %"),
+        (percent(1 - 1e-12), 100, "99.9999999999 %"),
+    ],
+)
+def test_bounds_are_rounded_to_their_own_side(said: str, number: float, exactly: str) -> None:
+    """What is said of a bound holds: no lower bound and no confidence is said to be more than it is."""
+    assert said == exactly
+    assert math.isinf(number) or abs(float(said.removesuffix(" %")) / number - 1) < 0.05
 
 
 def test_a_message_that_tells_the_data_is_refuted() -> None:
