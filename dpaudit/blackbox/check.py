@@ -118,15 +118,15 @@ def check(
             family, target, pairs, clock, alpha=alpha, max_samples=max_samples, stop_early=stop_early
         )
         found = plan.run(jobs, scheduler)
-        worst = pairs[found.search.best]
-        estimate = _estimate(found.search, claim, pairs, found.bound.value, alpha=alpha, independent=True)
+        worst = pairs[found.leader]
+        estimate = _estimate(found, claim, pairs, alpha=alpha, independent=True)
         refuted = judge(claim, [estimate]).verdict is VerdictKind.REFUTED
-        reason = memory(found.search, copies, (worst.left, worst.right), refuted=refuted)
+        reason = memory(found.search, copies, pairs, leader=found.leader, refuted=refuted)
     search, draws = found.search, list[str]()
     if listen and not clock.over and not found.stopped:
-        heard, draws = hear(search.target, pairs, best=search.best, claim=claim, deadline=clock.deadline)
-        found.notes += heard
-    estimate = _estimate(search, claim, pairs, found.bound.value, alpha=alpha, independent=not reason)
+        heard, draws = hear(search.target, pairs, first=found.leader, claim=claim, deadline=clock.deadline)
+        notes = heard + notes
+    estimate = _estimate(found, claim, pairs, alpha=alpha, independent=not reason)
     judgement = judge(
         claim, [estimate], obstacles=[f"the calls were not independent: {reason}"] if reason else []
     )
@@ -135,13 +135,14 @@ def check(
         notes += note_on_bits(search) + power_notes(search, estimate.details["power"])
         notes.append("samples never verify a privacy claim: that needs a certificate")
     if judgement.verdict is VerdictKind.REFUTED:
-        notes += doubts(pairs[search.best], claim.adjacency)
-        notes += _smaller(neighbours, pairs[search.best], search, alpha=alpha, clock=clock)
+        notes += doubts(worst, claim.adjacency)
+        runs = 2 * search.candidates[found.leader].attack.pairs
+        notes += _smaller(neighbours, worst, search.target, runs=runs, alpha=alpha, clock=clock)
     return CheckResult(
         claim,
         estimate,
         judgement,
-        "" if reason else telling_event(search),
+        "" if reason else telling_event(search, found.leader),
         tuple(notes),
         tuple(draws),
         history=() if reason else found.bound.history,
@@ -151,14 +152,13 @@ def check(
 
 
 def _smaller(
-    neighbours: PairsOfInputs, refuted: Neighbours, search: Search, *, alpha: float, clock: Clock
+    neighbours: PairsOfInputs, refuted: Neighbours, target: Target, *, runs: int, alpha: float, clock: Clock
 ) -> list[str]:
     """The smallest pair that refutes the claim too, where there is a strategy to find it by."""
     strategy = neighbours.strategy() if isinstance(neighbours, AdjacentInputs) else neighbours
     if not isinstance(strategy, SearchStrategy):
         return []
-    runs = 2 * search.candidates[search.best].attack.pairs
-    found = smallest(strategy, search.target, runs=runs, alpha=alpha, clock=clock)
+    found = smallest(strategy, target, runs=runs, alpha=alpha, clock=clock)
     if found is None or repr((found[0].left, found[0].right)) == repr((refuted.left, refuted.right)):
         return []
     return [f"the smallest pair found that refutes it too: {found[0].name} ({found[1]:,} runs of its own)"]
@@ -167,8 +167,15 @@ def _smaller(
 class _Found:
     """What the runs gave: the search, the bound, and notes on how they were run."""
 
-    def __init__(self, search: Search, bound: Bound, notes: list[str]) -> None:
-        self.search, self.bound, self.notes = search, bound, notes
+    def __init__(self, search: Search, family: Family, notes: list[str], *, alpha: float) -> None:
+        self.search, self.notes = search, notes
+        self.bound: Bound = lower_bound(search.replay, family, alpha=alpha)
+        #: The pair that the bound owes most to; without a bound, the one that the claim does.
+        self.leader = (
+            search.replay.richest(*map(np.ravel, family.points([self.bound.value])))
+            if self.bound.value
+            else search.best
+        )
         #: The time was over, or the runs were interrupted.
         self.stopped = bool(notes)
 
@@ -236,7 +243,7 @@ class _Plan:
                 notes.append(f"interrupted after {search.samples:,} runs")
             finally:
                 self._clock.clear()
-        return _Found(search, lower_bound(search.replay, self._family, alpha=self._alpha), notes)
+        return _Found(search, self._family, notes, alpha=self._alpha)
 
     def _play(self, search: Search) -> None:
         before = None if isinstance(self._target.mechanism, OnCopies) else state_of(self._pairs)
@@ -351,25 +358,24 @@ def _delta_to_bound(delta: ExactLike) -> float:
 
 
 def _estimate(
-    search: Search,
+    found: _Found,
     claim: PrivacyClaim,
     pairs: list[Neighbours],
-    lower: float,
     *,
     alpha: float,
     independent: bool,
 ) -> Estimate:
     """The bound with all that it depends on; none, at no confidence, where calls were not independent."""
-    best, target = search.best, search.target
-    count = len(search.candidates)
+    search, leader = found.search, found.leader
+    target, count = search.target, len(search.candidates)
     return Estimate(
         quantity=claim.quantity,
-        lower=lower if independent else None,
+        lower=found.bound.value if independent else None,
         upper=None,
         confidence=1 - alpha if independent else 0.0,
         samples=search.samples,
         method="betting on learned cells, both directions, anytime-valid",
-        scope=f"pair {best} spoke most against it, of {count} tried: {pairs[best].name}"
+        scope=f"pair {leader} spoke most against it, of {count} tried: {pairs[leader].name}"
         if count > 1
         else "one pair of neighbours",
         seed=target.seed,
@@ -378,7 +384,7 @@ def _estimate(
             "delta_tested": target.delta,
             "points_tested": np.column_stack([target.points.epsilons, target.points.deltas]).tolist(),
             "log_wealth": search.log_wealth,
-            "pair": best,
+            "pair": leader,
             "pairs_of_runs": [candidate.attack.pairs for candidate in search.candidates],
             "power": power(search, alpha),
         },

@@ -10,6 +10,7 @@ from numbers import Integral
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+import pandas as pd
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis.errors import Unsatisfiable
@@ -146,7 +147,12 @@ def changed(
 
 
 def shown(data: Any) -> str:
-    text = repr(data)
+    """An input on one line, cut where it is long; tables by their first rows, column by column."""
+    if isinstance(data, pd.DataFrame):
+        data = data.head(SHOWN).to_dict("list")
+    elif isinstance(data, pd.Series):
+        data = data.head(SHOWN).tolist()
+    text = " ".join(repr(data).split())
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ..."
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,8 @@ from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.blackbox.power import Schedule, exclusive_probability, visible_epsilon
 from dpaudit.blackbox.runs import Chunk, can_limit_time
 from dpaudit.blackbox.search import Search, Target
+from dpaudit.blackbox.words import at_most
+from dpaudit.neighbours import Neighbours
 
 __all__ = [
     "fresh_copies",
@@ -39,6 +42,8 @@ MOSTLY = 0.5
 #: Runs, and runs times e^epsilon, that refute epsilon by what one input always and the other never gives.
 FIRST_RUNS, RUNS_PER_ODDS = 40.0, 6.0
 
+#: From so many pairs of inputs on an open result says that they share the runs.
+MANY_PAIRS = 8
 #: Kinds of outputs that are listed.
 SHOWN_KINDS = 3
 #: Fresh copies cost a fork and two calls each; so many are asked what is refuted by outputs that vary.
@@ -89,10 +94,12 @@ def notes_before(target: Target, data: Any) -> tuple[Target, list[str]]:
     return target, notes
 
 
-def memory(search: Search, copies: FreshCopies, pair: tuple[Any, Any], *, refuted: bool) -> str:
-    """Why the calls were not independent, in words; empty where nothing speaks against it. ``pair``: the
-    inputs that spoke most against the claim, ``refuted`` if they were independent."""
-    candidate = search.candidates[search.best]
+def memory(
+    search: Search, copies: FreshCopies, pairs: Sequence[Neighbours], *, leader: int, refuted: bool
+) -> str:
+    """Why the calls were not independent, in words; empty where nothing speaks against it. ``leader``: the
+    place of the pair that spoke most against the claim, ``refuted`` if they were independent."""
+    candidate = search.candidates[leader]
     if not candidate.attack.pairs:
         return ""
     if all(candidate.constant):
@@ -108,7 +115,7 @@ def memory(search: Search, copies: FreshCopies, pair: tuple[Any, Any], *, refute
             sign = sign_in_copies(seen, [row for _, row in copies.answers(ASKED_COPIES) or ()])
     if sign:
         return f"{sign}; hand over a mechanism that keeps nothing from call to call"
-    return carries_over(search.target, pair)
+    return carries_over(search.target, (pairs[leader].left, pairs[leader].right))
 
 
 def _remembers(answers: list[tuple[str, list[float]]] | None) -> str:
@@ -214,21 +221,34 @@ def power_notes(search: Search, found: dict[str, Any]) -> list[str]:
     hardly = _hardly_looked(search)
     if hardly:
         return [hardly]
+    points = search.target.points
+    pure = len(points.deltas) == 1 and points.deltas[0] == 0
     seen = [
-        f"{entry['epsilon']:.4g} (probability {entry['probability']:g})"
+        f"one of {entry['probability']:g}, {_rounded_ratio(entry['epsilon'])} times rarer"
+        + (f" (epsilon {entry['epsilon']:.4g})" if pure else "")
         for entry in found["events"]
         if entry["epsilon"]
     ]
-    notes = [
-        "smallest violation that this run would have seen, about half the time, in the outputs as this "
-        "check reads them (docs/check.md says what it leaves out): epsilon " + ", ".join(seen)
-        if seen
-        else _too_short(search)
-    ]
     if found["exclusive"]:
-        event = f"an event of probability {found['exclusive']:.3g} that only one of the inputs can produce"
-        notes = [*notes, f"or {event}"] if seen else [f"all that this run would have seen is {event}"]
+        seen.append(f"one of {found['exclusive']:.3g} that never comes there")
+    if not seen:
+        return [_too_short(search)]
+    notes = [
+        "events that this run would have seen, about half the time, in the outputs as this check reads them "
+        "(docs/check.md says what it leaves out), by their probability on one input and how much rarer they "
+        f"are on the other: {'; '.join(seen)}"
+    ]
+    if len(search.candidates) >= MANY_PAIRS:
+        notes.append(
+            f"the runs were divided among {len(search.candidates)} pairs of inputs: fewer pairs, or a larger "
+            "max_samples, see more"
+        )
     return notes
+
+
+def _rounded_ratio(log_ratio: float) -> str:
+    """e to this power, rounded up to three figures."""
+    return at_most(math.exp(log_ratio), 3)
 
 
 def _too_short(search: Search) -> str:
@@ -293,12 +313,12 @@ def power(search: Search, alpha: float) -> dict[str, Any]:
     return {"events": events, "exclusive": exclusive_probability(schedule)}
 
 
-def telling_event(search: Search) -> str:
-    """The cell of the richest expert of the richest pair with most evidence against the claim, in words
+def telling_event(search: Search, pair: int) -> str:
+    """The cell of the richest expert of this pair with most evidence against the claim, in words
     with its counts.
     """
     target = search.target
-    candidate = search.candidates[search.best]
+    candidate = search.candidates[pair]
     attack, betting = candidate.attack, candidate.betting
     if attack.experts is None or betting is None or candidate.log_wealth <= 0:
         return ""

@@ -58,6 +58,20 @@ class Replay:
         ]
         return np.concatenate(parts)
 
+    def richest(self, epsilons: Floats, deltas: Floats) -> int:
+        """The pair that has earned most in the end against one claim, of ``K`` points; 0 where none has
+        played."""
+        weights = np.full(len(epsilons), 1.0 / len(epsilons))
+        wealth = np.full(len(self.played), -np.inf)
+        for place, item in enumerate(self.played):
+            if item is not None:
+                bettor = CellBetting(epsilons, deltas=deltas, weights=item.weights, follow=item.follow)
+                logs = np.zeros(len(epsilons))
+                for block in item.blocks:
+                    logs = bettor.update(block)
+                wealth[place] = log_average(logs, weights)
+        return int(np.argmax(wealth))
+
     def _rejected(self, epsilons: Floats, deltas: Floats, thresholds: Floats) -> Floats:
         claims, points = epsilons.shape
         shares = np.full(points, 1.0 / points)

@@ -160,7 +160,8 @@ class CheckResult:
         return f"{bound} with {percent(evidence.confidence)} confidence {runs}"
 
     def _in_figures(self, lower: float) -> str:
-        """With four figures, or as many as tell the bound from the claim."""
-        claimed, texts = float(self.claim.bound or 0), [at_least(lower, figures) for figures in (4, 6, 9, 17)]
+        """With four figures, or as many as tell the bound from the claim; a check that stops as soon as the
+        claim is refuted often stops right above it."""
+        claimed, texts = float(self.claim.bound or 0), [at_least(lower, figures) for figures in (4, 6)]
         apart = (text for text in texts if np.sign(float(text) - claimed) == np.sign(lower - claimed))
-        return next(apart, texts[-1])
+        return next(apart, f"{claimed:.12g} (the claimed bound)" if lower > claimed else texts[-1])

@@ -258,7 +258,7 @@ def test_the_report_fits_a_screen() -> None:
     assert "95 % confidence" in refuted
     assert "the claim allows 2.72 times" in refuted
     assert open_.startswith("INCONCLUSIVE")
-    assert "smallest violation that this run would have seen" in open_
+    assert "events that this run would have seen" in open_
     assert max(len(refuted.splitlines()), len(open_.splitlines())) <= 24
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpaudit
 from dpaudit import AS_RUN, PureDP, check
+from dpaudit.blackbox.neighbours import shown
 from dpaudit.claims import Adjacency, Model
 from dpaudit.errors import DpauditError, InvalidParameterError, RefutedError
 from dpaudit.evidence import evidence_from_json
@@ -122,3 +124,56 @@ def test_a_bound_that_refutes_is_told_from_the_claim() -> None:
     assert result._in_figures(1.00001) == "1.00001"
     assert result._in_figures(1.2345678) == "1.234"
     assert result._in_figures(0.99999) == "0.9999"
+    assert result._in_figures(1.00000001) == "1 (the claimed bound)"
+
+
+@pytest.mark.parametrize("pairs", [[(0, 0.01), (0, 1)], [(0, 1), (0, 0.01)]])
+def test_a_bound_over_several_pairs_names_the_one_that_it_is_about(pairs) -> None:
+    """Also where neither refutes: a pair that loses at most 0.01 is not named beside a bound of 0.6."""
+    result = check(
+        lambda x, rng: x + rng.laplace(scale=1.1), PureDP(epsilon=1), neighbours=pairs, max_samples=6000
+    )
+    place = pairs.index((0, 1))
+    assert result.evidence.lower > 0.3
+    assert result.evidence.details["pair"] == place
+    assert f"pair {place} spoke most against it, of 2 tried: 0 and 1)" in str(result)
+
+
+def test_a_pair_that_costs_more_by_its_noise_is_named() -> None:
+    """Of several pairs a note on what was heard says which one it is about, and comes before other notes."""
+    result = check(
+        lambda x, rng: x + rng.laplace(scale=1),
+        PureDP(epsilon=1),
+        neighbours=[(0, 0.01), (0, 1), (0, 1.1)],
+        max_samples=400,
+    )
+    assert result.verdict == "inconclusive"
+    assert result.notes[0].startswith("heard on pair 2 (0 and 1.1): by its noise this pair costs epsilon 1.1")
+
+
+def test_tables_are_named_on_one_line() -> None:
+    """A pair of data frames or wide arrays does not break the line that names it."""
+    frames = [pd.DataFrame({"age": [30, k], "who": ["a", "b"]}) for k in (40, 41)]
+    arrays = [np.arange(40).reshape(10, 4), np.ones((10, 4))]
+    result = check(
+        lambda table, rng: np.asarray(table).shape[0] + rng.laplace(),
+        PureDP(epsilon=1),
+        neighbours=[tuple(frames), (frames[0]["age"], frames[1]["age"]), tuple(arrays)],
+        max_samples=400,
+    )
+    assert str(result).count("\n") == len(result.notes) + 1
+    assert shown(frames[0]) == "{'age': [30, 40], 'who': ['a', 'b']}"
+    assert "\n" not in shown(arrays[0])
+
+
+def test_many_pairs_share_the_runs() -> None:
+    """An open result on many pairs says that fewer would show more."""
+
+    def private(data, rng):
+        return sum(data) + rng.laplace(scale=2)
+
+    claim = PureDP(epsilon=1)
+    many = dpaudit.corners([0, 1], size=8)
+    assert len(many) >= 6
+    said = [str(check(private, claim, neighbours=pairs, max_samples=4000)) for pairs in (many * 2, many[:2])]
+    assert [f"divided among {2 * len(many)} pairs" in text for text in said] == [True, False]

@@ -92,7 +92,7 @@ def test_what_the_run_would_have_seen_is_said_of_values_as_read() -> None:
     result = check(lambda x, rng: bool(x) if x else 0.0, ONE, neighbours=[(0, 1)], max_samples=400)
     assert result.verdict is VerdictKind.REFUTED  # 0 and 1 are two values
     text = str(check(lambda x, rng: True if x else 1.0, ONE, neighbours=UNITS, max_samples=400))
-    assert "smallest violation that this run would have seen" in text
+    assert "events that this run would have seen" in text
     assert "in the outputs as this check reads them (docs/check.md" in text
 
 

@@ -318,7 +318,7 @@ def test_check_reports_what_it_heard() -> None:
     claim = PureDP(epsilon=1)
     result = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=100)
     assert result.verdict == "inconclusive"
-    assert any("heard: by its noise this pair costs epsilon 2" in note for note in result.notes)
+    assert any("by its noise this pair costs epsilon 2" in note for note in result.notes)
     assert result.heard[-1] == "1 number drawn, 1 value shown"
     assert result.to_dict()["heard"] == list(result.heard)
     deaf = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=100, listen=False)
