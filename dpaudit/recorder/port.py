@@ -1,7 +1,8 @@
 """A proposal for a function with coins, as text, from what was heard and from its source.
 
-A call that was heard becomes a site: noise that is added to exactly one shown number becomes ``release``, any
-other draw ``draw``, which nobody sees. The text is meant to be read and finished: what it could not place
+A call that was heard becomes a site: noise that exactly one shown number follows as a line, and nothing else
+does, becomes ``release`` where it is added to a value (what is done to the noisy value is done afterwards);
+any other draw ``draw``, which nobody sees. The text is meant to be read and finished: what it could not place
 stands in its comments. Run it under ``dpaudit.record`` and hold it against the function before use.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,7 +58,8 @@ def port_of(recording: Recording) -> str:
     if found is None:
         return f"{heard}# The source of this function cannot be read: write one site for each draw above.\n"
     tree, first, indent = found
-    changer = _Changer(_sites(recording, first, indent), dict(_shown(recording, first, indent)))
+    shown = dict(_shown(recording, first, indent))
+    changer = _Changer(_sites(recording, first, indent), shown, _added_later(tree, shown))
     changed = ast.fix_missing_locations(changer.visit(tree))
     imports = f"from dpaudit.laws import {', '.join(sorted(changer.laws))}\n\n\n" if changer.laws else "\n"
     left = len(changer.sites) - changer.placed
@@ -90,18 +93,17 @@ def _sites(recording: Recording, first: int, indent: int) -> Mapping[_Span, str]
 
 
 def _shown(recording: Recording, first: int, indent: int) -> Sequence[tuple[_Span, bool]]:
-    """For each place, whether each of its numbers is added, once, to one shown number of its own."""
+    """For each place, whether each of its numbers moves one shown number, as a line, that no other moves."""
     response = recording.response
     found: dict[_Span, bool] = {}
     if response is None or not response.complete or recording.shift is None:
         return []
     for k, (index, _) in enumerate(response.elements):
-        column = response.slopes[:, k]
-        row = np.flatnonzero(column)
+        row = np.flatnonzero(response.feeds[:, k])
         alone = (
             len(row) == 1
-            and abs(column[row[0]] - 1) < 1e-9
-            and np.count_nonzero(response.slopes[row[0]]) == 1
+            and np.isfinite(response.slopes[row[0], k])
+            and np.count_nonzero(response.feeds[row[0]]) == 1
         )
         span = _span(recording.first.draws[index].place, first, indent)
         found[span] = found.get(span, True) and bool(alone)
@@ -109,10 +111,12 @@ def _shown(recording: Recording, first: int, indent: int) -> Sequence[tuple[_Spa
 
 
 class _Changer(ast.NodeTransformer):
-    """Puts sites where draws were heard."""
+    """Puts sites where draws were heard. ``later``: the noise by the name under which it is added later."""
 
-    def __init__(self, sites: Mapping[_Span, str], shown: Mapping[_Span, bool]) -> None:
-        self.sites, self.shown = sites, shown
+    def __init__(
+        self, sites: Mapping[_Span, str], shown: Mapping[_Span, bool], later: Mapping[str, ast.Call]
+    ) -> None:
+        self.sites, self.shown, self.later = sites, shown, later
         self.laws: set[str] = set()
         self.notes: list[str] = []
         self.placed = 0
@@ -134,13 +138,38 @@ class _Changer(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         if isinstance(node.op, ast.Add):
             for noise, value in ((node.right, node.left), (node.left, node.right)):
-                span = _node_span(noise)
-                if isinstance(noise, ast.Call) and self.shown.get(span) and self._centre(noise, span) is None:
-                    law = self._law(noise, span)
-                    if law is not None:
-                        return self._call("release", [self.visit(value), law], span)
+                released = self._released(value, noise)
+                if released is not None:
+                    return released
         self.generic_visit(node)
         return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        if isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
+            released = self._released(ast.Name(node.target.id), node.value)
+            if released is not None:
+                return ast.Assign([node.target], released)
+        self.generic_visit(node)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
+        if isinstance(node.targets[0], ast.Name) and self.later.get(node.targets[0].id) is node.value:
+            return None  # drawn where it is added
+        self.generic_visit(node)
+        return node
+
+    def _released(self, value: ast.expr, noise: ast.expr) -> ast.Call | None:
+        """The sum of a value and shown noise as one release; ``None`` where it is something else."""
+        if isinstance(noise, ast.Name):
+            noise = self.later.get(noise.id, noise)
+        span = _node_span(noise)
+        law = self._law(noise, span) if isinstance(noise, ast.Call) and self.shown.get(span) else None
+        if law is None or not isinstance(noise, ast.Call):
+            return None
+        centre, value = self._centre(noise, span), self.visit(value)
+        return self._call(
+            "release", [value if centre is None else ast.BinOp(value, ast.Add(), centre), law], span
+        )
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         span = _node_span(node)
@@ -153,8 +182,13 @@ class _Changer(ast.NodeTransformer):
             self.placed += 1
             return node
         centre = self._centre(node, span)
+        if self.shown.get(span) and centre is not None:
+            return self._call("release", [centre, law], span)
         if self.shown.get(span):
-            return self._call("release", [centre or ast.Constant(0), law], span)
+            self.notes.append(
+                f"the noise of line {span[0]} is shown with something that is not found here: in the place "
+                "of draw, release what it is added to, with its law"
+            )
         size = _given(node, self.sites[span]).get("size")
         if size is not None:  # an array of independent numbers
             zeros = ast.Call(ast.Attribute(ast.Name("np"), "zeros"), [size], [])
@@ -184,6 +218,60 @@ class _Changer(ast.NodeTransformer):
         self.placed += 1
         site = ast.keyword("site", ast.Constant(f"{self._name}-{span[0]}"))
         return ast.Call(ast.Attribute(ast.Name("coins"), primitive), arguments, [site])
+
+
+class _Names(ast.NodeVisitor):
+    """How often each name is set and read, and the calls that are given a name."""
+
+    def __init__(self) -> None:
+        self.uses: Counter[str] = Counter()
+        self.calls: dict[str, ast.Call] = {}
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        named = len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+        if named and isinstance(node.value, ast.Call):
+            self.calls[ast.unparse(node.targets[0])] = node.value
+        self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        self.uses[node.id] += 1
+
+
+def _added_later(tree: ast.Module, shown: Mapping[_Span, bool]) -> dict[str, ast.Call]:
+    """Noise that gets a name and is added under it once, by the same list of statements: ``noise = ...``,
+    ``return total + noise``."""
+    names = _Names()
+    names.visit(tree)
+    found: dict[str, ast.Call] = {}
+    for block in _blocks(tree):
+        own = [node for statement in block for node in _without_blocks(statement)]
+        added = {item.id for node in own for item in _summands(node) if isinstance(item, ast.Name)}
+        for name, call in names.calls.items():
+            here = any(isinstance(node, ast.Assign) and node.value is call for node in block)
+            if here and name in added and names.uses[name] == 2 and shown.get(_node_span(call)):
+                found[name] = call
+    return found
+
+
+def _blocks(tree: ast.AST) -> list[list[ast.stmt]]:
+    """All lists of statements."""
+    fields = [value for node in ast.walk(tree) for _, value in ast.iter_fields(node)]
+    return [value for value in fields if isinstance(value, list) and value and isinstance(value[0], ast.stmt)]
+
+
+def _without_blocks(statement: ast.stmt) -> list[ast.AST]:
+    """The nodes of a statement that run once with it: no other statements inside, no loops, no functions."""
+    inner = (ast.stmt, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    found: list[ast.AST] = [statement]
+    for node in found:
+        found += [child for child in ast.iter_child_nodes(node) if not isinstance(child, inner)]
+    return found
+
+
+def _summands(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [node.left, node.right]
+    return [node.value] if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) else []
 
 
 def _node_span(node: ast.expr) -> _Span:

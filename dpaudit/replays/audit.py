@@ -105,8 +105,10 @@ class PrivacyAudit:
     @property
     def accounting(self) -> AccountingClaim | None:
         """The claim that the proof's accounting makes, in the claim's notion; for (epsilon, delta), which
-        does not add up, in epsilon or in rho, and ``None`` where the sites have neither."""
+        does not add up, in epsilon or in rho; ``None`` where the sites have neither or cost nothing."""
         stated, claim = self.declared, self.claim
+        if not stated:
+            return None
         common: dict[str, Any] = {
             "declared": "; ".join(site.describe() for site in self.sites),
             "adjacency": claim.adjacency,

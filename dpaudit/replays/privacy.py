@@ -207,7 +207,11 @@ def _accounting_cells(
         return []
     claim = audit.accounting
     if claim is None:
-        notes.append("no accounting: not every site has an epsilon or a rho; delta alone is composed")
+        notes.append(
+            "no accounting: not every site has an epsilon or a rho; delta alone is composed"
+            if audit.declared
+            else "no accounting: no site is declared that costs anything"
+        )
         return []
     return [_accounting_cell(audit, claim, findings, obstacles, expect=expect)]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.claims import PureDP
+from dpaudit.claims import GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.coins import Coins
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.evidence import Certificate
@@ -198,8 +198,24 @@ def test_an_audit_that_declares_nothing_is_open() -> None:
         sites=[],
         proof=laplace_mechanism(sensitivity=1, scale=1),
     )
-    outcome = privacy_outcome(audit, RUN)
+    outcome = privacy_outcome(audit, RUN, accounting="verified")
     assert any("no site is declared" in obstacle for obstacle in outcome.obstacles)
+    assert "no accounting: no site is declared that costs anything" in outcome.notes
+    assert outcome.cells == []
+
+
+@pytest.mark.parametrize("claim", [PureDP(epsilon=1), ZeroConcentratedDP(rho=1), GaussianDP(mu=1)])
+def test_a_leak_refutes_an_audit_that_declares_nothing(claim) -> None:
+    """What is shown without noise refutes whatever is declared, be it nothing."""
+    audit = PrivacyAudit(
+        claim=claim,
+        program=lambda coins, data: coins.reveal(float(data[0]), site="x"),
+        neighbours=lambda run: PAIRS,
+        sites=[],
+    )
+    outcome = privacy_outcome(audit, RUN, accounting="refuted")
+    judged = judge(claim, outcome.evidence, obstacles=outcome.obstacles, alpha=RUN.alpha)
+    assert judged.verdict is VerdictKind.REFUTED
 
 
 @pytest.mark.parametrize(
