@@ -64,8 +64,8 @@ def _read_offset(offset: Any) -> Offset:
     if not isinstance(offset, np.ndarray) or offset.dtype.kind not in "biuf":
         received = f"an array of {offset.dtype}" if isinstance(offset, np.ndarray) else type(offset).__name__
         raise InvalidParameterError(
-            f"an offset must be an int, Fraction, float or an array of integers or floats, got {received}; "
-            "convert it."
+            "what noise is added to must be an int, Fraction, float or an array of integers or floats, got "
+            f"{received}; convert it, a list by np.array."
         )
     if offset.dtype.kind == "f":
         kept = offset.astype(np.float64) + 0.0  # a copy, and -0.0 becomes 0.0: equal offsets have equal bytes

@@ -136,6 +136,11 @@ class Values(Domain):
     """Every number is one of these, such as 0 and 1."""
 
     def __init__(self, *values: ExactLike) -> None:
+        if any(isinstance(value, str) and not any(map(str.isdigit, value)) for value in values):
+            raise InvalidParameterError(
+                f"Values must be numbers, got {', '.join(map(repr, values))}; leave domain out where records are "
+                "text or categories, and name the pairs to try in neighbours."
+            )
         self.values = sorted({exact(value, name="value") for value in values})
         if len(self.values) < 2:
             raise InvalidParameterError(

@@ -65,9 +65,9 @@ def test_the_suite_example_gives_the_output_that_is_shown(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "audits").mkdir()
     shown = [line[4:] for line in SUITES.splitlines() if re.match(r"    ([✓✗]|    expected)", line)]
-    assert len(shown) == 5
-    parts = (shown[:2], shown[2:3], shown[3:4], shown[4:])
-    for example, lines, code in zip(blocks("python", SUITES), parts, (1, 0, 0, 0), strict=True):
+    assert len(shown) == 7
+    parts = (shown[:2], shown[2:4], shown[4:5], shown[5:6], shown[6:])
+    for example, lines, code in zip(blocks("python", SUITES), parts, (1, 0, 0, 0, 0), strict=True):
         (tmp_path / "audits" / "mine.py").write_text(example, encoding="utf-8")
         result = invoke("run", "audits/mine.py", "--jobs", 1)
         for line in lines:

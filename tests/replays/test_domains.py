@@ -129,3 +129,10 @@ def test_any_real_number_is_taken_at_its_word() -> None:
     """A claim in words about all numbers gets large data to look at; one about an interval does not."""
     assert isinstance(spoken_domain("any real number"), Interval)
     assert spoken_domain("a real number in [0, 1]") is None
+
+
+def test_text_is_no_value_of_a_domain() -> None:
+    """Categories are refused in words that say what to do; numbers as text are numbers."""
+    with pytest.raises(InvalidParameterError, match="leave domain out where records are text"):
+        Values("apple", "pear")
+    assert Values("1/3", "0.5").holds(np.array([0.5]))
