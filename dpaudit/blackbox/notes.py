@@ -23,6 +23,7 @@ from dpaudit.blackbox.words import at_most
 from dpaudit.neighbours import Neighbours
 
 __all__ = [
+    "RAISED",
     "fresh_copies",
     "memory",
     "note_on_bits",
@@ -44,6 +45,8 @@ FIRST_RUNS, RUNS_PER_ODDS = 40.0, 6.0
 
 #: From so many pairs of inputs on an open result says that they share the runs.
 MANY_PAIRS = 8
+#: What a note on exceptions says.
+RAISED = "inputs raised"
 #: Kinds of outputs that are listed.
 SHOWN_KINDS = 3
 #: Fresh copies cost a fork and two calls each; so many are asked what is refuted by outputs that vary.
@@ -143,7 +146,7 @@ def notes_on_outputs(search: Search) -> list[str]:
             found = [item.first_failure[side] for item in search.candidates]
             example = next(failure for failure in found if failure)
             share = f"{100 * raised / runs:.3g} %"
-            notes.append(f"{share} of the runs on the {name} inputs raised (such as {example})")
+            notes.append(f"{share} of the runs on the {name} {RAISED} (such as {example})")
     notes += _constants(search) + _kinds(search)
     encoders = [candidate.encoder for candidate in search.candidates]
     rounded = sorted({item.column_name(k) for item in encoders for k in item.rounded})
@@ -257,7 +260,12 @@ def _too_short(search: Search) -> str:
     needed = (FIRST_RUNS + RUNS_PER_ODDS * math.exp(target.epsilon)) * len(search.candidates)
     played = sum(2 * candidate.attack.pairs for candidate in search.candidates)
     if needed <= played:
-        return f"no violation of this claim would be seen about half the time in {played:,} runs; make more"
+        pairs = len(search.candidates)
+        where, fewer = (f" on {pairs} pairs of inputs", ", or name fewer pairs") if pairs > 1 else ("", "")
+        return (
+            f"no violation of this claim would be seen about half the time in {played:,} runs{where}; make "
+            f"more{fewer}"
+        )
     return (
         "this run was too short to see any violation: even of outputs that only one of the inputs can "
         f"produce about {_rounded(needed)} runs are needed (40 + 6 e^epsilon for each pair of inputs), "

@@ -38,6 +38,8 @@ __all__ = ["check_command"]
 
 REFUTED, CRASHED, INTERRUPTED = 1, 3, 128 + signal.SIGINT
 
+#: What is said where calls raised on pairs that --corners made.
+LISTS_OF_RECORDS = " (--corners hands over lists of records; for a function of one record write --pair 0 1)"
 #: Characters of an option's value that an error repeats.
 QUOTED = 60
 
@@ -63,6 +65,7 @@ QUOTED = 60
     metavar="LEAST LARGEST",
     help="Try pairs made of these two values of a record; needs --size.",
 )
+@click.option("--records", metavar="LIST", help='The same with any number of values: \'["a", "b", "c"]\'.')
 @click.option("--size", type=click.IntRange(min=1), help="Records of a data set for --corners.")
 @click.option("--null", metavar="VALUE", help="The null record, for --corners with zero-out.")
 @click.option(
@@ -104,6 +107,7 @@ def check_command(
     mu: str | None,
     pairs: tuple[tuple[str, str], ...],
     corners: tuple[str, str] | None,
+    records: str | None,
     size: int | None,
     null: str | None,
     adjacency: str,
@@ -132,12 +136,14 @@ def check_command(
     if as_array and as_frame:
         raise click.UsageError("--array and --frame say two things of one input; give one of them.")
     make = _ARRAY if as_array else _FRAME if as_frame else None
-    inputs = _neighbours(pairs, corners, size, null, claim.adjacency, make)
+    values = _values(corners, records)
+    inputs = _neighbours(pairs, values, size, null, claim.adjacency, make)
     if json_path is not None and not json_path.parent.is_dir():
         raise InvalidParameterError(
             f"--json must name a file in an existing folder, got {json_path}; make the folder."
         )
     from dpaudit.blackbox.check import check  # the other commands need none of it
+    from dpaudit.blackbox.notes import RAISED
     from dpaudit.statistics.cluster import travel_with
 
     with _current_folder_first(), _interruptible() as stopped:
@@ -158,9 +164,12 @@ def check_command(
                 scheduler=scheduler,
             )
         except MechanismError as error:
-            show_error(str(error))
+            show_error(str(error) + (LISTS_OF_RECORDS if values else ""))
             sys.exit(CRASHED)
-    make_console().print(Text(clean(str(result))))
+    console = make_console()
+    console.print(Text(clean(str(result))))
+    if values and any(RAISED in note for note in result.notes):
+        console.print(Text(LISTS_OF_RECORDS.strip()))
     if json_path is not None:
         asked = {"function": function, "pairs": [pair.name for pair in inputs], "alpha": alpha}
         write_text(json_path, json.dumps(asked | result.to_dict(), indent=1, allow_nan=False) + "\n")
@@ -219,29 +228,41 @@ def _claim(stated: dict[str, str], adjacency: Adjacency) -> PrivacyClaim:
 
 def _neighbours(
     pairs: tuple[tuple[str, str], ...],
-    corners: tuple[str, str] | None,
+    values: list[Any] | None,
     size: int | None,
     null: str | None,
     adjacency: Adjacency,
     make: _Make | None,
 ) -> list[Neighbours]:
     """The pairs of all options together, those that were written out first."""
-    if not pairs and corners is None:
+    if not pairs and values is None:
         raise click.UsageError("neighbouring inputs are needed: give --pair, or --corners and --size.")
-    if (corners is None) != (size is None):
-        raise click.UsageError("--corners and --size need each other; give both or none.")
-    zero_out = corners is not None and adjacency is Adjacency.ZERO_OUT
+    if (values is None) != (size is None):
+        raise click.UsageError("--corners (or --records) and --size need each other; give both or none.")
+    zero_out = values is not None and adjacency is Adjacency.ZERO_OUT
     if zero_out != (null is not None):
         raise click.UsageError("--null is for --corners with --adjacency zero-out, which needs it.")
-    from dpaudit.blackbox.neighbours import as_pair
-    from dpaudit.blackbox.neighbours import corners as corners_of
+    from dpaudit.blackbox.neighbours import as_pair, corners
 
     read = [tuple(_read("--pair", text) for text in pair) for pair in pairs]
     found = [as_pair(pair, index) for index, pair in enumerate(read)]
-    if corners is not None and size is not None:
-        values = [_read("--corners", text) for text in corners]
-        found += corners_of(values, size, adjacency, null=_read("--null", null) if null else ...)
+    if values is not None and size is not None:
+        found += corners(values, size, adjacency, null=_read("--null", null) if null else ...)
     return found if make is None else [Neighbours(p.name, make(p.left), make(p.right)) for p in found]
+
+
+def _values(corners: tuple[str, str] | None, records: str | None) -> list[Any] | None:
+    """The values of a record that --corners or --records names; ``None`` where neither is given."""
+    if records is None:
+        return None if corners is None else [_read("--corners", text) for text in corners]
+    if corners is not None:
+        raise click.UsageError("--corners and --records both name the values of a record; give one of them.")
+    values = _read("--records", records)
+    if not isinstance(values, list | tuple):
+        raise InvalidParameterError(
+            f"--records must be a list, got {records[:QUOTED]!r}; write for example '[0, 1, 2]'."
+        )
+    return list(values)
 
 
 def _read(option: str, text: str) -> Any:
@@ -275,7 +296,11 @@ def _function(name: str) -> Callable[..., Any]:
             f"folder of {module} as the current one, and without .py."
         ) from error
     for part in path.split("."):
-        found = getattr(found, part, None)
+        if not hasattr(found, part):
+            raise InvalidParameterError(
+                f"{path} must be a function of the module {module}, which has no {part!r}; check its name."
+            )
+        found = getattr(found, part)
     if not callable(found):
         raise InvalidParameterError(
             f"{path} must be a function of the module {module}, got {type(found).__name__}; check its name."

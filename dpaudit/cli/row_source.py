@@ -22,6 +22,8 @@ class _Module:
     lines: list[str]
     body: list[ast.stmt]
     taken: set[int] = field(default_factory=set)
+    #: Lines that declare other rows by the same function.
+    dropped: set[int] = field(default_factory=set)
 
     @classmethod
     def read(cls, path: Path) -> _Module:
@@ -42,13 +44,34 @@ class _Module:
         first = _first_line(self.body[i]) - 1
         while first and self.lines[first - 1].startswith("#"):
             first -= 1
-        return "\n".join(self.lines[first : self.body[i].end_lineno])
+        last = self.body[i].end_lineno or first
+        return "\n".join(self.lines[n] for n in range(first, last) if n + 1 not in self.dropped)
+
+    def drop_other_rows(self, i: int, line: int) -> None:
+        """Of a function's decorators that declare rows of the same group, only the one at ``line`` stays."""
+        statement = self.body[i]
+        decorators = _decorators(statement)
+        kept = [item for item in decorators if item.lineno <= line <= (item.end_lineno or 0)]
+        if not kept or not isinstance(statement, ast.FunctionDef):
+            return
+        for item in decorators:
+            if item not in kept and _group_of(item) == _group_of(kept[0]) != "":
+                self.dropped |= set(range(item.lineno, (item.end_lineno or item.lineno) + 1))
+            elif item not in kept:
+                kept.append(item)
+        statement.decorator_list = kept
 
 
 def _decorators(statement: ast.stmt) -> list[ast.expr]:
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return statement.decorator_list
     return []
+
+
+def _group_of(decorator: ast.expr) -> str:
+    """The name that a row's decorator is given first, of its group."""
+    first = decorator.args[0] if isinstance(decorator, ast.Call) and decorator.args else None
+    return first.id if isinstance(first, ast.Name) else ""
 
 
 def _first_line(statement: ast.stmt) -> int:
@@ -168,6 +191,7 @@ def row_source(path: Path, line: int, *, root: Path) -> tuple[str, str]:
     place = module.at(line)
     if place is None or not _declares(module.body[place], line):
         raise _not_alone("a function makes it, among others")
+    module.drop_other_rows(place, line)
     taken.take(module, place)
     groups = [
         name

@@ -104,8 +104,9 @@ _FROM = '''"""Started from the row {id} of dpaudit's own suites.
 {title}
 ({source})
 
-Change the mechanism, the claim and the pairs of neighbours to yours, and `expect` to what you claim. Run it
-with `dpaudit run audits`; `dpaudit explain {id} papers` says what the original claims and does.
+Change the mechanism, the claim and the pairs of neighbours to yours, and `expect` to what you claim; where
+the claim and the noise come from one constant, change each by itself. Run it with `dpaudit run audits`;
+`dpaudit explain {id} papers` says what the original claims and does.
 """
 
 from __future__ import annotations

@@ -138,8 +138,8 @@ class Values(Domain):
     def __init__(self, *values: ExactLike) -> None:
         if any(isinstance(value, str) and not any(map(str.isdigit, value)) for value in values):
             raise InvalidParameterError(
-                f"Values must be numbers, got {', '.join(map(repr, values))}; leave domain out where records are "
-                "text or categories, and name the pairs to try in neighbours."
+                f"Values must be numbers, got {', '.join(map(repr, values))}; leave domain out where records "
+                "are text or categories, and name the pairs to try in neighbours."
             )
         self.values = sorted({exact(value, name="value") for value in values})
         if len(self.values) < 2:

@@ -36,6 +36,12 @@ def of_frames(data, rng):
 def of_words(data, rng):
     return data.count("a") + rng.laplace(scale=0.1)
 
+def of_one(bit, rng):
+    return float(1 - 2 * bit + rng.laplace(scale=2))
+
+def of_one_or_two(bit, rng):
+    return rng.integers(2) if rng.random() < 0.5 else 1 - bit
+
 def raises(data, rng):
     raise OSError("no [bold]file")
 
@@ -76,8 +82,27 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("of_arrays", (*PAIR, "--array"), 0, "INCONCLUSIVE"),
         ("of_arrays", PAIR, 3, "has no attribute 'sum'"),
         ("raises", PAIR, 3, "no [bold]file"),
+        (
+            "of_one",
+            ("--corners", "0", "1", "--size", "1"),
+            3,
+            "for a function of one record write --pair 0 1",
+        ),
+        ("of_one_or_two", ("--corners", "0", "1", "--size", "1"), 0, "for a function of one record"),
+        ("of_one", ("--pair", "0", "1"), 0, "INCONCLUSIVE"),
     ],
-    ids=["private", "refuted", "corners", "literals and delta", "arrays", "lists instead", "raises"],
+    ids=[
+        "private",
+        "refuted",
+        "corners",
+        "literals and delta",
+        "arrays",
+        "lists instead",
+        "raises",
+        "records in lists",
+        "now and then",
+        "one record",
+    ],
 )
 def test_the_exit_code_says_what_came_out(
     folder: Path, name: str, options: tuple[str, ...], code: int, said: str
@@ -102,8 +127,9 @@ FRAMES = (
         ("halved", (*PAIR, "--order", "2", "--epsilon", "1"), "Rényi divergence of order 2"),
         ("of_frames", ("--pair", *FRAMES, "--frame", "--epsilon", "1"), "output.iloc[0]"),
         ("of_words", ("--corners", '"a"', '"b"', "--size", "2", "--epsilon", "1"), "ε = 1 pure"),
+        ("of_words", ("--records", '["a", "b", "c"]', "--size", "2", "--epsilon", "1"), "of 18 tried"),
     ],
-    ids=["gdp", "zcdp", "renyi", "frames", "texts"],
+    ids=["gdp", "zcdp", "renyi", "frames", "texts", "three values"],
 )
 def test_claims_and_inputs_of_other_kinds(
     folder: Path, name: str, options: tuple[str, ...], said: str
@@ -138,7 +164,7 @@ def test_a_claim_that_is_none_is_refused(folder: Path, options: tuple[str, ...],
     ("name", "options", "said"),
     [
         ("counts_to_check", PAIR, "MODULE:FUNCTION"),
-        ("counts_to_check:nowhere", PAIR, "nowhere must be a function"),
+        ("counts_to_check:nowhere", PAIR, "has no 'nowhere'"),
         ("counts_to_check:number", PAIR, "got int"),
         ("broken_to_check:noisy", PAIR, "ZeroDivisionError"),
         ("not_to_be_found:noisy", PAIR, "ModuleNotFoundError"),
@@ -148,6 +174,8 @@ def test_a_claim_that_is_none_is_refused(folder: Path, options: tuple[str, ...],
         ("counts_to_check:noisy", ("--pair", "[NaN]", "[0]"), "NaN"),
         ("counts_to_check:noisy", ("--corners", "0", "1"), "need each other"),
         ("counts_to_check:noisy", (*PAIR, "--null", "0"), "--null is for"),
+        ("counts_to_check:noisy", ("--records", "3", "--size", "1"), "must be a list"),
+        ("counts_to_check:noisy", ("--records", "[0]", "--corners", "0", "1"), "give one of them"),
         ("counts_to_check:noisy", (*PAIR, "--epsilon", "one"), "epsilon must"),
         ("counts_to_check:noisy", ("--pair", "[[0], 1]", "[1]", "--array"), "one shape"),
         ("counts_to_check:noisy", (*PAIR, "--json", "nowhere/r.json"), "existing folder"),
