@@ -298,10 +298,10 @@ def summary(report: Mapping[str, Any]) -> Text:
         text.append("\n")
     for line in (*_beside(results), *_slack(results)):
         text.append(f"{line}\n")
-    if report["unchecked"]:
-        text.append(
-            f"{len(report['unchecked'])} claims cannot be checked by computation; the report says why\n"
-        )
+    papers = {result["paper"] for result in results}  # with -k only those of which rows ran
+    unchecked = sum(item["paper"] in papers for item in report["unchecked"])
+    if unchecked:
+        text.append(f"{_many(unchecked, 'claim')} cannot be checked by computation; the report says why\n")
     text.append_text(totals(report))
     return text
 

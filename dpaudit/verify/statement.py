@@ -31,6 +31,8 @@ CANNOT_KNOW = (
 
 #: Characters of a mechanism, of one assumption, and of one parameter or part of a setting, in a line.
 MAX_MECHANISM, MAX_ASSUMED, MAX_PART = 200, 200, 60
+#: A text is cut after a word, unless its last one is longer than this.
+LONGEST_WORD = 24
 
 _WITNESSES = {
     "transcript": "loss of the recorded transcript ({sites})",
@@ -144,4 +146,9 @@ def _parameter(value: Any) -> str:
 
 
 def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 3] + "..."
+    """The beginning of a long text, as far as its last whole word if that is near."""
+    if len(text) <= most:
+        return text
+    cut = text[: most - 3]
+    words, _, last = cut.rpartition(" ")
+    return f"{words if words and len(last) < LONGEST_WORD else cut}..."

@@ -104,6 +104,15 @@ def test_files_of_one_paper_are_named_together() -> None:
     assert found.title == f"{first['title']}, Another part"
 
 
+def test_of_a_selection_only_its_own_papers_are_counted() -> None:
+    """A run of one paper's rows does not speak of claims that cannot be checked in another."""
+    report = sample_report()
+    assert "2 claims cannot be checked by computation" in summary(report).plain
+    paper = report["unchecked"][0]["paper"]
+    report["results"] = [row for row in report["results"] if row["paper"] == paper]
+    assert "1 claim cannot be checked by computation" in summary(report).plain
+
+
 def test_what_needs_somebody_is_at_the_end_of_a_run() -> None:
     """The last line of the terminal counts the rows that were not accepted, and names them."""
     report = sample_report()

@@ -88,6 +88,13 @@ def test_no_assumption_hides_behind_a_long_one() -> None:
     assert len(said) < 600
 
 
+def test_a_long_assumption_ends_with_a_whole_word() -> None:
+    """No word is cut in two where a line ends early."""
+    item = build.laplace_mechanism(sensitivity=1, scale=2).certify(CLAIM)
+    said = certificate_in_words(replace(item, assumptions=("positions " * 100,)), CLAIM, "1/2", "T0")
+    assert "positions positions...: epsilon is at most" in said
+
+
 def test_a_line_says_what_is_protected_and_from_whom() -> None:
     """The setting of the claim: adjacency, unit, view and turnout; an accounting has no view, and a claim
     about noise none of them."""
