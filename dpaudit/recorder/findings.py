@@ -217,6 +217,9 @@ def _against(price: Price, claim: PrivacyClaim, recording: Recording) -> list[st
         return []
     parts = [f"{_name(recording, i)} moves by {abs(by):.4g} under {noise}" for i, by, noise in price.parts]
     shown = "; ".join(parts[:NAMED]) + (f"; {len(parts) - NAMED} more" if len(parts) > NAMED else "")
+    if price.chosen:
+        shown = f"the output is {recording.first.draws[0].family} in {recording.first.draws[0].place}, whose "
+        shown += "probabilities depend on the data"
     shown = shown or "the values shown share their noise, and its cheapest shift explains them"
     return [f"by its noise this pair costs {over}: {shown}", *_hints(price, claim)]
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
+from dpaudit.recorder.chosen import chosen_epsilon
 from dpaudit.recorder.noise import LAPLACE, NORMAL, SHARES, Noise, noise_of, term_of
 from dpaudit.recorder.recording import Recording
 from dpaudit.recorder.tape import elements_of
@@ -39,11 +40,12 @@ class Bare:
 class Price:
     """What a pair costs: ``epsilon`` where all noise is Laplace, continuous or discrete, ``mu`` (the shift in
     deviations) where all is normal. ``parts``: (place, what it moves by, its noise) of each output that
-    moves."""
+    moves. ``chosen``: the output is one draw whose probabilities move."""
 
     epsilon: float | None
     mu: float | None
     parts: Sequence[tuple[int, float, Noise]]
+    chosen: bool = False
 
 
 def significant(recording: Recording) -> Floats | None:
@@ -105,6 +107,9 @@ def price_of(recording: Recording) -> Price | None:
     """The cost of the pair; ``None`` where the recording does not give it: noise of other laws, noise shared
     between outputs, laws that depend on the data other than by their location, seeds that anybody can read.
     """
+    epsilon = chosen_epsilon(recording)
+    if epsilon is not None:
+        return Price(epsilon, None, [], chosen=True)
     found = _linear(recording)
     if found is None or recording.first.seedings or not _same_noise(recording):
         return None
