@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy
 from scipy.stats import norm
 
 from audits.glm_bandits.printed_parameters import ShuffleParameters
@@ -109,12 +110,15 @@ def test_the_page_has_every_protocol_and_what_it_is() -> None:
         assert (row[5] == "–") == (protocol.equal is None)
 
 
+SCIPY = tuple(int(part) for part in scipy.__version__.split(".")[:2])
 #: What takes no more than a second each.
 CHEAP = ("P_Vec", "Central", "Local", "concurrent LinUCB", "Algorithm", "B = 8", "k = 1", "every batch")
 
 
 def test_the_cheap_costs_of_the_page_are_computed_again() -> None:
-    """The true ε of every linear, generalized linear and some other lines is what comes out now."""
+    """The true ε of every linear, generalized linear and some other lines is what comes out now. Tails of
+    binomial laws of 2^53 trials are good enough to find a lower bound from SciPy 1.17 on: before, a line may
+    have its upper bound alone, which says less and nothing else."""
     shown = {row[0]: row[3] for row in shown_rows()}
     checked = 0
     for caption, group in printed_protocols().items():
@@ -122,7 +126,9 @@ def test_the_cheap_costs_of_the_page_are_computed_again() -> None:
             continue
         for p in group:
             if p.cost is not None and any(word in p.name for word in CHEAP):
-                assert shown[escape(f"{p.name} ({p.paper})")] == escape(str(p.cost())), p.name
+                on_page, now = shown[escape(f"{p.name} ({p.paper})")], escape(str(p.cost()))
+                less = now.replace("at most", "to")
+                assert on_page == now or (SCIPY < (1, 17) and on_page.endswith(less)), p.name
                 checked += 1
     assert checked >= 11
 
