@@ -61,11 +61,38 @@ class _Module:
                 kept.append(item)
         statement.decorator_list = kept
 
+    def drop_missing_repairs(self, i: int) -> None:
+        """What a repair mends is not said where that row does not come along."""
+        for call in [node for node in ast.walk(self.body[i]) if isinstance(node, ast.Call)]:
+            for keyword in [item for item in call.keywords if item.arg == "repairs"]:
+                mended = _texts(keyword.value)
+                call.keywords.remove(keyword)
+                if mended <= _texts(self.body[i]):
+                    call.keywords.append(keyword)
+                else:
+                    self._cut(keyword)
+
+    def _cut(self, keyword: ast.keyword) -> None:
+        """Take an argument and the comma after it out of the lines."""
+        first, last = keyword.lineno, keyword.end_lineno or keyword.lineno
+        before = self.lines[first - 1][: keyword.col_offset]
+        after = self.lines[last - 1][keyword.end_col_offset or 0 :].removeprefix(",").lstrip()
+        self.dropped |= set(range(first + 1, last + 1))
+        self.lines[first - 1] = f"{before}{after}".rstrip()
+        if not self.lines[first - 1]:
+            self.dropped.add(first)
+
 
 def _decorators(statement: ast.stmt) -> list[ast.expr]:
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return statement.decorator_list
     return []
+
+
+def _texts(node: ast.AST) -> set[str]:
+    """The texts that stand in a piece of source."""
+    constants = [item.value for item in ast.walk(node) if isinstance(item, ast.Constant)]
+    return {value for value in constants if isinstance(value, str)}
 
 
 def _group_of(decorator: ast.expr) -> str:
@@ -192,6 +219,7 @@ def row_source(path: Path, line: int, *, root: Path) -> tuple[str, str]:
     if place is None or not _declares(module.body[place], line):
         raise _not_alone("a function makes it, among others")
     module.drop_other_rows(place, line)
+    module.drop_missing_repairs(place)
     taken.take(module, place)
     groups = [
         name
