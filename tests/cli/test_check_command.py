@@ -13,6 +13,7 @@ import pytest
 from tests.cli.suites import invoke, start
 
 MODULE = """
+import os
 import signal
 import numpy as np
 
@@ -45,6 +46,11 @@ def of_one_or_two(bit, rng):
 def raises(data, rng):
     raise OSError("no [bold]file")
 
+def ends_the_process(data, rng):
+    if rng.random() < 0.1:
+        os._exit(0)
+    return noisy(data, rng)
+
 calls = 0
 
 def stopped(data, rng):
@@ -58,6 +64,15 @@ number = 3
 """
 PAIR = ("--pair", "[0, 1]", "[1, 1]")
 FEW = ("--max-samples", 600, "--alpha", 1e-6)  # a private one is refuted once in a million seeds
+
+
+def test_a_function_that_ends_the_process_does_not_pass_in_silence(folder: Path) -> None:
+    """``os._exit(0)`` is an exception of the call, and the command says what came out."""
+    run = start("check", "counts_to_check:ends_the_process", "--epsilon", "1", *PAIR, *FEW, cwd=folder)
+    said, _ = run.communicate()
+    assert run.returncode == 0
+    assert "INCONCLUSIVE" in said
+    assert "it ended the process by os._exit(0)" in said
 
 
 @pytest.fixture
