@@ -13,7 +13,7 @@ import numpy as np
 
 from dpaudit.recorder.outputs import leaves
 from dpaudit.recorder.recording import Heard, Recording
-from dpaudit.recorder.tape import Draw
+from dpaudit.recorder.tape import Draw, elements_of
 
 __all__ = ["chosen_epsilon"]
 
@@ -22,7 +22,7 @@ def chosen_epsilon(recording: Recording) -> float | None:
     """The largest log-ratio of the outputs' probabilities, infinite where only one input gives an output;
     ``None`` where the output is not one draw of a law with probabilities that differ."""
     sides = (recording.first, recording.second)
-    if not recording.repeats or not all(map(_is_the_draw, sides)):
+    if not recording.repeats or not all(map(_is_the_draw, sides)) or not _followed(recording):
         return None
     one, two = (_law(side.draws[0]) for side in sides)
     if one is None or two is None or one == two:
@@ -35,6 +35,15 @@ def _is_the_draw(side: Heard) -> bool:
     if len(side.draws) != 1 or side.more or side.unheard or side.seedings:
         return False
     return [value for _, value in leaves(side.draws[0].values)] == [value for _, value in side.shown]
+
+
+def _followed(recording: Recording) -> bool:
+    """Whether the output goes with the number that was drawn wherever that was moved to; of labels, which
+    cannot be moved, the two runs must do."""
+    response = recording.response
+    if not elements_of(recording.first.draws[0]):
+        return True
+    return response is not None and response.complete and bool(np.all(response.slopes == 1))
 
 
 def _law(draw: Draw) -> Mapping[object, float] | None:

@@ -70,9 +70,10 @@ def test_a_choice_above_the_claim_is_something_to_look_at() -> None:
         lambda data, rng: [int(rng.choice(3, p=probabilities(data))), len(data)],
         lambda data, rng: int(rng.choice(3, p=probabilities(data))) + int(rng.binomial(1, 0.5)),
         lambda data, rng: int(rng.choice(3)),
+        lambda data, rng: min(int(rng.choice(3, p=probabilities(data))), 1),
         lambda data, rng: rng.choice(3, p=probabilities(data), size=2),
     ],
-    ids=["renamed", "with more", "with noise", "the same law", "twice"],
+    ids=["renamed", "with more", "with noise", "the same law", "clipped", "twice"],
 )
 def test_what_is_not_the_draw_itself_has_no_such_price(function) -> None:
     """What is done to a choice may hide it: then the recording does not say what it costs."""
