@@ -81,7 +81,10 @@ def clean(text: object) -> str:
     """``text`` with every character that could act on the page, or that no file can hold, replaced by
     U+FFFD, and every one that nobody sees written as an escape (``<U+200B>``).
     """
-    return _INVISIBLE.sub(lambda found: f"<U+{ord(found[0]):04X}>", _UNSAFE.sub("\ufffd", str(text)))
+    shown = str(text)
+    if shown.isascii() and shown.isprintable():  # nearly all texts: nothing of the kind is among these
+        return shown
+    return _INVISIBLE.sub(lambda found: f"<U+{ord(found[0]):04X}>", _UNSAFE.sub("\ufffd", shown))
 
 
 def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:

@@ -7,6 +7,8 @@ names. Colours live in the style sheet of the page, so that a picture follows da
 
 from __future__ import annotations
 
+from functools import cache
+
 from markupsafe import Markup, escape
 
 from dpaudit.reports.notation import clean
@@ -26,7 +28,7 @@ def element(name: str, /, *children: str, **attributes: Attribute) -> Markup:
     parts = [f"<{name}"]
     for key, value in attributes.items():
         if value is not None:
-            parts.append(f' {key.rstrip("_").replace("_", "-")}="{escape(_write(value))}"')
+            parts.append(f' {_attribute(key)}="{_write(value)}"')
     if not children and name in _SELF_CLOSING:
         return Markup("".join(parts) + "/>")
     return Markup("".join(parts) + f">{join(children)}</{name}>")
@@ -36,11 +38,17 @@ def element(name: str, /, *children: str, **attributes: Attribute) -> Markup:
 _SELF_CLOSING = frozenset({"circle", "line", "path", "polygon", "rect"})
 
 
+@cache
+def _attribute(key: str) -> str:
+    return key.rstrip("_").replace("_", "-")
+
+
 def _write(value: str | int | float) -> str:
+    """A value as it stands between quotes; of a number nothing needs to be escaped."""
     if isinstance(value, float):
         text = f"{value:.2f}".rstrip("0").rstrip(".")
         return "0" if text == "-0" else text
-    return clean(value)
+    return escape(clean(value))
 
 
 def text_of(value: object) -> Markup:
