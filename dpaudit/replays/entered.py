@@ -19,6 +19,7 @@ therefore emptied before the first run; a cache of another kind is not seen.
 
 from __future__ import annotations
 
+import dis
 import functools
 import gc
 import os
@@ -43,8 +44,23 @@ __all__ = ["Watch", "excuse_for"]
 
 _PATHS = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 
+#: The place of NotImplementedError among the constants of Python's own.
+_NOT_IMPLEMENTED = 1
 #: How a program is looked at.
 _looking = monitored if AVAILABLE else traced
+
+
+def _is_a_function(constant: object) -> bool:
+    """Whether it is code of the source. What Python 3.14 makes of annotations runs only where somebody asks
+    for them (PEP 649), and is known by its constant NotImplementedError, which a source only has as a name.
+    """
+    if not isinstance(constant, CodeType):
+        return False
+    common = constant.co_name == "__annotate__" and sys.version_info >= (3, 14)
+    return not common or all(
+        (step.opname, step.arg) != ("LOAD_COMMON_CONSTANT", _NOT_IMPLEMENTED)
+        for step in dis.get_instructions(constant)
+    )
 
 
 class Watch:
@@ -135,7 +151,7 @@ class Watch:
             code, names = waiting.pop()
             if id(code) not in found:
                 found[id(code)] = code, names
-                waiting += [(item, names) for item in code.co_consts if isinstance(item, CodeType)]
+                waiting += [(item, names) for item in code.co_consts if _is_a_function(item)]
         return list(found.values())
 
     def follows(self, code: CodeType, names: dict[str, Any], purpose: Purpose) -> bool:
@@ -146,7 +162,7 @@ class Watch:
                 self.foreign(purpose)[id(code)] = code
             return follows
         if id(code) not in self._functions:
-            if not self._is_own(code.co_filename):
+            if not (self._is_own(code.co_filename) and _is_a_function(code)):
                 self.foreign(purpose)[id(code)] = code
                 return False
             self._functions[id(code)] = _Function(code, names)

@@ -16,6 +16,7 @@ from dpaudit.prover import prove
 from dpaudit.reference.mechanisms.proved_at_every_size import NOT_PROVED_AT_EVERY_SIZE, PROVED_AT_EVERY_SIZE
 from dpaudit.reference.mechanisms.proved_programs import PROVED_PROGRAMS, ProvedProgram
 from tests.prover import oracle
+from tests.prover.frames import needs_frames
 from tests.prover.oracle import Within
 
 SLACK = 1e-6
@@ -28,6 +29,7 @@ def test_the_known_verdict_and_bound(row: ProvedProgram) -> None:
     assert found.as_expected, found
 
 
+@needs_frames
 @pytest.mark.parametrize("row", PROVED_AT_EVERY_SIZE, ids=lambda row: row.name)
 def test_the_known_verdict_at_every_size(row: ProvedProgram) -> None:
     """Right programs are verified at their bound; wrong ones have a larger one, or none."""
@@ -35,6 +37,7 @@ def test_the_known_verdict_at_every_size(row: ProvedProgram) -> None:
     assert found.as_expected, found
 
 
+@needs_frames
 @pytest.mark.parametrize("row", NOT_PROVED_AT_EVERY_SIZE, ids=lambda row: row.name)
 def test_what_is_not_proved_at_every_size(row: ProvedProgram) -> None:
     """A hidden running maximum: no bound, in one sentence."""

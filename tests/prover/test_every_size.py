@@ -14,14 +14,17 @@ import pytest
 from dpaudit.claims import PureDP
 from dpaudit.coins import Coins
 from dpaudit.laws import Laplace
-from dpaudit.prover import EVERY, EachMoves, OneReplaced, Proof, Symbols, opcodes, prove
+from dpaudit.prover import EVERY, EachMoves, OneReplaced, Proof, Symbols, prove
 from dpaudit.prover.generic_step import Loop
 from dpaudit.reference.mechanisms.lazy_bandit_programs import lazy_ucb
 from dpaudit.reference.mechanisms.online_learning_programs import follow_noisy_leader
 from dpaudit.reference.mechanisms.sparse_vector_programs import sparse_vector
 from tests.prover import oracle
+from tests.prover.frames import needs_frames
 from tests.prover.fuzz import events
 from tests.prover.random_loops import loop_program, random_loop
+
+pytestmark = needs_frames
 
 THRESHOLD, QUERY = Laplace(scale=2), Laplace(scale=4)
 SLACK = 1e-6
@@ -185,14 +188,6 @@ def test_refusals_name_the_place() -> None:
     assert said.bound is None
     assert "something else than a loop of the program" in said.reason
     assert str(hidden_position.__code__.co_firstlineno + 1) in said.reason
-
-
-def test_other_versions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frames differ from version to version: what was not tested is not believed."""
-    monkeypatch.setattr(opcodes, "TESTED", ("cpython", (3, 99)))
-    said = proved(sparse_vector(threshold=2, query=4))
-    assert (said.verdict, said.bound) == ("inconclusive", None)
-    assert "CPython 3.11" in said.reason
 
 
 def test_a_tracer_changes_nothing() -> None:

@@ -27,6 +27,9 @@ from dpaudit.reference.mechanisms.sparse_vector_programs import (
     numeric_sparse_vector,
     sparse_vector,
 )
+from tests.prover.frames import needs_frames
+
+pytestmark = needs_frames
 
 ALONE = Path(str(step_t0.__file__))
 

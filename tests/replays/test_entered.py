@@ -129,6 +129,32 @@ def test_a_function_that_is_defined_and_never_called_counts() -> None:
     assert "in test_a_function_that_is_defined_and_never_called_counts.program.spare" in found.obstacles[0]
 
 
+def test_annotations_are_no_function_of_the_program() -> None:
+    """Python 3.14 makes code of them that runs where somebody asks for them; a function of the program's own
+    that has the name of such code, and is never called, counts."""
+
+    def annotated(coins: Coins, data: Any) -> float:
+        def own(numbers: Any, offset: float = 0) -> float:
+            total: float = float(numbers.sum()) + offset
+            return total
+
+        return float(coins.release(own(data), NOISE, site="sum"))
+
+    def hidden(coins: Coins, data: Any) -> float:
+        def __annotate__(format: Any, /) -> float:
+            if format == 2:
+                raise NotImplementedError
+            return float(data[0])
+
+        noisy = float(coins.release(float(data.sum()), NOISE, site="sum"))
+        return __annotate__(1) if 4.00001 < noisy < 4.00002 else noisy
+
+    assert outcome(annotated)[0] is VerdictKind.VERIFIED
+    verdict, found = outcome(hidden)
+    assert verdict is VerdictKind.INCONCLUSIVE
+    assert "hidden.__annotate__" in found.obstacles[0]
+
+
 def test_neither_histories_nor_libraries_are_part_of_the_program() -> None:
     """Only the program's own functions are watched: not those of numpy, of the harness or of the search."""
 
