@@ -49,6 +49,8 @@ def log_slope(frame: pandas.DataFrame, *, first_round: int = 1, alpha: float = 0
     fitted = sm.OLS(np.log(kept["regret"].to_numpy()), design).fit(
         cov_type="cluster", cov_kwds={"groups": kept["run"].to_numpy()}, use_t=True
     )
-    slope = fitted.t_test([0.0, 1.0])
+    covariance = np.array(fitted.cov_params())
+    covariance[1, 1] = max(covariance[1, 1], 0.0)  # of runs that are powers exactly, 0 but for rounding
+    slope = fitted.t_test([0.0, 1.0], cov_p=covariance)
     low, high = slope.conf_int(alpha=alpha)[0]
     return Slope(slope.effect.item(), slope.sd.item(), float(low), float(high), runs)

@@ -129,7 +129,11 @@ class _Dask(_Remote):
         self._cluster: Any = None
         if scheduler is None:
             self._cluster = package.LocalCluster(
-                n_workers=jobs or available_cpus(), threads_per_worker=1, dashboard_address=None
+                n_workers=jobs or available_cpus(),
+                threads_per_worker=1,
+                dashboard_address=None,
+                # a port that is free: by default all clusters of a machine want the same one, and complain
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             )
         self._client: Any = connect(self._cluster or scheduler)
 

@@ -360,7 +360,12 @@ def test_a_generator_of_its_own_is_no_carrying() -> None:
 def cluster():
     """Two workers of a Dask cluster on this machine."""
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as found:
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+    ) as found:
         yield found
 
 

@@ -13,11 +13,20 @@ from typing import Any
 import pytest
 
 from tests.cli.suites import invoke
+from tests.prover.frames import needs_frames
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 #: Pages whose examples stand one after the other, with what they print below each.
-PAGES = ("tutorial", "check", "claims", "joint", "shuffle", "paper", "calibrate")
+PAGES = (
+    pytest.param("tutorial", marks=needs_frames),
+    "check",
+    "claims",
+    "joint",
+    "shuffle",
+    "paper",
+    "calibrate",
+)
 
 #: A fenced block of Python or of commands, and the lines below that show what it prints.
 BLOCK = re.compile(

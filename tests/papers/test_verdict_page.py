@@ -12,6 +12,7 @@ import pytest
 from dpaudit.runner.select import selector
 from dpaudit.suite import Row
 from tests.cli.suites import invoke
+from tests.prover.frames import needs_frames
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
@@ -43,6 +44,7 @@ def selected(paper: str) -> dict[str, Row]:
     return {row.id: row for row in suite.rows if matches(row.id)}
 
 
+@needs_frames
 @pytest.mark.parametrize("paper", PAPERS)
 def test_the_page_lists_what_its_command_selects(paper: str) -> None:
     """Each selected row stands there once, with the verdict that its suite expects."""
