@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import threading
 import time
 from abc import abstractmethod
 from contextlib import suppress
@@ -54,6 +55,7 @@ class _Remote:
 
     def __init__(self) -> None:
         self._run = f"{platform.node()}-{os.getpid()}-{time.time_ns()}"
+        self._folder = os.getcwd()
         self._here = Pool(1)
         self._stamps: dict[SuiteFile, Stamp] = {}
 
@@ -66,6 +68,7 @@ class _Remote:
         """The answer of another process. Raises as ``Pool.ask`` does, and ``RemoteError``."""
         asked = Asked(
             run=self._run,
+            folder=self._folder,
             path=str(file.path),
             root=str(file.root),
             label=file.label,
@@ -165,6 +168,11 @@ class _Dask(_Remote):
         return found
 
     def _end(self) -> None:
+        ending = threading.Thread(target=self._end_cluster, daemon=True)
+        ending.start()
+        ending.join(3 * END_SECONDS)  # a scheduler that is frozen must not hold up the report
+
+    def _end_cluster(self) -> None:
         with suppress(Exception):  # a cluster that is gone has nothing left to end
             self._client.run(end_run, self._run, on_error="ignore")
         with suppress(Exception):

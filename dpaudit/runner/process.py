@@ -30,7 +30,8 @@ FRESH_SEEDS = (1, 2)
 #: The child finds dpaudit where the parent found it, and nothing else there: the suite's root comes first on
 #: its path.
 _BOOTSTRAP = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from dpaudit.runner.worker import {0}; "
+    "import os, sys; folder = sys.argv.pop(1); folder and os.chdir(folder); "
+    "sys.path.insert(0, sys.argv[1]); from dpaudit.runner.worker import {0}; "
     "sys.path.pop(0); {0}(sys.argv[2], *map(int, sys.argv[3:]))"
 )
 
@@ -52,10 +53,11 @@ def available_cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _command(function: str, root: Path, seed: int) -> list[str]:
-    """What starts a process that calls a function of ``dpaudit.runner.worker`` with a root and a seed."""
+def _command(function: str, root: Path, seed: int, *, folder: str) -> list[str]:
+    """What starts a process in ``folder`` ("" for this one's) that calls a function of
+    ``dpaudit.runner.worker`` with a root and a seed."""
     location = str(Path(dpaudit.__file__).resolve().parent.parent)
-    return [sys.executable, "-P", "-c", _BOOTSTRAP.format(function), location, str(root), str(seed)]
+    return [sys.executable, "-P", "-c", _BOOTSTRAP.format(function), folder, location, str(root), str(seed)]
 
 
 def _environment(seed: int) -> dict[str, str]:
@@ -68,7 +70,8 @@ class _Nurseries:
     What the first suite has imported of the harness, it imports before it forks for the next one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
         self._lock = threading.Lock()
         self._started: dict[tuple[Path, int], Nursery] = {}
         self._modules: set[str] = set()
@@ -92,7 +95,7 @@ class _Nurseries:
             if not CAN_FORK or self._closed:
                 return None
             if (root, seed) not in self._started:
-                command = _command("serve_workers", root, seed)
+                command = _command("serve_workers", root, seed, folder=self.folder)
                 self._started[root, seed] = Nursery(command, environment=_environment(seed))
             return self._started[root, seed], sorted(self._modules)
 
@@ -147,7 +150,7 @@ class _Worker:
         file, seed = self.file, self.about[1]
         try:
             child = Child(
-                _command("main", file.root, seed),
+                _command("main", file.root, seed, folder=self._nurseries.folder),
                 environment=_environment(seed),
                 fork=lambda output: self._nurseries.fork(file.root, seed, output),
             )
@@ -203,15 +206,15 @@ class Pool:
     """The workers of a run, started as suites are asked. Safe to use from several threads.
 
     ``size`` is the number of threads that ask. Processes with ``seeds`` are prepared while suites with
-    programs are imported.
+    programs are imported. ``folder`` is the one that rows run in ("" for this process's).
     """
 
-    def __init__(self, size: int, *, seeds: Sequence[int] = ()) -> None:
+    def __init__(self, size: int, *, seeds: Sequence[int] = (), folder: str = "") -> None:
         self._kept = max(KEPT, size)
         self._seeds = seeds
         self._lock = threading.Lock()
         self._workers: list[_Worker] = []  # those that may still be asked, the last used one at the end
-        self._nurseries = _Nurseries()
+        self._nurseries = _Nurseries(folder)
         self._closed = False
 
     def load(self, file: SuiteFile) -> Answer:

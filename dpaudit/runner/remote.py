@@ -11,14 +11,20 @@ import atexit
 import platform
 import threading
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 from dpaudit.errors import DpauditError, InvalidParameterError
 from dpaudit.processes.child import Answer
 from dpaudit.runner.process import Pool
-from dpaudit.runner.stamps import Sources, library_versions, platform_name, python_version, tool_hash
+from dpaudit.runner.stamps import (
+    Sources,
+    forget_versions,
+    library_versions,
+    platform_name,
+    python_version,
+    tool_hash,
+)
 from dpaudit.runner.targets import PAPERS, SuiteFile, bundled_audits
 
 __all__ = ["Asked", "Asking", "RemoteError", "Stamp", "answer", "end_run", "stamp_of"]
@@ -49,9 +55,11 @@ class Asking(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """One command of one run about one suite; ``seconds`` of wall clock, ``seed`` of hashes and globals."""
+    """One command of one run about one suite; ``seconds`` of wall clock, ``seed`` of hashes and globals;
+    ``folder`` is the one that the run was started in."""
 
     run: str
+    folder: str
     path: str
     root: str
     label: str
@@ -79,9 +87,35 @@ def stamp_of(file: SuiteFile) -> Stamp:
     return tuple((own | {"Python": python_version(), "platform": platform_name()} | versions).items())
 
 
-_stamp_here = cache(stamp_of)
+class _Serving:
+    """What this process does for one run: a pool, and what it knows of the suites' sources. They are read
+    anew for each run, since a process of a cluster outlives many an edit."""
+
+    def __init__(self, folder: str) -> None:
+        self.pool = Pool(1, folder=folder)
+        self._lock = threading.Lock()
+        self._stamps: dict[SuiteFile, Stamp] = {}
+        self._compared: set[SuiteFile] = set()
+
+    def require_same(self, asked: Asked) -> None:
+        """Raise ``RemoteError`` unless this process has the suite with the versions and sources planned."""
+        with self._lock:
+            if asked.file not in self._stamps:
+                self._stamps[asked.file] = _stamp_here(asked)
+            here = dict(self._stamps[asked.file])
+        _require_equal(here, asked)
+
+    def require_still_same(self, asked: Asked) -> None:
+        """The same once the suite has been imported, so that no edit comes in between."""
+        with self._lock:
+            if asked.file in self._compared:
+                return
+            self._compared.add(asked.file)
+        _require_equal(dict(_stamp_here(asked)), asked)
+
+
 _lock = threading.Lock()
-_pools: dict[str, Pool] = {}
+_serving: dict[str, _Serving] = {}
 
 
 def answer(asked: Asked) -> Answer:
@@ -90,22 +124,43 @@ def answer(asked: Asked) -> Answer:
     Raises ``RemoteError`` where this process has other sources or versions, ``ChildHungError`` or
     ``ChildDiedError`` as ``Pool.ask`` does.
     """
-    _require_same(asked)
     with _lock:
-        pool = _pools.setdefault(asked.run, Pool(1))
-    return pool.ask(asked.file, asked.command, seconds=asked.seconds, seed=asked.seed)
+        if asked.run not in _serving:
+            forget_versions()
+            _serving[asked.run] = _Serving(_folder_here(asked))
+        serving = _serving[asked.run]
+    serving.require_same(asked)
+    found = serving.pool.ask(asked.file, asked.command, seconds=asked.seconds, seed=asked.seed)
+    serving.require_still_same(asked)
+    return found
 
 
-def _require_same(asked: Asked) -> None:
+def _folder_here(asked: Asked) -> str:
+    """The folder that rows run in, as on the machine that the run was started on: suites may read files by
+    relative paths. Those that ship with dpaudit read none, and need no such folder."""
+    if Path(asked.folder).is_dir():
+        return asked.folder
+    if asked.label.startswith(f"{PAPERS}:"):
+        return ""
+    raise RemoteError(
+        f"{_whose()} must have the folder that the run was started in, {asked.folder}, where rows may read "
+        "files, and has not; put it on a shared disk, or start the run in another one, and use --resume."
+    )
+
+
+def _stamp_here(asked: Asked) -> Stamp:
     try:
-        here = dict(_stamp_here(asked.file))
+        return stamp_of(asked.file)
     except InvalidParameterError as error:
         raise RemoteError(f"{_whose()} must have the suite {asked.label}, and has not: {error}") from error
+
+
+def _require_equal(here: dict[str, str], asked: Asked) -> None:
     for name, wanted in asked.stamp:
         if here[name] != wanted:
             raise RemoteError(
-                f"{_whose()} must have the same {name} as the process that planned the run, got "
-                f"{here[name][:12]} instead of {wanted[:12]}; install the same there and use --resume."
+                f"{_whose()} must have {name} as in the process that planned the run, got "
+                f"{here[name][:12]} instead of {wanted[:12]}; put the same there and use --resume."
             )
 
 
@@ -116,12 +171,12 @@ def _whose() -> str:
 def end_run(run: str) -> None:
     """End what this process still does for a run."""
     with _lock:
-        pool = _pools.pop(run, None)
-    if pool is not None:
-        pool.close()
+        serving = _serving.pop(run, None)
+    if serving is not None:
+        serving.pool.close()
 
 
 @atexit.register
 def _end_all() -> None:
-    for run in list(_pools):
+    for run in list(_serving):
         end_run(run)

@@ -22,7 +22,16 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.harness import PACKAGE, REFERENCE, is_harness_file
 from dpaudit.runner.targets import SuiteFile
 
-__all__ = ["Sources", "commit_of", "library_versions", "now", "platform_name", "python_version", "tool_hash"]
+__all__ = [
+    "Sources",
+    "commit_of",
+    "forget_versions",
+    "library_versions",
+    "now",
+    "platform_name",
+    "python_version",
+    "tool_hash",
+]
 
 LIBRARIES = ("numpy", "scipy", "python-flint")
 
@@ -67,6 +76,12 @@ def tool_hash() -> str:
     }
     own = {path: name for path, name in names.items() if is_harness_file(str(path))}
     return _digest({name.as_posix(): _read(path) for path, name in own.items()})
+
+
+def forget_versions() -> None:
+    """Read versions and dpaudit's own sources anew: in a process that outlives a run they may be replaced."""
+    _version.cache_clear()
+    tool_hash.cache_clear()
 
 
 class Sources:

@@ -5,6 +5,7 @@ worker's rows run again, and a worker with other sources is refused.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ import pytest
 
 from dpaudit.errors import InvalidParameterError
 from dpaudit.runner.backends import start_backend
+from dpaudit.runner.process import Pool
 from dpaudit.runner.remote import Asked, RemoteError, answer, end_run, stamp_of
-from dpaudit.runner.targets import find_suites
+from dpaudit.runner.targets import SuiteFile, find_suites
 from tests.cli.suites import RAISES, REFUTED, VERIFIED, invoke, write_suite
 
 PROGRAM = """
@@ -75,11 +77,19 @@ def test_the_rows_of_a_lost_worker_run_again(tmp_path: Path) -> None:
     }
 
 
-def asked(tmp_path: Path) -> Asked:
-    file = find_suites([str(write_suite(tmp_path / "suite.py", VERIFIED))])[0]
-    command = {"do": "evaluate", "row": "fine", "seed": 0, "alpha": 0.05, "profile": "quick"}
+READS = """
+@suite.row("reads", title="reads a file of the folder that it runs in", kind="utility", claim=CLAIM)
+def reads(run):
+    return Outcome([exactly(0, float(Path("limit.txt").read_text()))])
+"""
+
+
+def asked(tmp_path: Path, *rows: str, row: str = "fine", run: str = "test") -> Asked:
+    file = find_suites([str(write_suite(tmp_path / "suite.py", *(rows or (VERIFIED,))))])[0]
+    command = {"do": "evaluate", "row": row, "seed": 0, "alpha": 0.05, "profile": "quick"}
     return Asked(
-        run="test",
+        run=run,
+        folder=str(tmp_path),
         path=str(file.path),
         root=str(file.root),
         label=file.label,
@@ -102,6 +112,56 @@ def test_a_process_with_other_versions_is_refused(tmp_path: Path) -> None:
         assert answer(sent)["finding"]["verdict"] == "verified"
     finally:
         end_run("test")
+
+
+@pytest.fixture
+def ended() -> Iterator[None]:
+    """Ends what this process does for the runs of a test."""
+    yield
+    for run in ("test", "second", "third"):
+        end_run(run)
+
+
+def test_a_process_that_outlives_an_edit_reads_the_sources_again(tmp_path: Path, ended: None) -> None:
+    """For each run: after an edit it serves the new suite, and refuses a run that was planned before."""
+    before = asked(tmp_path)
+    assert answer(before)["finding"]["verdict"] == "verified"
+    after = asked(tmp_path, VERIFIED.replace("exactly(0.25, 0.5)", "exactly(2, 2)"), run="second")
+    assert after.stamp != before.stamp
+    assert answer(after)["finding"]["verdict"] == "refuted"
+    with pytest.raises(RemoteError, match="the suite's sources as in the process that planned"):
+        answer(replace(before, run="third"))
+
+
+def test_an_edit_just_before_the_import_is_noticed(
+    tmp_path: Path, ended: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was compared is compared again once the suite has been imported: no answer of another suite."""
+    sent = asked(tmp_path)
+
+    def edited(self: Pool, file: SuiteFile, command: Any, **options: Any) -> Any:
+        file.path.write_text(file.path.read_text() + "# edited")
+        return ask(self, file, command, **options)
+
+    ask = Pool.ask
+    monkeypatch.setattr(Pool, "ask", edited)
+    with pytest.raises(RemoteError, match="the suite's sources"):
+        answer(sent)
+
+
+def test_rows_run_in_the_folder_of_the_run(
+    tmp_path: Path, ended: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever folder the process was started in; one that it does not have is named."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    (tmp_path / "here" / "limit.txt").write_text("0.5")
+    (tmp_path / "there" / "limit.txt").write_text("2")
+    monkeypatch.chdir(tmp_path / "there")
+    sent = replace(asked(tmp_path, READS, row="reads"), folder=str(tmp_path / "here"))
+    assert answer(sent)["finding"]["verdict"] == "verified"
+    with pytest.raises(RemoteError, match=r"must have the folder that the run was started in.*nowhere"):
+        answer(replace(sent, run="second", folder=str(tmp_path / "nowhere")))
 
 
 def test_a_process_without_the_suite_is_refused(tmp_path: Path) -> None:
