@@ -247,6 +247,10 @@ def run_compared(workers: Workers, tasks: Sequence[Chunk], compared: Sequence[in
             f"a mechanism must return or raise, a worker that ran it ended: {_first_line(error)}; pass "
             "jobs=1 to see where."
         ) from error
+    except ImportError as error:  # of a call's own it would be an outcome
+        raise UnfitForWorkersError(
+            f"a worker cannot import what it needs ({_first_line(error)}); install that there to use more"
+        ) from None
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         if not any(word in str(error) for word in ("pickle", "serialize")):  # joblib's word, and Dask's
             raise

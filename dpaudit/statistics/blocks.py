@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from numpy.random import SeedSequence
 
 from dpaudit.errors import DpauditError, InvalidParameterError
-from dpaudit.statistics.cluster import connect
+from dpaudit.statistics.cluster import connect, packed, run_packed
 
 __all__ = ["Failure", "LostWorkersError", "StepLimitError", "Steps", "Workers", "run_in_blocks"]
 
@@ -118,8 +118,9 @@ class Workers:
     def _on_cluster(self, tasks: list[Callable[[], T]]) -> list[T]:
         from distributed import CancelledError, KilledWorker
 
+        sent = [packed(task) for task in tasks]
         try:
-            futures = [self._client.submit(task, pure=False) for task in tasks]
+            futures = [self._client.submit(run_packed, item, pure=False) for item in sent]
             found: list[T] = self._client.gather(futures)
         except KilledWorker as error:
             ended = error.allowed_failures + 1

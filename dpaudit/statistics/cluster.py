@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from dpaudit.errors import InvalidParameterError
 
-__all__ = ["connect", "distributed", "travel_with"]
+__all__ = ["connect", "distributed", "packed", "run_packed", "travel_with"]
 
 #: Seconds in which a scheduler must answer.
 CONNECT_SECONDS = 30
@@ -35,6 +37,17 @@ def connect(scheduler: Any) -> Any:
         raise InvalidParameterError(
             f"a Dask scheduler must answer at {scheduler}, none did ({error}); check the address."
         ) from error
+
+
+def packed(task: Callable[[], Any]) -> bytes:
+    """A task as bytes, which a scheduler passes on: it need not have what the task imports."""
+    found: bytes = import_module("cloudpickle").dumps(task)
+    return found
+
+
+def run_packed(task: bytes) -> Any:
+    """On a worker: what a packed task returns."""
+    return pickle.loads(task)()
 
 
 def travel_with(function: Any) -> None:

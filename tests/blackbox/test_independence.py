@@ -5,6 +5,7 @@ answers that are remembered, outputs that depend on how often the mechanism was 
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import secrets
 import signal
@@ -416,6 +417,24 @@ def test_what_cannot_be_sent_to_a_cluster_runs_here(cluster) -> None:
         locked, ONE, neighbours=UNITS, max_samples=200, listen=False, scheduler=cluster.scheduler_address
     )
     assert "the mechanism ran in one process" in str(found)
+
+
+@pytest.mark.usefixtures("always_sent")
+def test_what_workers_cannot_import_runs_here(cluster, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that this process alone has is named, and nothing fails, on the scheduler neither."""
+    (tmp_path / "only_here.py").write_text("SCALE = 0.25", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    only_here = importlib.import_module("only_here")
+    found = check(
+        lambda x, rng: x + rng.laplace(scale=only_here.SCALE),
+        ONE,
+        neighbours=UNITS,
+        max_samples=600,
+        listen=False,
+        scheduler=cluster.scheduler_address,
+    )
+    assert found.verdict is VerdictKind.REFUTED
+    assert "a worker cannot import what it needs (No module named 'only_here')" in str(found)
 
 
 def test_a_scheduler_that_is_not_there_is_named() -> None:

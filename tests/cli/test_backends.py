@@ -5,14 +5,18 @@ worker's rows run again, and a worker with other sources is refused.
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from dpaudit.errors import InvalidParameterError
+from dpaudit.runner import backends
 from dpaudit.runner.backends import start_backend
 from dpaudit.runner.process import Pool
 from dpaudit.runner.remote import Asked, RemoteError, answer, end_run, stamp_of
@@ -162,6 +166,17 @@ def test_rows_run_in_the_folder_of_the_run(
     assert answer(sent)["finding"]["verdict"] == "verified"
     with pytest.raises(RemoteError, match=r"must have the folder that the run was started in.*nowhere"):
         answer(replace(sent, run="second", folder=str(tmp_path / "nowhere")))
+
+
+def test_a_frozen_scheduler_holds_up_no_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ending a cluster takes a while at most, whatever does not answer: what is known is written then."""
+    monkeypatch.setattr(backends, "END_SECONDS", 0.1)
+    cluster: Any = object.__new__(backends._Dask)
+    cluster._run, cluster._cluster = "run", None
+    cluster._client = SimpleNamespace(run=lambda *_, **__: threading.Event().wait(60))
+    begun = time.monotonic()
+    cluster._end()
+    assert time.monotonic() - begun < 30
 
 
 def test_a_process_without_the_suite_is_refused(tmp_path: Path) -> None:
