@@ -58,11 +58,14 @@ class _Remote:
         self._folder = os.getcwd()
         self._here = Pool(1)
         self._stamps: dict[SuiteFile, Stamp] = {}
+        self._also: dict[SuiteFile, tuple[str, ...]] = {}
 
     def load(self, file: SuiteFile) -> Answer:
         """What a suite says of itself, from a process of this machine."""
-        self._stamps[file] = stamp_of(file)
-        return self._here.load(file)
+        found = self._here.load(file)
+        self._also[file] = tuple(found.get("files", ()))
+        self._stamps[file] = stamp_of(file, also=self._also[file])
+        return found
 
     def ask(self, file: SuiteFile, command: dict[str, Any], *, seconds: float, seed: int = 0) -> Answer:
         """The answer of another process. Raises as ``Pool.ask`` does, and ``RemoteError``."""
@@ -72,6 +75,7 @@ class _Remote:
             path=str(file.path),
             root=str(file.root),
             label=file.label,
+            also=self._also[file],
             stamp=self._stamps[file],
             command=command,
             seconds=seconds,

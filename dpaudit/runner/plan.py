@@ -21,7 +21,14 @@ from dpaudit.report_file.strict import require_clear_ids
 from dpaudit.runner.commands import file_for, quoted
 from dpaudit.runner.remote import Asking
 from dpaudit.runner.select import exactly, selector
-from dpaudit.runner.stamps import Sources, commit_of, library_versions, platform_name, tool_hash
+from dpaudit.runner.stamps import (
+    Sources,
+    commit_of,
+    library_versions,
+    platform_name,
+    python_version,
+    tool_hash,
+)
 from dpaudit.runner.targets import SuiteFile, default_paths, find_suites
 
 __all__ = [
@@ -228,7 +235,7 @@ def plan_run(
     _check_ids(loaded)
     total = math.fsum(row["weight"] for suite in loaded for row in suite.rows)
     sources = Sources()  # not in a thread meanwhile: CPython 3.11 cannot parse in two at a time
-    hashes = {suite.file.path: sources.hash_of(suite.file) for suite in loaded}
+    hashes = {one.file.path: sources.hash_of(one.file, also=one.description["files"]) for one in loaded}
     rows = [
         _planned(
             suite, row, settings, share=row["weight"] / total, sha256=hashes[suite.file.path], paths=paths
@@ -280,7 +287,8 @@ def _planned(
     depends_on = [
         *(sha256, tool_hash(), row["id"]),
         *(settings.seed, alpha, settings.profile),
-        *(library_versions(), platform_name()),
+        *(library_versions(), platform_name(), python_version()),
+        row,  # what the suite says of it now, which may come from the environment
     ]
     key = hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()
     return PlannedRow(suite, row, alpha, key, reproduce_command(paths, row["id"], settings))

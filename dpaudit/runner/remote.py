@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import platform
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -56,13 +57,14 @@ class Asking(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class Asked:
     """One command of one run about one suite; ``seconds`` of wall clock, ``seed`` of hashes and globals;
-    ``folder`` is the one that the run was started in."""
+    ``folder`` is the one that the run was started in, ``also`` files that the suite imported."""
 
     run: str
     folder: str
     path: str
     root: str
     label: str
+    also: tuple[str, ...]
     stamp: Stamp
     command: dict[str, Any]
     seconds: float
@@ -77,13 +79,14 @@ class Asked:
         return SuiteFile(audits / self.label.removeprefix(f"{PAPERS}:"), audits.parent, self.label)
 
 
-def stamp_of(file: SuiteFile) -> Stamp:
+def stamp_of(file: SuiteFile, *, also: Iterable[str] = ()) -> Stamp:
     """Everything that a result depends on besides its command: two processes with the same stamp agree.
+    ``also``: files that the suite imports by computed names (``Sources.hash_of``).
 
     Raises ``InvalidParameterError`` where a source file cannot be read.
     """
     versions = {name: str(number) for name, number in library_versions().items()}
-    own = {"dpaudit's sources": tool_hash(), "the suite's sources": Sources().hash_of(file)}
+    own = {"dpaudit's sources": tool_hash(), "the suite's sources": Sources().hash_of(file, also=also)}
     return tuple((own | {"Python": python_version(), "platform": platform_name()} | versions).items())
 
 
@@ -150,7 +153,7 @@ def _folder_here(asked: Asked) -> str:
 
 def _stamp_here(asked: Asked) -> Stamp:
     try:
-        return stamp_of(asked.file)
+        return stamp_of(asked.file, also=asked.also)
     except InvalidParameterError as error:
         raise RemoteError(f"{_whose()} must have the suite {asked.label}, and has not: {error}") from error
 

@@ -2,7 +2,8 @@
 
 ``Sources`` follows the import statements of a suite (those inside functions too) to every file below the
 suite's root, so that a change in a mechanism re-runs the audits that use it. dpaudit itself has a hash of its
-own. What a suite imports by a computed name is not seen.
+own. What a suite imports by a computed name is seen if that happens while the suite is imported
+(``imported_below``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import hashlib
 import os
 import platform
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -26,6 +28,7 @@ __all__ = [
     "Sources",
     "commit_of",
     "forget_versions",
+    "imported_below",
     "library_versions",
     "now",
     "platform_name",
@@ -84,6 +87,20 @@ def forget_versions() -> None:
     tool_hash.cache_clear()
 
 
+def imported_below(root: Path) -> list[str]:
+    """The files of this process's modules below ``root``, from there: neither dpaudit's own nor installed
+    packages, whose folder may lie below it too."""
+    found = []
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and file.endswith(".py") and not is_harness_file(file):
+            path = Path(file)
+            installed = {"site-packages", "dist-packages"} & set(path.parts)
+            if path.is_relative_to(root) and not installed:
+                found.append(path.relative_to(root).as_posix())
+    return sorted(found)
+
+
 class Sources:
     """The source files of one run, each read and parsed once."""
 
@@ -91,11 +108,11 @@ class Sources:
         self._contents: dict[Path, bytes] = {}
         self._imports: dict[tuple[Path, Path], list[Path]] = {}
 
-    def hash_of(self, suite: SuiteFile) -> str:
+    def hash_of(self, suite: SuiteFile, *, also: Iterable[str] = ()) -> str:
         """SHA-256 over the suite file and every file below its root, or of ``dpaudit.reference``, that it
-        imports, directly or not."""
+        imports, directly or not. ``also``: files below the root that were imported by computed names."""
         seen: set[Path] = set()
-        waiting = [suite.path]
+        waiting = [suite.path, *(suite.root / name for name in also)]
         while waiting:
             path = waiting.pop()
             if path not in seen:

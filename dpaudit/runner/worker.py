@@ -18,7 +18,9 @@ import sys
 import time
 import traceback
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
+from importlib.machinery import SourceFileLoader
 from os import _exit, getpid  # bound here, out of reach of a row that spoils them
 from pathlib import Path
 from typing import Any
@@ -39,11 +41,14 @@ from dpaudit.processes.serving import (
 )
 from dpaudit.runner.describe import describe, import_suite
 from dpaudit.runner.finding import finding_of
+from dpaudit.runner.stamps import imported_below
 from dpaudit.suite import Row, Run, Suite
 
 __all__ = ["main", "serve_workers"]
 
 TRACEBACK_LINES = 60
+#: Seconds for which a source counts as changed just now.
+JUST_NOW = 2.0
 
 Answer = dict[str, Any]
 
@@ -56,6 +61,7 @@ def main(root: str, global_seed: int) -> None:
     commands, answers = take_over_stdio()
     faulthandler.enable(all_threads=False)  # the thread that failed; others would come before it
     sys.path.insert(0, root)
+    SourceFileLoader.set_data = _unless_new(SourceFileLoader.set_data)  # type: ignore[method-assign]
     own = getpid()
     load = json.loads(next(read_lines(commands)))
     worker = _Worker(Path(root), global_seed)
@@ -75,6 +81,19 @@ def main(root: str, global_seed: int) -> None:
         serve_forked(commands, answers, worker.do, worker.prepare)
     else:
         serve(commands, answers, worker.do)
+
+
+def _unless_new(write: Callable[..., None]) -> Callable[..., None]:
+    """Python takes compiled code for that of a source by size and second of its last change: of a source that
+    was changed just now none is written, or another edit in that second would not be seen.
+    """
+
+    def written(loader: SourceFileLoader, path: str, data: bytes, **mode: int) -> None:
+        with suppress(OSError):
+            if time.time() - Path(loader.path).stat().st_mtime >= JUST_NOW:
+                write(loader, path, data, **mode)
+
+    return written
 
 
 def serve_workers(root: str, global_seed: int, descriptor: int) -> None:
@@ -98,7 +117,8 @@ class _Worker:
         try:
             self._seed_globals()
             self.suite = import_suite(path, module)
-            return describe(self.suite, file=path, root=self.root)
+            found = describe(self.suite, file=path, root=self.root)
+            return found | {"files": imported_below(self.root)}
         except BaseException as error:  # a suite may raise anything, SystemExit too; all of it is its failure
             return self._failure(error) | {"place": self._place(error)}
 

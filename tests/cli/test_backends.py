@@ -94,6 +94,7 @@ def asked(tmp_path: Path, *rows: str, row: str = "fine", run: str = "test") -> A
     return Asked(
         run=run,
         folder=str(tmp_path),
+        also=(),
         path=str(file.path),
         root=str(file.root),
         label=file.label,

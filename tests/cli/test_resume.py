@@ -216,6 +216,34 @@ def test_only_what_has_not_changed_is_re_used(suite: Path, change: str) -> None:
     assert report["complete"]
 
 
+COMPUTED = """
+import importlib
+
+LIMIT = importlib.import_module("hel" + "per").LIMIT
+AT_MOST = ErrorRate(text="the error is at most the bound", claimed=os.environ["BOUND"])
+
+@suite.row("read", title="reads a helper", kind="utility", claim=AT_MOST)
+def read(run):
+    count("read")
+    return Outcome([exactly(0, LIMIT)])
+"""
+
+
+def test_a_helper_by_a_computed_name_and_a_claim_from_outside_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the import of a suite imported, by whatever name, and what the suite says by now: a change of
+    either runs the row again, and nothing else does."""
+    suite = write_suite(tmp_path / "suite.py", COMPUTED)
+    verdicts = []
+    for bound, limit in (("1", 0.5), ("1", 0.5), ("1", 2.0), ("3", 2.0)):
+        monkeypatch.setenv("BOUND", bound)
+        (tmp_path / "helper.py").write_text(f"LIMIT = {limit}", encoding="utf-8")
+        _, report = run(suite, "--resume")
+        verdicts.append((by_id(report)["read"]["upper"], len((tmp_path / "read.ran").read_text())))
+    assert verdicts == [(0.5, 1), (0.5, 1), (2.0, 2), (2.0, 3)]
+
+
 def test_a_cut_or_spoilt_journal_costs_only_the_rows_that_it_lost(suite: Path) -> None:
     """The line that a kill cut in half, and lines that somebody changed or broke, are run again; the others
     are kept."""
