@@ -3,7 +3,7 @@
 Worse is a row or cell that came out as expected before and does not now, one that is verified no longer, a
 verified one with less behind it, a new one against its expectation, and one that is gone. One with another
 claim or role is another one: what was stated is stated no more, which is worse, whatever the new claim's
-verdict. Bounds are not compared: they move with the seed.
+verdict; so is a cell that no longer decides its row. Bounds are not compared: they move with the seed.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ def got_worse(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
                 lines.append(f"{name}: new, {_said(part)}, expected {part['expect']}")
         elif _stated(earlier) != _stated(part):
             lines.append(f"{name}: {_changed(earlier, part)}; {_said(earlier)} before, {_said(part)} now")
+        elif earlier.get("deciding", True) and not part.get("deciding", True):
+            lines.append(f"{name}: it decided its row before and does not now; {_said(part)}")
         elif _is_worse(earlier, part):
             lines.append(f"{name}: {_said(earlier)} before, {_said(part)} now, expected {part['expect']}")
     return lines

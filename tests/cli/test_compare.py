@@ -87,6 +87,21 @@ def test_a_stopped_run_lacks_rows_only_where_it_does(tmp_path: Path) -> None:
         assert words in " ".join(said.output.split())
 
 
+def test_a_cell_that_no_longer_decides_its_row_is_worse() -> None:
+    """Its next refutation would not be the row's; that it decides again is neither worse nor better."""
+    old = sample_report()
+    place = next(i for i, row in enumerate(old["results"]) if row["cells"])
+    cells = copy.deepcopy(old["results"][place]["cells"])
+    cells[0]["deciding"] = True
+    old = changed(old, place, cells=cells)
+    cells = copy.deepcopy(cells)
+    cells[0]["deciding"] = False
+    new = changed(old, place, cells=cells)
+    (line,) = got_worse(old, new)
+    assert f"[{cells[0]['name']}]: it decided its row before and does not now" in line
+    assert got_worse(new, old) == got_better(new, old) == []
+
+
 @pytest.mark.parametrize("what", ["claim", "role"])
 def test_another_claim_or_role_is_worse_and_never_better(what: str) -> None:
     """A row that states another claim, or states it in another role, is named in both directions."""
