@@ -6,7 +6,8 @@ for each of them. Conditions are told apart by their place in the source, so tha
 compiler makes of a loop's condition or of a ``finally`` count as one.
 
 Left out are jumps that are no condition of the program's: the end of a ``for``, the match of an exception
-with its handler and the exit of a ``with``, whose bodies count as lines.
+with its handler and the exit of a ``with``, whose bodies count as lines; and whether ``tuple``, ``all`` or
+``any`` is the builtin of that name, which Python 3.14 asks before it runs a generator in place.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class Jump:
     passed: str
 
 
+#: Builtins whose generator is run in place.
+_RUN_IN_PLACE = ("tuple", "all", "any", "list", "set")
 _NO_CONDITIONS = ("CHECK_EXC_MATCH", "CHECK_EG_MATCH", "WITH_EXCEPT_START")
 _COMPARISONS = ("COMPARE_OP", "IS_OP", "CONTAINS_OP")
 _WORDS = {
@@ -66,7 +69,7 @@ def jumps_of(code: CodeType) -> dict[int, Jump]:
         before = [one for one in instructions[max(0, index - 8) : index] if one.opname != "EXTENDED_ARG"]
         while before and before[-1].opname in ("TO_BOOL", "COPY"):
             before.pop()  # from Python 3.12 on these stand between a value and its jump
-        if words is None or not before or before[-1].opname in _NO_CONDITIONS:
+        if words is None or not before or before[-1].opname in _NO_CONDITIONS or _asks_for_builtin(before):
             continue
         # what was computed last is what is tested: a part of ``and`` has a place of its own, its jump not
         place = before[-1].positions
@@ -81,6 +84,13 @@ def jumps_of(code: CodeType) -> dict[int, Jump]:
             at -= 1
             found[instructions[at].offset] = jump  # a tracer meets the prefix in the jump's place
     return found
+
+
+def _asks_for_builtin(before: list[dis.Instruction]) -> bool:
+    """Whether what is tested is ``tuple is <the builtin>``, by a constant that no source can name."""
+    if len(before) < 2 or before[-1].opname != "IS_OP":
+        return False
+    return before[-2].opname == "LOAD_COMMON_CONSTANT" and before[-2].argrepr in _RUN_IN_PLACE
 
 
 def _outcomes(name: str) -> tuple[str, str] | None:

@@ -44,8 +44,6 @@ __all__ = ["Watch", "excuse_for"]
 
 _PATHS = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 
-#: The place of NotImplementedError among the constants of Python's own.
-_NOT_IMPLEMENTED = 1
 #: How a program is looked at.
 _looking = monitored if AVAILABLE else traced
 
@@ -58,7 +56,7 @@ def _is_a_function(constant: object) -> bool:
         return False
     common = constant.co_name == "__annotate__" and sys.version_info >= (3, 14)
     return not common or all(
-        (step.opname, step.arg) != ("LOAD_COMMON_CONSTANT", _NOT_IMPLEMENTED)
+        (step.opname, step.argrepr) != ("LOAD_COMMON_CONSTANT", "NotImplementedError")
         for step in dis.get_instructions(constant)
     )
 

@@ -155,6 +155,17 @@ def test_annotations_are_no_function_of_the_program() -> None:
     assert "hidden.__annotate__" in found.obstacles[0]
 
 
+def test_a_generator_that_runs_in_place_asks_nothing() -> None:
+    """Python 3.14 asks whether ``tuple`` is the builtin of that name: it is no condition of the source."""
+
+    def program(coins: Coins, data: Any) -> float:
+        numbers = tuple(float(x) for x in data)
+        return float(coins.release(sum(numbers), NOISE, site="sum"))
+
+    verdict, found = outcome(program)
+    assert (verdict, found.obstacles) == (VerdictKind.VERIFIED, [])
+
+
 def test_neither_histories_nor_libraries_are_part_of_the_program() -> None:
     """Only the program's own functions are watched: not those of numpy, of the harness or of the search."""
 
