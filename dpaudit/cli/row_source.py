@@ -75,8 +75,9 @@ class _Module:
     def _cut(self, keyword: ast.keyword) -> None:
         """Take an argument and the comma after it out of the lines."""
         first, last = keyword.lineno, keyword.end_lineno or keyword.lineno
-        before = self.lines[first - 1][: keyword.col_offset]
-        after = self.lines[last - 1][keyword.end_col_offset or 0 :].removeprefix(",").lstrip()
+        before = self.lines[first - 1].encode()[: keyword.col_offset].decode()  # offsets count bytes
+        after = self.lines[last - 1].encode()[keyword.end_col_offset or 0 :].decode()
+        after = after.removeprefix(",").lstrip()
         self.dropped |= set(range(first + 1, last + 1))
         self.lines[first - 1] = f"{before}{after}".rstrip()
         if not self.lines[first - 1]:
