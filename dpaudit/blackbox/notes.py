@@ -182,7 +182,8 @@ def _kinds(search: Search) -> list[str]:
         said = [(words, share) for words, share in said if not words.startswith("the call raised")]
         if len(said) > 1:
             shown = [f"{words} ({100 * share:.3g} %)" for words, share in said[:SHOWN_KINDS]]
-            shown += [f"{len(said) - SHOWN_KINDS} other kinds"] if len(said) > SHOWN_KINDS else []
+            rest = len(said) - SHOWN_KINDS
+            shown += [f"{rest} other kind{'s' if rest > 1 else ''}"] if rest > 0 else []
             where = f" on pair {place}" if len(search.candidates) > 1 else ""
             return [f"outputs were of several kinds{where}: {', '.join(shown)}"]
     return []
