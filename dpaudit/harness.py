@@ -7,11 +7,21 @@ the audits that ride along in a wheel are, like a user's own.
 from __future__ import annotations
 
 import os
+import sys
+import sysconfig
 from pathlib import Path
 
 import dpaudit
 
-__all__ = ["BUNDLED", "PACKAGE", "REFERENCE", "is_harness_file", "is_harness_module", "is_program_file"]
+__all__ = [
+    "BUNDLED",
+    "PACKAGE",
+    "REFERENCE",
+    "installed_folders",
+    "is_harness_file",
+    "is_harness_module",
+    "is_program_file",
+]
 
 #: The folder of the installed package.
 PACKAGE = Path(dpaudit.__file__).parent
@@ -20,6 +30,15 @@ REFERENCE, BUNDLED = "reference", "_bundled"
 
 _HARNESS = str(PACKAGE) + os.sep
 _PROGRAMS = tuple(_HARNESS + folder + os.sep for folder in (REFERENCE, BUNDLED))
+
+
+def installed_folders() -> tuple[str, ...]:
+    """The folders of Python and of installed packages, each with a separator at its end: this interpreter's
+    own, and those that a ``.pth`` file, an environment made with ``--system-site-packages`` or ``PYTHONPATH``
+    puts beside them."""
+    own = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    beside = {path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")}
+    return tuple(sorted(path + os.sep for path in own | beside))
 
 
 def is_harness_file(filename: str) -> bool:

@@ -24,7 +24,6 @@ import functools
 import gc
 import os
 import sys
-import sysconfig
 from collections.abc import Callable, Collection, Generator, Mapping
 from functools import partial
 from pathlib import Path
@@ -34,15 +33,13 @@ from typing import Any
 import dpaudit
 from dpaudit.coins import Coins, Program, Replayer
 from dpaudit.coins.limits import StepLimitError
-from dpaudit.harness import is_harness_file, is_program_file
+from dpaudit.harness import installed_folders, is_harness_file, is_program_file
 from dpaudit.replays.branches import has_open_loop, jumps_of, raising_outcomes
 from dpaudit.replays.monitoring import AVAILABLE, monitored
 from dpaudit.replays.raising import catchers_in, raising_lines
 from dpaudit.replays.tracing import Purpose, Way, traced
 
 __all__ = ["Watch", "excuse_for"]
-
-_PATHS = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 
 #: How a program is looked at.
 _looking = monitored if AVAILABLE else traced
@@ -72,7 +69,7 @@ class Watch:
     def __init__(self, program: Program, *, limit: int = 5_000_000) -> None:
         self._program = program
         self._own = _package_folder(program)
-        self._others = _installed()
+        self._others = installed_folders()
         # by the identity of code, which is kept inside: its hash is that of its constants, and costs more
         self._functions: dict[int, _Function] = {}
         self._foreign: dict[Purpose, dict[int, CodeType]] = {}
@@ -265,13 +262,6 @@ class _Function:
         """The lines where the conditions of ``ways`` are."""
         lines = {condition.line for condition, _ in ways}
         return {jump.line for jump in self._jumps if jump.condition.line in lines or jump.line in lines}
-
-
-def _installed() -> tuple[str, ...]:
-    """The folders of installed packages: this interpreter's own, and those that a ``.pth`` file, an
-    environment made with ``--system-site-packages`` or ``PYTHONPATH`` puts beside them."""
-    beside = {path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")}
-    return tuple(sorted(path + os.sep for path in _PATHS | beside))
 
 
 def _package_folder(program: Callable[..., Any]) -> str | None:

@@ -21,7 +21,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from dpaudit.errors import InvalidParameterError
-from dpaudit.harness import PACKAGE, REFERENCE, is_harness_file
+from dpaudit.harness import PACKAGE, REFERENCE, installed_folders, is_harness_file
 from dpaudit.runner.targets import SuiteFile
 
 __all__ = [
@@ -88,15 +88,14 @@ def forget_versions() -> None:
 
 
 def imported_below(root: Path) -> list[str]:
-    """The files of this process's modules below ``root``, from there: neither dpaudit's own nor installed
-    packages, whose folder may lie below it too."""
-    found = []
+    """The files of this process's modules below ``root``, from there: neither dpaudit's own nor Python's nor
+    installed packages, whose folders may lie below it too."""
+    installed, found = installed_folders(), []
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and file.endswith(".py") and not is_harness_file(file):
             path = Path(file)
-            installed = {"site-packages", "dist-packages"} & set(path.parts)
-            if path.is_relative_to(root) and not installed:
+            if path.is_relative_to(root) and not file.startswith(installed):
                 found.append(path.relative_to(root).as_posix())
     return sorted(found)
 

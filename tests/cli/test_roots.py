@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import dpaudit
 from dpaudit.claims import ErrorRate
+from dpaudit.harness import is_harness_file
 from dpaudit.runner import process
 from dpaudit.runner.describe import describe
 from dpaudit.runner.plan import load_suites
-from dpaudit.runner.stamps import Sources, commit_of
+from dpaudit.runner.stamps import Sources, commit_of, imported_below
 from dpaudit.runner.targets import SuiteFile, bundled_audits, find_suites
 from dpaudit.suite import Outcome, Row, Suite
 from tests.cli.suites import VERIFIED, by_id, invoke, run, start, write_suite
@@ -148,6 +152,20 @@ def test_the_source_hash_follows_imports_and_nothing_else(tmp_path: Path) -> Non
         (root / name).write_text(text)
     (root / "mechanisms" / "unused.py").write_text("# changed\n")
     assert Sources().hash_of(suite) == before
+
+
+def test_only_modules_of_the_root_s_own_are_hashed_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A root above Python and its packages has neither in its hash, nor dpaudit; its own modules it has."""
+    below = imported_below(Path("/"))
+    assert not [name for name in below if Path("/", name) in {Path(json.__file__), Path(np.__file__)}]
+    assert not [name for name in below if is_harness_file(f"/{name}")]
+    (tmp_path / "of_its_own.py").write_text("", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert imported_below(tmp_path) == []
+    monkeypatch.setitem(sys.modules, "of_its_own", importlib.import_module("of_its_own"))
+    assert imported_below(tmp_path) == ["of_its_own.py"]
 
 
 def test_the_commit_is_that_of_the_repository_that_tracks_the_suite(tmp_path: Path) -> None:
