@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TOP = ("dpaudit", "audits", "benchmarks", "docs", "tests")
+TOP = ("dpaudit", "mechanisms", "algorithms", "audits", "benchmarks", "docs", "tests")
 MAP = (ROOT / "docs" / "map.md").read_text(encoding="utf-8")
 DESIGN = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
 
