@@ -1,0 +1,371 @@
+"""Declare the data of a mechanism once, as a value.
+
+``Records(Interval(0, 10), size=200)`` says what one record may be, how many there are, and in which container the
+mechanism gets them. A proof, the pairs of neighbouring inputs of an attack, a Hypothesis strategy and the words of
+a report are all made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import islice, product
+from typing import Any, Literal
+
+import numpy as np
+
+from dpaudit.claims.base import Adjacency
+from dpaudit.errors import InvalidParameterError
+from dpaudit.exact import ExactLike, exact, nearest_float
+
+__all__ = ["EVERY", "Anything", "Ball", "Categories", "Column", "Integers", "Interval", "Records", "Table"]
+
+#: Every number of records.
+EVERY = "every"
+
+Size = int | Literal["every"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One array of a declaration: its type, the bounds of every entry, the ball of a row, and the row's length
+    (None: a record is one number)."""
+
+    kind: Literal["b", "i", "f"]
+    low: Fraction | None
+    high: Fraction | None
+    width: int | None = None
+    ball: tuple[str, Fraction] | None = None
+
+    @property
+    def words(self) -> str:
+        """The values of one record, in words."""
+        names = {"b": "truth values", "i": "integers", "f": "numbers"}
+        ends = f" in [{'-∞' if self.low is None else self.low}, {'∞' if self.high is None else self.high}]"
+        entries = names[self.kind] + ("" if self.low is None and self.high is None else ends)
+        if self.low is None and self.high is None and self.kind == "f":
+            entries = "finite numbers"
+        row = entries if self.width is None else f"rows of {self.width} {entries}"
+        return row if self.ball is None else f"{row} with L{self.ball[0]} norm at most {self.ball[1]}"
+
+    def sample(self, rng: np.random.Generator, size: int) -> Any:
+        """``size`` random records, corners among them."""
+        shape = (size,) if self.width is None else (size, self.width)
+        low = -3.0 if self.low is None else nearest_float(self.low)
+        high = 3.0 if self.high is None else nearest_float(self.high)
+        if self.kind != "f":
+            found = rng.integers(int(low), int(high) + 1, size=shape)
+            corner = rng.choice([int(low), int(high)], size=shape)
+            found = np.where(rng.random(shape) < 0.4, corner, found)
+            return found.astype(bool if self.kind == "b" else np.int64)
+        values = rng.uniform(low, high, size=shape)
+        grid = rng.choice([low, high, (low + high) / 2, min(max(0.0, low), high), min(max(1.0, low), high)], size=shape)
+        values = np.where(rng.random(shape) < 0.5, grid, values)
+        if self.low is None or self.high is None:  # now and then a number far away
+            values = np.where(rng.random(shape) < 0.1, values * 100, values)
+            values = np.clip(values, -np.inf if self.low is None else low, np.inf if self.high is None else high)
+        if self.ball is not None:
+            radius = nearest_float(self.ball[1]) * (1 - 1e-12)
+            norms = np.linalg.norm(values, ord=int(self.ball[0]), axis=1, keepdims=True)
+            values = values * np.minimum(1.0, radius / np.maximum(norms, 1e-9))
+        return values
+
+    def null(self) -> Any:
+        """The null record of zero-out."""
+        zero = {"b": False, "i": np.int64(0), "f": 0.0}[self.kind]
+        return zero if self.width is None else np.full(self.width, zero)
+
+    def corners(self) -> list[Any]:
+        """The extreme values of one record, the most different ones first."""
+        low = nearest_float(self.low) if self.low is not None else -100.0
+        high = nearest_float(self.high) if self.high is not None else 100.0
+        inner = min(max((low + high) / 2, low), high)
+        numbers = [int(x) if self.kind == "i" else bool(x) if self.kind == "b" else x for x in dict.fromkeys([low, high, inner])]
+        if self.width is None:
+            return numbers
+        if self.ball is not None:
+            r = nearest_float(self.ball[1])
+            first = np.zeros(self.width)
+            first[0] = r
+            even = np.full(self.width, r / (self.width if self.ball[0] == "1" else self.width**0.5)) * (1 - 1e-12)
+            return [first, -first, even, -even, np.zeros(self.width)]
+        rows = [np.full(self.width, x) for x in numbers]
+        rows += [np.where(np.arange(self.width) % 2 == 0, low, high), np.where(np.arange(self.width) == 0, high, low)]
+        dtype = {"b": bool, "i": np.int64, "f": float}[self.kind]
+        return [row.astype(dtype) for row in rows]
+
+
+def _ends(low: ExactLike, high: ExactLike) -> tuple[Fraction, Fraction]:
+    a, b = exact(low, name="low"), exact(high, name="high")
+    if a > b:
+        raise InvalidParameterError(f"low must be at most high, got {low} and {high}.")
+    return a, b
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Real numbers from ``low`` to ``high``, as float64.
+
+    Parameters
+    ----------
+    low, high : number or str
+        The ends, exact: ``0.1`` is 1/10.
+
+    Raises
+    ------
+    InvalidParameterError
+        ``low`` is above ``high``, or an end is not finite.
+    """
+
+    low: ExactLike
+    high: ExactLike
+
+    def column(self, width: int | None = None) -> Column:
+        return Column("f", *_ends(self.low, self.high), width)
+
+
+@dataclass(frozen=True)
+class Integers:
+    """Whole numbers from ``low`` to ``high``, as int64 (with ``bits=True``, truth values as bool).
+
+    Parameters
+    ----------
+    low, high : int
+        The ends.
+    """
+
+    low: int
+    high: int
+    bits: bool = False
+
+    def column(self, width: int | None = None) -> Column:
+        low, high = _ends(self.low, self.high)
+        if low.denominator != 1 or high.denominator != 1 or (self.bits and (low, high) != (0, 1)):
+            raise InvalidParameterError(f"the ends of Integers must be whole numbers, of bits 0 and 1, got {self.low} and {self.high}.")
+        return Column("b" if self.bits else "i", low, high, width)
+
+
+@dataclass(frozen=True)
+class Categories:
+    """``count`` categories, coded 0, 1, ..., count - 1 as int64."""
+
+    count: int
+
+    def column(self, width: int | None = None) -> Column:
+        if type(self.count) is not int or self.count < 1:
+            raise InvalidParameterError(f"a number of categories must be a positive integer, got {self.count!r}.")
+        return Column("i", Fraction(0), Fraction(self.count - 1), width)
+
+
+@dataclass(frozen=True)
+class Ball:
+    """Rows of ``width`` real numbers whose norm is at most ``radius``, as float64.
+
+    Parameters
+    ----------
+    radius : number or str
+        The largest norm of a row.
+    width : int
+        The length of a row.
+    norm : 1 or 2
+        Which norm.
+    """
+
+    radius: ExactLike
+    width: int
+    norm: Literal[1, 2] = 2
+
+    def column(self, width: int | None = None) -> Column:
+        radius = exact(self.radius, name="radius")
+        if radius <= 0 or self.norm not in (1, 2) or type(self.width) is not int or self.width < 1 or width is not None:
+            raise InvalidParameterError(f"a ball must have a positive radius, norm 1 or 2 and a width of its own, got {self!r}.")
+        return Column("f", -radius, radius, self.width, (str(self.norm), radius))
+
+
+@dataclass(frozen=True)
+class Anything:
+    """Any finite float64."""
+
+    def column(self, width: int | None = None) -> Column:
+        return Column("f", None, None, width)
+
+
+Domain = Interval | Integers | Categories | Ball | Anything
+
+
+def _require_size(size: Any, at_least: Any, group: Any) -> None:
+    if size != EVERY and (type(size) is not int or size < 1):
+        raise InvalidParameterError(f"size must be a positive integer or EVERY, got {size!r}.")
+    for name, value in (("at_least", at_least), ("group", group)):
+        if type(value) is not int or value < 1:
+            raise InvalidParameterError(f"{name} must be a positive integer, got {value!r}.")
+
+
+@dataclass(frozen=True)
+class Records:
+    """The data of a mechanism: an array of records.
+
+    Parameters
+    ----------
+    domain : Interval, Integers, Categories, Ball or Anything
+        What one number of a record may be, or (``Ball``) one row.
+    size : int or EVERY
+        How many records there are. Under add-remove the number is private, whatever is given.
+    width : int, optional
+        The length of a record's row; without it a record is one number.
+    at_least : int
+        The smallest number of records, for ``size=EVERY``.
+    group : int
+        How many records one user may have: the claim is about all of them at once.
+    container : "array" or "list"
+        An ndarray, or a list of Python numbers (for a known size).
+
+    Raises
+    ------
+    InvalidParameterError
+        A number is out of range, or the parts do not fit each other.
+
+    Examples
+    --------
+    >>> Records(Interval(0, 10), size=200).words
+    'numbers in [0, 10], 200 records'
+    """
+
+    domain: Domain
+    size: Size = EVERY
+    width: int | None = None
+    at_least: int = 1
+    group: int = 1
+    container: Literal["array", "list"] = "array"
+
+    def __post_init__(self) -> None:
+        _require_size(self.size, self.at_least, self.group)
+        if self.container not in ("array", "list") or (self.container == "list" and (self.size == EVERY or self.width is not None or isinstance(self.domain, Ball))):
+            raise InvalidParameterError(f"a list holds one number for each of a known number of records, got {self!r}.")
+        _ = self.columns
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The one column, under the name ``""``."""
+        return {"": _column(self.domain, self.width)}
+
+    @property
+    def words(self) -> str:
+        """What one record is, and how many there are, in words."""
+        return f"{self.columns[''].words}, {_size_words(self.size, self.at_least, self.group)}"
+
+    def build(self, columns: Mapping[str, Any]) -> Any:
+        """The input of the mechanism, from its arrays by column."""
+        return columns[""] if self.container == "array" else columns[""].tolist()
+
+
+@dataclass(frozen=True)
+class Table:
+    """The data of a mechanism: a dict of columns, one entry or row in each for every record.
+
+    Parameters
+    ----------
+    columns : dict of str to a domain
+        The columns. ``(domain, width)`` declares rows.
+    size, at_least, group
+        As for ``Records``.
+    """
+
+    domains: Mapping[str, Domain | tuple[Domain, int]]
+    size: Size = EVERY
+    at_least: int = 1
+    group: int = 1
+    container: str = field(default="table", init=False)
+
+    def __post_init__(self) -> None:
+        _require_size(self.size, self.at_least, self.group)
+        if not self.domains or not all(isinstance(name, str) and name for name in self.domains):
+            raise InvalidParameterError(f"a table must have columns with names, got {self.domains!r}.")
+        _ = self.columns
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """Each column by its name."""
+        return {name: _column(*(entry if isinstance(entry, tuple) else (entry, None))) for name, entry in self.domains.items()}
+
+    @property
+    def words(self) -> str:
+        """What one record is, and how many there are, in words."""
+        each = "; ".join(f"{name}: {column.words}" for name, column in self.columns.items())
+        return f"{each}; {_size_words(self.size, self.at_least, self.group)}"
+
+    def build(self, columns: Mapping[str, Any]) -> Any:
+        """The input of the mechanism, from its arrays by column."""
+        return dict(columns)
+
+
+def _column(domain: Any, width: int | None) -> Column:
+    if not isinstance(domain, Interval | Integers | Categories | Ball | Anything):
+        raise InvalidParameterError(f"a domain is Interval, Integers, Categories, Ball or Anything, got {domain!r}.")
+    if width is not None and (type(width) is not int or width < 1):
+        raise InvalidParameterError(f"width must be a positive integer, got {width!r}.")
+    return domain.column(width)
+
+
+def _size_words(size: Size, at_least: int, group: int) -> str:
+    count = f"every number of records from {at_least}" if size == EVERY else f"{size} records"
+    return count if group == 1 else f"{count}, at most {group} of one user"
+
+
+def sample_pair(
+    data: Records | Table, *, adjacency: Adjacency, size: int, rng: np.random.Generator
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arrays by column of two random neighbours. Under add-remove the second one has ``group`` records more."""
+    more = data.group if adjacency is Adjacency.ADD_REMOVE else 0
+    changed = sorted(int(k) for k in rng.choice(size + more, size=min(data.group, size + more), replace=False))
+    left, right = {}, {}
+    for name, column in data.columns.items():
+        base = column.sample(rng, size + more)
+        if adjacency is Adjacency.ADD_REMOVE:
+            left[name], right[name] = np.delete(base, changed, axis=0), base
+            continue
+        other = base.copy()
+        fresh = column.sample(rng, len(changed))
+        for k, record in zip(changed, fresh, strict=True):
+            other[k] = column.null() if adjacency is Adjacency.ZERO_OUT else record
+        left[name], right[name] = base, other
+    return left, right
+
+
+def corner_pairs(data: Records | Table, *, adjacency: Adjacency, sizes: tuple[int, ...] = (1, 2, 3, 8)) -> Iterator[tuple[Any, Any]]:
+    """Pairs of neighbouring inputs made of extreme records, small ones first."""
+    names = list(data.columns)
+    records = list(islice(product(*(column.corners() for column in data.columns.values())), 24))
+    for size in sizes if data.size == EVERY else (data.size,):
+        if size < data.at_least and data.size == EVERY:
+            continue
+        for rest in records[:4]:
+            for one, other in product(records, records):
+                left, right = [rest] * size, [rest] * size
+                for k in range(min(data.group, size)):
+                    left[k], right[k] = one, other
+                if adjacency is Adjacency.ADD_REMOVE:
+                    right = [*left, *[other] * data.group]
+                elif adjacency is Adjacency.ZERO_OUT:
+                    right[: data.group] = [tuple(data.columns[n].null() for n in names)] * min(data.group, size)
+                elif _same(one, other):
+                    continue
+                yield _built(data, names, left), _built(data, names, right)
+
+
+def _same(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))
+
+
+def _built(data: Records | Table, names: list[str], records: list[tuple[Any, ...]]) -> Any:
+    kinds = {"b": bool, "i": np.int64, "f": float}
+    arrays = {}
+    for k, name in enumerate(names):
+        column = data.columns[name]
+        shape = (len(records),) if column.width is None else (len(records), column.width)
+        arrays[name] = np.array([record[k] for record in records], dtype=kinds[column.kind]).reshape(shape)
+    return data.build(arrays)
+
+
+__all__ += ["corner_pairs", "sample_pair"]

@@ -1,0 +1,759 @@
+"""Rules for arrays: data, constants, reductions, shapes, selections, matrices, counts and order statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.kernel.values.elementwise import Rule, in_int64
+from dpaudit.kernel.values.expressions import polynomial
+from dpaudit.kernel.values.info import (
+    Info,
+    Setting,
+    disjoint,
+    fit,
+    flat,
+    magnitude,
+    need,
+    nonnegative,
+    union,
+)
+from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, times, total, upper_root
+
+__all__ = ["ARRAYS"]
+
+NOTHING: dict[str, Any] = {
+    "norm1": None,
+    "norm2": None,
+    "facts": {},
+    "values": None,
+    "rises": False,
+    "guard": None,
+}
+
+
+def data(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """One column of the records: ``low`` and ``high`` of each entry, perhaps a ball in which each row lies."""
+    low, high = (None if p[end] is None else Poly.of(Fraction(p[end])) for end in ("low", "high"))
+    shape = tuple(p["shape"])
+    norm1 = norm2 = None
+    zero = s.adjacency == "zero-out"  # then 0 belongs to the domain
+    if p["ball"] is not None:
+        norm, radius = p["ball"][0], Poly.of(Fraction(p["ball"][1]))
+        need(norm in ("1", "2") and s.at_most(0, radius), "a ball has the norm 1 or 2 and a radius >= 0")
+        norm1 = radius if norm == "1" else None
+        norm2 = radius * radius
+        low = -radius if low is None or s.at_most(low, -radius) else low
+        high = radius if high is None or s.at_most(radius, high) else high
+    if zero:
+        low = low if low is None or s.at_most(low, 0) else ZERO
+        high = high if high is None or s.at_most(0, high) else ZERO
+    need(low is None or high is None or s.at_most(low, high), "a domain must not be empty")
+    count: int | Poly = Poly.symbol("N") if s.size is None or s.length_is_private else s.size
+    need(shape[:1] == (count,), "the data must have one row for each record")
+    found = Info(
+        shape=shape,
+        kind=p["kind"],
+        low=low,
+        high=high,
+        records=1,
+        change1=None,
+        change2=None,
+        change=None,
+        norm1=norm1,
+        norm2=norm2,
+        support=((0, s.size if isinstance(count, int) else None, 1),),
+        aligned=(0, None, 1),
+    )
+    found = fit(s, found)
+    if zero:  # the change is the record itself
+        found = fit(s, replace(found, change=magnitude(s, found), change1=found.norm1, change2=found.norm2))
+    return in_int64(s, found) if low is not None and high is not None else found
+
+
+def constant(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    values = tuple(Fraction(text) for text in p["values"])
+    low, high = (min(values), max(values)) if values else (Fraction(0), Fraction(0))
+    return Info(
+        shape=tuple(p["shape"]),
+        kind=p["kind"],
+        python=bool(p["python"]),
+        low=Poly.of(low),
+        high=Poly.of(high),
+        norm1=Poly.of(sum(map(abs, values), Fraction(0))),
+        norm2=Poly.of(sum((value * value for value in values), Fraction(0))),
+        values=values,
+    )
+
+
+def ones(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """1 for each record: its sum is the number of records."""
+    [i] = infos
+    need(i.records == 1, "the number of records is that of an array of records")
+    found = replace(i, **NOTHING)
+    found = replace(
+        found, shape=i.shape[:1], kind="i", low=ONE, high=ONE, change1=ZERO, change2=ZERO, change=ZERO
+    )
+    return fit(s, found)
+
+
+def row_function(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """A public function of each row, finite for all rows, of which nothing else is known."""
+    [i] = infos
+    need(i.records == 1, "a function of each row needs an array of records")
+    found = replace(i, **NOTHING)
+    return fit(
+        s,
+        replace(
+            found,
+            shape=(*i.shape[:1], *p["shape"]),
+            kind="f",
+            low=None,
+            high=None,
+            change1=None,
+            change2=None,
+            change=None,
+        ),
+    )
+
+
+def summed(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    [i] = infos
+    axes = tuple(p["axes"])
+    need(
+        all(type(a) is int and 0 <= a < len(i.shape) for a in axes) and len(set(axes)) == len(axes),
+        "no such axis",
+    )
+    found = _sum(s, i, axes)
+    if found.shape == () and not i.records and set(axes) == set(range(len(i.shape))):
+        found = replace(found, facts={"sum_of": ids[0]})
+    return in_int64(s, found)
+
+
+def _sum(s: Setting, i: Info, axes: tuple[int, ...]) -> Info:
+    kind = "f" if i.kind == "f" else "i"
+    shape = tuple(extent for place, extent in enumerate(i.shape) if place not in axes)
+    over = [axis for axis in axes if axis < i.records]
+    if not over:
+        return _sum_inside(s, replace(i, kind=kind), axes, shape)
+    rest = tuple(axis for axis in axes if axis >= i.records)
+    if rest:  # first inside the rows
+        i = _sum_inside(s, i, rest, tuple(n for place, n in enumerate(i.shape) if place not in rest))
+    n = _product(i.shape[axis] for axis in over)
+    if len(over) < i.records:  # blocks of records: one entry of what stays holds the changed record
+        need(not s.length_is_private and s.group == 1, "blocks of records with this adjacency or group")
+        return fit(
+            s,
+            replace(
+                i,
+                **NOTHING,
+                shape=shape,
+                kind=kind,
+                records=0,
+                aligned=None,
+                low=_scaled(n, i.low),
+                high=_scaled(n, i.high),
+            ),
+        )
+    g = s.group
+    found = Info(shape=shape, kind=kind, support=i.support, guard=i.guard)
+    if not s.length_is_private:
+        moved = replace(
+            found, change1=times(g, i.change1), change2=times(g * g, i.change2), change=times(g, i.change)
+        )
+        return fit(s, replace(moved, low=_scaled(n, i.low), high=_scaled(n, i.high)))
+    top = magnitude(s, i)
+    rises = nonnegative(s, i)
+    limit: Bound = None
+    if kind == "i":  # fewer than 2^31 records, an assumption that is listed
+        limit = times(2**31, top)
+    moved = replace(
+        found,
+        change1=times(g, i.norm1),
+        change2=times(g * g, i.norm2),
+        change=times(g, top),
+        rises=rises,
+        low=ZERO if rises else None if limit is None else -limit,
+        high=limit,
+    )
+    return fit(s, moved)
+
+
+def _product(extents: Any) -> Poly:
+    found = ONE
+    for extent in extents:
+        found = found * Poly.of(extent)
+    return found
+
+
+def _scaled(n: Poly, bound: Bound) -> Bound:
+    """n times a bound of any sign."""
+    return None if bound is None else n * bound
+
+
+def _sum_inside(s: Setting, i: Info, axes: tuple[int, ...], shape: tuple[int | Poly, ...]) -> Info:
+    """Sums within rows, or of an array: |sum|_1 <= |.|_1, and |sum|_2^2 <= m |.|_2^2 (Cauchy-Schwarz)."""
+    m = _product(i.shape[axis] for axis in axes)
+    kind = "f" if i.kind == "f" else "i"
+    low, high = _scaled(m, i.low), _scaled(m, i.high)
+    if nonnegative(s, i):
+        low, high = ZERO, s.smallest(high, i.norm1)
+    found = replace(
+        i,
+        shape=shape,
+        kind=kind,
+        python=False,
+        low=low,
+        high=high,
+        change2=times(m, i.change2),
+        change=s.smallest(i.change1, times(m, i.change)),
+        norm2=times(m, i.norm2),
+        facts={},
+        values=None,
+        rises=i.rises,
+    )
+    return in_int64(s, fit(s, found))
+
+
+def extreme(op: str) -> Rule:
+    """max and min over axes: each is 1-Lipschitz in the largest change."""
+
+    def rule(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+        [i] = infos
+        axes = tuple(p["axes"])
+        need(all(type(a) is int and 0 <= a < len(i.shape) for a in axes), "no such axis")
+        m = _product(i.shape[axis] for axis in axes)
+        need(s.at_most(1, m), f"{op} of what may be empty")
+        if any(axis < i.records for axis in axes):
+            i = flat(s, i)
+        shape = tuple(extent for place, extent in enumerate(i.shape) if place not in axes)
+        rises = i.rises and not i.records
+        found = replace(i, **NOTHING)
+        return fit(s, replace(found, shape=shape, python=False, change2=None, rises=rises))
+
+    return rule
+
+
+def truth(op: str) -> Rule:
+    """any and all over axes."""
+
+    def rule(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+        [i] = infos
+        axes = tuple(p["axes"])
+        need(all(type(a) is int and 0 <= a < len(i.shape) for a in axes), "no such axis")
+        inside = all(axis >= i.records for axis in axes)
+        shape = tuple(extent for place, extent in enumerate(i.shape) if place not in axes)
+        moves: Bound = None if i.private else ZERO
+        found = replace(i, **NOTHING)
+        found = replace(
+            found,
+            shape=shape,
+            kind="b",
+            python=False,
+            low=ZERO,
+            high=ONE,
+            change1=moves,
+            change2=moves,
+            change=moves,
+        )
+        if not inside:
+            need(
+                len(shape) == 0 or not i.records or all(a in axes for a in range(i.records)),
+                "blocks of records",
+            )
+            found = replace(found, records=0, aligned=None)
+        return fit(s, found)
+
+    return rule
+
+
+def norm(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """The norm of each row, or of a vector: it moves by at most the norm of the change."""
+    [i], q = infos, p["p"]
+    need(len(i.shape) - i.records == 1, "the norm of a row or of a vector")
+    change: Bound = {"1": i.change1, "2": _root(i.change2), "inf": i.change}[q]
+    top: Bound = {"1": i.norm1, "2": _root(i.norm2), "inf": magnitude(s, i)}[q]
+    shape = (*i.shape[: i.records], *((1,) if p["keep"] else ()))
+    found = replace(i, **NOTHING)
+    return fit(
+        s,
+        replace(
+            found,
+            shape=shape,
+            kind="f",
+            python=False,
+            low=ZERO,
+            high=top,
+            change1=change,
+            change2=times(change, change),
+            change=change,
+            guard=i.guard,
+            facts={"low": (ids[0], q, ONE)},
+        ),
+    )
+
+
+def _root(bound: Bound) -> Bound:
+    number = None if bound is None else bound.number
+    return None if number is None else Poly.of(upper_root(number))
+
+
+def reshape(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """The same entries in another shape, in C order. ``records``: how many leading axes still index records."""
+    [i] = infos
+    shape, records = tuple(p["shape"]), p["records"]
+    need(_product(shape) == _product(i.shape), "a reshape keeps the number of entries")
+    need(
+        records == 0 or (i.records and _product(shape[:records]) == _product(i.shape[: i.records])),
+        "rows are cut",
+    )
+    if not records:
+        i = flat(s, i)
+    else:
+        need(
+            not s.length_is_private or shape[:records] == i.shape[: i.records],
+            "records whose number is private are reshaped",
+        )
+    one = i.entries == 1 and _product(shape[records:]) == 1
+    facts = i.facts if one and records == i.records else {}
+    aligned = i.aligned if shape[:records] == i.shape[: i.records] else (i.aligned, shape[:records])
+    return fit(
+        s,
+        replace(
+            i, shape=shape, records=records, aligned=aligned if records else None, facts=facts, python=False
+        ),
+    )
+
+
+def rows(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Rows start, start + step, ... of an array of records: public positions, each at most once."""
+    [i] = infos
+    need(
+        i.records == 1 and not s.length_is_private,
+        "positions of records are used where their number is private",
+    )
+    start, stop, step = p["start"], p["stop"], p["step"]
+    n = i.shape[0]
+    here = i.aligned
+    need(
+        isinstance(here, tuple) and len(here) == 3 and all(x is None or type(x) is int for x in here),
+        "such rows",
+    )
+    if isinstance(n, int):
+        need(step and 0 <= start and (stop is None or -1 <= stop <= n), "a slice of records")
+        taken = range(start, (n if step > 0 else -1) if stop is None else stop, step)
+        need(
+            not taken or (0 <= min(taken[0], taken[-1]) and max(taken[0], taken[-1]) < n),
+            "a slice of records",
+        )
+        count: int | Poly = len(taken)
+        first = here[0] + start * here[2]
+        by = here[2] * step
+        last = first + by * (len(taken) - 1)
+        spread = (first, last + 1, by) if by > 0 else (last, first + 1, -by)
+        support = (spread,) if taken else ()
+        aligned: Any = (first, count, by)
+    else:
+        need(step == 1 and here[2] == 1, "a slice with a step, of records whose number is a symbol")
+        need(start >= 0 and s.at_most(max(start, stop or 0), n), "a slice that may reach beyond the records")
+        count = n - start if stop is None else max(0, stop - start)
+        first = here[0] + start
+        support = ((first, None if stop is None else here[0] + stop, 1),)
+        aligned = (first, None if stop is None else count, 1)
+    if count == 0:
+        support = ()
+    return replace(i, shape=(count, *i.shape[1:]), support=support, aligned=aligned, facts={})
+
+
+def pick(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Distinct entries at public positions, of each row (``inside``) or of the array: norms of the whole bound
+    those of a part."""
+    [i] = infos
+    if not p["inside"]:
+        i = flat(s, i)
+    places = p["places"]
+    m = i.entries.number
+    need(m is not None and all(type(k) is int and 0 <= k < m for k in places), "no such entry")
+    need(len(set(places)) == len(places), "entries are repeated")
+    inner = tuple(p["shape"])
+    need(_product(inner) == len(places), "the shape of what is picked")
+    facts = {"entry": (ids[0], places[0])} if not i.records and inner == () else {}
+    values = None if i.values is None else tuple(i.values[k] for k in places)
+    return fit(s, replace(i, shape=(*i.shape[: i.records], *inner), values=values, facts=facts, python=False))
+
+
+def stack(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Values of one shape along a new first axis. ``kind``: the kind that numpy gives the array."""
+    parts = [flat(s, info) for info in infos]
+    need(parts and len({part.shape for part in parts}) == 1, "values of different shapes are put together")
+    kind = p["kind"]
+    need(
+        kind == "f" or all("bif".index(part.kind) <= "bif".index(kind) for part in parts),
+        "values of other types",
+    )
+    change1: Bound = ZERO
+    change2: Bound = ZERO
+    support: Any = ()
+    for part in parts:
+        own = part.support if part.private else ()
+        apart = s.group == 1 and disjoint(support, own)
+        change1 = s.largest_of(change1, part.change1) if apart else total(change1, part.change1)
+        change2 = s.largest_of(change2, part.change2) if apart else total(change2, part.change2)
+        support = union(support, own)
+    lows = [None if part.low is None else -part.low for part in parts]
+    below = s.largest_of(*lows)
+    guards = {part.guard for part in parts if part.private}
+    found = Info(
+        shape=(len(parts), *parts[0].shape),
+        kind=kind,
+        low=None if below is None else -below,
+        high=s.largest_of(*[part.high for part in parts]),
+        change1=change1,
+        change2=change2,
+        change=s.largest_of(*[part.change for part in parts]),
+        norm1=total(*[part.norm1 for part in parts]),
+        norm2=total(*[part.norm2 for part in parts]),
+        rises=all(part.rises or not part.private for part in parts),
+        support=support,
+        guard=guards.pop() if len(guards) == 1 else None,
+    )
+    return fit(s, found)
+
+
+def columns(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Row-local vectors and matrices of the same records, side by side along the second axis."""
+    need(all(info.records == 1 and len(info.shape) == 2 for info in infos), "columns of the same records")
+    need(len({(info.shape[0], repr(info.aligned)) for info in infos}) == 1, "columns of other records")
+    widths = [info.shape[1] for info in infos]
+    need(all(type(width) is int for width in widths), "columns of unknown width")
+    lows = [None if info.low is None else -info.low for info in infos]
+    below = s.largest_of(*lows)
+    kinds = {info.kind for info in infos}
+    need(len(kinds) == 1 or "b" not in kinds, "truth values beside numbers")
+    support: Any = ()
+    for info in infos:
+        support = union(support, info.support)
+    found = Info(
+        shape=(infos[0].shape[0], sum(widths)),  # type: ignore[arg-type]
+        kind="f" if "f" in kinds else "i" if "i" in kinds else "b",
+        low=None if below is None else -below,
+        high=s.largest_of(*[info.high for info in infos]),
+        records=1,
+        aligned=infos[0].aligned,
+        change1=total(*[info.change1 for info in infos]),
+        change2=total(*[info.change2 for info in infos]),
+        change=s.largest_of(*[info.change for info in infos]),
+        norm1=total(*[info.norm1 for info in infos]),
+        norm2=total(*[info.norm2 for info in infos]),
+        support=support,
+    )
+    return fit(s, found)
+
+
+def matrix(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """A public matrix M (r x k) times the last axis of a value: of each row, of a vector, or of the vector of
+    all records (``over``: one number a record, the records are the columns of M).
+
+    |M u|_1 <= (largest L1 norm of a column) |u|_1; |M u|_2^2 <= |M|_1 |M|_inf |u|_2^2 and <= (largest squared
+    L2 norm of a column) |u|_1^2; |M u|_inf <= (largest L1 norm of a row) |u|_inf and <= max |M_ij| |u|_1.
+    """
+    m, v = infos
+    need(
+        m.values is not None and len(m.shape) == 2 and not m.private,
+        "a product with a matrix that is not known",
+    )
+    r, k = int(m.shape[0]), int(m.shape[1])  # type: ignore[arg-type]
+    need("f" in (m.kind, v.kind), "a matrix product of whole numbers (convert one to float)")
+    values = m.values or ()
+    lines = [values[j * k : (j + 1) * k] for j in range(r)]
+    columns_ = list(zip(*lines, strict=True)) if lines else [()] * k
+    column1 = max((sum(map(abs, column), Fraction(0)) for column in columns_), default=Fraction(0))
+    column2 = max((sum((x * x for x in column), Fraction(0)) for column in columns_), default=Fraction(0))
+    row1 = max((sum(map(abs, line), Fraction(0)) for line in lines), default=Fraction(0))
+    largest = max(map(abs, values), default=Fraction(0))
+    top = magnitude(s, v)
+    vector = bool(p["vector"])  # the result has no axis for the rows of M
+    need(not vector or r == 1, "a vector is a matrix of one row")
+    out = () if vector else (r,)
+    if p["over"]:
+        need(v.records == 1 and len(v.shape) == 1 and v.shape[0] == k, "a matrix whose columns are records")
+        need(not s.length_is_private, "positions of records under add-remove")
+        g = s.group
+        high = times(row1, top)
+        return fit(
+            s,
+            Info(
+                shape=out,
+                kind="f",
+                support=v.support,
+                guard=v.guard,
+                low=None if high is None else -high,
+                high=high,
+                change1=times(g * column1, v.change1),
+                change2=times(g * g * column2, v.change2),
+                change=times(g * largest, v.change),
+            ),
+        )
+    need(len(v.shape) == v.records + 1 and v.shape[-1] == k, "a matrix product whose sizes do not fit")
+    high = s.smallest(times(row1, top), times(largest, v.norm1))
+    found = replace(
+        v,
+        shape=(*v.shape[: v.records], *out),
+        kind="f",
+        python=False,
+        low=None if high is None else -high,
+        high=high,
+        change1=times(column1, v.change1),
+        change2=s.smallest(times(column1 * row1, v.change2), times(column2, v.change1, v.change1)),
+        change=s.smallest(times(row1, v.change), times(largest, v.change1)),
+        norm1=times(column1, v.norm1),
+        norm2=s.smallest(times(column1 * row1, v.norm2), times(column2, v.norm1, v.norm1)),
+        rises=v.rises and min(values, default=Fraction(0)) >= 0,
+        facts={},
+        values=None,
+    )
+    return fit(s, found)
+
+
+def outer(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Row i is the outer product of row i of both; their sum over records is X.T @ Y."""
+    a, b = infos
+    need(
+        a.records == b.records == 1 and repr(a.aligned) == repr(b.aligned) and a.shape[0] == b.shape[0],
+        "rows of other records",
+    )
+    need(
+        a.kind == b.kind == "f",
+        "products of whole numbers or truth values in X.T @ Y (convert them to float)",
+    )
+    top_a, top_b = magnitude(s, a), magnitude(s, b)
+    high = times(top_a, top_b)
+    low = ZERO if nonnegative(s, a) and nonnegative(s, b) else None if high is None else -high
+    change2: Bound = None
+    if ids[0] == ids[1]:  # |gg' - hh'|^2 = |g|^4 + |h|^4 - 2 (g.h)^2
+        change2 = times(2, a.norm2, a.norm2)
+    found = Info(
+        shape=(a.shape[0], *a.shape[1:], *b.shape[1:]),
+        kind="f",
+        low=low,
+        high=high,
+        records=1,
+        aligned=a.aligned,
+        change1=None,
+        change2=change2,
+        change=total(times(top_a, b.change), times(top_b, a.change)),
+        norm1=times(a.norm1, b.norm1),
+        norm2=times(a.norm2, b.norm2),
+        support=union(a.support, b.support),
+    )
+    return fit(s, found)
+
+
+def one_hot(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Row i is the unit vector of its whole number, which is proved to lie in 0 ... k - 1."""
+    [i], k = infos, p["k"]
+    inside = i.low is not None and s.at_most(0, i.low) and s.at_most(i.high, k - 1)
+    need(
+        type(k) is int and k > 0 and i.kind == "i" and inside,
+        f"np.bincount needs whole numbers from 0 to {k - 1}: its length depends on the data",
+    )
+    return _hits(s, i, k)
+
+
+def bins(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Row i is the unit vector of its bin, or 0 outside all bins."""
+    edges = [Fraction(text) for text in p["edges"]]
+    need(len(edges) >= 2 and all(x < y for x, y in zip(edges, edges[1:], strict=False)), "bins must increase")
+    return _hits(s, infos[0], len(edges) - 1)
+
+
+def _hits(s: Setting, i: Info, k: int) -> Info:
+    need(i.records and len(i.shape) == i.records, "a histogram of one number a record")
+    found = replace(i, **NOTHING)
+    two, one = Poly.of(2), ONE
+    return fit(
+        s,
+        replace(
+            found,
+            shape=(*i.shape, k),
+            kind="i",
+            python=False,
+            low=ZERO,
+            high=one,
+            norm1=one,
+            norm2=one,
+            change1=two,
+            change2=two,
+            change=one,
+        ),
+    )
+
+
+def sort(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """A sorted vector: sorting contracts every distance."""
+    i = flat(s, infos[0])
+    need(len(i.shape) == 1, "a vector is sorted")
+    return replace(i, facts={}, values=None, guard=None, rises=False)
+
+
+def running_sum(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    i = flat(s, infos[0])
+    need(len(i.shape) == 1, "np.cumsum of a vector")
+    need(i.kind != "b", "np.cumsum of truth values (convert them)")
+    m = i.entries
+    high = None if i.high is None else m * i.high if s.at_most(0, i.high) else ZERO
+    low = (
+        None if i.low is None else ZERO if s.at_most(0, i.low) else m * i.low if s.at_most(i.low, 0) else None
+    )
+    found = replace(i, **NOTHING)
+    return in_int64(
+        s,
+        fit(
+            s,
+            replace(
+                found,
+                low=low,
+                high=high,
+                change1=times(m, i.change1),
+                change2=None,
+                change=i.change1,
+                rises=i.rises,
+            ),
+        ),
+    )
+
+
+def order_statistic(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """The median, a quantile, or the entry at a public place: each is 1-Lipschitz in the largest change."""
+    i = flat(s, infos[0])
+    need(len(i.shape) == 1 and s.at_most(1, i.shape[0]), "an order statistic of what may be empty")
+    kind = i.kind if p["what"] == "entry" else "f"
+    need(i.kind != "b" or kind == "b", "a quantile of truth values")
+    found = replace(i, **NOTHING)
+    return fit(s, replace(found, shape=(), kind=kind, change1=i.change, change2=times(i.change, i.change)))
+
+
+def entries_of_rows(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """One entry of each row, at a public place that an outcome chose."""
+    [i] = infos
+    need(i.records and len(i.shape) == i.records + 1 and s.at_most(1, i.shape[-1]), "an entry of each row")
+    found = replace(i, **NOTHING)
+    return fit(s, replace(found, shape=i.shape[:-1], change1=i.change, change2=times(i.change, i.change)))
+
+
+def place_of_largest(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """argmax or argmin of each row, or of a vector: a whole number, of whose change nothing is known."""
+    [i] = infos
+    k = i.shape[-1] if i.shape else 0
+    need(
+        len(i.shape) == i.records + 1 and type(k) is int and k > 0, "the place of the largest entry of a row"
+    )
+    moves: Bound = None if i.private else ZERO
+    found = replace(i, **NOTHING)
+    return fit(
+        s,
+        replace(
+            found,
+            shape=i.shape[:-1],
+            kind="i",
+            python=False,
+            low=ZERO,
+            high=Poly.of(k) - 1,
+            change1=moves,
+            change2=moves,
+            change=moves,
+        ),
+    )
+
+
+def variance(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """One of n values in an interval of width w is replaced: the variance moves by at most w^2 (n - 1) / n^2,
+    with ``ddof=1`` by w^2 / n."""
+    [i] = infos
+    plain = (
+        i.records == 1 and len(i.shape) == 1 and s.group == 1 and s.adjacency in ("replace-one", "zero-out")
+    )
+    need(
+        plain and i.low is not None and i.high is not None,
+        "a variance is followed for one replaced record of bounded data",
+    )
+    need(i.kind == "f" and p["ddof"] in (0, 1), "a variance of float64 with ddof 0 or 1")
+    n = Poly.of(i.shape[0])
+    inverse = n.inverse()
+    need(inverse is not None and s.at_most(1 + p["ddof"], n), "a variance of too few records")
+    width = (i.high or ZERO) - (i.low or ZERO)
+    by = inverse or ONE
+    change = width * width * by if p["ddof"] else width * width * (n - 1) * by * by
+    found = Info(
+        shape=(),
+        kind="f",
+        low=ZERO,
+        high=width * width,
+        change1=change,
+        change=change,
+        change2=change * change,
+        support=i.support,
+    )
+    return fit(s, found)
+
+
+def softmax(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """exp(v) / sum(exp(v)): probabilities, of use only as those of a choice."""
+    e, t = infos
+    need(
+        "exp" in e.facts and t.facts.get("sum_of") == ids[0] and len(e.shape) == 1 and not e.records,
+        "a softmax is exp(v) / exp(v).sum()",
+    )
+    found = replace(e, **NOTHING)
+    return fit(
+        s,
+        replace(
+            found,
+            low=ZERO,
+            high=ONE,
+            change1=None,
+            change2=None,
+            change=None,
+            facts={"softmax": e.facts["exp"]},
+        ),
+    )
+
+
+def public(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """A public value that is an expression of outcomes: its range is the expression itself if it is a number."""
+    shape = tuple(p["shape"])
+    known = polynomial(s, p["expression"]) if shape == () and p["kind"] != "b" else None
+    return fit(s, Info(shape=shape, kind=p["kind"], python=bool(p["python"]), low=known, high=known))
+
+
+ARRAYS: dict[str, Rule] = {
+    "data": data,
+    "const": constant,
+    "public": public,
+    "ones": ones,
+    "row_function": row_function,
+    "sum": summed,
+    "max": extreme("max"),
+    "min": extreme("min"),
+    "any": truth("any"),
+    "all": truth("all"),
+    "norm": norm,
+    "reshape": reshape,
+    "rows": rows,
+    "pick": pick,
+    "stack": stack,
+    "columns": columns,
+    "matrix": matrix,
+    "outer": outer,
+    "one_hot": one_hot,
+    "bins": bins,
+    "sort": sort,
+    "cumsum": running_sum,
+    "order": order_statistic,
+    "row_entry": entries_of_rows,
+    "argbest": place_of_largest,
+    "var": variance,
+    "softmax": softmax,
+}

@@ -1,0 +1,720 @@
+"""Rules for operations that work entry by entry: arithmetic, comparisons, clipping, choices between two values.
+
+Notation of the comments: ``D`` is the change of an operand, ``A`` a bound on its absolute value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.kernel.values.info import (
+    Guard,
+    Info,
+    RefusedStepError,
+    Setting,
+    Support,
+    add_changes,
+    disjoint,
+    fit,
+    flat,
+    magnitude,
+    need,
+    nonnegative,
+    squared_sum,
+    union,
+)
+from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, times, total, upper_root
+
+__all__ = ["ELEMENTWISE", "broadcast", "one_per_row", "row_ball", "together"]
+
+Shape = tuple[int | Poly, ...]
+Rule = Callable[[Setting, Sequence[int], Sequence[Info], dict[str, Any]], Info]
+
+#: Lipschitz constants, and ranges that hold for every argument.
+LIPSCHITZ = {
+    "tanh": (Fraction(1), (Fraction(-1), Fraction(1))),
+    "sin": (Fraction(1), (Fraction(-1), Fraction(1))),
+    "cos": (Fraction(1), (Fraction(-1), Fraction(1))),
+    "arctan": (Fraction(1), (Fraction(-1571, 1000), Fraction(1571, 1000))),
+}
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The common shape by numpy's rules; an extent that is not certain to fit is refused."""
+    rank, found = max(map(len, shapes)), []
+    for place in range(rank):
+        extents = [shape[place - rank + len(shape)] for shape in shapes if place - rank + len(shape) >= 0]
+        large = [extent for extent in extents if extent != 1]
+        need(all(extent == large[0] for extent in large), "arrays whose shapes may not fit are combined")
+        found.append(large[0] if large else 1)
+    return tuple(found)
+
+
+def together(s: Setting, infos: Sequence[Info]) -> tuple[Info, list[Info]]:
+    """The frame of an elementwise result (shape, records, support), and the operands on equal terms.
+
+    Row i of the result is a function of record i alone if all private operands have the same records in the
+    same rows. Otherwise every operand counts as one array. Where an operand is broadcast, each of its entries
+    counts once for each copy.
+    """
+    shape = broadcast(*(info.shape for info in infos))
+    rows = [info for info in infos if info.records]
+    same = len({(i.records, repr(i.aligned), len(i.shape), i.shape[: i.records]) for i in rows}) == 1
+    local = (
+        same
+        and len(shape) == len(rows[0].shape)
+        and shape[: rows[0].records] == rows[0].shape[: rows[0].records]
+    )
+    local = local and all(info.records or not info.private for info in infos)
+    if not local:
+        infos = [flat(s, info) for info in infos]
+    records = rows[0].records if local else 0
+    if records and s.length_is_private:
+        for info in infos:
+            fits = info.records or len(info.shape) < len(shape) or info.shape[0] == 1
+            need(fits, "an array of public length meets records whose number is private")
+    support: Support = ()
+    for info in infos:
+        support = union(support, info.support) if info.private else support
+    operands = [_copied(info, shape, records) for info in infos]
+    moves: Bound = None if any(info.private for info in infos) else ZERO
+    frame = Info(
+        shape=shape,
+        records=records,
+        aligned=rows[0].aligned if local else None,
+        support=support,
+        python=all(info.python for info in infos),
+        change1=moves,
+        change2=moves,
+        change=moves,
+    )
+    return frame, operands
+
+
+def _copied(info: Info, shape: Shape, records: int) -> Info:
+    copies = ONE
+    for place in range(1, len(shape) - records + 1):
+        own = info.shape[-place] if place <= len(info.shape) else 1
+        if own != shape[-place]:
+            copies = copies * Poly.of(shape[-place])
+    if copies == 1:
+        return info
+    return replace(
+        info,
+        change1=times(copies, info.change1),
+        change2=times(copies, info.change2),
+        norm1=times(copies, info.norm1),
+        norm2=times(copies, info.norm2),
+    )
+
+
+def one_per_row(records: int, rows: Info, number: Info) -> bool:
+    """Whether ``number`` has exactly one entry for each row of ``rows``, placed so that broadcasting meets it
+    with that row; or is one number for the vector ``rows``."""
+    if number.entries != 1:
+        return False
+    if records:
+        return bool(rows.records and number.records and len(rows.shape) == len(number.shape))
+    return not rows.records and not number.records and number.shape == () and len(rows.shape) == 1
+
+
+def row_ball(s: Setting, info: Info, p: str, radius: Poly) -> Info:
+    """The same with the knowledge that the row lies in a ball of the norm p."""
+    low = info.low if info.low is not None and s.at_most(-radius, info.low) else -radius
+    high = s.smallest(info.high, radius)
+    norm1, norm2 = info.norm1, info.norm2
+    if p == "1":
+        norm1, norm2 = s.smallest(norm1, radius), s.smallest(norm2, radius * radius)
+    elif p == "2":
+        norm2 = s.smallest(norm2, radius * radius)
+    return replace(info, low=low, high=high, norm1=norm1, norm2=norm2)
+
+
+def promoted(infos: Sequence[Info], *, logic: bool = False) -> str:
+    """The result's kind under numpy's promotion of bool, int64 and float64 (NEP 50). Arithmetic of two truth
+    values is logic in numpy and counting in Python; the former is refused unless the operation is ``logic``."""
+    kinds = {info.kind for info in infos}
+    if kinds == {"b"} and not logic:
+        need(
+            all(info.python for info in infos),
+            "truth values are added or multiplied (numpy takes them as logic)",
+        )
+        return "i"
+    return "f" if "f" in kinds else "i" if "i" in kinds else "b"
+
+
+def whole_limit(s: Setting, bound: Bound) -> Fraction | None:
+    """The largest absolute value of a bound when N is below 2^31 (an assumption that is listed)."""
+    if bound is None:
+        return None
+    found = Fraction(0)
+    for monomial, value in bound.terms.items():
+        if any(name != "N" or power < 0 for name, power in monomial):
+            return None
+        found += abs(value) * Fraction(2**31) ** sum(power for _, power in monomial)
+    return found
+
+
+def in_int64(s: Setting, info: Info) -> Info:
+    """Refuse arithmetic of numpy integers that may wrap around."""
+    if info.kind == "i" and not info.python:
+        for bound in (info.low, info.high):
+            limit = whole_limit(s, bound)
+            need(limit is not None, "integers without known bounds are combined (they may wrap around)")
+            need(limit is not None and limit < 2**63, "integers beyond 64 bits (they wrap around)")
+    return info
+
+
+def _common_guard(infos: Sequence[Info]) -> Guard | None:
+    guards = {info.guard for info in infos if info.private}
+    return guards.pop() if len(guards) == 1 else None
+
+
+def _apart(s: Setting, frame: Info, a: Info, b: Info) -> bool:
+    """No record is in both operands, so only one of them moves when one record changes."""
+    return not frame.records and s.group == 1 and disjoint(_records_of(a), _records_of(b))
+
+
+def _records_of(info: Info) -> Support:
+    return info.support if info.private else ()
+
+
+def _lowest(s: Setting, infos: Sequence[Info]) -> Bound:
+    lows = [info.low for info in infos]
+    if None in lows:
+        return None
+    below = s.largest_of(*[-low for low in lows if low is not None])
+    return None if below is None else -below
+
+
+def _hull(s: Setting, infos: Sequence[Info]) -> tuple[Bound, Bound]:
+    return _lowest(s, infos), s.largest_of(*[info.high for info in infos])
+
+
+def add(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    frame, (a, b) = together(s, infos)
+    change1, change2, change = add_changes(s, a, b, apart=_apart(s, frame, a, b))
+    facts = {}
+    for u, v in ((infos[0], infos[1]), (infos[1], infos[0])):
+        if "low" in u.facts and not v.private and nonnegative(s, v):
+            facts["low"] = u.facts["low"]  # v >= k |u| stays so when something >= 0 is added
+    guard = _common_guard(infos)
+    if frame.records and not all(info.private for info in infos):
+        guard = None  # a row that was 0 becomes the other operand
+    found = replace(
+        frame,
+        kind=promoted(infos),
+        low=total(a.low, b.low),
+        high=total(a.high, b.high),
+        change1=change1,
+        change2=change2,
+        change=change,
+        norm1=total(a.norm1, b.norm1),
+        norm2=squared_sum(a.norm2, b.norm2),
+        rises=all(info.rises or not info.private for info in infos),
+        guard=guard,
+        facts=facts,
+    )
+    return in_int64(s, fit(s, found))
+
+
+def negative(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    [i] = infos
+    need(i.kind != "b" or i.python, "- of truth values (numpy refuses it)")
+    found = replace(
+        i,
+        kind="i" if i.kind == "b" else i.kind,
+        low=None if i.high is None else -i.high,
+        high=None if i.low is None else -i.low,
+        rises=False,
+        facts={},
+        values=None,
+    )
+    return in_int64(s, fit(s, found))
+
+
+def subtract(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    u, v = infos
+    need(
+        not (u.kind == v.kind == "b") or (u.python and v.python),
+        "a difference of truth values (numpy refuses it)",
+    )
+    kinds = promoted(infos)
+    flipped = replace(
+        v,
+        low=None if v.high is None else -v.high,
+        high=None if v.low is None else -v.low,
+        rises=False,
+        facts={},
+        values=None,
+    )
+    found = replace(add(s, ids, [replace(u, facts={}), flipped], p), kind=kinds)
+    if not v.private:
+        found = replace(found, rises=u.rises)
+    if u.private and not u.records and v.private and v.shape == () and not v.records:
+        # Scores minus one common number: ranks and softmax are those of the scores.
+        found = replace(found, facts={"centred": u.change})
+    return in_int64(s, found)
+
+
+def multiply(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    frame, (a, b) = together(s, infos)
+    top_a, top_b = magnitude(s, a), magnitude(s, b)
+    scaled_a = replace(
+        a,
+        change1=times(top_b, a.change1),
+        change2=times(top_b, top_b, a.change2),
+        change=times(top_b, a.change),
+    )
+    scaled_b = replace(
+        b,
+        change1=times(top_a, b.change1),
+        change2=times(top_a, top_a, b.change2),
+        change=times(top_a, b.change),
+    )
+    # |a'b' - ab| <= |a'| |b' - b| + |b| |a' - a|
+    change1, change2, change = add_changes(s, scaled_a, scaled_b, apart=_apart(s, frame, a, b))
+    for u, v in ((a, b), (b, a)):
+        if (
+            not v.private
+            and v.values is not None
+            and not frame.records
+            and v.shape == frame.shape
+            and u.private
+        ):
+            change1 = s.smallest(change1, times(sum(map(abs, v.values)), u.change))
+    low, high = _product_range(s, a, b, top_a, top_b)
+    guard = _common_guard(infos)
+    if frame.records:
+        guard = next((info.guard for info in infos if info.guard), None)  # 0 times anything finite is 0
+    found = replace(
+        frame,
+        kind=promoted(infos),
+        low=low,
+        high=high,
+        change1=change1,
+        change2=change2,
+        change=change,
+        norm1=s.smallest(times(top_a, b.norm1), times(top_b, a.norm1)),
+        norm2=s.smallest(times(top_a, top_a, b.norm2), times(top_b, top_b, a.norm2)),
+        rises=any(u.rises and not v.private and nonnegative(s, v) for u, v in ((a, b), (b, a))),
+        guard=guard,
+    )
+    for u, v, node in ((infos[0], infos[1], ids[0]), (infos[1], infos[0], ids[1])):
+        fact = v.facts.get("inverse")
+        if fact and fact[0] == node and one_per_row(frame.records, u, v):
+            found = row_ball(s, found, fact[1], fact[2])
+        factor = v.constant
+        if factor is not None and v.entries == 1 and s.at_most(0, factor):
+            kept = {
+                key: (*u.facts[key][:2], u.facts[key][2] * factor)
+                for key in ("low", "inverse")
+                if key in u.facts
+            }
+            found = replace(found, facts={**found.facts, **kept})
+        if "centred" in u.facts and not v.private and v.shape == ():
+            found = replace(
+                found, facts={**found.facts, "centred": times(magnitude(s, v), u.facts["centred"])}
+            )
+    return in_int64(s, fit(s, found))
+
+
+def _product_range(s: Setting, a: Info, b: Info, top_a: Bound, top_b: Bound) -> tuple[Bound, Bound]:
+    if nonnegative(s, a) and nonnegative(s, b):
+        return (ZERO if a.low is None or b.low is None else a.low * b.low), times(a.high, b.high)
+    if None not in (a.low, a.high, b.low, b.high):
+        ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]  # type: ignore[operator]
+        if all(end.number is not None for end in ends):
+            return min(ends, key=lambda end: end.number or 0), max(ends, key=lambda end: end.number or 0)
+    top = times(top_a, top_b)
+    same = [x for x, other in ((a, b), (b, a)) if other.constant is not None]
+    if top is None and same:  # one factor is a known public expression of any sign
+        x, factor = same[0], (b if same[0] is a else a).constant
+        if factor is not None and x.constant is not None:
+            return x.constant * factor, x.constant * factor
+    return (None if top is None else -top), top
+
+
+def divide(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    u, v = infos
+    divisor = v.constant
+    if divisor is not None:
+        inverse = divisor.inverse()
+        if inverse is not None and (s.at_most(0, inverse) or s.at_most(inverse, 0)):
+            other = fit(s, Info(shape=v.shape, kind="f", python=v.python, low=inverse, high=inverse))
+            product = multiply(s, (ids[0], -1), [replace(u, kind="f"), other], p)
+            return replace(product, kind="f")
+    frame, (a, b) = together(s, infos)
+    least = None if b.low is None else s.largest(-b.low)
+    need(least is not None and least < 0, "a division by a value that may be 0 (clip the divisor from below)")
+    inv = -1 / (least or Fraction(-1))
+    top = magnitude(s, a)
+    low: Bound = None if top is None else -(top * inv)
+    if nonnegative(s, a):
+        low = ZERO
+    found = replace(
+        frame,
+        kind="f",
+        low=low,
+        high=times(inv, top),
+        # |a'/b' - a/b| <= |a' - a| / b + |a'| |b' - b| / (b b')
+        change1=total(times(inv, a.change1), times(inv * inv, top, b.change1)),
+        change=total(times(inv, a.change), times(inv * inv, top, b.change)),
+        guard=u.guard if frame.records else _common_guard(infos),
+    )
+    fact = v.facts.get("low")
+    if fact:
+        inverse = fact[2].inverse()
+        if (
+            not u.private
+            and nonnegative(s, u)
+            and u.high is not None
+            and inverse is not None
+            and u.entries == 1
+        ):
+            found = replace(found, facts={"inverse": (fact[0], fact[1], u.high * inverse)})
+        if fact[0] == ids[0] and one_per_row(frame.records, u, v) and inverse is not None:
+            found = row_ball(s, found, fact[1], inverse)
+    return fit(s, found)
+
+
+def _extreme(s: Setting, infos: Sequence[Info], *, least: bool) -> Info:
+    frame, (a, b) = together(s, infos)
+    low, high = _hull(s, (a, b))
+    if least:
+        high = s.smallest(a.high, b.high)
+    else:
+        lows = [-bound for bound in (a.low, b.low) if bound is not None]
+        above = s.smallest(*lows)
+        low = None if above is None else -above
+    first, second = (a, b) if a.private else (b, a)
+    squares = squared_sum(first.change2, second.change2)
+    found = replace(
+        frame,
+        kind=promoted(infos, logic=True),
+        low=low,
+        high=high,
+        change1=total(first.change1, second.change1),
+        change2=squares,
+        change=s.largest_of(first.change, second.change),
+        rises=all(info.rises or not info.private for info in infos),
+    )
+    u, v = (infos[0], infos[1]) if infos[0].private else (infos[1], infos[0])
+    if v.private:
+        return fit(s, replace(found, guard=None if frame.records else _common_guard(infos)))
+    zero_stays = nonnegative(s, v) if least else v.high is not None and s.at_most(v.high, 0)
+    facts = {}
+    if least and "inverse" in u.facts and nonnegative(s, v):
+        facts["inverse"] = u.facts["inverse"]
+        found = replace(found, low=ZERO)
+    if not least and "low" in u.facts:
+        facts["low"] = u.facts["low"]
+    guard = u.guard if not frame.records or zero_stays else None
+    return fit(s, replace(found, guard=guard, facts=facts))
+
+
+def minimum(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    return _extreme(s, infos, least=True)
+
+
+def maximum(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    return _extreme(s, infos, least=False)
+
+
+def where(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    need(infos[0].kind == "b", "np.where needs a condition of truth values")
+    frame, (q, a, b) = together(s, infos)
+    low, high = _hull(s, (a, b))
+    found = replace(frame, python=False, kind=promoted(infos[1:], logic=True), low=low, high=high)
+    if not q.private:
+        one = infos[0].shape == ()  # the same choice for all entries
+        found = replace(
+            found,
+            change1=s.largest_of(a.change1, b.change1) if one else total(a.change1, b.change1),
+            change2=s.largest_of(a.change2, b.change2) if one else total(a.change2, b.change2),
+            change=s.largest_of(a.change, b.change),
+        )
+    found = replace(found, norm1=total(a.norm1, b.norm1), norm2=total(a.norm2, b.norm2))
+    zero = not infos[2].private and infos[2].low == 0 and infos[2].high == 0
+    if not frame.records:
+        return fit(s, replace(found, guard=_common_guard(infos)))
+    if zero:
+        found = replace(found, guard=infos[0].guard or infos[1].guard, norm1=a.norm1, norm2=a.norm2)
+    return fit(s, found)
+
+
+def _truth(s: Setting, frame: Info) -> Info:
+    return fit(s, replace(frame, kind="b", low=ZERO, high=ONE))
+
+
+def logical_and(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    need(all(info.kind == "b" for info in infos), "& of values that are no truth values")
+    frame, _ = together(s, infos)
+    guard = _both(infos[0].guard, infos[1].guard) if frame.records else _common_guard(infos)
+    return _truth(s, replace(frame, guard=guard))
+
+
+def logical_or(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    need(all(info.kind == "b" for info in infos), "| of values that are no truth values")
+    frame, _ = together(s, infos)
+    return _truth(s, replace(frame, guard=None if frame.records else _common_guard(infos)))
+
+
+def logical_not(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    need(infos[0].kind == "b", "~ of values that are no truth values")
+    i = infos[0]
+    guard = None if i.records else i.guard
+    found = replace(
+        i, low=ZERO, high=ONE, norm1=None, norm2=None, rises=False, guard=guard, facts={}, values=None
+    )
+    return fit(s, found)
+
+
+def _both(a: Guard | None, b: Guard | None) -> Guard | None:
+    """A guard for a row that is 0 where either is: the intersection, if both look at one node."""
+    if a is None or b is None or a[0] != b[0]:
+        return a or b
+    lows = [end for end in (a[1], b[1]) if end is not None]
+    highs = [end for end in (a[2], b[2]) if end is not None]
+    return (a[0], max(lows, default=None), min(highs, default=None), False)
+
+
+def compare(op: str) -> Rule:
+    """The rule of one comparison. A row-local one with a constant says when its row is not 0."""
+
+    def rule(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+        frame, _ = together(s, infos)
+        u, v = infos
+        found = replace(frame, guard=None if frame.records else _common_guard(infos))
+        number = v.constant.number if v.constant is not None else None
+        if frame.records and number is not None and v.shape == () and len(u.shape) == 1:
+            ends = {
+                "eq": (number, number, False),
+                "lt": (None, number, True),
+                "le": (None, number, False),
+                "gt": (number, None, True),
+                "ge": (number, None, False),
+            }.get(op)
+            found = replace(found, guard=None if ends is None else (ids[0], *ends))
+        for x, y in ((u, v), (v, u)):
+            apart = (
+                y.values is not None and len(set(y.values)) == len(y.values) and y.shape == frame.shape[-1:]
+            )
+            one = (
+                bool(x.shape) and x.shape[-1] == 1 and frame.records and len(frame.shape) == frame.records + 1
+            )
+            if op == "eq" and apart and one:  # at most one constant is equal in a row
+                found = replace(found, norm1=ONE, norm2=ONE)
+        return _truth(s, found)
+
+    return rule
+
+
+def square(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    [i] = infos
+    need(i.kind != "b" or i.python, "a square of truth values")
+    top = magnitude(s, i)
+    factor = times(2, top)  # |a'^2 - a^2| <= (|a'| + |a|) |a' - a|
+    found = replace(
+        i,
+        kind="i" if i.kind == "b" else i.kind,
+        low=ZERO,
+        high=times(top, top),
+        change1=times(factor, i.change1),
+        change2=times(factor, factor, i.change2),
+        change=times(factor, i.change),
+        norm1=i.norm2,
+        norm2=None,
+        rises=i.rises and nonnegative(s, i),
+        facts={},
+        values=None,
+    )
+    return in_int64(s, fit(s, found))
+
+
+def absolute(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    [i] = infos
+    found = replace(
+        i,
+        kind="i" if i.kind == "b" and i.python else i.kind,
+        low=ZERO,
+        high=magnitude(s, i),
+        rises=i.rises and nonnegative(s, i),
+        facts={},
+        values=None,
+    )
+    return in_int64(s, fit(s, found))
+
+
+def sign(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    [i] = infos
+    need(i.kind != "b", "np.sign of truth values")
+    return fit(s, replace(_unknown(i), kind=i.kind, low=-ONE, high=ONE))
+
+
+def _unknown(i: Info) -> Info:
+    """The same value after a function of each entry about which nothing is known."""
+    none: dict[str, Any] = {
+        "low": None,
+        "high": None,
+        "norm1": None,
+        "norm2": None,
+        "facts": {},
+        "values": None,
+    }
+    moves: dict[str, Any] = {"change1": None, "change2": None, "change": None} if i.private else {}
+    guard = None if i.records else i.guard
+    return replace(i, rises=False, guard=guard, **none, **moves)
+
+
+def bounded(op: str) -> Rule:
+    """tanh, sin, cos, arctan: Lipschitz with a known range."""
+    k, (low, high) = LIPSCHITZ[op]
+
+    def rule(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+        [i] = infos
+        moved = replace(
+            _unknown(i),
+            kind="f",
+            low=Poly.of(low),
+            high=Poly.of(high),
+            change1=times(k, i.change1),
+            change2=times(k * k, i.change2),
+            change=times(k, i.change),
+            guard=i.guard if op != "cos" or not i.records else None,  # cos(0) is not 0
+        )
+        return fit(s, moved)
+
+    return rule
+
+
+def exp(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Nothing is known of the change; what it is the exponential of decides in a softmax."""
+    return fit(s, replace(_unknown(infos[0]), kind="f", low=ZERO, facts={"exp": ids[0]}))
+
+
+def log(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    return _by_derivative(s, infos[0], "np.log", lambda least: 1 / least)
+
+
+def root(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    # 1 / (2 sqrt(low)), where 1 / low is rounded up under the root.
+    found = _by_derivative(s, infos[0], "np.sqrt", lambda least: upper_root(1 / least) / 2)
+    high = infos[0].high
+    return fit(s, replace(found, low=ZERO, high=None if high is None else s.largest_of(high, ONE)))
+
+
+def _by_derivative(s: Setting, i: Info, name: str, slope: Callable[[Fraction], Fraction]) -> Info:
+    least = None if i.low is None else s.largest(-i.low)
+    need(least is not None and least < 0, f"{name} of a value that may be 0 or less (clip it from below)")
+    k = slope(-(least or Fraction(-1)))
+    moved = replace(
+        _unknown(i),
+        kind="f",
+        change1=times(k, i.change1),
+        change2=times(k * k, i.change2),
+        change=times(k, i.change),
+    )
+    return fit(s, moved)
+
+
+def _up(bound: Bound, extra: int = 0) -> Bound:
+    """A whole number at least the bound (plus ``extra``)."""
+    if bound is None:
+        return None
+    number = bound.number
+    return (
+        bound + 1 + extra if number is None else Poly.of(-((-number.numerator) // number.denominator) + extra)
+    )
+
+
+def rounding(op: str) -> Rule:
+    """floor, trunc and rint. |floor a - floor b| <= ceil |a - b|, and the same for trunc; rounding half to
+    even moves by at most floor |a - b| + 1."""
+
+    def rule(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+        [i] = infos
+        kind, python = p["kind"], bool(p["python"])
+        need(kind in ("i", "f"), "rounding gives int64 or float64")
+        if i.kind in "bi":
+            return in_int64(s, fit(s, replace(i, kind=kind, python=python, facts={}, values=None)))
+        need(i.low is not None and i.high is not None, "a value without bounds is rounded (clip it)")
+        change = _up(i.change) if op != "rint" else _nearest(i.change)
+        low, high = i.low, i.high
+        below, above = (None if low is None else _up(-low)), _up(high)
+        found = replace(
+            _unknown(i),
+            kind=kind,
+            python=python,
+            low=None if below is None else -below,
+            high=above,
+            change=change,
+            rises=i.rises,
+            guard=i.guard,  # all three keep 0
+        )
+        if (
+            op != "rint"
+            and low is not None
+            and high is not None
+            and low.number is not None
+            and high.number is not None
+        ):
+            # floor and trunc of a value >= 0 stay below it.
+            top = Poly.of(high.number.numerator // high.number.denominator)
+            found = replace(found, high=top if op == "floor" or low.number >= 0 else above)
+        return in_int64(s, fit(s, found))
+
+    return rule
+
+
+def _nearest(bound: Bound) -> Bound:
+    if bound is None or bound == 0:
+        return bound
+    number = bound.number
+    return bound + 1 if number is None else Poly.of(number.numerator // number.denominator + 1)
+
+
+def as_kind(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """The same numbers as float64, or truth values as int64."""
+    [i], kind = infos, p["kind"]
+    need(kind == "f" or (kind == "i" and i.kind in "bi"), "a cast that changes values")
+    return in_int64(s, replace(i, kind=kind, python=bool(p.get("python", i.python))))
+
+
+def modulo(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Modulo a positive constant: in [0, k), and nothing is known of the change."""
+    u, v = infos
+    k = v.constant
+    need(k is not None and k.number is not None and k.number > 0, "% by what is no positive constant")
+    need("b" not in (u.kind, v.kind), "% of truth values")
+    frame, _ = together(s, infos)
+    return fit(s, replace(frame, kind=promoted(infos), low=ZERO, high=k))
+
+
+ELEMENTWISE: dict[str, Rule] = {
+    "add": add,
+    "sub": subtract,
+    "mul": multiply,
+    "div": divide,
+    "mod": modulo,
+    "neg": negative,
+    "square": square,
+    "abs": absolute,
+    "sign": sign,
+    "exp": exp,
+    "log": log,
+    "sqrt": root,
+    "minimum": minimum,
+    "maximum": maximum,
+    "where": where,
+    "and": logical_and,
+    "or": logical_or,
+    "not": logical_not,
+    "cast": as_kind,
+    **{name: rounding(name) for name in ("floor", "trunc", "rint")},
+    **{name: bounded(name) for name in LIPSCHITZ},
+    **{name: compare(name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
+}

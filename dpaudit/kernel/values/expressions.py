@@ -1,0 +1,72 @@
+"""Public numbers: expressions of outcomes and of the number of records, which are equal on both sides.
+
+An expression is a list: ``["number", "3/2"]``, ``["size"]``, ``["outcome", 4]``, arithmetic such as
+``["add", a, b]``, ``["maximum", a, b]``, ``["clip", a, low, high]``, or ``["function", name, ...]`` for anything
+else. As a polynomial it is exact, with a positive symbol where a maximum with a positive number guarantees a
+lower bound.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.kernel.values.info import Setting, need
+from dpaudit.kernel.values.polynomials import Poly
+
+__all__ = ["polynomial", "text_of"]
+
+
+def text_of(expression: Any) -> str:
+    """The expression as text: equal text, equal value."""
+    return json.dumps(expression, separators=(",", ":"))
+
+
+def polynomial(s: Setting, expression: Any) -> Poly:
+    """The value of a public number as a polynomial. New positive symbols get their lower bound in ``s.low``."""
+    need(
+        isinstance(expression, list | tuple) and expression and isinstance(expression[0], str),
+        "an expression",
+    )
+    text = text_of(expression)
+    if text not in s.expressions:
+        s.expressions[text] = _polynomial(s, expression, text)
+    return s.expressions[text]
+
+
+def _polynomial(s: Setting, expression: Any, text: str) -> Poly:
+    kind, *parts = expression
+    if kind == "number":
+        return Poly.of(Fraction(parts[0]))
+    if kind == "size":
+        need(not s.length_is_private, "the number of records is private")
+        return Poly.symbol("N") if s.size is None else Poly.of(s.size)
+    if kind in ("add", "sub", "mul", "div"):
+        a, b = (polynomial(s, part) for part in parts)
+        if kind == "add":
+            return a + b
+        if kind == "sub":
+            return a - b
+        if kind == "mul":
+            return a * b
+        inverse = b.inverse()
+        known = inverse is not None and (b.number is not None or s.at_most(0, b))
+        return a * inverse if known and inverse is not None else Poly.symbol(f"?{text}")
+    if kind == "neg":
+        return -polynomial(s, parts[0])
+    if kind in ("maximum", "clip"):
+        least = _least(s, kind, parts)
+        if least is not None and least > 0:
+            s.low[text] = least
+            return Poly.symbol(text)
+    return Poly.symbol(f"?{text}")
+
+
+def _least(s: Setting, kind: str, parts: list[Any]) -> Fraction | None:
+    """A number that max(a, b), or min(max(a, low), high), is never below."""
+    ends = [polynomial(s, part).number for part in (parts if kind == "maximum" else parts[1:])]
+    known = [end for end in ends if end is not None]
+    if kind == "maximum":
+        return max(known) if known else None
+    return min(known) if len(known) == 2 else None

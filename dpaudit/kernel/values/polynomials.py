@@ -1,0 +1,234 @@
+"""Laurent polynomials with rational coefficients, and comparisons of them that hold for certain.
+
+A bound may contain public quantities: the number of records ``N``, or an outcome that the program clipped. A
+symbol that starts with ``?`` may have any sign. All other symbols are positive and have a positive lower
+bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import isqrt
+
+__all__ = ["ONE", "ZERO", "Bound", "Bounds", "Poly", "times", "total", "upper_root"]
+
+Monomial = tuple[tuple[str, int], ...]
+
+
+class Poly:
+    """A Laurent polynomial ``{((symbol, exponent), ...): coefficient}``: immutable, compared by value."""
+
+    __slots__ = ("_hash", "terms")
+
+    def __init__(self, terms: Mapping[Monomial, Fraction]) -> None:
+        self.terms = {monomial: value for monomial, value in terms.items() if value}
+        self._hash: int | None = None
+
+    @classmethod
+    def of(cls, number: Poly | Fraction | int) -> Poly:
+        """The polynomial that is a number; a polynomial is returned as it is."""
+        return number if isinstance(number, Poly) else cls({(): Fraction(number)})
+
+    @classmethod
+    def symbol(cls, name: str) -> Poly:
+        return cls({((name, 1),): Fraction(1)})
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self.terms.items()))
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Poly):
+            return self.terms == other.terms
+        return isinstance(other, int | Fraction) and self.number == other
+
+    def __add__(self, other: Poly | Fraction | int) -> Poly:
+        terms = dict(self.terms)
+        for monomial, value in Poly.of(other).terms.items():
+            terms[monomial] = terms.get(monomial, Fraction(0)) + value
+        return Poly(terms)
+
+    def __neg__(self) -> Poly:
+        return Poly({monomial: -value for monomial, value in self.terms.items()})
+
+    def __sub__(self, other: Poly | Fraction | int) -> Poly:
+        return self + -Poly.of(other)
+
+    def __mul__(self, other: Poly | Fraction | int) -> Poly:
+        terms: dict[Monomial, Fraction] = {}
+        for left, a in self.terms.items():
+            for right, b in Poly.of(other).terms.items():
+                exponents = dict(left)
+                for name, power in right:
+                    exponents[name] = exponents.get(name, 0) + power
+                key = tuple(sorted((name, power) for name, power in exponents.items() if power))
+                terms[key] = terms.get(key, Fraction(0)) + a * b
+        return Poly(terms)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def inverse(self) -> Poly | None:
+        """1 / self where self is one term; the caller knows that it is not 0."""
+        if len(self.terms) != 1:
+            return None
+        [(monomial, value)] = self.terms.items()
+        return Poly({tuple((name, -power) for name, power in monomial): 1 / value})
+
+    @property
+    def number(self) -> Fraction | None:
+        """The value, where there is no symbol."""
+        if not self.terms:
+            return Fraction(0)
+        return self.terms[()] if set(self.terms) == {()} else None
+
+    @property
+    def symbols(self) -> set[str]:
+        return {name for monomial in self.terms for name, _ in monomial}
+
+    def at(self, values: Mapping[str, Fraction]) -> Fraction:
+        """The value where each symbol has the given value."""
+        found = Fraction(0)
+        for monomial, value in self.terms.items():
+            for name, power in monomial:
+                value = value * values[name] ** power  # noqa: PLW2901
+            found += value
+        return found
+
+    def __repr__(self) -> str:
+        parts = []
+        for monomial, value in sorted(self.terms.items()):
+            names = [name if power == 1 else f"{name}^{power}" for name, power in monomial]
+            parts.append("*".join([str(value), *names] if value != 1 or not names else names))
+        return " + ".join(parts) or "0"
+
+
+#: An upper or lower bound; ``None``: unbounded.
+Bound = Poly | None
+
+ZERO, ONE = Poly({}), Poly.of(1)
+
+
+def total(*parts: Bound) -> Bound:
+    """The sum; unbounded if a part is."""
+    result: Poly = ZERO
+    for part in parts:
+        if part is None:
+            return None
+        result = result + part
+    return result
+
+
+def times(*factors: Bound | Fraction | int) -> Bound:
+    """The product of bounds that are at least 0; 0 times an unbounded value is 0."""
+    result: Bound = ONE
+    for factor in factors:
+        if factor is not None and Poly.of(factor) == 0:
+            return ZERO
+        result = None if result is None or factor is None else result * Poly.of(factor)
+    return result
+
+
+def upper_root(number: Fraction) -> Fraction:
+    """A rational at least the square root of a number >= 0; equal to it for squares of rationals."""
+    scale = 10**24
+    root = isqrt(number.numerator * number.denominator * scale * scale)
+    found = Fraction(root, number.denominator * scale)
+    return found if found * found >= number else Fraction(root + 1, number.denominator * scale)
+
+
+class Bounds:
+    """Comparisons of polynomials, given a positive lower bound for each positive symbol."""
+
+    def __init__(self, low: Mapping[str, Fraction]) -> None:
+        self.low = dict(low)
+
+    def _shifted(self, poly: Poly) -> dict[Monomial, Fraction] | None:
+        """The coefficients over t >= 1, where each symbol is its lower bound times t; ``None`` if a symbol
+        may have any sign."""
+        terms: dict[Monomial, Fraction] = {}
+        for monomial, value in poly.terms.items():
+            for name, power in monomial:
+                if name not in self.low:
+                    return None
+                value = value * self.low[name] ** power  # noqa: PLW2901
+            terms[monomial] = terms.get(monomial, Fraction(0)) + value
+        return terms
+
+    def largest(self, poly: Bound) -> Fraction | None:
+        """A number that ``poly`` never exceeds; ``None`` if none is known. Each term is bounded alone."""
+        terms = None if poly is None else self._shifted(poly)
+        if terms is None:
+            return None
+        found = Fraction(0)
+        for monomial, value in terms.items():
+            falls = all(power < 0 for _, power in monomial)
+            rises = all(power > 0 for _, power in monomial)
+            if not monomial or (value > 0 and falls) or (value < 0 and rises):
+                found += value
+            elif value > 0:
+                return None  # a negative term that may tend to 0 counts as 0
+        return found
+
+    def at_most(self, left: Bound | Fraction | int, right: Bound | Fraction | int) -> bool:
+        """Whether ``left <= right`` for all values of the symbols: ``None`` is infinity. Each negative term
+        of the difference is covered by positive terms whose monomial is at least as large for t >= 1."""
+        if right is None:
+            return True
+        if left is None:
+            return False
+        terms = self._shifted(Poly.of(right) - left)
+        if terms is None:
+            return Poly.of(right) == Poly.of(left)
+        spare = {monomial: value for monomial, value in terms.items() if value > 0}
+        for monomial, value in terms.items():
+            needed, powers = -value, dict(monomial)
+            for larger in list(spare):
+                if needed <= 0:
+                    break
+                has = dict(larger)
+                if all(has.get(name, 0) >= powers.get(name, 0) for name in {*has, *powers}):
+                    taken = min(needed, spare[larger])
+                    spare[larger] -= taken
+                    needed -= taken
+            if needed > 0:
+                return False
+        return True
+
+    def smallest(self, *bounds: Bound | Fraction | int) -> Bound:
+        """The least of several upper bounds, or one of them where they cannot be compared."""
+        best: Bound = None
+        for bound in bounds:
+            if bound is not None and (best is None or self.at_most(bound, best)):
+                best = Poly.of(bound)
+        return best
+
+    def largest_of(self, *bounds: Bound) -> Bound:
+        """An upper bound of all of these: one of them, or their sum if all are at least 0."""
+        best: Bound = bounds[0]
+        for bound in bounds[1:]:
+            if best is None or bound is None:
+                return None
+            if self.at_most(best, bound):
+                best = bound
+            elif not self.at_most(bound, best):
+                if not (self.at_most(0, bound) and self.at_most(0, best)):
+                    return None
+                best = best + bound
+        return best
+
+    def quotient(self, bound: Bound, scale: Poly) -> Fraction | None:
+        """A number at least ``bound / scale`` for a positive scale; ``None`` if none is known. A scale of
+        several terms, all positive, is at least each of them."""
+        if bound is None or not self.at_most(0, scale) or any(value < 0 for value in scale.terms.values()):
+            return None
+        found = []
+        for monomial, value in scale.terms.items():
+            if any(name not in self.low for name, _ in monomial):
+                continue
+            inverse = Poly({monomial: value}).inverse()
+            ratio = None if inverse is None else self.largest(bound * inverse)
+            if ratio is not None:
+                found.append(ratio)
+        return max(min(found), Fraction(0)) if found else None

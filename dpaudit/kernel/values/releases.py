@@ -1,0 +1,273 @@
+"""What the releases of one path cost the record that they cost most: a pure epsilon and a rho.
+
+A release is a table: ``law`` (laplace, discrete-laplace, gaussian, argmax, choice, response), the ``node`` that
+is released, and what the law needs. ``draw`` and ``entry`` name the noise: the number of the draw on the path,
+and the place in it, or ``None`` for all of it. ``factor`` multiplies the noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.kernel.values.expressions import polynomial
+from dpaudit.kernel.values.info import Guard, Info, Setting, Support, flat, magnitude, need
+from dpaudit.kernel.values.polynomials import ZERO, Bound, Poly, times
+
+__all__ = ["Drawn", "Part", "cost_of", "dearest", "log_above"]
+
+#: (pure epsilon, rho).
+Cost = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The law of one draw of noise, its scale (a Gaussian's standard deviation) and its shape."""
+
+    law: str
+    scale: Poly
+    shape: tuple[int | Poly, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The cost of one release, for the records of ``support`` whose values are in ``guard``."""
+
+    cost: Cost
+    support: Support
+    guard: Guard | None
+
+
+def log_above(ratio: Fraction) -> Fraction:
+    """A rational at least ln(ratio), for ratio >= 1: ``Decimal.ln`` is correctly rounded."""
+    if ratio == 1:
+        return Fraction(0)
+    context = Context(prec=60)
+    quotient = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
+    above = context.next_plus(quotient)
+    return Fraction(context.next_plus(above.ln(context)))
+
+
+def cost_of(
+    s: Setting, infos: Sequence[Info], releases: Sequence[dict[str, Any]], draws: Sequence[Drawn]
+) -> list[Part]:
+    """One part for each release; entries of one array that are released one by one share a part."""
+    found: list[Part] = []
+    entries: dict[tuple[str, int], list[tuple[int, Poly, Info]]] = {}
+    for release in releases:
+        law, info = release["law"], infos[release["node"]]
+        if law == "response":
+            found.append(_response(s, info, release))
+            continue
+        if law in ("argmax", "choice"):
+            found.append(_picked(s, infos, release, draws))
+            continue
+        scale = _scale(s, info, release, draws)
+        parent = info.facts.get("entry")
+        if parent is not None and scale.number is not None:
+            entries.setdefault((law, parent[0]), []).append((parent[1], scale, info))
+        else:
+            found.append(_noised(s, info, law, scale))
+    for (law, node), parts in entries.items():
+        found.append(_one_by_one(s, infos[node], law, parts))
+    return found
+
+
+def _scale(s: Setting, info: Info, release: dict[str, Any], draws: Sequence[Drawn]) -> Poly:
+    """The scale of the noise of a release, which has the law and the shape that are said."""
+    drawn, factor = draws[release["draw"]], abs(Fraction(release["factor"]))
+    need(drawn.law == release["law"] and factor > 0, "the noise of a release has another law")
+    shape = drawn.shape if release["entry"] is None else ()
+    need(shape == info.shape, "the noise has another shape than the value (one draw for several entries)")
+    if drawn.law == "discrete-laplace":
+        need(info.kind in "bi" and factor == 1, "discrete noise on a value that may be no integer")
+    return drawn.scale * factor
+
+
+def _noised(s: Setting, info: Info, law: str, scale: Poly) -> Part:
+    whole = flat(s, info)
+    if law == "gaussian":
+        rho = s.quotient(times(Fraction(1, 2), whole.change2), scale * scale)
+        need(rho is not None, f"the change of a released value has no bound by its scale {scale!r}")
+        return Part((Fraction(0), rho or Fraction(0)), info.support, info.guard)
+    need(law in ("laplace", "discrete-laplace"), f"{law} noise on a value that is shown")
+    epsilon = s.quotient(whole.change1, scale)
+    need(epsilon is not None, f"the change of a released value has no bound by its scale {scale!r}")
+    return Part((epsilon or Fraction(0), Fraction(0)), info.support, info.guard)
+
+
+def _one_by_one(s: Setting, parent: Info, law: str, parts: Sequence[tuple[int, Poly, Info]]) -> Part:
+    """Entry k costs w_k u_k with u_k <= change and sum of u_k <= change1 (for Gaussian noise u_k are squares):
+    the largest sum is that of a fractional knapsack."""
+    whole = flat(s, parent)
+    weights: dict[int, Fraction] = {}
+    for k, scale, _ in parts:
+        number = scale.number or Fraction(1)
+        weight = 1 / (2 * number * number) if law == "gaussian" else 1 / number
+        weights[k] = weights.get(k, Fraction(0)) + weight
+    change: Bound = whole.change
+    if law == "gaussian":
+        budget, cap = s.largest(whole.change2), s.largest(times(change, change))
+    else:
+        budget, cap = s.largest(whole.change1), s.largest(change)
+    need(cap is not None, "an entry is released whose change has no bound")
+    left = budget if budget is not None else (cap or Fraction(0)) * len(weights)
+    cost = Fraction(0)
+    for weight in sorted(weights.values(), reverse=True):
+        taken = min(cap or Fraction(0), left)
+        cost += weight * taken
+        left -= taken
+    guards = {info.guard for _, _, info in parts}
+    guard = guards.pop() if len(guards) == 1 else None
+    return Part((Fraction(0), cost) if law == "gaussian" else (cost, Fraction(0)), parent.support, guard)
+
+
+def _picked(s: Setting, infos: Sequence[Info], release: dict[str, Any], draws: Sequence[Drawn]) -> Part:
+    """The exponential mechanism, and places of the largest noisy scores: 2 change / scale each, or change /
+    scale where adding a record lowers no score. Laplace, exponential or Gumbel noise of that scale."""
+    info = infos[release["node"]]
+    if release["law"] == "choice":
+        need("softmax" in info.facts, "a choice needs probabilities exp(v) / exp(v).sum()")
+        info = infos[info.facts["softmax"]]
+        scale = Poly.of(1)
+    else:
+        drawn, factor = draws[release["draw"]], Fraction(release["factor"])
+        need(drawn.law in ("laplace", "exponential", "gumbel"), f"a maximum under {drawn.law} noise")
+        need(drawn.shape == info.shape and len(info.shape) == 1, "each candidate has noise of its own")
+        need(drawn.law == "laplace" or factor > 0, f"{drawn.law} noise with a negative factor")
+        need(factor != 0, "no noise")
+        scale = drawn.scale * abs(factor)
+    whole = flat(s, info)
+    need(len(whole.shape) == 1, "a choice among the entries of a vector")
+    centred = whole.facts.get("centred")
+    change = s.smallest(whole.change, centred)
+    ratio = s.quotient(change, scale)
+    need(ratio is not None, "scores whose change has no bound by the scale")
+    rises = whole.rises and centred is None and s.length_is_private
+    cost = (ratio or Fraction(0)) * (1 if rises else 2) * int(release["count"])
+    need(int(release["count"]) >= 1, "at least one is chosen")
+    return Part((cost, Fraction(0)), info.support, None if info.records else info.guard)
+
+
+def _response(s: Setting, info: Info, release: dict[str, Any]) -> Part:
+    """Randomised response of each entry, kept with probability p: a bit is flipped otherwise, a number below
+    ``among`` is replaced by a uniform one. Each entry of a changed record costs ln of the largest ratio."""
+    need(
+        info.records == 1 and not s.length_is_private,
+        "randomised response needs records whose number is public",
+    )
+    need(info.kind in "bi", "randomised response of whole numbers or truth values")
+    p, among = Fraction(release["keep"]), release["among"]
+    top = magnitude(s, info)
+    if among is None:
+        need(info.low is not None and s.at_most(0, info.low) and s.at_most(info.high, 1), "a bit is 0 or 1")
+        best, least = max(p, 1 - p), min(p, 1 - p)
+    else:
+        inside = info.low is not None and s.at_most(0, info.low) and s.at_most(top, among - 1)
+        need(type(among) is int and among > 1 and inside, "answers are whole numbers below the limit")
+        best, least = p + (1 - p) / among, (1 - p) / among
+    need(0 <= p <= 1 and least > 0, "an answer that is never given to some value")
+    each = log_above(best / least)
+    count = info.entries.number
+    need(count is not None, "randomised response of rows of unknown length")
+    return Part((each * (count or 0) * s.group, Fraction(0)), info.support, None)
+
+
+def dearest(s: Setting, parts: Sequence[Part]) -> list[Cost]:
+    """The largest total costs of one record, over its position and its values before and after: all pairs
+    (epsilon, rho) that no other one exceeds in both."""
+    found: set[Cost] = {(Fraction(0), Fraction(0))}
+    for members in _by_position(s, parts):
+        found |= _by_value(s, members)
+    return [one for one in found if not any(o != one and o[0] >= one[0] and o[1] >= one[1] for o in found)]
+
+
+def _by_position(s: Setting, parts: Sequence[Part]) -> list[list[Part]]:
+    """Sets of releases that one record may touch. Positions matter for one changed record of a public number:
+    a group may have a record in every part."""
+    if s.group != 1 or s.length_is_private or any(part.support is None for part in parts):
+        return [list(parts)]
+    ends = {0}
+    for part in parts:
+        for start, stop, step in part.support or ():
+            if step != 1:
+                return _by_each_position(parts)
+            ends |= {start} | ({stop} if stop is not None else set())
+    places = sorted(ends)  # between two ends nothing changes
+    sets = {tuple(k for k, part in enumerate(parts) if _touches(part, place)) for place in places}
+    return [[parts[k] for k in touched] for touched in sets]
+
+
+def _by_each_position(parts: Sequence[Part]) -> list[list[Part]]:
+    last = max((stop or start + 1 for part in parts for start, stop, _ in part.support or ()), default=0)
+    if last > 20_000 or any(stop is None for part in parts for _, stop, _ in part.support or ()):
+        return [list(parts)]
+    sets = {tuple(k for k, part in enumerate(parts) if _touches(part, place)) for place in range(last)}
+    return [[parts[k] for k in touched] for touched in sets]
+
+
+def _touches(part: Part, place: int) -> bool:
+    return any(
+        start <= place and (stop is None or place < stop) and (place - start) % step == 0
+        for start, stop, step in part.support or ()
+    )
+
+
+def _by_value(s: Setting, members: Sequence[Part]) -> set[Cost]:
+    """Releases guarded by one column are charged by what the changed record's value there is before and
+    after: under add-remove there is one value, else there are two. Other releases are always charged."""
+    nodes = [part.guard[0] for part in members if part.guard]
+    pivot = max(sorted(set(nodes)), key=nodes.count) if nodes else None
+    guarded = [part for part in members if part.guard and part.guard[0] == pivot]
+    always = [part for part in members if not (part.guard and part.guard[0] == pivot)]
+    if s.group != 1:
+        return {_total([*always, *guarded])}
+    ends = sorted({end for part in guarded for end in (part.guard or ())[1:3] if end is not None})  # type: ignore[misc]
+    points = [*ends, *((a + b) / 2 for a, b in zip(ends, ends[1:], strict=False))]
+    points += [ends[0] - 1, ends[-1] + 1] if ends else [Fraction(0)]
+    hit = {
+        frozenset(k for k, part in enumerate(guarded) if part.guard and _inside(part.guard, y))
+        for y in points
+    }
+    single = s.length_is_private
+    pairs = hit if single else {a | b for a in hit for b in hit}
+    return {_total([*always, *(guarded[k] for k in on)]) for on in pairs}
+
+
+def _inside(guard: Guard, value: Fraction) -> bool:
+    _, low, high, opened = guard
+    below = low is None or value > low or (value == low and not opened)
+    above = high is None or value < high or (value == high and not opened)
+    return below and above
+
+
+def _total(parts: Sequence[Part]) -> Cost:
+    return (
+        sum((part.cost[0] for part in parts), Fraction(0)),
+        sum((part.cost[1] for part in parts), Fraction(0)),
+    )
+
+
+def scale_of(s: Setting, expression: Any) -> Poly:
+    """The scale of a draw: certainly positive."""
+    scale = polynomial(s, expression)
+    need(
+        scale != ZERO and s.at_most(0, scale) and _positive(s, scale),
+        "a scale of noise that may be 0 or less",
+    )
+    return scale
+
+
+def _positive(s: Setting, scale: Poly) -> bool:
+    if scale.number is not None:
+        return scale.number > 0
+    if all(value > 0 for value in scale.terms.values()):
+        return True
+    most = s.largest(-scale)
+    return most is not None and most < 0
+
+
+__all__ += ["scale_of"]

@@ -1,0 +1,406 @@
+"""Prove a privacy claim of a function for all data of a declaration: explore, certify, check."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from dpaudit.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
+from dpaudit.claims.base import Adjacency, Adversary, Model, Unit
+from dpaudit.data import EVERY, Records, Table, sample_pair
+from dpaudit.errors import InvalidParameterError
+from dpaudit.kernel import program_t0
+from dpaudit.kernel.check import derived_bound
+from dpaudit.kernel.kernel_t0 import Guarantee
+from dpaudit.kernel.values.check import PROOF, Checked, ValuesProofError, boxes_of, check, path_costs
+from dpaudit.kernel.values.info import RefusedStepError, Setting
+from dpaudit.kernel.values.polynomials import Poly
+from dpaudit.private_values.interpreter import Interpreter
+from dpaudit.private_values.matrices import index
+from dpaudit.private_values.run import NotFollowedError, ProgramRaisedError, Record, Run, written
+from dpaudit.private_values.samples import Worlds
+from dpaudit.private_values.values import Array, Coins, Generator
+from dpaudit.prover.alignment import Alignment
+from dpaudit.prover.certificate import merged_fields, written_tree
+from dpaudit.prover.explore import Explored, Walk, explore
+from dpaudit.prover.forms import Form
+from dpaudit.prover.regions import merge, patterns
+from dpaudit.prover.symbols import RefusedError
+from dpaudit.views import PUBLIC, View
+
+__all__ = ["ASSUMPTIONS", "ValuesProof", "prove_values"]
+
+MAX_PATHS, MAX_CORNERS = 1_000, 4_096
+#: A bound may exceed the claim by this share: constants of the program such as 1 / eps are rounded floats.
+ROUNDING = Fraction(1, 10**9)
+
+ASSUMPTIONS = (
+    "numbers are real: a float constant is the decimal that it prints as, nothing is rounded, data are finite",
+    "integer arrays hold fewer than 2^31 records; integer arithmetic is checked to fit 64 bits",
+    "the data are what is declared: container, type, domain, number of records",
+    "the adversary sees what is released, revealed, printed, returned or raised, but not time, memory or warnings",
+    "noise is drawn independently from the exact distribution that is named",
+    "Python and numpy do what their documentation says for the accepted functions",
+)
+
+PrivacyClaim = PureDP | ApproxDP | ZeroConcentratedDP | GaussianDP
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValuesProof:
+    """What was proved of a function.
+
+    ``verdict``: verified or inconclusive. ``bound``: the derived upper bound on the claim's quantity; None if none
+    was derived. ``reason``: one sentence, where the claim is not proved. ``certificate``: what the kernel checks.
+    """
+
+    verdict: str
+    bound: Fraction | None
+    scope: str
+    reason: str = ""
+    paths: int = 0
+    certificate: dict[str, Any] | None = field(default=None, repr=False)
+    assumptions: tuple[str, ...] = ASSUMPTIONS
+    lines: tuple[str, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        found = [f"{self.verdict.upper()}: {self.scope}"]
+        if self.bound is not None:
+            found.append(f"derived bound {float(self.bound):.6g}" + (f", {self.paths} paths" if self.paths > 1 else ""))
+        if self.reason:
+            found.append(self.reason[:600])
+        return "\n  ".join(found)
+
+
+def prove_values(
+    program: Callable[..., Any],
+    claim: PrivacyClaim,
+    *,
+    data: Records | Table,
+    files: Sequence[str] = (),
+    seconds: float = 60.0,
+) -> ValuesProof:
+    """Prove a privacy claim for all data of a declaration, all neighbours and all outcomes.
+
+    Parameters
+    ----------
+    program : callable
+        ``program(data, rng)``, ``program(coins, data)`` or ``program(data)`` with a generator of its own.
+    claim : PureDP, ApproxDP, ZeroConcentratedDP or GaussianDP
+        The claim, in the public view, over ideal numbers.
+    data : Records or Table
+        The declaration of the data.
+    files : sequence of str
+        Further files whose functions are followed.
+    seconds : float
+        The limit of time.
+
+    Returns
+    -------
+    ValuesProof
+        ``verified`` if the kernel derives the claim from the record of the program, else ``inconclusive``.
+
+    Raises
+    ------
+    InvalidParameterError
+        The claim, the data or the program is of another kind.
+    """
+    _require(claim, data)
+    function, fixed = _unwrapped(program)
+    setting = _setting(claim, data)
+    scope = f"{claim.in_words()}; {data.words}"
+    until = time.monotonic() + seconds
+    best: ValuesProof | None = None
+    reasons: list[str] = []
+    for hidden in (False, True):
+        try:
+            attempt = _Attempt(function, fixed, claim, data, setting(), frozenset({function.__code__.co_filename, *files}), hidden, until)
+            found = attempt.proof(scope)
+        except RefusedError as error:
+            reasons.append(str(error))
+            continue
+        if found.verdict == "verified":
+            return found
+        if best is None or (found.bound is not None and (best.bound is None or found.bound < best.bound)):
+            best = found
+        if not attempt.could_hide:
+            break
+    if best is not None:
+        return best
+    reason = "; with hidden noise: ".join(dict.fromkeys(reasons))
+    return ValuesProof(verdict="inconclusive", bound=None, scope=scope, reason=f"not followed: {reason}")
+
+
+def _require(claim: Any, data: Any) -> None:
+    if not isinstance(claim, PureDP | ApproxDP | ZeroConcentratedDP | GaussianDP):
+        raise InvalidParameterError(f"claim must be PureDP, ApproxDP, ZeroConcentratedDP or GaussianDP, got {claim!r}.")
+    if claim.view != View.of(PUBLIC) or claim.model is not Model.IDEAL or claim.adversary is not Adversary.OBLIVIOUS:
+        raise InvalidParameterError("a proof is for a claim in the public view, over ideal numbers, with data fixed in advance.")
+    if not isinstance(data, Records | Table):
+        raise InvalidParameterError(f"data must be declared by Records or Table, got {type(data).__name__}.")
+    if (claim.unit is Unit.USER) != (data.group > 1) and claim.unit is Unit.USER:
+        raise InvalidParameterError("a claim for users needs group=m, the largest number of records of one user; a record that is all of a user is one event.")
+    if claim.unit is Unit.EVENT and data.group > 1:
+        raise InvalidParameterError("data with group=m need a claim with unit='user'.")
+
+
+def _setting(claim: PrivacyClaim, data: Records | Table) -> Callable[[], Setting]:
+    size = None if data.size == EVERY else int(data.size)
+    return lambda: Setting(low={}, adjacency=claim.adjacency.value, size=size, at_least=data.at_least, group=data.group)
+
+
+def _unwrapped(program: Any) -> tuple[FunctionType, dict[str, Any]]:
+    """The plain function behind a program, and arguments that are fixed."""
+    fixed: dict[str, Any] = {}
+    while isinstance(program, functools.partial):
+        if program.args:
+            raise InvalidParameterError("a partial must fix arguments by name.")
+        fixed = {**program.keywords, **fixed}
+        program = program.func
+    if isinstance(program, MethodType) or not isinstance(program, FunctionType):
+        raise InvalidParameterError(f"program must be a plain Python function, got {type(program).__name__}.")
+    return program, fixed
+
+
+@dataclass(eq=False)
+class _Attempt:
+    """One exploration of all paths, with noise released when it is used or (``hidden``) kept in comparisons."""
+
+    function: FunctionType
+    fixed: dict[str, Any]
+    claim: PrivacyClaim
+    data: Records | Table
+    s: Setting
+    files: frozenset[str]
+    hidden: bool
+    until: float
+
+    def __post_init__(self) -> None:
+        self.record = Record(self.s)
+        self.worlds, self.arrays = _worlds(self.s, self.data, self.claim.adjacency)
+        self.could_hide = False
+
+    def proof(self, scope: str) -> ValuesProof:
+        before = _state(self.function, self.files)
+        try:
+            explored = explore(self._once, max_paths=MAX_PATHS)
+        except RecursionError:
+            raise NotFollowedError("the program is nested too deeply") from None
+        if _state(self.function, self.files) != before:
+            raise NotFollowedError("the program changes state that outlives the run")
+        self.could_hide = any(event[1].startswith("truth") or event[0] == "fork" for path in explored.paths for event in path.events if event[0] in ("fork", "show"))
+        cells = self._cells(explored)
+        certificate = {
+            "proof": PROOF,
+            "data": {"size": self.s.size, "at_least": self.s.at_least, "words": self.data.words},
+            "adjacency": {"kind": self.s.adjacency, "group": self.s.group},
+            "nodes": self.record.nodes,
+            "draws": self.record.draws,
+            "releases": self.record.releases,
+            "tree": written_tree(explored),
+            "cells": cells,
+        }
+        try:
+            checked = check(certificate)
+        except ValuesProofError as error:
+            return ValuesProof(verdict="inconclusive", bound=None, scope=scope, reason=f"no bound: {error}", paths=len(explored.paths))
+        return self._judged(checked, certificate, scope)
+
+    def _once(self, walk: Walk) -> None:
+        sys.settrace(None)
+        run = Run(self.record, walk, self.worlds, {}, self.hidden, self.until)
+        interpreter = Interpreter(run, self.files)
+        try:
+            function = interpreter.function(self.function)
+            arguments = self._arguments(run, interpreter)
+            for name, value in self.fixed.items():
+                function.kw_defaults[name] = interpreter.enter(value, f"the fixed argument {name}")
+            interpreter.run_program(function, arguments)
+        except ProgramRaisedError as raised:
+            error = raised.error
+            run.event(f"raised {type(error).__name__}: {str(error)[:500]}")
+        if run.refused is not None:
+            raise run.refused
+
+    def _arguments(self, run: Run, interpreter: Interpreter) -> list[Any]:
+        names = [p for p in inspect.signature(self.function).parameters.values() if p.name not in self.fixed]
+        plain = [p for p in names if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        if len(plain) != len(names) and any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in names):
+            run.refuse("the program takes *args or **kwargs")
+        needed = [p for p in plain if p.default is p.empty]
+        value = self._data(run, interpreter)
+        if not needed:
+            run.refuse("the program takes no data")
+        if needed[0].name in ("coins", "c"):
+            return [Coins(), value]
+        return [value] if len(needed) == 1 else [value, Generator()]
+
+    def _data(self, run: Run, interpreter: Interpreter) -> Any:
+        found: dict[str, Any] = {}
+        for name, column in self.data.columns.items():
+            count: int | Poly = Poly.symbol("N") if self.s.size is None or self.s.length_is_private else self.s.size
+            shape = (count,) if column.width is None else (count, column.width)
+            ball = None if column.ball is None else [column.ball[0], str(column.ball[1])]
+            ends = {end: None if value is None else str(value) for end, value in (("low", column.low), ("high", column.high))}
+            params = {**ends, "shape": shape, "ball": ball, "kind": column.kind, "name": name}
+            found[name] = Array(run.step("data", [], params, self.arrays[name]), shared=True)
+        if self.data.container == "table":
+            interpreter.frozen[id(found)] = found
+            return found
+        if self.data.container == "list":
+            if run.s.length_is_private:
+                run.refuse("a list of a private number of records (declare an array)")
+            kind = self.data.columns[""].kind
+            items = [run.step("cast", [index(run, found[""], k)], {"kind": kind, "python": True}) for k in range(self.s.size or 0)]
+            interpreter.frozen[id(items)] = items
+            return items
+        return found[""]
+
+    # Cells and shifts of hidden noise.
+
+    def _cells(self, explored: Explored) -> list[dict[str, Any]]:
+        paths = explored.paths
+        if not any(path.draws for path in paths):
+            return [{"paths": [k]} for k in range(len(paths))]
+        names = sorted({name for path in paths for row in path.rows.values() for name in row.form.terms if name[0] == "x"} | {
+            name for path in paths for form in path.shown_forms() for name in form.terms if name[0] == "x"
+        }, key=lambda name: int(name[1:]))  # fmt: skip
+        try:
+            boxes = boxes_of(self.s, self.record.infos, names)
+        except RefusedStepError as error:
+            raise NotFollowedError(str(error)) from error
+        checker = program_t0.Data(tuple(names), False, {}, boxes)
+        cells: list[dict[str, Any]] = []
+        for members in patterns(paths, range(len(paths))):
+            cells += self._best_cells(explored, members, checker)
+        return cells
+
+    def _best_cells(self, explored: Explored, members: Sequence[int], checker: program_t0.Data) -> list[dict[str, Any]]:
+        alone = self._alone(explored, members, checker)
+        if len(members) == 1:
+            if alone is None:
+                raise NotFollowedError("no shift of the hidden noise keeps what is shown")
+            return alone[1]
+        merged = merge(explored, members, {})
+        if merged is not None:
+            first = explored.paths[members[0]]
+            supports = [row.form for name, row in first.rows.items() if name.startswith("n")]
+            shifts = self._shifts(first, [*merged.rows, *supports], checker)
+            if shifts is not None and (alone is None or shifts[0] < alone[0]):
+                return [{"paths": list(members), "shifts": shifts[1], **merged_fields(merged)}]
+        if alone is None:
+            raise NotFollowedError("no shift of the hidden noise keeps what is shown")
+        return alone[1]
+
+    def _alone(self, explored: Explored, members: Sequence[int], checker: program_t0.Data) -> tuple[Fraction, list[dict[str, Any]]] | None:
+        worst, cells = Fraction(0), []
+        for k in members:
+            path = explored.paths[k]
+            found = self._shifts(path, [row.form for row in path.comparisons.values()], checker)
+            if found is None:
+                return None
+            worst = max(worst, found[0])
+            cells.append({"paths": [k], "shifts": found[1]})
+        return worst, cells
+
+    def _shifts(self, path: Any, rows: Sequence[Form], checker: program_t0.Data) -> tuple[Fraction, dict[str, list[str]]] | None:
+        solver = Alignment(rows, path.shown_forms(), [], path.draws)
+        route = program_t0.Route(
+            0, {}, draws=tuple((draw.law, draw.scale) for draw in path.draws), forms=tuple(_plain(form) for form in path.shown_forms())
+        )
+        kept = {str(k): (_plain(form), False) for k, form in enumerate(rows)}
+        worst, table = Fraction(0), {}
+        for count, moved in enumerate(checker.extremes(program_t0.Cell(route, kept, {}))):
+            if count >= MAX_CORNERS or time.monotonic() > self.until:
+                raise NotFollowedError("too many extreme changes of hidden comparisons")
+            aligned = solver.best(moved)
+            if aligned is None:
+                return None
+            table[",".join(str(moved.get(name, 0)) for name in checker.names)] = [str(shift) for shift in aligned.shifts]
+            worst = max(worst, aligned.cost)
+        return worst, table
+
+    # The verdict.
+
+    def _judged(self, checked: Checked, certificate: dict[str, Any], scope: str) -> ValuesProof:
+        bound, reason = bound_of(checked, self.claim)
+        claimed = self.claim.bound
+        holds = bound is not None and claimed is not None and bound <= claimed * (1 + ROUNDING)
+        if bound is not None and not holds:
+            reason = f"the derived bound {float(bound):.6g} is above the claim{_costliest(self, certificate)}"
+        return ValuesProof(
+            verdict="verified" if holds else "inconclusive",
+            bound=bound,
+            scope=scope,
+            reason="" if holds else reason,
+            paths=checked.paths,
+            certificate={**certificate, "claim": self.claim.to_json()} if holds else None,
+            lines=tuple(self.record.lines),
+        )
+
+
+def bound_of(checked: Checked, claim: PrivacyClaim) -> tuple[Fraction | None, str]:
+    """The bound on a claim's quantity that a checked record gives, or None and why."""
+    if isinstance(claim, PureDP):
+        return checked.epsilon, "Gaussian noise has no pure epsilon (claim ApproxDP, ZeroConcentratedDP or GaussianDP)"
+    if isinstance(claim, ZeroConcentratedDP):
+        return checked.rho, ""
+    if isinstance(claim, GaussianDP):
+        if checked.mu_squared is None:
+            return None, "noise other than Gaussian has no bound in mu"
+        root = Fraction(math.isqrt(checked.mu_squared.numerator * 10**40 // checked.mu_squared.denominator) + 1, 10**20)
+        return root, ""
+    guarantee = Guarantee(pure=checked.epsilon, rho=checked.rho, gdp_squared=checked.mu_squared)
+    return Fraction(derived_bound(guarantee, claim.to_json())), ""
+
+
+def _costliest(attempt: _Attempt, certificate: dict[str, Any]) -> str:
+    """Where the releases of the most expensive path are, in words."""
+    try:
+        events = [node[1] for node in certificate["tree"] if node[0] == "show" and str(node[1]).startswith("release ")]
+        lines = [attempt.record.lines[attempt.record.releases[int(text.split()[1])]["node"]] for text in events]
+    except (KeyError, IndexError, ValueError):
+        return ""
+    places = list(dict.fromkeys(line for line in lines if line))
+    return f"; values are released that were made at {', '.join(places[:5])}" if places else ""
+
+
+def _plain(form: Form) -> program_t0.Form:
+    return program_t0.make(form.terms, form.constant)
+
+
+def _worlds(s: Setting, data: Records | Table, adjacency: Adjacency) -> tuple[Worlds, dict[str, list[Any]]]:
+    """Sample neighbours: several sizes where every size is declared, few where there are many records."""
+    rng = np.random.default_rng(20_240_229)
+    sizes = [data.at_least, data.at_least + 1, data.at_least + 4] if data.size == EVERY else [int(data.size)] * 3
+    if data.size != EVERY and int(data.size) > 20_000:
+        sizes = sizes[:1]
+    columns: dict[str, list[Any]] = {name: [] for name in data.columns}
+    counts = []
+    for size in sizes:
+        fewer = size - data.group if adjacency is Adjacency.ADD_REMOVE and data.size != EVERY else size
+        left, right = sample_pair(data, adjacency=adjacency, size=max(fewer, 1), rng=rng)
+        for name in columns:
+            columns[name] += [left[name], right[name]]
+        first = next(iter(columns))
+        counts += [len(left[first]), len(right[first])]
+    return Worlds(s, counts), columns
+
+
+def _state(function: FunctionType, files: frozenset[str]) -> str:
+    """A digest of what the program could have changed: it holds no private value, and nothing changes."""
+    return repr((function.__defaults__, function.__kwdefaults__, sorted(files)))[:10_000]
+
+
+__all__ += ["ast", "bound_of", "path_costs", "written"]
