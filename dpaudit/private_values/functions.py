@@ -707,7 +707,7 @@ def _reshape(run: Run, a: Any, shape: Any) -> Any:
     return Array(run.step("reshape", [value], {"shape": new, "records": records}), shared=True)
 
 
-def _method_reshape(run: Run, a: Any, *shape: Any) -> Any:
+def _method_reshape(run: Run, a: Any, shape: Any) -> Any:
     return _reshape(run, a, shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else tuple(shape))
 
 

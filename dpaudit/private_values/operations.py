@@ -394,7 +394,7 @@ def _noisy_sum(run: Run, op: str, a: Any, b: Any, left: Noisy | None, right: Noi
         if private:
             run.refuse("one draw of noise serves several entries (draw noise of the shape of the value: size=...)")
         return None
-    base = binary(run, op, *((noisy.base, other) if left is not None else (other, noisy.base)))
+    base = _moved_base(run, op, noisy.base, other, noise_first=left is not None)
     if shape_of(base) != whole:
         extents = [n for n in whole if not isinstance(n, int)]
         if extents:
@@ -405,6 +405,13 @@ def _noisy_sum(run: Run, op: str, a: Any, b: Any, left: Noisy | None, right: Noi
         source = None
     found = Noisy(base, tuple((sign * f, d, e) for f, d, e in noisy.terms), whole, None, source)
     return found if whole == () else Array(found)
+
+
+def _moved_base(run: Run, op: str, base: Any, other: Any, *, noise_first: bool) -> Any:
+    """The base of a sum with noise; noise alone has the base 0, and adds no step."""
+    if isinstance(content(base), Symbol | np.ndarray) or base != 0:
+        return binary(run, op, *((base, other) if noise_first else (other, base)))
+    return unary(run, "neg", other) if op == "sub" and noise_first else other
 
 
 def _collected(terms: Sequence[Any]) -> tuple[Any, ...]:
@@ -421,7 +428,8 @@ def _noisy_multiple(run: Run, op: str, a: Any, b: Any) -> Any:
     if noisy is None or not isinstance(number, PLAIN) or not math.isfinite(number) or exact(number) == 0:
         return None
     by = exact(number) if op == "mul" else 1 / exact(number)
-    base = noisy.base if not isinstance(noisy.base, Symbol) and noisy.base == 0 else binary(run, op, noisy.base, number)
+    alone = not isinstance(content(noisy.base), Symbol | np.ndarray) and noisy.base == 0
+    base = noisy.base if alone else binary(run, op, noisy.base, number)
     source = (op, a, b) if isinstance(content(noisy.base), Private) else None
     found = Noisy(base, tuple((by * f, d, e) for f, d, e in noisy.terms), noisy.shape, None, source)
     return found if noisy.shape == () else Array(found)

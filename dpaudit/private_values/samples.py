@@ -87,7 +87,8 @@ class Worlds:
         python = isinstance(value, bool | int | float) and not isinstance(value, np.generic)
         if array.dtype != KINDS[info.kind] and not (python and info.kind == "i"):
             _broken(op, f"type {array.dtype} for {info.kind!r}", value)
-        if info.shape == () and not info.records and python != info.python:
+        scalar = info.shape == () and not info.records and op != "public"  # max(o, 1) gives either type of number
+        if scalar and python != info.python:
             _broken(op, "a Python number for numpy's, or the reverse", value)
         if array.shape != self.shape(info.shape, side):
             _broken(op, f"shape {array.shape} for {info.shape}", value)
