@@ -151,6 +151,7 @@ class Interpreter:
         self.frozen: dict[int, Any] = {}  # containers from outside: they are not changed
         self.kept: list[Any] = []
         self.imports: dict[int, Any] = {}
+        self.yielded: list[Any] = []
         self.depth = 0
 
     # Entering.
@@ -273,21 +274,23 @@ class Interpreter:
         finally:
             self.depth -= 1
 
-    def run_program(self, function: Function, arguments: list[Any]) -> None:
-        """Run the program under proof, and show what it returns or yields."""
+    def run_program(self, function: Function, arguments: list[Any]) -> Any:
+        """Run the program under proof, and show what it returns or yields; return it."""
         node = function.source.node
         names = self._bind(function, node, arguments, {})
         scope = self._scope(function, node, names)
-        if isinstance(node, ast.Lambda):
-            show(self.run, self._finished(self.evaluate(node.body, scope)))
-            return
         try:
-            self.block(node.body, scope)
-            result = None
+            if isinstance(node, ast.Lambda):
+                result = self.evaluate(node.body, scope)
+            else:
+                self.block(node.body, scope)
+                result = None
         except _Left as left:
             result = left.value
-        if not _has_yield(node):
-            show(self.run, self._finished(result))
+        if _has_yield(node):
+            return self.yielded
+        show(self.run, self._finished(result))
+        return result
 
     def _finished(self, value: Any) -> Any:
         if isinstance(content(value), Lazy):
@@ -490,7 +493,9 @@ class Interpreter:
 
     def _do_Expr(self, node: ast.Expr, scope: Scope) -> None:
         if isinstance(node.value, ast.Yield):
-            show(self.run, None if node.value.value is None else self._finished(self.evaluate(node.value.value, scope)))
+            value = None if node.value.value is None else self._finished(self.evaluate(node.value.value, scope))
+            self.yielded.append(value)
+            show(self.run, value)
             return
         self.evaluate(node.value, scope)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
 import math
@@ -19,16 +18,17 @@ import numpy as np
 from dpaudit.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.claims.base import Adjacency, Adversary, Model, Unit
 from dpaudit.data import EVERY, Records, Table, sample_pair
-from dpaudit.errors import InvalidParameterError
+from dpaudit.errors import BrokenHarnessError, InvalidParameterError
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.check import derived_bound
 from dpaudit.kernel.kernel_t0 import Guarantee
-from dpaudit.kernel.values.check import PROOF, Checked, ValuesProofError, boxes_of, check, path_costs
+from dpaudit.kernel.values.check import PROOF, Checked, ValuesProofError, boxes_of, check
 from dpaudit.kernel.values.info import RefusedStepError, Setting
 from dpaudit.kernel.values.polynomials import Poly
+from dpaudit.private_values.cross_check import cross_check
 from dpaudit.private_values.interpreter import Interpreter
 from dpaudit.private_values.matrices import index
-from dpaudit.private_values.run import NotFollowedError, ProgramRaisedError, Record, Run, written
+from dpaudit.private_values.run import NotFollowedError, ProgramRaisedError, Record, Run
 from dpaudit.private_values.samples import Worlds
 from dpaudit.private_values.values import Array, Coins, Generator
 from dpaudit.prover.alignment import Alignment
@@ -39,7 +39,7 @@ from dpaudit.prover.regions import merge, patterns
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.views import PUBLIC, View
 
-__all__ = ["ASSUMPTIONS", "ValuesProof", "prove_values"]
+__all__ = ["ASSUMPTIONS", "ValuesProof", "bound_of", "prove_values"]
 
 MAX_PATHS, MAX_CORNERS = 1_000, 4_096
 #: A bound may exceed the claim by this share: constants of the program such as 1 / eps are rounded floats.
@@ -190,15 +190,17 @@ class _Attempt:
         self.record = Record(self.s)
         self.worlds, self.arrays = _worlds(self.s, self.data, self.claim.adjacency)
         self.could_hide = False
+        self.broken: BrokenHarnessError | None = None
+        self.kinds: list[str] = []
 
     def proof(self, scope: str) -> ValuesProof:
-        before = _state(self.function, self.files)
         try:
             explored = explore(self._once, max_paths=MAX_PATHS)
-        except RecursionError:
-            raise NotFollowedError("the program is nested too deeply") from None
-        if _state(self.function, self.files) != before:
-            raise NotFollowedError("the program changes state that outlives the run")
+        except RefusedError:
+            if self.broken is not None:
+                raise self.broken from None
+            raise
+        self._cross_check()
         self.could_hide = any(event[1].startswith("truth") or event[0] == "fork" for path in explored.paths for event in path.events if event[0] in ("fork", "show"))
         cells = self._cells(explored)
         certificate = {
@@ -227,9 +229,13 @@ class _Attempt:
             for name, value in self.fixed.items():
                 function.kw_defaults[name] = interpreter.enter(value, f"the fixed argument {name}")
             interpreter.run_program(function, arguments)
+        except BrokenHarnessError as error:
+            self.broken = error
+            raise
+        except RecursionError:
+            run.refuse("the program is nested too deeply")
         except ProgramRaisedError as raised:
-            error = raised.error
-            run.event(f"raised {type(error).__name__}: {str(error)[:500]}")
+            run.event(f"raised {type(raised.error).__name__}: {str(raised.error)[:500]}")
         if run.refused is not None:
             raise run.refused
 
@@ -243,8 +249,21 @@ class _Attempt:
         if not needed:
             run.refuse("the program takes no data")
         if needed[0].name in ("coins", "c"):
+            self.kinds = ["coins", "data"]
             return [Coins(), value]
-        return [value] if len(needed) == 1 else [value, Generator()]
+        self.kinds = ["data", "rng"][: len(needed)]
+        return [value, Generator()][: len(needed)]
+
+    def _cross_check(self) -> None:
+        """The interpreter and CPython on a few of the sample data."""
+        for side in list(self.worlds.sides)[:4]:
+            columns = {name: samples[side] for name, samples in self.arrays.items()}
+
+            def arguments(columns: dict[str, Any] = columns) -> list[Any]:
+                value = self.data.build({name: array.copy() for name, array in columns.items()})
+                return [value if kind == "data" else None for kind in self.kinds]
+
+            cross_check(self.function, arguments, self.kinds, self.fixed, self.record, self.files, side, self.until)
 
     def _data(self, run: Run, interpreter: Interpreter) -> Any:
         found: dict[str, Any] = {}
@@ -396,11 +415,3 @@ def _worlds(s: Setting, data: Records | Table, adjacency: Adjacency) -> tuple[Wo
         first = next(iter(columns))
         counts += [len(left[first]), len(right[first])]
     return Worlds(s, counts), columns
-
-
-def _state(function: FunctionType, files: frozenset[str]) -> str:
-    """A digest of what the program could have changed: it holds no private value, and nothing changes."""
-    return repr((function.__defaults__, function.__kwdefaults__, sorted(files)))[:10_000]
-
-
-__all__ += ["ast", "bound_of", "path_costs", "written"]

@@ -104,6 +104,9 @@ def call_generator(run: Run, name: str, arguments: list[Any], options: dict[str,
     except TypeError as error:
         run.refuse(f"rng.{name}: {error}")
     given = dict(bound.arguments)
+    if run.generator is not None:  # a run on real data
+        method = getattr(run.generator, name)
+        return run.plain(method, *[_real(a) for a in arguments], **{key: _real(a) for key, a in options.items()})
     if name in LAWS:
         return _noise(run, LAWS[name], given.get("loc", 0), given.get("scale", 1), given.get("size"))
     if name == "choice":
@@ -115,6 +118,11 @@ def call_generator(run: Run, name: str, arguments: list[Any], options: dict[str,
     shape = _shape(run, given.get("size"))
     run.uniforms += 1
     return _array(Uniform(run.uniforms, shape, _uniforms(run, shape)))
+
+
+def _real(value: Any) -> Any:
+    inner = content(value)
+    return type(inner)(_real(item) for item in inner) if isinstance(inner, list | tuple) else inner
 
 
 def _array(value: Any) -> Any:
@@ -252,6 +260,9 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
     law = given["law" if name == "draw" else "noise"]
     if not isinstance(law, Distribution):
         run.refuse("coins take a law of dpaudit, such as Laplace(scale=2)")
+    if run.generator is not None:  # a run on real data
+        value = [] if name == "draw" else [_real(given["value"])]
+        return run.plain(getattr(run.generator, name), *value, _law_of(law), site=given["site"])
     scale = ["number", str(law.scale)] if isinstance(law.scale, Fraction) else _scale(run, law.scale)
     if name == "draw":
         return run.new_draw(law.law, scale, (), python=True)
@@ -270,10 +281,17 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
     return seen(run, noisy)
 
 
+def _law_of(law: Distribution) -> Any:
+    """The law itself, to draw real numbers from."""
+    real = next(one for one, name in DISTRIBUTIONS.items() if name == law.law)
+    return real(sigma=law.scale) if real is laws.Gaussian else real(scale=law.scale)
+
+
 def generator_of(run: Run, arguments: list[Any], options: dict[str, Any]) -> Generator:
     """``np.random.default_rng()``: without a seed, a generator that nobody knows."""
     if arguments or options:
         run.refuse("a seeded generator: its noise is known to everybody")
+    run.foreign = True
     return Generator()
 
 

@@ -133,6 +133,8 @@ class Run:
         self.draws: list[Draw] = []
         self.outcomes = self.uniforms = self.steps = 0
         self.where = ""
+        self.generator: Any = None  # of a run on real data
+        self.foreign = False  # whether the program makes a generator of its own
         self.refused: NotFollowedError | None = None
 
     # Refusals.
