@@ -88,6 +88,9 @@ class Record:
     lines: list[str] = field(default_factory=list)
     draws: list[list[Any]] = field(default_factory=list)
     releases: list[dict[str, Any]] = field(default_factory=list)
+    #: Values of steps that depend on the data alone: equal on all paths, and checked once.
+    samples: dict[int, Samples] = field(default_factory=dict)
+    verified: set[tuple[int, str]] = field(default_factory=set)
     _memo: dict[str, int] = field(default_factory=dict)
 
     def node(self, op: str, ids: Sequence[int], params: dict[str, Any], where: str) -> int:
@@ -128,7 +131,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.s = self.record.s
-        self.samples: dict[int, Samples] = {}
+        self.samples: dict[int, Samples] = dict(self.record.samples)
         self.rng = np.random.default_rng(self.seed)
         self.draws: list[Draw] = []
         self.outcomes = self.uniforms = self.steps = 0
@@ -181,6 +184,9 @@ class Run:
                 ]
             self.worlds.check(op, info, samples)
             self.samples[node] = samples
+            fixed = op in ("data", "const") or (ids and all(k in self.record.samples for k in ids))
+            if fixed and op not in ("order", "row_entry", "row_function", "argbest"):
+                self.record.samples[node] = samples
         return Private(node, info, self.samples[node])
 
     def _computed(self, op: str, params: dict[str, Any], values: list[Any], ids: list[int], side: int) -> Any:
@@ -242,6 +248,12 @@ class Run:
 
     def verify(self, result: Any, function: Callable[..., Any], *arguments: Any) -> Any:
         """Compare a result with what the program's own call gives on the sample data."""
+        inner = result.content if isinstance(result, Array) else result
+        key = (inner.node, self.where) if isinstance(inner, Private) and inner.node in self.record.samples else None
+        if key is not None and key in self.record.verified:
+            return result
+        if key is not None:
+            self.record.verified.add(key)
         for side in self.worlds.sides:
             mine = self.sample(result, side)
             given = [self.sample(argument, side) for argument in arguments]

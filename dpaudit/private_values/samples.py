@@ -16,7 +16,7 @@ import numpy as np
 
 from dpaudit.errors import BrokenHarnessError
 from dpaudit.kernel.values.info import Info, Setting
-from dpaudit.kernel.values.polynomials import Bound
+from dpaudit.kernel.values.polynomials import Bound, Poly
 from dpaudit.private_values.values import MISSING
 
 __all__ = ["Worlds", "apply", "same"]
@@ -54,6 +54,7 @@ class Worlds:
     def __init__(self, s: Setting, sizes: Sequence[int]) -> None:
         self.s = s
         self.sizes = list(sizes)  # the number of records on each side
+        self._floats: dict[tuple[Poly, int], float | None] = {}
 
     @property
     def sides(self) -> range:
@@ -64,9 +65,13 @@ class Worlds:
 
     def at(self, bound: Bound, side: int) -> float | None:
         """A bound as a float, if it has no other symbol than N."""
-        if bound is None or any(name != "N" for name in bound.symbols):
+        if bound is None:
             return None
-        return float(bound.at({"N": Fraction(self.sizes[side])}))
+        key = (bound, self.sizes[side])
+        if key not in self._floats:
+            known = all(name == "N" for name in bound.symbols)
+            self._floats[key] = float(bound.at({"N": Fraction(self.sizes[side])})) if known else None
+        return self._floats[key]
 
     def shape(self, shape: Sequence[Any], side: int) -> tuple[int, ...]:
         return tuple(n if isinstance(n, int) else int(n.at({"N": Fraction(self.sizes[side])})) for n in shape)

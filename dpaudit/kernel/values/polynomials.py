@@ -19,11 +19,17 @@ Monomial = tuple[tuple[str, int], ...]
 class Poly:
     """A Laurent polynomial ``{((symbol, exponent), ...): coefficient}``: immutable, compared by value."""
 
-    __slots__ = ("_hash", "terms")
+    __slots__ = ("_hash", "number", "terms")
 
     def __init__(self, terms: Mapping[Monomial, Fraction]) -> None:
         self.terms = {monomial: value for monomial, value in terms.items() if value}
         self._hash: int | None = None
+        #: The value, where there is no symbol.
+        self.number: Fraction | None = None
+        if not self.terms:
+            self.number = Fraction(0)
+        elif len(self.terms) == 1:
+            self.number = self.terms.get(())
 
     @classmethod
     def of(cls, number: Poly | Fraction | int) -> Poly:
@@ -45,6 +51,9 @@ class Poly:
         return isinstance(other, int | Fraction) and self.number == other
 
     def __add__(self, other: Poly | Fraction | int) -> Poly:
+        number = other.number if isinstance(other, Poly) else other
+        if number is not None and self.number is not None:  # most are numbers
+            return Poly({(): self.number + number})
         terms = dict(self.terms)
         for monomial, value in Poly.of(other).terms.items():
             terms[monomial] = terms.get(monomial, Fraction(0)) + value
@@ -57,6 +66,9 @@ class Poly:
         return self + -Poly.of(other)
 
     def __mul__(self, other: Poly | Fraction | int) -> Poly:
+        number = other.number if isinstance(other, Poly) else other
+        if number is not None and self.number is not None:
+            return Poly({(): self.number * number})
         terms: dict[Monomial, Fraction] = {}
         for left, a in self.terms.items():
             for right, b in Poly.of(other).terms.items():
@@ -75,13 +87,6 @@ class Poly:
             return None
         [(monomial, value)] = self.terms.items()
         return Poly({tuple((name, -power) for name, power in monomial): 1 / value})
-
-    @property
-    def number(self) -> Fraction | None:
-        """The value, where there is no symbol."""
-        if not self.terms:
-            return Fraction(0)
-        return self.terms[()] if set(self.terms) == {()} else None
 
     @property
     def symbols(self) -> set[str]:
@@ -124,9 +129,9 @@ def times(*factors: Bound | Fraction | int) -> Bound:
     """The product of bounds that are at least 0; 0 times an unbounded value is 0."""
     result: Bound = ONE
     for factor in factors:
-        if factor is not None and Poly.of(factor) == 0:
+        if factor is not None and factor == 0:
             return ZERO
-        result = None if result is None or factor is None else result * Poly.of(factor)
+        result = None if result is None or factor is None else result * factor
     return result
 
 
@@ -178,6 +183,9 @@ class Bounds:
             return True
         if left is None:
             return False
+        a, b = (end.number if isinstance(end, Poly) else end for end in (left, right))
+        if a is not None and b is not None:
+            return bool(a <= b)
         terms = self._shifted(Poly.of(right) - left)
         if terms is None:
             return Poly.of(right) == Poly.of(left)
