@@ -60,11 +60,15 @@ class Column:
             found = np.where(rng.random(shape) < 0.4, corner, found)
             return found.astype(bool if self.kind == "b" else np.int64)
         values = rng.uniform(low, high, size=shape)
-        grid = rng.choice([low, high, (low + high) / 2, min(max(0.0, low), high), min(max(1.0, low), high)], size=shape)
+        grid = rng.choice(
+            [low, high, (low + high) / 2, min(max(0.0, low), high), min(max(1.0, low), high)], size=shape
+        )
         values = np.where(rng.random(shape) < 0.5, grid, values)
         if self.low is None or self.high is None:  # now and then a number far away
             values = np.where(rng.random(shape) < 0.1, values * 100, values)
-            values = np.clip(values, -np.inf if self.low is None else low, np.inf if self.high is None else high)
+            values = np.clip(
+                values, -np.inf if self.low is None else low, np.inf if self.high is None else high
+            )
         if self.ball is not None:
             radius = nearest_float(self.ball[1]) * (1 - 1e-12)
             norms = np.linalg.norm(values, ord=int(self.ball[0]), axis=1, keepdims=True)
@@ -81,17 +85,25 @@ class Column:
         low = nearest_float(self.low) if self.low is not None else -100.0
         high = nearest_float(self.high) if self.high is not None else 100.0
         inner = min(max((low + high) / 2, low), high)
-        numbers = [int(x) if self.kind == "i" else bool(x) if self.kind == "b" else x for x in dict.fromkeys([low, high, inner])]
+        numbers = [
+            int(x) if self.kind == "i" else bool(x) if self.kind == "b" else x
+            for x in dict.fromkeys([low, high, inner])
+        ]
         if self.width is None:
             return numbers
         if self.ball is not None:
             r = nearest_float(self.ball[1])
             first = np.zeros(self.width)
             first[0] = r
-            even = np.full(self.width, r / (self.width if self.ball[0] == "1" else self.width**0.5)) * (1 - 1e-12)
+            even = np.full(self.width, r / (self.width if self.ball[0] == "1" else self.width**0.5)) * (
+                1 - 1e-12
+            )
             return [first, -first, even, -even, np.zeros(self.width)]
         rows = [np.full(self.width, x) for x in numbers]
-        rows += [np.where(np.arange(self.width) % 2 == 0, low, high), np.where(np.arange(self.width) == 0, high, low)]
+        rows += [
+            np.where(np.arange(self.width) % 2 == 0, low, high),
+            np.where(np.arange(self.width) == 0, high, low),
+        ]
         dtype = {"b": bool, "i": np.int64, "f": float}[self.kind]
         return [row.astype(dtype) for row in rows]
 
@@ -142,7 +154,9 @@ class Integers:
     def column(self, width: int | None = None) -> Column:
         low, high = _ends(self.low, self.high)
         if low.denominator != 1 or high.denominator != 1 or (self.bits and (low, high) != (0, 1)):
-            raise InvalidParameterError(f"the ends of Integers must be whole numbers, of bits 0 and 1, got {self.low} and {self.high}.")
+            raise InvalidParameterError(
+                f"the ends of Integers must be whole numbers, of bits 0 and 1, got {self.low} and {self.high}."
+            )
         return Column("b" if self.bits else "i", low, high, width)
 
 
@@ -154,7 +168,9 @@ class Categories:
 
     def column(self, width: int | None = None) -> Column:
         if type(self.count) is not int or self.count < 1:
-            raise InvalidParameterError(f"a number of categories must be a positive integer, got {self.count!r}.")
+            raise InvalidParameterError(
+                f"a number of categories must be a positive integer, got {self.count!r}."
+            )
         return Column("i", Fraction(0), Fraction(self.count - 1), width)
 
 
@@ -178,8 +194,16 @@ class Ball:
 
     def column(self, width: int | None = None) -> Column:
         radius = exact(self.radius, name="radius")
-        if radius <= 0 or self.norm not in (1, 2) or type(self.width) is not int or self.width < 1 or width is not None:
-            raise InvalidParameterError(f"a ball must have a positive radius, norm 1 or 2 and a width of its own, got {self!r}.")
+        if (
+            radius <= 0
+            or self.norm not in (1, 2)
+            or type(self.width) is not int
+            or self.width < 1
+            or width is not None
+        ):
+            raise InvalidParameterError(
+                f"a ball must have a positive radius, norm 1 or 2 and a width of its own, got {self!r}."
+            )
         return Column("f", -radius, radius, self.width, (str(self.norm), radius))
 
 
@@ -241,8 +265,13 @@ class Records:
 
     def __post_init__(self) -> None:
         _require_size(self.size, self.at_least, self.group)
-        if self.container not in ("array", "list") or (self.container == "list" and (self.size == EVERY or self.width is not None or isinstance(self.domain, Ball))):
-            raise InvalidParameterError(f"a list holds one number for each of a known number of records, got {self!r}.")
+        if self.container not in ("array", "list") or (
+            self.container == "list"
+            and (self.size == EVERY or self.width is not None or isinstance(self.domain, Ball))
+        ):
+            raise InvalidParameterError(
+                f"a list holds one number for each of a known number of records, got {self!r}."
+            )
         _ = self.columns
 
     @property
@@ -287,7 +316,10 @@ class Table:
     @property
     def columns(self) -> dict[str, Column]:
         """Each column by its name."""
-        return {name: _column(*(entry if isinstance(entry, tuple) else (entry, None))) for name, entry in self.domains.items()}
+        return {
+            name: _column(*(entry if isinstance(entry, tuple) else (entry, None)))
+            for name, entry in self.domains.items()
+        }
 
     @property
     def words(self) -> str:
@@ -302,7 +334,9 @@ class Table:
 
 def _column(domain: Any, width: int | None) -> Column:
     if not isinstance(domain, Interval | Integers | Categories | Ball | Anything):
-        raise InvalidParameterError(f"a domain is Interval, Integers, Categories, Ball or Anything, got {domain!r}.")
+        raise InvalidParameterError(
+            f"a domain is Interval, Integers, Categories, Ball or Anything, got {domain!r}."
+        )
     if width is not None and (type(width) is not int or width < 1):
         raise InvalidParameterError(f"width must be a positive integer, got {width!r}.")
     return domain.column(width)
@@ -318,7 +352,9 @@ def sample_pair(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Arrays by column of two random neighbours. Under add-remove the second one has ``group`` records more."""
     more = data.group if adjacency is Adjacency.ADD_REMOVE else 0
-    changed = sorted(int(k) for k in rng.choice(size + more, size=min(data.group, size + more), replace=False))
+    changed = sorted(
+        int(k) for k in rng.choice(size + more, size=min(data.group, size + more), replace=False)
+    )
     left, right = {}, {}
     for name, column in data.columns.items():
         base = column.sample(rng, size + more)
@@ -333,7 +369,9 @@ def sample_pair(
     return left, right
 
 
-def corner_pairs(data: Records | Table, *, adjacency: Adjacency, sizes: tuple[int, ...] = (1, 2, 3, 8)) -> Iterator[tuple[Any, Any]]:
+def corner_pairs(
+    data: Records | Table, *, adjacency: Adjacency, sizes: tuple[int, ...] = (1, 2, 3, 8)
+) -> Iterator[tuple[Any, Any]]:
     """Pairs of neighbouring inputs made of extreme records, small ones first."""
     names = list(data.columns)
     records = list(islice(product(*(column.corners() for column in data.columns.values())), 24))
@@ -348,7 +386,9 @@ def corner_pairs(data: Records | Table, *, adjacency: Adjacency, sizes: tuple[in
                 if adjacency is Adjacency.ADD_REMOVE:
                     right = [*left, *[other] * data.group]
                 elif adjacency is Adjacency.ZERO_OUT:
-                    right[: data.group] = [tuple(data.columns[n].null() for n in names)] * min(data.group, size)
+                    right[: data.group] = [tuple(data.columns[n].null() for n in names)] * min(
+                        data.group, size
+                    )
                 elif _same(one, other):
                     continue
                 yield _built(data, names, left), _built(data, names, right)

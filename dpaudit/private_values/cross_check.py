@@ -47,7 +47,16 @@ class Concrete(Run):
         self.generator = generator
 
 
-def cross_check(function: FunctionType, arguments: Callable[[], list[Any]], kinds: list[str], fixed: dict[str, Any], record: Record, files: frozenset[str], seed: int, until: float) -> None:
+def cross_check(
+    function: FunctionType,
+    arguments: Callable[[], list[Any]],
+    kinds: list[str],
+    fixed: dict[str, Any],
+    record: Record,
+    files: frozenset[str],
+    seed: int,
+    until: float,
+) -> None:
     """Compare one run of the function with one of the interpreter.
 
     ``kinds`` says of each argument whether it is the data, a generator (``rng``) or ``coins``. Raises
@@ -64,7 +73,9 @@ def cross_check(function: FunctionType, arguments: Callable[[], list[Any]], kind
         )
 
 
-def _native(function: FunctionType, data: list[Any], kinds: list[str], fixed: dict[str, Any], seed: int) -> Any:
+def _native(
+    function: FunctionType, data: list[Any], kinds: list[str], fixed: dict[str, Any], seed: int
+) -> Any:
     given = [_real(kind, value, seed) for kind, value in zip(kinds, data, strict=True)]
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"), contextlib.redirect_stdout(io.StringIO()):
@@ -82,7 +93,16 @@ def _real(kind: str, value: Any, seed: int) -> Any:
     return generator if kind == "rng" else Sampler(generator)
 
 
-def _followed(function: FunctionType, data: list[Any], kinds: list[str], fixed: dict[str, Any], record: Record, files: frozenset[str], seed: int, until: float) -> tuple[Any, bool]:
+def _followed(
+    function: FunctionType,
+    data: list[Any],
+    kinds: list[str],
+    fixed: dict[str, Any],
+    record: Record,
+    files: frozenset[str],
+    seed: int,
+    until: float,
+) -> tuple[Any, bool]:
     generator = np.random.default_rng(seed)
     run = Concrete(record, Sampler(generator) if "coins" in kinds else generator, until)
     interpreter = Interpreter(run, files)
@@ -122,9 +142,15 @@ def _same(left: Any, right: Any) -> bool:
         return len(left) == len(right) and all(_same(a, b) for a, b in zip(left, right, strict=True))
     if isinstance(left, dict) and isinstance(right, dict):
         return list(left) == list(right) and all(_same(left[key], right[key]) for key in left)
-    if isinstance(left, np.ndarray | np.generic | float | int | Fraction) and isinstance(right, np.ndarray | np.generic | float | int | Fraction):
+    if isinstance(left, np.ndarray | np.generic | float | int | Fraction) and isinstance(
+        right, np.ndarray | np.generic | float | int | Fraction
+    ):
         a, b = np.asarray(left), np.asarray(right)
         if a.dtype == object or b.dtype == object:
             return bool(left == right)
-        return a.shape == b.shape and a.dtype == b.dtype and bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+        return (
+            a.shape == b.shape
+            and a.dtype == b.dtype
+            and bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+        )
     return type(left) is type(right) and bool(left == right)

@@ -86,12 +86,32 @@ def _signature(function: Any, spec: str | None) -> inspect.Signature:
     return inspect.signature(function)
 
 
-def _register(names: str, rule: Rule | None = None, modelled: str = "", *, spec: str | None = None, noise: bool = False, shape: str = "", kind: str | None = None, home: Any = np, prefix: str = "np.") -> None:
+def _register(
+    names: str,
+    rule: Rule | None = None,
+    modelled: str = "",
+    *,
+    spec: str | None = None,
+    noise: bool = False,
+    shape: str = "",
+    kind: str | None = None,
+    home: Any = np,
+    prefix: str = "np.",
+) -> None:
     for name in names.split():
         function = home
         for part in name.split("."):
             function = getattr(function, part)
-        found = Accepted(prefix + name, function, _signature(function, spec), rule, tuple(modelled.split()), noise, shape, kind)
+        found = Accepted(
+            prefix + name,
+            function,
+            _signature(function, spec),
+            rule,
+            tuple(modelled.split()),
+            noise,
+            shape,
+            kind,
+        )
         ACCEPTED[id(function)] = found
 
 
@@ -133,7 +153,9 @@ def _outcomes(run: Run, value: Any) -> Any:
     return value
 
 
-def _ruled(run: Run, accepted: Accepted, given: dict[str, Any], arguments: list[Any], options: dict[str, Any]) -> Any:
+def _ruled(
+    run: Run, accepted: Accepted, given: dict[str, Any], arguments: list[Any], options: dict[str, Any]
+) -> Any:
     if accepted.rule is None:
         run.refuse(f"{accepted.name} of private values is not followed")
     extra = [name for name in given if name not in accepted.modelled]
@@ -149,7 +171,9 @@ def _ruled(run: Run, accepted: Accepted, given: dict[str, Any], arguments: list[
         names = list(options)
         run.verify(
             found,
-            lambda *values: accepted.function(*values[: len(arguments)], **dict(zip(names, values[len(arguments) :], strict=True))),
+            lambda *values: accepted.function(
+                *values[: len(arguments)], **dict(zip(names, values[len(arguments) :], strict=True))
+            ),
             *arguments,
             *options.values(),
         )
@@ -175,7 +199,9 @@ def _of_outcomes(run: Run, accepted: Accepted, arguments: list[Any], options: di
     if "out" in options or "where" in options:
         run.refuse(f"{accepted.name} with out= or where= is not followed")
     names = list(options)
-    function = lambda *values: accepted.function(*values[: len(arguments)], **dict(zip(names, values[len(arguments) :], strict=True)))  # noqa: E731
+    function = lambda *values: accepted.function(
+        *values[: len(arguments)], **dict(zip(names, values[len(arguments) :], strict=True))
+    )  # noqa: E731
     given = [*arguments, *options.values()]
     shape, kind = _outcome_shape(accepted, arguments, options), accepted.kind
     expression = _outcome_expression(run, accepted, arguments, options, shape)
@@ -189,12 +215,28 @@ def _of_outcomes(run: Run, accepted: Accepted, arguments: list[Any], options: di
     if isinstance(inner, Public) and isinstance(first, Public):
         if accepted.name in ("int", "float") and first.count is not None and accepted.name == "int":
             inner.count, inner.expression, inner.kind = first.count, first.expression, "i"
-        if accepted.name in ("np.argmax", "np.argmin", "argmax", "argmin") and first.shape is not None and len(first.shape) == 1 and isinstance(first.shape[0], int):
+        if (
+            accepted.name in ("np.argmax", "np.argmin", "argmax", "argmin")
+            and first.shape is not None
+            and len(first.shape) == 1
+            and isinstance(first.shape[0], int)
+        ):
             inner.count, inner.kind = first.shape[0], "i"
     return found
 
 
-KEEPS_KIND = ("np.clip", "np.maximum", "np.minimum", "np.abs", "np.absolute", "clip", "copy", "np.copy", "np.round", "np.sort")
+KEEPS_KIND = (
+    "np.clip",
+    "np.maximum",
+    "np.minimum",
+    "np.abs",
+    "np.absolute",
+    "clip",
+    "copy",
+    "np.copy",
+    "np.round",
+    "np.sort",
+)
 
 
 def _outcome_shape(accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
@@ -209,13 +251,19 @@ def _outcome_shape(accepted: Accepted, arguments: list[Any], options: dict[str, 
         return max(shapes, key=len) if len({shape for shape in shapes if shape != ()}) <= 1 else None  # type: ignore[type-var, arg-type]
     if accepted.shape == "array" and arguments and isinstance(arguments[0], list | tuple):
         shapes = [shape_of(item) for item in arguments[0]]
-        return (len(arguments[0]), *shapes[0]) if shapes and len(set(shapes)) == 1 and shapes[0] is not None else None
+        return (
+            (len(arguments[0]), *shapes[0])
+            if shapes and len(set(shapes)) == 1 and shapes[0] is not None
+            else None
+        )
     if accepted.shape == "array" and arguments:
         return shape_of(arguments[0])
     return None
 
 
-def _outcome_expression(run: Run, accepted: Accepted, arguments: list[Any], options: dict[str, Any], shape: Any) -> Any:
+def _outcome_expression(
+    run: Run, accepted: Accepted, arguments: list[Any], options: dict[str, Any], shape: Any
+) -> Any:
     parts = [expression_of(run, argument) for argument in arguments]
     if shape == () and not options and len(arguments) == 2 and accepted.name in ("max", "np.maximum"):
         return ["maximum", *parts]
@@ -224,8 +272,16 @@ def _outcome_expression(run: Run, accepted: Accepted, arguments: list[Any], opti
     if accepted.name in ("float", "np.float64", "copy", "np.copy") and len(arguments) == 1 and not options:
         return parts[0]
     if accepted.name in ("np.add", "np.subtract", "np.multiply", "np.divide") and shape == ():
-        return [{"np.subtract": "sub", "np.multiply": "mul", "np.divide": "div"}.get(accepted.name, "add"), *parts]
-    return ["function", accepted.name, *parts, *([name, expression_of(run, value)] for name, value in sorted(options.items()))]
+        return [
+            {"np.subtract": "sub", "np.multiply": "mul", "np.divide": "div"}.get(accepted.name, "add"),
+            *parts,
+        ]
+    return [
+        "function",
+        accepted.name,
+        *parts,
+        *([name, expression_of(run, value)] for name, value in sorted(options.items())),
+    ]
 
 
 # Rules for private values.
@@ -251,7 +307,13 @@ def _operator(op: str) -> Rule:
 
 def _floats(op: str) -> Rule:
     """A function that gives floats of whole numbers too."""
-    return lambda run, x1: _each(run, x1, lambda p: run.step(op, [p if p.info.kind == "f" else run.step("cast", [p], {"kind": "f", "python": p.info.python})]))
+    return lambda run, x1: _each(
+        run,
+        x1,
+        lambda p: run.step(
+            op, [p if p.info.kind == "f" else run.step("cast", [p], {"kind": "f", "python": p.info.python})]
+        ),
+    )
 
 
 def _extreme(op: str) -> Rule:
@@ -291,19 +353,35 @@ def _where(run: Run, condition: Any, x: Any = None, y: Any = None) -> Any:
     if isinstance(coin, Coin) and any(isinstance(content(one), Private | Filtered) for one in (x, y)):
         return _randomised(run, coin, x, y)
     if not any(isinstance(content(one), Private | Filtered) for one in (condition, x, y)):
-        return call_accepted(run, ACCEPTED[id(np.where)], [seen(run, one) if _holds_noise(one) else one for one in (condition, x, y)], {})
+        return call_accepted(
+            run,
+            ACCEPTED[id(np.where)],
+            [seen(run, one) if _holds_noise(one) else one for one in (condition, x, y)],
+            {},
+        )
     parts = [content(one) for one in (condition, x, y)]
     if any(isinstance(one, Filtered) for one in parts):
         run.refuse("np.where of a filtered array (use the mask as the condition)")
-    return run.value(run.step("where", [seen(run, one) if _holds_noise(one) else one for one in (condition, x, y)]))
+    return run.value(
+        run.step("where", [seen(run, one) if _holds_noise(one) else one for one in (condition, x, y)])
+    )
 
 
 def _randomised(run: Run, coin: Coin, x: Any, y: Any) -> Any:
     """``np.where(coins, x, 1 - x)`` of bits, or ``np.where(coins, x, rng.integers(k, size=n))``."""
     base, other = content(x), content(y)
-    if not isinstance(base, Private) or base.info.records != 1 or base.shape != coin.shape or coin.uniform.used:
+    if (
+        not isinstance(base, Private)
+        or base.info.records != 1
+        or base.shape != coin.shape
+        or coin.uniform.used
+    ):
         return run.refuse("such a randomised answer is not followed (one coin for each entry of the records)")
-    flipped = run.lift(binary(run, "sub", 1, x)) if not isinstance(other, Choice) and base.info.kind == "i" else None
+    flipped = (
+        run.lift(binary(run, "sub", 1, x))
+        if not isinstance(other, Choice) and base.info.kind == "i"
+        else None
+    )
     if isinstance(other, Private) and flipped is not None and other.node == flipped.node:
         among = None
     elif isinstance(other, Private) and base.info.kind == "b" and other.node == run.step("not", [base]).node:
@@ -311,9 +389,16 @@ def _randomised(run: Run, coin: Coin, x: Any, y: Any) -> Any:
     elif isinstance(other, Choice) and not other.used and other.shape == base.shape and base.info.kind == "i":
         other.used, among = True, other.limit
     else:
-        return run.refuse("such a randomised answer is not followed (write np.where(rng.random(n) < p, d, 1 - d), or rng.integers(k, size=n))")
+        return run.refuse(
+            "such a randomised answer is not followed (write np.where(rng.random(n) < p, d, 1 - d), or rng.integers(k, size=n))"
+        )
     coin.uniform.used = True
-    samples = [apply(np.where, *[run.sample(one, side) for one in (coin, x, y)]) if among is None else apply(np.where, coin.samples[side], run.sample(x, side), other.samples[side]) for side in run.worlds.sides]
+    samples = [
+        apply(np.where, *[run.sample(one, side) for one in (coin, x, y)])
+        if among is None
+        else apply(np.where, coin.samples[side], run.sample(x, side), other.samples[side])
+        for side in run.worlds.sides
+    ]
     return Array(Response(base, coin.p, among, samples))
 
 
@@ -322,7 +407,9 @@ def _axes(run: Run, info: Any, axis: Any) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(rank))
     chosen = axis if isinstance(axis, tuple) else (axis,)
-    if not all(type(k) is int and -rank <= k < rank for k in chosen) or len({k % rank for k in chosen}) != len(chosen):
+    if not all(type(k) is int and -rank <= k < rank for k in chosen) or len(
+        {k % rank for k in chosen}
+    ) != len(chosen):
         run.refuse(f"axis {axis!r} of an array of {rank} axes")
     return tuple(sorted(k % rank for k in chosen))
 
@@ -339,7 +426,13 @@ def _reduction(op: str) -> Rule:
             return _of_filter(run, op, inner, axis, keepdims)
         value = run.lift(a)
         axes = _axes(run, value.info, axis)
-        if op != "sum" and value.info.records and 0 in axes and run.s.length_is_private and op in ("max", "min"):
+        if (
+            op != "sum"
+            and value.info.records
+            and 0 in axes
+            and run.s.length_is_private
+            and op in ("max", "min")
+        ):
             run.refuse(f"{op} of data that may be empty")
         return _kept(run, value, run.step(op, [value], {"axes": axes}), axes, keepdims)
 
@@ -380,7 +473,9 @@ def _mean(run: Run, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     value = run.lift(a)
     axes = _axes(run, value.info, axis)
     if value.info.records and 0 in axes and run.s.length_is_private:
-        run.refuse("the mean of a private number of records (release a sum and a count, or divide by a constant)")
+        run.refuse(
+            "the mean of a private number of records (release a sum and a count, or divide by a constant)"
+        )
     if value.info.kind != "f":
         value = run.step("cast", [value], {"kind": "f", "python": False})
     total = content(_kept(run, value, run.step("sum", [value], {"axes": axes}), axes, keepdims))
@@ -393,7 +488,9 @@ def _mean(run: Run, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
             run.refuse("the mean of what may be empty")
         return run.value(run.step("div", [total, count]))
     if len([k for k in axes if value.shape[k] != 1]) != 1:
-        run.refuse("a mean over an unknown number of records and another axis (take the means one after the other)")
+        run.refuse(
+            "a mean over an unknown number of records and another axis (take the means one after the other)"
+        )
     return run.value(run.step("div", [total, extent_value(run, count)]))
 
 
@@ -414,11 +511,19 @@ def _norm(run: Run, x: Any, ord: Any = None, axis: Any = None, keepdims: Any = F
     base = inner.base if isinstance(inner, Filtered) else run.lift(x)
     rank = len(base.shape)
     orders = {None: "2", 2: "2", 1: "1"}
-    order = "inf" if isinstance(ord, float) and ord == math.inf else orders.get(ord) if ord is None or type(ord) is int else None
+    order = (
+        "inf"
+        if isinstance(ord, float) and ord == math.inf
+        else orders.get(ord)
+        if ord is None or type(ord) is int
+        else None
+    )
     rows = base.info.records == 1 and rank == 2 and axis in (1, -1) and type(axis) is int
     vector = not base.info.records and rank == 1 and axis in (None, 0, -1)
     if order is None or not (rows or vector) or type(keepdims) is not bool or (vector and keepdims):
-        run.refuse("np.linalg.norm is followed for each row (axis=1) or a vector, with ord None, 1, 2 or np.inf")
+        run.refuse(
+            "np.linalg.norm is followed for each row (axis=1) or a vector, with ord None, 1, 2 or np.inf"
+        )
     if base.info.kind != "f":
         run.refuse("the norm of whole numbers or truth values (convert them to float)")
     found = run.step("norm", [base], {"p": order, "keep": keepdims})
@@ -512,13 +617,29 @@ def _column_stack(run: Run, tup: Any) -> Any:
         value = content(item)
         if not isinstance(value, Private) or value.info.records != 1 or len(value.shape) > 2:
             run.refuse("np.column_stack of columns that are not all of the same records")
-        parts.append(value if len(value.shape) == 2 else run.step("reshape", [value], {"shape": (*value.shape, 1), "records": 1}))
+        parts.append(
+            value
+            if len(value.shape) == 2
+            else run.step("reshape", [value], {"shape": (*value.shape, 1), "records": 1})
+        )
     if not parts:
         run.refuse("np.column_stack of nothing")
     return run.value(run.step("columns", parts))
 
 
-KINDS: dict[Any, str] = {float: "f", int: "i", bool: "b", np.float64: "f", np.int64: "i", np.bool_: "b", "float": "f", "int": "i", "bool": "b", "float64": "f", "int64": "i"}
+KINDS: dict[Any, str] = {
+    float: "f",
+    int: "i",
+    bool: "b",
+    np.float64: "f",
+    np.int64: "i",
+    np.bool_: "b",
+    "float": "f",
+    "int": "i",
+    "bool": "b",
+    "float64": "f",
+    "int64": "i",
+}
 
 
 def _astype(run: Run, a: Any, dtype: Any) -> Any:
@@ -560,7 +681,11 @@ def _round(run: Run, number: Any, ndigits: Any = None) -> Any:
     if ndigits is not None or value.shape != () or value.info.kind == "b":
         run.refuse("round() of a private number to digits, or of an array (write np.round)")
     python = value.info.python
-    return run.step("rint", [value], {"kind": "i", "python": True}) if python or value.info.kind == "f" else value
+    return (
+        run.step("rint", [value], {"kind": "i", "python": True})
+        if python or value.info.kind == "f"
+        else value
+    )
 
 
 def _np_round(run: Run, a: Any, decimals: Any = 0) -> Any:
@@ -608,21 +733,40 @@ def _sort(run: Run, a: Any, axis: Any = -1) -> Any:
 
 def _cumsum(run: Run, a: Any, axis: Any = None) -> Any:
     value = run.lift(a)
-    if axis not in (None, 0) or len(value.shape) != 1 or not isinstance(value.shape[0], int) or run.s.length_is_private:
-        run.refuse("np.cumsum is followed for a vector of a known number of entries (give the number of records)")
+    if (
+        axis not in (None, 0)
+        or len(value.shape) != 1
+        or not isinstance(value.shape[0], int)
+        or run.s.length_is_private
+    ):
+        run.refuse(
+            "np.cumsum is followed for a vector of a known number of entries (give the number of records)"
+        )
     return run.value(run.step("cumsum", [value]))
 
 
 def _quantile(run: Run, a: Any, q: Any, axis: Any = None) -> Any:
     value = run.lift(a)
-    if axis is not None or len(value.shape) != 1 or run.s.length_is_private or type(q) not in (int, float) or not 0 <= q <= 1:
+    if (
+        axis is not None
+        or len(value.shape) != 1
+        or run.s.length_is_private
+        or type(q) not in (int, float)
+        or not 0 <= q <= 1
+    ):
         run.refuse("np.quantile is followed for a vector whose length is public, at one constant")
     return run.step("order", [value], {"what": "quantile", "q": str(exact(q))})
 
 
 def _percentile(run: Run, a: Any, q: Any, axis: Any = None) -> Any:
     value = run.lift(a)
-    if axis is not None or len(value.shape) != 1 or run.s.length_is_private or type(q) not in (int, float) or not 0 <= q <= 100:
+    if (
+        axis is not None
+        or len(value.shape) != 1
+        or run.s.length_is_private
+        or type(q) not in (int, float)
+        or not 0 <= q <= 100
+    ):
         run.refuse("np.percentile is followed for a vector whose length is public, at one constant")
     samples = [apply(np.percentile, one, q) for one in value.samples]
     return run.step("order", [value], {"what": "quantile", "q": str(exact(q) / 100)}, samples)
@@ -663,18 +807,39 @@ def _place_of(largest: bool) -> Rule:
 
 
 def _noisy_place(run: Run, noisy: Noisy, largest: bool, axis: Any) -> Any:
-    alone = len(noisy.terms) == 1 and noisy.terms[0][2] is None and len(noisy.shape) == 1 and axis in (None, 0, -1)
-    if not alone or not isinstance(noisy.shape[0], int) or noisy.terms[0][1].law not in ("laplace", "exponential", "gumbel"):
+    alone = (
+        len(noisy.terms) == 1
+        and noisy.terms[0][2] is None
+        and len(noisy.shape) == 1
+        and axis in (None, 0, -1)
+    )
+    if (
+        not alone
+        or not isinstance(noisy.shape[0], int)
+        or noisy.terms[0][1].law not in ("laplace", "exponential", "gumbel")
+    ):
         released = seen(run, Array(noisy))
-        return call_accepted(run, ACCEPTED[id(np.argmax if largest else np.argmin)], [released], {} if axis is None else {"axis": axis})
+        return call_accepted(
+            run,
+            ACCEPTED[id(np.argmax if largest else np.argmin)],
+            [released],
+            {} if axis is None else {"axis": axis},
+        )
     return release_places(run, noisy, count=1, largest=largest)
 
 
 def _argsort(run: Run, a: Any) -> Any:
     inner = content(a)
-    if not isinstance(inner, Noisy) or inner.released is not None or len(inner.terms) != 1 or len(inner.shape) != 1:
+    if (
+        not isinstance(inner, Noisy)
+        or inner.released is not None
+        or len(inner.terms) != 1
+        or len(inner.shape) != 1
+    ):
         run.refuse("np.argsort of private values")
-    if inner.terms[0][1].law not in ("laplace", "exponential", "gumbel") or not isinstance(content(inner.base), Private):
+    if inner.terms[0][1].law not in ("laplace", "exponential", "gumbel") or not isinstance(
+        content(inner.base), Private
+    ):
         return call_accepted(run, ACCEPTED[id(np.argsort)], [seen(run, a)], {})
     return Array(Ranked(inner))
 
@@ -742,19 +907,36 @@ def _like(value: float) -> Rule:
 
 
 def _not(run: Run, x1: Any) -> Any:
-    return _each(run, x1, lambda p: run.step("not", [p]) if p.info.kind == "b" else run.refuse("np.logical_not of numbers"))
+    return _each(
+        run,
+        x1,
+        lambda p: run.step("not", [p]) if p.info.kind == "b" else run.refuse("np.logical_not of numbers"),
+    )
 
 
 for _name, _op in {"negative": "neg", "square": "square", "sign": "sign", "absolute": "abs"}.items():
     _register(_name, _elementwise(_op), "x1", shape="same")
-for _name, _op in {"exp": "exp", "log": "log", "sqrt": "sqrt", "tanh": "tanh", "sin": "sin", "cos": "cos", "arctan": "arctan"}.items():
+for _name, _op in {
+    "exp": "exp",
+    "log": "log",
+    "sqrt": "sqrt",
+    "tanh": "tanh",
+    "sin": "sin",
+    "cos": "cos",
+    "arctan": "arctan",
+}.items():
     _register(_name, _floats(_op), "x1", shape="same", kind="f")
 for _name, _op in {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "less": "lt", "less_equal": "le", "greater": "gt",
     "greater_equal": "ge", "equal": "eq", "not_equal": "ne",
 }.items():  # fmt: skip
     _register(_name, _operator(_op), "x1 x2", shape="same", noise=True)
-for _name, _op in {"logical_and": "and", "logical_or": "or", "bitwise_and": "and", "bitwise_or": "or"}.items():
+for _name, _op in {
+    "logical_and": "and",
+    "logical_or": "or",
+    "bitwise_and": "and",
+    "bitwise_or": "or",
+}.items():
     _register(_name, _operator(_op), "x1 x2", shape="same")
 _register("logical_not invert", _not, "x1", shape="same")
 _register("maximum", _extreme("maximum"), "x1 x2", shape="same")
@@ -762,7 +944,13 @@ _register("minimum", _extreme("minimum"), "x1 x2", shape="same")
 _register("floor", _rounding("floor"), "x1", shape="same")
 _register("trunc", _rounding("trunc"), "x1", shape="same")
 _register("rint", _rounding("rint"), "x1", shape="same")
-_register("clip", _clip, "a a_min a_max min max", spec="a, a_min=None, a_max=None, out=None, *, min=None, max=None, **kwargs", shape="same")
+_register(
+    "clip",
+    _clip,
+    "a a_min a_max min max",
+    spec="a, a_min=None, a_max=None, out=None, *, min=None, max=None, **kwargs",
+    shape="same",
+)
 _register("where", _where, "condition x y", spec="condition, x=None, y=None, /", noise=True)
 _register("sum", _reduction("sum"), "a axis keepdims", shape="scalar")
 _register("mean", _mean, "a axis keepdims", shape="scalar", kind="f")
@@ -774,9 +962,29 @@ _register("count_nonzero", _count_nonzero, "a axis", shape="scalar")
 _register("linalg.norm", _norm, "x ord axis keepdims", shape="scalar", kind="f")
 _register("histogram", _histogram, "a bins range")
 _register("bincount", _bincount, "x minlength", spec="x, /, weights=None, minlength=0")
-_register("array", _array, "object dtype", spec="object, dtype=None, *, copy=True, order='K', subok=False, ndmin=0, like=None", shape="array", noise=True)
-_register("asarray", _shared_array, "a dtype", spec="a, dtype=None, order=None, *, device=None, copy=None, like=None", shape="array", noise=True)
-_register("stack", _stack, "arrays axis", spec="arrays, axis=0, out=None, *, dtype=None, casting='same_kind'", shape="array")
+_register(
+    "array",
+    _array,
+    "object dtype",
+    spec="object, dtype=None, *, copy=True, order='K', subok=False, ndmin=0, like=None",
+    shape="array",
+    noise=True,
+)
+_register(
+    "asarray",
+    _shared_array,
+    "a dtype",
+    spec="a, dtype=None, order=None, *, device=None, copy=None, like=None",
+    shape="array",
+    noise=True,
+)
+_register(
+    "stack",
+    _stack,
+    "arrays axis",
+    spec="arrays, axis=0, out=None, *, dtype=None, casting='same_kind'",
+    shape="array",
+)
 _register("column_stack", _column_stack, "tup")
 _register("round", _np_round, "a decimals", shape="same")
 _register("sort", _sort, "a axis", shape="same")
@@ -788,7 +996,12 @@ _register("var", _var, "a axis ddof", shape="scalar", kind="f")
 _register("argmax", _place_of(True), "a axis", shape="scalar", noise=True)
 _register("argmin", _place_of(False), "a axis", shape="scalar", noise=True)
 _register("argsort", _argsort, "a", noise=True)
-_register("reshape", lambda run, a, shape: _reshape(run, a, shape), "a shape", spec="a, /, shape=None, order='C', *, newshape=None, copy=None")
+_register(
+    "reshape",
+    lambda run, a, shape: _reshape(run, a, shape),
+    "a shape",
+    spec="a, /, shape=None, order='C', *, newshape=None, copy=None",
+)
 _register("ravel", _ravel, "a")
 _register("copy", _copied, "a", shape="same", noise=True)
 _register("dot", _dot, "a b", spec="a, b, out=None")
@@ -807,18 +1020,54 @@ _register(
     spec="*arguments, **options",
 )
 _register("float64 int64 bool_", None, spec="*arguments", kind=None, shape="number")
-_register("sqrt exp log floor ceil tanh sin cos atan fabs trunc isfinite comb factorial erf erfc log1p expm1 log2 log10 pow hypot gcd isqrt lgamma gamma isclose perm dist prod fsum tan asin acos sinh cosh atan2 copysign", None, spec="*arguments", home=math, prefix="math.", shape="number")
+_register(
+    "sqrt exp log floor ceil tanh sin cos atan fabs trunc isfinite comb factorial erf erfc log1p expm1 log2 log10 pow hypot gcd isqrt lgamma gamma isclose perm dist prod fsum tan asin acos sinh cosh atan2 copysign",
+    None,
+    spec="*arguments",
+    home=math,
+    prefix="math.",
+    shape="number",
+)
 for _name in ("sqrt", "exp", "log", "tanh", "sin", "cos"):
     _register(_name, _math(_name), "x", spec="x, /", home=math, prefix="math.", shape="number", kind="f")
 _register("atan", _math("arctan"), "x", spec="x, /", home=math, prefix="math.", shape="number", kind="f")
-_register("log", _math("log"), "x", spec="x, base=None, /", home=math, prefix="math.", shape="number", kind="f")
-_register("floor", _math_rounding("floor"), "x", spec="x, /", home=math, prefix="math.", shape="number", kind="i")
-_register("trunc", _math_rounding("trunc"), "x", spec="x, /", home=math, prefix="math.", shape="number", kind="i")
-_register("fabs", lambda run, x: run.step("abs", [run.step("cast", [x], {"kind": "f", "python": True})]), "x", spec="x, /", home=math, prefix="math.", shape="number", kind="f")
-_register("float", _python_number("f"), "x", spec="x=0, /", home=builtins, prefix="", shape="number", kind="f", noise=True)
+_register(
+    "log", _math("log"), "x", spec="x, base=None, /", home=math, prefix="math.", shape="number", kind="f"
+)
+_register(
+    "floor", _math_rounding("floor"), "x", spec="x, /", home=math, prefix="math.", shape="number", kind="i"
+)
+_register(
+    "trunc", _math_rounding("trunc"), "x", spec="x, /", home=math, prefix="math.", shape="number", kind="i"
+)
+_register(
+    "fabs",
+    lambda run, x: run.step("abs", [run.step("cast", [x], {"kind": "f", "python": True})]),
+    "x",
+    spec="x, /",
+    home=math,
+    prefix="math.",
+    shape="number",
+    kind="f",
+)
+_register(
+    "float",
+    _python_number("f"),
+    "x",
+    spec="x=0, /",
+    home=builtins,
+    prefix="",
+    shape="number",
+    kind="f",
+    noise=True,
+)
 _register("int", _python_number("i"), "x", spec="x=0, /", home=builtins, prefix="", shape="number", kind="i")
-_register("abs", lambda run, x: unary(run, "abs", x), "x", spec="x, /", home=builtins, prefix="", shape="same")
-_register("round", _round, "number ndigits", spec="number, ndigits=None", home=builtins, prefix="", shape="number")
+_register(
+    "abs", lambda run, x: unary(run, "abs", x), "x", spec="x, /", home=builtins, prefix="", shape="same"
+)
+_register(
+    "round", _round, "number ndigits", spec="number, ndigits=None", home=builtins, prefix="", shape="number"
+)
 _register("divmod pow ord chr bin hex", None, spec="*arguments", home=builtins, prefix="")
 
 

@@ -37,7 +37,14 @@ from dpaudit.private_values.operations import (
     truth,
     unary,
 )
-from dpaudit.private_values.randomness import DISTRIBUTIONS, GENERATOR, call_coins, call_generator, generator_of, make_distribution
+from dpaudit.private_values.randomness import (
+    DISTRIBUTIONS,
+    GENERATOR,
+    call_coins,
+    call_generator,
+    generator_of,
+    make_distribution,
+)
 from dpaudit.private_values.run import ProgramRaisedError, Run, wrapped
 from dpaudit.private_values.sources import Source, source_of
 from dpaudit.private_values.values import (
@@ -140,7 +147,9 @@ SPECIAL = _special()
 #: The objects above, kept so that no other object can have the same identity.
 _KEPT = [np, np.random, np.linalg, math, Fraction, *(getattr(np.random, name, None) for name in GENERATOR)]
 #: Legacy functions of numpy.random are bound methods that are made at each look-up; these are numpy's own.
-ERRORS = tuple(error for error in vars(builtins).values() if isinstance(error, type) and issubclass(error, Exception))
+ERRORS = tuple(
+    error for error in vars(builtins).values() if isinstance(error, type) and issubclass(error, Exception)
+)
 
 
 class Interpreter:
@@ -165,14 +174,23 @@ class Interpreter:
         if real.__code__.co_flags & 0x280:  # coroutine, asynchronous generator
             self.run.refuse(f"{real.__qualname__} is asynchronous")
         source = source_of(real)
-        defaults = tuple(self.enter(value, f"a default of {real.__qualname__}") for value in real.__defaults__ or ())
-        named = {name: self.enter(value, f"the default of {name}") for name, value in (real.__kwdefaults__ or {}).items()}
+        defaults = tuple(
+            self.enter(value, f"a default of {real.__qualname__}") for value in real.__defaults__ or ()
+        )
+        named = {
+            name: self.enter(value, f"the default of {name}")
+            for name, value in (real.__kwdefaults__ or {}).items()
+        }
         return Function(source, None, real, real.__globals__, defaults, named)
 
     def enter(self, value: Any, what: str) -> Any:
         """Let in an object that the program names: by exact type, or by identity."""
         run, kind = self.run, type(value)
-        if value is None or value is Ellipsis or kind in (int, float, bool, str, bytes, Fraction, range, slice):
+        if (
+            value is None
+            or value is Ellipsis
+            or kind in (int, float, bool, str, bytes, Fraction, range, slice)
+        ):
             return value
         if id(value) in self.imports:
             return self.imports[id(value)]
@@ -202,7 +220,9 @@ class Interpreter:
         if kind is MethodType and isinstance(value.__self__, np.random.RandomState):
             return Named(f"random.{value.__name__}", value)
         if isinstance(value, np.random.Generator | np.random.RandomState):
-            run.refuse(f"{what} is a random generator that outlives the run (make one inside, or take it as an argument)")
+            run.refuse(
+                f"{what} is a random generator that outlives the run (make one inside, or take it as an argument)"
+            )
         if kind in (ModuleType, BuiltinFunctionType, FunctionType) or callable(value):
             run.refuse(f"{what} is {_name_of(value)}, which is not followed")
         return run.refuse(f"{what} is a {kind.__name__}, which may change or hide something")
@@ -297,7 +317,9 @@ class Interpreter:
             self.run.refuse("a generator is returned (return a list)")
         return value
 
-    def _bind(self, function: Function, node: Any, arguments: list[Any], options: dict[str, Any]) -> dict[str, Any]:
+    def _bind(
+        self, function: Function, node: Any, arguments: list[Any], options: dict[str, Any]
+    ) -> dict[str, Any]:
         spec = node.args
         positional = [a.arg for a in (*spec.posonlyargs, *spec.args)]
         only = {a.arg for a in spec.posonlyargs}
@@ -407,8 +429,14 @@ class Interpreter:
             self.run.refuse("the data, or a list or dict from outside the function, is changed")
         if isinstance(inner, list | dict):
             key = content(key)
-            if isinstance(key, Symbol) or not _key(key) or (isinstance(inner, list) and type(key) not in (int, np.int64)):
-                self.run.refuse("an entry is assigned at a place that is private or an outcome, or to a slice")
+            if (
+                isinstance(key, Symbol)
+                or not _key(key)
+                or (isinstance(inner, list) and type(key) not in (int, np.int64))
+            ):
+                self.run.refuse(
+                    "an entry is assigned at a place that is private or an outcome, or to a slice"
+                )
             if isinstance(inner, list) and not -len(inner) <= key < len(inner):
                 self._raises(IndexError("list assignment index out of range"))
             inner[key] = value
@@ -425,6 +453,7 @@ class Interpreter:
         if isinstance(inner, Private | Filtered | Noisy | Draw | Transposed):
             self.run.refuse("entries of a private array are assigned (build a new array: np.where, np.array)")
         if isinstance(inner, np.ndarray) and is_plain(key) and is_plain(value):
+
             def put(array: Any, k: Any, v: Any) -> None:
                 array[k] = v
 
@@ -448,7 +477,12 @@ class Interpreter:
         place.content = inner
 
     def _entries_of_public(self, inner: Public) -> Entries:
-        if inner.shape is None or len(inner.shape) != 1 or not isinstance(inner.shape[0], int) or inner.kind != "f":
+        if (
+            inner.shape is None
+            or len(inner.shape) != 1
+            or not isinstance(inner.shape[0], int)
+            or inner.kind != "f"
+        ):
             self.run.refuse("an entry of an outcome of unknown shape is assigned")
         return Entries([index(self.run, Array(inner), k) for k in range(inner.shape[0])], "f")  # type: ignore[index]
 
@@ -481,7 +515,9 @@ class Interpreter:
             self._at(statement, scope)
             handler = getattr(self, f"_do_{type(statement).__name__}", None)
             if handler is None:
-                self.run.refuse(f"{_STATEMENTS.get(type(statement), type(statement).__name__)} is not followed")
+                self.run.refuse(
+                    f"{_STATEMENTS.get(type(statement), type(statement).__name__)} is not followed"
+                )
             handler(statement, scope)
 
     def _at(self, node: Any, scope: Scope) -> None:
@@ -493,7 +529,9 @@ class Interpreter:
 
     def _do_Expr(self, node: ast.Expr, scope: Scope) -> None:
         if isinstance(node.value, ast.Yield):
-            value = None if node.value.value is None else self._finished(self.evaluate(node.value.value, scope))
+            value = (
+                None if node.value.value is None else self._finished(self.evaluate(node.value.value, scope))
+            )
             self.yielded.append(value)
             show(self.run, value)
             return
@@ -713,13 +751,20 @@ class Interpreter:
             return (left is right) == isinstance(op, ast.Is)
         if isinstance(op, ast.In | ast.NotIn):
             inside = content(right)
-            if not is_plain(left) or not is_plain(right) or not isinstance(inside, list | tuple | dict | str | range | set | frozenset):
+            if (
+                not is_plain(left)
+                or not is_plain(right)
+                or not isinstance(inside, list | tuple | dict | str | range | set | frozenset)
+            ):
                 self.run.refuse("in and not in of private values, outcomes or arrays")
             return self.run.plain(lambda a, b: a in b, content(left), inside) == isinstance(op, ast.In)
         return self._operate(OPERATORS[type(op)], left, right)  # type: ignore[index]
 
     def _of_IfExp(self, node: ast.IfExp, scope: Scope) -> Any:
-        return self.evaluate(node.body if truth(self.run, self._truthful(self.evaluate(node.test, scope))) else node.orelse, scope)
+        return self.evaluate(
+            node.body if truth(self.run, self._truthful(self.evaluate(node.test, scope))) else node.orelse,
+            scope,
+        )
 
     def _of_NamedExpr(self, node: ast.NamedExpr, scope: Scope) -> Any:
         value = self.evaluate(node.value, scope)
@@ -777,7 +822,9 @@ class Interpreter:
     def _of_GeneratorExp(self, node: ast.GeneratorExp, scope: Scope) -> Any:
         return Lazy(self._comprehended(node.generators, [node.elt], scope))
 
-    def _comprehended(self, generators: Sequence[ast.comprehension], results: Sequence[ast.expr], scope: Scope) -> Iterator[Any]:
+    def _comprehended(
+        self, generators: Sequence[ast.comprehension], results: Sequence[ast.expr], scope: Scope
+    ) -> Iterator[Any]:
         """Values of a comprehension, whose names are its own; the first iterable is evaluated at once."""
         names = {n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
         inner = Scope({}, frozenset(names), scope, scope.function)
@@ -790,7 +837,9 @@ class Interpreter:
             for item in self.iterate(items):
                 self.run.tick()
                 self.assign(generator.target, item, inner)
-                if not all(truth(self.run, self._truthful(self.evaluate(test, inner))) for test in generator.ifs):
+                if not all(
+                    truth(self.run, self._truthful(self.evaluate(test, inner))) for test in generator.ifs
+                ):
                     continue
                 if level + 1 < len(generators):
                     yield from turn(level + 1, self.evaluate(generators[level + 1].iter, inner))
@@ -815,7 +864,10 @@ class Interpreter:
         return index(self.run, value, key)
 
     def _of_Slice(self, node: ast.Slice, scope: Scope) -> Any:
-        ends = [None if part is None else self.evaluate(part, scope) for part in (node.lower, node.upper, node.step)]
+        ends = [
+            None if part is None else self.evaluate(part, scope)
+            for part in (node.lower, node.upper, node.step)
+        ]
         return slice(*ends)
 
     def _of_Attribute(self, node: ast.Attribute, scope: Scope) -> Any:
@@ -930,7 +982,9 @@ class Interpreter:
             run.refuse("a filtered array is iterated (its length depends on the data)")
         elif isinstance(inner, Entries):
             yield from list(inner.items)
-        elif isinstance(inner, Symbol | np.ndarray) and not isinstance(inner, Function | Bound | Named | Accepted | Raised):
+        elif isinstance(inner, Symbol | np.ndarray) and not isinstance(
+            inner, Function | Bound | Named | Accepted | Raised
+        ):
             yield from self._rows(value)
         else:
             run.refuse(f"a {type(inner).__name__} is iterated")
@@ -941,7 +995,9 @@ class Interpreter:
         if isinstance(content(value), Private) and content(value).info.records and run.s.length_is_private:
             run.refuse("records whose number is private are iterated (use whole arrays)")
         if shape is None or not shape or not isinstance(shape[0], int):
-            run.refuse("a loop over records of every size, or over an outcome of unknown length (give a number of records, or use whole arrays)")
+            run.refuse(
+                "a loop over records of every size, or over an outcome of unknown length (give a number of records, or use whole arrays)"
+            )
         for k in range(shape[0]):
             yield self.item(value, k)
 
@@ -984,20 +1040,47 @@ class Interpreter:
                 return getattr(inner, name)(*arguments, **options)
             except (IndexError, TypeError) as error:
                 return self._raises(error)
-        if type(inner) is dict and name in ("items", "keys", "values", "get", "copy", "setdefault", "update", "pop"):
+        if type(inner) is dict and name in (
+            "items",
+            "keys",
+            "values",
+            "get",
+            "copy",
+            "setdefault",
+            "update",
+            "pop",
+        ):
             return self._dict_method(inner, name, arguments, options)
-        if type(inner) is str and name in ("join", "format", "upper", "lower", "strip", "split", "startswith", "endswith", "replace", "title"):
+        if type(inner) is str and name in (
+            "join",
+            "format",
+            "upper",
+            "lower",
+            "strip",
+            "split",
+            "startswith",
+            "endswith",
+            "replace",
+            "title",
+        ):
             if not is_plain(arguments) or not is_plain(options):
                 run.refuse("a private value or an outcome in text")
             return run.plain(getattr(inner, name), *[content(a) for a in arguments], **options)
-        if type(inner) in (list, tuple) and name in ("index", "count") and is_plain(inner) and is_plain(arguments):
+        if (
+            type(inner) in (list, tuple)
+            and name in ("index", "count")
+            and is_plain(inner)
+            and is_plain(arguments)
+        ):
             return run.plain(getattr(inner, name), *[content(a) for a in arguments])
         return run.refuse(f"the method {name!r} of a {type(inner).__name__}")
 
     def _finished_argument(self, value: Any) -> Any:
         return value
 
-    def _dict_method(self, inner: dict[Any, Any], name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
+    def _dict_method(
+        self, inner: dict[Any, Any], name: str, arguments: list[Any], options: dict[str, Any]
+    ) -> Any:
         changes = name in ("setdefault", "update", "pop")
         if changes and id(inner) in self.frozen:
             self.run.refuse("a dict from outside the function is changed (state that outlives the run)")
@@ -1009,7 +1092,11 @@ class Interpreter:
             found = getattr(inner, name)(*arguments)
         except (KeyError, TypeError) as error:
             return self._raises(error)
-        return [tuple(pair) if name == "items" else pair for pair in found] if name in ("items", "keys", "values") else found
+        return (
+            [tuple(pair) if name == "items" else pair for pair in found]
+            if name in ("items", "keys", "values")
+            else found
+        )
 
     def _sum(self, arguments: list[Any], options: dict[str, Any]) -> Any:
         start = options.pop("start", arguments[1] if len(arguments) > 1 else 0)
@@ -1034,7 +1121,9 @@ class Interpreter:
             return len(inner)
         if isinstance(inner, np.ndarray):
             return self.run.plain(len, inner)
-        if not isinstance(inner, Symbol) or isinstance(inner, Lazy | Function | Bound | Named | Accepted | Raised):
+        if not isinstance(inner, Symbol) or isinstance(
+            inner, Lazy | Function | Bound | Named | Accepted | Raised
+        ):
             self.run.refuse(f"len() of a {type(inner).__name__}")
         shape = shape_value(self.run, value)
         if not shape:
@@ -1074,7 +1163,9 @@ class Interpreter:
             if isinstance(inner, Public) and inner.count is not None:
                 found.append(self._one_of(inner))
             elif isinstance(inner, Symbol):
-                self.run.refuse("range() of a private value, of an outcome, or of the size of data of every size")
+                self.run.refuse(
+                    "range() of a private value, of an outcome, or of the size of data of every size"
+                )
             else:
                 found.append(inner)
         return self.run.plain(range, *found)
@@ -1094,7 +1185,11 @@ class Interpreter:
         found: dict[Any, Any] = {}
         for argument in arguments:
             inner = content(argument)
-            pairs = inner.items() if isinstance(inner, dict) else [tuple(self.iterate(pair)) for pair in self.iterate(argument)]
+            pairs = (
+                inner.items()
+                if isinstance(inner, dict)
+                else [tuple(self.iterate(pair)) for pair in self.iterate(argument)]
+            )
             for key, value in pairs:
                 if not _key(key):
                     self.run.refuse("a key that is no plain number or text")
@@ -1116,7 +1211,10 @@ class Interpreter:
         return Lazy(iter(zip(*(self.iterate(one) for one in iterables), strict=bool(strict))))
 
     def _builtin_map(self, function: Any, *iterables: Any) -> Any:
-        return Lazy(self.call(function, list(items), {}, ast.Pass()) for items in zip(*(self.iterate(one) for one in iterables), strict=False))
+        return Lazy(
+            self.call(function, list(items), {}, ast.Pass())
+            for items in zip(*(self.iterate(one) for one in iterables), strict=False)
+        )
 
     def _builtin_filter(self, function: Any, items: Any) -> Any:
         return Lazy(
@@ -1144,7 +1242,9 @@ class Interpreter:
         keys = found if key is None else [self.call(key, [item], {}, ast.Pass()) for item in found]
         if not is_plain(keys) or not isinstance(reverse, bool):
             self.run.refuse("sorted() of private values or outcomes (use np.sort)")
-        order = self.run.plain(lambda ks: sorted(range(len(ks)), key=ks.__getitem__, reverse=reverse), [content(k) for k in keys])
+        order = self.run.plain(
+            lambda ks: sorted(range(len(ks)), key=ks.__getitem__, reverse=reverse), [content(k) for k in keys]
+        )
         return [found[k] for k in order]
 
     def _builtin_max(self, *items: Any, key: Any = None, default: Any = None) -> Any:
@@ -1184,12 +1284,23 @@ class Interpreter:
         from dpaudit.private_values.operations import public_of
 
         pick = max if name == "max" else min
-        return public_of(run, ["maximum" if name == "max" else "minimum", *expressions], pick, (best, item), shape=(), kind="f", python=True)
+        return public_of(
+            run,
+            ["maximum" if name == "max" else "minimum", *expressions],
+            pick,
+            (best, item),
+            shape=(),
+            kind="f",
+            python=True,
+        )
 
     def _builtin_isinstance(self, value: Any, kinds: Any) -> Any:
         run, inner = self.run, content(value)
         wanted = kinds if isinstance(kinds, tuple) else (kinds,)
-        types = [one.function if isinstance(one, Accepted) else one.real if isinstance(one, Named) else None for one in map(content, wanted)]
+        types = [
+            one.function if isinstance(one, Accepted) else one.real if isinstance(one, Named) else None
+            for one in map(content, wanted)
+        ]
         if not all(isinstance(kind, type) for kind in types):
             run.refuse("isinstance() with what is no type")
         if isinstance(value, Array):
@@ -1234,7 +1345,9 @@ _STATEMENTS: dict[type, str] = {
 
 def _key(value: Any) -> bool:
     """Whether a value may be a key: plain and hashable by value."""
-    return type(value) in (int, str, bool, float, np.int64, np.float64) or value is None or _plain_tuple(value)
+    return (
+        type(value) in (int, str, bool, float, np.int64, np.float64) or value is None or _plain_tuple(value)
+    )
 
 
 def _plain_tuple(value: Any) -> bool:
@@ -1294,7 +1407,9 @@ def _has_yield(node: Any) -> bool:
 
 
 def _name_of(value: Any) -> str:
-    return str(getattr(value, "__qualname__", None) or getattr(value, "__name__", None) or type(value).__name__)
+    return str(
+        getattr(value, "__qualname__", None) or getattr(value, "__name__", None) or type(value).__name__
+    )
 
 
 __all__ += ["Poly"]

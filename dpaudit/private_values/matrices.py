@@ -25,7 +25,16 @@ from dpaudit.private_values.values import (
     Transposed,
 )
 
-__all__ = ["count_of", "extent_value", "index", "mask_count", "matmul", "release_places", "shape_value", "zeroed"]
+__all__ = [
+    "count_of",
+    "extent_value",
+    "index",
+    "mask_count",
+    "matmul",
+    "release_places",
+    "shape_value",
+    "zeroed",
+]
 
 
 def extent_value(run: Run, extent: int | Poly) -> Any:
@@ -93,7 +102,13 @@ def matmul(run: Run, a: Any, b: Any) -> Any:
 
 def _product_shape(x: Any, y: Any) -> Any:
     left, right = shape_of(x), shape_of(y)
-    if left is None or right is None or not 1 <= len(left) <= 2 or not 1 <= len(right) <= 2 or left[-1] != right[0]:
+    if (
+        left is None
+        or right is None
+        or not 1 <= len(left) <= 2
+        or not 1 <= len(right) <= 2
+        or left[-1] != right[0]
+    ):
         return None
     return (*left[:-1], *right[1:])
 
@@ -107,7 +122,9 @@ def _of_records(run: Run, a: Any, b: Any, x: Any, y: Private) -> Any:
         if product.info.kind != "f":
             run.refuse("a product of whole numbers or truth values (convert one to float)")
         return run.verify(run.step("sum", [product], {"axes": (0,)}), operator.matmul, a, b)
-    return run.refuse("a product of two private arrays that is no sum over records (write X.T @ Y, or sums of products)")
+    return run.refuse(
+        "a product of two private arrays that is no sum over records (write X.T @ Y, or sums of products)"
+    )
 
 
 def _transposed_by_public(run: Run, a: Any, b: Any, x: Any, y: Any) -> Any:
@@ -141,8 +158,15 @@ def _by_public(run: Run, a: Any, b: Any, x: Any, y: Any) -> Any:
 def _by_outcome(run: Run, a: Any, b: Any, private: Private, other: Public, left: bool) -> Any:
     info = private.info
     known = other.shape is not None and len(other.shape) == 1 and not left
-    if not known or info.records != 1 or len(private.shape) != 2 or private.shape[1] != (other.shape or (None,))[0]:
-        run.refuse("a matrix product with an outcome is followed for rows of records times a vector of outcomes")
+    if (
+        not known
+        or info.records != 1
+        or len(private.shape) != 2
+        or private.shape[1] != (other.shape or (None,))[0]
+    ):
+        run.refuse(
+            "a matrix product with an outcome is followed for rows of records times a vector of outcomes"
+        )
     samples = [run.sample(private, side) @ run.sample(other, side) for side in run.worlds.sides]
     params = {"shape": (), "function": ["matmul", other.expression]}
     return run.value(run.step("row_function", [private], params, samples))
@@ -191,7 +215,9 @@ def index(run: Run, value: Any, key: Any) -> Any:
     shape, kind = _indexed_shape(inner, key), inner.kind if isinstance(inner, Public) else inner.dtype.kind
     if isinstance(inner, Public) and inner.shape == ():
         run.refuse("a number is indexed")
-    return function_of(run, "index", _getitem, Array(inner), key, shape=shape, kind=kind if kind in ("b", "i", "f") else None)
+    return function_of(
+        run, "index", _getitem, Array(inner), key, shape=shape, kind=kind if kind in ("b", "i", "f") else None
+    )
 
 
 def _getitem(array: Any, key: Any) -> Any:
@@ -227,7 +253,12 @@ def _of_container(run: Run, inner: Any, key: Any) -> Any:
             run.refuse("a private value is an index")
         if isinstance(place, Public) and place.count is not None and isinstance(inner, list | tuple | range):
             place = run.walk.fork(f"which {text_of(place.expression)}", place.count)
-        elif isinstance(place, Public) and place.kind == "b" and place.shape == () and isinstance(inner, list | tuple):
+        elif (
+            isinstance(place, Public)
+            and place.kind == "b"
+            and place.shape == ()
+            and isinstance(inner, list | tuple)
+        ):
             place = run.walk.fork(f"truth {text_of(place.expression)}", 2)
         else:
             run.refuse("an outcome is an index of a list (compare it in an if, or index an array)")
@@ -249,12 +280,19 @@ def _of_noise(run: Run, inner: Any, key: int) -> Any:
     place = key % shape[0]
     if isinstance(inner, Draw):
         return None if inner.seen is not None else Noisy(0, ((Fraction(1), inner, place),), ())
-    if inner.released is not None or len(inner.terms) != 1 or inner.terms[0][2] is not None or inner.terms[0][1].shape != shape:
+    if (
+        inner.released is not None
+        or len(inner.terms) != 1
+        or inner.terms[0][2] is not None
+        or inner.terms[0][1].shape != shape
+    ):
         return None
     if inner.source is not None or not inner.terms[0][1].free(place):
         return None
     factor, draw, _ = inner.terms[0]
-    base = index(run, inner.base, place) if isinstance(content(inner.base), Symbol | np.ndarray) else inner.base
+    base = (
+        index(run, inner.base, place) if isinstance(content(inner.base), Symbol | np.ndarray) else inner.base
+    )
     return Noisy(base, ((factor, draw, place),), ())
 
 
@@ -263,13 +301,19 @@ def _of_ranked(run: Run, inner: Ranked, key: Any) -> Any:
     noisy = inner.scores
     factor, draw, entry = noisy.terms[0]
     size = noisy.shape[0]
-    if not isinstance(key, slice) or not isinstance(size, int) or not is_plain([key.start, key.stop, key.step]):
+    if (
+        not isinstance(key, slice)
+        or not isinstance(size, int)
+        or not is_plain([key.start, key.stop, key.step])
+    ):
         run.refuse("the order of noisy scores is of use as its last or first places, such as [-k:]")
     got = list(range(size))[key]
     last, first = set(got) == set(range(size - len(got), size)), set(got) == set(range(len(got)))
     if not got or not (last or first):
         run.refuse("the order of noisy scores is of use as its last or first places, such as [-k:]")
-    return release_places(run, noisy, count=len(got), largest=last if last != first else factor > 0, kinds=key)
+    return release_places(
+        run, noisy, count=len(got), largest=last if last != first else factor > 0, kinds=key
+    )
 
 
 def release_places(run: Run, noisy: Noisy, *, count: int, largest: bool, kinds: Any = None) -> Any:
@@ -278,7 +322,14 @@ def release_places(run: Run, noisy: Noisy, *, count: int, largest: bool, kinds: 
     base = run.lift(noisy.base)
     sign = 1 if largest else -1
     run.take(draw, entry)
-    release = {"law": "argmax", "node": base.node, "draw": draw.number, "entry": entry, "factor": str(sign * factor), "count": count}
+    release = {
+        "law": "argmax",
+        "node": base.node,
+        "draw": draw.number,
+        "entry": entry,
+        "factor": str(sign * factor),
+        "count": count,
+    }
     total = [run.sample(noisy, side) for side in run.worlds.sides]
     size = int(noisy.shape[0])  # type: ignore[arg-type]
     if kinds is None:
@@ -343,12 +394,20 @@ def _by_place(run: Run, inner: Private, keys: tuple[Any, ...]) -> Any:
     place = next(content(one) for one in keys if isinstance(content(one), Public))
     if place.shape != () or place.kind != "i":
         run.refuse("an outcome that is an index must be one whole number")
-    samples = [_picked_by(run.sample(inner, side), [run.sample(one, side) for one in keys]) for side in run.worlds.sides]
+    samples = [
+        _picked_by(run.sample(inner, side), [run.sample(one, side) for one in keys])
+        for side in run.worlds.sides
+    ]
     if len(keys) == 1 and len(inner.shape) == 1:
         params = {"what": "entry", "at": place.expression}
         return run.step("order", [inner], params, samples)
     full = [one for one in keys if isinstance(one, slice) and one == slice(None)]
-    if len(keys) == len(inner.shape) == 2 and inner.info.records == 1 and len(full) == 1 and keys[0] is full[0]:
+    if (
+        len(keys) == len(inner.shape) == 2
+        and inner.info.records == 1
+        and len(full) == 1
+        and keys[0] is full[0]
+    ):
         return run.value(run.step("row_entry", [inner], {"at": place.expression}, samples))
     return run.refuse("an entry that an outcome chose is followed in a vector, or as X[:, k]")
 
@@ -410,7 +469,9 @@ def _rows(run: Run, inner: Private, first: Any) -> tuple[Private, bool]:
             fits = first.step in (None, 1) and type(start) is int and 0 <= start <= least
             fits = fits and (stop is None or (type(stop) is int and 0 <= stop <= least))
             if not fits:
-                run.refuse("a slice of records of every number is followed for constant positions below the least number")
+                run.refuse(
+                    "a slice of records of every number is followed for constant positions below the least number"
+                )
             params = {"start": start, "stop": stop, "step": 1}
         return run.step("rows", [inner], params), False
     if not isinstance(n, int):
@@ -421,4 +482,3 @@ def _rows(run: Run, inner: Private, first: Any) -> tuple[Private, bool]:
     k %= n
     row = run.step("rows", [inner], {"start": k, "stop": k + 1, "step": 1})
     return run.step("reshape", [row], {"shape": inner.shape[1:], "records": 0}), True
-

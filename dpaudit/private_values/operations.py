@@ -76,7 +76,12 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
-UNARY: dict[str, Callable[[Any], Any]] = {"neg": operator.neg, "abs": abs, "not": operator.invert, "pos": operator.pos}
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "neg": operator.neg,
+    "abs": abs,
+    "not": operator.invert,
+    "pos": operator.pos,
+}
 PLAIN = (bool, int, float, Fraction, np.bool_, np.int64, np.float64)
 
 
@@ -137,20 +142,43 @@ def expression_of(run: Run, value: Any) -> Any:
     if isinstance(value, dict):
         return ["function", "dict", *([repr(key), expression_of(run, item)] for key, item in value.items())]
     if isinstance(value, slice):
-        return ["function", "slice", *(expression_of(run, end) for end in (value.start, value.stop, value.step))]
+        return [
+            "function",
+            "slice",
+            *(expression_of(run, end) for end in (value.start, value.stop, value.step)),
+        ]
     if value is None or value is Ellipsis or isinstance(value, str | bytes | range | float | complex):
         return ["function", type(value).__name__, repr(value)]
     return run.refuse(f"a {type(value).__name__} meets an outcome")
 
 
-def function_of(run: Run, name: str, function: Callable[..., Any], *arguments: Any, shape: Any = None, kind: str | None = None, python: bool = False) -> Any:
+def function_of(
+    run: Run,
+    name: str,
+    function: Callable[..., Any],
+    *arguments: Any,
+    shape: Any = None,
+    kind: str | None = None,
+    python: bool = False,
+) -> Any:
     """A function of outcomes and plain values: post-processing, the same on both sides."""
     expression = ["function", name, *(expression_of(run, argument) for argument in arguments)]
     return public_of(run, expression, function, arguments, shape=shape, kind=kind, python=python)
 
 
-def public_of(run: Run, expression: Any, function: Callable[..., Any], arguments: Sequence[Any], *, shape: Any = None, kind: str | None = None, python: bool = False) -> Any:
-    samples = [apply(function, *[run.sample(argument, side) for argument in arguments]) for side in run.worlds.sides]
+def public_of(
+    run: Run,
+    expression: Any,
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    *,
+    shape: Any = None,
+    kind: str | None = None,
+    python: bool = False,
+) -> Any:
+    samples = [
+        apply(function, *[run.sample(argument, side) for argument in arguments]) for side in run.worlds.sides
+    ]
     public = Public(expression, shape, kind, samples, python)
     _check_public(run, public)
     return Array(public) if shape is not None and shape != () else public
@@ -181,7 +209,15 @@ def _public_binary(run: Run, op: str, a: Any, b: Any) -> Any:
         except RefusedStepError:
             shape = None
     kinds = [_kind(a), _kind(b)]
-    kind = "b" if op in COMPARISONS else "f" if op == "div" else _higher(kinds) if op in ("add", "sub", "mul") else None
+    kind = (
+        "b"
+        if op in COMPARISONS
+        else "f"
+        if op == "div"
+        else _higher(kinds)
+        if op in ("add", "sub", "mul")
+        else None
+    )
     expression: Any = [op, expression_of(run, a), expression_of(run, b)]
     scalar = shape == () and op in ("add", "sub", "mul", "div")
     if not scalar:
@@ -266,7 +302,14 @@ def _release(run: Run, noisy: Noisy) -> Any:
 def _released(run: Run, noisy: Noisy) -> Any:
     if noisy.source is not None:
         op, left, right = noisy.source
-        return binary(run, op, *(seen(run, one) if content(one) is not None and _holds_noise(one) else one for one in (left, right)))
+        return binary(
+            run,
+            op,
+            *(
+                seen(run, one) if content(one) is not None and _holds_noise(one) else one
+                for one in (left, right)
+            ),
+        )
     base = content(noisy.base)
     (factor, draw, entry), *rest = noisy.terms
     if not isinstance(base, Private):
@@ -284,7 +327,9 @@ def _released(run: Run, noisy: Noisy) -> Any:
     samples = [run.sample(one, side) for side in run.worlds.sides]
     kind = "i" if draw.law == "discrete-laplace" else "f"
     python = base.info.python and draw.python and noisy.shape == ()
-    found: Any = run.released(release, base.info, shape=noisy.shape, kind=kind, samples=samples, python=python)
+    found: Any = run.released(
+        release, base.info, shape=noisy.shape, kind=kind, samples=samples, python=python
+    )
     for f, d, e in rest:
         found = binary(run, "add", found, _times(run, f, _bare(run, d, e)))
     return found
@@ -307,7 +352,9 @@ def _bare(run: Run, draw: Draw, entry: int | None) -> Any:
             return run.outcome(shape=(), kind="f", samples=samples, python=False)
         run.take(draw, None)
         kind = "i" if draw.law == "discrete-laplace" else "f"
-        draw.seen = run.outcome(shape=draw.shape, kind=kind, samples=draw.samples, python=draw.python and draw.shape == ())
+        draw.seen = run.outcome(
+            shape=draw.shape, kind=kind, samples=draw.samples, python=draw.python and draw.shape == ()
+        )
     if entry is None:
         return draw.seen
     return function_of(run, "entry", operator.getitem, draw.seen, entry, shape=(), kind="f")
@@ -328,7 +375,12 @@ def _open_coin(run: Run, coin: Any) -> Public:
 
 def _answers(run: Run, response: Response) -> Public:
     if response.released is None:
-        release = {"law": "response", "node": response.base.node, "keep": str(response.keep), "among": response.among}
+        release = {
+            "law": "response",
+            "node": response.base.node,
+            "keep": str(response.keep),
+            "among": response.among,
+        }
         response.released = run.released(
             release,
             response.base.info,
@@ -349,7 +401,9 @@ def settle(run: Run, entries: Entries) -> Any:
     if all(is_plain(item) for item in items):
         return np.array(items, dtype={"b": bool, "i": np.int64, "f": float}[entries.kind])
     dtype = {"b": bool, "i": np.int64, "f": float}[entries.kind]
-    found = function_of(run, "array", lambda one: np.array(one, dtype=dtype), items, shape=(len(items),), kind=entries.kind)
+    found = function_of(
+        run, "array", lambda one: np.array(one, dtype=dtype), items, shape=(len(items),), kind=entries.kind
+    )
     return content(found)
 
 
@@ -372,13 +426,25 @@ def _with_noise(run: Run, op: str, a: Any, b: Any) -> Any:
 
 def _noisy_sum(run: Run, op: str, a: Any, b: Any, left: Noisy | None, right: Noisy | None) -> Any:
     if left is not None and right is not None:
-        if not run.hidden or left.shape != () or right.shape != () or not _may_hide(left) or not _may_hide(right):
+        if (
+            not run.hidden
+            or left.shape != ()
+            or right.shape != ()
+            or not _may_hide(left)
+            or not _may_hide(right)
+        ):
             return None
         sign = Fraction(1 if op == "add" else -1)
         terms = (*left.terms, *((sign * f, d, e) for f, d, e in right.terms))
         return Noisy(binary(run, op, left.base, right.base), _collected(terms), ())
-    noisy, other, sign = (left, b, Fraction(1)) if left is not None else (right, a, Fraction(1 if op == "add" else -1))
-    if noisy is None or isinstance(content(other), Symbol) and not isinstance(content(other), Private | Public | Entries):
+    noisy, other, sign = (
+        (left, b, Fraction(1)) if left is not None else (right, a, Fraction(1 if op == "add" else -1))
+    )
+    if (
+        noisy is None
+        or isinstance(content(other), Symbol)
+        and not isinstance(content(other), Private | Public | Entries)
+    ):
         return None
     if isinstance(content(other), Entries):
         other = seen(run, other)
@@ -392,7 +458,9 @@ def _noisy_sum(run: Run, op: str, a: Any, b: Any, left: Noisy | None, right: Noi
     private = isinstance(content(other), Private) or isinstance(content(noisy.base), Private)
     if whole != noisy.shape:
         if private:
-            run.refuse("one draw of noise serves several entries (draw noise of the shape of the value: size=...)")
+            run.refuse(
+                "one draw of noise serves several entries (draw noise of the shape of the value: size=...)"
+            )
         return None
     base = _moved_base(run, op, noisy.base, other, noise_first=left is not None)
     if shape_of(base) != whole:
@@ -437,7 +505,8 @@ def _noisy_multiple(run: Run, op: str, a: Any, b: Any) -> Any:
 
 def _may_hide(noisy: Noisy) -> bool:
     return noisy.shape == () and all(
-        d.law in ("laplace", "exponential") and d.positive.number is not None and (e in d.hidden or d.free(e)) for _, d, e in noisy.terms
+        d.law in ("laplace", "exponential") and d.positive.number is not None and (e in d.hidden or d.free(e))
+        for _, d, e in noisy.terms
     )
 
 
@@ -446,10 +515,19 @@ def _hidden_comparison(run: Run, op: str, a: Any, b: Any) -> Any:
         op, a, b = TURNED[op], b, a
     for one in (a, b):
         noisy, inner = _noisy(one), content(one)
-        fits = _may_hide(noisy) if noisy is not None else shape_of(inner) == () and (not isinstance(inner, Symbol) or isinstance(inner, Private | Public))
+        fits = (
+            _may_hide(noisy)
+            if noisy is not None
+            else shape_of(inner) == ()
+            and (not isinstance(inner, Symbol) or isinstance(inner, Private | Public))
+        )
         if not fits:
             return None
-        if noisy is None and not isinstance(inner, Symbol) and not (isinstance(inner, PLAIN) and math.isfinite(inner)):
+        if (
+            noisy is None
+            and not isinstance(inner, Symbol)
+            and not (isinstance(inner, PLAIN) and math.isfinite(inner))
+        ):
             return None
     left, right = (_noisy(one) or one for one in (a, b))
     form = run.form(left).plus(run.form(right), Fraction(-1))
@@ -476,7 +554,14 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
         if isinstance(one, Ranked | Condition | Transposed) and op != "matmul":
             run.refuse(f"a {type(one).__name__.lower()} value is used in arithmetic")
     if any(isinstance(one, Coin | Choice | Response | Entries) for one in (x, y)):
-        return binary(run, op, *(seen(run, one) if isinstance(content(one), Coin | Choice | Response | Entries) else one for one in (a, b)))
+        return binary(
+            run,
+            op,
+            *(
+                seen(run, one) if isinstance(content(one), Coin | Choice | Response | Entries) else one
+                for one in (a, b)
+            ),
+        )
     if _noisy(x) is not None or _noisy(y) is not None:
         return _with_noise(run, op, a, b)
     a, b = (_settled(one) for one in (a, b))
@@ -501,7 +586,11 @@ def _settled(value: Any) -> Any:
         found = inner.seen
     else:
         return value
-    return Array(found) if isinstance(found, Symbol) and shape_of(found) not in ((), None) and not isinstance(found, Array) else found
+    return (
+        Array(found)
+        if isinstance(found, Symbol) and shape_of(found) not in ((), None) and not isinstance(found, Array)
+        else found
+    )
 
 
 def _plain_binary(run: Run, op: str, a: Any, b: Any) -> Any:
@@ -520,7 +609,12 @@ def _sequences(op: str, x: Any, y: Any) -> bool:
         return type(x) is type(y) and type(x) in kinds
     if op == "mul":
         return any(type(one) in kinds and type(other) is int for one, other in ((x, y), (y, x)))
-    return op in COMPARISONS and is_plain(x) and is_plain(y) and (x is None or y is None or type(x) in (*kinds, dict, *PLAIN))
+    return (
+        op in COMPARISONS
+        and is_plain(x)
+        and is_plain(y)
+        and (x is None or y is None or type(x) in (*kinds, dict, *PLAIN))
+    )
 
 
 PRIVATE_OPERATORS = ("add", "sub", "mul", "div", "mod", *COMPARISONS, "and", "or")
@@ -583,7 +677,9 @@ def _uniform(run: Run, op: str, x: Any, y: Any) -> Coin:
     if isinstance(y, Uniform):
         x, y, op = y, x, TURNED.get(op, op)
     if op not in ("lt", "le", "gt", "ge") or not isinstance(y, PLAIN) or not isinstance(x, Uniform):
-        run.refuse("uniform numbers are compared with one constant probability; everything else is not followed")
+        run.refuse(
+            "uniform numbers are compared with one constant probability; everything else is not followed"
+        )
     if x.used:
         run.refuse("one draw serves twice")
     p = min(max(exact(y), Fraction(0)), Fraction(1))
@@ -605,7 +701,9 @@ def unary(run: Run, op: str, value: Any) -> Any:
     if isinstance(inner, Coin) and op == "not":
         if inner.uniform.used:
             run.refuse("one draw serves twice")
-        return Coin(inner.uniform, 1 - inner.p, inner.shape, [apply(np.logical_not, one) for one in inner.samples])
+        return Coin(
+            inner.uniform, 1 - inner.p, inner.shape, [apply(np.logical_not, one) for one in inner.samples]
+        )
     if isinstance(inner, Filtered):
         return Array(Filtered(content(unary(run, op, Array(inner.base))), inner.mask))
     if isinstance(inner, Private):
@@ -619,7 +717,9 @@ def unary(run: Run, op: str, value: Any) -> Any:
         return unary(run, op, seen(run, value))
     if not isinstance(inner, Public):
         run.refuse(f"the operator {op} of a {type(inner).__name__.lower()} is not followed")
-    expression = ["neg", inner.expression] if op == "neg" and inner.shape == () else ["function", op, inner.expression]
+    expression = (
+        ["neg", inner.expression] if op == "neg" and inner.shape == () else ["function", op, inner.expression]
+    )
     kind = inner.kind if inner.kind != "b" else None
     return public_of(run, expression, UNARY[op], [value], shape=inner.shape, kind=kind, python=inner.python)
 

@@ -77,7 +77,9 @@ class ValuesProof:
     def __str__(self) -> str:
         found = [f"{self.verdict.upper()}: {self.scope}"]
         if self.bound is not None:
-            found.append(f"derived bound {float(self.bound):.6g}" + (f", {self.paths} paths" if self.paths > 1 else ""))
+            found.append(
+                f"derived bound {float(self.bound):.6g}" + (f", {self.paths} paths" if self.paths > 1 else "")
+            )
         if self.reason:
             found.append(self.reason[:600])
         return "\n  ".join(found)
@@ -125,7 +127,16 @@ def prove_values(
     reasons: list[str] = []
     for hidden in (False, True):
         try:
-            attempt = _Attempt(function, fixed, claim, data, setting(), frozenset({function.__code__.co_filename, *files}), hidden, until)
+            attempt = _Attempt(
+                function,
+                fixed,
+                claim,
+                data,
+                setting(),
+                frozenset({function.__code__.co_filename, *files}),
+                hidden,
+                until,
+            )
             found = attempt.proof(scope)
         except RefusedError as error:
             reasons.append(str(error))
@@ -144,20 +155,32 @@ def prove_values(
 
 def _require(claim: Any, data: Any) -> None:
     if not isinstance(claim, PureDP | ApproxDP | ZeroConcentratedDP | GaussianDP):
-        raise InvalidParameterError(f"claim must be PureDP, ApproxDP, ZeroConcentratedDP or GaussianDP, got {claim!r}.")
-    if claim.view != View.of(PUBLIC) or claim.model is not Model.IDEAL or claim.adversary is not Adversary.OBLIVIOUS:
-        raise InvalidParameterError("a proof is for a claim in the public view, over ideal numbers, with data fixed in advance.")
+        raise InvalidParameterError(
+            f"claim must be PureDP, ApproxDP, ZeroConcentratedDP or GaussianDP, got {claim!r}."
+        )
+    if (
+        claim.view != View.of(PUBLIC)
+        or claim.model is not Model.IDEAL
+        or claim.adversary is not Adversary.OBLIVIOUS
+    ):
+        raise InvalidParameterError(
+            "a proof is for a claim in the public view, over ideal numbers, with data fixed in advance."
+        )
     if not isinstance(data, Records | Table):
         raise InvalidParameterError(f"data must be declared by Records or Table, got {type(data).__name__}.")
     if (claim.unit is Unit.USER) != (data.group > 1) and claim.unit is Unit.USER:
-        raise InvalidParameterError("a claim for users needs group=m, the largest number of records of one user; a record that is all of a user is one event.")
+        raise InvalidParameterError(
+            "a claim for users needs group=m, the largest number of records of one user; a record that is all of a user is one event."
+        )
     if claim.unit is Unit.EVENT and data.group > 1:
         raise InvalidParameterError("data with group=m need a claim with unit='user'.")
 
 
 def _setting(claim: PrivacyClaim, data: Records | Table) -> Callable[[], Setting]:
     size = None if data.size == EVERY else int(data.size)
-    return lambda: Setting(low={}, adjacency=claim.adjacency.value, size=size, at_least=data.at_least, group=data.group)
+    return lambda: Setting(
+        low={}, adjacency=claim.adjacency.value, size=size, at_least=data.at_least, group=data.group
+    )
 
 
 def _unwrapped(program: Any) -> tuple[FunctionType, dict[str, Any]]:
@@ -201,7 +224,12 @@ class _Attempt:
                 raise self.broken from None
             raise
         self._cross_check()
-        self.could_hide = any(event[1].startswith("truth") or event[0] == "fork" for path in explored.paths for event in path.events if event[0] in ("fork", "show"))
+        self.could_hide = any(
+            event[1].startswith("truth") or event[0] == "fork"
+            for path in explored.paths
+            for event in path.events
+            if event[0] in ("fork", "show")
+        )
         cells = self._cells(explored)
         certificate = {
             "proof": PROOF,
@@ -216,7 +244,13 @@ class _Attempt:
         try:
             checked = check(certificate)
         except ValuesProofError as error:
-            return ValuesProof(verdict="inconclusive", bound=None, scope=scope, reason=f"no bound: {error}", paths=len(explored.paths))
+            return ValuesProof(
+                verdict="inconclusive",
+                bound=None,
+                scope=scope,
+                reason=f"no bound: {error}",
+                paths=len(explored.paths),
+            )
         return self._judged(checked, certificate, scope)
 
     def _once(self, walk: Walk) -> None:
@@ -263,15 +297,22 @@ class _Attempt:
                 value = self.data.build({name: array.copy() for name, array in columns.items()})
                 return [value if kind == "data" else None for kind in self.kinds]
 
-            cross_check(self.function, arguments, self.kinds, self.fixed, self.record, self.files, side, self.until)
+            cross_check(
+                self.function, arguments, self.kinds, self.fixed, self.record, self.files, side, self.until
+            )
 
     def _data(self, run: Run, interpreter: Interpreter) -> Any:
         found: dict[str, Any] = {}
         for name, column in self.data.columns.items():
-            count: int | Poly = Poly.symbol("N") if self.s.size is None or self.s.length_is_private else self.s.size
+            count: int | Poly = (
+                Poly.symbol("N") if self.s.size is None or self.s.length_is_private else self.s.size
+            )
             shape = (count,) if column.width is None else (count, column.width)
             ball = None if column.ball is None else [column.ball[0], str(column.ball[1])]
-            ends = {end: None if value is None else str(value) for end, value in (("low", column.low), ("high", column.high))}
+            ends = {
+                end: None if value is None else str(value)
+                for end, value in (("low", column.low), ("high", column.high))
+            }
             params = {**ends, "shape": shape, "ball": ball, "kind": column.kind, "name": name}
             found[name] = Array(run.step("data", [], params, self.arrays[name]), shared=True)
         if self.data.container == "table":
@@ -281,7 +322,10 @@ class _Attempt:
             if run.s.length_is_private:
                 run.refuse("a list of a private number of records (declare an array)")
             kind = self.data.columns[""].kind
-            items = [run.step("cast", [index(run, found[""], k)], {"kind": kind, "python": True}) for k in range(self.s.size or 0)]
+            items = [
+                run.step("cast", [index(run, found[""], k)], {"kind": kind, "python": True})
+                for k in range(self.s.size or 0)
+            ]
             interpreter.frozen[id(items)] = items
             return items
         return found[""]
@@ -305,7 +349,9 @@ class _Attempt:
             cells += self._best_cells(explored, members, checker)
         return cells
 
-    def _best_cells(self, explored: Explored, members: Sequence[int], checker: program_t0.Data) -> list[dict[str, Any]]:
+    def _best_cells(
+        self, explored: Explored, members: Sequence[int], checker: program_t0.Data
+    ) -> list[dict[str, Any]]:
         alone = self._alone(explored, members, checker)
         if len(members) == 1:
             if alone is None:
@@ -322,7 +368,9 @@ class _Attempt:
             raise NotFollowedError("no shift of the hidden noise keeps what is shown")
         return alone[1]
 
-    def _alone(self, explored: Explored, members: Sequence[int], checker: program_t0.Data) -> tuple[Fraction, list[dict[str, Any]]] | None:
+    def _alone(
+        self, explored: Explored, members: Sequence[int], checker: program_t0.Data
+    ) -> tuple[Fraction, list[dict[str, Any]]] | None:
         worst, cells = Fraction(0), []
         for k in members:
             path = explored.paths[k]
@@ -333,10 +381,15 @@ class _Attempt:
             cells.append({"paths": [k], "shifts": found[1]})
         return worst, cells
 
-    def _shifts(self, path: Any, rows: Sequence[Form], checker: program_t0.Data) -> tuple[Fraction, dict[str, list[str]]] | None:
+    def _shifts(
+        self, path: Any, rows: Sequence[Form], checker: program_t0.Data
+    ) -> tuple[Fraction, dict[str, list[str]]] | None:
         solver = Alignment(rows, path.shown_forms(), [], path.draws)
         route = program_t0.Route(
-            0, {}, draws=tuple((draw.law, draw.scale) for draw in path.draws), forms=tuple(_plain(form) for form in path.shown_forms())
+            0,
+            {},
+            draws=tuple((draw.law, draw.scale) for draw in path.draws),
+            forms=tuple(_plain(form) for form in path.shown_forms()),
         )
         kept = {str(k): (_plain(form), False) for k, form in enumerate(rows)}
         worst, table = Fraction(0), {}
@@ -346,7 +399,9 @@ class _Attempt:
             aligned = solver.best(moved)
             if aligned is None:
                 return None
-            table[",".join(str(moved.get(name, 0)) for name in checker.names)] = [str(shift) for shift in aligned.shifts]
+            table[",".join(str(moved.get(name, 0)) for name in checker.names)] = [
+                str(shift) for shift in aligned.shifts
+            ]
             worst = max(worst, aligned.cost)
         return worst, table
 
@@ -372,13 +427,18 @@ class _Attempt:
 def bound_of(checked: Checked, claim: PrivacyClaim) -> tuple[Fraction | None, str]:
     """The bound on a claim's quantity that a checked record gives, or None and why."""
     if isinstance(claim, PureDP):
-        return checked.epsilon, "Gaussian noise has no pure epsilon (claim ApproxDP, ZeroConcentratedDP or GaussianDP)"
+        return (
+            checked.epsilon,
+            "Gaussian noise has no pure epsilon (claim ApproxDP, ZeroConcentratedDP or GaussianDP)",
+        )
     if isinstance(claim, ZeroConcentratedDP):
         return checked.rho, ""
     if isinstance(claim, GaussianDP):
         if checked.mu_squared is None:
             return None, "noise other than Gaussian has no bound in mu"
-        root = Fraction(math.isqrt(checked.mu_squared.numerator * 10**40 // checked.mu_squared.denominator) + 1, 10**20)
+        root = Fraction(
+            math.isqrt(checked.mu_squared.numerator * 10**40 // checked.mu_squared.denominator) + 1, 10**20
+        )
         return root, ""
     guarantee = Guarantee(pure=checked.epsilon, rho=checked.rho, gdp_squared=checked.mu_squared)
     return Fraction(derived_bound(guarantee, claim.to_json())), ""
@@ -387,8 +447,14 @@ def bound_of(checked: Checked, claim: PrivacyClaim) -> tuple[Fraction | None, st
 def _costliest(attempt: _Attempt, certificate: dict[str, Any]) -> str:
     """Where the releases of the most expensive path are, in words."""
     try:
-        events = [node[1] for node in certificate["tree"] if node[0] == "show" and str(node[1]).startswith("release ")]
-        lines = [attempt.record.lines[attempt.record.releases[int(text.split()[1])]["node"]] for text in events]
+        events = [
+            node[1]
+            for node in certificate["tree"]
+            if node[0] == "show" and str(node[1]).startswith("release ")
+        ]
+        lines = [
+            attempt.record.lines[attempt.record.releases[int(text.split()[1])]["node"]] for text in events
+        ]
     except (KeyError, IndexError, ValueError):
         return ""
     places = list(dict.fromkeys(line for line in lines if line))
@@ -402,7 +468,9 @@ def _plain(form: Form) -> program_t0.Form:
 def _worlds(s: Setting, data: Records | Table, adjacency: Adjacency) -> tuple[Worlds, dict[str, list[Any]]]:
     """Sample neighbours: several sizes where every size is declared, few where there are many records."""
     rng = np.random.default_rng(20_240_229)
-    sizes = [data.at_least, data.at_least + 1, data.at_least + 4] if data.size == EVERY else [int(data.size)] * 3
+    sizes = (
+        [data.at_least, data.at_least + 1, data.at_least + 4] if data.size == EVERY else [int(data.size)] * 3
+    )
     if data.size != EVERY and int(data.size) > 20_000:
         sizes = sizes[:1]
     columns: dict[str, list[Any]] = {name: [] for name in data.columns}

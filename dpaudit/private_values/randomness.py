@@ -59,7 +59,13 @@ GENERATOR = {
     "integers": _signature("low, high=None, size=None"),
     "choice": _signature("a, size=None, replace=True, p=None"),
 }
-LAWS = {"laplace": "laplace", "normal": "gaussian", "gumbel": "gumbel", "exponential": "exponential", "standard_normal": "gaussian"}
+LAWS = {
+    "laplace": "laplace",
+    "normal": "gaussian",
+    "gumbel": "gumbel",
+    "exponential": "exponential",
+    "standard_normal": "gaussian",
+}
 COINS = {
     "draw": _signature("law, *, site"),
     "release": _signature("value, noise, *, site, to=None"),
@@ -98,7 +104,9 @@ def make_distribution(run: Run, law: type, arguments: list[Any], options: dict[s
 def call_generator(run: Run, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
     """``rng.laplace(...)`` and the like."""
     if name not in GENERATOR:
-        run.refuse(f"rng.{name} is not followed (laplace, normal, exponential, gumbel, random, integers, choice are)")
+        run.refuse(
+            f"rng.{name} is not followed (laplace, normal, exponential, gumbel, random, integers, choice are)"
+        )
     try:
         bound = GENERATOR[name].bind(*arguments, **options)
     except TypeError as error:
@@ -106,7 +114,9 @@ def call_generator(run: Run, name: str, arguments: list[Any], options: dict[str,
     given = dict(bound.arguments)
     if run.generator is not None:  # a run on real data
         method = getattr(run.generator, name)
-        return run.plain(method, *[_real(a) for a in arguments], **{key: _real(a) for key, a in options.items()})
+        return run.plain(
+            method, *[_real(a) for a in arguments], **{key: _real(a) for key, a in options.items()}
+        )
     if name in LAWS:
         return _noise(run, LAWS[name], given.get("loc", 0), given.get("scale", 1), given.get("size"))
     if name == "choice":
@@ -164,7 +174,11 @@ def _scale(run: Run, scale: Any) -> Any:
         return inner.expression
     if isinstance(inner, Symbol | np.ndarray | list | tuple):
         run.refuse("the scale of noise is private, an array, or no number")
-    if not isinstance(inner, int | float | Fraction | np.integer | np.floating) or not math.isfinite(inner) or inner <= 0:
+    if (
+        not isinstance(inner, int | float | Fraction | np.integer | np.floating)
+        or not math.isfinite(inner)
+        or inner <= 0
+    ):
         run.refuse("a scale of noise that is not positive")
     return ["number", str(exact(inner))]
 
@@ -195,7 +209,9 @@ def _integers(run: Run, low: Any, high: Any = None, size: Any = None) -> Any:
     if type(start) is not int or type(stop) is not int or stop <= start:
         run.refuse("rng.integers needs whole numbers low < high")
     run.uniforms += 1
-    samples = [apply(lambda u: _whole(start + np.floor(u * (stop - start))), u) for u in _uniforms(run, shape)]
+    samples = [
+        apply(lambda u: _whole(start + np.floor(u * (stop - start))), u) for u in _uniforms(run, shape)
+    ]
     found = Choice(run.uniforms, stop, shape, samples)
     return _array(found) if start == 0 else seen(run, _array(found))
 
@@ -211,7 +227,13 @@ def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = No
         run.refuse("rng.choice of several")
     if isinstance(inner, Symbol) or not is_plain(inner):
         run.refuse("rng.choice among private values or outcomes")
-    count = inner if type(inner) is int else len(inner) if isinstance(inner, list | tuple | range | np.ndarray) else None
+    count = (
+        inner
+        if type(inner) is int
+        else len(inner)
+        if isinstance(inner, list | tuple | range | np.ndarray)
+        else None
+    )
     if count is None or count < 1:
         run.refuse("rng.choice of such a collection")
     if isinstance(chances, Private):
@@ -219,7 +241,9 @@ def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = No
     elif isinstance(chances, Symbol):
         run.refuse("rng.choice with probabilities that are outcomes")
     else:
-        samples = [apply(lambda u: np.int64(u * (count or 1)), float(run.rng.random())) for _ in run.worlds.sides]
+        samples = [
+            apply(lambda u: np.int64(u * (count or 1)), float(run.rng.random())) for _ in run.worlds.sides
+        ]
         place = run.outcome(shape=(), kind="i", samples=samples, python=False, count=count)
     if type(inner) is int:
         return place
@@ -228,7 +252,9 @@ def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = No
     if inner.dtype.kind not in "bif" or inner.ndim != 1:
         run.refuse("rng.choice among entries that are no numbers")
     samples = [apply(lambda k: inner[k], one) for one in place.samples]
-    return Public(["function", "chosen", expression_of(run, inner), place.expression], (), inner.dtype.kind, samples)
+    return Public(
+        ["function", "chosen", expression_of(run, inner), place.expression], (), inner.dtype.kind, samples
+    )
 
 
 def _softmax_choice(run: Run, chances: Private, count: int) -> Public:
@@ -274,7 +300,11 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
     if isinstance(inner, list | tuple):
         run.refuse("a list is released (write np.array)")
     shape = shape_of(value)
-    if shape is None or isinstance(inner, Filtered | Transposed) or (isinstance(inner, Private) and inner.info.records and run.s.length_is_private):
+    if (
+        shape is None
+        or isinstance(inner, Filtered | Transposed)
+        or (isinstance(inner, Private) and inner.info.records and run.s.length_is_private)
+    ):
         run.refuse("noise of a private size")
     draw = run.new_draw(law.law, scale, shape or (), python=shape == ())
     noisy = binary(run, "add", value, Array(draw) if shape else draw)

@@ -61,7 +61,9 @@ def _unary(python: Callable[[Any], Any], numpy: Callable[[Any], Any]) -> Callabl
     return lambda p, a: python(a) if _python(a) else numpy(a)
 
 
-def _binary(python: Callable[[Any, Any], Any], numpy: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
+def _binary(
+    python: Callable[[Any, Any], Any], numpy: Callable[[Any, Any], Any]
+) -> Callable[[Any, Any, Any], Any]:
     return lambda p, a, b: python(a, b) if _python(a, b) else numpy(a, b)
 
 
@@ -143,7 +145,9 @@ REFERENCE: dict[str, Callable[..., Any]] = {
     "stack": lambda p, *parts: np.stack([np.asarray(part) for part in parts]).astype(KINDS[p["kind"]]),
     "columns": lambda p, *parts: np.concatenate(parts, axis=1),
     "matrix": _matrix,
-    "outer": lambda p, a, b: a.reshape(*a.shape, *(1,) * (b.ndim - 1)) * b.reshape(b.shape[0], *(1,) * (a.ndim - 1), *b.shape[1:]),
+    "outer": lambda p, a, b: (
+        a.reshape(*a.shape, *(1,) * (b.ndim - 1)) * b.reshape(b.shape[0], *(1,) * (a.ndim - 1), *b.shape[1:])
+    ),
     "one_hot": lambda p, a: (np.asarray(a)[..., None] == np.arange(p["k"])).astype(np.int64),
     "bins": _bins,
     "sort": lambda p, a: np.sort(a),

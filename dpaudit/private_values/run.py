@@ -166,7 +166,13 @@ class Run:
 
     # Steps.
 
-    def step(self, op: str, operands: Sequence[Any], params: dict[str, Any] | None = None, samples: Samples | None = None) -> Private:
+    def step(
+        self,
+        op: str,
+        operands: Sequence[Any],
+        params: dict[str, Any] | None = None,
+        samples: Samples | None = None,
+    ) -> Private:
         """Record one operation on private, public and plain values."""
         self.tick()
         params = params or {}
@@ -180,7 +186,8 @@ class Run:
         if node not in self.samples:
             if samples is None:
                 samples = [
-                    self._computed(op, params, [self.samples[k][side] for k in ids], ids, side) for side in self.worlds.sides
+                    self._computed(op, params, [self.samples[k][side] for k in ids], ids, side)
+                    for side in self.worlds.sides
                 ]
             self.worlds.check(op, info, samples)
             self.samples[node] = samples
@@ -210,7 +217,12 @@ class Run:
         if isinstance(value, Public):
             if value.shape is None or value.kind is None:
                 self.refuse("an outcome whose shape or type is not known meets a private value")
-            params = {"expression": value.expression, "shape": value.shape, "kind": value.kind, "python": value.python}
+            params = {
+                "expression": value.expression,
+                "shape": value.shape,
+                "kind": value.kind,
+                "python": value.python,
+            }
             return self.step("public", [], params, value.samples)
         if isinstance(value, Filtered):
             self.refuse("a filtered array is used where its length matters (its length depends on the data)")
@@ -225,15 +237,26 @@ class Run:
         python = not isinstance(value, np.ndarray | np.generic)
         if python and isinstance(value, Fraction):
             plain = np.asarray(float(value))
-        if plain.dtype.kind not in "bif" or (plain.dtype.kind == "i" and plain.dtype != np.int64) or (plain.dtype.kind == "f" and plain.dtype != np.float64):
-            self.refuse(f"{type(value).__name__} of type {plain.dtype} meets a private value (use bool, int64 or float64)")
+        if (
+            plain.dtype.kind not in "bif"
+            or (plain.dtype.kind == "i" and plain.dtype != np.int64)
+            or (plain.dtype.kind == "f" and plain.dtype != np.float64)
+        ):
+            self.refuse(
+                f"{type(value).__name__} of type {plain.dtype} meets a private value (use bool, int64 or float64)"
+            )
         if plain.size > 40_000:
             self.refuse("a constant array of more than 40,000 entries meets a private value")
         if not np.all(np.isfinite(plain)):
             self.refuse("an infinity or NaN meets a private value")
         numbers = [value] if plain.shape == () else plain.ravel().tolist()
         values = [str(exact(number)) for number in numbers]
-        params = {"values": values, "shape": plain.shape, "kind": plain.dtype.kind, "python": python and plain.shape == ()}
+        params = {
+            "values": values,
+            "shape": plain.shape,
+            "kind": plain.dtype.kind,
+            "python": python and plain.shape == (),
+        }
         if python and plain.shape != ():
             self.refuse("a list meets a private value (write np.array)")
         real = plain_constant(values, plain.shape, plain.dtype.kind, python=params["python"])
@@ -249,7 +272,11 @@ class Run:
     def verify(self, result: Any, function: Callable[..., Any], *arguments: Any) -> Any:
         """Compare a result with what the program's own call gives on the sample data."""
         inner = result.content if isinstance(result, Array) else result
-        key = (inner.node, self.where) if isinstance(inner, Private) and inner.node in self.record.samples else None
+        key = (
+            (inner.node, self.where)
+            if isinstance(inner, Private) and inner.node in self.record.samples
+            else None
+        )
         if key is not None and key in self.record.verified:
             return result
         if key is not None:
@@ -317,7 +344,9 @@ class Run:
             other = drawn if sizes[1] == sizes[0] else self.rng.normal(size=sizes[1])
             samples += [drawn, other]
         if law == "discrete-laplace":
-            samples = [int(np.rint(one)) if np.ndim(one) == 0 else np.rint(one).astype(np.int64) for one in samples]
+            samples = [
+                int(np.rint(one)) if np.ndim(one) == 0 else np.rint(one).astype(np.int64) for one in samples
+            ]
         if law == "exponential":
             samples = [abs(one) for one in samples]
         draw = Draw(number, law, scale, positive, tuple(shape), samples, python)
@@ -331,7 +360,17 @@ class Run:
             self.refuse("one draw of noise serves twice")
         draw.used.add(entry)
 
-    def released(self, release: dict[str, Any], info: Info, *, shape: Sequence[Any], kind: str, samples: Samples, python: bool, count: int | None = None) -> Public:
+    def released(
+        self,
+        release: dict[str, Any],
+        info: Info,
+        *,
+        shape: Sequence[Any],
+        kind: str,
+        samples: Samples,
+        python: bool,
+        count: int | None = None,
+    ) -> Public:
         """Record a release, check that it has a cost, and return its outcome, which is equal on both sides."""
         drawn = [Drawn(d.law, d.positive, d.shape) for d in self.draws]
         try:
@@ -341,13 +380,16 @@ class Run:
         self.event(f"release {self.record.release(release)}")
         return self.outcome(shape=shape, kind=kind, samples=samples, python=python, count=count)
 
-    def outcome(self, *, shape: Sequence[Any], kind: str, samples: Samples, python: bool, count: int | None = None) -> Public:
+    def outcome(
+        self, *, shape: Sequence[Any], kind: str, samples: Samples, python: bool, count: int | None = None
+    ) -> Public:
         """Something that everybody sees: both sides have the value that x has."""
         self.outcomes += 1
         forced = [samples[side - side % 2] for side in self.worlds.sides]
         if self.s.length_is_private or self.s.size is None:
             forced = [
-                samples[side] if np.shape(samples[side]) != np.shape(forced[side]) else forced[side] for side in self.worlds.sides
+                samples[side] if np.shape(samples[side]) != np.shape(forced[side]) else forced[side]
+                for side in self.worlds.sides
             ]
         return Public(["outcome", self.outcomes], tuple(shape), kind, forced, python, count)
 
@@ -358,7 +400,9 @@ class Run:
                 self.refuse("one draw of noise serves twice")
             number = draw.positive.number
             if draw.law not in ("laplace", "exponential") or number is None:
-                self.refuse(f"{draw.law} noise stays hidden in a comparison (only Laplace and exponential noise of constant scale may)")
+                self.refuse(
+                    f"{draw.law} noise stays hidden in a comparison (only Laplace and exponential noise of constant scale may)"
+                )
             self.event(f"hidden {draw.number} {entry or 0}")
             self.walk.hidden(SimpleNamespace(name=draw.law, scale=number))  # type: ignore[arg-type]
             draw.hidden[entry] = self.walk.draws[-1].symbol
@@ -394,7 +438,11 @@ class Run:
                 pending.append((ids[0], -factor))
             elif op == "cast" and info.kind != "b":
                 pending.append((ids[0], factor))
-            elif op in ("mul", "div") and all(i.shape == () for i in infos) and (scaled := _scaled(op, ids, infos)):
+            elif (
+                op in ("mul", "div")
+                and all(i.shape == () for i in infos)
+                and (scaled := _scaled(op, ids, infos))
+            ):
                 pending.append((scaled[0], factor * scaled[1]))
             else:
                 found = found.plus(Form({f"x{node}": factor}))

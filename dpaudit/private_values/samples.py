@@ -43,7 +43,11 @@ def same(left: Any, right: Any) -> bool:
     if left is MISSING or right is MISSING:
         return True
     a, b = np.asarray(left), np.asarray(right)
-    if a.shape != b.shape or a.dtype != b.dtype or isinstance(left, np.ndarray) != isinstance(right, np.ndarray):
+    if (
+        a.shape != b.shape
+        or a.dtype != b.dtype
+        or isinstance(left, np.ndarray) != isinstance(right, np.ndarray)
+    ):
         return False
     return bool(np.allclose(a, b, rtol=1e-7, atol=1e-9, equal_nan=True))
 
@@ -92,22 +96,33 @@ class Worlds:
         python = isinstance(value, bool | int | float) and not isinstance(value, np.generic)
         if array.dtype != KINDS[info.kind] and not (python and info.kind == "i"):
             _broken(op, f"type {array.dtype} for {info.kind!r}", value)
-        scalar = info.shape == () and not info.records and op != "public"  # max(o, 1) gives either type of number
+        scalar = (
+            info.shape == () and not info.records and op != "public"
+        )  # max(o, 1) gives either type of number
         if scalar and python != info.python:
             _broken(op, "a Python number for numpy's, or the reverse", value)
         if array.shape != self.shape(info.shape, side):
             _broken(op, f"shape {array.shape} for {info.shape}", value)
         low, high = self.at(info.low, side), self.at(info.high, side)
         if array.size and (
-            (low is not None and array.min() < low - _slack(low)) or (high is not None and array.max() > high + _slack(high))
+            (low is not None and array.min() < low - _slack(low))
+            or (high is not None and array.max() > high + _slack(high))
         ):
             _broken(op, f"a number outside [{low}, {high}]", value)
         rows = array.reshape(-1, *array.shape[info.records :]) if info.records else array[None]
         norm1, norm2 = self.at(info.norm1, side), self.at(info.norm2, side)
         axes = tuple(range(1, rows.ndim))
-        if rows.size and norm1 is not None and np.abs(rows.astype(float)).sum(axis=axes).max() > norm1 + _slack(norm1):
+        if (
+            rows.size
+            and norm1 is not None
+            and np.abs(rows.astype(float)).sum(axis=axes).max() > norm1 + _slack(norm1)
+        ):
             _broken(op, f"an L1 norm above {norm1}", value)
-        if rows.size and norm2 is not None and (rows.astype(float) ** 2).sum(axis=axes).max() > norm2 + _slack(norm2):
+        if (
+            rows.size
+            and norm2 is not None
+            and (rows.astype(float) ** 2).sum(axis=axes).max() > norm2 + _slack(norm2)
+        ):
             _broken(op, f"a squared L2 norm above {norm2}", value)
 
     def _check_pair(self, op: str, info: Info, left: Any, right: Any, side: int) -> None:

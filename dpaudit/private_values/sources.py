@@ -46,11 +46,17 @@ def source_of(function: FunctionType) -> Source:
         tree, codes = _parsed(text, code.co_filename)
     except SyntaxError as error:
         raise NotFollowedError(f"{name}: its file does not parse: {error}") from error
-    found = [node for node in _definitions(tree) if _first_line(node) == code.co_firstlineno and _name(node) == code.co_name]
+    found = [
+        node
+        for node in _definitions(tree)
+        if _first_line(node) == code.co_firstlineno and _name(node) == code.co_name
+    ]
     if len(found) != 1:
         raise NotFollowedError(f"{name}: two functions of this name begin on one line")
     if code not in codes:
-        raise NotFollowedError(f"{name}: the code that runs is not that of its file (was the file changed, or the function made from another?)")
+        raise NotFollowedError(
+            f"{name}: the code that runs is not that of its file (was the file changed, or the function made from another?)"
+        )
     return Source(found[0], code.co_filename)
 
 
