@@ -39,10 +39,10 @@ from dpaudit.processes.serving import (
     serve,
     take_over_stdio,
 )
-from dpaudit.runner.describe import describe, import_suite
+from dpaudit.runner.describe import declared, describe, held, import_suite
 from dpaudit.runner.finding import finding_of
 from dpaudit.runner.stamps import imported_below
-from dpaudit.suite import Row, Run, Suite
+from dpaudit.suite import Row, Run, Suite, recording
 
 __all__ = ["main", "serve_workers"]
 
@@ -67,7 +67,7 @@ def main(root: str, global_seed: int) -> None:
     worker = _Worker(Path(root), global_seed)
     if hasattr(signal, "alarm"):
         signal.alarm(int(load["seconds"]) + 5)  # the import ends even if the parent no longer asks for it
-    answer = worker.load(path=load["path"], module=load["module"])
+    answer = worker.load(path=load["path"], module=load["module"], part=load["part"])
     if getpid() != own:
         _exit(0)  # the other half of a fork at import time
     if hasattr(signal, "alarm"):
@@ -112,13 +112,21 @@ class _Worker:
         self.global_seed = global_seed
         self.suite: Suite | None = None
 
-    def load(self, *, path: str, module: str) -> Answer:
-        """Import a suite and describe it; ``failed`` with the reason where that is impossible."""
+    def load(self, *, path: str, module: str, part: bool) -> Answer:
+        """Import a suite and describe it; ``failed`` with the reason where that is impossible.
+
+        ``held`` is what the suite serves, ``declared`` everything that the import made. A ``part`` may have
+        no suite, and no description then.
+        """
         try:
             self._seed_globals()
-            self.suite = import_suite(path, module)
-            found = describe(self.suite, file=path, root=self.root)
-            return found | {"files": imported_below(self.root)}
+            with recording() as made:
+                self.suite = import_suite(path, module, part=part)
+            found = {"files": imported_below(self.root), "declared": declared(made), "held": []}
+            if self.suite is None:
+                return found
+            found["held"] = held(self.suite)
+            return describe(self.suite, file=path, root=self.root) | found
         except BaseException as error:  # a suite may raise anything, SystemExit too; all of it is its failure
             return self._failure(error) | {"place": self._place(error)}
 
