@@ -77,7 +77,8 @@ FORGOTTEN = {
     "a group": MAKE + "rows = Group('late')\nrows.not_checkable('X', reason='none')\n",
     "a suite": HEAD.replace("suite = Suite", "claims = Suite") + BASE.replace("@suite", "@claims"),
     "rows of another file's group": "from audits.shared import CLAIM, rows\n"
-    "from dpaudit.suite import Outcome\n@rows.row('late', title='t', kind='utility', claim=CLAIM)\ndef late(run):\n    return Outcome([])\n",
+    "from dpaudit.suite import Outcome\n"
+    "@rows.row('late', title='t', kind='utility', claim=CLAIM)\ndef late(run):\n    return Outcome([])\n",
 }
 
 
