@@ -177,7 +177,9 @@ def run_command(
             plan = plan_run(paths, settings, pool, select=select, broken=broken)
             show_broken(broken)
             command = shlex.join(["dpaudit", *sys.argv[1:]])
-            session = Session(plan, settings, report_path=json_path, resume=resume, command=command)
+            session = Session(
+                plan, settings, report_path=json_path, resume=resume, command=command, confirms=_confirms
+            )
             if resume and not session.resumes:
                 console.print(f"--resume: there is no journal {journal_path(json_path)}, so all rows run")
             kept = len(plan.rows) - len(session.remaining)
@@ -201,6 +203,13 @@ def run_command(
     if lost:
         raise lost
     sys.exit(code or _exit_code(report))
+
+
+def _confirms(result: dict[str, Any]) -> bool:
+    """Whether ``dpaudit verify`` would confirm a result."""
+    from dpaudit.verify.result import verify_result  # loads the kernel, which a first run leaves to its rows
+
+    return all(finding.ok for finding in verify_result(result))
 
 
 def read_command(text: str) -> dict[str, Any] | None:

@@ -41,6 +41,7 @@ from dpaudit.processes.serving import (
 )
 from dpaudit.runner.describe import declared, describe, held, import_suite
 from dpaudit.runner.finding import finding_of
+from dpaudit.runner.reading import Reading
 from dpaudit.runner.stamps import imported_below
 from dpaudit.suite import Row, Run, Suite, recording
 
@@ -111,6 +112,8 @@ class _Worker:
         self.root = root
         self.global_seed = global_seed
         self.suite: Suite | None = None
+        self.reading = Reading(root)
+        self.reading.start()
 
     def load(self, *, path: str, module: str, part: bool) -> Answer:
         """Import a suite and describe it; ``failed`` with the reason where that is impossible.
@@ -157,7 +160,7 @@ class _Worker:
             return self._failure(error)
 
     def _evaluate(self, row: str, seed: int, alpha: float, profile: Any) -> Answer:
-        """A row's fingerprint, its finding and its seconds."""
+        """A row's fingerprint, its finding, its seconds, and the files that were read for it."""
         started = time.perf_counter()
         answer: Answer = {"value": None}
         try:
@@ -168,7 +171,9 @@ class _Worker:
             answer["finding"] = finding_of(found.claim, outcome, alpha=alpha)
         except BaseException as error:
             answer |= self._failure(error)
-        return answer | {"seconds": time.perf_counter() - started}
+        seconds = time.perf_counter() - started
+        self.reading.add(imported_below(self.root))  # the row itself may have imported some
+        return answer | {"seconds": seconds, "read": self.reading.found}
 
     def _calibrate(self) -> Answer:
         """The answers to the suite's questions about noise."""
