@@ -229,9 +229,8 @@ def _at_module_level(tree: ast.Module) -> Iterator[ast.AST]:
         if not is_scope or any(
             isinstance(inner, ast.Global) and "suite" in inner.names for inner in ast.walk(node)
         ):
-            children = ast.iter_child_nodes(node)
-            is_loop = isinstance(node, ast.comprehension)  # its targets are its own
-            waiting.extend(child for child in children if not (is_loop and child is node.target))
+            own = node.target if isinstance(node, ast.comprehension) else None  # bound in the loop alone
+            waiting.extend(child for child in ast.iter_child_nodes(node) if child is not own)
 
 
 def _binds_suite(node: ast.AST) -> bool:
