@@ -49,6 +49,7 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate
 from dpaudit.exact import ExactLike, exact, rounded_up
 from dpaudit.neighbours import Neighbours
+from dpaudit.processes.ending import no_silent_end
 from dpaudit.statistics.blocks import Workers
 from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.views import PUBLIC, View
@@ -61,6 +62,7 @@ AS_RUN = Model.AS_RUN
 LEAST_ALPHA = 1e-12
 
 
+@no_silent_end()
 def check(
     mechanism: Callable[..., Any],
     claim: PrivacyClaim,
