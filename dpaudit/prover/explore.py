@@ -134,7 +134,7 @@ class Walk:
     # What a run asks.
 
     def private(self, form: Form) -> Private:
-        """The value ``form``, a symbol, for the program under proof: an ``int`` where symbols are integers."""
+        """The value ``form``, a symbol, for the program under proof; an ``int`` if the symbol is one."""
         return Private(form, self, Origin(whole=self.integers.issuperset(form.terms)))
 
     def hidden(self, law: Law) -> Private:

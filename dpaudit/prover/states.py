@@ -1,9 +1,9 @@
 """The abstract state of a loop: what the locals are at its head.
 
-A state says of every local whether it is a constant (by exact type and value, H7), a private value (one of data
-alone, one that noise with a density blurs, or any other, H13), a public value, a list or tuple of these, or a list that is only written to. Private values are symbols ``s0``, ``s1``,
-... in the order of the state, public ones are fresh generics: they are equal on both sides, whatever they
-are.
+A state says of every local whether it is a constant (by exact type and value, H7), a private value (one of
+data alone, one that noise with a density blurs, or any other, H13), a public value, a list or tuple of these,
+or a list that is only written to. Private values are symbols ``s0``, ``s1``, ... in the order of the state,
+public ones are fresh generics: they are equal on both sides, whatever they are.
 
 Widening (section C, 2): a number that takes too many values becomes public, a list of too many lengths
 becomes ``OPAQUE``, which takes public entries and can be shown, and nothing else (H6)."""

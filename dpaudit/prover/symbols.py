@@ -195,9 +195,9 @@ class Private(Symbolic):
         rounded = not (whole or (exact and not self._origin.rounded))
         return Private(form, self._follower, Origin(whole, rounded, rounded and lost))
 
-    def _sum(self, other: object, doing: str, signs: tuple[int, int]) -> Private:
+    def _sum(self, other: object, doing: str, sign: int, other_sign: int) -> Private:
         form, origin = self._other(other, doing)
-        parts = [one if sign > 0 else one.times(Fraction(-1)) for one, sign in zip((self._form, form), signs)]
+        parts = self._form.times(Fraction(sign)), form.times(Fraction(other_sign))
         total = parts[0].plus(parts[1])
         whole = self._origin.whole and origin.whole
         if not whole:
@@ -216,20 +216,19 @@ class Private(Symbolic):
                 self._follower.refuse("two private values cancel but for a little, which may be rounding")
         size = max(abs(part.constant) for part in parts)
         largest = max((abs(value) for value in total.terms.values()), default=Fraction(0))
-        if largest <= NEARLY_CANCELLED * size and abs(total.constant) < size / 2:
-            if largest:
-                self._follower.refuse("a number so large that a private value is lost beside it cancels")
+        if 0 < largest <= NEARLY_CANCELLED * size and abs(total.constant) < size / 2:
+            self._follower.refuse("a number so large that a private value is lost beside it cancels")
 
     def __add__(self, other: object) -> Private:
-        return self._sum(other, "added to", (1, 1))
+        return self._sum(other, "added to", 1, 1)
 
     __radd__ = __add__
 
     def __sub__(self, other: object) -> Private:
-        return self._sum(other, "subtracted from or by", (1, -1))
+        return self._sum(other, "subtracted from or by", 1, -1)
 
     def __rsub__(self, other: object) -> Private:
-        return self._sum(other, "subtracted from or by", (-1, 1))
+        return self._sum(other, "subtracted from or by", -1, 1)
 
     def __neg__(self) -> Private:
         return Private(self._form.times(Fraction(-1)), self._follower, self._origin)
