@@ -47,11 +47,6 @@ class DecimalFloat(float):
 
     __trunc__ = __int__
 
-    def __round__(self, digits: Any = None) -> Any:
-        raise _rounding()
-
-    __floor__ = __ceil__ = __pow__ = __rpow__ = __divmod__ = __rdivmod__ = __round__
-
 
 def _rounding() -> RefusedError:
     return RefusedError("floats decide otherwise than the decimals that they print as.")
@@ -95,6 +90,12 @@ def _comparison(name: str) -> Callable[[DecimalFloat, Any], Any]:
     return method
 
 
+def _refused(self: DecimalFloat, *_: Any) -> Any:
+    raise _rounding()
+
+
+for _name in ("round", "floor", "ceil", "pow", "rpow", "divmod", "rdivmod"):
+    setattr(DecimalFloat, f"__{_name}__", _refused)
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod"):
     setattr(DecimalFloat, f"__{_name}__", _arithmetic(_name, swapped=False))
     setattr(DecimalFloat, f"__r{_name}__", _arithmetic(_name, swapped=True))
@@ -102,10 +103,12 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(DecimalFloat, f"__{_name}__", _comparison(_name))
 
 
-def decimal_program(program: FunctionType) -> FunctionType:
+def decimal_program(program: Callable[..., Any]) -> FunctionType:
     """A copy of ``program`` and of the functions that it names, with ``DecimalFloat`` for their float
     constants. Raises ``RefusedError`` for one that makes floats of integers (by a division, say), or that has
     both floats and fractions, whose sums are floats."""
+    if type(program) is not FunctionType:
+        raise RefusedError("a program under proof must be a plain function.")
     copies = _Copies()
     copied = copies.function(program)
     if copies.floats and copies.fractions:

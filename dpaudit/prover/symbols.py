@@ -30,7 +30,7 @@ from typing import Any, NoReturn, Protocol
 
 from dpaudit.errors import DpauditError
 from dpaudit.exact import exact
-from dpaudit.prover.forms import Form
+from dpaudit.prover.forms import ZERO, Form
 
 __all__ = [
     "Follower",
@@ -212,7 +212,7 @@ class Private(Symbolic):
         of two coefficients, or of constants so large that they swallow what is added to them (H13)."""
         one, other = (part.terms for part in parts)
         for name, value in total.terms.items():
-            if abs(value) <= NEARLY_CANCELLED * max(abs(one.get(name, 0)), abs(other.get(name, 0))):
+            if abs(value) <= NEARLY_CANCELLED * max(abs(one.get(name, ZERO)), abs(other.get(name, ZERO))):
                 self._follower.refuse("two private values cancel but for a little, which may be rounding")
         size = max(abs(part.constant) for part in parts)
         largest = max((abs(value) for value in total.terms.values()), default=Fraction(0))

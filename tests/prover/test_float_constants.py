@@ -31,11 +31,11 @@ def whole_noise(coins: Any) -> Any:
     return coins.draw(DiscreteLaplace(scale=2), site="n")
 
 
-def tenth_of_ten(coins: Any, data: Any) -> bool:
+def tenth_of_ten(coins: Any, data: Any) -> Any:
     return data[0] * 0.1 * 10 <= data[0]
 
 
-def large(coins: Any, data: Any) -> bool:
+def large(coins: Any, data: Any) -> Any:
     return (data[0] + 1e17) - 1e17 <= data[0]
 
 
@@ -43,25 +43,25 @@ def large_and_released(coins: Any, data: Any) -> None:
     coins.release((data[0] + 1e17) - 1e17, Laplace(scale=1), site="a")
 
 
-def two_orders(coins: Any, data: Any) -> bool:
+def two_orders(coins: Any, data: Any) -> Any:
     return data[0] + 0.1 + 0.2 <= data[0] + 0.3
 
 
-def tenth_by_division(coins: Any, data: Any) -> bool:
+def tenth_by_division(coins: Any, data: Any) -> Any:
     return data[0] / 10 >= data[0] * 0.1
 
 
-def by_noise(coins: Any, data: Any) -> bool:
+def by_noise(coins: Any, data: Any) -> Any:
     kept = noise(coins)
     return (data[0] + kept) - data[0] <= kept
 
 
-def by_a_made_float(coins: Any, data: Any) -> bool:
+def by_a_made_float(coins: Any, data: Any) -> Any:
     one, other = 0.1, 0.2
     return data[0] * (one + other) <= data[0] * 0.3
 
 
-def by_a_kept_difference(coins: Any, data: Any) -> bool:
+def by_a_kept_difference(coins: Any, data: Any) -> Any:
     return data[0] * 0.1 * 10 - data[0] <= 0
 
 
@@ -190,7 +190,7 @@ def centred(coins: Any, data: Any) -> None:
     coins.release(sum([record * 0.1 - 0.05 for record in data]), Laplace(scale=1), site="a")
 
 
-def noisy_threshold(coins: Any, data: Any) -> bool:
+def noisy_threshold(coins: Any, data: Any) -> Any:
     return data[0] * 0.5 + coins.draw(Laplace(scale=1), site="n") >= 0.3
 
 
@@ -202,7 +202,7 @@ def weights(coins: Any, data: Any) -> Any:
     return 0 * data[0] + 0.2 + coins.draw(Laplace(scale=1), site="n") > 0
 
 
-def the_same(coins: Any, data: Any) -> bool:
+def the_same(coins: Any, data: Any) -> Any:
     return data[0] - data[0] <= 0
 
 
@@ -254,15 +254,15 @@ def test_a_witness_reads_the_same_decimals() -> None:
 BITS = Symbols(1, low=0, high=3, integers=True)
 
 
-def threefold(coins: Any, data: Any) -> bool:
+def threefold(coins: Any, data: Any) -> Any:
     return data[0] * 0.1 > 0.3 if data[0] == 3 else False
 
 
-def threefold_of_a_count(coins: Any, data: Any) -> bool:
+def threefold_of_a_count(coins: Any, data: Any) -> Any:
     return sum([0.1 for _ in range(data[0])]) > 0.3
 
 
-def of_a_division(coins: Any, data: Any) -> bool:
+def of_a_division(coins: Any, data: Any) -> Any:
     return 49 * (1 / (49 if data[0] > 0 else 1)) < 1 if data[0] == 1 else False
 
 
