@@ -41,10 +41,11 @@ from dpaudit.blackbox.notes import (
     telling_event,
 )
 from dpaudit.blackbox.result import CheckResult
+from dpaudit.blackbox.rounding import unrounded_share
 from dpaudit.blackbox.runs import CallTooLongError, OutOfTimeError, UnfitForWorkersError
 from dpaudit.blackbox.search import Search, Target
 from dpaudit.blackbox.smallest import smallest
-from dpaudit.claims import Model, PrivacyClaim
+from dpaudit.claims import Model, PrivacyClaim, PureDP
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate
 from dpaudit.exact import ExactLike, exact, rounded_up
@@ -58,6 +59,8 @@ __all__ = ["AS_RUN", "CheckResult", "check"]
 
 #: The model of a claim about the float program as it runs: ``PureDP(epsilon=1, model=AS_RUN)``.
 AS_RUN = Model.AS_RUN
+#: The share of a difference that rounding may explain without a word.
+MOST_ROUNDED = 2.0**-10
 #: Below this level 1 - alpha is hardly a float other than 1.
 LEAST_ALPHA = 1e-12
 
@@ -128,10 +131,11 @@ def check(
     if listen and not clock.over and not found.stopped:
         heard, draws = hear(search.target, pairs, first=found.leader, claim=claim, deadline=clock.deadline)
         notes = heard + notes
-    estimate = _estimate(found, claim, pairs, alpha=alpha, independent=not reason)
-    judgement = judge(
-        claim, [estimate], obstacles=[f"the calls were not independent: {reason}"] if reason else []
-    )
+    rounded = _rounded(claim, estimate, worst, search.target) if refuted and not reason else ""
+    estimate = _estimate(found, claim, pairs, alpha=alpha, independent=not (reason or rounded))
+    obstacles = [f"the calls were not independent: {reason}"] if reason else []
+    judgement = judge(claim, [estimate], obstacles=[*obstacles, rounded] if rounded else obstacles)
+    notes += [rounded] if rounded else []
     notes += found.notes + notes_on_outputs(search)
     if judgement.verdict is VerdictKind.INCONCLUSIVE and not reason:
         notes += note_on_bits(search) + power_notes(search, estimate.details["power"])
@@ -150,6 +154,22 @@ def check(
         history=() if reason else found.bound.history,
         at_delta=at_delta,
         replay=None if reason else search.replay,
+    )
+
+
+def _rounded(claim: PrivacyClaim, estimate: Estimate, pair: Neighbours, target: Target) -> str:
+    """Why a bound above a claim on real numbers may come from the mechanism's rounding alone, in words."""
+    if claim.model is not Model.IDEAL or estimate.lower is None:
+        return ""
+    size = 2 if target.batch else None
+    share = unrounded_share(target.mechanism, pair.left, pair.right, seed=target.seed, size=size)
+    if share > 1 - MOST_ROUNDED:
+        return ""
+    if isinstance(claim, PureDP) and estimate.lower * share > float(claim.bound):
+        return ""
+    return (
+        f"rounding: in other rounding modes of the processor {100 * share:.0f}% of the difference between "
+        "the outputs is left. The claim is about real numbers: model=AS_RUN counts rounding too"
     )
 
 

@@ -27,7 +27,7 @@ from dpaudit.laws.base import Law
 from dpaudit.prover.endless import of_limited_length
 from dpaudit.prover.forms import ZERO, Form, Row, symbol
 from dpaudit.prover.linear import contradiction
-from dpaudit.prover.symbols import Private, Public, RefusedError, is_plain, plain_key
+from dpaudit.prover.symbols import Origin, Private, Public, RefusedError, is_plain, plain_key, plain_number
 
 __all__ = ["Draw", "Event", "Explored", "Node", "Path", "Walk", "explore", "tightened"]
 
@@ -134,8 +134,8 @@ class Walk:
     # What a run asks.
 
     def private(self, form: Form) -> Private:
-        """The value ``form``, for the program under proof."""
-        return Private(form, self)
+        """The value ``form``, a symbol, for the program under proof; an ``int`` if the symbol is one."""
+        return Private(form, self, Origin(whole=self.integers.issuperset(form.terms)))
 
     def hidden(self, law: Law) -> Private:
         """A fresh noise symbol ``n0``, ``n1``, ...; one-sided noise brings its support as a constraint
@@ -162,12 +162,13 @@ class Walk:
 
     def released(self, value: Any, law: Law) -> Public:
         """An outcome: the same number on both sides, whatever it is."""
-        form = value._form if type(value) is Private and value._follower is self else None
-        if form is None:
+        if type(value) is Private and value._follower is self:
+            form, whole = Private.form_of(value), Private.origin_of(value).whole
+        else:
             if not is_plain(value):
                 self.refuse("a value that is no number of this run was released (release numbers one by one)")
-            form = Private(Form({}), self)._other(value, "released with")
-        if law.name == "discrete-laplace" and not self._whole(form):
+            form, whole = Form({}, plain_number(value)), type(value) in (int, bool)
+        if law.name == "discrete-laplace" and not whole:  # a float would show its type in the outcome
             self.refuse("a value that may be no integer was released with discrete noise")
         [spread] = law.parameters().values()  # type: ignore[attr-defined]  # a scale, a Gaussian's variance
         self._event(("release", form, law.name, spread))
@@ -186,7 +187,7 @@ class Walk:
     def _shows(self, value: Any) -> list[Event]:
         kind = type(value)
         if kind is Private and value._follower is self:
-            return [("form", value._form)]
+            return [self._shown_form(value)]
         if kind is Public and value._follower is self:
             return [("show", f"public:{Public.key_of(value)}")]
         if kind in (list, tuple):
@@ -195,6 +196,21 @@ class Walk:
         if value is None or kind is str or kind is float or is_plain(value):
             return [("show", plain_key(value))]
         return self.refuse(f"a {kind.__name__} was shown (show numbers, text, None, and lists of these)")
+
+    def _shown_form(self, value: Private) -> Event:
+        """A shown private value. Which type it has, and which sign where it is 0, stands in no form: data
+        decide it, unless all are integers, or noise with a density makes a float of it that is not 0 (H13).
+        Data without noise differ anyway."""
+        form, whole = Private.form_of(value), Private.origin_of(value).whole
+        if not form.terms and whole:
+            return ("show", plain_key(int(form.constant)))
+        bare = form.part("x") and not form.part("n")
+        if not (whole or bare or self._blurred(form)):
+            self.refuse("a number was shown whose type, or whose sign of zero, may depend on data")
+        return ("form", form)
+
+    def _blurred(self, form: Form) -> bool:
+        return any(draw.continuous and draw.symbol in form.terms for draw in self.draws)
 
     def below(self, form: Form, *, strict: bool) -> bool:
         """Whether ``form < 0`` (or ``<= 0``) here. A constant is decided exactly (G5, H8: 0 < 0 is false)."""
@@ -301,10 +317,6 @@ class Walk:
         (G5)."""
         blurred = {draw.symbol for draw in self.draws if draw.continuous}
         return {key for key, row in rows.items() if row.strict or not blurred.isdisjoint(row.form.terms)}
-
-    def _whole(self, form: Form) -> bool:
-        numbers = [form.constant, *form.terms.values()]
-        return self.integers.issuperset(form.terms) and all(number.denominator == 1 for number in numbers)
 
 
 def tightened(row: Row, integers: set[str] | frozenset[str]) -> Row:

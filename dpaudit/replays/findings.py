@@ -32,7 +32,15 @@ from dpaudit.replays.changed_users import in_the_claims_words, view_of
 from dpaudit.replays.hidden_choices import Additions, settled
 from dpaudit.replays.misfits import above_pure_bound, misfits, pure_bound
 from dpaudit.replays.releases import first_release
-from dpaudit.replays.rounding import by_rounding, float_type, loss_in_double, site_in_double
+from dpaudit.replays.rounding import (
+    by_rounding,
+    float_type,
+    loss_in_double,
+    loss_in_modes,
+    met_in_modes,
+    site_in_double,
+    site_in_modes,
+)
 from dpaudit.replays.witnessing import certain_leak, inside_supports, leak_witness, loss_witness
 from dpaudit.verdicts import RELATIVE_MARGIN
 from dpaudit.views import EVERYTHING, View
@@ -122,6 +130,8 @@ class Findings:
     lines: int = 0
     first_releases: dict[View, FirstRelease] = field(default_factory=dict)
     certain: Witness | None = None
+    #: What was found of the leaks of the last replay, by position.
+    _rounded: tuple[Replay | None, dict[int, bool]] = field(default_factory=lambda: (None, {}))
 
     @property
     def refuted(self) -> bool:
@@ -171,8 +181,8 @@ class Findings:
             if self.rounded(leak, result):
                 self.violations.setdefault(
                     f"rounding at {leak.site}",
-                    f"{leak} differs by rounding only, as far as {_type(result)} data tell: a leak as run "
-                    "(model=AS_RUN), none of real numbers; nothing after it was compared",
+                    f"{leak} differs by rounding only, as far as {_type(result)} data and the rounding modes "
+                    "tell: a leak as run (model=AS_RUN), none of real numbers; nothing after it was compared",
                 )
             elif leak.what == "value" and result.follows_hidden(leak):
                 self.violations.setdefault(
@@ -217,8 +227,11 @@ class Findings:
         if found is None:
             return None
         result, inputs = found.result, (found.result.recording.data, found.result.data)
-        if self.subject.claim.model is not Model.IDEAL or float_type(*inputs) == np.dtype(float):
+        if self.subject.claim.model is not Model.IDEAL:
             return found.words, found.view, found.item, inputs
+        if float_type(*inputs) == np.dtype(float):
+            item = site_in_modes(self.subject.program, result, found.item)
+            return None if item is None else (found.words, found.view, item, inputs)
         again = site_in_double(self.subject.program, result, found.item.index)
         if again is None:
             return None
@@ -227,29 +240,47 @@ class Findings:
     def rounded(self, leak: Leak, result: Replay) -> bool:
         """Whether a leak may be the rounding of a program that is right over the reals, which the claim is
         about."""
-        return (
-            self.subject.claim.model is Model.IDEAL
-            and leak.what == "value"
-            and by_rounding(leak.recorded, leak.neighbour, data=[result.recording.data, result.data])
-        )
+        if self.subject.claim.model is not Model.IDEAL or leak.what != "value":
+            return False
+        known, answers = self._rounded
+        if known is not result:
+            answers = {}
+            self._rounded = result, answers
+        if leak.index not in answers:
+            inputs = [result.recording.data, result.data]
+            answers[leak.index] = by_rounding(leak.recorded, leak.neighbour, data=inputs) or met_in_modes(
+                self.subject.program, result, leak
+            )
+        return answers[leak.index]
 
     def _excess_is_rounding(self, result: Replay, witness: Witness, view: View, end: int) -> bool:
         """Whether a loss above the claim, or above what the proof declares, is not there in double
-        precision."""
+        precision, or in other rounding modes."""
         subject, loss = self.subject, witness.bound
         bound = subject.claim.bound if view == result.view else total_of(subject.sites)
         bound = bound if isinstance(subject.claim, PureDP) else None  # the loss is no other notion's quantity
-        if bound is None or loss is None or subject.claim.model is not Model.IDEAL:
+        if bound is None or subject.claim.model is not Model.IDEAL:
             return False
         most = bound * (1 + RELATIVE_MARGIN)
-        double = loss_in_double(subject.program, result, view, end=end) if loss > most else None
-        if double is None or double > most:
+        if loss is not None and loss <= most:
             return False
+        double = None if loss is None else loss_in_double(subject.program, result, view, end=end)
+        if loss is not None and double is not None and double <= most:
+            self.violations.setdefault(
+                "rounding of a loss",
+                f"a loss of {float(loss):.9g} differs from {float(double):.9g} by rounding only, that of "
+                f"{_type(result)} data: in double precision the same numbers cost that; audit it there, or "
+                "as run (model=AS_RUN)",
+            )
+            return True
+        least = loss_in_modes(subject.program, result, view, end=end)
+        if least is None or least > most:
+            return False
+        told = "an infinite loss" if loss is None else f"a loss of {float(loss):.9g}"
         self.violations.setdefault(
-            "rounding of a loss",
-            f"a loss of {float(loss):.9g} differs from {float(double):.9g} by rounding only, that of "
-            f"{_type(result)} data: in double precision the same numbers cost that; audit it there, or as "
-            "run (model=AS_RUN)",
+            "rounding of a loss in other modes",
+            f"{told} may come from rounding: in other rounding modes of the processor the same outcomes "
+            f"cost {float(least):.9g}; audit the program with exact numbers, or as run (model=AS_RUN)",
         )
         return True
 
