@@ -22,7 +22,7 @@ from dpaudit.kernel.ball import lower_exact, upper_short
 from dpaudit.laws.base import Law
 from dpaudit.laws.randomised_response import RandomisedResponse
 from dpaudit.prover.data import Adjacent, Symbols
-from dpaudit.prover.explore import Explored, Walk, explore
+from dpaudit.prover.explore import CrashedError, Explored, Walk, explore
 from dpaudit.prover.forms import ZERO
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.views import PUBLIC
@@ -60,7 +60,11 @@ def exact_laws(program: Program, data: Symbols) -> Laws | None:
 
 
 def trees(program: Program, data: Symbols) -> dict[tuple[int, ...], Explored] | None:
-    """The tree of every data set, in the order of ``product``; None where data or draws are not finite."""
+    """The tree of every data set, in the order of ``product``; None where data or draws are not finite.
+
+    Raises ``CrashedError`` if the program raises on one of them: these are actual data, so that no proof by
+    symbols may hold either.
+    """
     if not data.integers or data.low is None or data.high is None:
         return None
     values = range(int(data.low), int(data.high) + 1)
@@ -68,6 +72,8 @@ def trees(program: Program, data: Symbols) -> dict[tuple[int, ...], Explored] | 
         return None
     try:
         return {numbers: _tree(program, data, numbers) for numbers in product(values, repeat=data.numbers)}
+    except CrashedError:
+        raise
     except RefusedError:
         return None
 
