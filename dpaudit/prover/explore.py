@@ -115,14 +115,14 @@ class _DeadError(DpauditError):
 @dataclass(eq=False)
 class Walk:
     """One run along one path: ``choices`` are the answers to take. After them comes the first possible answer
-    each time, or the one at the place ``preferred`` of those that are possible."""
+    each time, or the one at the next place in ``preferred``, which is repeated."""
 
     domain: Mapping[str, Row]
     choices: list[int]
     root: Node
     integers: set[str] = field(default_factory=set)
     refused: RefusedError | None = None
-    preferred: int = 0
+    preferred: tuple[int, ...] = (0,)
 
     def __post_init__(self) -> None:
         self.at, self.answer = self.root, 0
@@ -295,7 +295,8 @@ class Walk:
             if not possible:
                 self.dead = True
                 raise _DeadError("neither answer is possible")
-            answer = possible[min(self.preferred, len(possible) - 1)]
+            place = self.preferred[len(self.taken) % len(self.preferred)]
+            answer = possible[min(place, len(possible) - 1)]
         self.taken.append((node, answer))
         self.answer = answer
         return answer
@@ -371,7 +372,8 @@ def explore(
             return Explored(root, paths)
         choices = following
         if number.bit_count() == 1:  # after 1, 2, 4, 8, ... paths
-            for preferred in range(1, max(len(node.then) for node, _ in walk.taken)):
+            others = range(1, max(len(node.then) for node, _ in walk.taken))
+            for preferred in (*((answer,) for answer in others), (0, 1), (1, 0)):
                 apart = walk_class(domain or {}, choices, Node(("start",), [None]), set(integers or ()))
                 apart.preferred = preferred
                 _require_an_end(run, apart, installed)
