@@ -36,7 +36,8 @@ def _codes(handler: Any) -> Iterator[CodeType]:
     """The code of a handler that is written in Python: a function, a method, a partial, an object."""
     while isinstance(handler, functools.partial):
         handler = handler.func
-    for function in (handler, getattr(handler, "__func__", None), getattr(type(handler), "__call__", None)):
+    called = getattr(type(handler), "__call__", None)  # noqa: B004  (its code is asked for)
+    for function in (handler, getattr(handler, "__func__", None), called):
         code = getattr(function, "__code__", None)
         if isinstance(code, CodeType):
             yield code

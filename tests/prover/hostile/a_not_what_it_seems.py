@@ -1,5 +1,7 @@
 """Text that accepts a symbol and no number, and names that are bound to something else than they say."""
 
+# ruff: noqa: F507, UP031  (the programs format what no text has a place for)
+
 from __future__ import annotations
 
 import builtins
@@ -14,7 +16,7 @@ from tests.prover.hostile.row import ONE_REPLACED, hostile
 BITS: dict[str, Any] = {"adjacency": ONE_REPLACED, "low": 0, "high": 1, "integers": True}
 
 
-@hostile("A", [0], [1], ["end"])
+@hostile("A", [0], [1], None)
 def formats_a_record(coins: Coins, data: Any) -> None:
     """A number is no argument of a text without places: a crash that follows the record."""
     if data[0] > 0:
@@ -82,7 +84,11 @@ def made(source: str, scope: dict[str, Any], why: str) -> Callable[..., Any]:
 
 
 SHOWS_THE_MAXIMUM = "def program(coins, data):\n    coins.reveal(max(data[0], 0), site='shown')\n"
-CALLS_INSIDE = "def program(coins, data):\n    larger = lambda x: max(x, 0)\n    coins.reveal(larger(data[0]), site='s')\n"
+CALLS_INSIDE = (
+    "def program(coins, data):\n"
+    "    larger = lambda x: max(x, 0)\n"
+    "    coins.reveal(larger(data[0]), site='shown')\n"
+)
 OTHERS = {**vars(builtins), "max": silent}
 MODULE = ModuleType("others")
 vars(MODULE).update(OTHERS)
