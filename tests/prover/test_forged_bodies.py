@@ -11,7 +11,7 @@ import pytest
 from dpaudit.claims import PureDP
 from dpaudit.kernel import program_t0, ray_t0, step_t0
 from dpaudit.kernel.check import CertificateError
-from dpaudit.kernel.program_claim import scope_in_words
+from dpaudit.kernel.claim_t0 import scope_in_words
 from dpaudit.witnesses.program_event import program_event_bound
 
 DATA = {"size": 1, "width": None, "low": None, "high": None, "integers": True}

@@ -18,7 +18,7 @@ from dpaudit.claims import PureDP
 from dpaudit.errors import MechanismError
 from dpaudit.evidence import ProgramProof
 from dpaudit.kernel import program_t0
-from dpaudit.kernel.program_claim import scope_in_words
+from dpaudit.kernel.claim_t0 import scope_in_words
 from dpaudit.laws import Bernoulli, Laplace
 from dpaudit.proofs.build import accounted, laplace_mechanism
 from dpaudit.proofs.sites import Site
