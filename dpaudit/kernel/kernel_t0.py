@@ -558,7 +558,7 @@ def main(arguments: Sequence[str]) -> int:
     except (IndexError, OSError, ValueError, KeyError, TypeError, RecursionError, CertificateError) as error:
         sys.stderr.write(f"usage: python kernel_t0.py report.json; it cannot be read: {error!r}\n")
         return 2
-    counts, above, other = dict.fromkeys(["T0", "above", "T1", "T2", "refused"], 0), set(), set()
+    counts, above, other = dict.fromkeys(["T0", "above", "T1", "T2", "refused"], 0), set[str](), set[str]()
     for name, part, item in items:
         try:
             rests = "; ".join(check(item, part["claim"]).assumptions) or "nothing"
