@@ -25,6 +25,7 @@ from dpaudit.laws.continuous import Laplace
 from dpaudit.prover.data import Symbols
 from dpaudit.prover.explore import Path
 from dpaudit.prover.forms import ZERO
+from dpaudit.prover.interrupts import handlers, is_from_a_handler
 from dpaudit.prover.symbols import RefusedError, is_plain, plain_key, plain_number
 from dpaudit.views import PUBLIC, View, audience
 from dpaudit.witnesses.transcript import WitnessSite, transcript_body
@@ -242,7 +243,9 @@ def _run(
         if isinstance(result, GeneratorType):
             return None
         coins.reveal(result, site="result")
-    except Exception:  # whatever it is, nothing is refuted by it
+    except Exception as error:  # whatever it is, nothing is refuted by it
+        if is_from_a_handler(error, handlers()):
+            raise
         return None
     return coins
 

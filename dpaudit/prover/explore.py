@@ -26,10 +26,11 @@ from dpaudit.errors import DpauditError
 from dpaudit.laws.base import Law
 from dpaudit.prover.endless import of_limited_length
 from dpaudit.prover.forms import ZERO, Form, Row, symbol
+from dpaudit.prover.interrupts import handlers, is_from_a_handler
 from dpaudit.prover.linear import contradiction
 from dpaudit.prover.symbols import Origin, Private, Public, RefusedError, is_plain, plain_key, plain_number
 
-__all__ = ["Draw", "Event", "Explored", "Node", "Path", "Walk", "explore", "tightened"]
+__all__ = ["CrashedError", "Draw", "Event", "Explored", "Node", "Path", "Walk", "explore", "tightened"]
 
 MAX_PATHS, MAX_DECISIONS = 20_000, 500
 
@@ -103,19 +104,25 @@ class Explored:
         return order
 
 
+class CrashedError(RefusedError):
+    """The program raises an exception of its own on some path."""
+
+
 class _DeadError(DpauditError):
     """Neither answer of a comparison is possible: the path ends here, and the tree says why."""
 
 
 @dataclass(eq=False)
 class Walk:
-    """One run along one path: ``choices`` are the answers to take, after them the first possible ones."""
+    """One run along one path: ``choices`` are the answers to take. After them comes the first possible answer
+    each time, or the one at the next place in ``preferred``, which is repeated."""
 
     domain: Mapping[str, Row]
     choices: list[int]
     root: Node
     integers: set[str] = field(default_factory=set)
     refused: RefusedError | None = None
+    preferred: tuple[int, ...] = (0,)
 
     def __post_init__(self) -> None:
         self.at, self.answer = self.root, 0
@@ -260,6 +267,11 @@ class Walk:
 
     # The tree.
 
+    @property
+    def is_too_long(self) -> bool:
+        """Whether this run made more decisions, or did more, than a proof follows."""
+        return len(self.taken) > MAX_DECISIONS or len(self.events) > 10 * MAX_DECISIONS
+
     def end(self) -> None:
         """The run is over: nothing may happen on it any more, and what was shown is still what it was."""
         for value, events in self.lists:
@@ -278,7 +290,7 @@ class Walk:
         """Go on to ``event``, which an earlier run may have seen here: then it must be the same."""
         if self.over:
             self.refuse("the coins were used after the program's end")
-        if len(self.taken) > MAX_DECISIONS or len(self.events) > 10 * MAX_DECISIONS:
+        if self.is_too_long:
             self.refuse(f"one run made more than {MAX_DECISIONS} decisions")  # H11
         node = self.at.then[self.answer]
         if node is None:
@@ -299,7 +311,8 @@ class Walk:
             if not possible:
                 self.dead = True
                 raise _DeadError("neither answer is possible")
-            answer = possible[0]
+            place = self.preferred[len(self.taken) % len(self.preferred)]
+            answer = possible[min(place, len(possible) - 1)]
         self.taken.append((node, answer))
         self.answer = answer
         return answer
@@ -359,20 +372,39 @@ def explore(
     paths: list[Path] = []
     choices: list[int] = []
     functions: list[CodeType] = []
-    for _ in range(max_paths):
+    installed = handlers()
+    for number in range(1, max_paths + 1):
         walk = walk_class(domain or {}, choices, root, set(integers or ()))
         walk.functions = functions
-        _run_once(run, walk)
+        _run_once(run, walk, installed)
         if not walk.dead:
             paths.append(walk.path())
         following = _next_choices(walk)
         if following is None:
             return Explored(root, paths)
         choices = following
+        if number.bit_count() == 1:  # after 1, 2, 4, 8, ... paths
+            others = range(1, max(len(node.then) for node, _ in walk.taken))
+            for preferred in (*((answer,) for answer in others), (0, 1), (1, 0)):
+                apart = walk_class(domain or {}, choices, Node(("start",), [None]), set(integers or ()))
+                apart.preferred = preferred
+                _require_an_end(run, apart, installed)
     raise RefusedError(f"the program has more than {max_paths} paths; prove it for smaller data.")
 
 
-def _run_once(run: Callable[[Walk], None], walk: Walk) -> None:
+def _require_an_end(run: Callable[[Walk], None], walk: Walk, installed: frozenset[CodeType]) -> None:
+    """Refuse at once what would be refused after hundreds of paths: a loop that goes on as long as a draw or
+    a comparison has one answer. ``walk`` has a tree of its own, and whatever else happens on it is left to
+    the exploration."""
+    try:
+        _run_once(run, walk, installed)
+    except RefusedError:
+        if walk.is_too_long:
+            raise
+
+
+def _run_once(run: Callable[[Walk], None], walk: Walk, installed: frozenset[CodeType]) -> None:
+    """``installed``: the code of the signal handlers, whose exceptions pass as they are."""
     try:
         with of_limited_length():
             run(walk)
@@ -382,8 +414,10 @@ def _run_once(run: Callable[[Walk], None], walk: Walk) -> None:
     except RefusedError as refusal:
         walk.refused = walk.refused or refusal
     except (Exception, SystemExit) as error:
+        if is_from_a_handler(error, installed):
+            raise
         if walk.refused is None:
-            raise RefusedError(
+            raise CrashedError(
                 f"on one path the program raises {type(error).__name__}: {str(error)[:200]}; "
                 "a crash is an outcome, and the prover gives no verdict on it."
             ) from error

@@ -24,7 +24,7 @@ from dpaudit.laws.base import Law
 from dpaudit.laws.randomised_response import RandomisedResponse
 from dpaudit.prover.data import Adjacent, Symbols
 from dpaudit.prover.decimals import DecimalFloat, decimal_program
-from dpaudit.prover.explore import Event, Explored, Walk, explore
+from dpaudit.prover.explore import CrashedError, Event, Explored, Walk, explore
 from dpaudit.prover.forms import ZERO
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.views import PUBLIC
@@ -69,17 +69,34 @@ def exact_laws(program: Program, data: Symbols) -> Laws | None:
 
 
 def trees(program: Program, data: Symbols) -> dict[tuple[int, ...], Explored] | None:
-    """The tree of every data set, in the order of ``product``; None where data or draws are not finite."""
+    """The tree of every data set, in the order of ``product``; None where data or draws are not finite.
+
+    Raises ``CrashedError`` if the program raises on one of them: these are actual data, so that no proof by
+    symbols may hold either.
+    """
     if not data.integers or data.low is None or data.high is None:
         return None
     values = range(int(data.low), int(data.high) + 1)
     if len(values) ** data.numbers > MAX_DATA_SETS:
         return None
+    data_sets = list(product(values, repeat=data.numbers))
     try:
-        program = decimal_program(program)
-        return {numbers: _tree(program, data, numbers) for numbers in product(values, repeat=data.numbers)}
+        decimals = decimal_program(program)
+        return {numbers: _tree(decimals, data, numbers) for numbers in data_sets}
     except RefusedError:
+        _require_no_crash(program, data, data_sets)
         return None
+
+
+def _require_no_crash(program: Program, data: Symbols, data_sets: list[tuple[int, ...]]) -> None:
+    """Run the program itself on actual data, of which no laws are made: it may still crash."""
+    try:
+        for numbers in data_sets:
+            _tree(program, data, numbers)
+    except CrashedError:
+        raise
+    except RefusedError:
+        return
 
 
 def _tree(program: Program, data: Symbols, numbers: tuple[int, ...]) -> Explored:

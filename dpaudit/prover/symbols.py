@@ -108,7 +108,12 @@ def _refusing(what: str) -> Any:
 
 
 class Symbolic:
-    """What no symbol does: each of these is refused by name and recorded."""
+    """What no symbol does: each of these is refused by name and recorded.
+
+    Only operations that numbers have stand here. Python asks some objects what they are before it calls
+    anything: ``"text" % x`` accepts every ``x`` with ``__getitem__``, although it is a ``TypeError`` for a
+    number. So a symbol has no method of containers, functions or buffers, not even one that refuses.
+    """
 
     __slots__ = ("_follower",)
     _kind = "a symbol"
@@ -117,15 +122,13 @@ class Symbolic:
     __bool__ = _refusing("used as a truth value (compare it with a number)")
     __float__ = __int__ = __index__ = __complex__ = _refusing("turned into a plain number or an index")
     __round__ = __trunc__ = __floor__ = __ceil__ = _refusing("rounded")
-    __str__ = __repr__ = __format__ = __bytes__ = _refusing("turned into text")
+    __str__ = __repr__ = __format__ = _refusing("turned into text")
     __hash__ = _refusing("hashed (used as a key or in a set)")
     __eq__ = __ne__ = _refusing("compared for equality (use < or <=)")
-    __len__ = __iter__ = __contains__ = __getitem__ = __setitem__ = _refusing("used as a container")
-    __call__ = _refusing("called")
     __pow__ = __rpow__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _refusing(
         "used in a power or a remainder"
     )
-    __floordiv__ = __rfloordiv__ = __matmul__ = __rmatmul__ = _refusing("divided with rounding")
+    __floordiv__ = __rfloordiv__ = _refusing("divided with rounding")
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _refusing("used bit by bit")
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refusing("used bit by bit")
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _refusing("copied or pickled")

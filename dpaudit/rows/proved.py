@@ -26,7 +26,8 @@ from dpaudit.coins.base import Program
 from dpaudit.errors import DpauditError, InvalidParameterError
 from dpaudit.evidence import Evidence, ProgramProof, Witness
 from dpaudit.exact import ExactLike, in_digits
-from dpaudit.kernel.program_claim import CHECKERS, scope_in_words
+from dpaudit.kernel.claim_t0 import scope_in_words
+from dpaudit.kernel.program_claim import CHECKERS
 from dpaudit.proofs.sites import Site
 from dpaudit.prover.certificate import written_tree
 from dpaudit.prover.data import EVERY, Adjacent, Symbols
