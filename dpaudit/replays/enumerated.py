@@ -40,6 +40,7 @@ from dpaudit.proofs.tables import enumerated_tables, enumerated_weights
 from dpaudit.replays.changed_users import view_of
 from dpaudit.replays.data_sets import DataSets
 from dpaudit.replays.domains import require_finite
+from dpaudit.replays.input_order import each_input
 from dpaudit.suite import Run
 from dpaudit.views import CHANGED_USER, View
 from dpaudit.witnesses.tables import Interval, Outcome, tables_witness
@@ -74,15 +75,18 @@ class Enumeration:
             return [_worst(self.claim, pairs, _of_pairs(self.claim, self.program, pairs, self.tail))]
 
     def fingerprint(self, seed: int) -> str:
-        """A digest of all tables, which must be the same in any process: for the ``fingerprint`` of a row.
-        Each is enumerated once: whoever compares digests compares runs."""
+        """Return a digest of all tables: for the ``fingerprint`` of a row.
+
+        It must be the same in any process and for any order of the inputs. Each table is enumerated once:
+        whoever compares digests compares runs."""
         run = Run(profile="quick", alpha=0.05, seed=seed, row_id="")
         digest = hashlib.sha256()
         with precision(BITS):
             if isinstance(self.over, DataSets):
-                laws = [self._law(data) for data in self.over.listed()]
+                inputs = list(self.over.listed())
             else:
-                laws = _each_once([d for pair in self.over(run) for d in _sides(pair)], self._law)
+                inputs = _distinct([d for pair in self.over(run) for d in _sides(pair)])
+            laws = each_input(inputs, self._law)
             for law in laws:
                 table = {key: [str(end) for end in _interval(p)] for key, p in law.probabilities.items()}
                 digest.update(json.dumps(table, sort_keys=True).encode())
@@ -149,8 +153,17 @@ def _of_pairs(
     return list(zip(laws[::2], laws[1::2], strict=True))
 
 
+def _distinct(items: Sequence[Any]) -> list[Any]:
+    """The items without repeats: pairs share inputs."""
+    found: list[Any] = []
+    for item in items:
+        if not any(same_shown(item, other) for other in found):
+            found.append(item)
+    return found
+
+
 def _each_once(
-    items: Sequence[Any], law: Callable[[Any], ViewLaw], *, same: Callable[[Any, Any], bool] = same_shown
+    items: Sequence[Any], law: Callable[[Any], ViewLaw], *, same: Callable[[Any, Any], bool]
 ) -> list[ViewLaw]:
     """The ``law`` of each item, in order; of those that are the ``same`` (pairs share inputs) found once."""
     known: list[tuple[Any, ViewLaw]] = []

@@ -65,7 +65,9 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     unchecked = [require_neighbours(pair, claim.adjacency, claim.unit, audit.domain) for pair in pairs]
     for pair in pairs:
         view_of(pair, claim.view)  # refuses a pair in which a user in the view changes
-    first = _print(Watch(audit.program), pairs[0].left, run)
+    inputs = [(pair.name, data) for pair in pairs for data in (pair.left, pair.right)]
+    unused = Watch(audit.program)
+    first = [_print(unused, data, run) for _, data in inputs]
     watch = Watch(audit.program)  # after the first run, whose results a cache may hold
     subject = Subject(program=watch.program, claim=claim, sites=audit.sites, proof=audit.whole)
     findings, aside = Findings(subject), Findings(subject)
@@ -98,11 +100,12 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     _at_quantiles(findings, [*pairs, *(beside if declared else ())], watch, limits, steps, share=share)
     _conclude(findings, aside, audit, watch)
     findings.pairs = len(pairs) + (len(beside) if declared else 0)
-    if _print(watch, pairs[0].left, run) != first:
-        raise MechanismError(
-            "state between calls: the program must do the same on the same input and coins, its last run on "
-            f"{pairs[0].name!r} differs from its first; keep nothing outside the program's own variables."
-        )
+    for (name, data), before in zip(inputs, first, strict=True):
+        if _print(watch, data, run) != before:
+            raise MechanismError(
+                "state between calls: the program must do the same on the same input and coins, its last run "
+                f"on {name!r} differs from its first; keep nothing outside the program's own variables."
+            )
     return findings
 
 

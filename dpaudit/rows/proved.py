@@ -38,6 +38,7 @@ from dpaudit.prover.prove import prove
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.touches import derived_accounting, undeclared
 from dpaudit.prover.whole_program import explore_program
+from dpaudit.replays.input_order import each_input
 from dpaudit.rows.controls import Control
 from dpaudit.rows.evidence import Measured, evidence
 from dpaudit.rows.grid import Grid
@@ -256,7 +257,7 @@ def proved(
         def digest(seed: int) -> str:
             quick = Run(profile="quick", alpha=0.05, seed=seed, row_id=id)
             points = [{}] if over is None else over.at(quick)
-            return "".join(function(**point, **fixed).digest() for point in points)
+            return "".join(each_input(points, lambda point: function(**point, **fixed).digest()))
 
         row.__doc__ = function.__doc__
         own = inspect.signature(function)
