@@ -40,7 +40,7 @@ from dpaudit.proofs.tables import enumerated_tables, enumerated_weights
 from dpaudit.replays.changed_users import view_of
 from dpaudit.replays.data_sets import DataSets
 from dpaudit.replays.domains import require_finite
-from dpaudit.replays.input_order import each_input
+from dpaudit.replays.input_order import DIFFERS, backwards, each_input
 from dpaudit.suite import Run
 from dpaudit.views import CHANGED_USER, View
 from dpaudit.witnesses.tables import Interval, Outcome, tables_witness
@@ -80,17 +80,14 @@ class Enumeration:
         It must be the same in any process and for any order of the inputs. Each table is enumerated once:
         whoever compares digests compares runs."""
         run = Run(profile="quick", alpha=0.05, seed=seed, row_id="")
-        digest = hashlib.sha256()
         with precision(BITS):
             if isinstance(self.over, DataSets):
                 inputs = list(self.over.listed())
             else:
-                inputs = _distinct([d for pair in self.over(run) for d in _sides(pair)])
-            laws = each_input(inputs, self._law)
-            for law in laws:
-                table = {key: [str(end) for end in _interval(p)] for key, p in law.probabilities.items()}
-                digest.update(json.dumps(table, sort_keys=True).encode())
-        return digest.hexdigest()
+                view = self.claim.view
+                sides = [(view, data) for pair in self.over(run) for data in _sides(pair)]
+                inputs = [data for _, data in _distinct(sides)[0]]
+            return _digest(each_input(inputs, self._law))
 
     def _law(self, data: Any) -> ViewLaw:
         return enumerate_view(self.program, data, view=self.claim.view, tail=self.tail)
@@ -141,40 +138,53 @@ def _of_pairs(
 ) -> list[tuple[ViewLaw, ViewLaw]]:
     """Both laws of each pair, in the view of that pair."""
 
-    def law(seen: tuple[View, Any]) -> ViewLaw:
-        view, data = seen
-        return tables_of(program, data, claim, view=view, tail=tail)
-
     for pair in pairs:
         require_finite(pair)
     views = [view_of(pair, claim.view) for pair in pairs]
     sides = [(view, data) for view, pair in zip(views, pairs, strict=True) for data in _sides(pair)]
-    laws = _each_once(sides, law, same=lambda a, b: a[0] == b[0] and same_shown(a[1], b[1]))
-    return list(zip(laws[::2], laws[1::2], strict=True))
+    distinct, places = _distinct(sides)
+    laws = _agreed(claim, program, distinct, tail)
+    found = [laws[place] for place in places]
+    return list(zip(found[::2], found[1::2], strict=True))
 
 
-def _distinct(items: Sequence[Any]) -> list[Any]:
-    """The items without repeats: pairs share inputs."""
-    found: list[Any] = []
-    for item in items:
-        if not any(same_shown(item, other) for other in found):
-            found.append(item)
-    return found
-
-
-def _each_once(
-    items: Sequence[Any], law: Callable[[Any], ViewLaw], *, same: Callable[[Any, Any], bool]
+def _agreed(
+    claim: PrivacyClaim, program: Program, seen: Sequence[tuple[View, Any]], tail: float
 ) -> list[ViewLaw]:
-    """The ``law`` of each item, in order; of those that are the ``same`` (pairs share inputs) found once."""
-    known: list[tuple[Any, ViewLaw]] = []
-    found = []
-    for item in items:
-        before = next((kept for other, kept in known if same(item, other)), None)
-        if before is None:
-            before = law(item)
-            known.append((item, before))
-        found.append(before)
-    return found
+    """The law of what each view sees on each input. Raises ``MechanismError`` if a copy of this process finds
+    others when it takes them in reverse order."""
+
+    def again() -> str:
+        return _digest(each_input(seen, lambda one: enumerate_view(program, one[1], view=one[0], tail=tail)))
+
+    with backwards(again) as copies:
+        laws = [tables_of(program, data, claim, view=view, tail=tail) for view, data in seen]
+        answers = copies.answers()
+    if answers is not None and answers != [_digest(laws)]:
+        raise MechanismError(DIFFERS)
+    return laws
+
+
+def _digest(laws: Sequence[ViewLaw]) -> str:
+    """A digest of tables, in their order."""
+    digest = hashlib.sha256()
+    for law in laws:
+        table = {key: [str(end) for end in _interval(p)] for key, p in law.probabilities.items()}
+        digest.update(json.dumps(table, sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+def _distinct(sides: Sequence[tuple[View, Any]]) -> tuple[list[tuple[View, Any]], list[int]]:
+    """The sides without repeats (pairs share inputs), and the place of each side among them."""
+    found: list[tuple[View, Any]] = []
+    places = []
+    for view, data in sides:
+        same = (k for k, (seen, other) in enumerate(found) if seen == view and same_shown(other, data))
+        place = next(same, len(found))
+        if place == len(found):
+            found.append((view, data))
+        places.append(place)
+    return found, places
 
 
 def _sides(pair: Neighbours) -> tuple[Any, Any]:
@@ -189,7 +199,7 @@ def _on_all(claim: PrivacyClaim, program: Program, over: DataSets, tail: float) 
         witness = _worst(claim, pairs, _of_pairs(claim, program, pairs, tail))
         why_not = "each pair is seen in a view of its own; claim it for one user after the other"
         return [replace(witness, description=f"{witness.description}; a lower bound only: {why_not}")]
-    laws = [tables_of(program, data, claim, tail=tail) for data in over.listed()]
+    laws = _agreed(claim, program, [(claim.view, data) for data in over.listed()], tail)
     witness = _worst(claim, pairs, [(laws[i], laws[j]) for i, j in places])
     why_not = _beyond(claim, over, tail)
     if not why_not:

@@ -23,6 +23,7 @@ from dpaudit.replays.domains import more_pairs, require_neighbours, spoken_domai
 from dpaudit.replays.entered import Watch, excuse_for
 from dpaudit.replays.findings import Findings, Subject, require_repeatable
 from dpaudit.replays.histories import far_out, worst_history
+from dpaudit.replays.input_order import DIFFERS, backwards, each_input
 from dpaudit.replays.positions import everywhere, range_in_words
 from dpaudit.replays.quantiles import quantile_histories
 from dpaudit.replays.search import neighbouring_arrays, search_pairs
@@ -66,8 +67,7 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     for pair in pairs:
         view_of(pair, claim.view)  # refuses a pair in which a user in the view changes
     inputs = [(pair.name, data) for pair in pairs for data in (pair.left, pair.right)]
-    unused = Watch(audit.program)
-    first = [_print(unused, data, run) for _, data in inputs]
+    first = _first_prints(audit, [data for _, data in inputs], run)
     watch = Watch(audit.program)  # after the first run, whose results a cache may hold
     subject = Subject(program=watch.program, claim=claim, sites=audit.sites, proof=audit.whole)
     findings, aside = Findings(subject), Findings(subject)
@@ -107,6 +107,21 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
                 f"on {name!r} differs from its first; keep nothing outside the program's own variables."
             )
     return findings
+
+
+def _first_prints(audit: PrivacyAudit, inputs: Sequence[Any], run: Run) -> list[str]:
+    """The program's runs on the inputs, before any other run here. Raises ``MechanismError`` if they differ
+    where the inputs come in reverse order."""
+
+    def prints() -> list[str]:
+        unused = Watch(audit.program)
+        return each_input(inputs, lambda data: _print(unused, data, run))
+
+    with backwards(prints) as copies:
+        found, answers = prints(), copies.answers()
+    if answers is not None and answers != [found]:
+        raise MechanismError(DIFFERS)
+    return found
 
 
 def _print(watch: Watch, data: Any, run: Run) -> str:

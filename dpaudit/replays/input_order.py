@@ -10,9 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Any, TypeVar
 
-__all__ = ["each_input", "reversed_inputs"]
+from dpaudit.blackbox.fresh import FreshCopies
+
+__all__ = ["DIFFERS", "backwards", "each_input", "reversed_inputs"]
+
+#: Why a program whose runs depend on earlier inputs is not audited.
+DIFFERS = (
+    "randomness outside coins, or state between runs: the program must do the same on the same input and "
+    "coins, a copy of this process that runs the inputs in reverse order gives other results; draw through "
+    "the coins alone and keep nothing from run to run."
+)
 
 _REVERSED = ContextVar("reversed inputs", default=False)
 
@@ -38,3 +47,15 @@ def each_input(items: Sequence[Item], function: Callable[[Item], Result]) -> lis
     places = range(len(items))
     results = {place: function(items[place]) for place in (places[::-1] if _REVERSED.get() else places)}
     return [results[place] for place in places]
+
+
+@contextmanager
+def backwards(answer: Callable[[], Any]) -> Iterator[FreshCopies]:
+    """A copy of this process as it is now, which computes ``answer`` with the inputs in reverse order."""
+
+    def reversed_answer(number: int) -> Any:
+        with reversed_inputs():
+            return answer()
+
+    with FreshCopies(reversed_answer, 1) as copies:
+        yield copies
