@@ -217,9 +217,9 @@ class _Enumerated(Coins):
             self.cache[key] = _Site(asked, tuple(shown), outcomes())
         elif not self.cache[key].repeats(asked, shown):
             self.refused = MechanismError(
-                "a program must do the same when it is enumerated again, on a path that was run before it had "
-                "another law or showed something else; draw all randomness from the coins, and keep nothing "
-                "from run to run."
+                "a program must do the same when it is enumerated again, on a path that was run before it "
+                "had another law or showed something else; draw all randomness from the coins, and keep "
+                "nothing from run to run."
             )
             raise self.refused
         table = self.cache[key].outcomes

@@ -28,6 +28,7 @@ from typing import Any
 
 from dpaudit.claims import Adversary, ApproxDP, Model, PrivacyClaim, Unit
 from dpaudit.coins import Program, ViewLaw, enumerate_view
+from dpaudit.coins.outside import noting_outside
 from dpaudit.coins.transcript import same_shown
 from dpaudit.errors import CertificateError, InvalidParameterError, MechanismError
 from dpaudit.evidence import Certificate, Evidence, Witness
@@ -199,9 +200,12 @@ def _on_all(claim: PrivacyClaim, program: Program, over: DataSets, tail: float) 
         witness = _worst(claim, pairs, _of_pairs(claim, program, pairs, tail))
         why_not = "each pair is seen in a view of its own; claim it for one user after the other"
         return [replace(witness, description=f"{witness.description}; a lower bound only: {why_not}")]
-    laws = _agreed(claim, program, [(claim.view, data) for data in over.listed()], tail)
+    with noting_outside() as outside:
+        laws = _agreed(claim, program, [(claim.view, data) for data in over.listed()], tail)
     witness = _worst(claim, pairs, [(laws[i], laws[j]) for i, j in places])
     why_not = _beyond(claim, over, tail)
+    if outside:
+        why_not = f"the program {', '.join([*outside][:3])}, where a later run may read what it left"
     if not why_not:
         try:
             return [_certificate(claim, over, laws, places), witness]

@@ -8,6 +8,7 @@ every site (``quantiles``). Only the sampled ones depend on the run's seed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -275,6 +276,28 @@ def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> No
             "no function of the program could be watched line by line: write it as a Python function"
         )
     excused: set[str] = set()
+    unwatched = []
+    for function, kind in watch.unwatched.items():
+        name = excuse_for(function, audit.unentered)
+        if name is not None:
+            excused.add(name)
+        else:
+            unwatched.append(f"{function} ({kind})")
+    if unwatched:
+        more = f" and {len(unwatched) - 3} more" if len(unwatched) > 3 else ""
+        findings.obstacles.append(
+            f"not watched: the program calls {', '.join(unwatched[:3])}{more}, whose lines and branches are "
+            "not counted; write it in the suite, or audit the function itself"
+        )
+    if watch.outside:
+        findings.obstacles.append(
+            f"state outside of the process: the program {', '.join([*watch.outside][:3])}, and a later run "
+            "may read what an earlier one left there"
+        )
+    findings.notes += [
+        f"watched in an installed package: {Path(file).name}, SHA-256 {digest}"
+        for file, digest in watch.sources().items()
+    ]
     lines = []
     for line, function in watch.missing():
         name = excuse_for(function, audit.unentered)

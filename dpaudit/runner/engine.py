@@ -2,8 +2,8 @@
 workers.
 
 Before a suite's rows, two fresh processes with other hash seeds and other global seeds compute the
-fingerprints of its programs, the second one with the inputs in reverse order. A row's result is complete when its own worker and both of them agree; a
-difference crashes the row (docs/design.md, rule 2).
+fingerprints of its programs, the second one with the inputs in reverse order. A row's result is complete when
+its own worker and both of them agree; a difference crashes the row (docs/design.md, rule 2).
 """
 
 from __future__ import annotations
