@@ -88,7 +88,9 @@ class Enumeration:
                 view = self.claim.view
                 sides = [(view, data) for pair in self.over(run) for data in _sides(pair)]
                 inputs = [data for _, data in _distinct(sides)[0]]
-            return _digest(each_input(inputs, self._law))
+            with noting_outside() as outside:
+                laws = each_input(inputs, self._law)
+            return _digest(laws) + "".join(outside)
 
     def _law(self, data: Any) -> ViewLaw:
         return enumerate_view(self.program, data, view=self.claim.view, tail=self.tail)

@@ -7,7 +7,7 @@ every site (``quantiles``). Only the sampled ones depend on the run's seed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +68,9 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     for pair in pairs:
         view_of(pair, claim.view)  # refuses a pair in which a user in the view changes
     inputs = [(pair.name, data) for pair in pairs for data in (pair.left, pair.right)]
-    first = _first_prints(audit, [data for _, data in inputs], run)
+    first, outside = _first_prints(audit, [data for _, data in inputs], run)
     watch = Watch(audit.program)  # after the first run, whose results a cache may hold
+    watch.outside.update(outside)  # the first run alone may make a file
     subject = Subject(program=watch.program, claim=claim, sites=audit.sites, proof=audit.whole)
     findings, aside = Findings(subject), Findings(subject)
     found = _searched_pair(audit, run, watch, subject)
@@ -110,19 +111,21 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     return findings
 
 
-def _first_prints(audit: PrivacyAudit, inputs: Sequence[Any], run: Run) -> list[str]:
-    """The program's runs on the inputs, before any other run here. Raises ``MechanismError`` if they differ
-    where the inputs come in reverse order."""
+def _first_prints(
+    audit: PrivacyAudit, inputs: Sequence[Any], run: Run
+) -> tuple[list[str], Mapping[str, None]]:
+    """The program's runs on the inputs, before any other run here, and what they did outside of the process.
+    Raises ``MechanismError`` if they differ where the inputs come in reverse order."""
+    unused = Watch(audit.program)
 
     def prints() -> list[str]:
-        unused = Watch(audit.program)
         return each_input(inputs, lambda data: _print(unused, data, run))
 
     with backwards(prints) as copies:
         found, answers = prints(), copies.answers()
     if answers is not None and answers != [found]:
         raise MechanismError(DIFFERS)
-    return found
+    return found, unused.outside
 
 
 def _print(watch: Watch, data: Any, run: Run) -> str:

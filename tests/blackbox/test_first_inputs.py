@@ -133,8 +133,7 @@ def caches_a_function(x: float, rng: np.random.Generator) -> Any:
 
 
 def draws_from_the_system(x: float, rng: np.random.Generator) -> Any:
-    bit = int(x) if int.from_bytes(os.urandom(2), "big") / 2**16 < 0.731 else 1 - int(x)
-    return bit
+    return int(x) if int.from_bytes(os.urandom(2), "big") / 2**16 < 0.731 else 1 - int(x)
 
 
 def nearly_always_the_same(x: float, rng: np.random.Generator) -> Any:
