@@ -83,7 +83,8 @@ def _same_question(left: Any, right: Any) -> bool:
         return False
     if isinstance(left, tuple):
         return all(map(_same_question, left, right))
-    return type(left).__eq__ is object.__eq__ or same_value(left, right) or bool(np.all(left == right))
+    has_no_equality = "__eq__" not in {name for kind in type(left).__mro__[:-1] for name in vars(kind)}
+    return has_no_equality or same_value(left, right) or bool(np.all(left == right))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import hashlib
 import inspect
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeGuard, TypeVar
@@ -256,7 +256,7 @@ def proved(
 
         def digest(seed: int) -> str:
             quick = Run(profile="quick", alpha=0.05, seed=seed, row_id=id)
-            points = [{}] if over is None else over.at(quick)
+            points: list[Mapping[str, Any]] = [{}] if over is None else list(over.at(quick))
             return "".join(each_input(points, lambda point: function(**point, **fixed).digest()))
 
         row.__doc__ = function.__doc__
