@@ -7,7 +7,8 @@ every site (``quantiles``). Only the sampled ones depend on the run's seed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from dpaudit.replays.domains import more_pairs, require_neighbours, spoken_domai
 from dpaudit.replays.entered import Watch, excuse_for
 from dpaudit.replays.findings import Findings, Subject, require_repeatable
 from dpaudit.replays.histories import far_out, worst_history
+from dpaudit.replays.input_order import DIFFERS, backwards, each_input
 from dpaudit.replays.positions import everywhere, range_in_words
 from dpaudit.replays.quantiles import quantile_histories
 from dpaudit.replays.search import neighbouring_arrays, search_pairs
@@ -65,8 +67,10 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     unchecked = [require_neighbours(pair, claim.adjacency, claim.unit, audit.domain) for pair in pairs]
     for pair in pairs:
         view_of(pair, claim.view)  # refuses a pair in which a user in the view changes
-    first = _print(Watch(audit.program), pairs[0].left, run)
+    inputs = [(pair.name, data) for pair in pairs for data in (pair.left, pair.right)]
+    first, outside = _first_prints(audit, [data for _, data in inputs], run)
     watch = Watch(audit.program)  # after the first run, whose results a cache may hold
+    watch.outside.update(outside)  # the first run alone may make a file
     subject = Subject(program=watch.program, claim=claim, sites=audit.sites, proof=audit.whole)
     findings, aside = Findings(subject), Findings(subject)
     found = _searched_pair(audit, run, watch, subject)
@@ -98,12 +102,30 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     _at_quantiles(findings, [*pairs, *(beside if declared else ())], watch, limits, steps, share=share)
     _conclude(findings, aside, audit, watch)
     findings.pairs = len(pairs) + (len(beside) if declared else 0)
-    if _print(watch, pairs[0].left, run) != first:
-        raise MechanismError(
-            "state between calls: the program must do the same on the same input and coins, its last run on "
-            f"{pairs[0].name!r} differs from its first; keep nothing outside the program's own variables."
-        )
+    for (name, data), before in zip(inputs, first, strict=True):
+        if _print(watch, data, run) != before:
+            raise MechanismError(
+                "state between calls: the program must do the same on the same input and coins, its last run "
+                f"on {name!r} differs from its first; keep nothing outside the program's own variables."
+            )
     return findings
+
+
+def _first_prints(
+    audit: PrivacyAudit, inputs: Sequence[Any], run: Run
+) -> tuple[list[str], Mapping[str, None]]:
+    """The program's runs on the inputs, before any other run here, and what they did outside of the process.
+    Raises ``MechanismError`` if they differ where the inputs come in reverse order."""
+    unused = Watch(audit.program)
+
+    def prints() -> list[str]:
+        return each_input(inputs, lambda data: _print(unused, data, run))
+
+    with backwards(prints) as copies:
+        found, answers = prints(), copies.answers()
+    if answers is not None and answers != [found]:
+        raise MechanismError(DIFFERS)
+    return found, unused.outside
 
 
 def _print(watch: Watch, data: Any, run: Run) -> str:
@@ -257,6 +279,28 @@ def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> No
             "no function of the program could be watched line by line: write it as a Python function"
         )
     excused: set[str] = set()
+    unwatched = []
+    for function, kind in watch.unwatched.items():
+        name = excuse_for(function, audit.unentered)
+        if name is not None:
+            excused.add(name)
+        else:
+            unwatched.append(f"{function} ({kind})")
+    if unwatched:
+        more = f" and {len(unwatched) - 3} more" if len(unwatched) > 3 else ""
+        findings.obstacles.append(
+            f"not watched: the program calls {', '.join(unwatched[:3])}{more}, whose lines and branches are "
+            "not counted; write it in the suite, or audit the function itself"
+        )
+    if watch.outside:
+        findings.obstacles.append(
+            f"state outside of the process: the program {', '.join([*watch.outside][:3])}, and a later run "
+            "may read what an earlier one left there"
+        )
+    findings.notes += [
+        f"watched in an installed package: {Path(file).name}, SHA-256 {digest}"
+        for file, digest in watch.sources().items()
+    ]
     lines = []
     for line, function in watch.missing():
         name = excuse_for(function, audit.unentered)

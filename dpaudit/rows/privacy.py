@@ -214,9 +214,10 @@ def _attempt(
 
 
 def _digest(audits: list[PrivacyAudit], seed: int, id: str) -> str:
+    from dpaudit.replays.input_order import each_input
     from dpaudit.replays.privacy import digest_of
 
-    return "".join(digest_of(audit, seed, row_id=id) for audit in audits)
+    return "".join(each_input(audits, lambda audit: digest_of(audit, seed, row_id=id)))
 
 
 def _table(outcomes: dict[str, Outcome | Exception], audits: dict[str, PrivacyAudit], expect: str) -> Outcome:

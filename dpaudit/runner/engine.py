@@ -2,8 +2,8 @@
 workers.
 
 Before a suite's rows, two fresh processes with other hash seeds and other global seeds compute the
-fingerprints of its programs. A row's result is complete when its own worker and both of them agree; a
-difference crashes the row (docs/design.md, rule 2).
+fingerprints of its programs, the second one with the inputs in reverse order. A row's result is complete when
+its own worker and both of them agree; a difference crashes the row (docs/design.md, rule 2).
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _check(check: _Check, settings: Settings, pool: Asking) -> dict[str, Answer]
     answers: dict[str, Answer] = {}
     file = check.suite.file
     for row in check.rows:
-        command = _command(row, settings, do="fingerprint")
+        command = _command(row, settings, do="fingerprint") | {"reverse": check.seed == FRESH_SEEDS[-1]}
         try:
             answers[row.key] = pool.ask(file, command, seconds=settings.row_seconds, seed=check.seed)
         except (ChildDiedError, ChildHungError) as error:
@@ -193,8 +193,9 @@ def _failure(answer: Answer, fresh: Sequence[Answer]) -> tuple[str, str | None] 
             return f"in a fresh process: {other['failed']}", other["traceback"]
         if other["value"] != answer["value"]:
             return (
-                "randomness outside coins: the program's fingerprint must be the same in every process, "
-                "it differs in a fresh one with other hash and global seeds; draw through the coins alone",
+                "randomness outside coins, or state between runs: the program's fingerprint must be the same "
+                "in every process, it differs in a fresh one with other hash and global seeds, or with the "
+                "inputs in reverse order; draw through the coins alone and keep nothing from run to run",
                 None,
             )
     return None

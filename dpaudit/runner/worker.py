@@ -39,6 +39,7 @@ from dpaudit.processes.serving import (
     serve,
     take_over_stdio,
 )
+from dpaudit.replays.input_order import reversed_inputs
 from dpaudit.runner.describe import declared, describe, held, import_suite
 from dpaudit.runner.finding import finding_of
 from dpaudit.runner.reading import Reading
@@ -150,12 +151,13 @@ class _Worker:
         if command["do"] == "calibrate":
             return self._calibrate()
         if command["do"] == "fingerprint":
-            return self._fingerprint(command["row"], command["seed"])
+            return self._fingerprint(command["row"], command["seed"], reverse=command["reverse"])
         return self._evaluate(command["row"], command["seed"], command["alpha"], command["profile"])
 
-    def _fingerprint(self, row: str, seed: int) -> Answer:
+    def _fingerprint(self, row: str, seed: int, *, reverse: bool) -> Answer:
         try:
-            return {"value": self._fingerprint_of(self._row(row), seed)}
+            with reversed_inputs(reverse):
+                return {"value": self._fingerprint_of(self._row(row), seed)}
         except BaseException as error:
             return self._failure(error)
 

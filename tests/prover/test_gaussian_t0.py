@@ -28,7 +28,7 @@ def chooses(coins: Any, data: Any) -> None:
         coins.release(data[1] + seen, Gaussian(sigma=1), site="second")
     else:
         coins.release(2 * data[0] - data[1], Gaussian(sigma="1/2"), site="second")
-        coins.reveal(data[0] - data[0] + seen, site="seen")
+        coins.reveal(2 * seen - 3, site="seen")
 
 
 def one_sum(coins: Any, data: Any) -> None:
