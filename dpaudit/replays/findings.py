@@ -30,7 +30,7 @@ from dpaudit.proofs.sites import Site, total_of
 from dpaudit.replays.accounting import common_measure, observe_accounting, worst_price
 from dpaudit.replays.changed_users import in_the_claims_words, view_of
 from dpaudit.replays.hidden_choices import Additions, settled
-from dpaudit.replays.misfits import above_pure_bound, misfits, pure_bound
+from dpaudit.replays.misfits import above_pure_bound, fit, pure_bound
 from dpaudit.replays.releases import first_release
 from dpaudit.replays.rounding import by_rounding, float_type, loss_in_double, site_in_double
 from dpaudit.replays.witnessing import certain_leak, inside_supports, leak_witness, loss_witness
@@ -60,14 +60,19 @@ class Subject:
 
     def counted(self, site: str) -> bool:
         """Whether the proof pays for a random site of this name, whether or not the view sees it."""
-        known = self._counted.get(site)
+        return bool(self.pattern(site))
+
+    def pattern(self, site: str) -> str:
+        """The pattern of the declared site that a site of this name belongs to; empty for none."""
+        known = self._patterns.get(site)
         if known is None:
-            known = self._counted[site] = any(item.matches(site) for item in self.sites)
+            owners = (item.pattern for item in self.sites if item.matches(site))
+            known = self._patterns[site] = next(owners, "")
         return known
 
     @cached_property
-    def _counted(self) -> dict[str, bool]:
-        """What ``counted`` said before: every site of every replay is asked for several times."""
+    def _patterns(self) -> dict[str, str]:
+        """What ``pattern`` said before: every site of every replay is asked for several times."""
         return {}
 
     def replay(
@@ -102,9 +107,11 @@ class Findings:
     subject: Subject
     best: dict[View, tuple[float, Witness]] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
+    reach: dict[str, Fraction] = field(default_factory=dict)
     violations: dict[str, str] = field(default_factory=dict)
     leaks: dict[tuple[str, str, bool], Leak] = field(default_factory=dict)
     obstacles: list[str] = field(default_factory=list)
+    unentered: list[str] = field(default_factory=list)
     attained: Fraction = Fraction(0)
     losses: list[float] = field(default_factory=list)
     replays: int = 0
@@ -159,7 +166,11 @@ class Findings:
         broken = observed.violations(subject.sites)
         if subject.proof is not None:
             pure = isinstance(subject.claim, PureDP)
-            broken += misfits(result, subject.proof, subject.claim.adjacency, pure=pure)
+            fitted = fit(result, subject.proof, subject.claim.adjacency, pure=pure)
+            broken += fitted.misfits
+            for site, reach in fitted.reach.items():
+                pattern = subject.pattern(site)
+                self.reach[pattern] = max(reach, self.reach.get(pattern, Fraction(0)))
             if common_measure(subject.sites) == "loss":
                 broken += above_pure_bound(observed.total, subject.pure_bound)
         for violation in broken:

@@ -253,7 +253,7 @@ def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> No
     """Lines and branches that no replay entered: obstacles, unless the audit gives a reason for their
     function."""
     if not watch.functions:
-        findings.obstacles.append(
+        findings.unentered.append(
             "no function of the program could be watched line by line: write it as a Python function"
         )
     excused: set[str] = set()
@@ -266,7 +266,7 @@ def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> No
             lines.append(f"{line} in {function}")
     if lines:
         more = f" and {len(lines) - 5} more" if len(lines) > 5 else ""
-        findings.obstacles.append(
+        findings.unentered.append(
             f"no replay entered {', '.join(lines[:5])}{more}: force a history that does"
         )
     reasons: dict[str, list[str]] = {}
