@@ -31,9 +31,15 @@ from dpaudit.replays.accounting import common_measure, observe_accounting, worst
 from dpaudit.replays.changed_users import in_the_claims_words, view_of
 from dpaudit.replays.hidden_choices import Additions, settled
 from dpaudit.replays.misfits import above_pure_bound, fit, pure_bound
-from dpaudit.replays.releases import first_release
+from dpaudit.replays.releases import first_release, later_releases, prefix_release_witness
 from dpaudit.replays.rounding import by_rounding, float_type, loss_in_double, site_in_double
-from dpaudit.replays.witnessing import certain_leak, inside_supports, leak_witness, loss_witness
+from dpaudit.replays.witnessing import (
+    certain_leak,
+    inside_supports,
+    leak_witness,
+    loss_witness,
+    witness_sites,
+)
 from dpaudit.verdicts import RELATIVE_MARGIN
 from dpaudit.views import EVERYTHING, View
 
@@ -41,6 +47,8 @@ __all__ = ["Findings", "Subject", "require_repeatable"]
 
 #: How often a replay that would refute is done again on either input.
 REPEATS = 12
+#: Releases behind outcomes with probabilities of which a witness is made, at most.
+BRANCHES = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +137,8 @@ class Findings:
     lines: int = 0
     first_releases: dict[View, FirstRelease] = field(default_factory=dict)
     certain: Witness | None = None
+    branch: Witness | None = None
+    branches: set[str] = field(default_factory=set)
 
     @property
     def refuted(self) -> bool:
@@ -215,11 +225,28 @@ class Findings:
                 )
         if claimed != self.subject.claim.view or not isinstance(self.subject.claim, ApproxDP):
             return
+        self._keep_branch(view, words, result, self.subject.claim)
         for leak in result.leaks_in(view):
             if not self.rounded(leak, result) and inside_supports(result, end=leak.index, view=view):
                 found = certain_leak(result, leak, view=view, description=words)
                 if found is not None and (self.certain is None or _mass(found) > _mass(self.certain)):
                     self.certain = in_the_claims_words(found, view, claimed)
+
+    def _keep_branch(self, view: View, words: str, result: Replay, claim: ApproxDP) -> None:
+        """Keep the release behind outcomes with probabilities whose event says most, of the first
+        ``BRANCHES`` that differ in those outcomes or in its laws."""
+        inputs = (result.recording.data, result.data)
+        if claim.model is Model.IDEAL and float_type(*inputs) != np.dtype(float):
+            return  # a move may be rounding
+        for item in later_releases(result, view):
+            before = witness_sites(result, end=item.index, view=view, unmoved=True)
+            key = repr(([site.to_json() for site in before], item.record.law, item.law_neighbour))
+            if key in self.branches or len(self.branches) >= BRANCHES:
+                continue
+            self.branches.add(key)
+            found = prefix_release_witness(item, before, claim, view=view, inputs=inputs, words=words)
+            if found is not None and (self.branch is None or _mass(found) > _mass(self.branch)):
+                self.branch = in_the_claims_words(found, view, claim.view)
 
     def release_in(self, view: View) -> tuple[str, View, SiteLoss, tuple[Any, Any]] | None:
         """The first release that moved furthest in ``view``: words, the pair's view, its laws, and the two

@@ -272,6 +272,7 @@ def _from_below(audit: PrivacyAudit, findings: Findings, claim: Claim, view: Vie
     found: list[Evidence] = []
     if isinstance(claim, ApproxDP):
         found += [] if findings.certain is None else [findings.certain]
+        found += [] if findings.branch is None else [findings.branch]
     elif best is not None and best[1].form == "leak":
         found.append(replace(best[1], quantity=claim.quantity))
     release = findings.release_in(view)

@@ -69,8 +69,8 @@ def privacy(
     """Decorator: add the row ``id``, whose function returns a ``PrivacyAudit`` for a point's parameters.
 
     ``expect`` is the expected verdict on the claim, ``accounting`` that of the proof's accounting, "" for
-    none (where the view shows every release it would repeat the claim). Where it is not said it is ``expect``, but
-    ``verified`` under a claim that is to be refuted: a sound accounting may be above that claim. The
+    none (where the view shows every release it would repeat the claim). Where it is not said it is
+    ``expect``, but ``verified`` under a claim that is to be refuted: a sound accounting may be above it. The
     function is called when the suite is built. ``prove`` (or a function of the point) is a shape of data for
     which the program itself is proved besides: an accounted verdict is then proved in that scope, which the
     row says; where there is no proof, a note says why, and what one record touches there is derived and held
