@@ -275,7 +275,7 @@ def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> No
     """Lines and branches that no replay entered: obstacles, unless the audit gives a reason for their
     function."""
     if not watch.functions:
-        findings.obstacles.append(
+        findings.unentered.append(
             "no function of the program could be watched line by line: write it as a Python function"
         )
     excused: set[str] = set()
@@ -288,12 +288,12 @@ def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> No
             unwatched.append(f"{function} ({kind})")
     if unwatched:
         more = f" and {len(unwatched) - 3} more" if len(unwatched) > 3 else ""
-        findings.obstacles.append(
+        findings.unentered.append(
             f"not watched: the program calls {', '.join(unwatched[:3])}{more}, whose lines and branches are "
             "not counted; write it in the suite, or audit the function itself"
         )
     if watch.outside:
-        findings.obstacles.append(
+        findings.unentered.append(
             f"state outside of the process: the program {', '.join([*watch.outside][:3])}, and a later run "
             "may read what an earlier one left there"
         )
@@ -310,7 +310,7 @@ def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> No
             lines.append(f"{line} in {function}")
     if lines:
         more = f" and {len(lines) - 5} more" if len(lines) > 5 else ""
-        findings.obstacles.append(
+        findings.unentered.append(
             f"no replay entered {', '.join(lines[:5])}{more}: force a history that does"
         )
     reasons: dict[str, list[str]] = {}

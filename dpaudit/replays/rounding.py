@@ -166,7 +166,7 @@ def site_in_modes(program: Program, result: Replay, item: SiteLoss) -> SiteLoss 
         if len(found) < len(runs):
             return None
         sides.append(found)
-    if all(law == laws[0] for laws in sides for law in laws):
+    if all(law == item.record.law for law in sides[0]) and all(law == item.law_neighbour for law in sides[1]):
         return item
     pairs = [(left, right) for left in sides[0] for right in sides[1]]
     prices = [worst_price(left, right, "square") for left, right in pairs]

@@ -96,7 +96,7 @@ FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "a hidden draw": lambda c: _insert(c, ["draw", "laplace", "1", 1]),
     "a hidden coin": lambda c: _insert(c, ["finite", ["1"], [1]]),
     "a record shown": lambda c: _insert(c, ["form", {"x0": "1"}, 1]),
-    "a record shown beside an outcome": lambda c: nodes(c, "form")[0][1].update({"x1": "1/9"}),
+    "a record shown beside an outcome": lambda c: _insert(c, ["form", {"p0": "1", "x1": "1/9"}, 1]),
     "a symbol of noise": lambda c: nodes(c, "release")[0][1].update({"n0": "1"}),
     "a symbol of no data": lambda c: nodes(c, "release")[0][1].update({"x2": "1"}),
     "a public name with more": lambda c: nodes(c, "release")[0][1].update({"p0 ": "1"}),

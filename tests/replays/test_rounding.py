@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.claims import Model, PureDP, ZeroConcentratedDP
+from dpaudit.claims import ApproxDP, Model, PureDP, ZeroConcentratedDP
 from dpaudit.coins import Coins
-from dpaudit.laws import Gaussian, Laplace
+from dpaudit.laws import Bernoulli, Gaussian, Laplace
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
@@ -246,6 +246,30 @@ def test_a_first_release_of_another_notion_is_rounded_too() -> None:
 
     assert verdict(1) is VerdictKind.INCONCLUSIVE
     assert verdict(2) is VerdictKind.REFUTED
+
+
+@needs_modes
+def test_a_release_behind_an_outcome_is_rounded_too() -> None:
+    """The same behind a coin: a move by 1, which the claim allows, is rounded to 2; as run it counts."""
+
+    def verdict(factor: int, model: Model) -> VerdictKind:
+        def program(coins: Coins, data: Any) -> None:
+            if coins.observe(Bernoulli(p="1/2"), site="coin"):
+                value = float(2**53 + factor * sum(data.tolist()) - 2**53)
+                coins.release(value, Gaussian(sigma=1), site="sum")
+
+        audit = PrivacyAudit(
+            claim=ApproxDP(epsilon=1, delta="1/10", model=model),
+            program=program,
+            neighbours=lambda run: [pair(*DOUBLED, np.float64)],
+            sites=[Site(pattern="sum", touches=1, total=1)],
+        )
+        outcome = privacy_outcome(audit, Run(profile="quick", alpha=0.01, seed=0, row_id="row"))
+        return judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.01).verdict
+
+    assert verdict(1, Model.IDEAL) is VerdictKind.INCONCLUSIVE
+    assert verdict(2, Model.IDEAL) is VerdictKind.REFUTED
+    assert verdict(1, Model.AS_RUN) is VerdictKind.REFUTED
 
 
 @needs_modes

@@ -119,6 +119,7 @@ def central() -> PrivacyAudit:
     "Theorem 5, Algorithm 3 (the theorem trusts the server)",
     role="what-if",
     expect="refuted",
+    accounting="refuted",
 )
 def server() -> PrivacyAudit:
     """CDP-SE (central): (ε, 0)-DP in the view of the server that adds the noise"""

@@ -59,7 +59,14 @@ def anytime_lazy_ucb() -> PrivacyAudit:
     )
 
 
-@privacy(rows, "HHM-T2/first-pull", "Algorithm 1, first line", role="what-if", expect="refuted")
+@privacy(
+    rows,
+    "HHM-T2/first-pull",
+    "Algorithm 1, first line",
+    role="what-if",
+    expect="refuted",
+    accounting="refuted",
+)
 def un_noised_first_pull() -> PrivacyAudit:
     """Anytime-Lazy-UCB with no noise in the mean of an arm's first pull is ε-DP
 
@@ -88,7 +95,15 @@ WIDER = "with node noise of scale 2(r+1)/ε"
     variant="repaired",
 )
 @privacy(rows, "HHM-T5P/promoted", "Theorem 5, section 4.2", reading=IN_WORDS, variant="promoted")
-@privacy(rows, "HHM-T5P", "Theorem 5, Algorithm 4", expect="refuted", reading=AS_PRINTED, variant="printed")
+@privacy(
+    rows,
+    "HHM-T5P",
+    "Theorem 5, Algorithm 4",
+    expect="refuted",
+    accounting="refuted",
+    reading=AS_PRINTED,
+    variant="printed",
+)
 def hybrid(reading: str, variant: HybridVariant) -> PrivacyAudit:
     """Hybrid-UCB {reading} is ε-DP
 
@@ -144,7 +159,9 @@ def price_of_a_level(run: Run, r: int) -> Measured:
 
 
 @privacy(rows, "HHM-T6/repaired", "Algorithms 2 and 3", role="repaired", variant="repaired")
-@privacy(rows, "HHM-T6", "Theorem 6, Algorithms 2 and 3", expect="refuted", variant="printed")
+@privacy(
+    rows, "HHM-T6", "Theorem 6, Algorithms 2 and 3", expect="refuted", accounting="refuted", variant="printed"
+)
 def follow_the_noisy_leader(variant: RnmVariant) -> PrivacyAudit:
     """Follow the Noisy Leader ({variant}) is ε-DP
 

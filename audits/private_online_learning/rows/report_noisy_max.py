@@ -146,7 +146,14 @@ def _one_more(n_actions: int, rows: int) -> Neighbours:
     return Neighbours(f"{rows} vectors and one more that favours the others", data, more)
 
 
-@privacy(rows, "HHM-FRESH", "Section 5: fresh observations every time", role="what-if", expect="refuted")
+@privacy(
+    rows,
+    "HHM-FRESH",
+    "Section 5: fresh observations every time",
+    role="what-if",
+    expect="refuted",
+    accounting="refuted",
+)
 def reused_observations() -> PrivacyAudit:
     """FTNL on all observations so far (not only the last epoch's) is ε-DP
 
