@@ -63,8 +63,8 @@ def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[
         return []
     seen = f"{findings.histories} histories on {findings.pairs} pairs"
     words = f"the program is this mechanism, as far as {seen} show"
-    if audit.domain is not None:
-        words += f", corners and a search in {audit.domain} among them"
+    if findings.tried:
+        words += f", {' and '.join(findings.tried)} among them"
     if findings.places:
         words += f"; {findings.places} were moved, numbers went from {findings.numbers}"
     if audit.claim.unit is Unit.USER:
@@ -134,12 +134,14 @@ def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> O
     findings = gather(audit, run)
     obstacles = _obstacles(audit, findings)
     notes = _notes(audit, findings)
-    cells = _accounting_cells(audit, findings, obstacles, notes, expect=accounting)
+    gaps = [*([audit.undeclared] if audit.undeclared else []), *findings.gaps]
+    cells = _accounting_cells(audit, findings, obstacles, gaps, notes, expect=accounting)
     evidence = _certificate(audit, audit.claim, findings)
     obstacles = obstacles + _too_tight(audit)
     evidence += _from_below(audit, findings, audit.claim, audit.claim.view)
     evidence += _estimates(audit, findings, run, refuted=_refutes(evidence, audit.claim))
     evidence = _reconciled(evidence, obstacles, notes)
+    obstacles = obstacles + gaps
     verdict = judge(audit.claim, evidence, obstacles=obstacles, alpha=run.alpha).verdict
     if any("lines" in why for why in findings.cut):
         notes.append("no second look as a black box: some runs of the program have no end")
@@ -200,7 +202,13 @@ def _estimates(audit: PrivacyAudit, findings: Findings, run: Run, *, refuted: bo
 
 
 def _accounting_cells(
-    audit: PrivacyAudit, findings: Findings, obstacles: Sequence[str], notes: list[str], *, expect: str
+    audit: PrivacyAudit,
+    findings: Findings,
+    obstacles: Sequence[str],
+    gaps: Sequence[str],
+    notes: list[str],
+    *,
+    expect: str,
 ) -> list[Cell]:
     """The proof's own accounting as a cell, if it is wanted and the sites have one in the claim's notion."""
     if not expect:
@@ -213,7 +221,8 @@ def _accounting_cells(
             else "no accounting: no site is declared that costs anything"
         )
         return []
-    return [_accounting_cell(audit, claim, findings, obstacles, expect=expect)]
+    cell = _accounting_cell(audit, claim, findings, obstacles, expect=expect)
+    return [replace(cell, obstacles=[*obstacles, *gaps])]
 
 
 def _accounting_cell(
