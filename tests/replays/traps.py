@@ -76,7 +76,7 @@ class Case:
     proof: Proof = PROOF
     view: View = field(default_factory=lambda: View.of(PUBLIC))
     adjacency: Adjacency = Adjacency.REPLACE_ONE
-    domain: Any = None
+    domain: Any = Values(0, 1)
     claim: PrivacyClaim | None = None
 
     def audit(self) -> PrivacyAudit:
