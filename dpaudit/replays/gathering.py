@@ -105,7 +105,9 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
             _touch(findings if declared else aside, audit, pair, rng, limits)
         findings.places, findings.numbers = str(places), range_in_words([*pairs, *beside])
     share = 0.5 if run.profile == "quick" else 1.0
-    _at_quantiles(findings, [*pairs, *(beside if declared else ())], watch, limits, steps, share=share)
+    _at_quantiles(findings, pairs, watch, limits, steps, share=share)
+    if declared and beside:  # on top: the listed pairs keep all of their histories
+        _at_quantiles(findings, beside, watch, limits, steps, share=share / 2)
     _conclude(findings, aside, audit, watch)
     findings.pairs = len(pairs) + (len(beside) if declared else 0)
     if _print(watch, pairs[0].left, run) != first:

@@ -66,7 +66,7 @@ def test_the_mechanism_of_the_proof_is_accounted() -> None:
     assert (found.verdict, found.strength) == (VerdictKind.VERIFIED, Strength.ACCOUNTED)
     (certificate,) = (item for item in outcome.evidence if isinstance(item, Certificate))
     assert "the program is this mechanism, as far as" in certificate.assumptions[0]
-    assert "histories on 2 pairs" in certificate.assumptions[0]
+    assert "histories on 4 pairs" in certificate.assumptions[0]
     assert check(certificate, audit.claim) == certificate.bound
 
 

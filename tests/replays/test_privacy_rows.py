@@ -18,7 +18,7 @@ from dpaudit.proofs.build import accounted, laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.accounting import worst_loss
 from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.domains import Values
+from dpaudit.replays.domains import Interval
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Run
 from dpaudit.verdicts import Strength, VerdictKind, judge
@@ -35,7 +35,7 @@ PROOF = accounted(
 
 def audit_of(program, *, sites=(CLASS,), proof=PROOF, view=SERVER, **options):
     return PrivacyAudit(
-        domain=Values(0, 1),
+        domain=Interval(0, 1),
         claim=PureDP(epsilon=1, view=View.of(view)),
         program=program,
         neighbours=lambda run: PAIRS,
