@@ -41,6 +41,7 @@ def twice(coins, data):
 
 def audit(program, epsilon):
     return PrivacyAudit(
+        domain=Interval(0, 1),
         claim=PureDP(epsilon=epsilon),
         program=program,
         neighbours=lambda run: [Neighbours("one record from 0 to 1", [0.0, 0.5], [1.0, 0.5])],
@@ -135,6 +136,7 @@ def scaled(coins, data):
 
 def audit(program):
     return PrivacyAudit(
+        domain=Interval(0, 1),
         claim=PureDP(epsilon=1),
         program=program,
         neighbours=lambda run: [Neighbours("one", [0.0], [1.0])],

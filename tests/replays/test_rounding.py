@@ -15,7 +15,7 @@ from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.domains import Values
+from dpaudit.replays.domains import ListedPairs
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.replays.rounding import by_rounding, float_type, in_double
 from dpaudit.suite import Run
@@ -40,7 +40,7 @@ def decide(
     proof: Any = None,
 ) -> Judgement:
     audit = PrivacyAudit(
-        domain=Values(0, 1),
+        domain=ListedPairs(),
         claim=PureDP(epsilon=1, model=model),
         program=program,
         neighbours=lambda run: [pair(*data, dtype)],
