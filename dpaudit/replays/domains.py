@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,7 @@ class Domain(ABC):
     ``exhaustive`` says that every pair of the domain is tried, so that none is left to be made."""
 
     not_finite: bool = False
-    exhaustive: bool = False
+    exhaustive: ClassVar[bool] = False
 
     @abstractmethod
     def holds(self, numbers: NDArray[Any]) -> bool:

@@ -16,6 +16,7 @@ from tests.cli.suites import by_id, run, write_suite
 
 ROWS = '''
 from dpaudit import EachMoves, Neighbours, OneReplaced, PrivacyAudit, Site, Symbols
+from dpaudit.replays.domains import Interval
 from dpaudit.laws import Laplace
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.rows import over, privacy
@@ -122,6 +123,7 @@ def test_a_valid_proof_of_another_program_is_found_by_exploring_again(
 
 RAISES = """
 from dpaudit import Neighbours, PrivacyAudit
+from dpaudit.replays.domains import Interval
 from dpaudit.laws import Laplace
 from dpaudit.rows import privacy
 
