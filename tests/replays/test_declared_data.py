@@ -179,7 +179,7 @@ def test_pairs_of_vectors_and_columns_are_in_their_domain(number: int) -> None:
     made = more_pairs(
         [Neighbours("mine", data, data)], Adjacency.REPLACE_ONE, domain, np.random.default_rng(0), most=20
     )
-    assert len(made.pairs) >= 4
+    assert len(made.pairs) >= 3  # one of three values has three pairs
     for pair in made.pairs:
         assert require_neighbours(pair, Adjacency.REPLACE_ONE, Unit.EVENT, domain) == ""
     assert isinstance(domain, Records)
