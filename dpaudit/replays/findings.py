@@ -128,6 +128,8 @@ class Findings:
     leaks: dict[tuple[str, str, bool], Leak] = field(default_factory=dict)
     obstacles: list[str] = field(default_factory=list)
     unentered: list[str] = field(default_factory=list)
+    #: Why the replays say nothing about all the data of the claim, whatever the program is.
+    unsearched: list[str] = field(default_factory=list)
     attained: Fraction = Fraction(0)
     losses: list[float] = field(default_factory=list)
     replays: int = 0
@@ -139,6 +141,8 @@ class Findings:
     histories: int = 0
     unseen: dict[str, None] = field(default_factory=dict)
     additions: Additions = field(default_factory=Additions)
+    #: Which pairs of the declared domain were replayed, in words with counts.
+    tried: list[str] = field(default_factory=list)
     places: str = ""
     numbers: str = ""
     limits: Limits = field(default_factory=Limits)

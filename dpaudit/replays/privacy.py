@@ -37,7 +37,7 @@ from dpaudit.proofs.sites import Site
 from dpaudit.replays.accounting import common_measure
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.changed_users import in_the_claims_words, view_of
-from dpaudit.replays.domains import require_neighbours
+from dpaudit.replays.domains import ListedPairs, require_neighbours
 from dpaudit.replays.entered import Watch
 from dpaudit.replays.estimating import Source, estimated
 from dpaudit.replays.findings import Findings, Subject, require_repeatable
@@ -68,8 +68,8 @@ def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[
         return []
     seen = f"{findings.histories} histories on {findings.pairs} pairs"
     words = f"the program is this mechanism, as far as {seen} show"
-    if audit.domain is not None:
-        words += f", corners and a search in {audit.domain} among them"
+    if findings.tried:
+        words += f", {' and '.join(findings.tried)} among them"
     if findings.places:
         words += f"; {findings.places} were moved, numbers went from {findings.numbers}"
     if audit.claim.unit is Unit.USER:
@@ -97,7 +97,7 @@ def _gaps(audit: PrivacyAudit, findings: Findings) -> list[str]:
         if site.pattern not in findings.touched
     ]
     found += findings.unentered
-    if audit.domain is None:
+    if audit.domain is None or isinstance(audit.domain, ListedPairs):
         # Weak pairs hide a program whose true sensitivity is larger; corners of a domain do not.
         found += [
             f"site {pattern!r} moved by at most {100 * float(reach):.3g} % of the certificate's sensitivity: "
@@ -153,9 +153,13 @@ def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> O
     misfits = _misfits(findings)
     gaps = _gaps(audit, findings)
     notes = _notes(audit, findings)
-    cells = _accounting_cells(audit, findings, misfits, gaps, notes, expect=accounting)
+    unsearched = [*([audit.undeclared] if audit.undeclared else []), *findings.unsearched]
+    cells = [
+        replace(cell, obstacles=[*cell.obstacles, *unsearched])
+        for cell in _accounting_cells(audit, findings, misfits, gaps, notes, expect=accounting)
+    ]
     evidence = _certificate(audit, audit.claim, findings)
-    obstacles = [*misfits, *gaps, *_too_tight(audit)]
+    obstacles = [*misfits, *gaps, *_too_tight(audit), *unsearched]
     evidence += _from_below(audit, findings, audit.claim, audit.claim.view)
     evidence += _estimates(audit, findings, run, refuted=_refutes(evidence, audit.claim))
     evidence = _standing(evidence, misfits, gaps, notes)

@@ -35,6 +35,7 @@ PROOF = accounted(
 
 def audit_of(program, *, sites=(CLASS,), proof=PROOF, view=SERVER, claim=None, **options):
     return PrivacyAudit(
+        domain=Interval(0, 1),
         claim=claim or PureDP(epsilon=1, view=View.of(view)),
         program=program,
         neighbours=lambda run: PAIRS,

@@ -15,6 +15,7 @@ from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import ListedPairs
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.replays.rounding import by_rounding, float_type, in_double
 from dpaudit.rounding_modes import MODES, rounding_mode
@@ -42,6 +43,7 @@ def decide(
     proof: Any = None,
 ) -> Judgement:
     audit = PrivacyAudit(
+        domain=ListedPairs(),
         claim=PureDP(epsilon=1, model=model),
         program=program,
         neighbours=lambda run: [pair(*data, dtype)],

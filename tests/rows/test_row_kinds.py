@@ -22,6 +22,7 @@ from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.regret.intervals import Interval
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Values
 from dpaudit.rows import (
     Control,
     Expression,
@@ -205,6 +206,7 @@ def noisy_sum(scale: Fraction) -> Any:
 
 def audit_at(epsilon: Fraction, scale: Fraction) -> PrivacyAudit:
     return PrivacyAudit(
+        domain=Values(0, 1),
         claim=PureDP(epsilon=epsilon),
         program=noisy_sum(scale),
         neighbours=lambda run: [Neighbours("one record", np.array([0.0, 1.0]), np.array([1.0, 1.0]))],

@@ -7,7 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 
 from audits.private_online_learning.hybrid_decisions import decision_witness
-from audits.private_online_learning.neighbours import BANDIT_HISTORIES, CLAIM, bandit_pairs, vector_pairs
+from audits.private_online_learning.neighbours import (
+    BANDIT_HISTORIES,
+    CLAIM,
+    REWARDS,
+    bandit_pairs,
+    vector_pairs,
+)
 from audits.public_refusals import FULL_INFORMATION, GAME, TREE
 from dpaudit.claims import Ordering
 from dpaudit.proofs.build import (
@@ -46,6 +52,7 @@ def anytime_lazy_ucb() -> PrivacyAudit:
     clear = "a lead within rounding of 0: how many rounds are played in one step, from released values"
     return PrivacyAudit(
         claim=CLAIM,
+        domain=REWARDS,
         program=lazy_ucb.program(epsilon=EPSILON),
         neighbours=lambda run: bandit_pairs(horizon=40, rounds=(0, 1, 2, 7, 33)),
         sites=[ARRAY],
@@ -124,6 +131,7 @@ def hybrid(reading: str, variant: HybridVariant) -> PrivacyAudit:
     trees = [Site(f"node-{r}", touches=r + wider, total=EPSILON / 2, group="tree") for r in range(1, 5)]
     return PrivacyAudit(
         claim=CLAIM,
+        domain=REWARDS,
         program=hybrid_ucb.program(epsilon=EPSILON, variant=variant),
         # Round 28 is in a tree of 2^4 leaves.
         neighbours=lambda run: bandit_pairs(horizon=34, rounds=(0, 2, 4, 8, 28)),
@@ -171,6 +179,7 @@ def follow_the_noisy_leader(variant: RnmVariant) -> PrivacyAudit:
     scale = rnm_noise(epsilon=EPSILON, variant=variant).scale
     return PrivacyAudit(
         claim=CLAIM,
+        domain=REWARDS,
         program=ftnl.program(epsilon=EPSILON, variant=variant),
         neighbours=lambda run: [pair for k in (2, 5) for pair in vector_pairs(n_actions=k, epochs=10)],
         sites=[Site("leader", total=EPSILON)],
@@ -192,6 +201,7 @@ def naive(n_actions: int) -> PrivacyAudit:
     sums = laplace_mechanism(sensitivity=n_actions, scale=n_actions / EPSILON)
     return PrivacyAudit(
         claim=CLAIM,
+        domain=REWARDS,
         program=ftnl.naive_program(epsilon=EPSILON),
         neighbours=lambda run: vector_pairs(n_actions=n_actions, epochs=6),
         sites=[Site("sums", total=EPSILON)],
@@ -208,6 +218,7 @@ def dp_se() -> PrivacyAudit:
     """
     return PrivacyAudit(
         claim=CLAIM,
+        domain=REWARDS,
         program=successive_elimination.program(epsilon=EPSILON, failure_probability="1/2"),
         neighbours=lambda run: bandit_pairs(horizon=3000, rounds=(0, 500, 1200)),
         sites=[ARRAY],
