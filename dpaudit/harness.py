@@ -15,11 +15,13 @@ import dpaudit
 
 __all__ = [
     "BUNDLED",
+    "LIBRARIES",
     "PACKAGE",
     "REFERENCE",
     "installed_folders",
     "is_harness_file",
     "is_harness_module",
+    "is_library_file",
     "is_program_file",
 ]
 
@@ -28,6 +30,10 @@ PACKAGE = Path(dpaudit.__file__).parent
 #: The folders in it, by name, that hold programs: the reference content, and in a wheel the audits.
 REFERENCE, BUNDLED = "reference", "_bundled"
 
+#: Installed packages that compute for the harness too.
+LIBRARIES = frozenset({"flint", "hypothesis", "numpy", "pandas", "scipy"})
+
+_PYTHON = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
 _HARNESS = str(PACKAGE) + os.sep
 _PROGRAMS = tuple(_HARNESS + folder + os.sep for folder in (REFERENCE, BUNDLED))
 
@@ -39,6 +45,18 @@ def installed_folders() -> tuple[str, ...]:
     own = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     beside = {path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")}
     return tuple(sorted(path + os.sep for path in own | beside))
+
+
+def is_library_file(filename: str) -> bool:
+    """Whether a file of code is Python's own, or of a numeric library that the harness itself rests on. Other
+    installed packages may hold mechanisms."""
+    if filename.startswith("<frozen "):
+        return True
+    packages = [path for path in installed_folders() if path not in _PYTHON and filename.startswith(path)]
+    if packages:
+        below = filename[len(max(packages, key=len)) :]
+        return below.split(os.sep)[0].partition(".")[0] in LIBRARIES
+    return filename.startswith(_PYTHON)
 
 
 def is_harness_file(filename: str) -> bool:

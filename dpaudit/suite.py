@@ -11,7 +11,8 @@ from __future__ import annotations
 import sys
 import unicodedata
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from types import FrameType
@@ -27,7 +28,19 @@ from dpaudit.harness import is_harness_file
 if TYPE_CHECKING:  # suites without certificates must not load the kernel
     from dpaudit.proofs.calibrate import Question
 
-__all__ = ["KINDS", "ROLES", "Cell", "Group", "Outcome", "Profile", "Role", "Row", "Run", "Suite"]
+__all__ = [
+    "KINDS",
+    "ROLES",
+    "Cell",
+    "Group",
+    "Outcome",
+    "Profile",
+    "Role",
+    "Row",
+    "Run",
+    "Suite",
+    "recording",
+]
 
 Profile = Literal["quick", "full", "paper"]
 KINDS = ("privacy", "tail", "regret", "lower-bound", "utility", "structure")
@@ -168,6 +181,28 @@ def _is_clear(character: str) -> bool:
 
 RowFunction = Callable[[Run], Outcome]
 
+#: The lists that rows and groups enter as they are made.
+_records: list[list[Row | Group]] = []
+
+
+@contextmanager
+def recording() -> Iterator[list[Row | Group]]:
+    """Yield a list that gets every row and every group, suites too, made within the block.
+
+    A suite is served by its name in a module: what was declared beside it can be found only this way.
+    """
+    made: list[Row | Group] = []
+    _records.append(made)
+    try:
+        yield made
+    finally:
+        _records[:] = [other for other in _records if other is not made]
+
+
+def _record(item: Row | Group) -> None:
+    for made in _records:
+        made.append(item)
+
 
 @dataclass(frozen=True)
 class Row:
@@ -226,6 +261,7 @@ class Row:
             raise InvalidParameterError(
                 f"{self.id}: expect must be one of {EXPECTATIONS}, got {self.expect!r}; correct the row."
             )
+        _record(self)
 
 
 def _place_of_call() -> tuple[str, int] | None:
@@ -276,6 +312,12 @@ class Group:
     questions: list[Question] = field(default_factory=list)
     unchecked: list[tuple[str, str]] = field(default_factory=list)
     kind: str = field(default="structure", kw_only=True)
+    #: The file and the line where the group is made.
+    location: tuple[str, int] | None = field(default=None, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.location = _place_of_call()
+        _record(self)
 
     def add(self, row: Row) -> Row:
         """Add a row; its id must be new."""

@@ -18,11 +18,24 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import Proof, binomial_vectors
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
+from dpaudit.replays.domains import Ball, Columns, Interval, Values
 
-__all__ = ["DIM", "GRID", "GRID_SQUARES", "REFUSALS", "grid_mechanism", "grid_pairs", "turned_pairs"]
+__all__ = [
+    "DIM",
+    "GRID_SQUARES",
+    "GRID_USERS",
+    "REFUSALS",
+    "USERS",
+    "grid_mechanism",
+    "grid_pairs",
+    "turned_pairs",
+]
 
 DIM = 2
-GRID = "contexts of length at most 1 with entries in multiples of 1/2, rewards -1, 0 or 1"
+#: A row: two features, and the reward of the action.
+USERS = Columns((Ball(1), DIM), (Interval(-1, 1), 1))
+#: The same with features in multiples of 1/2 and rewards -1, 0 or 1.
+GRID_USERS = Columns((Ball(1, step="1/2"), DIM), (Values(-1, 0, 1), 1))
 #: The squared change of (y x, x xᵀ on and above the diagonal) on the grid, at most: x turned around.
 GRID_SQUARES = 4
 #: Lines that no history can enter, for they depend on public parameters, or on data out of the domain.

@@ -6,6 +6,10 @@ one estimate. Design, optimiser and matrix noise are arguments, so that each can
 
 The printed batch lengths can be longer than the horizon: the last batch that begins is cut at the horizon,
 and ``ShuffleRun.lengths`` says what was played. A batch that is cut releases nothing.
+
+A released matrix need not be positive definite: the noise can be larger than the ridge. The paper's widths
+have no meaning for such a matrix, and it prints nothing for this case. ``psd_mode`` "error" raises; "clip" is
+a repair: it raises the eigenvalues to 1e-12 and counts the matrices.
 """
 
 from __future__ import annotations
@@ -14,10 +18,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.errors import UndecidedError
 from dpaudit.reference.algorithms.contextual.glm_environments import GlmEnvironment
 from dpaudit.reference.algorithms.contextual.glm_optimisers import Fit, FitCall
 from dpaudit.reference.algorithms.contextual.joint_glm_constants import GlmBudget
@@ -131,10 +137,16 @@ def shuffle_glm(
     design: Design,
     noise: MatrixNoise,
     rng: np.random.Generator,
+    psd_mode: Literal["error", "clip"] = "error",
 ) -> ShuffleRun:
-    """One run over all rounds of ``environment``."""
+    """Play one run over all rounds of ``environment``.
+
+    Raises ``UndecidedError`` for a released matrix that is not positive definite. With ``psd_mode`` "clip",
+    which the paper does not print, eigenvalues are raised to 1e-12 instead; ``counts["not definite"]`` counts
+    these matrices.
+    """
     horizon = environment.shape[0]
-    run = _Batches(environment, constants, fit, noise, rng)
+    run = _Batches(environment, constants, fit, noise, rng, psd_mode)
     regret, lengths, survivors, t = np.zeros(horizon), [], [], 0
     for length in constants.lengths:
         users = min(length, horizon - t)
@@ -158,6 +170,7 @@ def shuffle_glm(
         counts={
             "batches cut": int(lengths[-1] < constants.lengths[len(lengths) - 1]),
             "rounds left": horizon - t,
+            "not definite": run.not_definite,
         },
     )
 
@@ -172,6 +185,7 @@ class _Batches:
         fit: Fit,
         noise: MatrixNoise,
         rng: np.random.Generator,
+        psd_mode: Literal["error", "clip"],
     ) -> None:
         self.environment, self.constants, self.fit, self.noise, self.rng = (
             environment,
@@ -180,6 +194,7 @@ class _Batches:
             noise,
             rng,
         )
+        self.psd_mode, self.not_definite = psd_mode, 0
         self.thetas: list[Floats] = []
         self.designs: list[Floats] = []
         self._points: list[Floats] = []
@@ -188,7 +203,8 @@ class _Batches:
 
     def _length(self, arms: Floats, k: int) -> Floats:
         inverse = np.linalg.inv(self.designs[k])
-        return np.asarray(np.sqrt(np.maximum(np.einsum("kd,de,ke->k", arms, inverse, arms), 0.0)))
+        squares = np.einsum("kd,de,ke->k", arms, inverse, arms)  # below 0 by rounding only
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
     def survivors(self, arms: Floats) -> Bools:
         """Which arms no earlier batch eliminates, one batch after the other."""
@@ -229,8 +245,22 @@ class _Batches:
         c, dim = self.constants, points.shape[1]
         sensitivity = 1 / c.budget.kappa_star if self.thetas else 1.0
         total = (points * weights[:, None]).T @ points + self.noise(len(points), sensitivity, self.rng)
-        self.designs.append(total + c.ridge * np.eye(dim))
+        self.designs.append(self._definite(total + c.ridge * np.eye(dim)))
         self.thetas.append(self.fit(self._call(points, rewards), self.rng))
+
+    def _definite(self, released: Floats) -> Floats:
+        """Return ``released`` if it is positive definite; otherwise raise, or return its repair."""
+        values, vectors = np.linalg.eigh(released)
+        # Eigenvalues within rounding of 0 have no meaning either: an inverse would have negative squares.
+        if values[0] > np.finfo(float).eps * len(values) * abs(values[-1]):
+            return released
+        self.not_definite += 1
+        if self.psd_mode == "error":
+            raise UndecidedError(
+                f"the matrix of batch {len(self.designs) + 1} must be positive definite, got smallest "
+                f'eigenvalue {values[0]:.4g}. Raise the ridge, or pass psd_mode="clip".'
+            )
+        return np.asarray((vectors * np.maximum(values, 1e-12)) @ vectors.T)
 
     def _call(self, points: Floats, rewards: Floats) -> FitCall:
         c, dim = self.constants, points.shape[1]

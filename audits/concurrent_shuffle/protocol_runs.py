@@ -23,6 +23,7 @@ from dpaudit.reference.algorithms.contextual.batch_counters import binomial_sums
 from dpaudit.reference.algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB, by_height
 from dpaudit.reference.algorithms.contextual.protocol_instances import (
     DIM,
+    GRID_USERS,
     REFUSALS,
     grid_mechanism,
     grid_pairs,
@@ -32,6 +33,7 @@ from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.concurrent_protocol import NodeRelease, concurrent_sums
 from dpaudit.reference.mechanisms.concurrent_tree import Node, Tree
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Values
 from dpaudit.suite import Run
 from dpaudit.views import SHUFFLER_OUTPUT, View
 
@@ -44,7 +46,8 @@ __all__ = [
     "sum_audit",
 ]
 
-BITS = "a user's bit, fixed in advance"
+#: A bit of every user, fixed in advance.
+BITS = Values(0, 1)
 #: Orders of the divergences that add up over the shufflers.
 ORDERS = (8, 64)
 #: Lines that no history can enter, for they depend on public parameters.
@@ -102,7 +105,8 @@ def sum_audit(
     ]
     words = "a user sends to one batch of every shuffler"
     return PrivacyAudit(
-        claim=ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), domain=BITS),
+        claim=ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT)),
+        domain=BITS,
         program=concurrent_sums(tree, node_release(heights)),
         neighbours=lambda run: _of(run, bit_pairs(tree.horizon)),
         sites=sites,
@@ -131,6 +135,7 @@ def bandit_audit(tree: Tree, sheets: Sequence[VectorSheet], claim: PrivacyClaim)
     words = "a user sends to one batch of every shuffler, vector and matrix together"
     return PrivacyAudit(
         claim=claim,
+        domain=GRID_USERS,
         program=ConcurrentLinUCB(
             tree=tree, release=by_height(releases), dim=DIM, ridge=10.0, radius=lambda t: 2.0
         ),

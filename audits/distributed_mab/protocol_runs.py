@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.public_refusals import GAME, PROTOCOL, TURNOUT
 from dpaudit.claims import PureDP
 from dpaudit.evidence import Evidence
@@ -18,6 +17,7 @@ from dpaudit.reference.algorithms.mab.distributed_elimination import program, va
 from dpaudit.reference.algorithms.mab.steered_histories import steered
 from dpaudit.reference.algorithms.neighbours import reward_pairs
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Values
 from dpaudit.suite import Run
 from dpaudit.views import SERVER, Principal, View
 
@@ -64,7 +64,8 @@ def protocol_audit(
     chosen = variant(name, epsilon=budget, failure_prob=Fraction(1, horizon))
     lengths = batch_lengths(horizon, growth=growth)
     return PrivacyAudit(
-        claim=PureDP(epsilon=budget, view=View.of(seen_by), domain=DOMAIN),
+        domain=Values(0, 1),
+        claim=PureDP(epsilon=budget, view=View.of(seen_by)),
         program=program(chosen, growth=growth, grid=1),
         neighbours=lambda run: reward_pairs(
             horizon=horizon,

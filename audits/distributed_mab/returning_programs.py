@@ -25,6 +25,7 @@ from dpaudit.reference.algorithms.mab.distributed_elimination import program, va
 from dpaudit.reference.algorithms.mab.steered_histories import steered
 from dpaudit.reference.algorithms.play import Decisions
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Values
 from dpaudit.views import SERVER, View
 
 __all__ = [
@@ -93,11 +94,11 @@ def returning_audit(total: Fraction, touches: int) -> PrivacyAudit:
     batch = compose_parallel(laplace_batches(chosen, lengths, epsilon=EPSILON))
     ways = {"arm 2 goes out": lambda k: k % 2 == 0, "arm 1 goes out": lambda k: k % 2 == 1}
     return PrivacyAudit(
+        domain=Values(0, 1),
         claim=PureDP(
             epsilon=total,
             view=View.of(SERVER),
             unit=Unit.USER,
-            domain=DOMAIN,
         ),
         program=returning_program(program(chosen, growth=GROWTH, grid=1)),
         neighbours=lambda run: returning_pairs(),

@@ -18,10 +18,13 @@ from dpaudit.coins import Choice
 from dpaudit.laws import Law
 from dpaudit.neighbours import Neighbours
 from dpaudit.reference.algorithms.neighbours import reward_pairs
+from dpaudit.replays.domains import Interval
 
-__all__ = ["BANDIT_HISTORIES", "CLAIM", "bandit_pairs", "vector_pairs"]
+__all__ = ["BANDIT_HISTORIES", "CLAIM", "REWARDS", "bandit_pairs", "vector_pairs"]
 
-CLAIM = PureDP(epsilon=1, domain="a vector of K rewards in [0, 1], one per round")
+#: A vector of K rewards for each round.
+REWARDS = Interval(0, 1)
+CLAIM = PureDP(epsilon=1, domain=str(REWARDS))
 
 #: Far beyond any index: an arm with this noisy sum leads, with its negative it is never pulled again.
 FAR = 2.0**30

@@ -20,9 +20,10 @@ from dpaudit.laws.multiset import canonical_rows
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import Proof
 from dpaudit.proofs.sites import Site
-from dpaudit.reference.algorithms.contextual.protocol_instances import DIM, REFUSALS, turned_pairs
+from dpaudit.reference.algorithms.contextual.protocol_instances import DIM, REFUSALS, USERS, turned_pairs
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import BatchedLinUCB, Counter
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Domain
 from dpaudit.suite import Run
 
 __all__ = [
@@ -85,6 +86,7 @@ def protocol_audit(
     *,
     batch: int,
     pairs: Callable[[int], list[Neighbours]] = turned_pairs,
+    domain: Domain = USERS,
     users: int | None = None,
     schedule: Callable[[int], Sequence[int]] = range,
     touches: int = 1,
@@ -101,6 +103,7 @@ def protocol_audit(
 
     return PrivacyAudit(
         claim=claim,
+        domain=domain,
         program=algorithm(counter, batch=batch, schedule=schedule),
         neighbours=neighbours,
         sites=[Site("statistics/*", touches=touches, mechanism=mechanism)],

@@ -16,7 +16,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, TypeGuard
@@ -25,6 +25,7 @@ import numpy as np
 from hypothesis.strategies import SearchStrategy
 
 from dpaudit.blackbox.bounds import Bound, lower_bound
+from dpaudit.blackbox.carried import copies_in_both_orders, keeps_its_first
 from dpaudit.blackbox.clock import Clock
 from dpaudit.blackbox.heard import hear
 from dpaudit.blackbox.hypotheses import Family, family_of
@@ -41,14 +42,17 @@ from dpaudit.blackbox.notes import (
     telling_event,
 )
 from dpaudit.blackbox.result import CheckResult
+from dpaudit.blackbox.rounding import unrounded_share
 from dpaudit.blackbox.runs import CallTooLongError, OutOfTimeError, UnfitForWorkersError
 from dpaudit.blackbox.search import Search, Target
 from dpaudit.blackbox.smallest import smallest
-from dpaudit.claims import Model, PrivacyClaim
+from dpaudit.claims import Model, PrivacyClaim, PureDP
+from dpaudit.coins.outside import noting_outside
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate
 from dpaudit.exact import ExactLike, exact, rounded_up
 from dpaudit.neighbours import Neighbours
+from dpaudit.processes.ending import no_silent_end
 from dpaudit.statistics.blocks import Workers
 from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.views import PUBLIC, View
@@ -57,10 +61,13 @@ __all__ = ["AS_RUN", "CheckResult", "check"]
 
 #: The model of a claim about the float program as it runs: ``PureDP(epsilon=1, model=AS_RUN)``.
 AS_RUN = Model.AS_RUN
+#: The share of a difference that rounding may explain without a word.
+MOST_ROUNDED = 2.0**-10
 #: Below this level 1 - alpha is hardly a float other than 1.
 LEAST_ALPHA = 1e-12
 
 
+@no_silent_end()
 def check(
     mechanism: Callable[..., Any],
     claim: PrivacyClaim,
@@ -112,8 +119,15 @@ def check(
     clock = Clock(seconds, goal=max_samples, alpha=alpha)
     pairs = read_neighbours(neighbours, seed=seed, adjacency=claim.adjacency)
     target = Target(mechanism, batch, timeout, seed, family.tested, claim.model is Model.AS_RUN)
-    with fresh_copies(target, (pairs[0].left, pairs[0].right)) as copies:  # before any call here
-        target, notes = notes_before(target, pairs[0].left)
+    both = [(pair.left, pair.right) for pair in pairs]
+    with (  # before any call here
+        fresh_copies(target, both[0]) as copies,
+        copies_in_both_orders(target, both) as in_both_orders,
+        copies_in_both_orders(target, both) as more,
+    ):
+        with noting_outside() as outside:
+            target, notes = notes_before(target, pairs[0].left)
+        notes += _notes_on_outside(outside)
         plan = _Plan(
             family, target, pairs, clock, alpha=alpha, max_samples=max_samples, stop_early=stop_early
         )
@@ -122,14 +136,17 @@ def check(
         estimate = _estimate(found, claim, pairs, alpha=alpha, independent=True)
         refuted = judge(claim, [estimate]).verdict is VerdictKind.REFUTED
         reason = memory(found.search, copies, pairs, leader=found.leader, refuted=refuted)
+        if not (reason or outside or found.stopped or clock.over):  # copies share what is outside
+            reason = keeps_its_first(in_both_orders, more, found.leader)
     search, draws = found.search, list[str]()
     if listen and not clock.over and not found.stopped:
         heard, draws = hear(search.target, pairs, first=found.leader, claim=claim, deadline=clock.deadline)
         notes = heard + notes
-    estimate = _estimate(found, claim, pairs, alpha=alpha, independent=not reason)
-    judgement = judge(
-        claim, [estimate], obstacles=[f"the calls were not independent: {reason}"] if reason else []
-    )
+    rounded = _rounded(claim, estimate, worst, search.target) if refuted and not reason else ""
+    estimate = _estimate(found, claim, pairs, alpha=alpha, independent=not (reason or rounded))
+    obstacles = [f"the calls were not independent: {reason}"] if reason else []
+    judgement = judge(claim, [estimate], obstacles=[*obstacles, rounded] if rounded else obstacles)
+    notes += [rounded] if rounded else []
     notes += found.notes + notes_on_outputs(search)
     if judgement.verdict is VerdictKind.INCONCLUSIVE and not reason:
         notes += note_on_bits(search) + power_notes(search, estimate.details["power"])
@@ -149,6 +166,32 @@ def check(
         at_delta=at_delta,
         replay=None if reason else search.replay,
     )
+
+
+def _rounded(claim: PrivacyClaim, estimate: Estimate, pair: Neighbours, target: Target) -> str:
+    """Why a bound above a claim on real numbers may come from the mechanism's rounding alone, in words."""
+    if claim.model is not Model.IDEAL or estimate.lower is None:
+        return ""
+    size = 2 if target.batch else None
+    share = unrounded_share(target.mechanism, pair.left, pair.right, seed=target.seed, size=size)
+    if share > 1 - MOST_ROUNDED:
+        return ""
+    if isinstance(claim, PureDP) and estimate.lower * share > float(claim.bound):
+        return ""
+    return (
+        f"rounding: in other rounding modes of the processor {100 * share:.0f}% of the difference between "
+        "the outputs is left. The claim is about real numbers: model=AS_RUN counts rounding too"
+    )
+
+
+def _notes_on_outside(outside: Mapping[str, object]) -> list[str]:
+    """What the mechanism does outside of this process, where calls may leave something for later ones."""
+    if not outside:
+        return []
+    return [
+        f"the mechanism {', '.join([*outside][:3])}: what one call leaves there a later one may read, and "
+        "this check does not see that"
+    ]
 
 
 def _smaller(

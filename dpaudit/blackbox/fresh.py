@@ -29,11 +29,12 @@ LIMIT = 60.0
 
 class FreshCopies:
     """Copies of this process as it is when the context is entered; ``answer(k)`` is what copy k is asked,
-    k = 0..count-1.
+    k = 0..count-1. All copies together have ``limit`` seconds (60).
     """
 
-    def __init__(self, answer: Callable[[int], Any], count: int) -> None:
+    def __init__(self, answer: Callable[[int], Any], count: int, *, limit: float | None = None) -> None:
         self._answer, self._count = answer, count
+        self._limit = LIMIT if limit is None else limit
         self._waiting: _Fork | None = None
         self._ask = -1
 
@@ -52,15 +53,17 @@ class FreshCopies:
             os.close(self._ask)
             self._waiting.end()
 
-    def answers(self, count: int | None = None) -> list[Any] | None:
-        """``answer(k)`` for each k, or the first ``count``, each in a copy of its own; ``None`` where a copy
-        failed, took too long, or returned what cannot be pickled, and where there is no fork.
+    def answers(self, count: int | None = None, *, start: int = 0) -> list[Any] | None:
+        """``answer(k)`` for each k from ``start`` on, or the first ``count`` of them, each in a copy of its
+        own; ``None`` where a copy failed, took too long, or returned what cannot be pickled, and where there
+        is no fork. It can be asked once.
         """
         if self._waiting is None:
             return None
         with suppress(BrokenPipeError):
-            os.write(self._ask, min(self._count, count or self._count).to_bytes(4, "big"))
-        found: list[Any] | None = self._waiting.read(time.monotonic() + LIMIT + 1)
+            count = min(self._count - start, count or self._count)
+            os.write(self._ask, count.to_bytes(4, "big") + start.to_bytes(4, "big"))
+        found: list[Any] | None = self._waiting.read(time.monotonic() + self._limit + 1)
         return found
 
     def _wait(self, asked: int) -> list[Any] | None:
@@ -68,14 +71,15 @@ class FreshCopies:
         os.close(self._ask)
         with suppress(ValueError):  # not in a main thread; then Ctrl-C ends the copy and nothing is known
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-        count = int.from_bytes(os.read(asked, 4), "big")
+        question = os.read(asked, 8)
+        count, start = (int.from_bytes(part, "big") for part in (question[:4], question[4:]))
         if not count:
             return None
-        deadline = time.monotonic() + LIMIT
+        deadline = time.monotonic() + self._limit
         answers: list[Any] = []
         while len(answers) < count and None not in answers:
             wave = range(len(answers), min(len(answers) + WAVE, count))
-            forks = [_Fork(lambda k=k: self._answer(k)) for k in wave]  # type: ignore[misc]
+            forks = [_Fork(lambda k=k: self._answer(start + k)) for k in wave]  # type: ignore[misc]
             answers += [fork.read(deadline) for fork in forks]
             for fork in forks:
                 fork.end()

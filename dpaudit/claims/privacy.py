@@ -13,7 +13,19 @@ from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, as_written, exact, exact_str, in_figures, positive, probability
 from dpaudit.views import PUBLIC, Principal, View
 
-__all__ = ["ApproxDP", "GaussianDP", "PrivacyClaim", "Profile", "PureDP", "RenyiDP", "ZeroConcentratedDP"]
+__all__ = [
+    "NOT_STATED",
+    "ApproxDP",
+    "GaussianDP",
+    "PrivacyClaim",
+    "Profile",
+    "PureDP",
+    "RenyiDP",
+    "ZeroConcentratedDP",
+]
+
+#: The ``domain`` of a claim that says nothing about its data.
+NOT_STATED = "not stated"
 
 #: Fields with a fixed list of values, which may also be given by name.
 _OPTIONS: dict[str, type[Enum]] = {
@@ -28,12 +40,13 @@ _OPTIONS: dict[str, type[Enum]] = {
 class PrivacyClaim(Claim):
     """What every privacy claim states besides its numbers.
 
-    ``domain`` describes one record in words, ``turnout`` the least share or number of users who take part.
+    ``domain`` describes the data in words. An audit of a program derives them from the data that it declares,
+    if they are not stated. ``turnout`` is the least share or number of users who take part.
     ``view`` is who looks: a ``View``, or one principal such as ``SERVER``, who sees what is public too.
     """
 
     adjacency: Adjacency = Adjacency.REPLACE_ONE
-    domain: str = "a real number in [0, 1]"
+    domain: str = NOT_STATED
     unit: Unit = Unit.EVENT
     view: View = field(default_factory=lambda: View.of(PUBLIC))
     adversary: Adversary = Adversary.OBLIVIOUS

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import json
-import os
 import signal
 import sys
 import threading
@@ -14,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 import numpy as np
@@ -32,6 +31,7 @@ from dpaudit.claims import (
 from dpaudit.cli.console import make_console, show_error
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.neighbours import Neighbours
+from dpaudit.processes.ending import no_silent_end
 from dpaudit.report_file.document import write_text
 from dpaudit.reports.notation import clean
 
@@ -147,7 +147,7 @@ def check_command(
     from dpaudit.blackbox.notes import RAISED
     from dpaudit.statistics.cluster import travel_with
 
-    with _current_folder_first(), _no_silent_end(), _interruptible() as stopped:
+    with _current_folder_first(), no_silent_end(), _interruptible() as stopped:
         mechanism = _function(function)
         try:
             if scheduler is not None:
@@ -318,26 +318,6 @@ def _current_folder_first() -> Iterator[None]:
         yield
     finally:
         sys.path.remove(here)
-
-
-@contextmanager
-def _no_silent_end() -> Iterator[None]:
-    """A function that ends the process by ``os._exit`` raises instead: exit code 0 would say that it was not
-    refuted. Children that it forks end as ever."""
-    end, here = os._exit, os.getpid()
-
-    def refuse(status: int) -> NoReturn:
-        if os.getpid() != here:
-            end(status)
-        raise MechanismError(
-            f"a mechanism must return or raise, it ended the process by os._exit({status}); leave that out."
-        )
-
-    os._exit = refuse
-    try:
-        yield
-    finally:
-        os._exit = end
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from dpaudit.cli.console import make_console
 from dpaudit.report_file.document import read_report
-from dpaudit.reports.comparison import got_better, got_worse, lacks_any
+from dpaudit.reports.comparison import got_better, got_worse
 from dpaudit.reports.terminal import one_line
 
 __all__ = ["compare_command"]
@@ -27,7 +27,9 @@ def compare_command(old: Path, new: Path) -> None:
     Worse is a row or cell that is no longer as expected or no longer verified, that crashes now, that is
     verified by weaker evidence, that is new and against its expectation, that states another claim or has
     another role, or that is gone. What was against its expectation before, and is so in the same way, is not
-    worse.
+    worse. Worse is also a verdict of the same strength that assumes more or was looked at on less, and a run
+    that was stopped, that could not run a suite, or that has a smaller profile, a larger error level or a
+    weaker --require.
 
     Exit code 0: nothing got worse. 1: something did. 2: a report cannot be read.
     """
@@ -37,8 +39,5 @@ def compare_command(old: Path, new: Path) -> None:
     for mark, style, lines in (("✗ ", "bold red", worse), ("✓ ", "green", better)):
         for line in lines:
             console.print(Text.assemble((mark, style), one_line(line)))
-    if not after["complete"]:
-        missing = "what it lacks counts as gone" if lacks_any(before, after) else f"it lacks nothing of {old}"
-        console.print(Text(f"{new} is the report of a run that was stopped: {missing}."))
     console.print(f"{len(worse)} worse, {len(better)} better")
     sys.exit(GOT_WORSE if worse else 0)

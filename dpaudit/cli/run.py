@@ -33,6 +33,7 @@ from dpaudit.runner.commands import command_words, selected_by
 from dpaudit.runner.plan import BrokenSuite, Settings, plan_run
 from dpaudit.runner.remote import Asking, RemoteError
 from dpaudit.runner.session import Session
+from dpaudit.runner.targets import AUDITS, PAPERS, default_paths
 from dpaudit.suite import Profile
 
 __all__ = ["read_command", "run_command"]
@@ -146,11 +147,13 @@ def run_command(
     """Run suites and write a report.
 
     PATH is a suite file, a folder of suites, or the word papers for those that ship with dpaudit, of which
-    papers:classics is one. Without any: the folder audits, if there is one here, else papers.
+    papers:classics is one. Without any: the folder audits, if there is one here, else papers, as the last
+    line then says. All Python files of a folder are looked at. A row or group that no suite holds is an
+    error.
 
     Exit code 0: all as expected. 1: a claim came out against expectation. 2: usage or configuration, or a
-    suite that does not import (the others are run). 3: an audit crashed. A run that is stopped (Ctrl-C,
-    SIGTERM, SIGHUP) writes what is known and exits with 128 and the signal's number.
+    suite that does not import or has no rows (the others are run). 3: an audit crashed. A run that is stopped
+    (Ctrl-C, SIGTERM, SIGHUP) writes what is known and exits with 128 and the signal's number.
     """
     settings = Settings(
         profile=profile,
@@ -174,7 +177,9 @@ def run_command(
             plan = plan_run(paths, settings, pool, select=select, broken=broken)
             show_broken(broken)
             command = shlex.join(["dpaudit", *sys.argv[1:]])
-            session = Session(plan, settings, report_path=json_path, resume=resume, command=command)
+            session = Session(
+                plan, settings, report_path=json_path, resume=resume, command=command, confirms=_confirms
+            )
             if resume and not session.resumes:
                 console.print(f"--resume: there is no journal {journal_path(json_path)}, so all rows run")
             kept = len(plan.rows) - len(session.remaining)
@@ -193,9 +198,18 @@ def run_command(
             sys.exit(code)
         report = session.report()
         _write(report, _Outputs(json_path, page, sarif_path), console, quiet=quiet)
+        if not paths and default_paths() == [PAPERS]:
+            console.print(f"there is no folder {AUDITS} here: the {PAPERS} that ship with dpaudit were run")
     if lost:
         raise lost
     sys.exit(code or _exit_code(report))
+
+
+def _confirms(result: dict[str, Any]) -> bool:
+    """Whether ``dpaudit verify`` would confirm a result."""
+    from dpaudit.verify.result import verify_result  # loads the kernel, which a first run leaves to its rows
+
+    return all(finding.ok for finding in verify_result(result))
 
 
 def read_command(text: str) -> dict[str, Any] | None:
@@ -324,7 +338,7 @@ def _say(report: dict[str, Any], console: Console, *, quiet: bool) -> None:
         rows = "1 row declares" if len(blind) == 1 else f"{len(blind)} rows declare"
         console.print(f"{rows} {NOT_REPEATED}", style="dim")
     for item in report.get("broken", ()):
-        console.print(Text(f"not run, since it does not import: {one_line(item['suite'])}", style="bold red"))
+        console.print(Text(f"not run: {one_line(item['suite'])}", style="bold red"))
 
 
 def _append_summary(report: dict[str, Any]) -> None:

@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.exact_paths import ExactPaths, Share, shares_of
 from dpaudit.coins.transcript import (
@@ -30,7 +32,7 @@ from dpaudit.coins.transcript import (
     same_value,
     to_the_last_bit,
 )
-from dpaudit.errors import DpauditError, InvalidParameterError, NotTractableError
+from dpaudit.errors import DpauditError, InvalidParameterError, MechanismError, NotTractableError
 from dpaudit.exact import decode_value, encode_value
 from dpaudit.kernel.ball import arb, upper
 from dpaudit.kernel.t1.exponentials import ExpSum
@@ -52,6 +54,37 @@ MAX_PATHS = 200_000
 
 #: A value, its probability as a ball, and its exact share where it has one.
 _Outcome = tuple[Any, Any, Share | None]
+
+
+@dataclass(frozen=True)
+class _Site:
+    """A site that branches, as the first path that came to it found it: the law or the question, what the
+    view has seen since the site before, and the outcomes."""
+
+    asked: Any
+    shown: tuple[Any, ...]
+    outcomes: Sequence[_Outcome]
+
+    def repeats(self, asked: Any, shown: Sequence[Any]) -> bool:
+        """Whether another path finds the same here."""
+        return (
+            len(shown) == len(self.shown)
+            and all(map(same_shown, shown, self.shown))
+            and _same_question(self.asked, asked)
+        )
+
+
+def _same_question(left: Any, right: Any) -> bool:
+    """Whether two sites have the same law, or put the same query to the same channel. A law without an
+    equality of its own is compared as it is written; a channel or a query without one is not compared."""
+    if isinstance(left, Law) and isinstance(right, Law):
+        return bool(left == right) or left.to_json() == right.to_json()
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, tuple):
+        return all(map(_same_question, left, right))
+    has_no_equality = "__eq__" not in {name for kind in type(left).__mro__[:-1] for name in vars(kind)}
+    return has_no_equality or same_value(left, right) or bool(np.all(left == right))
 
 
 @dataclass(frozen=True)
@@ -98,7 +131,7 @@ class _Enumerated(Coins):
         choices: Sequence[int],
         view: View,
         tail: float,
-        cache: dict[tuple[int, ...], Sequence[Any]],
+        cache: dict[tuple[int, ...], _Site],
         given: Sequence[Any] | None,
     ) -> None:
         self.choices = choices
@@ -113,6 +146,7 @@ class _Enumerated(Coins):
         self.sites: list[PathSite] = []
         self.seen: list[Any] = []
         self.beyond: list[Any] = []
+        self.compared = 0  # how much of what was seen earlier paths have been compared with
         self.impossible = False
         self.refused: DpauditError | None = None
 
@@ -158,7 +192,7 @@ class _Enumerated(Coins):
                 probability = law.logp_ball(value).exp()
         else:
             with self._kept():
-                value, probability, share = self._branch(lambda: self._outcomes(law))
+                value, probability, share = self._branch(law, lambda: self._outcomes(law))
             self._take(share)
         self.weight = self.weight * probability
         self.sites.append(PathSite(site, law, value, visible))
@@ -175,13 +209,21 @@ class _Enumerated(Coins):
         if self.shares is not None:
             self.shares = None if share is None else [*self.shares, share]
 
-    def _branch(self, outcomes: Callable[[], Sequence[_Outcome]]) -> _Outcome:
+    def _branch(self, asked: Any, outcomes: Callable[[], Sequence[_Outcome]]) -> _Outcome:
         """Choose one of the outcomes of a site: the recorded choice while there is one, the first outcome
-        beyond."""
-        key = tuple(self.taken)
+        beyond. Every path that comes here must ask the same and have shown the same."""
+        key, shown = tuple(self.taken), self.seen[self.compared :]
+        self.compared = len(self.seen)
         if key not in self.cache:
-            self.cache[key] = outcomes()
-        table = self.cache[key]
+            self.cache[key] = _Site(asked, tuple(shown), outcomes())
+        elif not self.cache[key].repeats(asked, shown):
+            self.refused = MechanismError(
+                "a program must do the same when it is enumerated again, on a path that was run before it "
+                "had another law or showed something else; draw all randomness from the coins, and keep "
+                "nothing from run to run."
+            )
+            raise self.refused
+        table = self.cache[key].outcomes
         depth = len(self.taken)
         choice = self.choices[depth] if depth < len(self.choices) else 0
         self.taken.append(choice)
@@ -241,7 +283,8 @@ class _EnumeratedSession(ChannelSession):
             joint = self._probability(value)
         else:
             value, joint, share = self._coins._branch(
-                lambda: [(answer, self._probability(answer), None) for answer in self._kernel.answers]
+                (self._kernel, self._queries[-1]),
+                lambda: [(answer, self._probability(answer), None) for answer in self._kernel.answers],
             )
             self._coins._take(share)
         self._outcomes.append(value)
@@ -261,7 +304,7 @@ class _EnumeratedSession(ChannelSession):
 def _paths(
     program: Program, data: Any, view: View, tail: float, given: Sequence[Any] | None, max_paths: int
 ) -> Iterator[Path]:
-    cache: dict[tuple[int, ...], Sequence[Any]] = {}
+    cache: dict[tuple[int, ...], _Site] = {}
     choices: list[int] = []
     for _ in range(max_paths):
         coins = _Enumerated(choices, view, tail, cache, given)

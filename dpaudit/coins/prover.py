@@ -54,6 +54,10 @@ class ProvingCoins(Coins):
     def __init__(self, follower: Followed) -> None:
         self._follower = follower
 
+    def __repr__(self) -> str:
+        """Refuse: the text would tell a proof from a run."""
+        return self._follower.refuse("the coins were turned into text")
+
     def draw(self, law: Law, *, site: str) -> Any:
         if type(law) in NOISE:
             return self._follower.hidden(law)

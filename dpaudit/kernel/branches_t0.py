@@ -1,6 +1,6 @@
 """Tier 0 for programs that branch on their data and release with noise: by rational arithmetic alone.
 
-    python branches_t0.py certificate.json        (with program_t0.py beside it)
+    python branches_t0.py certificate.json        (with program_t0.py, claim_t0.py and kernel_t0.py beside it)
 
 The certificate holds the decision tree of a program, as ``program_t0`` reads it: comparisons of data, public
 questions, shown constants and releases, with Laplace noise alone or Gaussian noise alone. Nothing is hidden.
@@ -21,7 +21,6 @@ their numbers; numbers are exact; both sides have the same number of records.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -51,6 +50,7 @@ try:
         unit,
     )
 except ImportError:  # run alone, the other file beside it
+    sys.path.append(str(Path(__file__).parent))
     from program_t0 import (  # type: ignore[import-not-found,no-redef]
         CONSTANT,
         ONE,
@@ -217,26 +217,18 @@ def _cost(tree: Tree, quantity: str, written: Any, box: dict[str, Interval], p: 
     return Fraction(cost)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    need(len({key for key, _ in pairs}) == len(pairs), "a key stands twice in a table.")
-    return dict(pairs)
-
-
 def main(arguments: list[str]) -> int:
-    """Check one file: 0 if it proves its claim, 1 if not, 2 if it cannot be read; floats are no numbers."""
+    """Check a certificate, or all of this kind in a report, as ``claim_t0.run`` says."""
     try:
-        text = Path(*arguments).read_text("utf-8")
-        found = check(json.loads(text, object_pairs_hook=_once, parse_float=str, parse_constant=str))
-    except ProgramProofError as error:
-        sys.stdout.write(ascii(f"refused: {error}"[:300]) + "\n")
-        return 1
-    except (OSError, TypeError, ValueError, RecursionError) as error:
-        sys.stderr.write(ascii(f"cannot be read: {error}; usage: branches_t0.py FILE"[:300]) + "\n")
-        return 2
-    words = f"{'proves' if found.holds else 'does not prove'} {found.quantity} <= {found.claimed}"
-    derived = f"{'epsilon' if found.rho is None else 'rho'} {found.cost}"
-    sys.stdout.write(f"{words}: {derived} from {found.paths} paths\n")
-    return 0 if found.holds else 1
+        from dpaudit.kernel.claim_t0 import BRANCHING, run
+    except ImportError:  # run alone, the other files beside it
+        sys.path.append(str(Path(__file__).parent))
+        from claim_t0 import BRANCHING, run  # type: ignore[import-not-found,no-redef]
+
+    def derived(found: Checked) -> str:
+        return f"{'epsilon' if found.rho is None else 'rho'} {found.cost} from {found.paths} paths"
+
+    return run(arguments, "program, data branches", check, derived, types=BRANCHING)
 
 
 if __name__ == "__main__":

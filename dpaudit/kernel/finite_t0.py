@@ -1,6 +1,6 @@
 """Tier 0 for programs of finite data and finite draws: exact laws, by rational arithmetic alone.
 
-    python finite_t0.py certificate.json
+    python finite_t0.py certificate.json     (or a report; with claim_t0.py and kernel_t0.py beside it)
 
 The certificate holds one tree for each data set, in the order of ``itertools.product``: what the program
 draws, with exact rational probabilities, and what it shows. This file walks the trees, adds up the law of
@@ -13,7 +13,6 @@ What is assumed: the trees are the program's; numbers are exact; both sides have
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterator
@@ -229,33 +228,19 @@ def ratio_of(data: Any, adjacency: Any, trees: Any) -> Fraction | None:
     return largest(*_laws(data, adjacency, trees))
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    need(len({key for key, _ in pairs}) == len(pairs), "a key stands twice in a table.")
-    return dict(pairs)
-
-
-def _no_number(text: str) -> Any:
-    raise FiniteProofError(f"a number must be exact text, got {text[:40]}.")
-
-
 def main(arguments: list[str]) -> int:
-    """Check one file: exit code 0 if it proves its claim, 1 if not, 2 if it cannot be read."""
-    if len(arguments) != 1:
-        sys.stderr.write("usage: python finite_t0.py certificate.json\n")
-        return 2
-    hooks: Any = {"object_pairs_hook": _once, "parse_float": _no_number, "parse_constant": _no_number}
+    """Check a certificate, or all of this kind in a report, as ``claim_t0.run`` says."""
     try:
-        checked = check(json.loads(Path(arguments[0]).read_text("utf-8"), **hooks))
-    except (OSError, ValueError, RecursionError) as error:
-        sys.stderr.write(ascii(f"cannot be read: {error}"[:300]) + "\n")
-        return 2
-    except FiniteProofError as error:
-        sys.stdout.write(ascii(f"refused: {error}"[:300]) + "\n")
-        return 1
-    words = "proves" if checked.holds else "refutes" if checked.refutes else "does not prove"
-    found = f"largest ratio {checked.ratio}, derived {checked.epsilon} from {checked.paths} probabilities"
-    sys.stdout.write(f"{words} epsilon <= {checked.claimed}: {found}\n")
-    return 0 if checked.holds else 1
+        from dpaudit.kernel.claim_t0 import run
+    except ImportError:  # run alone, the other files beside it
+        sys.path.append(str(Path(__file__).parent))
+        from claim_t0 import run  # type: ignore[import-not-found,no-redef]
+    return run(arguments, "program, exact laws", check, _derived)
+
+
+def _derived(found: Checked) -> str:
+    words = f"largest ratio {found.ratio}, derived {found.epsilon} from {found.paths} probabilities"
+    return words + (", which refutes it" if found.refutes else "")
 
 
 if __name__ == "__main__":

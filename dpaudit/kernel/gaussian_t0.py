@@ -1,6 +1,6 @@
 """Tier 0 for programs of Gaussian releases: checks zCDP and GDP of a program, by rational arithmetic alone.
 
-    python gaussian_t0.py certificate.json
+    python gaussian_t0.py certificate.json     (or a report; with claim_t0.py and kernel_t0.py beside it)
 
 The certificate holds the decision tree of a program over symbolic data, all of whose randomness is Gaussian
 noise on released values: ["release", form, "gaussian", variance, next], ["fork", question, [next, ...]],
@@ -27,7 +27,6 @@ What is assumed: the tree is the program's; numbers are exact; both sides have t
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from dataclasses import dataclass
@@ -225,25 +224,20 @@ def _check(certificate: Any) -> Checked:
     return Checked(rho, quantity, claimed, len(paths))
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    need(len({key for key, _ in pairs}) == len(pairs), "a key stands twice in a table.")
-    return dict(pairs)
-
-
 def main(arguments: list[str]) -> int:
-    """Check one file: 0 if it proves its claim, 1 if not, 2 if it cannot be read; floats are no numbers."""
+    """Check a certificate, or all of this kind in a report, as ``claim_t0.run`` says."""
     try:
-        text = Path(*arguments).read_text("utf-8")
-        found = check(json.loads(text, object_pairs_hook=_once, parse_float=str, parse_constant=str))
-    except GaussianProofError as error:
-        sys.stdout.write(ascii(f"refused: {error}"[:300]) + "\n")
-        return 1
-    except (OSError, TypeError, ValueError, RecursionError) as error:
-        sys.stderr.write(ascii(f"cannot be read: {error}; usage: gaussian_t0.py FILE"[:300]) + "\n")
-        return 2
-    words = f"{'proves' if found.holds else 'does not prove'} {found.quantity} <= {found.claimed}"
-    sys.stdout.write(f"{words}: rho {found.rho}, mu^2 {found.mu_squared} from {found.paths} paths\n")
-    return 0 if found.holds else 1
+        from dpaudit.kernel.claim_t0 import GAUSSIAN, run
+    except ImportError:  # run alone, the other files beside it
+        sys.path.append(str(Path(__file__).parent))
+        from claim_t0 import GAUSSIAN, run  # type: ignore[import-not-found,no-redef]
+    return run(
+        arguments,
+        "program, Gaussian releases",
+        check,
+        lambda found: f"rho {found.rho}, mu^2 {found.mu_squared} from {found.paths} paths",
+        types=GAUSSIAN,
+    )
 
 
 if __name__ == "__main__":

@@ -534,6 +534,11 @@ def check(data: Any, claim: dict[str, Any], rules: Any = None, reaches: Any = co
     return g
 
 
+def in_words(claim: dict[str, Any]) -> str:
+    """All fields of a claim, with its scope and exact numbers: not the sentence that stands beside them."""
+    return str({k: v for k, v in claim.items() if k != "in_words" and f"{k}_exact" not in claim})
+
+
 def no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Refuse a JSON object in which a key stands twice."""
     need(len(dict(pairs)) == len(pairs), f"keys must be unique, got {[key for key, _ in pairs][:8]}.")
@@ -541,7 +546,8 @@ def no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Check the certificates of a report: 0, or 1 if one was refused, or 2 if the file cannot be read."""
+    """Check the certificates of a report: 0; or 1 if one was refused, or is above a claim that is said to be
+    verified; or 2 if the file cannot be read."""
     try:
         need(Path(arguments[0]).is_file(), "it must be a regular file")
         with open(arguments[0], encoding="utf-8") as file:
@@ -552,20 +558,26 @@ def main(arguments: Sequence[str]) -> int:
     except (IndexError, OSError, ValueError, KeyError, TypeError, RecursionError, CertificateError) as error:
         sys.stderr.write(f"usage: python kernel_t0.py report.json; it cannot be read: {error!r}\n")
         return 2
-    counts = {"T0": 0, "T1": 0, "T2": 0, "refused": 0}
+    counts, above, other = dict.fromkeys(["T0", "above", "T1", "T2", "refused"], 0), set[str](), set[str]()
     for name, part, item in items:
         try:
-            outcome, rests = "T0", "; ".join(check(item, part["claim"]).assumptions) or "nothing"
-            text = f"{item['quantity']} <= {item['bound']}, assuming {rests}"
+            rests = "; ".join(check(item, part["claim"]).assumptions) or "nothing"
+            holds = rational(item["bound"], "bound") <= number_of(part["claim"], item["quantity"].split()[-1])
+            outcome = "T0" if holds else "above"
+            text = (
+                f"{item['quantity']} <= {item['bound']}, assuming {rests}; claim: {in_words(part['claim'])}"
+            )
         except BeyondTierError as error:
             outcome, text = error.tier, str(error)
         except (CertificateError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as why:
             outcome, text = "refused", f"{type(why).__name__}: {why}"
         counts[outcome] += 1
-        line = json.dumps(f"{name}: {text}")[1:-1]  # as escapes: what would move a cursor, say
-        sys.stdout.write(f"{outcome:<8}{line}\n")
-    sys.stdout.write("{T0} re-derived, {T1} need T1, {T2} need T2, {refused} refused\n".format(**counts))
-    return 1 if counts["refused"] else 0
+        (above if outcome == "above" and part.get("verdict") == "verified" else other).add(name)
+        # as escapes: what would move a cursor, say
+        sys.stdout.write(f"{outcome:<8}{json.dumps(f'{name}: {text}')[1:-1]}\n")
+    words = "{T0} re-derived, {above} above their claims, {T1} need T1, {T2} need T2, {refused} refused\n"
+    sys.stdout.write(words.format(**counts))
+    return 1 if counts["refused"] or above - other else 0
 
 
 if __name__ == "__main__":

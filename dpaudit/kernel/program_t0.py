@@ -1,6 +1,6 @@
 """Tier 0 for programs: checks a proof that a program is differentially private, by rational arithmetic alone.
 
-    python program_t0.py certificate.json     (or a report of dpaudit: all proofs of programs in it)
+    python program_t0.py certificate.json     (or a report; with claim_t0.py and kernel_t0.py beside it)
 
 The certificate holds the decision tree of a program over symbolic data, a partition of its paths into cells,
 and for each cell and each extreme change of the data by how much the hidden noise moves. This file derives
@@ -19,7 +19,6 @@ What is assumed: the tree is the program's; numbers are exact; both sides have t
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -504,36 +503,16 @@ def _check(certificate: Any) -> Checked:
     return Checked(Fraction(max(costs, default=ZERO)), claimed, len(paths))
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    need(len({key for key, _ in pairs}) == len(pairs), "a key stands twice in a table.")
-    return dict(pairs)
-
-
-def _proofs(read: Any) -> list[Any]:
-    """The certificate that was read, or all proofs of programs in a report."""
-    if "results" not in read:
-        return [read]
-    found = [item for row in read["results"] for part in (row, *row["cells"]) for item in part["evidence"]]
-    return [item["body"] for item in found if item["evidence"] == "program-proof"]
-
-
 def main(arguments: list[str]) -> int:
-    """Check a file with one certificate, or a report: exit code 0 if each proves its claim, 1 if one does
-    not or there is none, 2 if the file cannot be read. Floats are read as text, which is no number here."""
+    """Check a certificate, or all of this kind in a report, as ``claim_t0.run`` says."""
     try:
-        text = Path(*arguments).read_text("utf-8")
-        read = json.loads(text, object_pairs_hook=_once, parse_float=str, parse_constant=str)
-        found = [check(certificate) for certificate in _proofs(read)]
-    except ProgramProofError as error:
-        sys.stdout.write(ascii(f"refused: {error}"[:300]) + "\n")
-        return 1
-    except (OSError, LookupError, TypeError, ValueError, RecursionError) as error:
-        sys.stderr.write(ascii(f"cannot be read: {error}; usage: program_t0.py FILE"[:300]) + "\n")
-        return 2
-    for one in found:
-        words = "proves" if one.holds else "does not prove"
-        sys.stdout.write(f"{words} epsilon <= {one.claimed}: {one.epsilon} from {one.paths} paths\n")
-    return 0 if found and all(one.holds for one in found) else 1
+        from dpaudit.kernel.claim_t0 import run
+    except ImportError:  # run alone, the other files beside it
+        sys.path.append(str(Path(__file__).parent))
+        from claim_t0 import run  # type: ignore[import-not-found,no-redef]
+    return run(
+        arguments, "program, own regions", check, lambda found: f"{found.epsilon} from {found.paths} paths"
+    )
 
 
 if __name__ == "__main__":

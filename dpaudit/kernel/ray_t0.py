@@ -1,6 +1,6 @@
 """Tier 0 for refutations of programs: that the losses along a ray exceed a claim, by rational arithmetic.
 
-    python ray_t0.py certificate.json        (with program_t0.py beside it)
+    python ray_t0.py certificate.json        (with program_t0.py, claim_t0.py and kernel_t0.py beside it)
 
 The certificate holds the decision tree of a program, as ``program_t0`` reads it, data x0 and a change d, and
 for each path of one outcome multipliers y >= 0 of its comparisons and z of its shown numbers. If no hidden
@@ -15,9 +15,9 @@ This file finds the outcome's paths itself, and refuses an outcome that another 
 
 from __future__ import annotations
 
-import json
 import math
 import sys
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ try:
         unit,
     )
 except ImportError:  # run alone, the other file beside it
+    sys.path.append(str(Path(__file__).parent))
     from program_t0 import (  # type: ignore[import-not-found,no-redef]
         CONTINUOUS,
         ZERO,
@@ -167,30 +168,30 @@ def _check(certificate: Any) -> Fraction | float:
     return math.inf if infinite and least > 0 else Fraction(0) if infinite else least
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """No key stands twice in a table: readers would take different ones."""
-    if len({key for key, _ in pairs}) != len(pairs):
-        raise ValueError("a key stands twice in a table.")
-    return dict(pairs)
-
-
 def main(arguments: list[str]) -> int:
-    """Check one file: exit code 0 if it refutes its claim, 1 if not, 2 if it cannot be read."""
-    if len(arguments) != 1:
-        sys.stderr.write("usage: python ray_t0.py certificate.json\n")
-        return 2
+    """Check a certificate, as ``claim_t0.run`` says: 0 if it refutes its claim."""
     try:
-        read = json.loads(Path(arguments[0]).read_text("utf-8"), object_pairs_hook=_once)
-        loss, claimed = check(read), positive(entry(read, "claim", dict).get("epsilon"))
-    except (OSError, ValueError, RecursionError) as error:
-        sys.stderr.write(ascii(f"cannot be read: {error}"[:300]) + "\n")
-        return 2
-    except ProgramProofError as error:
-        sys.stdout.write(ascii(f"refused: {error}"[:300]) + "\n")
-        return 1
-    words = "refutes" if loss > claimed else "does not refute"
-    sys.stdout.write(f"{words} epsilon <= {claimed}: the loss reaches {loss}\n")
-    return 0 if loss > claimed else 1
+        from dpaudit.kernel.claim_t0 import run
+    except ImportError:  # run alone, the other files beside it
+        sys.path.append(str(Path(__file__).parent))
+        from claim_t0 import run  # type: ignore[import-not-found,no-redef]
+    return run(
+        arguments, "program, ray", _checked, lambda found: f"the loss reaches {found.loss}", does="refute"
+    )
+
+
+@dataclass(frozen=True)
+class _Refuted:
+    loss: Fraction | float
+    claimed: Fraction
+
+    @property
+    def holds(self) -> bool:
+        return self.loss > self.claimed
+
+
+def _checked(certificate: Any) -> _Refuted:
+    return _Refuted(check(certificate), positive(entry(certificate["claim"], "epsilon", str)))
 
 
 if __name__ == "__main__":

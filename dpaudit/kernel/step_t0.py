@@ -1,6 +1,6 @@
 """Tier 0 for programs on data of every size: checks a proof by a generic step, by rational arithmetic alone.
 
-    python step_t0.py certificate.json
+    python step_t0.py certificate.json     (or a report; with claim_t0.py and kernel_t0.py beside it)
 
 The certificate holds decision trees: of the code before the loop over the data, and for each abstract state
 at the loop's head of one step with a fresh record and of the code after the loop. A *run* has nodes: a state
@@ -27,7 +27,6 @@ record is delivered once; the program is judged without its time.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -394,36 +393,20 @@ def _check(certificate: Any) -> Checked:
     return Checked(max(costs), claimed, paths)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    need(len({key for key, _ in pairs}) == len(pairs), "a key stands twice in a table.")
-    return dict(pairs)
-
-
-def _no_number(text: str) -> Any:
-    raise StepProofError(f"a number must be exact text, got {text[:40]}.")
-
-
 def main(arguments: list[str]) -> int:
-    """Check one file: exit code 0 if it proves its claim, 1 if not, 2 if it cannot be read."""
-    if len(arguments) != 1:
-        sys.stderr.write("usage: python step_t0.py certificate.json\n")
-        return 2
+    """Check a certificate, or all of this kind in a report, as ``claim_t0.run`` says."""
     try:
-        text = Path(arguments[0]).read_text("utf-8")
-        read = json.loads(text, object_pairs_hook=_once, parse_float=_no_number, parse_constant=_no_number)
-        checked = check(read)
-    except (OSError, ValueError, RecursionError) as error:
-        sys.stderr.write(ascii(f"cannot be read: {error}"[:300]) + "\n")
-        return 2
-    except StepProofError as error:
-        sys.stdout.write(ascii(f"refused: {error}"[:300]) + "\n")
-        return 1
-    words = "proves" if checked.holds else "does not prove"
-    sys.stdout.write(
-        f"{words} epsilon <= {checked.claimed} for every size: "
-        f"derived {checked.epsilon} from {checked.paths} paths\n"
+        from dpaudit.kernel.claim_t0 import ASSUMED_AT_EVERY_SIZE, run
+    except ImportError:  # run alone, the other files beside it
+        sys.path.append(str(Path(__file__).parent))
+        from claim_t0 import ASSUMED_AT_EVERY_SIZE, run  # type: ignore[import-not-found,no-redef]
+    return run(
+        arguments,
+        "program, generic step",
+        check,
+        lambda found: f"for every size: derived {found.epsilon} from {found.paths} paths",
+        assumed=ASSUMED_AT_EVERY_SIZE,
     )
-    return 0 if checked.holds else 1
 
 
 if __name__ == "__main__":

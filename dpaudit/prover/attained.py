@@ -5,7 +5,10 @@ tried: the program runs on two neighbours with plain numbers, every release givi
 Where both runs show the same constants, draw nothing hidden, show no number computed from outcomes, and meet
 no tie between such numbers, they do so for all outcomes nearby. The densities of the outcomes are continuous
 there, and their exact ratio, e to the sum of (abs(o - v') - abs(o - v)) / scale, is the limit of the ratios
-of small balls of outcomes: a claim strictly below the loss is refuted."""
+of small balls of outcomes: a claim strictly below the loss is refuted.
+
+The data are exact numbers in such a run, and a float that meets them is the decimal that it prints as, as in
+the proof: no float is made of data or outcomes."""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ from dpaudit.laws.continuous import Laplace
 from dpaudit.prover.data import Symbols
 from dpaudit.prover.explore import Path
 from dpaudit.prover.forms import ZERO
-from dpaudit.prover.symbols import RefusedError, is_plain, plain_key
+from dpaudit.prover.interrupts import handlers, is_from_a_handler
+from dpaudit.prover.symbols import RefusedError, is_plain, plain_key, plain_number
 from dpaudit.views import PUBLIC, View, audience
 from dpaudit.witnesses.transcript import WitnessSite, transcript_body
 
@@ -33,38 +37,48 @@ TRIES, MAX_PATHS = 40, 40
 
 
 class _Number:
-    """A number that outcomes entered: it may be computed with and compared without a tie, nothing else."""
+    """An exact number that data or outcomes (``noisy``) entered: it may be computed with and compared, where
+    outcomes entered without a tie, and nothing else."""
 
-    __slots__ = ("value",)
+    __slots__ = ("noisy", "value")
 
-    def __init__(self, value: Fraction) -> None:
-        self.value = value
+    def __init__(self, value: Fraction, *, noisy: bool) -> None:
+        self.value, self.noisy = value, noisy
 
     __hash__ = None  # type: ignore[assignment]
 
+    def _made(self, value: Fraction, other: Any = None) -> _Number:
+        return _Number(value, noisy=self.noisy or _is_noisy(other))
+
     def __add__(self, other: Any) -> _Number:
-        return _Number(self.value + _plain(other))
+        return self._made(self.value + _plain(other), other)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> _Number:
-        return _Number(self.value - _plain(other))
+        return self._made(self.value - _plain(other), other)
 
     def __rsub__(self, other: Any) -> _Number:
-        return _Number(_plain(other) - self.value)
+        return self._made(_plain(other) - self.value, other)
 
     def __mul__(self, other: Any) -> _Number:
-        return _Number(self.value * _plain(other))
+        return self._made(self.value * _plain(other), other)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> _Number:
         if not is_plain(other) or not other:
             raise RefusedError("a divisor that may be 0.")
-        return _Number(self.value / _plain(other))
+        return self._made(self.value / _plain(other))
 
     def __neg__(self) -> _Number:
-        return _Number(-self.value)
+        return self._made(-self.value)
+
+    def __pos__(self) -> _Number:
+        return self
+
+    def __abs__(self) -> _Number:
+        return -self if self < 0 else self
 
     def _above(self, other: Any, *, same: bool) -> bool:
         if other is self:
@@ -72,7 +86,9 @@ class _Number:
         if type(other) is float and other in (float("inf"), float("-inf")):
             return other < 0
         if self.value == _plain(other):
-            raise RefusedError("a tie.")
+            if self.noisy or _is_noisy(other):
+                raise RefusedError("a tie.")
+            return same
         return self.value > _plain(other)
 
     def __gt__(self, other: Any) -> bool:
@@ -94,12 +110,16 @@ class _Number:
         raise RefusedError("an outcome compared for equality.")
 
 
+def _is_noisy(value: Any) -> bool:
+    return type(value) is _Number and value.noisy
+
+
 def _plain(value: Any) -> Fraction:
     if type(value) is _Number:
         return value.value
     if not is_plain(value):
         raise RefusedError("an outcome met something else than a number.")
-    return Fraction(value)
+    return plain_number(value)
 
 
 class _Told(Coins):
@@ -123,7 +143,7 @@ class _Told(Coins):
             self._refuse()
         self.values.append((_plain(value), noise.scale))
         self.seen.append("release")
-        return _Number(self.outcomes(len(self.values) - 1))
+        return _Number(self.outcomes(len(self.values) - 1), noisy=True)
 
     def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
         return self.release(0, law, site=site, to=to)
@@ -219,11 +239,13 @@ def _run(
     coins = _Told(outcomes)
     given = dict(zip(data.names, numbers, strict=True))
     try:
-        result = program(coins, data.records(lambda name: given[name]))
+        result = program(coins, data.records(lambda name: _Number(given[name], noisy=False)))
         if isinstance(result, GeneratorType):
             return None
         coins.reveal(result, site="result")
-    except Exception:  # whatever it is, nothing is refuted by it
+    except Exception as error:  # whatever it is, nothing is refuted by it
+        if is_from_a_handler(error, handlers()):
+            raise
         return None
     return coins
 

@@ -26,10 +26,11 @@ from dpaudit.errors import DpauditError
 from dpaudit.laws.base import Law
 from dpaudit.prover.endless import of_limited_length
 from dpaudit.prover.forms import ZERO, Form, Row, symbol
+from dpaudit.prover.interrupts import handlers, is_from_a_handler
 from dpaudit.prover.linear import contradiction
-from dpaudit.prover.symbols import Private, Public, RefusedError, is_plain, plain_key
+from dpaudit.prover.symbols import Origin, Private, Public, RefusedError, is_plain, plain_key, plain_number
 
-__all__ = ["Draw", "Event", "Explored", "Node", "Path", "Walk", "explore", "tightened"]
+__all__ = ["CrashedError", "Draw", "Event", "Explored", "Node", "Path", "Walk", "explore", "tightened"]
 
 MAX_PATHS, MAX_DECISIONS = 20_000, 500
 
@@ -103,19 +104,25 @@ class Explored:
         return order
 
 
+class CrashedError(RefusedError):
+    """The program raises an exception of its own on some path."""
+
+
 class _DeadError(DpauditError):
     """Neither answer of a comparison is possible: the path ends here, and the tree says why."""
 
 
 @dataclass(eq=False)
 class Walk:
-    """One run along one path: ``choices`` are the answers to take, after them the first possible ones."""
+    """One run along one path: ``choices`` are the answers to take. After them comes the first possible answer
+    each time, or the one at the next place in ``preferred``, which is repeated."""
 
     domain: Mapping[str, Row]
     choices: list[int]
     root: Node
     integers: set[str] = field(default_factory=set)
     refused: RefusedError | None = None
+    preferred: tuple[int, ...] = (0,)
 
     def __post_init__(self) -> None:
         self.at, self.answer = self.root, 0
@@ -134,8 +141,8 @@ class Walk:
     # What a run asks.
 
     def private(self, form: Form) -> Private:
-        """The value ``form``, for the program under proof."""
-        return Private(form, self)
+        """The value ``form``, a symbol, for the program under proof; an ``int`` if the symbol is one."""
+        return Private(form, self, Origin(whole=self.integers.issuperset(form.terms)))
 
     def hidden(self, law: Law) -> Private:
         """A fresh noise symbol ``n0``, ``n1``, ...; one-sided noise brings its support as a constraint
@@ -162,12 +169,13 @@ class Walk:
 
     def released(self, value: Any, law: Law) -> Public:
         """An outcome: the same number on both sides, whatever it is."""
-        form = value._form if type(value) is Private and value._follower is self else None
-        if form is None:
+        if type(value) is Private and value._follower is self:
+            form, whole = Private.form_of(value), Private.origin_of(value).whole
+        else:
             if not is_plain(value):
                 self.refuse("a value that is no number of this run was released (release numbers one by one)")
-            form = Private(Form({}), self)._other(value, "released with")
-        if law.name == "discrete-laplace" and not self._whole(form):
+            form, whole = Form({}, plain_number(value)), type(value) in (int, bool)
+        if law.name == "discrete-laplace" and not whole:  # a float would show its type in the outcome
             self.refuse("a value that may be no integer was released with discrete noise")
         [spread] = law.parameters().values()  # type: ignore[attr-defined]  # a scale, a Gaussian's variance
         self._event(("release", form, law.name, spread))
@@ -186,7 +194,7 @@ class Walk:
     def _shows(self, value: Any) -> list[Event]:
         kind = type(value)
         if kind is Private and value._follower is self:
-            return [("form", value._form)]
+            return [self._shown_form(value)]
         if kind is Public and value._follower is self:
             return [("show", f"public:{Public.key_of(value)}")]
         if kind in (list, tuple):
@@ -195,6 +203,21 @@ class Walk:
         if value is None or kind is str or kind is float or is_plain(value):
             return [("show", plain_key(value))]
         return self.refuse(f"a {kind.__name__} was shown (show numbers, text, None, and lists of these)")
+
+    def _shown_form(self, value: Private) -> Event:
+        """A shown private value. Which type it has, and which sign where it is 0, stands in no form: data
+        decide it, unless all are integers, or noise with a density makes a float of it that is not 0 (H13).
+        Data without noise differ anyway."""
+        form, whole = Private.form_of(value), Private.origin_of(value).whole
+        if not form.terms and whole:
+            return ("show", plain_key(int(form.constant)))
+        bare = form.part("x") and not form.part("n")
+        if not (whole or bare or self._blurred(form)):
+            self.refuse("a number was shown whose type, or whose sign of zero, may depend on data")
+        return ("form", form)
+
+    def _blurred(self, form: Form) -> bool:
+        return any(draw.continuous and draw.symbol in form.terms for draw in self.draws)
 
     def below(self, form: Form, *, strict: bool) -> bool:
         """Whether ``form < 0`` (or ``<= 0``) here. A constant is decided exactly (G5, H8: 0 < 0 is false)."""
@@ -244,6 +267,11 @@ class Walk:
 
     # The tree.
 
+    @property
+    def is_too_long(self) -> bool:
+        """Whether this run made more decisions, or did more, than a proof follows."""
+        return len(self.taken) > MAX_DECISIONS or len(self.events) > 10 * MAX_DECISIONS
+
     def end(self) -> None:
         """The run is over: nothing may happen on it any more, and what was shown is still what it was."""
         for value, events in self.lists:
@@ -262,7 +290,7 @@ class Walk:
         """Go on to ``event``, which an earlier run may have seen here: then it must be the same."""
         if self.over:
             self.refuse("the coins were used after the program's end")
-        if len(self.taken) > MAX_DECISIONS or len(self.events) > 10 * MAX_DECISIONS:
+        if self.is_too_long:
             self.refuse(f"one run made more than {MAX_DECISIONS} decisions")  # H11
         node = self.at.then[self.answer]
         if node is None:
@@ -283,7 +311,8 @@ class Walk:
             if not possible:
                 self.dead = True
                 raise _DeadError("neither answer is possible")
-            answer = possible[0]
+            place = self.preferred[len(self.taken) % len(self.preferred)]
+            answer = possible[min(place, len(possible) - 1)]
         self.taken.append((node, answer))
         self.answer = answer
         return answer
@@ -301,10 +330,6 @@ class Walk:
         (G5)."""
         blurred = {draw.symbol for draw in self.draws if draw.continuous}
         return {key for key, row in rows.items() if row.strict or not blurred.isdisjoint(row.form.terms)}
-
-    def _whole(self, form: Form) -> bool:
-        numbers = [form.constant, *form.terms.values()]
-        return self.integers.issuperset(form.terms) and all(number.denominator == 1 for number in numbers)
 
 
 def tightened(row: Row, integers: set[str] | frozenset[str]) -> Row:
@@ -347,20 +372,39 @@ def explore(
     paths: list[Path] = []
     choices: list[int] = []
     functions: list[CodeType] = []
-    for _ in range(max_paths):
+    installed = handlers()
+    for number in range(1, max_paths + 1):
         walk = walk_class(domain or {}, choices, root, set(integers or ()))
         walk.functions = functions
-        _run_once(run, walk)
+        _run_once(run, walk, installed)
         if not walk.dead:
             paths.append(walk.path())
         following = _next_choices(walk)
         if following is None:
             return Explored(root, paths)
         choices = following
+        if number.bit_count() == 1:  # after 1, 2, 4, 8, ... paths
+            others = range(1, max(len(node.then) for node, _ in walk.taken))
+            for preferred in (*((answer,) for answer in others), (0, 1), (1, 0)):
+                apart = walk_class(domain or {}, choices, Node(("start",), [None]), set(integers or ()))
+                apart.preferred = preferred
+                _require_an_end(run, apart, installed)
     raise RefusedError(f"the program has more than {max_paths} paths; prove it for smaller data.")
 
 
-def _run_once(run: Callable[[Walk], None], walk: Walk) -> None:
+def _require_an_end(run: Callable[[Walk], None], walk: Walk, installed: frozenset[CodeType]) -> None:
+    """Refuse at once what would be refused after hundreds of paths: a loop that goes on as long as a draw or
+    a comparison has one answer. ``walk`` has a tree of its own, and whatever else happens on it is left to
+    the exploration."""
+    try:
+        _run_once(run, walk, installed)
+    except RefusedError:
+        if walk.is_too_long:
+            raise
+
+
+def _run_once(run: Callable[[Walk], None], walk: Walk, installed: frozenset[CodeType]) -> None:
+    """``installed``: the code of the signal handlers, whose exceptions pass as they are."""
     try:
         with of_limited_length():
             run(walk)
@@ -370,8 +414,10 @@ def _run_once(run: Callable[[Walk], None], walk: Walk) -> None:
     except RefusedError as refusal:
         walk.refused = walk.refused or refusal
     except (Exception, SystemExit) as error:
+        if is_from_a_handler(error, installed):
+            raise
         if walk.refused is None:
-            raise RefusedError(
+            raise CrashedError(
                 f"on one path the program raises {type(error).__name__}: {str(error)[:200]}; "
                 "a crash is an outcome, and the prover gives no verdict on it."
             ) from error

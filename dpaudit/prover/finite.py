@@ -2,7 +2,8 @@
 
 Where all records are integers of a bounded range and all randomness is finite, the program runs on plain
 numbers: each data set has its own tree of draws, each path an exact rational weight, and all pairs of
-neighbours are compared. Any function of the data may be used then, because nothing is symbolic. The loss is
+neighbours are compared. Any function of the data may be used then, because nothing is symbolic, but floats
+must not round (``decimals``). The loss is
 the logarithm of a rational number, enclosed in balls; the trees with their weights are the certificate, which
 ``dpaudit/kernel/finite_t0.py`` checks from the start.
 """
@@ -22,7 +23,8 @@ from dpaudit.kernel.ball import lower_exact, upper_short
 from dpaudit.laws.base import Law
 from dpaudit.laws.randomised_response import RandomisedResponse
 from dpaudit.prover.data import Adjacent, Symbols
-from dpaudit.prover.explore import Explored, Walk, explore
+from dpaudit.prover.decimals import DecimalFloat, decimal_program
+from dpaudit.prover.explore import CrashedError, Event, Explored, Walk, explore
 from dpaudit.prover.forms import ZERO
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.views import PUBLIC
@@ -53,6 +55,13 @@ class _FiniteCoins(ProvingCoins):
         return outcome
 
 
+class _FiniteWalk(Walk):
+    """A walk of plain numbers, whose floats are shown as what they are."""
+
+    def _shows(self, value: Any) -> list[Event]:
+        return super()._shows(float(value) if type(value) is DecimalFloat else value)
+
+
 def exact_laws(program: Program, data: Symbols) -> Laws | None:
     """The exact law of what ``program`` shows on every data set; None where data or draws are not finite."""
     explored = trees(program, data)
@@ -60,16 +69,34 @@ def exact_laws(program: Program, data: Symbols) -> Laws | None:
 
 
 def trees(program: Program, data: Symbols) -> dict[tuple[int, ...], Explored] | None:
-    """The tree of every data set, in the order of ``product``; None where data or draws are not finite."""
+    """The tree of every data set, in the order of ``product``; None where data or draws are not finite.
+
+    Raises ``CrashedError`` if the program raises on one of them: these are actual data, so that no proof by
+    symbols may hold either.
+    """
     if not data.integers or data.low is None or data.high is None:
         return None
     values = range(int(data.low), int(data.high) + 1)
     if len(values) ** data.numbers > MAX_DATA_SETS:
         return None
+    data_sets = list(product(values, repeat=data.numbers))
     try:
-        return {numbers: _tree(program, data, numbers) for numbers in product(values, repeat=data.numbers)}
+        decimals = decimal_program(program)
+        return {numbers: _tree(decimals, data, numbers) for numbers in data_sets}
     except RefusedError:
+        _require_no_crash(program, data, data_sets)
         return None
+
+
+def _require_no_crash(program: Program, data: Symbols, data_sets: list[tuple[int, ...]]) -> None:
+    """Run the program itself on actual data, of which no laws are made: it may still crash."""
+    try:
+        for numbers in data_sets:
+            _tree(program, data, numbers)
+    except CrashedError:
+        raise
+    except RefusedError:
+        return
 
 
 def _tree(program: Program, data: Symbols, numbers: tuple[int, ...]) -> Explored:
@@ -78,7 +105,7 @@ def _tree(program: Program, data: Symbols, numbers: tuple[int, ...]) -> Explored
     def run(walk: Walk) -> None:
         walk.shown(program(_FiniteCoins(walk), data.records(lambda name: given[name])))
 
-    explored = explore(run)
+    explored = explore(run, walk_class=_FiniteWalk)
     if any(path.draws or path.releases() for path in explored.paths):
         raise RefusedError("a draw is not finite.")
     return explored

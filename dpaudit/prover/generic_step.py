@@ -23,8 +23,21 @@ from dpaudit.prover.explore import Event, Explored, Node, Path, Walk, explore
 from dpaudit.prover.forms import Form, symbol
 from dpaudit.prover.frames import END, Visit
 from dpaudit.prover.opcodes import loop_places
-from dpaudit.prover.states import PUBLIC, Constant, Opaque, Place, Several, State, built, read, widened
-from dpaudit.prover.symbols import Private, RefusedError
+from dpaudit.prover.states import (
+    BLURRED,
+    OF_DATA,
+    PRIVATE,
+    PUBLIC,
+    Constant,
+    Opaque,
+    Place,
+    Several,
+    State,
+    built,
+    read,
+    widened,
+)
+from dpaudit.prover.symbols import Origin, Private, RefusedError
 
 __all__ = ["Graph", "Loop", "Step", "goto", "tree_events"]
 
@@ -38,6 +51,12 @@ class StepWalk(Walk):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.publics: dict[str, Form] = {}
+        self.kinds: dict[str, str] = {}
+
+    def held(self, form: Form, kind: str) -> Private:
+        """The value that a local has at the loop's head, by its symbol: earlier steps may have rounded it."""
+        self.kinds.update(dict.fromkeys(form.terms, kind))
+        return Private(form, self, Origin(rounded=True))
 
     def hidden(self, law: Law) -> Private:
         self._continuous(law)
@@ -66,10 +85,42 @@ class StepWalk(Walk):
             return [("show", "public:list")]
         return super()._shows(value)
 
+    def _shown_form(self, value: Private) -> Event:
+        form = Private.form_of(value)
+        if form.part("s") and self._kind(form) != BLURRED:
+            self.refuse("a number was shown that may come from earlier records without noise")
+        return super()._shown_form(value)
+
+    def below(self, form: Form, *, strict: bool) -> bool:
+        """Values of earlier steps that no noise is in: what they differ by may be rounding alone (H13)."""
+        if form.part("s") and self._kind(form) == OF_DATA:
+            self.refuse("numbers from earlier records were compared without noise")
+        return super().below(form, strict=strict)
+
+    def _blurred(self, form: Form) -> bool:
+        return self._kind(form) == BLURRED
+
+    def _kind(self, form: Form) -> str:
+        """Whether noise with a density is in it for certain: a draw of this step, or what one value of the
+        state has, which only values of data stand beside. Two such values may cancel."""
+        if super()._blurred(form):
+            return BLURRED
+        kinds = [self.kinds[name] for name in form.part("s")]
+        others = [kind for kind in kinds if kind != OF_DATA]
+        if others == [BLURRED]:
+            return BLURRED
+        return PRIVATE if others or form.part("p") else OF_DATA
+
     def goto(self, values: dict[str, Any]) -> None:
         """The run has come to the loop's head, its locals being ``values``."""
-        state, forms = read(values, self, [value for value, _ in self.lists])
+        state, forms = read(values, self, [value for value, _ in self.lists], self._held_kind)
         self._event(("goto", state, tuple(forms)))
+
+    def _held_kind(self, value: Private) -> str:
+        kind = self._kind(Private.form_of(value))
+        if Private.origin_of(value).lost and kind != OF_DATA:  # a later step could not tell it from its like
+            self.refuse("a number from which a private value cancelled with rounding is kept by the loop")
+        return kind
 
 
 def goto(path: Path) -> tuple[State, tuple[Form, ...]] | None:
@@ -226,7 +277,7 @@ class Loop:
             if visit.arrived == 1:
                 coins._follower = visit.follower = walk
                 self._require_head(walk, frame)
-                visit.install(frame, built(state, walk, walk.private))
+                visit.install(frame, built(state, walk, _step_walk(walk).held))
                 return following()
             _step_walk(walk).goto(visit.read(frame))
             raise visit.stop()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.kernel.program_claim import ASSUMED
+from dpaudit.kernel.claim_t0 import ASSUMED
 
 __all__ = ["Bound", "Proof", "rounded_apart", "too_large"]
 

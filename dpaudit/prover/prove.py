@@ -18,7 +18,7 @@ from dpaudit.claims.base import Adjacency, Model, Unit
 from dpaudit.coins.base import Program
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel import finite_t0, program_t0, step_t0
-from dpaudit.kernel.program_claim import ASSUMED_AT_EVERY_SIZE, scope_in_words
+from dpaudit.kernel.claim_t0 import ASSUMED_AT_EVERY_SIZE, scope_in_words
 from dpaudit.prover.alignment import Aligned, Alignment
 from dpaudit.prover.attained import attained
 from dpaudit.prover.branches import in_pairs

@@ -5,15 +5,19 @@ a handler that swallows a refusal, state kept from one run to the next. So the c
 functions inside it and of all functions that it can name is read first (rules A, H1, H2, H5 of the prover):
 no handlers, no identity tests but with None, no stores of attributes and globals, no imports and classes;
 global names are constants, white-listed builtins, laws, ``Fraction``, ``math``, and functions that pass the
-same reading; attributes are from a short list."""
+same reading; attributes are from a short list.
+
+Builtins, laws and the contents of ``math`` are recognised as objects, because their names can be bound to
+anything: by ``builtins.max = other``, by a module's own ``__builtins__``, by a class's ``__module__``."""
 
 from __future__ import annotations
 
+import builtins
 import dis
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from types import CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import dpaudit.laws as laws
@@ -23,15 +27,14 @@ from dpaudit.prover.symbols import RefusedError
 __all__ = ["BUILTINS", "require_readable"]
 
 #: Builtins that treat symbols as the numbers they stand for, or hand them to a method that refuses.
-BUILTINS: dict[str, Any] = {
-    f.__name__: f for f in (abs, all, any, bool, enumerate, filter, float, int, len, list, map, max, min)
-}
-BUILTINS |= {f.__name__: f for f in (pow, range, reversed, round, sorted, str, sum, tuple, zip)}
+BUILTINS = {"abs", "all", "any", "bool", "enumerate", "filter", "float", "int", "len", "list", "map", "max"}
+BUILTINS |= {"min", "pow", "range", "reversed", "round", "sorted", "str", "sum", "tuple", "zip"}
 
 #: Attributes: the six primitives, methods of lists, constants of ``math``.
 ATTRIBUTES = {"draw", "release", "reveal", "observe", "aggregate", "channel"}
 ATTRIBUTES |= {"append", "extend", "pop", "insert", "copy", "reverse", "sort", "clear"}
-ATTRIBUTES |= {"inf", "floor", "ceil", "sqrt", "log", "log2", "exp", "pi"}
+_OF_MATH = {"inf", "floor", "ceil", "sqrt", "log", "log2", "exp", "pi"}
+ATTRIBUTES |= _OF_MATH
 
 #: Instructions that nothing under proof needs and that could hide something.
 FORBIDDEN = {
@@ -61,6 +64,12 @@ _JUMPS = {*dis.hasjrel, *dis.hasjabs}
 
 _CONSTANTS = (int, bool, float, str, Fraction, type(None))
 
+#: The classes of laws, as objects.
+_LAWS = {law for law in vars(laws).values() if isinstance(law, type) and issubclass(law, laws.Law)}
+
+#: Set in the flags of a class that was made by a ``class`` statement (Py_TPFLAGS_HEAPTYPE).
+_MADE_IN_PYTHON = 1 << 9
+
 
 def require_readable(program: Callable[..., Any]) -> None:
     """Raise ``RefusedError``, naming function, line and construct, unless the program passes the reading."""
@@ -81,14 +90,36 @@ def require_readable(program: Callable[..., Any]) -> None:
 def _functions_named(function: FunctionType) -> Iterator[FunctionType]:
     """Check one function; yields the functions that it can call by a name, a closure or a default."""
     held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    held += [cell.cell_contents for cell in function.__closure__ or ()]
+    held += [_content(cell, function) for cell in function.__closure__ or ()]
     for value in held:
         yield from _allowed(value, function, "a default or a value of the enclosing function")
     if vars(function):
         raise _refusal(function, "has attributes", None)
+    _require_ordinary_names(function)
     for code in _nested(function.__code__):
         for name in _check(code, function):
             yield from _global(name, function)
+
+
+def _content(cell: CellType, function: FunctionType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        raise _refusal(function, "uses a name of the enclosing function that has no value", None) from None
+
+
+def _require_ordinary_names(function: FunctionType) -> None:
+    """Names outside the function must be looked up in plain dictionaries, the last of which is the
+    interpreter's own. An inner function gets its builtins from the globals when the program makes it."""
+    own = vars(builtins)
+    of_globals = function.__globals__.get("__builtins__", builtins)
+    ordinary = (
+        type(function.__globals__) is dict
+        and function.__builtins__ is own  # type: ignore[attr-defined]
+        and (of_globals is own or of_globals is builtins)
+    )
+    if not ordinary:
+        raise _refusal(function, "looks its names up in builtins or globals of its own", None)
 
 
 def _global(name: str, function: FunctionType) -> Iterator[FunctionType]:
@@ -97,6 +128,29 @@ def _global(name: str, function: FunctionType) -> Iterator[FunctionType]:
         return
     if name not in BUILTINS:
         raise _refusal(function, f"uses the builtin {name!r}", None)
+    if not _is_builtin(vars(builtins).get(name), name):
+        raise _refusal(function, f"uses the builtin {name!r}, which was replaced", None)
+
+
+def _is_builtin(value: Any, name: str) -> bool:
+    """Whether ``value`` is the interpreter's own builtin ``name``: a function of C that belongs to the module
+    ``builtins``, or a class of C of that module."""
+    if type(value) is type and not value.__flags__ & _MADE_IN_PYTHON:
+        return (value.__module__, value.__name__) == ("builtins", name)
+    return _is_function_of(builtins, value, name)
+
+
+def _is_function_of(module: ModuleType, value: Any, name: str) -> bool:
+    return type(value) is BuiltinFunctionType and value.__self__ is module and value.__name__ == name
+
+
+def _is_unchanged_math(module: ModuleType) -> bool:
+    """Whether ``module`` is ``math`` and what programs may use of it was not replaced."""
+    held = {name: vars(math).get(name) for name in _OF_MATH}
+    return module is math and all(
+        type(value) is float if name in ("inf", "pi") else _is_function_of(math, value, name)
+        for name, value in held.items()
+    )
 
 
 def _allowed(value: Any, function: FunctionType, what: str) -> Iterator[FunctionType]:
@@ -106,7 +160,7 @@ def _allowed(value: Any, function: FunctionType, what: str) -> Iterator[Function
     if type(value) is FunctionType:
         yield value
     elif isinstance(value, ModuleType):
-        if value is not math:
+        if not _is_unchanged_math(value):
             hint = " (import what it needs by name)" if value.__name__.startswith("dpaudit") else ""
             raise _refusal(function, f"uses the module {value.__name__!r}{hint}", None)
     elif not _constant(value):
@@ -114,14 +168,16 @@ def _allowed(value: Any, function: FunctionType, what: str) -> Iterator[Function
 
 
 def _constant(value: Any) -> bool:
-    if type(value) is tuple:
+    # ``is``, never ``==`` or ``in``: the class of a value from outside may define equality as it likes
+    kind = type(value)
+    if kind is tuple:
         return all(_constant(item) for item in value)
-    if type(value) in _CONSTANTS or value is Fraction:
+    if value is Fraction or any(kind is known for known in (*_CONSTANTS, *_LAWS)):
         return True
-    a_law = isinstance(value, type) and issubclass(value, laws.Law)
-    own = isinstance(value, laws.Law) or a_law
-    module = value.__module__ if a_law else type(value).__module__
-    return (own and module.startswith("dpaudit.laws.")) or any(value is f for f in BUILTINS.values())
+    name = getattr(value, "__name__", None)
+    return any(value is law for law in _LAWS) or (
+        type(name) is str and name in BUILTINS and _is_builtin(value, name)
+    )
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:

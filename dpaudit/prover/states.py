@@ -1,9 +1,9 @@
 """The abstract state of a loop: what the locals are at its head.
 
-A state says of every local whether it is a constant (by exact type and value, H7), a private value, a public
-value, a list or tuple of these, or a list that is only written to. Private values are symbols ``s0``, ``s1``,
-... in the order of the state, public ones are fresh generics: they are equal on both sides, whatever they
-are.
+A state says of every local whether it is a constant (by exact type and value, H7), a private value (one of
+data alone, one that noise with a density blurs, or any other, H13), a public value, a list or tuple of these,
+or a list that is only written to. Private values are symbols ``s0``, ``s1``, ... in the order of the state,
+public ones are fresh generics: they are equal on both sides, whatever they are.
 
 Widening (section C, 2): a number that takes too many values becomes public, a list of too many lengths
 becomes ``OPAQUE``, which takes public entries and can be shown, and nothing else (H6)."""
@@ -21,9 +21,24 @@ from dpaudit.laws.continuous import Exponential, Laplace
 from dpaudit.prover.forms import Form, symbol
 from dpaudit.prover.symbols import Follower, Private, Public, RefusedError, Symbolic, is_plain, plain_key
 
-__all__ = ["OPAQUE", "PRIVATE", "PUBLIC", "Constant", "Opaque", "Place", "State", "built", "read", "widened"]
+__all__ = [
+    "BLURRED",
+    "OF_DATA",
+    "OPAQUE",
+    "PRIVATE",
+    "PUBLIC",
+    "Constant",
+    "Opaque",
+    "Place",
+    "State",
+    "built",
+    "read",
+    "widened",
+]
 
 PRIVATE, PUBLIC, OPAQUE = "private", "public", "opaque"
+OF_DATA, BLURRED = "private, of data", "private, blurred"
+_PRIVATE = (PRIVATE, OF_DATA, BLURRED)
 
 
 @dataclass(frozen=True)
@@ -68,7 +83,7 @@ class State:
         return [
             "".join([str(place[0]), *(f"[{i}]" for i in place[1:])])
             for place, shape in self.shapes()
-            if shape == PRIVATE
+            if shape in _PRIVATE
         ]
 
 
@@ -98,10 +113,12 @@ class Opaque(Symbolic):
             self._follower.refuse("a list that grows with the data got an entry that is not public")
 
 
-def read(values: dict[str, Any], follower: Follower, shown: list[Any]) -> tuple[State, list[Form]]:
-    """The state and the forms of its private values. ``shown``: lists that were shown, which must not live
-    on, because whoever holds them would see what comes later (H5)."""
-    reader = _Reader(follower, {id(item) for value in shown for item in _lists(value)})
+def read(
+    values: dict[str, Any], follower: Follower, shown: list[Any], kind: Callable[[Private], str]
+) -> tuple[State, list[Form]]:
+    """The state and the forms of its private values, whose shapes are of this ``kind``. ``shown``: lists that
+    were shown, which must not live on, because whoever holds them would see what comes later (H5)."""
+    reader = _Reader(follower, {id(item) for value in shown for item in _lists(value)}, kind)
     state = State(tuple((name, reader.shape(values[name], name)) for name in sorted(values)))
     return state, reader.forms
 
@@ -110,15 +127,15 @@ class _Reader:
     """H1: every local is a number, text, None, a law, a symbol, or a tree of lists and tuples of these; no
     list is reached twice, at any depth."""
 
-    def __init__(self, follower: Follower, seen: set[int]) -> None:
-        self.follower, self.seen = follower, seen
+    def __init__(self, follower: Follower, seen: set[int], kind: Callable[[Private], str]) -> None:
+        self.follower, self.seen, self.kind = follower, seen, kind
         self.forms: list[Form] = []
 
     def shape(self, value: Any, name: str) -> Shape:
         kind = type(value)
         if kind is Private and value._follower is self.follower:
             self.forms.append(Private.form_of(value))
-            return PRIVATE
+            return self.kind(value)
         if kind is Public and value._follower is self.follower:
             return PUBLIC
         if kind is list or Opaque.belongs(value, self.follower):
@@ -146,7 +163,7 @@ def _lists(value: Any) -> Iterator[Any]:
         yield value
 
 
-def built(state: State, follower: Follower, made: Callable[[Form], Private]) -> dict[str, Any]:
+def built(state: State, follower: Follower, made: Callable[[Form, str], Private]) -> dict[str, Any]:
     """Values for a frame in this state: fresh symbols and new lists, none twice."""
     private, public = count(), count()
 
@@ -156,8 +173,8 @@ def built(state: State, follower: Follower, made: Callable[[Form], Private]) -> 
         if isinstance(shape, Several):
             items = [value(item) for item in shape.items]
             return items if shape.kind == "list" else tuple(items)
-        if shape == PRIVATE:
-            return made(symbol(f"s{next(private)}"))
+        if shape in _PRIVATE:
+            return made(symbol(f"s{next(private)}"), str(shape))
         return Public(f"g{next(public)}", follower) if shape == PUBLIC else Opaque(follower)
 
     return {name: value(shape) for name, shape in state.locals}

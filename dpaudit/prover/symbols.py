@@ -13,6 +13,9 @@ Everything else is refused by name: text, formatting, hashing, equality, truth, 
 (rules A, G7). A refusal is also recorded with whoever follows the run, so that no program can swallow it
 (H2).
 
+A float is read as the decimal that it prints as, and forms are exact. The program itself rounds. So a private
+value also says whether its run may have rounded it, and what only rounding decides is refused (H13).
+
 Who follows the run is a ``Follower``: the explorer of bounded programs, or a step of a loop. It answers
 comparisons: ``below(form, strict=...)`` returns whether ``form < 0`` (or ``<= 0``) on the path being
 explored, and ``fork(key, answers)`` chooses among the answers of a question about public values."""
@@ -20,15 +23,29 @@ explored, and ``fork(key, answers)`` chooses among the answers of a question abo
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from types import CodeType
 from typing import Any, NoReturn, Protocol
 
 from dpaudit.errors import DpauditError
 from dpaudit.exact import exact
-from dpaudit.prover.forms import Form
+from dpaudit.prover.forms import ZERO, Form
 
-__all__ = ["Follower", "Private", "Public", "RefusedError", "Symbolic", "is_plain", "plain_key"]
+__all__ = [
+    "Follower",
+    "Origin",
+    "Private",
+    "Public",
+    "RefusedError",
+    "Symbolic",
+    "is_plain",
+    "plain_key",
+    "plain_number",
+]
+
+#: A coefficient below this share of the two that it is the difference of may be what rounding left of them.
+NEARLY_CANCELLED = Fraction(1, 2**40)
 
 
 class RefusedError(DpauditError):
@@ -68,7 +85,8 @@ def is_plain(value: object) -> bool:
     return kind in (int, bool, Fraction) or (kind is float and math.isfinite(value))  # type: ignore[arg-type]
 
 
-def _number(value: Any) -> Fraction:
+def plain_number(value: Any) -> Fraction:
+    """The exact value of a plain number: a float is the decimal that it prints as."""
     return Fraction(int(value)) if type(value) is bool else exact(value)
 
 
@@ -90,7 +108,12 @@ def _refusing(what: str) -> Any:
 
 
 class Symbolic:
-    """What no symbol does: each of these is refused by name and recorded."""
+    """What no symbol does: each of these is refused by name and recorded.
+
+    Only operations that numbers have stand here. Python asks some objects what they are before it calls
+    anything: ``"text" % x`` accepts every ``x`` with ``__getitem__``, although it is a ``TypeError`` for a
+    number. So a symbol has no method of containers, functions or buffers, not even one that refuses.
+    """
 
     __slots__ = ("_follower",)
     _kind = "a symbol"
@@ -99,15 +122,13 @@ class Symbolic:
     __bool__ = _refusing("used as a truth value (compare it with a number)")
     __float__ = __int__ = __index__ = __complex__ = _refusing("turned into a plain number or an index")
     __round__ = __trunc__ = __floor__ = __ceil__ = _refusing("rounded")
-    __str__ = __repr__ = __format__ = __bytes__ = _refusing("turned into text")
+    __str__ = __repr__ = __format__ = _refusing("turned into text")
     __hash__ = _refusing("hashed (used as a key or in a set)")
     __eq__ = __ne__ = _refusing("compared for equality (use < or <=)")
-    __len__ = __iter__ = __contains__ = __getitem__ = __setitem__ = _refusing("used as a container")
-    __call__ = _refusing("called")
     __pow__ = __rpow__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _refusing(
         "used in a power or a remainder"
     )
-    __floordiv__ = __rfloordiv__ = __matmul__ = __rmatmul__ = _refusing("divided with rounding")
+    __floordiv__ = __rfloordiv__ = _refusing("divided with rounding")
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _refusing("used bit by bit")
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _refusing("used bit by bit")
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _refusing("copied or pickled")
@@ -122,51 +143,98 @@ class Symbolic:
         self._follower.refuse(f"{self._kind} was to lose an attribute {name!r}")
 
 
-class Private(Symbolic):
-    """A linear form in data and hidden noise. ``Private(form, follower)``; read it by ``Private.form_of``."""
+@dataclass(frozen=True)
+class Origin:
+    """What is known of a private value beside its form: ``whole``, that it is an ``int`` by type;
+    ``rounded``, that arithmetic that may round made it; ``lost``, that a symbol cancelled out of it then."""
 
-    __slots__ = ("_form",)
+    whole: bool = False
+    rounded: bool = False
+    lost: bool = False
+
+
+#: Of a symbol that may be of any type of number.
+FRESH = Origin()
+
+
+class Private(Symbolic):
+    """A linear form in data and hidden noise. ``Private(form, follower)``; read it by ``Private.form_of`` and
+    ``Private.origin_of``."""
+
+    __slots__ = ("_form", "_origin")
     _kind = "a private value"
     _form: Form
+    _origin: Origin
 
-    def __init__(self, form: Form, follower: Follower) -> None:
+    def __init__(self, form: Form, follower: Follower, origin: Origin = FRESH) -> None:
         object.__setattr__(self, "_form", form)
         object.__setattr__(self, "_follower", follower)
+        object.__setattr__(self, "_origin", origin)
 
     @staticmethod
     def form_of(value: Private) -> Form:
         return value._form
 
-    def _other(self, value: object, doing: str) -> Form:
+    @staticmethod
+    def origin_of(value: Private) -> Origin:
+        return value._origin
+
+    def _other(self, value: object, doing: str) -> tuple[Form, Origin]:
         """The other operand of a sum or comparison, as a form."""
         if type(value) is Private:
             if value._follower is not self._follower:
                 self._follower.refuse("a private value met one of another run")
-            return value._form
+            return value._form, value._origin
         if is_plain(value):
-            return Form({}, _number(value))
+            return Form({}, plain_number(value)), Origin(whole=type(value) in (int, bool))
         what = f"a private value was {doing} {_name(value)}"
         if type(value) is Public and value._follower is self._follower:
-            return self._follower.public_form(value._key, what)
+            return self._follower.public_form(value._key, what), FRESH
         self._follower.refuse(what)
-        return Form({})
+        return Form({}), FRESH
 
-    def _made(self, form: Form) -> Private:
-        return Private(form, self._follower)
+    def _made(self, form: Form, *, whole: bool, exact: bool, lost: bool) -> Private:
+        """A result of arithmetic on this value, ``exact`` where it is never rounded."""
+        rounded = not (whole or (exact and not self._origin.rounded))
+        return Private(form, self._follower, Origin(whole, rounded, rounded and lost))
+
+    def _sum(self, other: object, doing: str, sign: int, other_sign: int) -> Private:
+        form, origin = self._other(other, doing)
+        parts = self._form.times(Fraction(sign)), form.times(Fraction(other_sign))
+        total = parts[0].plus(parts[1])
+        whole = self._origin.whole and origin.whole
+        if not whole:
+            self._require_digits(total, *parts)
+        lost = self._origin.lost or origin.lost
+        lost = lost or any(name not in total.terms for part in parts for name in part.terms)
+        nothing = Form({}) in (self._form, form, total) and not origin.rounded  # adds 0, or takes x from x
+        return self._made(total, whole=whole, exact=nothing, lost=lost)
+
+    def _require_digits(self, total: Form, *parts: Form) -> None:
+        """Refuse a sum in which most digits of two numbers cancel, so that the rounding of both may decide:
+        of two coefficients, or of constants so large that they swallow what is added to them (H13)."""
+        one, other = (part.terms for part in parts)
+        for name, value in total.terms.items():
+            if abs(value) <= NEARLY_CANCELLED * max(abs(one.get(name, ZERO)), abs(other.get(name, ZERO))):
+                self._follower.refuse("two private values cancel but for a little, which may be rounding")
+        size = max(abs(part.constant) for part in parts)
+        largest = max((abs(value) for value in total.terms.values()), default=Fraction(0))
+        if 0 < largest <= NEARLY_CANCELLED * size and abs(total.constant) < size / 2:
+            self._follower.refuse("a number so large that a private value is lost beside it cancels")
 
     def __add__(self, other: object) -> Private:
-        return self._made(self._form.plus(self._other(other, "added to")))
+        return self._sum(other, "added to", 1, 1)
 
     __radd__ = __add__
 
     def __sub__(self, other: object) -> Private:
-        return self._made(self._form.plus(self._other(other, "subtracted from or by"), Fraction(-1)))
+        return self._sum(other, "subtracted from or by", 1, -1)
 
     def __rsub__(self, other: object) -> Private:
-        return self._made(self._other(other, "subtracted from or by").plus(self._form, Fraction(-1)))
+        return self._sum(other, "subtracted from or by", -1, 1)
 
     def __neg__(self) -> Private:
-        return self._made(self._form.times(Fraction(-1)))
+        return Private(self._form.times(Fraction(-1)), self._follower, self._origin)
 
     def __pos__(self) -> Private:
         return self
@@ -177,10 +245,13 @@ class Private(Symbolic):
     def _factor(self, other: object, doing: str) -> Fraction:
         if not is_plain(other):
             self._follower.refuse(f"a private value was {doing} {_name(other)}")
-        return _number(other)
+        return plain_number(other)
 
     def __mul__(self, other: object) -> Private:
-        return self._made(self._form.times(self._factor(other, "multiplied by")))
+        whole = self._origin.whole and type(other) in (int, bool)
+        factor = self._factor(other, "multiplied by")
+        lost = self._origin.lost or not factor
+        return self._made(self._form.times(factor), whole=whole, exact=factor in (-1, 0, 1), lost=lost)
 
     __rmul__ = __mul__
 
@@ -188,7 +259,8 @@ class Private(Symbolic):
         factor = self._factor(other, "divided by")
         if not factor:
             self._follower.refuse("a private value was divided by 0")
-        return self._made(self._form.times(1 / factor))
+        lost = self._origin.lost
+        return self._made(self._form.times(1 / factor), whole=False, exact=factor in (-1, 1), lost=lost)
 
     __rtruediv__ = _refusing("a divisor")
 
@@ -196,7 +268,12 @@ class Private(Symbolic):
         """Whether sign * (self - other) is below 0; infinities are decided at once, data being finite."""
         if type(other) is float and math.isinf(other):
             return (other > 0) == (sign > 0)
-        difference = self._form.plus(self._other(other, "compared with"), Fraction(-1))
+        form, origin = self._other(other, "compared with")
+        difference = self._form.plus(form, Fraction(-1))
+        if not (self._origin.whole and origin.whole):
+            self._require_digits(difference, self._form, form)
+        if not difference.terms and (self._origin.rounded or origin.rounded):
+            self._follower.refuse("two private values that differ by rounding alone were compared")
         return self._follower.below(difference.times(Fraction(sign)), strict=strict)
 
     def __lt__(self, other: object) -> bool:

@@ -25,6 +25,7 @@ __all__ = [
     "pytest_collection_modifyitems",
     "pytest_configure",
     "pytest_runtest_setup",
+    "pytest_runtestloop",
 ]
 
 SLOW, EXPECT_REFUTED = "dpaudit_slow", "dpaudit_refuted"
@@ -62,11 +63,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     config = parent.config
     if not config.getoption("--dpaudit-suites") or file_path.suffix != ".py":
         return None
-    try:
-        relative = file_path.relative_to(config.rootpath)
-    except ValueError:
-        return None
-    if not any(relative.match(pattern) for pattern in config.getini("dpaudit_suites")):
+    if not any(_matches(config, file_path, pattern) for pattern in config.getini("dpaudit_suites")):
         return None
     from dpaudit.pytest_plugin.suites import SuiteTests
 
@@ -74,8 +71,17 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 @pytest.hookimpl(tryfirst=True)  # before -k and -m deselect: they must not change anybody's error level
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
     """Share the error level over what was collected, and skip what is slow."""
+    if config.getoption("--dpaudit-suites") and not session.testsfailed:  # what failed is reported as it is
+        missing = _missing_suites(config, items)
+        if missing and hasattr(config, "workerinput"):  # a worker of xdist has no usage errors to show
+            report = pytest.CollectReport("dpaudit_suites", "failed", missing, [])
+            config.hook.pytest_collectreport(report=report)
+        elif missing:
+            raise pytest.UsageError(missing)
     sharing = {share for item in items if (share := _share(item))}
     if not sharing:
         return
@@ -87,10 +93,43 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason="slow audit: runs with --dpaudit-slow"))
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
+    """Where audits run, no test may end the process: it would end the session with the test's exit code. A
+    thread that a mechanism leaves behind may do so after its test."""
+    if KEY not in session.config.stash:
+        yield
+        return
+    from dpaudit.processes.ending import no_silent_end
+
+    with no_silent_end():
+        yield
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """A test that expects a refutation has to audit something."""
     if item.get_closest_marker(EXPECT_REFUTED) and not _share(item):
         pytest.fail(NOT_CALLED, pytrace=False)
+
+
+def _missing_suites(config: pytest.Config, items: list[pytest.Item]) -> str:
+    """What is wrong if a pattern of ``dpaudit_suites`` gave no test; empty if each gave one. Paths on the
+    command line choose among the patterns: there one is enough."""
+    patterns = config.getini("dpaudit_suites")
+    found = {path for item in items if (path := getattr(item, "dpaudit_suite", ""))}
+    empty = [pattern for pattern in patterns if not any(_matches(config, Path(p), pattern) for p in found)]
+    chosen = config.args_source is pytest.Config.ArgsSource.ARGS
+    if not empty or (chosen and found):
+        return ""
+    return (
+        "--dpaudit-suites must collect a suite for each pattern of dpaudit_suites, got none for "
+        f"{', '.join(map(repr, empty))} below {config.rootpath}, looking in {' '.join(config.args)}; "
+        "patterns start at the rootdir, and testpaths must hold the suites."
+    )
+
+
+def _matches(config: pytest.Config, path: Path, pattern: str) -> bool:
+    return path.is_relative_to(config.rootpath) and path.relative_to(config.rootpath).match(pattern)
 
 
 def _share(item: pytest.Item) -> str:

@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
+
 from dpaudit.blackbox.check import check
 from dpaudit.blackbox.neighbours import PairsOfInputs, read_neighbours, shown
 from dpaudit.blackbox.result import CheckResult
@@ -26,6 +28,9 @@ ELSEWHERE = {
     "seed": "a test's seed follows from its name: pass --dpaudit-seed to pytest to explore",
     "seconds": "a verdict must not depend on the machine: pass max_samples, or timeout for one call",
 }
+#: What ends a test, or the session, so that it has not failed.
+NO_FAILURES = (pytest.skip.Exception, pytest.xfail.Exception, pytest.exit.Exception)
+
 UNKNOWN = "docs/pytest.md lists what it takes"
 
 
@@ -67,18 +72,23 @@ class AssertPrivate:
         seed = seed_of(self._node, base=self._base, number=self.calls)
         if isinstance(neighbours, Iterator):
             neighbours = list(neighbours)  # read twice: by the check, and to name the pair that refutes
-        result = check(
-            mechanism,
-            claim,
-            neighbours=neighbours,
-            alpha=alpha,
-            seed=seed,
-            max_samples=max_samples,
-            batch=batch,
-            jobs=jobs,
-            timeout=timeout,
-            listen=listen,
-        )
+        try:
+            result = check(
+                mechanism,
+                claim,
+                neighbours=neighbours,
+                alpha=alpha,
+                seed=seed,
+                max_samples=max_samples,
+                batch=batch,
+                jobs=jobs,
+                timeout=timeout,
+                listen=listen,
+            )
+        except (*NO_FAILURES, SystemExit) as error:
+            raise AssertionError(
+                f"NOT AUDITED: a mechanism must return or raise, it ended the test by {error!r}."
+            ) from error
         refuted = result.verdict is VerdictKind.REFUTED
         if self._expect_refuted and not refuted:
             raise AssertionError(f"this test expects a refutation, and there was none:\n{result}")

@@ -11,7 +11,7 @@ from dpaudit.errors import DpauditError
 from dpaudit.pytest_plugin.levels import KEY
 from dpaudit.reports.roles import unexpected_cells
 from dpaudit.runner.engine import execute
-from dpaudit.runner.plan import Settings, load_suites, plan_run
+from dpaudit.runner.plan import Settings, load_suites, plan_run, require_rows
 from dpaudit.runner.process import Pool
 from dpaudit.runner.select import exactly
 
@@ -22,10 +22,11 @@ class SuiteTests(pytest.File):
     """The rows of one suite file. They share the suite's part of the session's error level by weight."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """One test a row; a suite that does not import is an error of collection."""
+        """One test a row; a suite that does not import, or has none, is an error of collection."""
         pool = Pool(1)
         try:
             (suite,) = load_suites([str(self.path)], pool)
+            require_rows(suite)
         except DpauditError as error:
             raise self.CollectError(str(error)) from None
         finally:

@@ -21,6 +21,7 @@ from dpaudit.claims import (
     RenyiDP,
     ZeroConcentratedDP,
 )
+from dpaudit.claims.privacy import NOT_STATED
 from dpaudit.coins import Choice, Program
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Evidence
@@ -29,10 +30,13 @@ from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import Proof, accounted
 from dpaudit.proofs.sites import Site, allowed_by, priced_sites, total_of
 from dpaudit.replays.accounting import common_measure
-from dpaudit.replays.domains import Domain
+from dpaudit.replays.domains import Domain, Interval
 from dpaudit.suite import Run
 
 __all__ = ["PrivacyAudit"]
+
+#: The domain of a claim, in words, where neither the claim nor its audit declares one.
+NOT_DECLARED = "not declared: the pairs that the audit lists"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +47,16 @@ class PrivacyAudit:
     says in words why one record touches no more; ``histories`` names the forced histories (site, occurrence,
     law -> outcome or None), ``proof`` is what the certificates are made from: where it is ``None`` and every
     site has a mechanism, their sum; where some have none there is no certificate. ``searched`` = (records,
-    width) lets Hypothesis look for worse pairs among arrays of at most that many records. ``more(run)`` may
+    width) lets Hypothesis look for worse pairs among arrays of at most that many records, of numbers of the
+    domain, in [0, 1] if none is declared. ``more(run)`` may
     add evidence of its own, such as an event with both probabilities bounded. ``unentered`` maps the name of
     a function to the reason why lines and branches of it, and of functions inside it, need not be entered by
     any history; ``"name (raise)"`` speaks of those that only lead to an error, ``"name (branch)"`` of other
-    conditions that come out one way only; the row prints it. ``domain`` says what one number of a record can
-    be: pairs are then its corners and random ones too, besides those of ``neighbours``.
+    conditions that come out one way only; the row prints it. ``domain`` declares the data: what one number of
+    a record can be (pairs are then its corners and random ones too, besides those of ``neighbours``), all
+    data sets (``DataSets``: all their pairs), or the listed pairs alone (``ListedPairs``). The claim's
+    ``domain`` in words is derived from it. A claim without a declared domain, or with other words, is never
+    verified.
     """
 
     claim: PrivacyClaim
@@ -80,7 +88,26 @@ class PrivacyAudit:
                 f"domain must say what a number of a record can be, got {self.domain!r}; pass, "
                 "say, Values(0, 1) of dpaudit.replays.domains, or leave it out."
             )
+        if self.domain is None and self.searched is not None:
+            object.__setattr__(self, "domain", Interval(0, 1))
+        if self.claim.domain in (NOT_STATED, NOT_DECLARED):
+            words = NOT_DECLARED if self.domain is None else str(self.domain)
+            object.__setattr__(self, "claim", replace(self.claim, domain=words))
+        if self.searched is not None and self.domain is not None:
+            self.domain.levels()  # refuses a domain that cannot be searched number by number
         object.__setattr__(self, "sites", priced_sites(self.sites, self.claim))
+
+    @property
+    def undeclared(self) -> str:
+        """Why the claim is not about the data that the audit declares; empty if it is."""
+        if self.domain is None:
+            return f"domain {NOT_DECLARED}; pass domain= to say which data the claim is about"
+        if self.claim.domain != str(self.domain):
+            return (
+                f"the claim is about {self.claim.domain!r}, and the audit declares {str(self.domain)!r}; "
+                "leave the domain of the claim out"
+            )
+        return ""
 
     @cached_property
     def whole(self) -> Proof | None:

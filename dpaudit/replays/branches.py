@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import CodeType
 
-__all__ = ["Condition", "Jump", "has_open_loop", "jumps_of", "raising_outcomes"]
+__all__ = ["Condition", "Jump", "has_one_path", "has_open_loop", "jumps_of", "raising_outcomes"]
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,15 @@ def has_open_loop(code: CodeType) -> bool:
     heads = {item.offset for item in dis.get_instructions(code) if item.opname in ending}
     jumps = [item for item in dis.get_instructions(code) if "JUMP" in item.opname]
     return any(item.argval < item.offset and item.argval not in heads for item in jumps)
+
+
+@lru_cache(maxsize=4096)
+def has_one_path(code: CodeType) -> bool:
+    """Whether every call of ``code`` executes the same lines, unless one of them raises."""
+    turns = ("FOR_ITER", "SEND")
+    return not code.co_exceptiontable and not any(
+        "JUMP" in item.opname or item.opname in turns for item in dis.get_instructions(code)
+    )
 
 
 @lru_cache(maxsize=256)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpaudit.claims import Adjacency
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact
 from dpaudit.neighbours import Neighbours
+from dpaudit.replays.domains import Beside, Domain, as_array, unlike
 
 __all__ = ["DataSets"]
 
@@ -21,12 +23,14 @@ MOST = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataSets:
+class DataSets(Domain):
     """All data sets of ``records`` numbers, each one of ``values`` (two or more, different), and with
     ``fewer`` all smaller ones, the empty one too.
 
     A program gets each as a vector: of integers where all values are whole, otherwise of floats.
     """
+
+    exhaustive: ClassVar[bool] = True
 
     records: int
     values: Sequence[ExactLike]
@@ -92,6 +96,17 @@ class DataSets:
         data, names = self.listed(), [f"({', '.join(map(str, item))})" for item in self._tuples()]
         found = self.neighbours(adjacency, of=of)
         return [Neighbours(f"{names[i]} against {names[j]}", data[i], data[j]) for i, j in found]
+
+    def holds(self, numbers: NDArray[Any]) -> bool:
+        """Whether data with these numbers are one of the data sets."""
+        found = as_array(numbers)
+        return found is not None and any(np.array_equal(found, data) for data in self.listed())
+
+    def beside(
+        self, pairs: Sequence[Neighbours], adjacency: Adjacency, rng: np.random.Generator, *, most: int
+    ) -> Beside:
+        """All pairs of neighbours that are not among ``pairs``, however many ``most`` is."""
+        return Beside(rest=unlike(self.pairs(adjacency), pairs))
 
     @property
     def _sizes(self) -> range:

@@ -8,85 +8,169 @@ not to verify, never a refutation.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.claims import Adjacency, Unit
 from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import ExactLike, dyadic, exact
+from dpaudit.exact import ExactLike, dyadic, exact, positive
 from dpaudit.neighbours import Neighbours
 
 __all__ = [
+    "Ball",
+    "Beside",
+    "Columns",
     "Domain",
     "Interval",
+    "ListedPairs",
+    "Records",
     "Values",
     "as_array",
     "changed_pair",
     "more_pairs",
     "require_finite",
     "require_neighbours",
-    "spoken_domain",
+    "unlike",
 ]
 
 #: Where an end of an interval is open: magnitudes that a program could mistake for something else.
 LARGE = (2.0, 100.0, 2.0**20)
 
 
+@dataclass(frozen=True)
+class Beside:
+    """The pairs that a domain adds to those of an audit: ``corners``, ``random`` ones, and for a domain of
+    finitely many data sets ``rest``, all the pairs that the audit does not list."""
+
+    corners: Sequence[Neighbours] = ()
+    random: Sequence[Neighbours] = ()
+    rest: Sequence[Neighbours] = ()
+    #: False if the domain has a pair of its own for no data of the audit, whether or not the audit lists it.
+    made: bool = True
+
+    @property
+    def pairs(self) -> list[Neighbours]:
+        """All of them."""
+        return [*self.corners, *self.random, *self.rest]
+
+
 class Domain(ABC):
-    """What one number of a record can be. Records are the entries, or the rows, along the first axis.
-    ``not_finite`` says that a number may also be NaN or an infinity."""
+    """Which data a claim is about. ``not_finite`` says that a number may also be NaN or an infinity.
+    ``exhaustive`` says that every pair of the domain is tried, so that none is left to be made."""
 
     not_finite: bool = False
+    exhaustive: ClassVar[bool] = False
 
     @abstractmethod
+    def holds(self, numbers: NDArray[Any]) -> bool:
+        """Whether all numbers of the data are in the domain."""
+
+    @abstractmethod
+    def beside(
+        self, pairs: Sequence[Neighbours], adjacency: Adjacency, rng: np.random.Generator, *, most: int
+    ) -> Beside:
+        """Pairs of the domain that are not among ``pairs``."""
+
     def levels(self) -> list[float]:
-        """The corners, dyadic where possible, ends first."""
+        """The numbers that a search can use one by one. Raises ``InvalidParameterError`` for a domain whose
+        numbers depend on each other."""
+        raise InvalidParameterError(
+            f"searched requires a domain whose numbers are independent, such as Interval(0, 1), got {self}."
+        )
+
+
+class Records(Domain):
+    """What the numbers of one record can be. Records are the entries, or the rows, along the first axis; data
+    that are one number are one record."""
+
+    @abstractmethod
+    def corners(self, shape: tuple[int, ...]) -> list[NDArray[np.float64]]:
+        """Extreme records of this shape, dyadic where possible, the two ends first."""
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """Dyadic numbers of the domain."""
 
-    @abstractmethod
-    def holds(self, numbers: NDArray[Any]) -> bool:
-        """Whether all of them are in the domain."""
+    def beside(
+        self, pairs: Sequence[Neighbours], adjacency: Adjacency, rng: np.random.Generator, *, most: int
+    ) -> Beside:
+        """At most ``most`` corners of the sizes that ``pairs`` have, and as many random pairs."""
+        likes = [*{(np.shape(pair.left), np.shape(pair.right)): pair for pair in pairs}.values()][:4]
+        corners = [item for like in likes for item in self._corner_pairs(like, adjacency)]
+        random = [item for like in likes for item in self._random_pairs(like, adjacency, rng, count=most)]
+        fresh = unlike(corners, pairs)
+        other = unlike(random, [*pairs, *fresh])
+        return Beside(_thinned(fresh, most), _thinned(other, most), made=bool(corners or random))
 
-    def pairs(
-        self, like: Neighbours, adjacency: Adjacency, rng: np.random.Generator, *, searched: int
-    ) -> list[Neighbours]:
-        """Neighbours of the size of ``like``: every two corners in the first and the last record, on
-        backgrounds of one corner, then ``searched`` random ones."""
-        template = as_array(like.left)
-        if template is None or not template.ndim or not len(template):
+    def _corner_pairs(self, like: Neighbours, adjacency: Adjacency) -> list[Neighbours]:
+        """Every two corners in the first and the last record, on backgrounds of one corner."""
+        template = _template(like, adjacency)
+        if template is None:
             return []
+        records = self.corners(template.shape[1:])
+        null = np.zeros(template.shape[1:])
+        ends = [(a, b) for a in records[:2] for b in records if not np.array_equal(a, b)]
+        changes = ends if adjacency is Adjacency.REPLACE_ONE else [(null, b) for b in records]
+        if not template.ndim:
+            return [
+                _alike(f"the number from {_said(a)} to {_said(b)}", a, b, like)
+                for a, b in changes
+                if not np.array_equal(a, b)
+            ]
         found = []
-        levels = self.levels()
-        ends = [(a, b) for a in levels[:2] for b in levels if a != b]
-        for level in levels[:3]:
+        for level in records[:3]:
+            data = np.broadcast_to(level, template.shape)
             for place in sorted({0, len(template) - 1}):
-                for before, after in (
-                    ends if adjacency is Adjacency.REPLACE_ONE else [(0.0, b) for b in levels]
-                ):
-                    data = np.full(template.shape, level)
-                    name = f"all {level:g}, record {place + 1} from {before:g} to {after:g}"
+                for before, after in changes:
+                    name = f"all {_said(level)}, record {place + 1} from {_said(before)} to {_said(after)}"
                     found.append(changed_pair(name, data, place, before, after, adjacency, like))
-        for number in range(searched):
+        return found
+
+    def _random_pairs(
+        self, like: Neighbours, adjacency: Adjacency, rng: np.random.Generator, *, count: int
+    ) -> list[Neighbours]:
+        """``count`` pairs of random data, a random record of them replaced by another."""
+        template = _template(like, adjacency)
+        found: list[Neighbours] = []
+        for number in range(count if template is not None else 0):
+            assert template is not None  # no pair is made without one
             data = self.draw(rng, template.shape)
-            place = int(rng.integers(len(template)))
+            place = int(rng.integers(len(template))) if template.ndim else 0
             old, new = self.draw(rng, template.shape[1:]), self.draw(rng, template.shape[1:])
             if adjacency is Adjacency.ZERO_OUT:
                 old = np.zeros_like(old)
             name = f"random data {number + 1}, record {place + 1} replaced"
-            found.append(changed_pair(name, data, place, old, new, adjacency, like))
+            if template.ndim:
+                found.append(changed_pair(name, data, place, old, new, adjacency, like))
+            else:
+                found.append(_alike(name, old, new, like))
         return found
 
 
-class Interval(Domain):
+def _template(like: Neighbours, adjacency: Adjacency) -> NDArray[Any] | None:
+    """The data whose size a pair of ``like``'s size has; ``None`` if no pair can be made."""
+    sides = [as_array(side) for side in (like.left, like.right)]
+    for side in sides:
+        if side is None or (not side.ndim and adjacency is Adjacency.ADD_REMOVE):
+            return None  # one number cannot be removed
+        if not side.ndim or len(side):
+            return side
+    return None
+
+
+def _said(record: NDArray[Any]) -> str:
+    numbers = np.ravel(record)
+    one = numbers.size and np.all(numbers == numbers[0])
+    return f"{numbers[0]:g}" if one else f"({', '.join(f'{x:g}' for x in numbers)})"
+
+
+class Interval(Records):
     """Every number is in [``lower``, ``upper``]; ``None`` for an end that there is not. With ``not_finite``
     a number may also be NaN or an infinity, in the suite's own pairs; others are not made of these."""
 
@@ -102,6 +186,9 @@ class Interval(Domain):
     def __str__(self) -> str:
         ends = ["-∞" if self.lower is None else self.lower, "∞" if self.upper is None else self.upper]
         return f"numbers in [{ends[0]}, {ends[1]}]{', NaN and infinities too' * self.not_finite}"
+
+    def corners(self, shape: tuple[int, ...]) -> list[NDArray[np.float64]]:
+        return [np.full(shape, level) for level in self.levels()]
 
     def levels(self) -> list[float]:
         low, high = self._ends()
@@ -132,14 +219,14 @@ class Interval(Domain):
         return not below and (self.upper is None or number <= self.upper)
 
 
-class Values(Domain):
+class Values(Records):
     """Every number is one of these, such as 0 and 1."""
 
     def __init__(self, *values: ExactLike) -> None:
         if any(isinstance(value, str) and not any(map(str.isdigit, value)) for value in values):
             raise InvalidParameterError(
-                f"Values must be numbers, got {', '.join(map(repr, values))}; leave domain out where records "
-                "are text or categories, and name the pairs to try in neighbours."
+                f"Values must be numbers, got {', '.join(map(repr, values))}; for records "
+                "that are text or categories, list the pairs and declare ListedPairs()."
             )
         self.values = sorted({exact(value, name="value") for value in values})
         if len(self.values) < 2:
@@ -150,6 +237,9 @@ class Values(Domain):
     def __str__(self) -> str:
         return f"numbers among {', '.join(map(str, self.values))}"
 
+    def corners(self, shape: tuple[int, ...]) -> list[NDArray[np.float64]]:
+        return [np.full(shape, level) for level in self.levels()]
+
     def levels(self) -> list[float]:
         found = [float(value) for value in self.values]
         return list(dict.fromkeys([found[0], found[-1], *found[:6]]))
@@ -159,6 +249,113 @@ class Values(Domain):
 
     def holds(self, numbers: NDArray[Any]) -> bool:
         return _all_held(numbers, self.values.__contains__)
+
+
+class Ball(Records):
+    """The numbers along the last axis are a vector of Euclidean norm at most ``radius``, up to rounding; with
+    ``step`` they are multiples of it."""
+
+    def __init__(self, radius: ExactLike, *, step: ExactLike | None = None) -> None:
+        self.radius = positive(radius, name="radius")
+        self.step = None if step is None else positive(step, name="step")
+        if self.step is not None and (self.radius / self.step).denominator != 1:
+            raise InvalidParameterError(
+                f"radius must be a multiple of step, got {self.radius} and {self.step}."
+            )
+
+    def __str__(self) -> str:
+        grid = "" if self.step is None else f", of multiples of {self.step}"
+        return f"vectors of norm at most {self.radius}{grid}"
+
+    def corners(self, shape: tuple[int, ...]) -> list[NDArray[np.float64]]:
+        """The ends of the first and of the last axis, the null vector, and oblique vectors."""
+        r, width = float(self.radius), shape[-1] if shape else 1
+        first, last = r * np.eye(width)[0], r * np.eye(width)[-1]
+        found = [first, -first, last, -last, 0 * first]
+        if width > 1 and self.step is None:
+            found += [0.6 * first + 0.8 * last, 0.8 * first - 0.6 * last]
+        return [np.broadcast_to(vector, shape).copy() for vector in found] if shape else [x[0] for x in found]
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Vectors that would be longer keep one of their numbers."""
+        step = self.radius / 8 if self.step is None else self.step
+        most = int(self.radius / step)
+        found = float(step) * rng.integers(-most, most + 1, size=shape)
+        if not shape:
+            return np.asarray(found)
+        kept = rng.integers(shape[-1], size=(*shape[:-1], 1)) == np.arange(shape[-1])
+        long = np.linalg.norm(found, axis=-1, keepdims=True) > float(self.radius)
+        return np.where(long & ~kept, 0.0, found)
+
+    def holds(self, numbers: NDArray[Any]) -> bool:
+        vectors = np.asarray(numbers, dtype=float)
+        if not np.isfinite(vectors).all():
+            return False
+        norms = np.linalg.norm(vectors, axis=-1) if vectors.ndim else np.abs(vectors)
+        multiples = True if self.step is None else np.all(vectors / float(self.step) % 1 == 0)
+        return bool(multiples and np.all(norms <= float(self.radius) * (1 + 1e-12)))
+
+
+class Columns(Records):
+    """The numbers along the last axis are parts of several domains, each ``(domain, width)``, in order."""
+
+    def __init__(self, *parts: tuple[Records, int]) -> None:
+        self.parts = parts
+        if not parts or any(width < 1 for _, width in parts):
+            raise InvalidParameterError(
+                f"parts must be pairs (domain, width) of domains of numbers, width from 1 up, got {parts!r}."
+            )
+
+    def __str__(self) -> str:
+        return "; ".join(
+            f"{f'number {at + 1}' if width == 1 else f'numbers {at + 1} to {at + width}'}: {part}"
+            for at, (part, width) in zip(self._starts(), self.parts, strict=True)
+        )
+
+    def _starts(self) -> list[int]:
+        return [sum(width for _, width in self.parts[:i]) for i in range(len(self.parts))]
+
+    def _require(self, shape: tuple[int, ...]) -> None:
+        wanted = sum(width for _, width in self.parts)
+        if not shape or shape[-1] != wanted:
+            raise InvalidParameterError(
+                f"a record of {self} must have {wanted} numbers along its last axis, got shape {shape}."
+            )
+
+    def corners(self, shape: tuple[int, ...]) -> list[NDArray[np.float64]]:
+        """Corners of the parts side by side: all first ones, all second ones, and so on."""
+        self._require(shape)
+        each = [part.corners((*shape[:-1], width)) for part, width in self.parts]
+        most = max(map(len, each))
+        return [np.concatenate([found[i % len(found)] for found in each], axis=-1) for i in range(most)]
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        self._require(shape)
+        return np.concatenate([part.draw(rng, (*shape[:-1], width)) for part, width in self.parts], axis=-1)
+
+    def holds(self, numbers: NDArray[Any]) -> bool:
+        self._require(numbers.shape)
+        return all(
+            part.holds(numbers[..., at : at + width])
+            for at, (part, width) in zip(self._starts(), self.parts, strict=True)
+        )
+
+
+class ListedPairs(Domain):
+    """The claim is about the pairs that the audit lists, and about no other data."""
+
+    exhaustive = True
+
+    def __str__(self) -> str:
+        return "the pairs that the audit lists, and no other data"
+
+    def holds(self, numbers: NDArray[Any]) -> bool:
+        return bool(np.isfinite(numbers).all())
+
+    def beside(
+        self, pairs: Sequence[Neighbours], adjacency: Adjacency, rng: np.random.Generator, *, most: int
+    ) -> Beside:
+        return Beside()
 
 
 def _all_held(numbers: NDArray[Any], holds: Callable[[Fraction], bool]) -> bool:
@@ -186,13 +383,20 @@ def as_array(data: Any) -> NDArray[Any] | None:
 
 
 def _like(array: NDArray[Any], data: Any) -> Any:
-    """``array`` in the form of ``data``: its dtype, or a list or tuple of numbers."""
+    """``array`` in the form of ``data``: its dtype, or a list, tuple or number. Integers stay integers only
+    if no number changes by that."""
     if isinstance(data, np.ndarray):
-        return array.astype(data.dtype)
+        cast = array.astype(data.dtype)
+        return cast if data.dtype.kind == "f" or np.array_equal(cast, array) else array
+    whole = all(isinstance(x, int) for x in np.ravel(np.array(data, dtype=object)))
+    if whole and np.array_equal(array, np.trunc(array)):
+        array = array.astype(np.int64)
     numbers = array.tolist()
-    whole = isinstance(data, list | tuple) and all(isinstance(x, int) for x in data)
-    numbers = [int(x) for x in numbers] if whole else numbers
     return tuple(numbers) if isinstance(data, tuple) else numbers
+
+
+def _alike(name: str, left: NDArray[Any], right: NDArray[Any], like: Neighbours) -> Neighbours:
+    return Neighbours(name, _like(left, like.left), _like(right, like.right))
 
 
 def changed_pair(
@@ -208,7 +412,7 @@ def changed_pair(
     left[place], right[place] = before, after
     if adjacency is Adjacency.ADD_REMOVE:
         left = np.delete(left, place, axis=0)
-    return Neighbours(name, _like(left, like.left), _like(right, like.right))
+    return _alike(name, left, right, like)
 
 
 def more_pairs(
@@ -218,16 +422,12 @@ def more_pairs(
     rng: np.random.Generator,
     *,
     most: int,
-) -> list[Neighbours]:
-    """At most ``most`` pairs that nobody picked. With a domain its corners, of the sizes that ``pairs`` have,
-    and as many random ones; without, the changes of ``pairs`` at other positions."""
+) -> Beside:
+    """Pairs that the audit does not list, few of each kind. With a domain its own pairs (``Domain.beside``);
+    without one, the changes of ``pairs`` at other positions."""
     if domain is None:
-        return _thinned(_unlike(_elsewhere(pairs, adjacency), pairs), most)
-    sizes = {np.shape(pair.left): pair for pair in pairs}
-    kinds = [domain.pairs(pair, adjacency, rng, searched=most) for pair in [*sizes.values()][:4]]
-    corners = _unlike([pair for kind in kinds for pair in kind[:-most]], pairs)
-    random = _unlike([pair for kind in kinds for pair in kind[-most:]], [*pairs, *corners])
-    return [*_thinned(corners, most), *_thinned(random, most)]
+        return Beside(rest=_thinned(unlike(_elsewhere(pairs, adjacency), pairs), most))
+    return domain.beside(pairs, adjacency, rng, most=most)
 
 
 def _thinned(pairs: Sequence[Neighbours], most: int) -> list[Neighbours]:
@@ -257,7 +457,7 @@ def _elsewhere(pairs: Sequence[Neighbours], adjacency: Adjacency) -> list[Neighb
     return found
 
 
-def _unlike(found: Sequence[Neighbours], pairs: Sequence[Neighbours]) -> list[Neighbours]:
+def unlike(found: Sequence[Neighbours], pairs: Sequence[Neighbours]) -> list[Neighbours]:
     """Those that are neither equal to one another nor to one of ``pairs``, in either direction."""
     seen = {key for pair in pairs for key in _keys(pair)}
     kept = []
@@ -354,9 +554,3 @@ def _not_adjacent(left: NDArray[Any], right: NDArray[Any], adjacency: Adjacency)
 def _same(one: Any, other: Any) -> bool:
     """Whether two records are equal, NaN to itself."""
     return np.array_equal(one, other, equal_nan=True)
-
-
-def spoken_domain(words: str) -> Domain | None:
-    """The domain of a claim that says "any real number": its words alone do not make it one to search, but
-    large data must not surprise the program."""
-    return Interval(None, None) if re.match(r"any (real )?numbers?\b", words.strip()) else None

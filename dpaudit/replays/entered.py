@@ -4,10 +4,13 @@ tested.
 ``verified / accounted`` rests on replays, so every line of the program must have run in one of them, and
 every condition must have come out both ways (docs/design.md, rule 10 b). ``Watch`` records the lines of the
 functions that the program enters, in its own files, and the ways that their conditional jumps went
-(``branches``): the harness, the standard library, installed packages other than the program's own and code
-without a file of its own (``exec``) are left out. Lines that raise count like any other, under the name
-``function (raise)`` where nothing in the program catches what they raise (``raising``): the condition of a
-refusal is a branch that data may decide. Other conditions go under ``function (branch)``.
+(``branches``). The harness, the standard library and the numeric libraries are left out. Functions of other
+installed packages, and code without a file (``exec``), are not watched either, and ``unwatched`` names those
+that the program called: whatever one of them does with its data, no replay says that it was tested.
+
+Lines that raise count like any other, under the name ``function (raise)`` where nothing in the program
+catches what they raise (``raising``): the condition of a refusal is a branch that data may decide. Other
+conditions go under ``function (branch)``.
 
 A function that is defined in an entered one and never called counts, however short it is. Runs under a
 ``Replayer`` are not watched: they follow the branches of the recording or are reported; but their steps in
@@ -22,19 +25,22 @@ from __future__ import annotations
 import dis
 import functools
 import gc
+import hashlib
 import os
 import sys
+import threading
 from collections.abc import Callable, Collection, Generator, Mapping
 from functools import partial
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import dpaudit
 from dpaudit.coins import Coins, Program, Replayer
 from dpaudit.coins.limits import StepLimitError
-from dpaudit.harness import installed_folders, is_harness_file, is_program_file
-from dpaudit.replays.branches import has_open_loop, jumps_of, raising_outcomes
+from dpaudit.coins.outside import noting_outside
+from dpaudit.harness import LIBRARIES, installed_folders, is_harness_file, is_library_file, is_program_file
+from dpaudit.replays.branches import has_one_path, has_open_loop, jumps_of, raising_outcomes
 from dpaudit.replays.monitoring import AVAILABLE, monitored
 from dpaudit.replays.raising import catchers_in, raising_lines
 from dpaudit.replays.tracing import Purpose, Way, traced
@@ -78,6 +84,11 @@ class Watch:
         self.steps = 0
         self.tracking = False
         self.path: set[tuple[str, Way]] = set()
+        #: Functions that the program called and that are not watched, by name, and what they are.
+        self.unwatched: dict[str, str] = {}
+        #: What the program did outside of its process, in words.
+        self.outside: dict[str, None] = {}
+        self._threads: set[int] = set()
         self._empty_caches()
 
     def program(self, coins: Coins, data: Any) -> Any:
@@ -92,9 +103,23 @@ class Watch:
         self.steps = 0
         self.path = set()
         self._run += 1
-        with _looking(self, purpose):
-            result = self._program(coins, data)
-            return tuple(result) if isinstance(result, Generator) else result
+        self._threads = {*sys._current_frames()}
+        with noting_outside() as outside:
+            try:
+                with _looking(self, purpose):
+                    result = self._program(coins, data)
+                    return tuple(result) if isinstance(result, Generator) else result
+            finally:
+                self.outside.update(outside)
+
+    def sources(self) -> dict[str, str]:
+        """The hash of each file of an installed package that was watched, which no suite is hashed with."""
+        files = {function.code.co_filename for function in self._functions.values()}
+        return {
+            file: hashlib.sha256(Path(file).read_bytes()).hexdigest()
+            for file in sorted(files)
+            if file.startswith(self._others) and not is_program_file(file) and Path(file).is_file()
+        }
 
     @property
     def functions(self) -> int:
@@ -120,7 +145,7 @@ class Watch:
         whole = self._with_nested()
         catchers = tuple(item for code, names in whole for item in catchers_in(code, names))
         for code, names in whole:
-            name = code.co_qualname.replace("<locals>.", "")
+            name = _name_of(code)
             file = Path(code.co_filename).name
             function = self._functions.get(id(code))
             left = function.left if function is not None else _lines(code) or {code.co_firstlineno}
@@ -151,13 +176,17 @@ class Watch:
 
     def follows(self, code: CodeType, names: dict[str, Any], purpose: Purpose) -> bool:
         """Whether there is anything to see in a call of ``code``, whose globals are ``names``."""
+        known = id(code) in self._functions
+        own = known or self._is_own(code.co_filename)
+        if not own and not self._is_settled(code, names):
+            return False
         if purpose != "enter":
-            follows = (purpose == "count" or has_open_loop(code)) and self._is_own(code.co_filename)
+            follows = (purpose == "count" or has_open_loop(code)) and own
             if not follows:
                 self.foreign(purpose)[id(code)] = code
             return follows
-        if id(code) not in self._functions:
-            if not (self._is_own(code.co_filename) and _is_a_function(code)):
+        if not known:
+            if not (own and _is_a_function(code)):
                 self.foreign(purpose)[id(code)] = code
                 return False
             self._functions[id(code)] = _Function(code, names)
@@ -230,6 +259,44 @@ class Watch:
             if code is not None and self._is_own(code.co_filename):
                 item.cache_clear()
 
+    def _is_settled(self, code: CodeType, names: dict[str, Any]) -> bool:
+        """Whether nothing more can be said of code that is not watched: it is a library's, or it is named in
+        ``unwatched``. What was called by somebody else than the program, the program may call later."""
+        filename = code.co_filename
+        if is_harness_file(filename) or is_library_file(filename):
+            return True
+        kind = "of an installed package"
+        if filename.startswith("<"):
+            module = str(names.get("__name__", "")).partition(".")[0]
+            if module in LIBRARIES or module in sys.stdlib_module_names:
+                return True
+            if _is_of_a_class(code) or has_one_path(code):
+                return True
+            kind = "without a file of its own"
+        if not self._is_called_by_the_program(code):
+            return False
+        self.unwatched.setdefault(f"{names.get('__name__', filename)}.{_name_of(code)}", kind)
+        return True
+
+    def _is_called_by_the_program(self, code: CodeType) -> bool:
+        """Whether the call of ``code`` that begins now comes from the program: not from an import, the
+        collector, a print or a thread that was there before."""
+        collecting = {id(getattr(callback, "__code__", None)) for callback in gc.callbacks}
+        streams = (sys.stdout, sys.stderr)
+        frame: FrameType | None = sys._getframe()
+        while frame is not None and frame.f_code is not code:
+            frame = frame.f_back
+        while frame is not None:
+            caller = frame.f_code
+            if caller is _SEEN:
+                return True
+            if caller.co_filename.startswith("<frozen importlib") or caller.co_name == "__del__":
+                return False
+            if id(caller) in collecting or any(frame.f_locals.get("self") is stream for stream in streams):
+                return False
+            frame = frame.f_back
+        return threading.get_ident() not in self._threads
+
     def _is_own(self, filename: str) -> bool:
         if filename.startswith("<"):
             return False  # generated code, such as a dataclass's methods
@@ -238,6 +305,9 @@ class Watch:
         if is_program_file(filename) or (self._own is not None and filename.startswith(self._own)):
             return True
         return not filename.startswith(self._others)
+
+
+_SEEN = Watch._seen.__code__
 
 
 class _Function:
@@ -275,6 +345,15 @@ def _package_folder(program: Callable[..., Any]) -> str | None:
         return None
     path = Path(source)
     return str(path.parent) + os.sep if path.name == "__init__.py" else str(path)
+
+
+def _name_of(code: CodeType) -> str:
+    return code.co_qualname.replace("<locals>.", "")
+
+
+def _is_of_a_class(code: CodeType) -> bool:
+    """Whether code is a method that ``dataclass`` or ``attrs`` writes for a class, from its fields alone."""
+    return code.co_qualname.startswith("__create_fn__.") or code.co_filename.startswith("<attrs generated")
 
 
 def _lines(code: CodeType) -> set[int]:

@@ -28,6 +28,7 @@ from typing import Any
 
 from dpaudit.claims import Adversary, ApproxDP, Model, PrivacyClaim, Unit
 from dpaudit.coins import Program, ViewLaw, enumerate_view
+from dpaudit.coins.outside import noting_outside
 from dpaudit.coins.transcript import same_shown
 from dpaudit.errors import CertificateError, InvalidParameterError, MechanismError
 from dpaudit.evidence import Certificate, Evidence, Witness
@@ -40,6 +41,7 @@ from dpaudit.proofs.tables import enumerated_tables, enumerated_weights
 from dpaudit.replays.changed_users import view_of
 from dpaudit.replays.data_sets import DataSets
 from dpaudit.replays.domains import require_finite
+from dpaudit.replays.input_order import DIFFERS, backwards, each_input
 from dpaudit.suite import Run
 from dpaudit.views import CHANGED_USER, View
 from dpaudit.witnesses.tables import Interval, Outcome, tables_witness
@@ -74,19 +76,21 @@ class Enumeration:
             return [_worst(self.claim, pairs, _of_pairs(self.claim, self.program, pairs, self.tail))]
 
     def fingerprint(self, seed: int) -> str:
-        """A digest of all tables, which must be the same in any process: for the ``fingerprint`` of a row.
-        Each is enumerated once: whoever compares digests compares runs."""
+        """Return a digest of all tables: for the ``fingerprint`` of a row.
+
+        It must be the same in any process and for any order of the inputs. Each table is enumerated once:
+        whoever compares digests compares runs."""
         run = Run(profile="quick", alpha=0.05, seed=seed, row_id="")
-        digest = hashlib.sha256()
         with precision(BITS):
             if isinstance(self.over, DataSets):
-                laws = [self._law(data) for data in self.over.listed()]
+                inputs = list(self.over.listed())
             else:
-                laws = _each_once([d for pair in self.over(run) for d in _sides(pair)], self._law)
-            for law in laws:
-                table = {key: [str(end) for end in _interval(p)] for key, p in law.probabilities.items()}
-                digest.update(json.dumps(table, sort_keys=True).encode())
-        return digest.hexdigest()
+                view = self.claim.view
+                sides = [(view, data) for pair in self.over(run) for data in _sides(pair)]
+                inputs = [data for _, data in _distinct(sides)[0]]
+            with noting_outside() as outside:
+                laws = each_input(inputs, self._law)
+            return _digest(laws) + "".join(outside)
 
     def _law(self, data: Any) -> ViewLaw:
         return enumerate_view(self.program, data, view=self.claim.view, tail=self.tail)
@@ -137,31 +141,53 @@ def _of_pairs(
 ) -> list[tuple[ViewLaw, ViewLaw]]:
     """Both laws of each pair, in the view of that pair."""
 
-    def law(seen: tuple[View, Any]) -> ViewLaw:
-        view, data = seen
-        return tables_of(program, data, claim, view=view, tail=tail)
-
     for pair in pairs:
         require_finite(pair)
     views = [view_of(pair, claim.view) for pair in pairs]
     sides = [(view, data) for view, pair in zip(views, pairs, strict=True) for data in _sides(pair)]
-    laws = _each_once(sides, law, same=lambda a, b: a[0] == b[0] and same_shown(a[1], b[1]))
-    return list(zip(laws[::2], laws[1::2], strict=True))
+    distinct, places = _distinct(sides)
+    laws = _agreed(claim, program, distinct, tail)
+    found = [laws[place] for place in places]
+    return list(zip(found[::2], found[1::2], strict=True))
 
 
-def _each_once(
-    items: Sequence[Any], law: Callable[[Any], ViewLaw], *, same: Callable[[Any, Any], bool] = same_shown
+def _agreed(
+    claim: PrivacyClaim, program: Program, seen: Sequence[tuple[View, Any]], tail: float
 ) -> list[ViewLaw]:
-    """The ``law`` of each item, in order; of those that are the ``same`` (pairs share inputs) found once."""
-    known: list[tuple[Any, ViewLaw]] = []
-    found = []
-    for item in items:
-        before = next((kept for other, kept in known if same(item, other)), None)
-        if before is None:
-            before = law(item)
-            known.append((item, before))
-        found.append(before)
-    return found
+    """The law of what each view sees on each input. Raises ``MechanismError`` if a copy of this process finds
+    others when it takes them in reverse order."""
+
+    def again() -> str:
+        return _digest(each_input(seen, lambda one: enumerate_view(program, one[1], view=one[0], tail=tail)))
+
+    with backwards(again) as copies:
+        laws = [tables_of(program, data, claim, view=view, tail=tail) for view, data in seen]
+        answers = copies.answers()
+    if answers is not None and answers != [_digest(laws)]:
+        raise MechanismError(DIFFERS)
+    return laws
+
+
+def _digest(laws: Sequence[ViewLaw]) -> str:
+    """A digest of tables, in their order."""
+    digest = hashlib.sha256()
+    for law in laws:
+        table = {key: [str(end) for end in _interval(p)] for key, p in law.probabilities.items()}
+        digest.update(json.dumps(table, sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+def _distinct(sides: Sequence[tuple[View, Any]]) -> tuple[list[tuple[View, Any]], list[int]]:
+    """The sides without repeats (pairs share inputs), and the place of each side among them."""
+    found: list[tuple[View, Any]] = []
+    places = []
+    for view, data in sides:
+        same = (k for k, (seen, other) in enumerate(found) if seen == view and same_shown(other, data))
+        place = next(same, len(found))
+        if place == len(found):
+            found.append((view, data))
+        places.append(place)
+    return found, places
 
 
 def _sides(pair: Neighbours) -> tuple[Any, Any]:
@@ -176,9 +202,12 @@ def _on_all(claim: PrivacyClaim, program: Program, over: DataSets, tail: float) 
         witness = _worst(claim, pairs, _of_pairs(claim, program, pairs, tail))
         why_not = "each pair is seen in a view of its own; claim it for one user after the other"
         return [replace(witness, description=f"{witness.description}; a lower bound only: {why_not}")]
-    laws = [tables_of(program, data, claim, tail=tail) for data in over.listed()]
+    with noting_outside() as outside:
+        laws = _agreed(claim, program, [(claim.view, data) for data in over.listed()], tail)
     witness = _worst(claim, pairs, [(laws[i], laws[j]) for i, j in places])
     why_not = _beyond(claim, over, tail)
+    if outside:
+        why_not = f"the program {', '.join([*outside][:3])}, where a later run may read what it left"
     if not why_not:
         try:
             return [_certificate(claim, over, laws, places), witness]

@@ -27,13 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit.claims import ApproxDP, GaussianDP, PrivacyClaim, RenyiDP, ZeroConcentratedDP
+from dpaudit.claims import ApproxDP, GaussianDP, Model, PrivacyClaim, RenyiDP, ZeroConcentratedDP
 from dpaudit.coins import Program, Recording, record
 from dpaudit.coins.limits import Limits
 from dpaudit.coins.replayer import Leak, Replay
 from dpaudit.evidence import Estimate
 from dpaudit.exact import exact
 from dpaudit.neighbours import Neighbours, both_directions
+from dpaudit.replays.rounding import loss_in_modes
 from dpaudit.statistics.loss import delta_bounds, hockey_stick
 from dpaudit.suite import Run
 from dpaudit.views import View
@@ -54,6 +55,9 @@ PAIRS = 8
 SPREADS = np.linspace(-1.5, 1.5, 13)
 #: Orders tried for zCDP.
 ORDERS = (1.2, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0)
+#: Transcripts of a pair that are replayed in other rounding modes, and the share of a loss that these may
+#: take off: more than float32 data lose, and less than a statistical bound leaves open.
+TRIED_IN_MODES, MOST_ROUNDED = 8, 2.0**-10
 #: How much an inverted bound gives away to the rounding of floats.
 ROUNDING = 1e-9
 
@@ -88,6 +92,21 @@ class Source:
             found[number] = seen_loss(result, result.view, self.real)
         return found
 
+    def rounds(self, pair: Neighbours, rng: np.random.Generator) -> bool:
+        """Whether the rounding of the program makes losses larger than those of real numbers need be, by the
+        first few transcripts of a pair that a claim on real numbers would be estimated from."""
+        if self.claim.model is not Model.IDEAL:
+            return False
+        for _ in range(TRIED_IN_MODES):
+            recording = record(self.program, pair.left, rng=rng, keep_errors=True, limits=self.limits)
+            result = self.replayed(pair, recording)
+            loss = abs(seen_loss(result, result.view, self.real))
+            if math.isfinite(loss):
+                least = loss_in_modes(self.program, result, result.view, end=result.witness_end(result.view))
+                if least is not None and float(least) < loss * (1 - MOST_ROUNDED) - MOST_ROUNDED:
+                    return True
+        return False
+
 
 def estimated(source: Source, pairs: Sequence[Neighbours], run: Run, *, lines: int) -> Estimate | None:
     """A lower bound on the claim's quantity at confidence 1 - ``run.alpha``; ``None`` where the pilot saw no
@@ -97,7 +116,7 @@ def estimated(source: Source, pairs: Sequence[Neighbours], run: Run, *, lines: i
     runs = min(whole, QUICK) if run.profile == "quick" else 4 * whole
     seeds = run.seed_sequence("losses").spawn(2)
     chosen = _pilot(source, pairs, np.random.default_rng(seeds[0]))
-    if chosen is None:
+    if chosen is None or source.rounds(chosen.pair, np.random.default_rng(seeds[0].spawn(1)[0])):
         return None
     if claim.bound is not None and chosen.score < HOPEFUL * float(claim.bound):
         runs = whole // 4 if run.profile == "quick" else whole

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
@@ -30,10 +30,24 @@ from dpaudit.proofs.sites import Site, total_of
 from dpaudit.replays.accounting import common_measure, observe_accounting, worst_price
 from dpaudit.replays.changed_users import in_the_claims_words, view_of
 from dpaudit.replays.hidden_choices import Additions, settled
-from dpaudit.replays.misfits import above_pure_bound, misfits, pure_bound
-from dpaudit.replays.releases import first_release
-from dpaudit.replays.rounding import by_rounding, float_type, loss_in_double, site_in_double
-from dpaudit.replays.witnessing import certain_leak, inside_supports, leak_witness, loss_witness
+from dpaudit.replays.misfits import above_pure_bound, fit, pure_bound
+from dpaudit.replays.releases import first_release, later_releases, prefix_release_witness
+from dpaudit.replays.rounding import (
+    by_rounding,
+    float_type,
+    loss_in_double,
+    loss_in_modes,
+    met_in_modes,
+    site_in_double,
+    site_in_modes,
+)
+from dpaudit.replays.witnessing import (
+    certain_leak,
+    inside_supports,
+    leak_witness,
+    loss_witness,
+    witness_sites,
+)
 from dpaudit.verdicts import RELATIVE_MARGIN
 from dpaudit.views import EVERYTHING, View
 
@@ -41,6 +55,8 @@ __all__ = ["Findings", "Subject", "require_repeatable"]
 
 #: How often a replay that would refute is done again on either input.
 REPEATS = 12
+#: Releases behind outcomes with probabilities of which a witness is made, at most.
+BRANCHES = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,14 +76,19 @@ class Subject:
 
     def counted(self, site: str) -> bool:
         """Whether the proof pays for a random site of this name, whether or not the view sees it."""
-        known = self._counted.get(site)
+        return bool(self.pattern(site))
+
+    def pattern(self, site: str) -> str:
+        """The pattern of the declared site that a site of this name belongs to; empty for none."""
+        known = self._patterns.get(site)
         if known is None:
-            known = self._counted[site] = any(item.matches(site) for item in self.sites)
+            owners = (item.pattern for item in self.sites if item.matches(site))
+            known = self._patterns[site] = next(owners, "")
         return known
 
     @cached_property
-    def _counted(self) -> dict[str, bool]:
-        """What ``counted`` said before: every site of every replay is asked for several times."""
+    def _patterns(self) -> dict[str, str]:
+        """What ``pattern`` said before: every site of every replay is asked for several times."""
         return {}
 
     def replay(
@@ -102,9 +123,13 @@ class Findings:
     subject: Subject
     best: dict[View, tuple[float, Witness]] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
+    reach: dict[str, Fraction] = field(default_factory=dict)
     violations: dict[str, str] = field(default_factory=dict)
     leaks: dict[tuple[str, str, bool], Leak] = field(default_factory=dict)
     obstacles: list[str] = field(default_factory=list)
+    unentered: list[str] = field(default_factory=list)
+    #: Why the replays say nothing about all the data of the claim, whatever the program is.
+    unsearched: list[str] = field(default_factory=list)
     attained: Fraction = Fraction(0)
     losses: list[float] = field(default_factory=list)
     replays: int = 0
@@ -116,12 +141,18 @@ class Findings:
     histories: int = 0
     unseen: dict[str, None] = field(default_factory=dict)
     additions: Additions = field(default_factory=Additions)
+    #: Which pairs of the declared domain were replayed, in words with counts.
+    tried: list[str] = field(default_factory=list)
     places: str = ""
     numbers: str = ""
     limits: Limits = field(default_factory=Limits)
     lines: int = 0
     first_releases: dict[View, FirstRelease] = field(default_factory=dict)
     certain: Witness | None = None
+    branch: Witness | None = None
+    branches: set[str] = field(default_factory=set)
+    #: What was found of the leaks of the last replay, by position.
+    _rounded: tuple[Replay | None, dict[int, bool]] = field(default_factory=lambda: (None, {}))
 
     @property
     def refuted(self) -> bool:
@@ -159,7 +190,11 @@ class Findings:
         broken = observed.violations(subject.sites)
         if subject.proof is not None:
             pure = isinstance(subject.claim, PureDP)
-            broken += misfits(result, subject.proof, subject.claim.adjacency, pure=pure)
+            fitted = fit(result, subject.proof, subject.claim.adjacency, pure=pure)
+            broken += fitted.misfits
+            for site, reach in fitted.reach.items():
+                pattern = subject.pattern(site)
+                self.reach[pattern] = max(reach, self.reach.get(pattern, Fraction(0)))
             if common_measure(subject.sites) == "loss":
                 broken += above_pure_bound(observed.total, subject.pure_bound)
         for violation in broken:
@@ -171,8 +206,8 @@ class Findings:
             if self.rounded(leak, result):
                 self.violations.setdefault(
                     f"rounding at {leak.site}",
-                    f"{leak} differs by rounding only, as far as {_type(result)} data tell: a leak as run "
-                    "(model=AS_RUN), none of real numbers; nothing after it was compared",
+                    f"{leak} differs by rounding only, as far as {_type(result)} data and the rounding modes "
+                    "tell: a leak as run (model=AS_RUN), none of real numbers; nothing after it was compared",
                 )
             elif leak.what == "value" and result.follows_hidden(leak):
                 self.violations.setdefault(
@@ -204,11 +239,48 @@ class Findings:
                 )
         if claimed != self.subject.claim.view or not isinstance(self.subject.claim, ApproxDP):
             return
+        self._keep_branch(view, words, result, self.subject.claim)
         for leak in result.leaks_in(view):
             if not self.rounded(leak, result) and inside_supports(result, end=leak.index, view=view):
                 found = certain_leak(result, leak, view=view, description=words)
                 if found is not None and (self.certain is None or _mass(found) > _mass(self.certain)):
                     self.certain = in_the_claims_words(found, view, claimed)
+
+    def _keep_branch(self, view: View, words: str, result: Replay, claim: ApproxDP) -> None:
+        """Keep the release behind outcomes with probabilities whose event says most, of the first
+        ``BRANCHES`` that differ in those outcomes or in its laws."""
+        inputs = (result.recording.data, result.data)
+        if claim.model is Model.IDEAL and float_type(*inputs) != np.dtype(float):
+            return  # a move may be rounding
+        for item in later_releases(result, view):
+            before = witness_sites(result, end=item.index, view=view, unmoved=True)
+            key = repr(([site.to_json() for site in before], item.record.law, item.law_neighbour))
+            if key in self.branches or len(self.branches) >= BRANCHES:
+                continue
+            self.branches.add(key)
+            found = prefix_release_witness(item, before, claim, view=view, inputs=inputs, words=words)
+            if found is not None and claim.model is Model.IDEAL and _mass(found) > claim.bound:
+                found = self._branch_in_modes(item, result, claim, view=view, words=words)
+            if found is not None and (self.branch is None or _mass(found) > _mass(self.branch)):
+                self.branch = in_the_claims_words(found, view, claim.view)
+
+    def _branch_in_modes(
+        self, item: SiteLoss, result: Replay, claim: ApproxDP, *, view: View, words: str
+    ) -> Witness | None:
+        """The witness of ``item`` that rounding leaves: from the laws of it and of what came before that
+        differ least in the rounding modes."""
+        least = {
+            one.index: site_in_modes(self.subject.program, result, one) if one.moved else one
+            for one in result.losses
+            if one.index <= item.index
+        }
+        sites = [one for one in least.values() if one is not None]
+        here = least[item.index]
+        if here is None or len(sites) < len(least):
+            return None
+        before = witness_sites(replace(result, losses=tuple(sites)), end=item.index, view=view, unmoved=True)
+        inputs = (result.recording.data, result.data)
+        return prefix_release_witness(here, before, claim, view=view, inputs=inputs, words=words)
 
     def release_in(self, view: View) -> tuple[str, View, SiteLoss, tuple[Any, Any]] | None:
         """The first release that moved furthest in ``view``: words, the pair's view, its laws, and the two
@@ -217,8 +289,11 @@ class Findings:
         if found is None:
             return None
         result, inputs = found.result, (found.result.recording.data, found.result.data)
-        if self.subject.claim.model is not Model.IDEAL or float_type(*inputs) == np.dtype(float):
+        if self.subject.claim.model is not Model.IDEAL:
             return found.words, found.view, found.item, inputs
+        if float_type(*inputs) == np.dtype(float):
+            item = site_in_modes(self.subject.program, result, found.item)
+            return None if item is None else (found.words, found.view, item, inputs)
         again = site_in_double(self.subject.program, result, found.item.index)
         if again is None:
             return None
@@ -227,29 +302,47 @@ class Findings:
     def rounded(self, leak: Leak, result: Replay) -> bool:
         """Whether a leak may be the rounding of a program that is right over the reals, which the claim is
         about."""
-        return (
-            self.subject.claim.model is Model.IDEAL
-            and leak.what == "value"
-            and by_rounding(leak.recorded, leak.neighbour, data=[result.recording.data, result.data])
-        )
+        if self.subject.claim.model is not Model.IDEAL or leak.what != "value":
+            return False
+        known, answers = self._rounded
+        if known is not result:
+            answers = {}
+            self._rounded = result, answers
+        if leak.index not in answers:
+            inputs = [result.recording.data, result.data]
+            answers[leak.index] = by_rounding(leak.recorded, leak.neighbour, data=inputs) or met_in_modes(
+                self.subject.program, result, leak
+            )
+        return answers[leak.index]
 
     def _excess_is_rounding(self, result: Replay, witness: Witness, view: View, end: int) -> bool:
         """Whether a loss above the claim, or above what the proof declares, is not there in double
-        precision."""
+        precision, or in other rounding modes."""
         subject, loss = self.subject, witness.bound
         bound = subject.claim.bound if view == result.view else total_of(subject.sites)
         bound = bound if isinstance(subject.claim, PureDP) else None  # the loss is no other notion's quantity
-        if bound is None or loss is None or subject.claim.model is not Model.IDEAL:
+        if bound is None or subject.claim.model is not Model.IDEAL:
             return False
         most = bound * (1 + RELATIVE_MARGIN)
-        double = loss_in_double(subject.program, result, view, end=end) if loss > most else None
-        if double is None or double > most:
+        if loss is not None and loss <= most:
             return False
+        double = None if loss is None else loss_in_double(subject.program, result, view, end=end)
+        if loss is not None and double is not None and double <= most:
+            self.violations.setdefault(
+                "rounding of a loss",
+                f"a loss of {float(loss):.9g} differs from {float(double):.9g} by rounding only, that of "
+                f"{_type(result)} data: in double precision the same numbers cost that; audit it there, or "
+                "as run (model=AS_RUN)",
+            )
+            return True
+        least = loss_in_modes(subject.program, result, view, end=end)
+        if least is None or least > most:
+            return False
+        told = "an infinite loss" if loss is None else f"a loss of {float(loss):.9g}"
         self.violations.setdefault(
-            "rounding of a loss",
-            f"a loss of {float(loss):.9g} differs from {float(double):.9g} by rounding only, that of "
-            f"{_type(result)} data: in double precision the same numbers cost that; audit it there, or as "
-            "run (model=AS_RUN)",
+            "rounding of a loss in other modes",
+            f"{told} may come from rounding: in other rounding modes of the processor the same outcomes "
+            f"cost {float(least):.9g}; audit the program with exact numbers, or as run (model=AS_RUN)",
         )
         return True
 

@@ -7,7 +7,8 @@ every site (``quantiles``). Only the sampled ones depend on the run's seed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,11 @@ from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.neighbours import Neighbours, both_directions
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.changed_users import of_the_same_users, view_of
-from dpaudit.replays.domains import more_pairs, require_neighbours, spoken_domain
+from dpaudit.replays.domains import Beside, Domain, Records, more_pairs, require_neighbours
 from dpaudit.replays.entered import Watch, excuse_for
 from dpaudit.replays.findings import Findings, Subject, require_repeatable
 from dpaudit.replays.histories import far_out, worst_history
+from dpaudit.replays.input_order import DIFFERS, backwards, each_input
 from dpaudit.replays.positions import everywhere, range_in_words
 from dpaudit.replays.quantiles import quantile_histories
 from dpaudit.replays.search import neighbouring_arrays, search_pairs
@@ -65,11 +67,13 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     unchecked = [require_neighbours(pair, claim.adjacency, claim.unit, audit.domain) for pair in pairs]
     for pair in pairs:
         view_of(pair, claim.view)  # refuses a pair in which a user in the view changes
-    first = _print(Watch(audit.program), pairs[0].left, run)
+    inputs = [(pair.name, data) for pair in pairs for data in (pair.left, pair.right)]
+    first, outside = _first_prints(audit, [data for _, data in inputs], run)
     watch = Watch(audit.program)  # after the first run, whose results a cache may hold
+    watch.outside.update(outside)  # the first run alone may make a file
     subject = Subject(program=watch.program, claim=claim, sites=audit.sites, proof=audit.whole)
     findings, aside = Findings(subject), Findings(subject)
-    found = _searched_pair(audit, run, watch, subject)
+    found = _searched_pair(audit, run, watch, findings)
     if found is not None:
         pairs.append(found)
         findings.notes.append(
@@ -79,31 +83,61 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     limits, steps = _look(findings, audit, pairs, run.rng("replays"), watch)
     findings.limits, findings.lines = limits, steps
     declared = audit.domain is not None
-    beside = more_pairs(
+    made = more_pairs(
         pairs,
         claim.adjacency,
-        audit.domain or spoken_domain(claim.domain),
+        audit.domain,
         np.random.default_rng(FORCED),  # the same pairs for every row and seed
         most=BESIDE,
     )
-    beside = of_the_same_users(beside, pairs, claim.view)
     rng = np.random.default_rng(FORCED)
-    for pair in both_directions(beside):
-        _glance(findings if declared else aside, audit, pair, rng, limits)
-    places = everywhere([*pairs, *beside], claim.adjacency, audit.domain)
-    for pair in of_the_same_users(places.pairs, pairs, claim.view):
-        _touch(findings if declared else aside, audit, pair, rng, limits)
-    findings.places, findings.numbers = str(places), range_in_words([*pairs, *beside])
+    looked = [
+        [
+            pair
+            for pair in of_the_same_users(kind, pairs, claim.view)
+            if _glance(findings if declared else aside, audit, pair, rng, limits)
+        ]
+        for kind in (made.corners, made.random, made.rest)
+    ]
+    beside = [pair for kind in looked for pair in kind]
+    findings.tried += _tried(audit.domain, made, looked)
+    if not findings.refuted and (why := _untried(audit.domain, made, looked)):
+        findings.unsearched.append(why)
+    if audit.domain is None or not audit.domain.exhaustive:
+        places = everywhere([*pairs, *beside], claim.adjacency, audit.domain)
+        for pair in of_the_same_users(places.pairs, pairs, claim.view):
+            _touch(findings if declared else aside, audit, pair, rng, limits)
+        findings.places, findings.numbers = str(places), range_in_words([*pairs, *beside])
     share = 0.5 if run.profile == "quick" else 1.0
-    _at_quantiles(findings, [*pairs, *(beside if declared else ())], watch, limits, steps, share=share)
+    _at_quantiles(findings, pairs, watch, limits, steps, share=share)
+    if declared and beside:  # on top: the listed pairs keep all of their histories
+        _at_quantiles(findings, beside, watch, limits, steps, share=share / 2)
     _conclude(findings, aside, audit, watch)
     findings.pairs = len(pairs) + (len(beside) if declared else 0)
-    if _print(watch, pairs[0].left, run) != first:
-        raise MechanismError(
-            "state between calls: the program must do the same on the same input and coins, its last run on "
-            f"{pairs[0].name!r} differs from its first; keep nothing outside the program's own variables."
-        )
+    for (name, data), before in zip(inputs, first, strict=True):
+        if _print(watch, data, run) != before:
+            raise MechanismError(
+                "state between calls: the program must do the same on the same input and coins, its last run "
+                f"on {name!r} differs from its first; keep nothing outside the program's own variables."
+            )
     return findings
+
+
+def _first_prints(
+    audit: PrivacyAudit, inputs: Sequence[Any], run: Run
+) -> tuple[list[str], Mapping[str, None]]:
+    """The program's runs on the inputs, before any other run here, and what they did outside of the process.
+    Raises ``MechanismError`` if they differ where the inputs come in reverse order."""
+    unused = Watch(audit.program)
+
+    def prints() -> list[str]:
+        return each_input(inputs, lambda data: _print(unused, data, run))
+
+    with backwards(prints) as copies:
+        found, answers = prints(), copies.answers()
+    if answers is not None and answers != [found]:
+        raise MechanismError(DIFFERS)
+    return found, unused.outside
 
 
 def _print(watch: Watch, data: Any, run: Run) -> str:
@@ -171,15 +205,37 @@ def _follow(
 
 def _glance(
     findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, limits: Limits
-) -> None:
-    """A pair that nobody picked: one sampled history and the tails of what moved in it."""
+) -> bool:
+    """A pair that the audit does not list, in both directions: one sampled history and the tails of what
+    moved in it. Returns whether it was tried: not after a refutation."""
     if findings.refuted:
-        return
+        return False
     program = findings.subject.program
-    recording = record(program, pair.left, rng=rng, keep_errors=True, limits=limits)
-    require_repeatable(program, pair, recording)
-    findings.replay(pair, "sampled", recording)
-    _follow(findings, program, pair, "forced (tails)", limits, rounds=2)
+    for directed in both_directions([pair]):
+        recording = record(program, directed.left, rng=rng, keep_errors=True, limits=limits)
+        require_repeatable(program, directed, recording)
+        findings.replay(directed, "sampled", recording)
+        _follow(findings, program, directed, "forced (tails)", limits, rounds=2)
+    return True
+
+
+def _tried(domain: Domain | None, made: Beside, looked: Sequence[Sequence[Neighbours]]) -> list[str]:
+    """Which pairs of the domain were replayed, beside those that the audit lists."""
+    corners, random, rest = map(len, looked)
+    if isinstance(domain, Records):
+        return [f"{corners} corner pairs and {random} random pairs of {domain}"]
+    return [f"{rest} other pairs of {domain}"] if domain is not None and made.rest else []
+
+
+def _untried(domain: Domain | None, made: Beside, looked: Sequence[Sequence[Neighbours]]) -> str:
+    """Why the pairs of the domain show nothing, if they do not; empty otherwise."""
+    if domain is None:
+        return ""
+    if not made.made:
+        return f"no pair of {domain} could be made from data like those of the listed pairs"
+    if made.pairs and not any(looked):
+        return f"no pair of {domain} could be replayed: the listed pairs do not tell whose data a record is"
+    return ""
 
 
 def _touch(
@@ -242,21 +298,43 @@ def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: W
         for text in beyond
         if text not in findings.obstacles
     ]
-    findings.notes.append(
-        f"pairs from {audit.domain}: its corners and a seeded search stand beside the suite's own"
-        if audit.domain is not None
-        else f"the pairs are the suite's own, no domain is declared; {aside.replays} replays elsewhere"
-    )
+    findings.notes += findings.tried
+    if audit.domain is None:
+        findings.notes.append(
+            f"the pairs are the suite's own, no domain is declared; {aside.replays} replays elsewhere"
+        )
 
 
 def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> None:
     """Lines and branches that no replay entered: obstacles, unless the audit gives a reason for their
     function."""
     if not watch.functions:
-        findings.obstacles.append(
+        findings.unentered.append(
             "no function of the program could be watched line by line: write it as a Python function"
         )
     excused: set[str] = set()
+    unwatched = []
+    for function, kind in watch.unwatched.items():
+        name = excuse_for(function, audit.unentered)
+        if name is not None:
+            excused.add(name)
+        else:
+            unwatched.append(f"{function} ({kind})")
+    if unwatched:
+        more = f" and {len(unwatched) - 3} more" if len(unwatched) > 3 else ""
+        findings.unentered.append(
+            f"not watched: the program calls {', '.join(unwatched[:3])}{more}, whose lines and branches are "
+            "not counted; write it in the suite, or audit the function itself"
+        )
+    if watch.outside:
+        findings.unentered.append(
+            f"state outside of the process: the program {', '.join([*watch.outside][:3])}, and a later run "
+            "may read what an earlier one left there"
+        )
+    findings.notes += [
+        f"watched in an installed package: {Path(file).name}, SHA-256 {digest}"
+        for file, digest in watch.sources().items()
+    ]
     lines = []
     for line, function in watch.missing():
         name = excuse_for(function, audit.unentered)
@@ -266,7 +344,7 @@ def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> No
             lines.append(f"{line} in {function}")
     if lines:
         more = f" and {len(lines) - 5} more" if len(lines) > 5 else ""
-        findings.obstacles.append(
+        findings.unentered.append(
             f"no replay entered {', '.join(lines[:5])}{more}: force a history that does"
         )
     reasons: dict[str, list[str]] = {}
@@ -277,18 +355,21 @@ def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> No
     ]
 
 
-def _searched_pair(audit: PrivacyAudit, run: Run, watch: Watch, subject: Subject) -> Neighbours | None:
+def _searched_pair(audit: PrivacyAudit, run: Run, watch: Watch, findings: Findings) -> Neighbours | None:
     """The smallest pair, if any, that costs more than the declared total when everything is shown."""
-    if audit.searched is None:
+    if audit.searched is None or audit.domain is None:
         return None
+    tried = 0
 
     def score(pair: Neighbours) -> float:
+        nonlocal tried
         if not of_the_same_users([pair], [pair], audit.claim.view):
             return 0.0  # a user in the view
+        tried += 1
         view, rng = view_of(pair, audit.claim.view), run.rng("search")
 
         def replayed(recording: Recording) -> Replay:
-            return replay(watch.counted, pair.right, recording, view=view, counted=subject.counted)
+            return replay(watch.counted, pair.right, recording, view=view, counted=findings.subject.counted)
 
         limits = Limits()
         replays = worst_history(watch.counted, pair, rng=rng, rounds=3, limits=limits, replayed=replayed)
@@ -296,10 +377,18 @@ def _searched_pair(audit: PrivacyAudit, run: Run, watch: Watch, subject: Subject
 
     records, width = audit.searched
     seed = int(run.seed_sequence("search").generate_state(1)[0])
-    return search_pairs(
-        neighbouring_arrays(records=records, width=width),
+    found = search_pairs(
+        neighbouring_arrays(
+            records=records,
+            width=width,
+            levels=audit.domain.levels(),
+            adjacency=audit.claim.adjacency,
+        ),
         score,
         threshold=float(audit.declared) * (1 + 1e-6),
         examples=run.choose(quick=200, full=2000),
         seed=seed,
     )
+    size = f"at most {records} records" + (f" of {width} numbers" if width is not None else "")
+    findings.tried.append(f"a guided search through {tried} pairs of {size}")
+    return found

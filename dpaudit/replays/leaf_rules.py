@@ -99,7 +99,8 @@ def _additive(noise: Callable[[Leaf, Law], Fraction | None], *, squared: bool = 
         if moved > most * (1 + ROUNDING):
             unit = " squared" if squared else ""
             return objection(f"it moved by {float(moved):.6g}{unit}, more than {most}")
-        return Match(share=moved / most / ratio if most else Fraction(0))
+        reach = moved / most if most else Fraction(1)
+        return Match(share=reach / ratio if most else Fraction(0), reach=reach)
 
     return rule
 
@@ -169,10 +170,14 @@ def _moved_vector(leaf: Leaf, moves: Sequence[Fraction]) -> Match:
     there always, which no rounding averages out."""
     if len(moves) > int(leaf.parameters["dimension"]) or max(moves) > math.ceil(leaf.number("largest")):
         return objection("it has more coordinates, or one of them moved further, than the leaf says")
-    moved = sum((gap**2 for gap in moves), Fraction(0))
-    if moved > leaf.number("l2_squared"):
+    moved, most = sum((gap**2 for gap in moves), Fraction(0)), leaf.number("l2_squared")
+    if moved > most:
         return objection(f"it moved by {float(moved):.6g} squared")
-    return Match()
+    return Match(reach=_part(moved, most))
+
+
+def _part(moved: Fraction, most: Fraction) -> Fraction:
+    return min(moved / most, Fraction(1)) if most else Fraction(1)
 
 
 _SCALED: dict[str, type[Law]] = {"laplace": Laplace, "gumbel": Gumbel, "exponential": Exponential}
@@ -203,13 +208,14 @@ def _noisy_max(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
     if law.batch_shape:
         return objection("it is more than one maximum")
     moved = [dyadic(a) - dyadic(b) for a, b in zip(law.scores.tolist(), other.scores.tolist(), strict=True)]
-    if max(map(abs, moved)) > _sensitivity(leaf, adjacency) * (1 + ROUNDING):
-        return objection(f"a score moved by {float(max(map(abs, moved))):.6g}")
+    furthest, most = max(map(abs, moved)), _sensitivity(leaf, adjacency)
+    if furthest > most * (1 + ROUNDING):
+        return objection(f"a score moved by {float(furthest):.6g}")
     if not _fits_range(moved, str(leaf.parameters["range"])):
         return objection(f"its scores moved in another way than {leaf.parameters['range']}")
     if int(leaf.parameters.get("candidates", law.count)) != law.count:
         return objection(f"it has {law.count} candidates")
-    return Match()
+    return Match(reach=_part(furthest, most))
 
 
 def _response(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:
@@ -286,7 +292,7 @@ def _subsampled(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match
     squared, most = sum((entry**2 for entry in changed[0]), Fraction(0)), _sensitivity(leaf, adjacency)
     if squared > most**2 * (1 + ROUNDING):
         return objection(f"a record of norm {float(squared) ** 0.5:.6g} counts, more than {most}")
-    return Match()
+    return Match(reach=_part(squared, most**2))
 
 
 _RULES: dict[str, Callable[[Leaf, Law, Law, Adjacency], Match]] = {
@@ -343,7 +349,8 @@ def _tree(
     found = [
         match(leaves[0], law.shift(0 * places), law.shift(places), adjacency) for law in kernel.noise_by_level
     ]
-    return next((item for item in found if item.objection), Match())
+    furthest = max((item.reach for item in found), default=Fraction(1))
+    return next((item for item in found if item.objection), Match(reach=furthest))
 
 
 def _threshold(leaf: Leaf, kernel: AboveThreshold, moved: Sequence[Fraction], adjacency: Adjacency) -> Match:
@@ -355,7 +362,10 @@ def _threshold(leaf: Leaf, kernel: AboveThreshold, moved: Sequence[Fraction], ad
         return objection(f"it answers 'above' {kernel.max_positives} times")
     if kernel.resample_threshold:
         return objection("it draws the threshold's noise again")
-    if max(map(abs, moved), default=0) > _sensitivity(leaf, adjacency) * (1 + ROUNDING):
-        return objection(f"a query moved by {float(max(map(abs, moved))):.6g}")
-    fits = _fits_range(moved, str(leaf.parameters["range"]))
-    return Match() if fits else objection(f"its queries moved in another way than {leaf.parameters['range']}")
+    furthest, most = max(map(abs, moved), default=Fraction(0)), _sensitivity(leaf, adjacency)
+    if furthest > most * (1 + ROUNDING):
+        return objection(f"a query moved by {float(furthest):.6g}")
+    kind = str(leaf.parameters["range"])
+    if not _fits_range(moved, kind):
+        return objection(f"its queries moved in another way than {kind}")
+    return Match(reach=_part(furthest, most))

@@ -21,10 +21,12 @@ ROUNDING = Fraction(1, 10**9)
 @dataclass(frozen=True)
 class Match:
     """How a moved site fits a leaf: ``share`` of the leaf's price, in the unit in which prices add up; or
-    why it does not (``objection``)."""
+    why it does not (``objection``). ``reach`` is the share of the leaf's sensitivity that the site moved by,
+    whatever its noise; 1 for a leaf without a sensitivity."""
 
     share: Fraction = Fraction(1)
     objection: str = ""
+    reach: Fraction = Fraction(1)
 
 
 def objection(text: str) -> Match:

@@ -8,6 +8,7 @@ bound, one record must not cost more than that in all, whatever the claim is abo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
@@ -21,7 +22,7 @@ from dpaudit.proofs.proof import Proof
 from dpaudit.replays.leaf_rules import match, match_session
 from dpaudit.replays.leaves import ROUNDING, Leaf, Match, leaves_of, payments
 
-__all__ = ["above_pure_bound", "misfits", "pure_bound"]
+__all__ = ["Fit", "above_pure_bound", "fit", "pure_bound"]
 
 #: The leaves that a site fits: their places and what it costs there, tightest first.
 Fitting = tuple[tuple[int, Fraction], ...]
@@ -30,8 +31,17 @@ Fitting = tuple[tuple[int, Fraction], ...]
 TRIES = 200
 
 
-def misfits(result: Replay, proof: Proof, adjacency: Adjacency, *, pure: bool) -> list[str]:
-    """Every way in which what one record moved is not what the certificate pays for, in words.
+@dataclass(frozen=True)
+class Fit:
+    """How what one record moved fits a certificate: every ``misfits`` in words, and for each site that fits
+    the ``reach``: the largest share of a fitting leaf's sensitivity that it moved by."""
+
+    misfits: list[str]
+    reach: dict[str, Fraction]
+
+
+def fit(result: Replay, proof: Proof, adjacency: Adjacency, *, pure: bool) -> Fit:
+    """Compare what one record moved with what the certificate pays for.
 
     A ``pure`` claim adds prices up, so that two sites at half a leaf's price count as one; otherwise sites
     count, whatever their price.
@@ -39,16 +49,18 @@ def misfits(result: Replay, proof: Proof, adjacency: Adjacency, *, pure: bool) -
     leaves, most = leaves_of(proof)
     found: list[str] = []
     wanted: dict[Fitting, int] = {}
+    reached: dict[str, Fraction] = {}
     for site, count, compare in _compared(result, adjacency):
-        objection, fitting = _fitted(site, compare, leaves)
+        objection, fitting, reach = _fitted(site, compare, leaves)
         if objection:
             found.append(objection)
         else:
+            reached[site] = max(reach, reached.get(site, Fraction(0)))
             costs = tuple((place, share if pure else Fraction(1)) for place, share in fitting)
             wanted[costs] = wanted.get(costs, 0) + count
     if not _covered(proof, wanted, leaves, pure=pure):
         found += _overspent(wanted, leaves, most)
-    return found
+    return Fit(found, reached)
 
 
 def _compared(
@@ -211,14 +223,16 @@ def _compare(laws: tuple[Law, Law], adjacency: Adjacency, leaf: Leaf) -> Match:
 
 def _fitted(
     site: str, compare: Callable[[int, Leaf], Match], leaves: Sequence[Leaf]
-) -> tuple[str, list[tuple[int, Fraction]]]:
-    """The objection, or the leaves that the site fits: places and shares of their price, tightest first."""
+) -> tuple[str, list[tuple[int, Fraction]], Fraction]:
+    """The objection, or the leaves that the site fits: places and shares of their price, tightest first; and
+    the largest share of their sensitivities that it moved by."""
     named = [(place, leaf) for place, leaf in enumerate(leaves) if leaf.accepts(site)]
     if not named:
-        return f"site {site!r} moved, and the certificate is about no such site", []
+        return f"site {site!r} moved, and the certificate is about no such site", [], Fraction(0)
     matches = [(place, compare(place, leaf)) for place, leaf in named]
     fitting = [(place, item.share) for place, item in matches if not item.objection]
     if not fitting:
         text = f"site {site!r} is not what the certificate speaks about, {named[0][1].describe()}"
-        return f"{text}: {matches[0][1].objection}", []
-    return "", sorted(fitting, key=lambda item: -item[1])
+        return f"{text}: {matches[0][1].objection}", [], Fraction(0)
+    reach = max(item.reach for _, item in matches if not item.objection)
+    return "", sorted(fitting, key=lambda item: -item[1]), reach

@@ -108,7 +108,10 @@ class _Monitor:
                 events = _MONITORING.events
                 _MONITORING.set_local_events(self._tool, code, events.LINE | events.BRANCH | events.JUMP)
         if not known[1]:
-            return _MONITORING.DISABLE
+            if id(code) in listener.foreign("count"):
+                return _MONITORING.DISABLE
+            del self._own[id(code)]  # it is asked about again at its next call
+            return None
         if listener.follows(code, names, purpose):
             self._now.add(id(code))
         return None

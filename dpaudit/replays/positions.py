@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpaudit.claims import Adjacency
 from dpaudit.neighbours import Neighbours
-from dpaudit.replays.domains import Domain, as_array, changed_pair
+from dpaudit.replays.domains import Domain, Records, as_array, changed_pair
 
 __all__ = ["Everywhere", "everywhere", "range_in_words"]
 
@@ -99,11 +99,11 @@ def _at(
             long = max(left, right, key=len)
             return [changed_pair(name, long.copy(), place, long[place], long[place], adjacency, pair)]
         before, after = left[where[0]], right[where[0]]
-        if domain is not None:
-            low, high = domain.levels()[:2]
-            before, after = np.full_like(before, low, dtype=float), np.full_like(after, high, dtype=float)
+        if isinstance(domain, Records):
+            before, after = domain.corners(left.shape[1:])[:2]
             before = np.zeros_like(before) if adjacency is Adjacency.ZERO_OUT else before
-            left = np.full(left.shape, high)  # so that products of records move, too
+            # So that products of records move, too: an end that is not null.
+            left = np.broadcast_to(after if np.any(after) else before, left.shape)
         return [changed_pair(name, left.astype(float), place, before, after, adjacency, pair)]
     return []
 

@@ -11,12 +11,13 @@ import copy
 import functools
 import json
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dpaudit.claims import Claim, RenyiDP, ZeroConcentratedDP
+from dpaudit.claims import ApproxDP, Claim, RenyiDP, ZeroConcentratedDP
 from dpaudit.claims.accounting import ConcentratedAccounting, RenyiAccounting
 from dpaudit.coins.replayer import Replay, SiteLoss
 from dpaudit.errors import DpauditError
@@ -28,9 +29,11 @@ from dpaudit.laws.base import BaseMeasure, Law, law_from_json
 from dpaudit.replays.moves import moves_of
 from dpaudit.views import PUBLIC, View
 from dpaudit.witnesses.inputs import written_inputs
-from dpaudit.witnesses.release import MAX_PARTS, gaussian_square, release_bound
+from dpaudit.witnesses.leak import prefix_masses
+from dpaudit.witnesses.release import MAX_PARTS, gaussian_square, release_after, release_bound
+from dpaudit.witnesses.transcript import transcript_body
 
-__all__ = ["first_release", "release_witness"]
+__all__ = ["first_release", "later_releases", "prefix_release_witness", "release_witness"]
 
 #: Bits of a stated bound; the checker uses more, so that its enclosure is inside this one's.
 BITS = 128
@@ -51,6 +54,64 @@ def first_release(result: Replay, view: View) -> SiteLoss | None:
     if found is None or not view.sees(found.record.to) or result.recording.replicates is not None:
         return None
     return found
+
+
+def later_releases(result: Replay, view: View) -> Iterator[SiteLoss]:
+    """The moved sites that have random ones before them, all with probabilities and seen in ``view``."""
+    if result.recording.replicates is not None:
+        return
+    losses, later = {item.index: item for item in result.losses}, False
+    for index, site in enumerate(result.recording.sites[: result.witness_end(view)]):
+        if not site.random:
+            continue
+        item = losses.get(index)
+        if item is None or site.law is None:
+            return  # a channel, or without a law of its own
+        if item.moved and later:
+            yield item
+        if site.law.base_measure is BaseMeasure.LEBESGUE:
+            return  # one outcome of it has probability 0
+        later = True
+
+
+def prefix_release_witness(
+    item: SiteLoss, before: list[Any], claim: ApproxDP, *, view: View, inputs: tuple[Any, Any], words: str
+) -> Witness | None:
+    """The better of both directions of ``item`` after the sites ``before``, which came out as recorded, as a
+    witness against ``claim``; ``None`` where it gives no bound above 0."""
+    law, other = item.record.law, item.law_neighbour
+    if law is None or law.base_measure is not other.base_measure or law.batch_shape != other.batch_shape:
+        return None
+    parts = [] if gaussian_square(law, other) is not None else _parts(law, other)
+    if parts is None:
+        return None
+    best: Witness | None = None
+    for swap in (False, True):
+        laws, sides = ((other, law), inputs[::-1]) if swap else ((law, other), inputs)
+        sites = [site.swapped() if swap else site for site in before]
+        shown: dict[str, Any] = {"site": item.record.site, "to": sorted(p.name for p in item.record.to)}
+        shown |= {"law": laws[0].to_json(), "law_neighbour": laws[1].to_json()}
+        body = {
+            **transcript_body(sites, view=view, inputs=sides),
+            "site": shown,
+            "parts": parts,
+            "order": None,
+        }
+        try:
+            with precision(BITS):
+                bound = release_after(prefix_masses(sites), body, claim, view)
+        except (DpauditError, ArithmeticError, ValueError):
+            continue
+        if bound > (0 if best is None or best.bound is None else best.bound):
+            best = Witness(
+                quantity=claim.quantity,
+                bound=bound,
+                form="prefix-release",
+                body=body,
+                origin="forced",
+                description=f"{words}: the release {item.record.site!r} after {len(sites)} other outcomes",
+            )
+    return best
 
 
 def release_witness(

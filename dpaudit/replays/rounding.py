@@ -11,24 +11,46 @@ decides nothing, so the row is inconclusive and says so.
   double precision stay within the bound (``loss_in_double``).
 * The first release, where the data are narrower than double: its laws in double precision count
   (``site_in_double``).
+* Any of these, whatever the data are: the program runs on both inputs in the other rounding modes of the
+  processor (``dpaudit/rounding_modes.py``). What the modes give spans what the real number may be, and the
+  least difference in it counts (``met_in_modes``, ``loss_in_modes``, ``site_in_modes``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dpaudit.coins import Program, Replay, SiteLoss, replay
-from dpaudit.coins.transcript import count_of
+from dpaudit.coins import Program, Replay, Replayer, SiteLoss, replay
+from dpaudit.coins.base import To
+from dpaudit.coins.limits import StepLimitError
+from dpaudit.coins.matching import DivergedError
+from dpaudit.coins.replayer import Leak
+from dpaudit.coins.transcript import count_of, run_program, same_shown
+from dpaudit.coins.unwatched import unwatched
+from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.kernel.ball import arb, precision, upper_short
+from dpaudit.laws.base import Law
+from dpaudit.replays.accounting import worst_price
 from dpaudit.replays.witnessing import BITS, witness_sites
-from dpaudit.views import View
+from dpaudit.rounding_modes import MODES, rounding_mode
+from dpaudit.views import PUBLIC, View
 
-__all__ = ["by_rounding", "float_type", "in_double", "loss_in_double", "site_in_double"]
+__all__ = [
+    "by_rounding",
+    "float_type",
+    "in_double",
+    "loss_in_double",
+    "loss_in_modes",
+    "met_in_modes",
+    "site_in_double",
+    "site_in_modes",
+]
 
 
 def float_type(*data: Any) -> np.dtype[Any]:
@@ -110,6 +132,121 @@ def site_in_double(program: Program, result: Replay, index: int) -> tuple[SiteLo
     moved = laws[0] != laws[1]
     found = replace(item, record=replace(item.record, law=laws[0]), law_neighbour=laws[1], moved=moved)
     return found, inputs[0], inputs[1]
+
+
+def loss_in_modes(program: Program, result: Replay, view: View, *, end: int) -> Fraction | None:
+    """The least size of the loss of a replay's outcomes that the program's rounding leaves possible, rounded
+    up; 0 where rounding decides whether a side gets to ``end``, ``None`` where the loss is infinite."""
+    sides: list[list[Fraction]] = []
+    for data in (result.recording.data, result.data):
+        totals = []
+        for one in _in_modes(program, result, data):
+            if one.reached < end:
+                return Fraction(0)
+            with precision(BITS):
+                total = arb(0)
+                for item in witness_sites(one, end=end, view=view):
+                    total += item.loss_ball()
+                if total.is_finite():
+                    totals.append(upper_short(total))
+        sides.append(totals)
+    left, right = sides
+    if not left or not right:
+        return None
+    return max(min(left) - max(right), min(right) - max(left), Fraction(0))
+
+
+def site_in_modes(program: Program, result: Replay, item: SiteLoss) -> SiteLoss | None:
+    """The random site ``item`` with the two laws that differ least among those of all modes; ``None`` where
+    rounding decides whether a side gets there."""
+    sides: list[list[Law]] = []
+    for data in (result.recording.data, result.data):
+        runs = _in_modes(program, result, data)
+        found = [site.law_neighbour for one in runs for site in one.losses if site.index == item.index]
+        if len(found) < len(runs):
+            return None
+        sides.append(found)
+    if all(law == item.record.law for law in sides[0]) and all(law == item.law_neighbour for law in sides[1]):
+        return item
+    pairs = [(left, right) for left in sides[0] for right in sides[1]]
+    prices = [worst_price(left, right, "square") for left, right in pairs]
+    known = [(price, k) for k, price in enumerate(prices) if price is not None]
+    if len(known) < len(pairs):
+        return None
+    here, there = pairs[min(known)[1]]
+    return replace(item, record=replace(item.record, law=here), law_neighbour=there, moved=here != there)
+
+
+def met_in_modes(program: Program, result: Replay, leak: Leak) -> bool:
+    """Whether two shown values may be one real number: what the rounding modes show on either input meets."""
+    sides = []
+    for data in (result.recording.data, result.data):
+        shown = [_Shown.at(program, result, data, leak.index, mode) for mode in MODES]
+        sides.append([value for values in shown for value in values])
+    return _meet([leak.recorded, *sides[0]], [leak.neighbour, *sides[1]])
+
+
+def _in_modes(program: Program, result: Replay, data: Any) -> list[Replay]:
+    """The recording on ``data``, one of the replay's two inputs, in each mode, the usual one first."""
+    options: dict[str, Any] = {"compare": False, "view": result.view, "counted": result.counted}
+    options |= {"hidden": result.hidden, "released": result.released}
+    runs = [replay(program, data, result.recording, **options)]
+    for mode in MODES:
+        with rounding_mode(mode):
+            runs.append(replay(program, data, result.recording, **options))
+    return runs
+
+
+class _Shown(Replayer):
+    """A replay that compares nothing that is shown, and keeps it."""
+
+    @unwatched
+    def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
+        self.__dict__.setdefault("shown", {}).setdefault(self.reached, value)
+        return super().reveal(value, site=site, to=to)
+
+    @classmethod
+    def at(cls, program: Program, result: Replay, data: Any, index: int, mode: int) -> list[Any]:
+        """What is shown at ``index``, if anything."""
+        options: dict[str, Any] = {"view": result.view, "counted": result.counted}
+        options |= {"hidden": result.hidden, "released": result.released}
+        coins = cls(result.recording, compare=False, **options)
+        with (
+            suppress(DivergedError, StepLimitError, MechanismError, InvalidParameterError),
+            rounding_mode(mode),
+        ):
+            run_program(program, data, coins)
+        shown = coins.__dict__.get("shown", {})
+        return [shown[index]] if index in shown else []
+
+
+def _meet(left: Sequence[Any], right: Sequence[Any]) -> bool:
+    """Whether values of one make on either side may be equal: numbers whose ranges meet, and all else as it
+    is. The first of each side is what the usual rounding shows, whose sign of zero counts."""
+    one, other, values = left[0], right[0], [*left, *right]
+    if any(type(value) is not type(one) for value in values):
+        return False
+    if isinstance(one, list | tuple):
+        alike = all(len(value) == len(one) for value in values)
+        return alike and all(_meet([v[i] for v in left], [v[i] for v in right]) for i in range(len(one)))
+    if isinstance(one, dict):
+        return _meet([[*value.items()] for value in left], [[*value.items()] for value in right])
+    if isinstance(one, bool) or not isinstance(one, float | int | np.number | np.ndarray):
+        return bool(same_shown(one, other))
+    arrays = [np.asarray(value) for value in values]
+    if any(
+        a.shape != arrays[0].shape or a.dtype != arrays[0].dtype or a.dtype.kind not in "fiu" for a in arrays
+    ):
+        return bool(same_shown(one, other))
+    differ = arrays[0] != arrays[len(left)]
+    if not same_shown(arrays[0][~differ], arrays[len(left)][~differ]):
+        return False
+    numbers = np.array([array[differ] for array in arrays])
+    low, high = (
+        [pick(side, axis=0) for side in (numbers[: len(left)], numbers[len(left) :])]
+        for pick in (np.min, np.max)
+    )
+    return bool(np.isfinite(numbers).all() and np.all((low[0] <= high[1]) & (low[1] <= high[0])))
 
 
 def _parts(data: Any) -> Iterator[np.ndarray[Any, Any]]:

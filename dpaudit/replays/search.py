@@ -5,7 +5,8 @@ first and the last record, the record that completes a batch, a record that chan
 arm, falls into another phase). ``corners`` lists them. ``search_pairs`` then explores at random, guided by
 the loss itself, and shrinks what exceeds the claim to the smallest counterexample it can.
 
-Data are dyadic (multiples of 1/2 in [0, 1]), so that sums of records are exact in floats.
+Data are dyadic where their domain allows it (multiples of 1/2 in [0, 1]), so that sums of records are exact
+in floats.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import HypothesisWarning, NoSuchExample
 from numpy.typing import NDArray
 
+from dpaudit.claims import Adjacency
 from dpaudit.errors import InvalidParameterError
 from dpaudit.neighbours import Neighbours
 
@@ -83,10 +85,16 @@ def _changes(width: int | None) -> list[tuple[str, NDArray[np.float64], NDArray[
     return found
 
 
-def neighbouring_arrays(*, records: int, width: int | None = None) -> st.SearchStrategy[Neighbours]:
-    """Hypothesis strategy for replace-one neighbours of at most ``records`` dyadic numbers, or vectors of
-    ``width``, in [0, 1]."""
-    level = st.sampled_from(LEVELS)
+def neighbouring_arrays(
+    *,
+    records: int,
+    width: int | None = None,
+    levels: Sequence[float] = LEVELS,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+) -> st.SearchStrategy[Neighbours]:
+    """Hypothesis strategy for neighbours of at most ``records`` numbers, or vectors of ``width``, each number
+    one of ``levels``. The null record of ``zero-out`` is 0."""
+    level = st.sampled_from(tuple(levels))
     record = level if width is None else st.lists(level, min_size=width, max_size=width)
 
     @st.composite
@@ -95,8 +103,14 @@ def neighbouring_arrays(*, records: int, width: int | None = None) -> st.SearchS
         position = draw(st.integers(0, len(rows) - 1))
         left = np.array(rows, dtype=float)
         right = left.copy()
-        right[position] = draw(record)
-        return Neighbours(f"{len(rows)} records, number {position} replaced (found by search)", left, right)
+        if adjacency is Adjacency.REPLACE_ONE:
+            right[position] = draw(record)
+        elif adjacency is Adjacency.ZERO_OUT:
+            right[position] = 0.0
+        else:
+            right = np.delete(right, position, axis=0)
+        done = "removed" if adjacency is Adjacency.ADD_REMOVE else "replaced"
+        return Neighbours(f"{len(rows)} records, number {position} {done} (found by search)", left, right)
 
     return pairs()
 

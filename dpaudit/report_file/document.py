@@ -16,12 +16,13 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import IO, Any
 
 from fastjsonschema import JsonSchemaValueException
@@ -40,10 +41,12 @@ from dpaudit.report_file.strict import (
 
 __all__ = [
     "SCHEMA_VERSION",
+    "Entry",
     "Journal",
     "check_result",
     "journal_path",
     "known_fields",
+    "read_entries",
     "read_journal",
     "read_report",
     "to_text",
@@ -188,10 +191,16 @@ class Journal:
                 f"the journal must be writable, got {path} ({error.strerror}); pass --json elsewhere."
             ) from error
 
-    def append(self, key: str, result: dict[str, Any]) -> None:
-        """Write one result; on return it is on disk. Raises ``OSError`` where it cannot be (a full disk)."""
+    def append(
+        self, key: str, result: dict[str, Any], *, read: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Write one result, with the digests of the files ``read`` for it; on return it is on disk.
+
+        Raises ``OSError`` where it cannot be (a full disk).
+        """
         written = json.dumps(result, allow_nan=False).encode()
-        head = json.dumps({"key": key, "sha256": _sum_of(key, written)}).encode()
+        about = {"read": dict(read)}
+        head = json.dumps({"key": key, "sha256": _sum_of(key, about, written), **about}).encode()
         self._file.write(head[:-1] + _BEFORE_RESULT + written + b"}\n")
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -206,9 +215,10 @@ class Journal:
             self._file.close()
 
 
-def _sum_of(key: str, written: bytes) -> str:
+def _sum_of(key: str, about: Mapping[str, Any], written: bytes) -> str:
     """What shows that a line of the journal was changed by mistake: who means to can sum it up, too."""
-    return hashlib.sha256(key.encode() + b"\0" + written).hexdigest()
+    head = json.dumps([key, about], sort_keys=True).encode()
+    return hashlib.sha256(head + b"\0" + written).hexdigest()
 
 
 def _lock(file: IO[bytes]) -> bool:
@@ -232,8 +242,21 @@ def _lock(file: IO[bytes]) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class Entry:
+    """One line of a journal: a result, and the digests of the files that were read for it, by path."""
+
+    result: dict[str, Any]
+    read: dict[str, str]
+
+
 def read_journal(path: Path) -> dict[str, dict[str, Any]]:
-    """The results of a journal by key, the last one of each key.
+    """The results of a journal by key, as ``read_entries`` finds them."""
+    return {key: entry.result for key, entry in read_entries(path).items()}
+
+
+def read_entries(path: Path) -> dict[str, Entry]:
+    """The lines of a journal by key, the last one of each key.
 
     Lines that a kill cut off, that were changed, or that do not fit, are left out.
     """
@@ -245,17 +268,17 @@ def read_journal(path: Path) -> dict[str, dict[str, Any]]:
         raise BrokenReportError(
             f"the journal must be readable, got {path} ({error.strerror}); run without --resume."
         ) from error
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Entry] = {}
     for line in lines:
         try:
             entry = parse_strict(line.decode("utf-8"))
-            key, result = str(entry["key"]), entry["result"]
-            if entry["sha256"] != _sum_of(key, line.partition(_BEFORE_RESULT)[2][:-1]):
+            key, result, read = str(entry["key"]), entry["result"], dict(entry["read"])
+            if entry["sha256"] != _sum_of(key, {"read": read}, line.partition(_BEFORE_RESULT)[2][:-1]):
                 continue
             _fits(result)  # strict JSON it is: it was just parsed as such
         except (BrokenReportError, ValueError, KeyError, TypeError, RecursionError):
             continue  # that row is simply run again
-        found[key] = result
+        found[key] = Entry(result, read)
     return found
 
 

@@ -87,7 +87,7 @@ def markdown_summary(report: Mapping[str, Any]) -> str:
     count = f"{len(results)} rows" if len(results) != 1 else "1 row"
     parts = [f"## dpaudit: {count}, {len(results) - len(refused)} as expected, {len(refused)} not", ""]
     for item in report.get("broken", ()):
-        parts += [f"- not run, since it does not import: {escape(item['suite'])}: {_cut(item['reason'])}", ""]
+        parts += [f"- not run: {escape(item['suite'])}: {_cut(item['reason'])}", ""]
     parts += _listed("Against expectation", refused)
     parts += [line for row in refused[:SHOWN_FINDINGS] for line in _why(row)]
     parts += [""] if refused else []

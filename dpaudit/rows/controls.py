@@ -72,6 +72,11 @@ def controls(
             cells = [cell for name, item in table.items() for cell in _cells(name, item, share)]
             return Outcome([], words.notes, cells=cells, samples=sum(cell.samples for cell in cells))
 
+        def fingerprint(seed: int) -> str:
+            from dpaudit.replays.input_order import each_input
+
+            return "".join(each_input(digests, lambda digest: digest(seed)))
+
         evaluate.__doc__ = words.about
         rows.add(
             Row(
@@ -84,7 +89,7 @@ def controls(
                 evaluate=evaluate,
                 source=source,
                 role="control",
-                fingerprint=(lambda seed: "".join(digest(seed) for digest in digests)) if digests else None,
+                fingerprint=fingerprint if digests else None,
             )
         )
         return function

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from dpaudit.errors import InvalidParameterError
 from dpaudit.plots import Plot
@@ -68,8 +68,9 @@ def privacy(
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns a ``PrivacyAudit`` for a point's parameters.
 
-    ``expect`` is the expected verdict on the claim, ``accounting`` that of the proof's accounting (the same
-    where it is not said, "" for none: where the view shows every release it would repeat the claim). The
+    ``expect`` is the expected verdict on the claim, ``accounting`` that of the proof's accounting, "" for
+    none (where the view shows every release it would repeat the claim). Where it is not said it is
+    ``expect``, but ``verified`` under a claim that is to be refuted: a sound accounting may be above it. The
     function is called when the suite is built. ``prove`` (or a function of the point) is a shape of data for
     which the program itself is proved besides: an accounted verdict is then proved in that scope, which the
     row says; where there is no proof, a note says why, and what one record touches there is derived and held
@@ -84,7 +85,7 @@ def privacy(
         because = words.about if words.about != words.title else ""
         settings = _Settings(function, over or listed("", ()), name, fixed, because, id)
         first = settings.audits[0]
-        wanted = expect if accounting is None else accounting
+        wanted = ("verified" if expect == "refuted" else expect) if accounting is None else accounting
         prove_at = _Shapes(prove, fixed)
 
         def evaluate(run: Run) -> Outcome:
@@ -195,12 +196,25 @@ class _Shapes:
         shape = self.prove(**{**self.fixed, **point}) if callable(self.prove) else self.prove
         found = evidence_of(audit.program, audit.claim, shape)
         derived = accounting_of(audit.program, audit.sites, shape)
+        if derived.obstacles:
+            outcome = _uncertified(outcome, derived.obstacles)
         return replace(
             outcome,
             evidence=[*outcome.evidence, *found.evidence],
             notes=[*outcome.notes, *found.notes, *derived.notes],
-            obstacles=[*outcome.obstacles, *derived.obstacles],
         )
+
+
+def _uncertified(outcome: Outcome, misfits: Sequence[str]) -> Outcome:
+    """The outcome and its cells without certificates, with ``misfits`` as obstacles."""
+    from dpaudit.replays.privacy import without_certificates
+
+    def bare(part: Any) -> Any:
+        notes = list(part.notes)
+        evidence = without_certificates(part.evidence, misfits[0], notes)
+        return replace(part, evidence=evidence, notes=notes, obstacles=[*part.obstacles, *misfits])
+
+    return cast("Outcome", bare(replace(outcome, cells=[bare(cell) for cell in outcome.cells])))
 
 
 def _attempt(
@@ -214,9 +228,10 @@ def _attempt(
 
 
 def _digest(audits: list[PrivacyAudit], seed: int, id: str) -> str:
+    from dpaudit.replays.input_order import each_input
     from dpaudit.replays.privacy import digest_of
 
-    return "".join(digest_of(audit, seed, row_id=id) for audit in audits)
+    return "".join(each_input(audits, lambda audit: digest_of(audit, seed, row_id=id)))
 
 
 def _table(outcomes: dict[str, Outcome | Exception], audits: dict[str, PrivacyAudit], expect: str) -> Outcome:

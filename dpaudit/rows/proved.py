@@ -16,7 +16,7 @@ import hashlib
 import inspect
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeGuard, TypeVar
@@ -26,7 +26,8 @@ from dpaudit.coins.base import Program
 from dpaudit.errors import DpauditError, InvalidParameterError
 from dpaudit.evidence import Evidence, ProgramProof, Witness
 from dpaudit.exact import ExactLike, in_digits
-from dpaudit.kernel.program_claim import CHECKERS, scope_in_words
+from dpaudit.kernel.claim_t0 import scope_in_words
+from dpaudit.kernel.program_claim import CHECKERS
 from dpaudit.proofs.sites import Site
 from dpaudit.prover.certificate import written_tree
 from dpaudit.prover.data import EVERY, Adjacent, Symbols
@@ -38,6 +39,7 @@ from dpaudit.prover.prove import prove
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.touches import derived_accounting, undeclared
 from dpaudit.prover.whole_program import explore_program
+from dpaudit.replays.input_order import each_input
 from dpaudit.rows.controls import Control
 from dpaudit.rows.evidence import Measured, evidence
 from dpaudit.rows.grid import Grid
@@ -255,8 +257,8 @@ def proved(
 
         def digest(seed: int) -> str:
             quick = Run(profile="quick", alpha=0.05, seed=seed, row_id=id)
-            points = [{}] if over is None else over.at(quick)
-            return "".join(function(**point, **fixed).digest() for point in points)
+            points: list[Mapping[str, Any]] = [{}] if over is None else list(over.at(quick))
+            return "".join(each_input(points, lambda point: function(**point, **fixed).digest()))
 
         row.__doc__ = function.__doc__
         own = inspect.signature(function)

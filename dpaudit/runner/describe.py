@@ -7,22 +7,27 @@ import inspect
 import math
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from dpaudit.claims import Claim
 from dpaudit.errors import InvalidParameterError
 from dpaudit.row_verdicts import claimed_of, quantity_of
-from dpaudit.suite import Row, Suite
+from dpaudit.suite import Group, Row, Suite
 from dpaudit.views import View
 
-__all__ = ["describe", "import_suite"]
+__all__ = ["Item", "declared", "describe", "held", "import_suite"]
+
+#: What was declared: its kind, its id, and the file and line where it was made, where those are known.
+Item = tuple[str, str, str, int]
 
 
-def import_suite(path: str, module: str) -> Suite:
+def import_suite(path: str, module: str, *, part: bool = False) -> Suite | None:
     """Import the file at ``path`` under its dotted name from the root, whatever else has that name.
 
-    Raises ``InvalidParameterError`` where it sets no suite, and whatever the file raises.
+    Returns ``None`` for a ``part`` that sets no suite. Raises ``InvalidParameterError`` where another file
+    sets none, and whatever the file raises.
     """
     spec = importlib.util.spec_from_file_location(module, path)
     if spec is None or spec.loader is None:
@@ -36,11 +41,43 @@ def import_suite(path: str, module: str) -> Suite:
         raise
     suite = getattr(loaded, "suite", None)
     if not isinstance(suite, Suite):
+        if part:
+            return None
         raise InvalidParameterError(
             f"a suite file must set `suite` to a dpaudit Suite, got {type(suite).__name__}; "
             "write `suite = Suite(paper=..., title=...)`."
         )
     return suite
+
+
+def held(suite: Suite) -> list[Item]:
+    """What a suite serves: itself, its rows, its questions about noise, and its claims that nothing can
+    check."""
+    return [
+        _item("suite", suite.paper, suite.location),
+        *(_item("row", row.id, row.location) for row in suite.rows),
+        *(_item("question", question.id, None) for question in suite.questions),
+        *(_item("unchecked claim", name, None) for name, _ in suite.unchecked),
+    ]
+
+
+def declared(made: Sequence[Row | Group]) -> list[Item]:
+    """Everything that must be in a suite, of the rows and groups that were made; a suite that was included in
+    another one counts by what it holds."""
+    found: list[Item] = []
+    for item in made:
+        if isinstance(item, Row):
+            found.append(_item("row", item.id, item.location))
+        else:
+            found += [_item("question", question.id, None) for question in item.questions]
+            found += [_item("unchecked claim", name, None) for name, _ in item.unchecked]
+            if isinstance(item, Suite) and not (item.rows or item.questions or item.unchecked):
+                found.append(_item("suite", item.paper, item.location))
+    return list(dict.fromkeys(found))
+
+
+def _item(what: str, name: object, location: tuple[str, int] | None) -> Item:
+    return (what, str(name), *(location or ("", 0)))
 
 
 def describe(suite: Suite, *, file: str, root: Path) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 workers.
 
 Before a suite's rows, two fresh processes with other hash seeds and other global seeds compute the
-fingerprints of its programs. A row's result is complete when its own worker and both of them agree; a
-difference crashes the row (docs/design.md, rule 2).
+fingerprints of its programs, the second one with the inputs in reverse order. A row's result is complete when
+its own worker and both of them agree; a difference crashes the row (docs/design.md, rule 2).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpaudit.runner.plan import LoadedSuite, PlannedRow, Settings
 from dpaudit.runner.process import FRESH_SEEDS
 from dpaudit.runner.remote import Asking
 
-__all__ = ["execute"]
+__all__ = ["execute", "is_result_of"]
 
 #: What a row says of itself, as the report repeats it.
 _ABOUT = ("id", "title", "kind", "role", "view", "claim", "expect", "source", "quantity", "claimed")
@@ -63,9 +63,11 @@ def execute(
     pool: Asking,
     *,
     started: Callable[[str], None] | None = None,
+    read: dict[str, dict[str, str]] | None = None,
 ) -> Iterator[tuple[PlannedRow, dict[str, Any]]]:
     """Run ``rows`` on ``settings.jobs`` workers and yield each with its result, in the order in which they
     finish. ``started`` is called with the id of each row as it begins, from the thread that waits for it.
+    ``read`` gets, by the key of each row, the files that were read for it with their digests.
     """
     tasks = deque(_tasks(rows))
     done: queue.SimpleQueue[tuple[_Task, Any]] = queue.SimpleQueue()
@@ -94,7 +96,7 @@ def execute(
 
     for _ in range(min(settings.jobs, len(tasks))):
         threading.Thread(target=serve, daemon=True).start()
-    yield from _collect(rows, settings, done)
+    yield from _collect(rows, settings, done, read={} if read is None else read)
 
 
 def _tasks(rows: Sequence[PlannedRow]) -> Iterator[_Task]:
@@ -110,7 +112,11 @@ def _tasks(rows: Sequence[PlannedRow]) -> Iterator[_Task]:
 
 
 def _collect(
-    rows: Sequence[PlannedRow], settings: Settings, done: queue.SimpleQueue[tuple[_Task, Any]]
+    rows: Sequence[PlannedRow],
+    settings: Settings,
+    done: queue.SimpleQueue[tuple[_Task, Any]],
+    *,
+    read: dict[str, dict[str, str]],
 ) -> Iterator[tuple[PlannedRow, dict[str, Any]]]:
     pending = {row.key: _Pending() for row in rows}
     while pending:
@@ -130,6 +136,7 @@ def _collect(
             else:
                 state.answer = answer
             if state.complete(row):
+                read[row.key] = dict((state.answer or {}).get("read", {}))
                 yield row, _result(row, pending.pop(row.key), settings)
 
 
@@ -156,7 +163,7 @@ def _check(check: _Check, settings: Settings, pool: Asking) -> dict[str, Answer]
     answers: dict[str, Answer] = {}
     file = check.suite.file
     for row in check.rows:
-        command = _command(row, settings, do="fingerprint")
+        command = _command(row, settings, do="fingerprint") | {"reverse": check.seed == FRESH_SEEDS[-1]}
         try:
             answers[row.key] = pool.ask(file, command, seconds=settings.row_seconds, seed=check.seed)
         except (ChildDiedError, ChildHungError) as error:
@@ -186,8 +193,9 @@ def _failure(answer: Answer, fresh: Sequence[Answer]) -> tuple[str, str | None] 
             return f"in a fresh process: {other['failed']}", other["traceback"]
         if other["value"] != answer["value"]:
             return (
-                "randomness outside coins: the program's fingerprint must be the same in every process, "
-                "it differs in a fresh one with other hash and global seeds; draw through the coins alone",
+                "randomness outside coins, or state between runs: the program's fingerprint must be the same "
+                "in every process, it differs in a fresh one with other hash and global seeds, or with the "
+                "inputs in reverse order; draw through the coins alone and keep nothing from run to run",
                 None,
             )
     return None
@@ -209,19 +217,29 @@ def _crash(reason: str, trace: str | None) -> dict[str, Any]:
     }
 
 
+def is_result_of(row: PlannedRow, result: dict[str, Any]) -> bool:
+    """Whether a result says of its row what the row says of itself, at the row's error level."""
+    fixed = _fixed(row)
+    return {name: result.get(name) for name in fixed} == fixed
+
+
+def _fixed(row: PlannedRow) -> dict[str, Any]:
+    """What is known of a row before it runs, as the report repeats it."""
+    fixed = {name: row.description[name] for name in _ABOUT}
+    if row.description["repairs"]:
+        fixed["repairs"] = row.description["repairs"]
+    if row.description["location"]:
+        fixed["location"] = row.description["location"]
+    return fixed | {"paper": row.suite.description["paper"], "alpha": row.alpha}
+
+
 def _merge(row: PlannedRow, finding: dict[str, Any], answer: Answer, settings: Settings) -> dict[str, Any]:
     """The result as the report holds it: what the row says of itself, and what was found."""
-    about = {name: row.description[name] for name in _ABOUT}
-    if row.description["repairs"]:
-        about["repairs"] = row.description["repairs"]
-    if row.description["location"]:
-        about["location"] = row.description["location"]
+    about = _fixed(row)
     return {
         **about,
-        "paper": row.suite.description["paper"],
         "suite": row.suite.file.label,
         **finding,
-        "alpha": row.alpha,
         "seconds": round(float(answer.get("seconds", 0.0)), 3),
         "as_expected": as_expected(finding | about),
         "accepted": is_accepted(finding | about, require=settings.require),

@@ -12,8 +12,10 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dpaudit.errors import InvalidParameterError
 from dpaudit.processes.child import ChildDiedError, ChildHungError
@@ -29,7 +31,17 @@ from dpaudit.runner.stamps import (
     python_version,
     tool_hash,
 )
-from dpaudit.runner.targets import SuiteFile, default_paths, find_suites
+from dpaudit.runner.targets import (
+    SuiteFile,
+    default_paths,
+    find_suites,
+    no_suite,
+    suites_around,
+    suites_at,
+)
+
+if TYPE_CHECKING:  # the process that plans needs no numeric library
+    from dpaudit.runner.describe import Item
 
 __all__ = [
     "MAX_LEVEL",
@@ -43,6 +55,7 @@ __all__ = [
     "load_suites",
     "plan_run",
     "reproduce_command",
+    "require_rows",
 ]
 
 #: Seconds of wall clock that one row may take, by profile, where --timeout does not say.
@@ -113,6 +126,25 @@ class LoadedSuite:
         rows: list[dict[str, Any]] = self.description["rows"]
         return rows
 
+    @property
+    def held(self) -> frozenset[Item]:
+        """What the suite serves; nothing for a part without a suite."""
+        return _items(self.description["held"])
+
+    @property
+    def declared(self) -> frozenset[Item]:
+        """Everything that the import made."""
+        return _items(self.description["declared"])
+
+    @property
+    def place(self) -> Item:
+        """The suite itself: its paper, and where it is made."""
+        return next(item for item in self.held if item[0] == "suite")
+
+
+def _items(written: Sequence[Sequence[Any]]) -> frozenset[Item]:
+    return frozenset((what, name, path, line) for what, name, path, line in written)
+
 
 @dataclass(frozen=True)
 class PlannedRow:
@@ -157,20 +189,92 @@ def load_suites(
 ) -> list[LoadedSuite]:
     """Import the suites that ``paths`` name, each in a worker of its own.
 
-    One that does not import is added to ``broken`` and stops no other. Raises ``InvalidParameterError`` where
-    all are broken, and for the first one without that list.
+    One that does not import is added to ``broken`` and stops no other; so is one whose import makes a row or
+    a group that no suite holds. Raises ``InvalidParameterError`` where all are broken, for the first one
+    without that list, and for a folder without suites.
     """
-    loaded = []
-    for file in find_suites(paths):
+    refused: list[BrokenSuite] = []
+    imported: set[Path] = set()
+    loaded: list[LoadedSuite] = []
+    for file in sorted(find_suites(paths), key=lambda file: file.kind == "part"):
+        if file.kind == "part" and file.path in imported:
+            continue  # what it declares was recorded there
         try:
-            loaded.append(LoadedSuite(file, _load(file, pool)))
+            suite = LoadedSuite(file, _load(file, pool))
         except InvalidParameterError as error:
-            if broken is None:
-                raise
-            broken.append(BrokenSuite(file, str(error)))
-    if broken and not loaded:
-        raise InvalidParameterError("\n".join(item.reason for item in broken))
-    return loaded
+            refused.append(BrokenSuite(file, str(error)))
+            continue
+        loaded.append(suite)
+        imported.update(file.root / name for name in suite.description["files"])
+    served = _once([suite for suite in loaded if suite.held])
+    for suite, lost in _lost(loaded, pool):
+        refused.append(BrokenSuite(suite.file, _in_no_suite(suite.file, lost)))
+        served = [other for other in served if other is not suite]
+    if refused and (broken is None or not served):
+        raise InvalidParameterError(
+            "\n".join(item.reason for item in (refused[:1] if broken is None else refused))
+        )
+    _require_suites(
+        paths, [*(suite.file for suite in loaded if suite.held), *(item.file for item in refused)]
+    )
+    if broken is not None:
+        broken.extend(refused)
+    return served
+
+
+def _once(suites: Sequence[LoadedSuite]) -> list[LoadedSuite]:
+    """Each suite once: of files with one suite, made at one place, that which has the most rows; of equals
+    the file that makes it, or else the first one."""
+    kept: dict[Item, list[LoadedSuite]] = {}
+    for suite in sorted(suites, key=lambda suite: (-len(suite.held), str(suite.file.path) != suite.place[2])):
+        others = kept.setdefault(suite.place, [])
+        if not any(suite.held <= other.held for other in others):
+            others.append(suite)
+    return [suite for suite in suites if any(suite is other for other in kept[suite.place])]
+
+
+def _lost(loaded: Sequence[LoadedSuite], pool: Asking) -> Iterator[tuple[LoadedSuite, list[Item]]]:
+    """Yield the files whose import declared something that no suite holds, with what that is.
+
+    A file that is run alone may import rows of its neighbours, so those are looked at as well.
+    """
+    held = {item for suite in loaded for item in suite.held}
+    for suite in loaded:
+        if suite.declared <= held:
+            continue
+        known = {other.file.path for other in loaded}
+        for file in suites_around(suite.file):
+            if file.path not in known and file.kind != "part":
+                with suppress(InvalidParameterError):  # it is not asked for, and holds nothing
+                    held |= LoadedSuite(file, _load(file, pool)).held
+        if not suite.declared <= held:
+            yield suite, sorted(suite.declared - held)
+
+
+def _in_no_suite(file: SuiteFile, lost: Sequence[Item]) -> str:
+    what, name, path, line = lost[0]
+    place = f" ({Path(path).name}:{line})" if path else ""
+    more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+    return (
+        f"everything declared must be in a suite that runs, {file.label} declares the {what} {name!r}{place}"
+        f"{more} in none; include its group in the suite, set `suite` once, or remove it."
+    )
+
+
+def _require_suites(paths: Sequence[str], files: Sequence[SuiteFile]) -> None:
+    """Raise ``InvalidParameterError`` for a path whose files hold no suite, broken ones among them."""
+    for path in paths or default_paths():
+        if not {file.path for file in suites_at(path)} & {file.path for file in files}:
+            raise no_suite(path)
+
+
+def require_rows(suite: LoadedSuite) -> None:
+    """Raise ``InvalidParameterError`` for a suite that has no rows and lists no claim that nothing can
+    check."""
+    if not suite.rows and not suite.description["unchecked"]:
+        raise InvalidParameterError(
+            f"a suite must have at least one row, {suite.file.label} has none; add rows, or leave it out."
+        )
 
 
 def calibrate_suites(
@@ -231,7 +335,7 @@ def plan_run(
     Raises ``InvalidParameterError`` for a bad path, suite or expression, or where no row is left.
     """
     matches = selector(select) if select is not None else None
-    loaded = load_suites(paths, pool, broken=broken)
+    loaded = _with_rows(load_suites(paths, pool, broken=broken), broken)
     _check_ids(loaded)
     total = math.fsum(row["weight"] for suite in loaded for row in suite.rows)
     sources = Sources()  # not in a thread meanwhile: CPython 3.11 cannot parse in two at a time
@@ -257,6 +361,20 @@ def plan_run(
     ]
     suites = [_suite_entry(suite, hashes[suite.file.path]) for suite in loaded]
     return Plan(suites, unchecked, rows, broken or [])
+
+
+def _with_rows(loaded: Sequence[LoadedSuite], broken: list[BrokenSuite] | None) -> list[LoadedSuite]:
+    """The suites that have something to run or to report; ``broken`` gets the others."""
+    kept: list[LoadedSuite] = []
+    for suite in loaded:
+        try:
+            require_rows(suite)
+            kept.append(suite)
+        except InvalidParameterError as error:
+            if broken is None:
+                raise
+            broken.append(BrokenSuite(suite.file, str(error)))
+    return kept
 
 
 def _check_ids(loaded: Sequence[LoadedSuite]) -> None:

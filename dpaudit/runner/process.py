@@ -138,7 +138,8 @@ class _Worker:
         """
         with self._loading:
             if self._loaded is None:
-                command = {"do": "load", "path": str(self.file.path), "module": self.file.module}
+                command: dict[str, Any] = {"do": "load", "path": str(self.file.path)}
+                command |= {"module": self.file.module, "part": self.file.kind != "suite"}
                 self._loaded = self._start().ask(command, seconds=IMPORT_SECONDS)
                 self._nurseries.share(self._loaded.pop("modules", ()))
             return self._loaded

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import dpaudit
-from dpaudit.report_file.document import SCHEMA_VERSION, Journal, journal_path, read_journal
-from dpaudit.row_verdicts import is_accepted
-from dpaudit.runner.engine import execute
+from dpaudit.report_file.document import SCHEMA_VERSION, Entry, Journal, journal_path, read_entries
+from dpaudit.row_verdicts import as_expected, is_accepted
+from dpaudit.runner.engine import execute, is_result_of
 from dpaudit.runner.plan import Plan, PlannedRow, Settings
+from dpaudit.runner.reading import has_changed
 from dpaudit.runner.remote import Asking
 from dpaudit.runner.stamps import library_versions, now, platform_name, tool_hash
 
@@ -30,16 +31,25 @@ class Session:
     """
 
     def __init__(
-        self, plan: Plan, settings: Settings, *, report_path: Path, resume: bool, command: str
+        self,
+        plan: Plan,
+        settings: Settings,
+        *,
+        report_path: Path,
+        resume: bool,
+        command: str,
+        confirms: Callable[[dict[str, Any]], bool],
     ) -> None:
         """Read the journal beside ``report_path`` if ``resume``; ``command`` is the command line, for the
-        stamps.
+        stamps. ``confirms`` is whether everything in a result follows from its evidence: one of the journal
+        counts only then.
         """
         self._plan = plan
         self._settings = settings
         self._journal = journal_path(report_path)
         self._resume = resume
         self._command = command
+        self._confirms = confirms
         self._started = now()
         self._finished: str | None = None
         self.resumes = resume and self._journal.exists()
@@ -51,17 +61,28 @@ class Session:
 
         A crashed row may have been the machine's fault, and runs again.
         """
-        found = read_journal(self._journal)
+        found = read_entries(self._journal)
         return {
-            row.key: self._current(row, found[row.key])
+            row.key: self._current(row, found[row.key].result)
             for row in self._plan.rows
-            if row.key in found and found[row.key]["verdict"] != "crashed"
+            if row.key in found and self._still_holds(row, found[row.key])
         }
+
+    def _still_holds(self, row: PlannedRow, entry: Entry) -> bool:
+        """Whether a result is this row's, the files read for it are as they were, and ``dpaudit verify``
+        would confirm all of it: the journal is a file that anything may have written."""
+        result = entry.result
+        if result["verdict"] == "crashed" or not is_result_of(row, result):
+            return False
+        if has_changed(entry.read, row.suite.file.root):
+            return False
+        return self._confirms(result)
 
     def _current(self, row: PlannedRow, result: dict[str, Any]) -> dict[str, Any]:
         """A journalled result with the fields that depend on this command line and not on the row."""
         accepted = is_accepted(result, require=self._settings.require)
-        return result | {"accepted": accepted, "suite": row.suite.file.label, "reproduce": row.reproduce}
+        judged = {"as_expected": as_expected(result), "accepted": accepted}
+        return result | judged | {"suite": row.suite.file.label, "reproduce": row.reproduce}
 
     @property
     def finished(self) -> bool:
@@ -86,11 +107,12 @@ class Session:
         through.
         """
         lost, left = False, len(self.remaining)
+        read: dict[str, dict[str, str]] = {}
         with Journal(self._journal, keep=self._resume) as journal:
-            for row, result in execute(self.remaining, self._settings, pool, started=started):
+            for row, result in execute(self.remaining, self._settings, pool, started=started, read=read):
                 self._results[row.key] = result
                 try:
-                    journal.append(row.key, result)
+                    journal.append(row.key, result, read=read.pop(row.key, {}))
                 except OSError as error:
                     if not lost:
                         warn(

@@ -12,11 +12,22 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from dpaudit.errors import InvalidParameterError
 from dpaudit.harness import BUNDLED, PACKAGE
 
-__all__ = ["AUDITS", "PAPERS", "SuiteFile", "bundled_audits", "default_paths", "find_suites"]
+__all__ = [
+    "AUDITS",
+    "PAPERS",
+    "SuiteFile",
+    "bundled_audits",
+    "default_paths",
+    "find_suites",
+    "no_suite",
+    "suites_around",
+    "suites_at",
+]
 
 #: The path that always means the suites that ship with dpaudit.
 PAPERS = "papers"
@@ -24,13 +35,29 @@ PAPERS = "papers"
 AUDITS = "audits"
 
 
+#: Folders that hold copies made by tools, not the user's own files.
+_COPIES = ("__pycache__", ".git", ".hg", ".svn", ".ipynb_checkpoints", "site-packages", "dist-packages")
+
+#: Names of dpaudit with which a file can declare rows.
+_DECLARING = frozenset(("Suite", "Group", "Row", "Outcome", "Cell", "Run", "suite", "rows"))
+
+
+Kind = Literal["suite", "maybe", "part"]
+
+
 @dataclass(frozen=True)
 class SuiteFile:
-    """One suite file: where it lies, its root, and ``label``, the name under which reports know it."""
+    """One suite file: where it lies, its root, and ``label``, the name under which reports know it.
+
+    ``kind``: a ``"suite"`` was named, or assigns ``suite`` in a plain statement, so that it must set one. A
+    file found in a folder that binds ``suite`` in another form is ``"maybe"`` one. A ``"part"`` imports a
+    suite, or what declares rows: it is of interest only if no suite imports it.
+    """
 
     path: Path
     root: Path
     label: str
+    kind: Kind = "suite"
 
     @property
     def module(self) -> str:
@@ -39,7 +66,7 @@ class SuiteFile:
 
 
 def find_suites(paths: Sequence[str]) -> list[SuiteFile]:
-    """The suite files that ``paths`` name, in order, each once.
+    """Return the suite files that ``paths`` name, in order, each once, and the parts of suites beside them.
 
     A path is a suite file, a folder of suites, a folder that holds an ``audits`` folder, ``papers``, or one
     of these such as ``papers:classics``. No path at all means the ``audits`` folder of the current folder, or
@@ -47,9 +74,25 @@ def find_suites(paths: Sequence[str]) -> list[SuiteFile]:
     """
     found: dict[Path, SuiteFile] = {}
     for path in paths or default_paths():
-        for suite in _bundled(path) if path.split(":")[0] == PAPERS else _named(path):
-            found.setdefault(suite.path, suite)
+        for suite in suites_at(path):
+            known = found.setdefault(suite.path, suite)
+            if suite.kind == "suite" != known.kind:  # named itself, too
+                found[suite.path] = suite
     return list(found.values())
+
+
+def suites_at(path: str) -> list[SuiteFile]:
+    """Return the suite files, and parts of suites, of one path. Raises as ``find_suites`` does."""
+    return _bundled(path) if path.split(":")[0] == PAPERS else _named(path)
+
+
+def suites_around(suite: SuiteFile) -> list[SuiteFile]:
+    """Return all suite files and parts below the ``audits`` folder around ``suite``, or its own folder."""
+    audits = suite.root / AUDITS
+    return [
+        SuiteFile(path, suite.root, path.relative_to(suite.root).as_posix(), kind)
+        for path, kind in _files_below(audits if audits.is_dir() else suite.root)
+    ]
 
 
 def default_paths() -> list[str]:
@@ -72,7 +115,7 @@ def bundled_audits() -> Path:
 def _bundled(path: str) -> list[SuiteFile]:
     """The suites that ship with dpaudit, or of ``papers:NAME`` those of that folder, or that very file."""
     suites = _all_bundled()
-    labels = [suite.label for suite in suites]
+    labels = [suite.label for suite in suites if suite.kind == "suite"]
     kept = [suite for suite in suites if f"{suite.label}/".startswith(path.rstrip("/") + "/")]
     if path == PAPERS or kept:
         return suites if path == PAPERS else kept
@@ -83,8 +126,8 @@ def _bundled(path: str) -> list[SuiteFile]:
 def _all_bundled() -> list[SuiteFile]:
     folder = bundled_audits()
     suites = [
-        SuiteFile(path, folder.parent, f"{PAPERS}:{path.relative_to(folder).as_posix()}")
-        for path in _suites_below(folder)
+        SuiteFile(path, folder.parent, f"{PAPERS}:{path.relative_to(folder).as_posix()}", kind)
+        for path, kind in _files_below(folder)
     ]
     if not suites:
         raise InvalidParameterError(
@@ -107,51 +150,115 @@ def _named(name: str) -> list[SuiteFile]:
             f"'{PAPERS}:classics', got {name}; check the path."
         )
     folder = path / AUDITS if (path / AUDITS).is_dir() else path
-    suites = [_suite(file) for file in _suites_below(folder)]
+    suites = [_suite(file, kind) for file, kind in _files_below(folder)]
     if not suites:
-        raise InvalidParameterError(
-            f"a folder of suites must hold a Python file that sets `suite`, found none in {folder}; "
-            f"write `suite = Suite(paper=..., title=...)` in one, or name another folder."
-        )
+        raise no_suite(name)
     return suites
 
 
-def _suite(path: Path) -> SuiteFile:
+def no_suite(name: str) -> InvalidParameterError:
+    """Return the error for a folder without suites."""
+    return InvalidParameterError(
+        f"a folder of suites must hold a Python file that sets `suite`, found none in {name}; "
+        f"write `suite = Suite(paper=..., title=...)` in one, or name another folder."
+    )
+
+
+def _suite(path: Path, kind: Kind = "suite") -> SuiteFile:
     full = path.resolve()
     # Of several folders called audits the innermost counts: the suite's own neighbourhood, not where the
     # repository happens to lie.
     audits = next((folder for folder in full.parents if folder.name == AUDITS), None)
     here = Path.cwd().resolve()
     label = full.relative_to(here) if full.is_relative_to(here) else full
-    return SuiteFile(full, audits.parent if audits else full.parent, label.as_posix())
+    return SuiteFile(full, audits.parent if audits else full.parent, label.as_posix(), kind)
 
 
-def _suites_below(folder: Path) -> Iterator[Path]:
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
+def _files_below(folder: Path) -> Iterator[tuple[Path, Kind]]:
+    """Yield the Python files below a folder, hidden and linked folders included, that bind ``suite`` or may
+    declare rows, each with its kind.
+
+    Version control, caches, virtual environments and installed packages hold copies and are left out.
+    """
+    seen: set[Path] = set()
+    for parent, folders, names in os.walk(folder, followlinks=True):
+        if Path(parent).resolve() in seen or "pyvenv.cfg" in names:
+            folders.clear()
+            continue
+        seen.add(Path(parent).resolve())  # a link may lead back up
+        folders[:] = sorted(name for name in folders if name not in _COPIES)
         for name in sorted(names):
             path = Path(parent, name)
-            if path.suffix == ".py" and _sets_suite(path):
-                yield path
+            if path.suffix == ".py" and path.is_file():
+                kind = _kind(path)
+                if kind is not None:
+                    yield path, kind
 
 
-def _sets_suite(path: Path) -> bool:
-    """Whether a file sets ``suite`` at its top level.
+def _kind(path: Path) -> Kind | None:
+    """Return what a file is by its syntax; ``None`` if it can hold no part of a suite.
 
-    One that cannot be parsed counts: loading it will say what is wrong.
+    One that cannot be read or parsed counts as a suite: loading it will say what is wrong.
     """
     try:
         tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError):
-        return True
-    for node in tree.body:
-        targets = (
-            node.targets
-            if isinstance(node, ast.Assign)
-            else [node.target]
-            if isinstance(node, ast.AnnAssign)
-            else []
+    except (OSError, SyntaxError, ValueError):
+        return "suite"
+    plain = (target for node in tree.body for target in _targets(node))
+    if any(isinstance(target, ast.Name) and target.id == "suite" for target in plain):
+        return "suite"
+    if any(_binds_suite(node) for node in _at_module_level(tree)):
+        return "maybe"
+    return "part" if any(_may_declare(node) for node in ast.walk(tree)) else None
+
+
+def _targets(node: ast.stmt) -> list[ast.expr]:
+    if isinstance(node, ast.Assign):
+        return node.targets
+    return [node.target] if isinstance(node, ast.AnnAssign) else []
+
+
+def _at_module_level(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield every node that runs in the module's own namespace: of functions and classes their names alone,
+    unless a function declares ``suite`` global."""
+    waiting: list[ast.AST] = list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        is_scope = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda)
+        if not is_scope or any(
+            isinstance(inner, ast.Global) and "suite" in inner.names for inner in ast.walk(node)
+        ):
+            own = node.target if isinstance(node, ast.comprehension) else None  # bound in the loop alone
+            waiting.extend(child for child in ast.iter_child_nodes(node) if child is not own)
+
+
+def _binds_suite(node: ast.AST) -> bool:
+    """Whether a node binds the name ``suite`` other than by an import: as a target of any kind, as the name
+    of a function, of a class or of an exception, or in a pattern."""
+    if isinstance(node, ast.Name):
+        return node.id == "suite" and isinstance(node.ctx, ast.Store)
+    named = getattr(node, "name", None) or getattr(node, "rest", None)
+    return named == "suite" and not isinstance(node, ast.alias)
+
+
+def _may_declare(node: ast.AST) -> bool:
+    """Whether a node imports a suite or what declares rows, or names ``suite`` in a string, as for
+    ``globals()["suite"]``."""
+    if isinstance(node, ast.Constant):
+        return node.value == "suite"
+    if isinstance(node, ast.Attribute):
+        return node.attr in ("Suite", "Group", "Row")
+    if isinstance(node, ast.Import):
+        return any(
+            "suite" in (alias.asname, alias.name) or alias.name.startswith(("dpaudit.suite", "dpaudit.rows"))
+            for alias in node.names
         )
-        if any(isinstance(target, ast.Name) and target.id == "suite" for target in targets):
-            return True
-    return False
+    if not isinstance(node, ast.ImportFrom):
+        return False
+    module = node.module or ""
+    if module.split(".")[0] == "dpaudit" and not node.level:
+        return module.startswith(("dpaudit.suite", "dpaudit.rows")) or (
+            module == "dpaudit" and any(alias.name in _DECLARING or alias.name == "*" for alias in node.names)
+        )
+    return any("suite" in (alias.name, alias.asname) or alias.name == "*" for alias in node.names)

@@ -39,10 +39,12 @@ from dpaudit.processes.serving import (
     serve,
     take_over_stdio,
 )
-from dpaudit.runner.describe import describe, import_suite
+from dpaudit.replays.input_order import reversed_inputs
+from dpaudit.runner.describe import declared, describe, held, import_suite
 from dpaudit.runner.finding import finding_of
+from dpaudit.runner.reading import Reading
 from dpaudit.runner.stamps import imported_below
-from dpaudit.suite import Row, Run, Suite
+from dpaudit.suite import Row, Run, Suite, recording
 
 __all__ = ["main", "serve_workers"]
 
@@ -67,7 +69,7 @@ def main(root: str, global_seed: int) -> None:
     worker = _Worker(Path(root), global_seed)
     if hasattr(signal, "alarm"):
         signal.alarm(int(load["seconds"]) + 5)  # the import ends even if the parent no longer asks for it
-    answer = worker.load(path=load["path"], module=load["module"])
+    answer = worker.load(path=load["path"], module=load["module"], part=load["part"])
     if getpid() != own:
         _exit(0)  # the other half of a fork at import time
     if hasattr(signal, "alarm"):
@@ -111,14 +113,24 @@ class _Worker:
         self.root = root
         self.global_seed = global_seed
         self.suite: Suite | None = None
+        self.reading = Reading(root)
+        self.reading.start()
 
-    def load(self, *, path: str, module: str) -> Answer:
-        """Import a suite and describe it; ``failed`` with the reason where that is impossible."""
+    def load(self, *, path: str, module: str, part: bool) -> Answer:
+        """Import a suite and describe it; ``failed`` with the reason where that is impossible.
+
+        ``held`` is what the suite serves, ``declared`` everything that the import made. A ``part`` may have
+        no suite, and no description then.
+        """
         try:
             self._seed_globals()
-            self.suite = import_suite(path, module)
-            found = describe(self.suite, file=path, root=self.root)
-            return found | {"files": imported_below(self.root)}
+            with recording() as made:
+                self.suite = import_suite(path, module, part=part)
+            found = {"files": imported_below(self.root), "declared": declared(made), "held": []}
+            if self.suite is None:
+                return found
+            found["held"] = held(self.suite)
+            return describe(self.suite, file=path, root=self.root) | found
         except BaseException as error:  # a suite may raise anything, SystemExit too; all of it is its failure
             return self._failure(error) | {"place": self._place(error)}
 
@@ -139,17 +151,18 @@ class _Worker:
         if command["do"] == "calibrate":
             return self._calibrate()
         if command["do"] == "fingerprint":
-            return self._fingerprint(command["row"], command["seed"])
+            return self._fingerprint(command["row"], command["seed"], reverse=command["reverse"])
         return self._evaluate(command["row"], command["seed"], command["alpha"], command["profile"])
 
-    def _fingerprint(self, row: str, seed: int) -> Answer:
+    def _fingerprint(self, row: str, seed: int, *, reverse: bool) -> Answer:
         try:
-            return {"value": self._fingerprint_of(self._row(row), seed)}
+            with reversed_inputs(reverse):
+                return {"value": self._fingerprint_of(self._row(row), seed)}
         except BaseException as error:
             return self._failure(error)
 
     def _evaluate(self, row: str, seed: int, alpha: float, profile: Any) -> Answer:
-        """A row's fingerprint, its finding and its seconds."""
+        """A row's fingerprint, its finding, its seconds, and the files that were read for it."""
         started = time.perf_counter()
         answer: Answer = {"value": None}
         try:
@@ -160,7 +173,9 @@ class _Worker:
             answer["finding"] = finding_of(found.claim, outcome, alpha=alpha)
         except BaseException as error:
             answer |= self._failure(error)
-        return answer | {"seconds": time.perf_counter() - started}
+        seconds = time.perf_counter() - started
+        self.reading.add(imported_below(self.root))  # the row itself may have imported some
+        return answer | {"seconds": seconds, "read": self.reading.found}
 
     def _calibrate(self) -> Answer:
         """The answers to the suite's questions about noise."""

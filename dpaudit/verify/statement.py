@@ -38,6 +38,7 @@ _WITNESSES = {
     "transcript": "loss of the recorded transcript ({sites})",
     "leak": "a value shown on one of the recorded inputs only, after {sites}",
     "release": "what the two recorded laws of one release say about this quantity",
+    "prefix-release": "the recorded outcomes ({sites}) and then a set of outcomes of one release",
     "mixture": "probabilities of the recorded events under both laws",
     "divergence": "divergence of the recorded noise from itself, shifted",
     "program-event": "an outcome of the recorded tree of decisions",

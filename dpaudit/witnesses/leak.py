@@ -16,7 +16,7 @@ from dpaudit.laws.base import BaseMeasure
 from dpaudit.views import Audience, Principal, View
 from dpaudit.witnesses.inputs import same_written
 
-__all__ = ["LEAKS", "audience_of", "prefix_mass", "require_leak"]
+__all__ = ["LEAKS", "audience_of", "prefix_mass", "prefix_masses", "require_leak"]
 
 LEAKS = ("value", "missing", "extra", "shape")
 
@@ -69,18 +69,25 @@ def require_leak(sites: Sequence[_Site], leak: Any, claim: Claim, view: View) ->
 
 
 def prefix_mass(sites: Sequence[_Site]) -> Fraction:
-    """The probability of what came out before a leak, from below: the product of the sites' masses on the
-    recorded side, 1 without sites. Raises ``CertificateError`` where one of them has a density: a single
-    outcome of it has probability 0."""
-    total = arb(1)
+    """The probability of what came out before a leak on the recorded side, from below, as
+    ``prefix_masses``."""
+    return max(lower_short(prefix_masses(sites)[0]), Fraction(0))
+
+
+def prefix_masses(sites: Sequence[_Site]) -> tuple[arb, arb]:
+    """The probability of what came out at ``sites`` on both inputs: the product of their masses, 1 without
+    sites. Raises ``CertificateError`` where one of them has a density: a single outcome of it has probability
+    0."""
+    here, there = arb(1), arb(1)
     for site in sites:
         if _has_density(site):
             raise CertificateError(
-                f"site {site.site!r} before a leak must have probabilities, not a density, for an approx-dp "
-                "claim; the leak has probability 0 after one outcome of it."
+                f"site {site.site!r} before the event must have probabilities, not a density, for an "
+                "approx-dp claim; what follows one outcome of it has probability 0."
             )
-        total *= site.log_densities()[0].exp()
-    return max(lower_short(total), Fraction(0))
+        own, other = site.log_densities()
+        here, there = here * own.exp(), there * other.exp()
+    return here, there
 
 
 def _has_density(site: _Site) -> bool:

@@ -23,8 +23,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.kernel import program_t0
+from dpaudit.kernel.claim_t0 import require_claim
 from dpaudit.kernel.kernel_t0 import CertificateError
-from dpaudit.kernel.program_claim import require_claim
 from dpaudit.kernel.program_t0 import CONTINUOUS, ZERO, Form, Route, change, make, rational, total
 
 __all__ = ["program_event_bound"]

@@ -14,8 +14,8 @@ from typing import Any
 from dpaudit.exact_functions import ln
 from dpaudit.kernel import finite_t0
 from dpaudit.kernel.ball import lower_exact
+from dpaudit.kernel.claim_t0 import require_claim
 from dpaudit.kernel.kernel_t0 import CertificateError
-from dpaudit.kernel.program_claim import require_claim
 
 __all__ = ["program_laws_bound"]
 

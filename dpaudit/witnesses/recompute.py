@@ -18,6 +18,8 @@ an (epsilon, delta) claim it is the sum over the events (distinct, so disjoint) 
 
 ``release``: one site with nothing random before it, for any claim (``release``).
 
+``prefix-release``: such a site after others with probabilities, for an (epsilon, delta) claim (``release``).
+
 ``divergence``: integer noise against itself shifted, for Renyi and concentrated DP (``divergence_witness``).
 
 ``program-event``: an outcome in the tree of a program's decisions (``program_event``).
@@ -58,12 +60,12 @@ from dpaudit.laws.base import BaseMeasure
 from dpaudit.views import EVERYTHING, PUBLIC, View
 from dpaudit.witnesses.divergence import divergence_bound
 from dpaudit.witnesses.inputs import require_inputs
-from dpaudit.witnesses.leak import prefix_mass, require_leak
+from dpaudit.witnesses.leak import prefix_mass, prefix_masses, require_leak
 from dpaudit.witnesses.mixture import mixture_bound
 from dpaudit.witnesses.noise import NoiseClaim, recompute_noise
 from dpaudit.witnesses.program_event import program_event_bound
 from dpaudit.witnesses.program_laws import program_laws_bound
-from dpaudit.witnesses.release import release_bound
+from dpaudit.witnesses.release import release_after, release_bound
 from dpaudit.witnesses.tables import tables_bound
 from dpaudit.witnesses.transcript import AnySite, KnownLaws, WitnessSession, WitnessSite
 from dpaudit.witnesses.window_event import window_event_bound
@@ -83,6 +85,7 @@ _BODIES = {
     "leak": {"view", "inputs", "sites", "leak"},
     "mixture": {"view", "events"},
     "release": {"view", "inputs", "site", "parts", "order"},
+    "prefix-release": {"view", "inputs", "sites", "site", "parts", "order"},
     "window-event": {
         *("view", "epsilon", "unit", "path", "rewards", "replaced"),
         *("sums", "scales", "bonus", "shift", "tails", "box"),
@@ -119,6 +122,9 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
             bound = divergence_bound(witness.body, claim)
         elif witness.form == "release":
             bound = release_bound(witness.body, claim, view)
+        elif witness.form == "prefix-release":
+            before = _read_sites(witness.body["sites"], view)
+            bound = release_after(prefix_masses(before), witness.body, claim, view)
         elif witness.form == "tables":
             bound = tables_bound(witness.body, claim)
         else:

@@ -24,7 +24,13 @@ Coordinates are independent under either law. Their Rényi divergences add up. F
 formed coordinate by coordinate, and pieces of nearly the same ratio are merged, which is post-processing of
 both sides alike. ∎
 
-What a file cannot show is that nothing random precedes the site, and that the laws are the program's.
+``prefix-release``, for (epsilon, delta): random sites with probabilities come first, all of them seen, and
+came out in one way, of probability p on the recorded input and q on the neighbour. The release has laws P and
+Q given that. With S any set of its outcomes the event is that way and then S, so that delta(e) is at least
+p P(S) - exp(e) q Q(S): p times the bound above at e + log(q / p) for Gaussian noise, and a sum over pieces of
+p p_i - exp(e) q q_i otherwise.
+
+What a file cannot show is that nothing else random precedes the site, and that the laws are the program's.
 """
 
 from __future__ import annotations
@@ -40,7 +46,7 @@ import numpy as np
 from flint import ctx
 from scipy import special
 
-from dpaudit.claims import Claim
+from dpaudit.claims import ApproxDP, Claim
 from dpaudit.errors import CertificateError, NotTractableError
 from dpaudit.exact import dyadic, exact
 from dpaudit.kernel.ball import arb, ball, lower_exact, lower_short, upper_exact
@@ -52,7 +58,7 @@ from dpaudit.laws.scalar import Floats
 from dpaudit.views import View
 from dpaudit.witnesses.leak import audience_of
 
-__all__ = ["Pieces", "gaussian_square", "pieces_of", "release_bound"]
+__all__ = ["Pieces", "gaussian_square", "pieces_of", "release_after", "release_bound"]
 
 #: Limits for untrusted files, and the number of pieces that a product is merged to.
 MAX_PARTS, MAX_PIECES, MERGED = 64, 20_000, 400
@@ -79,6 +85,38 @@ def release_bound(body: dict[str, Any], claim: Claim, view: View) -> Fraction | 
     except NotTractableError as error:
         raise CertificateError(f"the masses of a release must be computable: {error}") from error
     return _pieces_bound(coordinates, claim, order)
+
+
+def release_after(masses: tuple[arb, arb], body: dict[str, Any], claim: Claim, view: View) -> Fraction:
+    """The lower bound on delta of a release after a way of probability ``masses`` on the two inputs.
+
+    Raises ``CertificateError`` as ``release_bound``, and for another claim, an order or a way that one input
+    cannot take.
+    """
+    here, there = masses
+    if not isinstance(claim, ApproxDP) or body["order"] is not None:
+        raise CertificateError("a release after other sites must be for an approx-dp claim, without order.")
+    if not (here > 0 and there > 0):
+        raise CertificateError("the sites before a release must be possible on both inputs; cut it before.")
+    law, other = _laws(body["site"], view)
+    epsilon = ball(exact(claim.epsilon))
+    square = gaussian_square(law, other)
+    if square is not None:
+        delta = here * _gaussian_delta(square, epsilon + (there / here).log()) if square else arb(0)
+        return max(lower_short(delta), Fraction(0))
+    _require_different(body["parts"])
+    try:
+        pieces = _product([pieces_of(law, other, part) for part in body["parts"]])
+    except NotTractableError as error:
+        raise CertificateError(f"the masses of a release must be computable: {error}") from error
+    gains = [here * p - epsilon.exp() * there * q for p, q in pieces]
+    return max(lower_short(sum((gain for gain in gains if gain > 0), arb(0))), Fraction(0))
+
+
+def _gaussian_delta(square: Fraction, epsilon: arb) -> arb:
+    """delta at ``epsilon``, which may be negative, of Gaussian noise moved by so much, squared."""
+    mu = ball(square).sqrt()
+    return normal_cdf(mu / 2 - epsilon / mu) - epsilon.exp() * normal_cdf(-mu / 2 - epsilon / mu)
 
 
 def _require_different(parts: Any) -> None:
@@ -149,8 +187,7 @@ def _gaussian_bound(square: Fraction, claim: Claim, order: Fraction) -> Fraction
         return lower_short(mu)
     if notion == "approx-dp":
         epsilon = ball(exact(claim.epsilon))  # type: ignore[attr-defined]
-        delta = normal_cdf(mu / 2 - epsilon / mu) - epsilon.exp() * normal_cdf(-mu / 2 - epsilon / mu)
-        return max(lower_short(delta), Fraction(0))
+        return max(lower_short(_gaussian_delta(square, epsilon)), Fraction(0))
     return None  # no pure bound: the loss has no upper end
 
 

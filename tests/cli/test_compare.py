@@ -74,17 +74,93 @@ def test_a_row_that_is_gone_and_a_new_finding_are_worse(tmp_path: Path) -> None:
     assert invoke("compare", whole, whole).exit_code == 0
 
 
-def test_a_stopped_run_lacks_rows_only_where_it_does(tmp_path: Path) -> None:
-    """The last line on the report of a stopped run says whether the older one holds a row that it lacks."""
+def exit_code(folder: Path, old: dict[str, Any], new: dict[str, Any]) -> int:
+    """The exit code of the command for two reports."""
+    for name, report in (("old.json", old), ("new.json", new)):
+        write_report(folder / name, report)
+    return invoke("compare", folder / "old.json", folder / "new.json").exit_code
+
+
+BROKEN = {"broken": [{"suite": "audits/mine.py", "reason": "it does not import"}]}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"complete": False},
+        BROKEN,
+        {"profile": "quick"},
+        {"alpha": 0.5},
+        {"require": None},
+    ],
+    ids=["stopped", "broken", "profile", "alpha", "require"],
+)
+def test_a_run_that_looked_at_less_is_worse(tmp_path: Path, fields: dict[str, Any]) -> None:
+    """With the same rows and verdicts: exit code 1; the other way round 0."""
+    old = sample_report() | {"require": "accounted"}
+    assert exit_code(tmp_path, old, old | fields) == 1
+    assert exit_code(tmp_path, old | fields, old) == 0
+    assert exit_code(tmp_path, old, old) == 0
+
+
+def test_a_suite_that_is_not_run_twice_is_worse_twice(tmp_path: Path) -> None:
+    """A report is worse than itself while it has a suite of which nothing is known, or was stopped."""
+    for fields in (BROKEN, {"complete": False}):
+        report = sample_report() | fields
+        assert exit_code(tmp_path, report, report) == 1
+
+
+ESTIMATE = {
+    "evidence": "estimate", "quantity": "error", "lower": 0.0, "upper": 0.5, "confidence": 1.0, "samples": 10,
+    "method": "grid", "scope": "n = 1 to 10", "seed": None, "covers_claim": True, "details": {},
+}  # fmt: skip
+PROOF = {
+    "evidence": "certificate", "quantity": "epsilon", "bound": "1", "tree": {},
+    "assumptions": ["sums are exact"],
+}  # fmt: skip
+
+
+def assuming(*assumptions: str) -> dict[str, Any]:
+    return PROOF | {"assumptions": list(assumptions)}
+
+
+COMPUTED = {"strength": "estimate", "confidence": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "about", "before", "now", "worse"),
+    [
+        ("verified", COMPUTED, ESTIMATE, ESTIMATE | {"samples": 9}, True),
+        ("verified", COMPUTED, ESTIMATE, ESTIMATE | {"scope": "n = 11 to 20"}, True),
+        ("verified", COMPUTED, ESTIMATE, ESTIMATE | {"scope": "n = 1 to 20", "samples": 20}, False),
+        ("verified", COMPUTED, ESTIMATE, ESTIMATE | {"upper": 0.75}, False),
+        ("inconclusive", COMPUTED, ESTIMATE, ESTIMATE | {"samples": 9}, True),
+        ("refuted", COMPUTED, ESTIMATE, ESTIMATE | {"samples": 9}, False),
+        ("verified", {"strength": "accounted"}, PROOF, assuming("a", "sums are exact"), True),
+        ("verified", {"strength": "accounted"}, PROOF, assuming("another"), True),
+        ("verified", {"strength": "accounted"}, assuming("a", "b"), assuming("a"), False),
+    ],
+)  # fmt: skip
+def test_the_same_verdict_on_less_is_worse(
+    tmp_path: Path, verdict: str, about: dict[str, Any], before: Any, now: Any, worse: bool
+) -> None:
+    """Fewer points, another grid, more assumptions: exit code 1; more points, fewer assumptions, another
+    bound, or a refutation: 0."""
     report = sample_report()
-    old, new = tmp_path / "old.json", tmp_path / "new.json"
-    write_report(old, report)
-    rows = report["results"]
-    for kept, words in ((rows, "it lacks nothing of"), (rows[1:], "counts as gone")):
-        write_report(new, report | {"results": kept, "complete": False})
-        said = invoke("compare", old, new)
-        assert said.exit_code == (0 if kept is rows else 1)
-        assert words in " ".join(said.output.split())
+    place = next(i for i, row in enumerate(report["results"]) if not row["cells"])
+    stated = about | {"verdict": verdict, "expect": verdict, "accepted": True}
+    old = changed(report, place, **stated, evidence=[before])
+    assert exit_code(tmp_path, old, changed(old, place, evidence=[now])) == worse
+    assert exit_code(tmp_path, old, old) == 0
+
+
+@pytest.mark.parametrize(("scope", "worse"), [("data of size 2", True), ("data of size 5", False)])
+def test_a_proof_in_another_scope_is_worse(tmp_path: Path, scope: str, worse: bool) -> None:
+    """A program that was proved for data of five records, and is proved for two by now."""
+    report = sample_report()
+    place = fine_row(report)
+    old = changed(report, place, strength="proved in scope", scope="data of size 5")
+    assert exit_code(tmp_path, old, changed(old, place, scope=scope)) == worse
 
 
 def test_a_cell_that_no_longer_decides_its_row_is_worse() -> None:

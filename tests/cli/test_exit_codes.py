@@ -140,7 +140,7 @@ def test_a_broken_suite_does_not_stop_its_neighbours(
         report = json.loads((tmp_path / "dpaudit-report.json").read_text())
         assert [row["verdict"] for row in report["results"]] == ["verified"]
         assert [item["suite"] for item in report["broken"]] == ["audits/a_broken.py"]
-        assert "does not import: audits/a_broken.py" in result.stdout
+        assert "not run: audits/a_broken.py" in result.stdout
 
 
 def test_a_run_says_what_is_not_checked_in_fresh_processes(tmp_path: Path) -> None:
@@ -181,7 +181,8 @@ def test_one_of_the_suites_that_ship_with_dpaudit_can_be_named() -> None:
     all_of_them = [suite.label for suite in find_suites(["papers"])]
     assert "papers:classics/suite.py" in all_of_them
     for path in ("papers:classics", "papers:classics/", "papers:classics/suite.py"):
-        assert [suite.label for suite in find_suites([path])] == ["papers:classics/suite.py"]
+        found = [suite.label for suite in find_suites([path]) if suite.kind != "part"]
+        assert found == ["papers:classics/suite.py"]
     for path in ("papers:class", "papers:nothing", "papers:"):
         result = invoke("list", path)
         assert result.exit_code == 2

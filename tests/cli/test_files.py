@@ -74,7 +74,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
     assert list(tmp_path.iterdir()) == [path]
 
 
-def full_disk(*arguments: Any) -> None:
+def full_disk(*arguments: Any, **about: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 

@@ -16,6 +16,7 @@ from tests.cli.suites import by_id, run, write_suite
 
 ROWS = '''
 from dpaudit import EachMoves, Neighbours, OneReplaced, PrivacyAudit, Site, Symbols
+from dpaudit.replays.domains import Interval
 from dpaudit.laws import Laplace
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.rows import over, privacy
@@ -41,6 +42,7 @@ def twice(coins, data):
 
 def audit(program, epsilon):
     return PrivacyAudit(
+        domain=Interval(0, 1),
         claim=PureDP(epsilon=epsilon),
         program=program,
         neighbours=lambda run: [Neighbours("one record from 0 to 1", [0.0, 0.5], [1.0, 0.5])],
@@ -121,6 +123,7 @@ def test_a_valid_proof_of_another_program_is_found_by_exploring_again(
 
 RAISES = """
 from dpaudit import Neighbours, PrivacyAudit
+from dpaudit.replays.domains import Interval
 from dpaudit.laws import Laplace
 from dpaudit.rows import privacy
 
@@ -135,6 +138,7 @@ def scaled(coins, data):
 
 def audit(program):
     return PrivacyAudit(
+        domain=Interval(0, 1),
         claim=PureDP(epsilon=1),
         program=program,
         neighbours=lambda run: [Neighbours("one", [0.0], [1.0])],

@@ -302,3 +302,120 @@ def test_resume_without_a_journal_runs_everything(tmp_path: Path) -> None:
     suite = write_suite(tmp_path / "suite.py", VERIFIED)
     assert invoke("run", suite, "--json", tmp_path / "r.json", "--no-html", "--resume").exit_code == 0
     assert ran(tmp_path) == {"fine": 1}
+
+
+READS = """
+@suite.row("reads", title="reads data", kind="utility", claim=CLAIM)
+def reads(run):
+    count("reads")
+    here = Path(__file__).parent
+    {}
+    return Outcome([exactly(0, float(bound))])
+
+@suite.row("other", title="reads nothing", kind="utility", claim=CLAIM)
+def other(run):
+    count("other")
+    return Outcome([exactly(0, 0.5)])
+"""
+
+#: How a row gets at its data.
+WAYS = {
+    "open": "bound = open(here / 'data.csv').read()",
+    "descriptor": "bound = os.read(os.open(here / 'data.csv', os.O_RDONLY), 9)",
+    "numpy": "bound = np.loadtxt(here / 'data.csv')",
+    "bytes of numpy": "np.fromfile(here / 'data.csv', dtype=np.uint8); bound = 0.5",
+    "relative": "os.chdir(here); bound = open('data.csv').read()",
+    "thread": "import threading; found = []; one = threading.Thread(target=lambda: "
+    "found.append((here / 'data.csv').read_text())); one.start(); one.join(); bound = found[0]",
+    "link": "bound = (here / 'link').read_text()",
+    "a folder": "bound = [open(path).read() for path in sorted(here.glob('d*.csv'))][-1]",
+    "mapped": "import mmap; file = open(here / 'data.csv', 'rb'); "
+    "bound = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)[:]",
+    "a module": "import importlib; importlib.import_module('da' + 'ta'); bound = 0.5",
+    "sqlite": "import sqlite3; sqlite3.connect(here / 'data.csv'); bound = 0.5",
+    "update": "file = open(here / 'data.csv', 'r+'); bound = file.read()",
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_changed_data_run_their_row_again(tmp_path: Path, way: str) -> None:
+    """The row that read the data runs again once they have changed, and only then; the other one is kept."""
+    suite = write_suite(tmp_path / "audits" / "suite.py", READS.format(way))
+    folder, report = suite.parent, tmp_path / "r.json"
+    (folder / "link").symlink_to(folder / "data.csv")
+    counts = []
+    for bound in ("0.5", "0.5", "0.25", "0.25"):
+        (folder / "data.csv").write_text(bound, encoding="utf-8")
+        (tmp_path / "data.py").write_text(f"BOUND = {bound}", encoding="utf-8")
+        run(suite, "--resume", report=report)
+        counts.append(ran(folder))
+    assert [count["reads"] for count in counts] == [1, 1, 2, 2] or way.startswith("bound = [open"), counts
+    assert counts[-1]["reads"] >= 2
+    assert {count["other"] for count in counts} == {1}
+
+
+@pytest.mark.parametrize("change", ["a new file", "a file that is gone", "nothing"])
+def test_files_that_come_and_go_count(tmp_path: Path, change: str) -> None:
+    """A file that was missing, and one that is; what a row wrote before it read it does not count."""
+    way = (
+        "bound = float((here / 'new').exists() and open(here / 'new').read() or 0.5) if not "
+        "(here / 'old').exists() else open(here / 'old').read()\n    try:\n        open(here / 'new')\n"
+        "    except OSError:\n        pass\n    (here / 'scratch').write_text(str(time.time()))\n"
+        "    (here / 'scratch').read_text()"
+    )
+    suite = write_suite(tmp_path / "suite.py", READS.format(way))
+    (tmp_path / "old").write_text("0.25")
+    run(suite)
+    if change == "a new file":
+        (tmp_path / "new").write_text("0.75")
+    if change == "a file that is gone":
+        (tmp_path / "old").unlink()
+    (tmp_path / "scratch").write_text("another run of something else")
+    run(suite, "--resume")
+    assert ran(tmp_path) == {"reads": 1 if change == "nothing" else 2, "other": 1}
+
+
+def test_data_that_the_import_reads_count_for_every_row(tmp_path: Path) -> None:
+    """A suite that reads a table at its top: a change runs all its rows again."""
+    text = "BOUND = (Path(__file__).parent / 'table.csv').read_text()\n" + READS.format("bound = BOUND")
+    suite = write_suite(tmp_path / "suite.py", text)
+    for bound, times in (("0.5", 1), ("0.5", 1), ("0.25", 2)):
+        (tmp_path / "table.csv").write_text(bound)
+        _, report = run(suite, "--resume")
+        assert ran(tmp_path) == {"reads": times, "other": times}
+    assert by_id(report)["reads"]["upper"] == 0.25
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"verdict": "verified", "as_expected": True, "accepted": True, "reasons": []},
+        {"upper": 0.125, "upper_exact": "1/8"},
+        {"strength": "proved"},
+        {"id": "other"},
+        {"expect": "refuted", "as_expected": True, "accepted": True},
+        {"alpha": 0.04},
+        {"title": "says more than it does"},
+    ],
+    ids=["verdict", "bound", "strength", "id", "expect", "alpha", "title"],
+)
+def test_a_journalled_result_that_verify_would_refuse_runs_again(
+    tmp_path: Path, forged: dict[str, object]
+) -> None:
+    """Lines that are summed up as they should be: the judge's word counts, not theirs."""
+    row = """
+@suite.row("big", title="does not hold", kind="utility", claim=CLAIM)
+def big(run):
+    count("big")
+    return Outcome([exactly(1.25, 1.5)])
+"""
+    suite = write_suite(tmp_path / "suite.py", row)
+    _, honest = run(suite)
+    journal = journal_path(tmp_path / "dpaudit-report.json")
+    ((key, result),) = read_journal(journal).items()
+    with Journal(journal, keep=False) as ours:
+        ours.append(key, result | forged)
+    code, report = run(suite, "--resume")
+    assert (code.exit_code, ran(tmp_path)) == (1, {"big": 2})
+    same = ("verdict", "upper", "strength", "id", "expect", "alpha", "title", "accepted")
+    assert [by_id(report)["big"][name] for name in same] == [by_id(honest)["big"][name] for name in same]

@@ -81,9 +81,9 @@ def test_an_id_is_unique_in_a_run(tmp_path: Path) -> None:
     assert "a row's id must be unique in a run, got 'fine'" in result.stderr
 
 
-def test_a_folder_gives_the_files_that_set_suite(tmp_path: Path) -> None:
-    """Helpers, hidden folders and caches are left out; a file that does not parse is kept, to be refused
-    aloud.
+def test_a_folder_gives_the_files_that_bind_suite(tmp_path: Path) -> None:
+    """Helpers, caches, installed packages and environments are left out; hidden folders and a file that does
+    not parse are kept.
     """
     for name, text in {
         "audits/b.py": "suite = 1",
@@ -94,14 +94,26 @@ def test_a_folder_gives_the_files_that_set_suite(tmp_path: Path) -> None:
         "audits/broken.py": "suite = (",
         "audits/.hidden/d.py": "suite = 1",
         "audits/__pycache__/e.py": "suite = 1",
+        "audits/.venv/pyvenv.cfg": "",
+        "audits/.venv/lib/f.py": "suite = 1",
+        "audits/lib/site-packages/g.py": "suite = 1",
+        "audits/loop.py": "names = [suite for suite in ()]",
         "audits/notes.txt": "suite = 1",
         "other.py": "suite = 1",
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     audits = tmp_path / "audits"
-    expected = [audits / "a.py", audits / "b.py", audits / "broken.py", audits / "deep" / "c.py"]
-    assert [suite.path for suite in find_suites([str(tmp_path)])] == [path.resolve() for path in expected]
+    names = {
+        "_parts.py": "part",
+        "a.py": "suite",
+        "b.py": "suite",
+        "broken.py": "suite",
+        ".hidden/d.py": "suite",
+        "deep/c.py": "suite",
+    }
+    found = {suite.path: suite.kind for suite in find_suites([str(tmp_path)])}
+    assert found == {audits.resolve() / name: kind for name, kind in names.items()}
     assert find_suites([str(audits), str(audits / "a.py")]) == find_suites([str(tmp_path)])
     assert {suite.root for suite in find_suites([str(tmp_path)])} == {tmp_path.resolve()}
 

@@ -333,7 +333,7 @@ def test_the_shuffled_algorithm_eliminates_and_its_matrices_are_sums() -> None:
     }
     run = _shuffle(ShuffleConstants(gamma=0.5, **settled), environment)
     assert run.lengths == (300, 400, 500)
-    assert run.counts == {"batches cut": 0, "rounds left": 100}
+    assert run.counts == {"batches cut": 0, "rounds left": 100, "not definite": 0}
     trace = np.trace(run.designs[0]) - 2.0
     assert 0 < trace <= 300
     assert run.survivors[0] < 6
@@ -341,6 +341,63 @@ def test_the_shuffled_algorithm_eliminates_and_its_matrices_are_sums() -> None:
     assert rounds[700:1200].mean() < rounds[:300].mean() / 2
     everything = _shuffle(ShuffleConstants(gamma=1e6, **settled), environment)
     assert everything.survivors == (6.0, 6.0)
+
+
+def _after_one_batch(noise: Any, **options: Any) -> Any:
+    """A run of two batches whose matrices get ``noise``; the ridge is 1."""
+    environment = _environment(rounds=90, dim=2, n_arms=3)
+    budget = _budget(horizon=90, dim=2, kappa=environment.kappa, kappa_star=environment.kappa_star)
+    constants = ShuffleConstants(
+        lengths=(40, 40), ridge=1.0, ridge_upper=1.0, gamma=0.5, budget=budget, late_scale=1.0
+    )
+    return shuffle_glm(
+        environment,
+        constants,
+        fit=ExactFit(),
+        design=_uniform,
+        noise=noise,
+        rng=np.random.default_rng(4),
+        **options,
+    )
+
+
+@pytest.mark.parametrize("shift", [-1e6, -500.0, math.nan])
+def test_the_shuffled_algorithm_refuses_an_indefinite_matrix(shift: float) -> None:
+    """V or H_k with an eigenvalue at most 0 (or none at all) raises; the repair counts and goes on."""
+
+    def noise(users: int, sensitivity: float, rng: np.random.Generator) -> Any:
+        return np.diag([shift, 0.0])
+
+    with pytest.raises(UndecidedError, match="batch 1 must be positive definite"):
+        _after_one_batch(noise)
+    if math.isfinite(shift):
+        run = _after_one_batch(noise, psd_mode="clip")
+        assert run.counts["not definite"] == 2
+        assert all(np.linalg.eigvalsh(design)[0] > 0 for design in run.designs)
+
+
+def test_the_shuffled_algorithm_refuses_a_later_indefinite_matrix() -> None:
+    """H_2 is looked at as V is; noise that leaves both definite changes nothing."""
+    calls: list[int] = []
+
+    def second(users: int, sensitivity: float, rng: np.random.Generator) -> Any:
+        calls.append(users)
+        return np.eye(2) * (-1e6 if len(calls) > 1 else 0.0)
+
+    with pytest.raises(UndecidedError, match="batch 2 must be positive definite"):
+        _after_one_batch(second)
+    kept = [
+        _after_one_batch(lambda users, sensitivity, rng: np.eye(2), psd_mode=mode)
+        for mode in ("error", "clip")
+    ]
+    np.testing.assert_array_equal(kept[0].regret, kept[1].regret)
+    assert kept[0].counts["not definite"] == 0
+
+
+def test_the_printed_noise_makes_the_shuffled_matrices_indefinite() -> None:
+    """With the noise of (127) and a ridge of 1 the run stops at the first matrix."""
+    with pytest.raises(UndecidedError, match="positive definite"):
+        _after_one_batch(shuffled_matrix_noise(0.5, 0.05, dim=2))
 
 
 def test_printed_batches_are_longer_than_the_horizon() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from dpaudit.claims import PureDP, ZeroConcentratedDP
-from dpaudit.kernel import branches_t0, finite_t0, gaussian_t0, program_t0, step_t0
+from dpaudit.kernel import branches_t0, claim_t0, finite_t0, gaussian_t0, kernel_t0, program_t0, step_t0
 from dpaudit.kernel.program_t0 import ProgramProofError
 from dpaudit.laws import Gaussian, Laplace
 from dpaudit.prover import EachMoves, OneReplaced, Symbols, prove
@@ -202,15 +202,16 @@ def test_no_certificate_passes_as_one_of_another_kind() -> None:
 
 
 def test_the_checker_runs_alone(tmp_path: Path) -> None:
-    """With program_t0.py beside it: 0 for a proof, 1 for a smaller claim, 2 for what is no file of JSON."""
-    for module in (branches_t0, program_t0):
+    """With the other files beside it: 0 for a proof, 1 for a smaller claim, 2 for what is no file of JSON."""
+    for module in (branches_t0, program_t0, claim_t0, kernel_t0):
         source = Path(str(module.__file__))
         (tmp_path / source.name).write_text(source.read_text())
     file = tmp_path / "certificate.json"
     file.write_text(written())
-    command = [sys.executable, str(tmp_path / "branches_t0.py"), str(file)]
+    command = [sys.executable, "-I", "-S", str(tmp_path / "branches_t0.py"), str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "proves epsilon <= 9: epsilon 3/2 from 6 paths\n")
+    first = done.stdout.splitlines()[0]
+    assert (done.returncode, first) == (0, "proves epsilon <= 9: epsilon 3/2 from 6 paths")
     file.write_text(json.dumps({**certificate(), "claim": {"epsilon": "1"}}))
     assert branches_t0.main([str(file)]) == 1
     file.write_text("{")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from dpaudit.claims import PureDP
-from dpaudit.kernel import program_t0
+from dpaudit.kernel import claim_t0, kernel_t0, program_t0
 from dpaudit.laws import Exponential, Laplace
 from dpaudit.prover import EachMoves, OneReplaced, Symbols, prove
 
@@ -107,12 +107,13 @@ def test_the_checker_runs_alone(tmp_path: Path) -> None:
     """A copy of the one file, isolated: 0 for a proof, 1 for a forged one, 2 for no file."""
     proof = prove(noisy_max(2), PureDP(epsilon=1), data=Symbols(3), adjacency=ANY)
     script, file = tmp_path / "program_t0.py", tmp_path / "certificate.json"
-    script.write_text(Path(program_t0.__file__).read_text())
+    for module in (program_t0, claim_t0, kernel_t0):
+        (tmp_path / Path(str(module.__file__)).name).write_text(Path(str(module.__file__)).read_text())
 
     def run(text: str) -> subprocess.CompletedProcess[str]:
         file.write_text(text)
         return subprocess.run(
-            [sys.executable, "-I", str(script), str(file)], capture_output=True, text=True, check=False
+            [sys.executable, "-I", "-S", str(script), str(file)], capture_output=True, text=True, check=False
         )
 
     good = json.dumps(proof.certificate)

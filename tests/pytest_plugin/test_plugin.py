@@ -176,3 +176,101 @@ def test_an_argument_that_is_set_elsewhere_is_refused_with_the_place(name: str) 
     where = ELSEWHERE.get(name, UNKNOWN)
     with pytest.raises(TypeError, match=re.escape(f"{name}=; {where}")):
         fixture(lambda x, rng: x, PureDP(epsilon=1), neighbours=[(0, 1)], **{name: 1})
+
+
+#: Ways of a mechanism to end the process, or the test, without a failure.
+ENDS = {
+    "os._exit": "os._exit(0)",
+    "a name of its own": "_exit(0)",
+    "posix": "__import__('posix')._exit(0)",
+    "in the middle": "next(calls) < 500 or os._exit(0)",
+    "a late thread": "threading.Timer(0.5, lambda: os._exit(0)).start(); time.sleep(0)",
+    "a thread": "threading.Thread(target=os._exit, args=[0]).start()",
+    "execv": "os.execv('/bin/true', ['true'])",
+    "execlp": "os.execlp('true', 'true')",
+    "execvpe": "os.execvpe('true', ['true'], os.environ)",
+    "another status": "os._exit(7)",
+    "sys.exit": "sys.exit(0)",
+    "pytest.exit": "pytest.exit('done', returncode=0)",
+    "pytest.skip": "pytest.skip('not now')",
+    "pytest.xfail": "pytest.xfail('known')",
+    "killed": "os.kill(os.getpid(), 9)",
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_a_mechanism_cannot_end_the_session_green(tmp_path: Path, end: str) -> None:
+    """Whatever ends the process or the test early, the exit code is not 0, and the test after it fails."""
+    (tmp_path / "test_it.py").write_text(
+        "import itertools, os, sys, threading, time\nfrom os import _exit\n"
+        + MECHANISMS.split("def cached")[0]
+        + f"calls = itertools.count()\ndef ends(data, rng):\n    {end}\n"
+        "    return sum(data) + rng.laplace()\n"
+        "def test_ends(assert_private):\n"
+        "    assert_private(ends, CLAIM, neighbours=PAIRS, max_samples=3000, listen=False)\n"
+        "def test_after():\n    time.sleep(0.7)\n    assert False\n",
+        encoding="utf-8",
+    )
+    code, output = session(tmp_path, "-rA")
+    assert code not in (0, 5), output
+    if "kill" not in end:
+        assert outcomes(output)["test_after"] == "FAILED", output
+        if "thread" not in end:
+            assert outcomes(output)["test_ends"] == "FAILED", output
+
+
+def test_forks_and_hooks_end_as_ever(tmp_path: Path) -> None:
+    """A child of a mechanism and the end of the session may call ``os._exit``; a session without audits is
+    left as it is."""
+    (tmp_path / "test_it.py").write_text(
+        "import os\n" + MECHANISMS.split("def cached")[0] + "def forks(data, rng):\n"
+        "    if not (child := os.fork()):\n        os._exit(3)\n"
+        "    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3\n"
+        "    return sum(data) + rng.laplace()\n"
+        "def test_forks(assert_private):\n"
+        "    assert_private(forks, CLAIM, neighbours=PAIRS, max_samples=200, listen=False)\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "conftest.py").write_text("import os\ndef pytest_unconfigure(): os._exit(9)\n")
+    code, output = session(tmp_path, "-rA", "-s")
+    assert (code, outcomes(output)) == (9, {"test_forks": "PASSED"}), output
+
+
+WORKERS = ((), ("-p", "xdist.plugin", "-n2"))
+
+
+@pytest.mark.parametrize("workers", WORKERS, ids=["one process", "two workers"])
+@pytest.mark.parametrize(
+    ("patterns", "more"),
+    [
+        ("audits/none.py", ()),
+        ("audits/suite.py audits/none/*.py", ()),
+        ("audits/suite.py", ("-o", "testpaths=tests")),
+        ("audits/suite.py", ("tests",)),
+        ("other/audits/suite.py", ()),
+        ("audits/suite.py", ("--ignore", "audits")),
+        ("audits/.hidden/suite.py", ()),
+        ("audits/*.txt", ()),
+    ],
+)
+def test_suites_that_are_not_collected_are_an_error(
+    tmp_path: Path, patterns: str, more: tuple[str, ...], workers: tuple[str, ...]
+) -> None:
+    """With other tests that pass: the exit code is not 0, and the error names the pattern."""
+    write_suite(tmp_path / "audits" / "suite.py", VERIFIED)
+    write_suite(tmp_path / "audits" / ".hidden" / "suite.py", VERIFIED)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_fine.py").write_text("def test_fine(): pass\n")
+    code, output = session(tmp_path, "--dpaudit-suites", "-o", f"dpaudit_suites={patterns}", *more, *workers)
+    assert code not in (0, 5), output
+    assert repr(patterns.split()[-1]) in output
+
+
+def test_a_suite_without_rows_is_an_error_and_paths_choose_among_suites(tmp_path: Path) -> None:
+    """An empty suite fails the session; one path on the command line needs no other pattern to be met."""
+    suites = ("--dpaudit-suites", "-o", "dpaudit_suites=audits/suite.py audits/empty.py")
+    write_suite(tmp_path / "audits" / "suite.py", VERIFIED)
+    write_suite(tmp_path / "audits" / "empty.py")
+    assert session(tmp_path, *suites)[0] not in (0, 5)
+    code, output = session(tmp_path, *suites, "audits/suite.py")
+    assert (code, "1 passed" in output) == (0, True), output

@@ -16,6 +16,7 @@ from dpaudit.proofs.build import shuffled_response
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.data_sets import DataSets
+from dpaudit.replays.domains import ListedPairs
 from dpaudit.replays.enumerated import enumerated
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Run
@@ -125,6 +126,7 @@ def test_response_of_more_symbols_is_not_priced_as_a_bit(symbols: int) -> None:
     right[0] = 0
     claim = ApproxDP(epsilon="1/2", delta="99/100", view=View.of(SHUFFLER_OUTPUT))
     audit = PrivacyAudit(
+        domain=ListedPairs(),
         claim=claim,
         program=program,
         neighbours=lambda run: [Neighbours("one symbol", left, right)],

@@ -20,6 +20,7 @@ from dpaudit.proofs import build
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.channel_prices import threshold_price
+from dpaudit.replays.domains import ListedPairs
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Run
 from dpaudit.verdicts import Strength, VerdictKind, judge
@@ -38,7 +39,9 @@ MATRICES = [
 def verdict_of(
     program: Callable[[Coins, Any], Any], claim: PrivacyClaim, site: Site, pairs: Any
 ) -> tuple[VerdictKind, Strength, list[str]]:
-    audit = PrivacyAudit(claim=claim, program=program, neighbours=lambda run: pairs, sites=[site])
+    audit = PrivacyAudit(
+        domain=ListedPairs(), claim=claim, program=program, neighbours=lambda run: pairs, sites=[site]
+    )
     outcome = privacy_outcome(audit, RUN)
     for item in outcome.evidence:
         if isinstance(item, Witness):

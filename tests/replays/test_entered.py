@@ -29,6 +29,7 @@ from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays import gathering
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import ListedPairs
 from dpaudit.replays.entered import Watch, excuse_for
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Outcome, Run
@@ -67,6 +68,7 @@ def into_the_window(site: str, occurrence: int, law: Any) -> float:
 
 def outcome(program: Callable[[Coins, Any], Any], **options: Any) -> tuple[VerdictKind, Outcome]:
     audit = PrivacyAudit(
+        domain=ListedPairs(),
         claim=PureDP(epsilon=1),
         program=program,
         neighbours=lambda run: PAIRS,

@@ -22,7 +22,7 @@ from dpaudit.proofs.sites import Site
 from dpaudit.replays import misfits as misfits_module
 from dpaudit.replays.accounting import observe_accounting, worst_price
 from dpaudit.replays.leaves import ROUNDING, leaves_of, payments
-from dpaudit.replays.misfits import misfits
+from dpaudit.replays.misfits import fit
 from dpaudit.replays.witnessing import loss_witness
 from dpaudit.views import EVERYTHING
 from dpaudit.witnesses.recompute import recompute
@@ -146,8 +146,8 @@ def test_a_run_of_more_than_a_hundred_thousand_releases() -> None:
     assert not result.leaks
     paid = build.compose_sequential([build.laplace_mechanism(sensitivity=1, scale="4")], times=[100_001])
     short = build.compose_sequential([build.laplace_mechanism(sensitivity=1, scale="4")], times=[100_000])
-    assert misfits(result, paid, Adjacency.REPLACE_ONE, pure=True) == []
-    assert misfits(result, short, Adjacency.REPLACE_ONE, pure=True) != []
+    assert fit(result, paid, Adjacency.REPLACE_ONE, pure=True).misfits == []
+    assert fit(result, short, Adjacency.REPLACE_ONE, pure=True).misfits != []
 
 
 def test_a_witness_of_a_run_reads_its_laws_from_memory() -> None:

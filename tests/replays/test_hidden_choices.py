@@ -17,6 +17,7 @@ from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import discrete_laplace_mechanism, laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import ListedPairs
 from dpaudit.replays.hidden_choices import settled
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Run
@@ -32,6 +33,7 @@ DISCRETE = Site("shown", mechanism=discrete_laplace_mechanism(sensitivity=1, sca
 
 def decide(program: Program, site: Site = LAPLACE) -> Judgement:
     audit = PrivacyAudit(
+        domain=ListedPairs(),
         claim=PureDP(epsilon=1),
         program=program,
         neighbours=lambda run: [Neighbours("the first record", LEFT, RIGHT)],

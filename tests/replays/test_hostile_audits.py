@@ -19,6 +19,7 @@ from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Values
 from dpaudit.replays.privacy import digest_of, privacy_outcome
 from dpaudit.rows import privacy
 from dpaudit.suite import Group, Run
@@ -36,6 +37,7 @@ RUN = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
 def audit_of(program: Callable[[Coins, Any], Any], *, touches: int = 1) -> PrivacyAudit:
     """The claim epsilon = 1, with a proof that rests on no assumption: what is left is the program."""
     return PrivacyAudit(
+        domain=Values(0, 1),
         claim=PureDP(epsilon=1),
         program=program,
         neighbours=lambda run: PAIRS,
@@ -64,7 +66,7 @@ def test_the_mechanism_of_the_proof_is_accounted() -> None:
     assert (found.verdict, found.strength) == (VerdictKind.VERIFIED, Strength.ACCOUNTED)
     (certificate,) = (item for item in outcome.evidence if isinstance(item, Certificate))
     assert "the program is this mechanism, as far as" in certificate.assumptions[0]
-    assert "histories on 2 pairs" in certificate.assumptions[0]
+    assert "histories on 4 pairs" in certificate.assumptions[0]
     assert check(certificate, audit.claim) == certificate.bound
 
 
@@ -179,6 +181,7 @@ def test_the_fingerprint_covers_every_input() -> None:
 def test_an_audit_without_pairs_is_refused() -> None:
     """No pair, no verdict: a proof alone does not verify a program that never ran."""
     audit = PrivacyAudit(
+        domain=Values(0, 1),
         claim=PureDP(epsilon=1),
         program=lambda coins, data: 0,
         neighbours=lambda run: [],
@@ -192,6 +195,7 @@ def test_an_audit_without_pairs_is_refused() -> None:
 def test_an_audit_that_declares_nothing_is_open() -> None:
     """Without a declared site a program that releases nothing is not verified by any proof."""
     audit = PrivacyAudit(
+        domain=Values(0, 1),
         claim=PureDP(epsilon=1),
         program=lambda coins, data: 0,
         neighbours=lambda run: PAIRS,
@@ -208,6 +212,7 @@ def test_an_audit_that_declares_nothing_is_open() -> None:
 def test_a_leak_refutes_an_audit_that_declares_nothing(claim) -> None:
     """What is shown without noise refutes whatever is declared, be it nothing."""
     audit = PrivacyAudit(
+        domain=Values(0, 1),
         claim=claim,
         program=lambda coins, data: coins.reveal(float(data[0]), site="x"),
         neighbours=lambda run: PAIRS,

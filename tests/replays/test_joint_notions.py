@@ -16,6 +16,7 @@ from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import accounted, billboard, gaussian_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import ListedPairs
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Run
 from dpaudit.verdicts import Judgement, VerdictKind, judge
@@ -57,6 +58,7 @@ def decided(program: Program, claim: PrivacyClaim) -> Judgement:
     left, right = np.array([0.0, 1.0, 0.0]), np.array([1.0, 1.0, 0.0])
     proof = billboard(accounted([SUM], declared="two sums"), actions="the sums and the own bit")
     audit = PrivacyAudit(
+        domain=ListedPairs(),
         claim=claim,
         program=program,
         neighbours=lambda run: [Neighbours("the first bit", left, right)],

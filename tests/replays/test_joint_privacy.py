@@ -18,6 +18,7 @@ from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import accounted, billboard, laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Values
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Run
 from dpaudit.verdicts import Judgement, Strength, VerdictKind, judge
@@ -40,6 +41,7 @@ def audit_of(
     program: Program, *, view: View = EVERYBODY_ELSE, pairs: Sequence[Neighbours] | None = None
 ) -> PrivacyAudit:
     return PrivacyAudit(
+        domain=Values(0, 1),
         claim=PureDP(epsilon=1, view=view),
         program=program,
         neighbours=lambda run: [pair_of(0), pair_of(1)] if pairs is None else pairs,
@@ -174,7 +176,11 @@ def test_a_trusted_server_may_see_the_data() -> None:
     """In the public's view the noisy sum is all; in the joint view, which holds the server, the data are."""
     claim = PureDP(epsilon=1, view=View.of(PUBLIC))
     audit = PrivacyAudit(
-        claim=claim, program=raw_for_the_server, neighbours=lambda run: [pair_of(0)], sites=[SUM]
+        domain=Values(0, 1),
+        claim=claim,
+        program=raw_for_the_server,
+        neighbours=lambda run: [pair_of(0)],
+        sites=[SUM],
     )
     judgement, _ = decide(audit)
     assert (judgement.verdict, judgement.strength) == (VerdictKind.VERIFIED, Strength.ACCOUNTED), judgement

@@ -33,7 +33,7 @@ from dpaudit.proofs import build
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.leaf_rules import match, match_session
 from dpaudit.replays.leaves import leaves_of
-from dpaudit.replays.misfits import above_pure_bound, misfits, pure_bound
+from dpaudit.replays.misfits import above_pure_bound, fit, pure_bound
 
 SUM = build.BoundedSum(0, 1)
 LAPLACE = build.laplace_mechanism(sensitivity=1, scale=2)
@@ -214,7 +214,7 @@ def objections(proof: Any, sites: dict[str, int], *, pure: bool = True) -> list[
             coins.release(data, Laplace(scale=scale), site=name)
 
     result = replay(program, 1.0, record(program, 0.0, rng=np.random.default_rng(0)))
-    return misfits(result, proof, Adjacency.REPLACE_ONE, pure=pure)
+    return fit(result, proof, Adjacency.REPLACE_ONE, pure=pure).misfits
 
 
 def test_all_sites_together_are_no_more_than_the_tree_adds_up() -> None:

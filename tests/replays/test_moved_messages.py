@@ -12,6 +12,7 @@ from dpaudit.proofs.build import gaussian_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.accounting import worst_loss, worst_price
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import ListedPairs
 from dpaudit.replays.histories import Neighbours
 from dpaudit.replays.leaf_rules import match
 from dpaudit.replays.leaves import Leaf
@@ -71,6 +72,7 @@ def noisy(coins, data):
 
 def audited(program):
     return PrivacyAudit(
+        domain=ListedPairs(),
         claim=GaussianDP(mu=1, view=View.of(PUBLIC)),
         program=program,
         neighbours=lambda run: [Neighbours("a bit", [0.0, 0.0], [1.0, 0.0])],

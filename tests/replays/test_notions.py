@@ -40,6 +40,7 @@ from dpaudit.proofs.measures import allowance_of
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.accounting import worst_price
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import ListedPairs
 from dpaudit.replays.estimating import Source, estimated, inverted
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Outcome, Run
@@ -67,7 +68,12 @@ def audit_of(
 ) -> PrivacyAudit:
     declared = sites or (Site("sum", mechanism=NORMAL),)
     return PrivacyAudit(
-        claim=claim, program=program, neighbours=lambda run: pairs, sites=list(declared), **options
+        domain=ListedPairs(),
+        claim=claim,
+        program=program,
+        neighbours=lambda run: pairs,
+        sites=list(declared),
+        **options,
     )
 
 

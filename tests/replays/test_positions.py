@@ -76,7 +76,6 @@ def test_a_record_in_the_middle_is_not_forgotten(program: Any, proof: Any, domai
 
 def test_a_plain_sum_is_verified_at_every_position() -> None:
     """The same look at a right program."""
-    assert verdict(lambda coins, data: noisy(coins, np.sum(data))) is VerdictKind.VERIFIED
     assert verdict(lambda c, d: noisy(c, np.sum(d)), domain=Interval(0, 1)) is VerdictKind.VERIFIED
 
 

@@ -18,6 +18,7 @@ from dpaudit.proofs.build import accounted, laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.accounting import worst_loss
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Interval
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Run
 from dpaudit.verdicts import Strength, VerdictKind, judge
@@ -32,9 +33,10 @@ PROOF = accounted(
 )
 
 
-def audit_of(program, *, sites=(CLASS,), proof=PROOF, view=SERVER, **options):
+def audit_of(program, *, sites=(CLASS,), proof=PROOF, view=SERVER, claim=None, **options):
     return PrivacyAudit(
-        claim=PureDP(epsilon=1, view=View.of(view)),
+        domain=Interval(0, 1),
+        claim=claim or PureDP(epsilon=1, view=View.of(view)),
         program=program,
         neighbours=lambda run: PAIRS,
         sites=sites,
@@ -127,12 +129,49 @@ def test_a_declared_class_that_no_forced_history_touched_is_inconclusive():
     assert any("'never'" in reason for reason in judgement.reasons)
 
 
-def test_a_declaration_that_is_not_attained_is_inconclusive():
-    """Twice the noise that the accounting declares: the search cannot reach the declared total, so it may be
-    blind."""
+def test_a_bound_that_is_only_slack_is_verified_with_its_slack_in_a_note():
+    """Twice the noise that the accounting declares: the search reaches half of the declared total."""
     judgement = decide(audit_of(noisy_sum(2)))
-    assert judgement.verdict is VerdictKind.INCONCLUSIVE
-    assert any("not attained" in reason for reason in judgement.reasons)
+    assert judgement.verdict is VerdictKind.VERIFIED
+    outcome = privacy_outcome(audit_of(noisy_sum(2)), Run(profile="quick", alpha=0.01, seed=0, row_id="row"))
+    assert any("slack" in note and "50 %" in note for note in outcome.notes)
+
+
+@pytest.mark.parametrize("total", [1, "1/100"])
+def test_weak_pairs_do_not_verify_a_program_of_larger_sensitivity(total):
+    """A hundredfold sum, and pairs that move it by a tenth at most: open, also where the declared total is
+    lowered to what the search reaches; with a domain it is refuted."""
+
+    def program(coins, data):
+        return noisy_sum(1)(coins, 10 * data)
+
+    weak = [Neighbours("a little", np.array([0.0, 0.0]), np.array([0.001, 0.0]))]
+    proof = laplace_mechanism(sensitivity=1, scale=1)
+    for domain, verdict in ((None, VerdictKind.INCONCLUSIVE), (Interval(0, 1), VerdictKind.REFUTED)):
+        audit = PrivacyAudit(
+            claim=PureDP(epsilon=1, view=View.of(SERVER)),
+            program=program,
+            neighbours=lambda run: weak,
+            sites=[Site("sum", mechanism=proof, total=total)],
+            domain=domain,
+        )
+        outcome = privacy_outcome(audit, Run(profile="quick", alpha=0.01, seed=0, row_id="row"))
+        assert judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles).verdict is verdict
+
+
+def test_a_misfit_leaves_no_upper_bound_in_the_row_and_its_cell():
+    """The noise is a tenth short of the certificate's, and the claim is above both: the certificate is about
+    another mechanism, and a note says so."""
+    audit = audit_of(noisy_sum("9/10"), claim=PureDP(epsilon=2, view=View.of(SERVER)))
+    run = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
+    outcome = privacy_outcome(audit, run, accounting="refuted")
+    found = judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles)
+    assert (found.verdict, found.upper, found.slack) == (VerdictKind.INCONCLUSIVE, None, None)
+    assert any("another mechanism" in note for note in outcome.notes)
+    (cell,) = outcome.cells
+    under = judge(cell.claim, cell.evidence, obstacles=cell.obstacles)
+    assert (under.verdict, under.upper) == (VerdictKind.REFUTED, None)
+    assert any("another mechanism" in note for note in cell.notes)
 
 
 def test_the_price_of_a_finite_law_is_its_largest_log_ratio():

@@ -22,6 +22,7 @@ from dpaudit.proofs.proof import Proof
 from dpaudit.proofs.sites import Site
 from dpaudit.replays import privacy
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Values
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.replays.second_look import second_look
 from dpaudit.rows import privacy as privacy_row
@@ -92,6 +93,7 @@ def zcdp(sigma: int, **options: Any) -> tuple[Claim, Outcome]:
     """A noisy sum that claims 1/8-zCDP, with a proof for standard deviation 2."""
     claim = ZeroConcentratedDP(rho="1/8")
     audit = PrivacyAudit(
+        domain=Values(0, 1),
         claim=claim,
         program=options.get("program") or sum_with(Gaussian(sigma=sigma)),
         neighbours=lambda run: BOTH,
@@ -117,6 +119,7 @@ def test_an_approximate_claim_is_not_refuted_by_one_transcript() -> None:
     """Gaussian noise has no largest loss: what a replay shows far out says nothing about delta."""
     claim = ApproxDP(epsilon=1, delta="1/100")
     audit = PrivacyAudit(
+        domain=Values(0, 1),
         claim=claim,
         program=sum_with(Gaussian(sigma=4)),
         neighbours=lambda run: BOTH,

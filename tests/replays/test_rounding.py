@@ -8,19 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit.claims import Model, PureDP
+from dpaudit.claims import ApproxDP, Model, PureDP, ZeroConcentratedDP
 from dpaudit.coins import Coins
-from dpaudit.laws import Laplace
+from dpaudit.laws import Bernoulli, Gaussian, Laplace
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import ListedPairs
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.replays.rounding import by_rounding, float_type, in_double
+from dpaudit.rounding_modes import MODES, rounding_mode
 from dpaudit.suite import Run
 from dpaudit.verdicts import Judgement, VerdictKind, judge
 
 NOISE = Laplace(scale=1)
+
+needs_modes = pytest.mark.skipif(not MODES, reason="the rounding modes of this processor are not known")
 
 
 def pair(left: list[float], right: list[float], dtype: Any) -> Neighbours:
@@ -39,6 +43,7 @@ def decide(
     proof: Any = None,
 ) -> Judgement:
     audit = PrivacyAudit(
+        domain=ListedPairs(),
         claim=PureDP(epsilon=1, model=model),
         program=program,
         neighbours=lambda run: [pair(*data, dtype)],
@@ -161,3 +166,123 @@ def test_the_type_of_data_is_that_of_their_narrowest_float() -> None:
     assert float_type(wide) == np.float64
     assert wide["a"] == [float(np.float32(0.1)), 1]
     assert type(wide["b"]) is tuple
+
+
+def swallowed(coins: Coins, data: Any) -> float:
+    """A sum to which a large number was added before it was taken off: rounded to an even number."""
+    return float(coins.release(float(2**53 + sum(data.tolist()) - 2**53), NOISE, site="sum"))
+
+
+def swallowed_by_array(coins: Coins, data: Any) -> float:
+    return float(coins.release((data + 2.0**53).sum() - 2.0**53 * len(data), NOISE, site="sum"))
+
+
+def shown_swallowed(coins: Coins, data: Any) -> float:
+    noisy_sum(coins, data)
+    return float(2**53 + data[0] / 4 - 2**53)
+
+
+def shown_in_a_list(coins: Coins, data: Any) -> Any:
+    noisy_sum(coins, data)
+    return {"a": [1, np.array([1.0, 2**53 + data[0] / 4 - 2**53])], "b": "text"}
+
+
+DOUBLED = ([0.0, 1.0], [1.0, 1.0])
+#: A quarter of each is swallowed: 2 on the left, where the real number is 1.25, and 0 on the right.
+QUARTERS = ([5.0, 0.0], [4.0, 0.0])
+
+
+@needs_modes
+@pytest.mark.parametrize(
+    ("program", "data"),
+    [
+        (swallowed, DOUBLED),
+        (swallowed, ([0.5, 0.5], [1.5, 0.5])),
+        (swallowed, ([0.4], [1.4])),
+        (swallowed, ([0.3, 0.7], [1.3, 0.7])),
+        (swallowed_by_array, ([0.4], [1.4])),
+        (shown_swallowed, QUARTERS),
+        (shown_in_a_list, QUARTERS),
+    ],
+)
+def test_a_number_that_the_program_rounds_refutes_no_claim_on_reals(program: Any, data: Any) -> None:
+    """The processor's other rounding modes tell what the program's own rounding may be; as run it counts."""
+    found = decide(program, data, np.float64)
+    assert found.verdict is VerdictKind.INCONCLUSIVE
+    assert any("rounding" in reason for reason in found.reasons)
+    assert decide(program, data, np.float64, model=Model.AS_RUN).verdict is VerdictKind.REFUTED
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda coins, data: coins.release(2 * float(data.sum()), NOISE, site="sum"),
+        lambda coins, data: coins.release(float(2**53 + 2 * data.sum() - 2**53), NOISE, site="sum"),
+        lambda coins, data: coins.release(float(2**40 + 2 * data.sum()) - 2**40, NOISE, site="sum"),
+        lambda coins, data: float(2**53 + 2 * data.sum() - 2**53),
+        lambda coins, data: (data / data.sum() * 1e-3).tolist(),
+    ],
+)
+def test_a_violation_of_that_size_on_exact_numbers_is_refuted(program: Any) -> None:
+    """Twice the sum, whatever large number is beside it: nothing is rounded, and shown shares are shown."""
+    assert decide(program, DOUBLED, np.float64).verdict is VerdictKind.REFUTED
+
+
+@needs_modes
+def test_a_first_release_of_another_notion_is_rounded_too() -> None:
+    """A Gaussian release that rounding moves by 2 in the place of 1: no witness against (epsilon, delta)."""
+
+    def verdict(factor: int) -> VerdictKind:
+        def program(coins: Coins, data: Any) -> None:
+            value = float(2**53 + factor * sum(data.tolist()) - 2**53)
+            coins.release(value, Gaussian(sigma=1), site="sum")
+
+        audit = PrivacyAudit(
+            claim=ZeroConcentratedDP(rho="1/2"),
+            program=program,
+            neighbours=lambda run: [pair(*DOUBLED, np.float64)],
+            sites=[Site(pattern="sum", touches=1, total=1)],
+        )
+        outcome = privacy_outcome(audit, Run(profile="quick", alpha=0.01, seed=0, row_id="row"))
+        return judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.01).verdict
+
+    assert verdict(1) is VerdictKind.INCONCLUSIVE
+    assert verdict(2) is VerdictKind.REFUTED
+
+
+@needs_modes
+def test_a_release_behind_an_outcome_is_rounded_too() -> None:
+    """The same behind a coin: a move by 1, which the claim allows, is rounded to 2; as run it counts."""
+
+    def verdict(factor: int, model: Model) -> VerdictKind:
+        def program(coins: Coins, data: Any) -> None:
+            if coins.observe(Bernoulli(p="1/2"), site="coin"):
+                value = float(2**53 + factor * sum(data.tolist()) - 2**53)
+                coins.release(value, Gaussian(sigma=1), site="sum")
+
+        audit = PrivacyAudit(
+            claim=ApproxDP(epsilon=1, delta="1/10", model=model),
+            program=program,
+            neighbours=lambda run: [pair(*DOUBLED, np.float64)],
+            sites=[Site(pattern="sum", touches=1, total=1)],
+        )
+        outcome = privacy_outcome(audit, Run(profile="quick", alpha=0.01, seed=0, row_id="row"))
+        return judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.01).verdict
+
+    assert verdict(1, Model.IDEAL) is VerdictKind.INCONCLUSIVE
+    assert verdict(2, Model.IDEAL) is VerdictKind.REFUTED
+    assert verdict(1, Model.AS_RUN) is VerdictKind.REFUTED
+
+
+@needs_modes
+def test_the_modes_are_those_of_the_processor_and_end() -> None:
+    """Down, up and towards zero, in Python as in numpy; afterwards to the nearest again."""
+    one, tiny = 1.0, 2.0**-60
+    shown = []
+    for mode in MODES:
+        with rounding_mode(mode):
+            shown.append((one + tiny > 1, -one - tiny < -1, bool((np.ones(5) + tiny > 1).all())))
+    assert shown == [(False, True, False), (True, False, True), (False, False, False)]
+    with pytest.raises(ZeroDivisionError), rounding_mode(MODES[1]):
+        raise ZeroDivisionError
+    assert one + tiny == 1

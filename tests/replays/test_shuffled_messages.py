@@ -18,6 +18,7 @@ from dpaudit.neighbours import Neighbours
 from dpaudit.proofs import build
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import ListedPairs
 from dpaudit.replays.leaf_rules import match
 from dpaudit.replays.leaves import leaves_of
 from dpaudit.replays.privacy import privacy_outcome
@@ -170,7 +171,11 @@ def decide(program: Program, *, users: int = USERS, view: Any = SHUFFLER_OUTPUT)
     pairs = [Neighbours("user 1 from 0 to 1", np.array([0.0, *rest]), np.array([1.0, *rest]))]
     claim = ApproxDP(epsilon=EPSILON, delta=DELTA, view=View.of(view))
     audit = PrivacyAudit(
-        claim=claim, program=program, neighbours=lambda run: pairs, sites=[Site("list", mechanism=PROOF)]
+        domain=ListedPairs(),
+        claim=claim,
+        program=program,
+        neighbours=lambda run: pairs,
+        sites=[Site("list", mechanism=PROOF)],
     )
     run = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
     outcome = privacy_outcome(audit, run)

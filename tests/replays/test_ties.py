@@ -19,6 +19,7 @@ from dpaudit.proofs import build
 from dpaudit.proofs.proof import Proof
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import ListedPairs
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Run
 from dpaudit.verdicts import Judgement, judge
@@ -31,6 +32,7 @@ SCORES = [Neighbours("scores", [[0, 1], [0, 14]], [[1, 0], [0, 14]])]
 def decided(program: Program, proof: Proof, pairs: Any, epsilon: Any) -> Judgement:
     claim = PureDP(epsilon=epsilon)
     audit = PrivacyAudit(
+        domain=ListedPairs(),
         claim=claim,
         program=program,
         neighbours=lambda run: pairs,

@@ -15,6 +15,7 @@ from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import ListedPairs
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.replays.together import combinations_of, patterns_of
 from dpaudit.suite import Run
@@ -28,6 +29,7 @@ SITE = Site("sum", mechanism=laplace_mechanism(sensitivity=1, scale=1))
 
 def verdict_of(program: Any) -> VerdictKind:
     audit = PrivacyAudit(
+        domain=ListedPairs(),
         claim=PureDP(epsilon=1),
         program=program,
         neighbours=lambda run: [Neighbours("the first record", LEFT, RIGHT)],

@@ -46,7 +46,7 @@ from dpaudit.proofs.build import (
 )
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.domains import Interval, Values
+from dpaudit.replays.domains import Interval, ListedPairs, Values
 from dpaudit.views import PUBLIC, SERVER, View
 
 __all__ = ["BROKEN", "FOREIGN", "RIGHT", "Case"]
@@ -76,7 +76,7 @@ class Case:
     proof: Proof = PROOF
     view: View = field(default_factory=lambda: View.of(PUBLIC))
     adjacency: Adjacency = Adjacency.REPLACE_ONE
-    domain: Any = None
+    domain: Any = field(default_factory=lambda: Values(0, 1))
     claim: PrivacyClaim | None = None
 
     def audit(self) -> PrivacyAudit:
@@ -669,7 +669,12 @@ def sparse_vector_by_a_channel(coins: Coins, data: Any) -> list[bool]:
 LEAD = (pair([300, 0], [300, 1]), pair([0, 300], [1, 300]))
 
 
-@add(RIGHT, pairs=LEAD, proof=report_noisy_max(sensitivity=1, scale=1, range="one_coordinate"))
+@add(
+    RIGHT,
+    pairs=LEAD,
+    domain=ListedPairs(),
+    proof=report_noisy_max(sensitivity=1, scale=1, range="one_coordinate"),
+)
 def a_noisy_maximum(coins: Coins, data: Any) -> int:
     return int(coins.observe(NoisyArgmax(data, NOISE), site="sum"))
 

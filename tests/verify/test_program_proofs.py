@@ -18,7 +18,7 @@ from dpaudit.claims import PureDP
 from dpaudit.errors import MechanismError
 from dpaudit.evidence import ProgramProof
 from dpaudit.kernel import program_t0
-from dpaudit.kernel.program_claim import scope_in_words
+from dpaudit.kernel.claim_t0 import ASSUMED, scope_in_words
 from dpaudit.laws import Bernoulli, Laplace
 from dpaudit.proofs.build import accounted, laplace_mechanism
 from dpaudit.proofs.sites import Site
@@ -286,6 +286,39 @@ def test_forged_ratios_are_refused(name: str) -> None:
     FORGED_RATIOS[name](item)
     assert item != before
     assert refused(data)
+
+
+#: Edits of the verdict that a certificate has no part in.
+OF_THE_VERDICT = ("every size in the verdict", "no scope", "proved for every size")
+
+
+@pytest.mark.parametrize("name", [name for name in FORGED if name not in OF_THE_VERDICT])
+def test_the_checker_alone_confirms_no_forged_proof(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A proof beside another claim, scope or bound than its own is not confirmed by the file alone either."""
+    forged = svt()
+    FORGED[name](forged)
+    file = tmp_path / "report.json"
+    file.write_text(json.dumps({"results": [forged]}), "utf-8")
+    assert program_t0.main([str(file)]) == 1
+    assert not capsys.readouterr().out.startswith("proves")
+
+
+def test_the_checker_alone_prints_what_it_proved(tmp_path: Path) -> None:
+    """The scope, the claim by its fields, not by its sentence, and each assumption."""
+    data = svt()
+    data["claim"]["in_words"] = "perfect privacy"
+    file = tmp_path / "report.json"
+    file.write_text(json.dumps({"results": [data]}), "utf-8")
+    command = [sys.executable, "-I", "-S", str(program_t0.__file__), str(file)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert f"scope: {data['scope']}" in done.stdout
+    assert "'epsilon_exact': '1'" in done.stdout
+    assert "perfect" not in done.stdout
+    for assumption in ASSUMED:
+        assert assumption in done.stdout
 
 
 def test_the_checker_reads_a_report_alone(tmp_path: Path) -> None:

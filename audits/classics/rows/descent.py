@@ -59,7 +59,7 @@ def audit(variance: int) -> PrivacyAudit:
     left, right = data.copy(), data.copy()
     left[0], right[0] = (1e6, 0), (-1e6, 0)
     return PrivacyAudit(
-        claim=ZeroConcentratedDP(rho="1/2", domain="a point of the plane"),
+        claim=ZeroConcentratedDP(rho="1/2"),
         program=ftrl(variance),
         neighbours=lambda run: [Neighbours("the first record, far out", left, right)],
         sites=[Site("tree", mechanism=tree_mechanism(node, leaves=EPOCH))],
@@ -121,7 +121,8 @@ def descent(*, rate: str) -> PrivacyAudit:
     step = poisson_subsampled_gaussian(sensitivity=1, rate=rate, scale=1)
     one, two = np.array([0.5]), np.array([0.5, 1e6])
     return PrivacyAudit(
-        claim=ApproxDP(epsilon="1/2", delta="1/1000000", adjacency="add-remove", domain="a number"),
+        claim=ApproxDP(epsilon="1/2", delta="1/1000000", adjacency="add-remove"),
+        domain=Interval(None, None),
         program=sgd(rate),
         neighbours=lambda run: [Neighbours("a record far out", one, two)],
         sites=[Site("gradient", mechanism=step, touches=3)],

@@ -21,6 +21,7 @@ from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import accounted, billboard, gaussian_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Interval
 from dpaudit.rows import privacy
 from dpaudit.suite import Group
 from dpaudit.views import EVERYBODY_ELSE, user
@@ -79,7 +80,8 @@ def bandit(squared: Fraction, *, next_too: int = 0) -> PrivacyAudit:
     release = gaussian_mechanism(sensitivity_squared=squared, variance=squared)
     sites = [Site("statistics", mechanism=release)]
     return PrivacyAudit(
-        claim=GaussianDP(mu=1, view=EVERYBODY_ELSE, domain="two contexts and two rewards"),
+        claim=GaussianDP(mu=1, view=EVERYBODY_ELSE),
+        domain=Interval(None, None),  # the program clips contexts and rewards
         program=linear_ucb(squared=squared, next_too=next_too),
         neighbours=lambda run: pairs(),
         sites=sites,

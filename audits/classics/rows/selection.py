@@ -55,7 +55,7 @@ def pairs(run: Run) -> list[Neighbours]:
 def selection(family: Family, scale: int) -> PrivacyAudit:
     mechanism = report_noisy_max(sensitivity=1, range="general", noise=family, scale=scale)
     return PrivacyAudit(
-        claim=PureDP(epsilon=1, domain="a row of 0 and 1"),
+        claim=PureDP(epsilon=1),
         program=noisy_max(NOISE[family](scale=scale)),
         neighbours=pairs,
         sites=[Site("winner", mechanism=mechanism)],

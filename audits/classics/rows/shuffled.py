@@ -24,6 +24,8 @@ __all__ = ["rows"]
 
 rows = Group("Shuffled bits and vector sums")
 
+BITS = Values(0, 1)
+
 USERS = 1000
 
 
@@ -37,7 +39,7 @@ def bits(coins: Coins, data: Any) -> Any:
 
 
 def seen_by_the_shuffler(delta: str) -> ApproxDP:
-    return ApproxDP(epsilon="1/10", delta=delta, domain="a bit", view=View.of(SHUFFLER_OUTPUT))
+    return ApproxDP(epsilon="1/10", delta=delta, domain=str(BITS), view=View.of(SHUFFLER_OUTPUT))
 
 
 def one_bit() -> Neighbours:
@@ -51,7 +53,7 @@ def shuffled_bits(delta: str) -> PrivacyAudit:
         program=bits,
         neighbours=lambda run: [one_bit()],
         sites=[Site("messages", mechanism=shuffled_response(users=USERS, local=1))],
-        domain=Values(0, 1),
+        domain=BITS,
     )
 
 
@@ -127,9 +129,7 @@ def vector_sums(bits: int) -> PrivacyAudit:
     ones = zeros.copy()
     ones[0] = PRECISION
     return PrivacyAudit(
-        claim=ApproxDP(
-            epsilon=1, delta="1/100000", domain="5 integers from 0 to 5", view=View.of(SHUFFLER_OUTPUT)
-        ),
+        claim=ApproxDP(epsilon=1, delta="1/100000", view=View.of(SHUFFLER_OUTPUT)),
         program=vector_sum(bits),
         neighbours=lambda run: [Neighbours("one vector among zeros", zeros, ones)],
         sites=[Site("sum", mechanism=noise)],

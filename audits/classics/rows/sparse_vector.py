@@ -26,7 +26,7 @@ __all__ = ["rows"]
 
 rows = Group("The sparse vector technique")
 
-CLAIM = PureDP(epsilon=1, domain="a row of 0 and 1")
+CLAIM = PureDP(epsilon=1)
 COLUMNS = 12
 #: So low that an answer "below" says much about the threshold's noise.
 THRESHOLD = -20

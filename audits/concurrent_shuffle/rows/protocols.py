@@ -15,7 +15,6 @@ from fractions import Fraction
 
 from audits.concurrent_shuffle.protocol_runs import bandit_audit, calibrated, sum_audit
 from dpaudit.claims import ApproxDP
-from dpaudit.reference.algorithms.contextual.protocol_instances import GRID
 from dpaudit.reference.mechanisms.binomial_vectors import printed_sheet
 from dpaudit.reference.mechanisms.concurrent_tree import binary_tree, build_tree
 from dpaudit.replays.audit import PrivacyAudit
@@ -88,5 +87,5 @@ def bandit(n_shufflers: int, share: int) -> PrivacyAudit:
         printed_sheet(dim=2, batch_size=size, epsilon=epsilon / parts, delta=delta / parts)
         for size in tree.sizes
     ]
-    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), domain=GRID)
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT))
     return bandit_audit(tree, sheets, claim)

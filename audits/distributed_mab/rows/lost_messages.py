@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from audits.distributed_mab.lost_messages import oversized, unfinished_batches
-from audits.distributed_mab.noise_privacy import DOMAIN
 from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
 from dpaudit.claims import Ordering, PureDP
 from dpaudit.proofs.build import Proof, polya_noise, post_processing
@@ -22,6 +21,7 @@ from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, pr
 from dpaudit.reference.algorithms.neighbours import reward_pairs
 from dpaudit.reference.mechanisms.parameter_sheet import Sheet
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Values
 from dpaudit.rows import Measured, evidence, privacy
 from dpaudit.suite import Group, Run
 from dpaudit.views import SERVER, View
@@ -77,7 +77,8 @@ def _audit(
 ) -> PrivacyAudit:
     pairs = reward_pairs(horizon=len(turnout), rounds=(changed,), backgrounds=ZEROS)
     return PrivacyAudit(
-        claim=PureDP(epsilon=EPSILON, view=View.of(SERVER), domain=DOMAIN, turnout=words),
+        domain=Values(0, 1),
+        claim=PureDP(epsilon=EPSILON, view=View.of(SERVER), turnout=words),
         program=program(chosen, grid=1, turnout=turnout),
         neighbours=lambda run: pairs,
         sites=[Site(site, total=EPSILON)],

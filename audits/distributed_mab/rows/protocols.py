@@ -27,6 +27,7 @@ from dpaudit.claims import PureDP
 from dpaudit.proofs.sites import Site
 from dpaudit.reference.algorithms.neighbours import reward_pairs
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Values
 from dpaudit.rows import listed, privacy
 from dpaudit.suite import Group
 from dpaudit.views import PUBLIC, SERVER, View
@@ -119,11 +120,13 @@ def central() -> PrivacyAudit:
     "Theorem 5, Algorithm 3 (the theorem trusts the server)",
     role="what-if",
     expect="refuted",
+    accounting="refuted",
 )
 def server() -> PrivacyAudit:
     """CDP-SE (central): (ε, 0)-DP in the view of the server that adds the noise"""
     return PrivacyAudit(
-        claim=PureDP(epsilon=EPSILON, view=View.of(SERVER), domain=DOMAIN),
+        domain=Values(0, 1),
+        claim=PureDP(epsilon=EPSILON, view=View.of(SERVER)),
         program=literal_program(),
         neighbours=lambda run: reward_pairs(horizon=HORIZON, rounds=(0,), backgrounds=LEVEL),
         sites=[Site("aggregate", total=EPSILON)],

@@ -68,6 +68,7 @@ def own_data() -> PrivacyAudit:
     flips = np.eye(3, dtype=int)
     return PrivacyAudit(
         claim=CLAIM,
+        domain=BITS,
         program=actions(False),
         neighbours=lambda run: [
             Neighbours(f"user {i} of {bits.tolist()}", bits, bits ^ flip)

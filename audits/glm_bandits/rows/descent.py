@@ -24,6 +24,7 @@ from dpaudit.reference.mechanisms.shuffled_gradient_descent import (
     vector_call,
 )
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Columns, Values
 from dpaudit.replays.enumerated import enumerated
 from dpaudit.rows import controls, privacy
 from dpaudit.rows.controls import Control
@@ -43,9 +44,10 @@ SHEET = VectorSheet(dim=1, batch_size=USERS, precision=1, trials=COINS // USERS)
 ALONE = VectorSheet(dim=1, batch_size=1, precision=1, trials=COINS)
 MECHANISM = integer_noise("binomial", sensitivity=2, trials=COINS, probability="1/4")
 GRID = LossGrid(step="1/50", bits=64, tail=30)
-DOMAIN = "one user's (x, r), x = ±1, r in {0, 1/2, 1}"
+#: (x, r) of one user.
+DOMAIN = Columns((Values(-1, 1), 1), (Values(0, "1/2", 1), 1))
 #: (ε, δ) of two calls, and of one.
-TWICE, ONCE = stated(2, "2/5", domain=DOMAIN), stated(2, "4/25", domain=DOMAIN)
+TWICE, ONCE = stated(2, "2/5", domain=str(DOMAIN)), stated(2, "4/25", domain=str(DOMAIN))
 UNENTERED = {
     "ShuffledGradientDescent.__call__ (raise)": "refuses data of another shape, which no neighbour here is",
     "release (branch)": "whether a grid is declared, a public parameter",
@@ -100,6 +102,7 @@ def audit(program: Any) -> PrivacyAudit:
     site = Site("gradient", mechanism=MECHANISM, touches=STEPS)
     return PrivacyAudit(
         claim=TWICE,
+        domain=DOMAIN,
         program=program,
         neighbours=pairs,
         sites=[site],

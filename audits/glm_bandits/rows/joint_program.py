@@ -24,6 +24,7 @@ from dpaudit.proofs.build import accounted, billboard, gaussian_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.reference.algorithms.contextual.joint_glm_protocol import JointGlmProtocol
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Columns, Interval
 from dpaudit.rows import Chain, controls, inequality, over, privacy
 from dpaudit.rows.controls import Control
 from dpaudit.suite import Group, Run
@@ -36,13 +37,14 @@ __all__ = ["rows"]
 rows = Group("Algorithm 2 as a program")
 
 NODES = 2
-ARMS = "one user's arm x in [-1, 1], its reward in [0, 1]"
+#: An arm and its reward.
+ARMS = Columns((Interval(-1, 1), 1), (Interval(0, 1), 1))
 #: A node moves by 2 squared at most, a role swap one unit in either tree; a call by 2 C = 1.
 NODE, CALL, CLIP = Fraction(2**14), Fraction(4), 0.5
 TREES = gaussian_mechanism(sensitivity_squared=2, variance=NODE)
 STEP = gaussian_mechanism(sensitivity_squared=1, variance=CALL)
 #: Two nodes, and a call of one optimiser: 4/2^14 + 1/4 squared.
-CLAIM = GaussianDP(mu="501/1000", view=EVERYBODY_ELSE, domain=ARMS)
+CLAIM = GaussianDP(mu="501/1000", view=EVERYBODY_ELSE, domain=str(ARMS))
 SITES = [Site("node", mechanism=TREES, touches=NODES), Site("theta_o", mechanism=STEP)]
 UNENTERED = {
     "JointGlmProtocol.__call__ (raise)": "refuses data of another shape, which no neighbour here is",
@@ -101,6 +103,7 @@ def audit(program: Any) -> PrivacyAudit:
     whole = accounted(SITES, declared="a leaf is below two nodes; one call of θ_o")
     return PrivacyAudit(
         claim=CLAIM,
+        domain=ARMS,
         program=program,
         neighbours=lambda run: pairs(),
         sites=SITES,

@@ -20,6 +20,7 @@ from dpaudit.proofs.build import accounted, gaussian_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.reference.mechanisms.matrix_tree import noise_units, prefixes
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Ball
 from dpaudit.rows import broken, controls, program_control
 from dpaudit.rows.controls import Control
 from dpaudit.suite import Group, Run
@@ -35,7 +36,9 @@ USERS, NODES = 3, 2
 #: Of an entry on the diagonal, so that two nodes that move by √2 cost mu = 1/2.
 VARIANCE = Fraction(8 * NODES)
 MECHANISM = gaussian_mechanism(sensitivity_squared="2.000001", variance=VARIANCE)
-CLAIM = GaussianDP(mu="0.501", domain="a user's arm, ||x|| <= 1, explored")
+#: The arm of a user, who explores.
+ARMS = Ball(1)
+CLAIM = GaussianDP(mu="0.501", domain=str(ARMS))
 
 
 def tree(coins: Coins, data: Any, variance: Fraction = VARIANCE) -> None:
@@ -120,6 +123,7 @@ def audit(program: Any) -> PrivacyAudit:
     site = Site("node", mechanism=MECHANISM, touches=NODES)
     return PrivacyAudit(
         claim=CLAIM,
+        domain=ARMS,
         program=program,
         neighbours=lambda run: pairs(),
         sites=[site],

@@ -7,7 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 
 from audits.private_online_learning.hybrid_decisions import decision_witness
-from audits.private_online_learning.neighbours import BANDIT_HISTORIES, CLAIM, bandit_pairs, vector_pairs
+from audits.private_online_learning.neighbours import (
+    BANDIT_HISTORIES,
+    CLAIM,
+    REWARDS,
+    bandit_pairs,
+    vector_pairs,
+)
 from audits.public_refusals import FULL_INFORMATION, GAME, TREE
 from dpaudit.claims import Ordering
 from dpaudit.proofs.build import (
@@ -46,6 +52,7 @@ def anytime_lazy_ucb() -> PrivacyAudit:
     clear = "a lead within rounding of 0: how many rounds are played in one step, from released values"
     return PrivacyAudit(
         claim=CLAIM,
+        domain=REWARDS,
         program=lazy_ucb.program(epsilon=EPSILON),
         neighbours=lambda run: bandit_pairs(horizon=40, rounds=(0, 1, 2, 7, 33)),
         sites=[ARRAY],
@@ -59,7 +66,14 @@ def anytime_lazy_ucb() -> PrivacyAudit:
     )
 
 
-@privacy(rows, "HHM-T2/first-pull", "Algorithm 1, first line", role="what-if", expect="refuted")
+@privacy(
+    rows,
+    "HHM-T2/first-pull",
+    "Algorithm 1, first line",
+    role="what-if",
+    expect="refuted",
+    accounting="refuted",
+)
 def un_noised_first_pull() -> PrivacyAudit:
     """Anytime-Lazy-UCB with no noise in the mean of an arm's first pull is ε-DP
 
@@ -88,7 +102,15 @@ WIDER = "with node noise of scale 2(r+1)/ε"
     variant="repaired",
 )
 @privacy(rows, "HHM-T5P/promoted", "Theorem 5, section 4.2", reading=IN_WORDS, variant="promoted")
-@privacy(rows, "HHM-T5P", "Theorem 5, Algorithm 4", expect="refuted", reading=AS_PRINTED, variant="printed")
+@privacy(
+    rows,
+    "HHM-T5P",
+    "Theorem 5, Algorithm 4",
+    expect="refuted",
+    accounting="refuted",
+    reading=AS_PRINTED,
+    variant="printed",
+)
 def hybrid(reading: str, variant: HybridVariant) -> PrivacyAudit:
     """Hybrid-UCB {reading} is ε-DP
 
@@ -109,6 +131,7 @@ def hybrid(reading: str, variant: HybridVariant) -> PrivacyAudit:
     trees = [Site(f"node-{r}", touches=r + wider, total=EPSILON / 2, group="tree") for r in range(1, 5)]
     return PrivacyAudit(
         claim=CLAIM,
+        domain=REWARDS,
         program=hybrid_ucb.program(epsilon=EPSILON, variant=variant),
         # Round 28 is in a tree of 2^4 leaves.
         neighbours=lambda run: bandit_pairs(horizon=34, rounds=(0, 2, 4, 8, 28)),
@@ -144,7 +167,9 @@ def price_of_a_level(run: Run, r: int) -> Measured:
 
 
 @privacy(rows, "HHM-T6/repaired", "Algorithms 2 and 3", role="repaired", variant="repaired")
-@privacy(rows, "HHM-T6", "Theorem 6, Algorithms 2 and 3", expect="refuted", variant="printed")
+@privacy(
+    rows, "HHM-T6", "Theorem 6, Algorithms 2 and 3", expect="refuted", accounting="refuted", variant="printed"
+)
 def follow_the_noisy_leader(variant: RnmVariant) -> PrivacyAudit:
     """Follow the Noisy Leader ({variant}) is ε-DP
 
@@ -154,6 +179,7 @@ def follow_the_noisy_leader(variant: RnmVariant) -> PrivacyAudit:
     scale = rnm_noise(epsilon=EPSILON, variant=variant).scale
     return PrivacyAudit(
         claim=CLAIM,
+        domain=REWARDS,
         program=ftnl.program(epsilon=EPSILON, variant=variant),
         neighbours=lambda run: [pair for k in (2, 5) for pair in vector_pairs(n_actions=k, epochs=10)],
         sites=[Site("leader", total=EPSILON)],
@@ -175,6 +201,7 @@ def naive(n_actions: int) -> PrivacyAudit:
     sums = laplace_mechanism(sensitivity=n_actions, scale=n_actions / EPSILON)
     return PrivacyAudit(
         claim=CLAIM,
+        domain=REWARDS,
         program=ftnl.naive_program(epsilon=EPSILON),
         neighbours=lambda run: vector_pairs(n_actions=n_actions, epochs=6),
         sites=[Site("sums", total=EPSILON)],
@@ -191,6 +218,7 @@ def dp_se() -> PrivacyAudit:
     """
     return PrivacyAudit(
         claim=CLAIM,
+        domain=REWARDS,
         program=successive_elimination.program(epsilon=EPSILON, failure_probability="1/2"),
         neighbours=lambda run: bandit_pairs(horizon=3000, rounds=(0, 500, 1200)),
         sites=[ARRAY],

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from audits.private_online_learning.neighbours import vector_pairs
+from audits.private_online_learning.neighbours import REWARDS, vector_pairs
 from dpaudit.claims import Adjacency, PureDP
 from dpaudit.coins import Coins, Program
 from dpaudit.laws import Laplace
@@ -35,9 +35,8 @@ __all__ = ["rows"]
 rows = Group("Report Noisy Max")
 
 EPSILON = Fraction(1)
-DOMAIN = "a vector of K rewards in [0, 1]"
 SOURCE = "Algorithm 3; Claim 3.9 of Dwork and Roth (2014)"
-CLAIM = PureDP(epsilon=EPSILON, domain=DOMAIN)
+CLAIM = PureDP(epsilon=EPSILON, domain=str(REWARDS))
 RATIOS = over(
     epsilon="0.1 0.25 0.5 1 2 8",
     n_actions=(2, 3, 5),
@@ -84,6 +83,7 @@ def replaced_vectors(variant: RnmVariant) -> PrivacyAudit:
     noise = rnm_noise(epsilon=EPSILON, variant=variant)
     return PrivacyAudit(
         claim=CLAIM,
+        domain=REWARDS,
         program=_leader(noise),
         neighbours=lambda run: [pair for k in (2, 3, 5) for n in (2, 256) for pair in _corner_pairs(k, n)],
         sites=[Site("leader", total=EPSILON)],
@@ -131,7 +131,8 @@ def added_vector() -> PrivacyAudit:
     """
     noise = rnm_noise(epsilon=EPSILON, variant="printed")
     return PrivacyAudit(
-        claim=PureDP(epsilon=EPSILON, domain=DOMAIN, adjacency=Adjacency.ADD_REMOVE),
+        claim=PureDP(epsilon=EPSILON, adjacency=Adjacency.ADD_REMOVE),
+        domain=REWARDS,
         program=_leader(noise),
         neighbours=lambda run: [_one_more(k, n) for k in (2, 5) for n in (1, 16, 256)],
         sites=[Site("leader", total=EPSILON)],
@@ -146,7 +147,14 @@ def _one_more(n_actions: int, rows: int) -> Neighbours:
     return Neighbours(f"{rows} vectors and one more that favours the others", data, more)
 
 
-@privacy(rows, "HHM-FRESH", "Section 5: fresh observations every time", role="what-if", expect="refuted")
+@privacy(
+    rows,
+    "HHM-FRESH",
+    "Section 5: fresh observations every time",
+    role="what-if",
+    expect="refuted",
+    accounting="refuted",
+)
 def reused_observations() -> PrivacyAudit:
     """FTNL on all observations so far (not only the last epoch's) is ε-DP
 
@@ -170,6 +178,7 @@ def reused_observations() -> PrivacyAudit:
     turned = Neighbours("first vector turned round", level.left, first)
     return PrivacyAudit(
         claim=CLAIM,
+        domain=REWARDS,
         program=reusing,
         neighbours=lambda run: [level, *others, turned],
         sites=[Site("leader", total=EPSILON)],

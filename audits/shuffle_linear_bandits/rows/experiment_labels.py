@@ -31,6 +31,7 @@ from dpaudit.reference.mechanisms.linear_bandit_noise import (
     variance_below,
 )
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Ball
 from dpaudit.replays.histories import Neighbours
 from dpaudit.rows import Chain, evidence, inequality, over, privacy
 from dpaudit.suite import Group, Run
@@ -175,7 +176,8 @@ def reused_draws() -> PrivacyAudit:
     """
     pair = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]), np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     return PrivacyAudit(
-        claim=GaussianDP(mu=10, view=View.of(PUBLIC), domain="a user's φ, |φ| <= 1"),
+        claim=GaussianDP(mu=10, view=View.of(PUBLIC)),
+        domain=Ball(1),
         program=fixed_draws,
         neighbours=lambda run: [Neighbours("the third user's φ", *pair)],
         sites=[],

@@ -67,7 +67,6 @@ LOST = {
 
 
 EPSILON = Fraction(4)
-BALL = "contexts of length at most 1, rewards in [-1, 1]"
 MECHANISM = gaussian_mechanism(sensitivity_squared=SQUARES, variance=SQUARES)
 
 
@@ -79,7 +78,7 @@ def audit(counter: Counter, view: View) -> PrivacyAudit:
     )
     return protocol_audit(
         counter,
-        GaussianDP(mu=1, view=view, domain=BALL),
+        GaussianDP(mu=1, view=view),
         MECHANISM,
         batch=BATCH,
         proof=joint if view == EVERYBODY_ELSE else None,
@@ -90,7 +89,7 @@ def spared(right: PrivacyAudit) -> Control:
     """What is correct is verified: at ε = 4 and the exact δ of 1-GDP there, rounded up."""
     free = ApproxDP(epsilon=EPSILON, delta=1, view=View.of(SERVER))
     delta = Fraction(math.ceil(float(MECHANISM.certify(free).bound or 1) * 10**8), 10**8)
-    claim = ApproxDP(epsilon=EPSILON, delta=delta, view=right.claim.view, domain=BALL)
+    claim = ApproxDP(epsilon=EPSILON, delta=delta, view=right.claim.view)
     return program_control(replace(right, claim=claim), expect="verified")
 
 

@@ -40,7 +40,7 @@ from dpaudit.reference.algorithms.contextual.batch_counters import (
     tree_of_batches,
 )
 from dpaudit.reference.algorithms.contextual.protocol_instances import (
-    GRID,
+    GRID_USERS,
     REFUSALS,
     grid_mechanism,
     grid_pairs,
@@ -69,8 +69,6 @@ SINGLE_ROUNDS = {
     "psum_nodes (raise)": "a prefix has at least one leaf",
 }
 
-BALL = "contexts of length at most 1, rewards in [-1, 1]"
-
 
 def largest_epsilon(batch: int, delta: Fraction) -> Fraction:
     """A short number just below sqrt(log(2/δ)/B), the largest ε of Theorem 3.2."""
@@ -95,7 +93,7 @@ def local(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     a user's vector and matrix are one release
     """
     variance = variance_below(local_noise(epsilon=epsilon, delta=delta))
-    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SERVER), domain=BALL)
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SERVER))
     return protocol_audit(by_batches(messages(variance=variance)), claim, gaussian(variance), batch=2)
 
 
@@ -116,7 +114,7 @@ def shuffled(batch: int, delta: Fraction) -> PrivacyAudit:
     largest = largest_epsilon(batch, delta)
     variance = variance_below(amplified_noise(epsilon=largest, delta=delta, batch_size=batch))
     epsilon = largest / 9
-    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), domain=BALL)
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT))
     pairs = batch_proof(variance=variance, users=batch, spare=float(delta) / 30, epsilon=epsilon)
     counter = by_batches(shuffled_pairs(variance=variance))
     return protocol_audit(counter, claim, pairs, batch=batch, shuffled=True)
@@ -134,7 +132,7 @@ def joint(batch: int) -> PrivacyAudit:
     delta = Fraction(1, 10)
     epsilon = largest_epsilon(batch, delta)
     variance = variance_below(amplified_noise(epsilon=epsilon, delta=delta, batch_size=batch))
-    claim = ApproxDP(epsilon=epsilon, delta=delta, view=EVERYBODY_ELSE, domain=BALL)
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=EVERYBODY_ELSE)
     statistics = accounted([Site("statistics/*", mechanism=gaussian(variance))], declared="one batch")
     return protocol_audit(
         by_batches(shuffled_pairs(variance=variance)),
@@ -159,9 +157,11 @@ def binomial(epsilon: Fraction, delta: Fraction, batch: int) -> PrivacyAudit:
     as integer sums for every label; data on the grid 1/g, so that rounding draws nothing
     """
     sheet = printed_sheet(dim=2, batch_size=batch, epsilon=epsilon, delta=delta)
-    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), domain=GRID)
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT))
     counter = by_batches(binomial_sums(sheet))
-    return protocol_audit(counter, claim, grid_mechanism(sheet), batch=batch, pairs=grid_pairs)
+    return protocol_audit(
+        counter, claim, grid_mechanism(sheet), batch=batch, pairs=grid_pairs, domain=GRID_USERS
+    )
 
 
 @privacy(
@@ -181,7 +181,7 @@ def returning_users(epsilon: Fraction, delta: Fraction, batches: int) -> Privacy
     users = 3
     noise = returning_noise(epsilon=epsilon, delta=delta, batch_size=users, horizon=users * batches)
     variance = variance_below(noise)
-    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), unit=Unit.USER, domain=BALL)
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), unit=Unit.USER)
     return protocol_audit(
         by_batches(shuffled_pairs(variance=variance)),
         claim,
@@ -207,7 +207,7 @@ def central(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     """
     batches = 2
     variance = variance_below(tree_noise(epsilon=epsilon, delta=delta, leaves=batches))
-    claim = ApproxDP(epsilon=epsilon, delta=delta, view=EVERYBODY_ELSE, domain=BALL)
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=EVERYBODY_ELSE)
     tree = tree_mechanism(gaussian(variance), leaves=batches)
     proof = billboard(
         accounted([Site("statistics/*", mechanism=tree)], declared="one leaf"),
@@ -232,13 +232,14 @@ def returning_bits(epsilon: Fraction, delta: Fraction, batches: int) -> PrivacyA
     """
     users = 3
     sheet = returning_sheet(dim=2, batch_size=users, batches=batches, epsilon=epsilon, delta=delta)
-    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), unit=Unit.USER, domain=GRID)
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), unit=Unit.USER)
     return protocol_audit(
         by_batches(binomial_sums(sheet)),
         claim,
         grid_mechanism(sheet),
         batch=users,
         pairs=grid_pairs,
+        domain=GRID_USERS,
         users=users,
         schedule=returning(batches),
         touches=batches,
@@ -262,7 +263,7 @@ def several_rounds(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     variance = rounds**2 * variance_below(tree_noise(epsilon=epsilon, delta=delta, leaves=3))
     once = gaussian(variance)
     twice = gaussian_mechanism(sensitivity_squared=rounds**2 * SQUARES, variance=variance)
-    claim = ApproxDP(epsilon=epsilon, delta=delta, view=EVERYBODY_ELSE, unit=Unit.USER, domain=BALL)
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=EVERYBODY_ELSE, unit=Unit.USER)
     sites = [
         Site("statistics/level 0", touches=rounds, mechanism=once),
         Site("statistics/level 1", mechanism=twice),

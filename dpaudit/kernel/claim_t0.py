@@ -1,0 +1,241 @@
+"""What ties a proof of a program to a claim: whose neighbours it is about, its scope, its assumptions.
+
+A proof of a rho is none of an epsilon, nor the other way round. A proof at one size says nothing of another.
+It is about the whole of a claim only where the claim's domain is the proof's scope, in the same words; of any
+other claim it is about a part.
+
+The checkers of programs print what they find by ``run`` when they are run alone. They need this file and
+``kernel_t0.py`` beside them then, and the standard library.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+try:
+    from dpaudit.kernel.kernel_t0 import (
+        QUANTITY,
+        CertificateError,
+        Guarantee,
+        covers,
+        in_words,
+        no_twins,
+        number_of,
+        rational,
+    )
+except ImportError:  # run alone, the other file beside it
+    from kernel_t0 import (  # type: ignore[import-not-found,no-redef]
+        QUANTITY,
+        CertificateError,
+        Guarantee,
+        covers,
+        in_words,
+        no_twins,
+        number_of,
+        rational,
+    )
+
+__all__ = [
+    "ASSUMED",
+    "ASSUMED_AT_EVERY_SIZE",
+    "BRANCHING",
+    "GAUSSIAN",
+    "PURE",
+    "guarantee_of",
+    "reaches",
+    "require_claim",
+    "require_match",
+    "run",
+    "scope_in_words",
+]
+
+#: What a proof of a program at one size assumes.
+ASSUMED = (
+    "numbers are exact and finite",
+    "both sides have the same number of records",
+    "the decision tree is the program's (exploring it again compares them)",
+    "the program is judged by what it shows, without its time",
+)
+
+#: The same for every size.
+ASSUMED_AT_EVERY_SIZE = (
+    "numbers are exact and finite",
+    "both sides have the same number of records, and each record is delivered once",
+    "the states and trees are the program's (exploring it again compares them)",
+    "all that a step knows is in its frame, as CPython 3.11 shows it",
+    "the program is judged by what it shows, without its time",
+)
+
+#: The types of claims that a proof can be about: of an epsilon, of Gaussian releases, of either.
+PURE, GAUSSIAN = ("pure-dp",), ("zcdp", "gdp", "approx-dp")
+BRANCHING = (*PURE, *GAUSSIAN)
+
+#: What a claim must say for a proof to be about it at all, and why another word is another claim.
+ASKED = {
+    "adjacency": ("replace-one", "both sides have the same number of records"),
+    "unit": ("event", "one record changes"),
+    "view": ({"principals": ["public"], "complement": False}, "it is about what everybody is shown"),
+    "adversary": ("oblivious", "the data are fixed in advance"),
+    "turnout": ("everybody", "all records are there"),
+    "model": ("ideal", "its numbers are exact"),
+}
+
+
+def guarantee_of(checked: Any) -> Guarantee:
+    """What a checker derived, as the kernel holds it."""
+    pure, rho, mu_squared = (getattr(checked, name, None) for name in ("epsilon", "rho", "mu_squared"))
+    return Guarantee(pure=pure, rho=rho, gdp_squared=mu_squared)
+
+
+def reaches(checked: Any, claim: dict[str, Any], stated: Fraction) -> bool:
+    """Whether rational arithmetic derives the ``stated`` bound of the claim's quantity."""
+    return covers(guarantee_of(checked), claim, stated)
+
+
+def require_match(
+    proof: Any, claim: dict[str, Any], checked: Any, *, assumed: tuple[str, ...], types: tuple[str, ...]
+) -> Fraction:
+    """The bound that a checked proof states for ``claim``. Raises ``CertificateError`` for a claim, scope or
+    quantity that is not the certificate's, and where assumptions are not listed."""
+    body = proof["body"]
+    require_claim(claim, body["data"], body["adjacency"], types=types)
+    quantity, asked = QUANTITY[claim["type"]], getattr(checked, "quantity", "epsilon")
+    for name in [name.removesuffix("_exact") for name in claim if name.endswith("_exact")]:
+        number_of(claim, name)
+    _need(proof.get("quantity") == quantity, f"the proof must bound {quantity}", proof.get("quantity"))
+    scope, written = scope_in_words(body["data"], body["adjacency"]), proof.get("scope")
+    _need(written == scope, f"the scope must be what the certificate proves, {scope!r}", written)
+    # the kernel makes a delta of any checked rho
+    same = asked == quantity or (quantity == "delta" and asked != "epsilon")
+    _need(same, f"the proof must be of {quantity}", asked)
+    exact = str(checked.claimed) if quantity == "delta" else claim.get(f"{quantity}_exact")
+    _need(str(checked.claimed) == exact, f"the proof must be asked for {quantity} {exact}", checked.claimed)
+    listed = proof.get("assumptions")
+    missing = [text for text in assumed if not isinstance(listed, list | tuple) or text not in listed]
+    _need(not missing, "a proof of a program must list what it assumes", f"no {missing[:1]}")
+    return rational(proof.get("bound"), "the stated bound")
+
+
+def require_claim(
+    claim: Any, data: Any, adjacency: Any, *, whole: bool = False, types: tuple[str, ...] = ("pure-dp",)
+) -> None:
+    """Raise ``CertificateError`` unless a claim has one of these types and is about the neighbours of a
+    certificate. Numbers that move are records of no claim but one whose domain is the scope; ``whole`` asks
+    that of every claim."""
+    about = claim if isinstance(claim, dict) else claim.to_json()
+    kinds = f"the claim must have type {' or '.join(map(repr, types))}, which the proof is about"
+    _need(about.get("type") in types, kinds, about.get("type"))
+    for name, (wanted, why) in ASKED.items():
+        _need(
+            about.get(name) == wanted, f"the claim must have {name} {wanted!r}, since {why}", about.get(name)
+        )
+    scope, domain = scope_in_words(data, adjacency), about.get("domain")
+    same = domain == scope or (adjacency["kind"] == "one-replaced" and not whole)
+    _need(same, f"a claim about this program must have the domain {scope!r}", domain)
+
+
+def scope_in_words(data: Any, adjacency: Any) -> str:
+    """What a certificate's data and adjacency say, in words: "all data of N = 5 numbers in [0, 1], ..."."""
+    size, width, low, high = (data.get(name) for name in ("size", "width", "low", "high"))
+    noun = "integers" if data.get("integers") else "numbers"
+    records = f"records of {width} {noun}" if width else noun
+    inside = "" if low is None and high is None else f" from {_end(low)} to {_end(high)}"
+    if None not in (low, high):
+        inside = f" in [{low}, {high}]"
+    count = "of N" if size == "every" else f"of N = {size}"
+    inside += ", for every N" if size == "every" else ""
+    by = adjacency["by"]
+    if adjacency["kind"] == "one-replaced":
+        moved = "one record replaced" + (f" by one at most {by} away" if adjacency.get("at_most") else "")
+    else:
+        moved = f"each moved by at most {by}" + (", all in one direction" if adjacency["one_way"] else "")
+    return f"all data {count} {records}{inside}, {moved}, all outcomes"
+
+
+def _end(bound: Any) -> str:
+    return "anything" if bound is None else str(bound)
+
+
+def _need(holds: bool, constraint: str, got: Any) -> None:
+    if not holds:
+        raise CertificateError(f"{constraint}, got {str(got)[:200]}; prove the claim itself.")
+
+
+def _certificates(read: Any, kind: str) -> tuple[list[tuple[str, Any, Any]], int]:
+    """What a file holds: the name of the row, the proof and the claim beside it, of each proof of this kind;
+    and how many there are of other kinds. A certificate that stands alone has no row and no claim."""
+    if "results" not in read:
+        return [("", {"body": read}, None)], 0
+    parts = [(str(row["id"]), row) for row in read["results"]]
+    parts += [(f"{name}, cell {cell['name']}", cell) for name, row in parts for cell in row.get("cells", [])]
+    found = [(name, item, part["claim"]) for name, part in parts for item in part["evidence"]]
+    proofs = [one for one in found if one[1]["evidence"] == "program-proof"]
+    mine = [one for one in proofs if one[1]["body"]["proof"] == kind]
+    return mine, len(proofs) - len(mine)
+
+
+def _about(proof: Any, claim: Any, checked: Any, assumed: tuple[str, ...], types: tuple[str, ...]) -> str:
+    """Why a proof that holds does not confirm the claim beside it, if it does not; raises as
+    ``require_match``."""
+    if claim is None:
+        return ""
+    stated = require_match(proof, claim, checked, assumed=assumed, types=types)
+    if reaches(checked, claim, stated):
+        return ""
+    _need(QUANTITY[claim["type"]] == "delta", "the proof claims too much", stated)
+    return "the delta of the claim needs tier T2 of the kernel"
+
+
+def _refused(name: str, error: Exception) -> int:
+    sys.stdout.write(ascii(f"refused: {name}{': ' if name else ''}{error}"[:300])[1:-1] + "\n")
+    return 1
+
+
+def run(
+    arguments: Sequence[str],
+    kind: str,
+    check: Callable[[Any], Any],
+    derived: Callable[[Any], str],
+    *,
+    assumed: tuple[str, ...] = ASSUMED,
+    types: tuple[str, ...] = PURE,
+    does: str = "prove",
+) -> int:
+    """Check a file with one certificate of this kind, or all of this kind in a report, and print the claim,
+    the scope and the assumptions of each. Exit code 0 if there is one and each proves its claim (the one that
+    the report shows beside it, too), 1 if not, 2 if the file cannot be read."""
+    try:
+        text = Path(*arguments).read_text("utf-8")
+        read = json.loads(text, object_pairs_hook=no_twins, parse_constant=str)
+        found, others = _certificates(read, kind)
+    except CertificateError as error:
+        return _refused("", error)
+    except (OSError, LookupError, TypeError, ValueError, RecursionError) as error:
+        sys.stderr.write(ascii(f"cannot be read: {error}; usage: python FILE_t0.py FILE"[:300]) + "\n")
+        return 2
+    codes = [] if found else [1]
+    for name, proof, claim in found:
+        try:
+            checked = check(proof["body"])
+            obstacle = _about(proof, claim, checked, assumed, types)
+        except Exception as error:  # whatever an edited file provokes is a refusal
+            codes.append(_refused(name, error))
+            continue
+        quantity, holds = getattr(checked, "quantity", "epsilon"), checked.holds and not obstacle
+        verb = f"{does}s" if holds else f"does not {does}"
+        lines = [f"{verb} {quantity} <= {checked.claimed}: {derived(checked)}"]
+        lines += [f"  row: {name}"] if name else []
+        lines += [f"  not confirmed: {obstacle}"] if obstacle else []
+        lines += [f"  scope: {scope_in_words(proof['body']['data'], proof['body']['adjacency'])}"]
+        lines += [f"  claim: {in_words(claim) if claim else f'{quantity} {checked.claimed}'}"]
+        lines += [f"  assuming: {each}" for each in assumed]
+        sys.stdout.write("".join(ascii(line)[1:-1] + "\n" for line in lines))
+        codes.append(0 if holds else 1)
+    if others:
+        sys.stdout.write(f"{others} proofs of other kinds were not checked by this file\n")
+    return max(codes)

@@ -1,0 +1,292 @@
+"""Floats are the decimals that they print as, in proofs and witnesses, and nothing is proved or refuted that
+only rounding, a type or the sign of a zero decides."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpaudit.claims import PureDP, ZeroConcentratedDP
+from dpaudit.laws import Bernoulli, DiscreteLaplace, Gaussian, Laplace
+from dpaudit.prover import EVERY, EachMoves, OneReplaced, Symbols, prove
+from dpaudit.prover.attained import Attained
+from dpaudit.prover.finite import exact_laws
+
+ONE = Symbols(1)
+WHOLE = Symbols(1, integers=True)
+CLAIM = PureDP(epsilon=1)
+
+
+def verdict(program: Any, data: Symbols = ONE, claim: Any = CLAIM) -> str:
+    return prove(program, claim, data=data, adjacency=EachMoves()).verdict
+
+
+def noise(coins: Any) -> Any:
+    return coins.draw(Laplace(scale=2), site="n")
+
+
+def whole_noise(coins: Any) -> Any:
+    return coins.draw(DiscreteLaplace(scale=2), site="n")
+
+
+def tenth_of_ten(coins: Any, data: Any) -> Any:
+    return data[0] * 0.1 * 10 <= data[0]
+
+
+def large(coins: Any, data: Any) -> Any:
+    return (data[0] + 1e17) - 1e17 <= data[0]
+
+
+def large_and_released(coins: Any, data: Any) -> None:
+    coins.release((data[0] + 1e17) - 1e17, Laplace(scale=1), site="a")
+
+
+def two_orders(coins: Any, data: Any) -> Any:
+    return data[0] + 0.1 + 0.2 <= data[0] + 0.3
+
+
+def tenth_by_division(coins: Any, data: Any) -> Any:
+    return data[0] / 10 >= data[0] * 0.1
+
+
+def by_noise(coins: Any, data: Any) -> Any:
+    kept = noise(coins)
+    return (data[0] + kept) - data[0] <= kept
+
+
+def by_a_made_float(coins: Any, data: Any) -> Any:
+    one, other = 0.1, 0.2
+    return data[0] * (one + other) <= data[0] * 0.3
+
+
+def by_a_kept_difference(coins: Any, data: Any) -> Any:
+    return data[0] * 0.1 * 10 - data[0] <= 0
+
+
+def largest(coins: Any, data: Any) -> int:
+    values = [data[0] * 0.1 * 10, data[0]]
+    return 1 if max(values) <= data[0] else 2
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        *(tenth_of_ten, large, large_and_released, two_orders, tenth_by_division),
+        *(by_noise, by_a_made_float, by_a_kept_difference, largest),
+    ],
+)
+def test_what_rounding_decides_is_neither_proved_nor_refuted(program: Any) -> None:
+    """Over the reals, over floats and over decimals these programs say different things."""
+    assert verdict(program) == "inconclusive"
+
+
+def difference(coins: Any, data: Any) -> Any:
+    return data[0] - data[0]
+
+
+def times_zero(coins: Any, data: Any) -> Any:
+    return data[0] * 0
+
+
+def times_zero_in_a_list(coins: Any, data: Any) -> Any:
+    return ["a", (data[0] * 0.0, None)]
+
+
+def shown_by_coins(coins: Any, data: Any) -> None:
+    coins.reveal(5 + data[0] - data[0], site="five")
+
+
+def sign_of_noise(coins: Any, data: Any) -> Any:
+    return (data[0] + noise(coins)) * 0
+
+
+def whole_noise_beside_data(coins: Any, data: Any) -> Any:
+    return whole_noise(coins) + data[0] * 0
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        *(difference, times_zero, times_zero_in_a_list, shown_by_coins, sign_of_noise),
+        whole_noise_beside_data,
+    ],
+)
+def test_no_type_and_no_sign_of_zero_of_the_data_is_shown(program: Any) -> None:
+    """0, 0.0 and -0.0 are three outputs, and which of them comes depends on the data."""
+    assert verdict(program) == "inconclusive"
+
+
+def float_by_division(coins: Any, data: Any) -> Any:
+    value = data[0] + whole_noise(coins)
+    return value / 1 if data[0] > 0 else value
+
+
+def float_released(coins: Any, data: Any) -> None:
+    coins.release(data[0] / 1, DiscreteLaplace(scale=1), site="a")
+
+
+def zero_as_a_float(coins: Any, data: Any) -> Any:
+    return data[0] * 0.0
+
+
+@pytest.mark.parametrize("program", [float_by_division, float_released, zero_as_a_float])
+def test_integers_that_became_floats_are_no_integers(program: Any) -> None:
+    """A quotient is a float, which shows, and zero has a sign then."""
+    assert verdict(program, WHOLE) == "inconclusive"
+
+
+def signed_zero_around_an_outcome(coins: Any, data: Any) -> Any:
+    seen = coins.release(data[0], Gaussian(sigma=1), site="a")
+    return -(seen - seen) + data[0] * 0
+
+
+def test_a_zero_around_an_outcome_keeps_its_sign() -> None:
+    """-0.0 + -0.0 is -0.0, and -0.0 + 0.0 is 0.0."""
+    assert verdict(signed_zero_around_an_outcome, claim=ZeroConcentratedDP(rho=1)) == "inconclusive"
+
+
+def last_difference(coins: Any, data: Any) -> Any:
+    last = 0
+    for record in data:
+        last = record - record
+    return last
+
+
+def copies_are_compared(coins: Any, data: Any) -> Any:
+    level = coins.draw(Laplace(scale=2), site="n")
+    copy = level
+    for record in data:
+        if copy < level:
+            return True
+        copy = (level + record) - record
+    return False
+
+
+def scaled_copies(coins: Any, data: Any) -> Any:
+    last, other = 0, 0
+    for record in data:
+        if last < other:
+            return True
+        last, other = record * 0.1 * 10, record
+    return False
+
+
+@pytest.mark.parametrize("program", [last_difference, copies_are_compared, scaled_copies])
+def test_a_loop_hides_nothing_of_this(program: Any) -> None:
+    """What a loop keeps is a symbol at its head, which says nothing of how it was made."""
+    assert verdict(program, Symbols(EVERY)) == "inconclusive"
+
+
+def noise_before_the_loop(coins: Any, data: Any) -> Any:
+    kept = coins.draw(Laplace(scale=1), site="n")
+    for record in data:
+        coins.release(record * 0.1, Laplace(scale="1/10"), site="a")
+    return kept + 0.5
+
+
+def centred(coins: Any, data: Any) -> None:
+    coins.release(sum([record * 0.1 - 0.05 for record in data]), Laplace(scale=1), site="a")
+
+
+def noisy_threshold(coins: Any, data: Any) -> Any:
+    return data[0] * 0.5 + coins.draw(Laplace(scale=1), site="n") >= 0.3
+
+
+def shown_with_noise(coins: Any, data: Any) -> Any:
+    return data[0] - 0.5 + coins.draw(Laplace(scale=1), site="n")
+
+
+def weights(coins: Any, data: Any) -> Any:
+    return 0 * data[0] + 0.2 + coins.draw(Laplace(scale=1), site="n") > 0
+
+
+def the_same(coins: Any, data: Any) -> Any:
+    return data[0] - data[0] <= 0
+
+
+def clipped(coins: Any, data: Any) -> None:
+    coins.release(min(max(data[0], 0.1), 0.9) * 0.1, Laplace(scale=1), site="a")
+
+
+@pytest.mark.parametrize("program", [centred, noisy_threshold, shown_with_noise, weights, the_same, clipped])
+def test_honest_programs_with_floats_are_proved(program: Any) -> None:
+    """Noise is what decides here, or nothing does."""
+    assert verdict(program) == "verified"
+
+
+def whole_difference(coins: Any, data: Any) -> Any:
+    return data[0] - data[0] + 1
+
+
+def whole_sum(coins: Any, data: Any) -> Any:
+    return 2 * data[0] - data[0] + coins.draw(DiscreteLaplace(scale=1), site="n")
+
+
+@pytest.mark.parametrize("program", [whole_difference, whole_sum])
+def test_integers_are_exact(program: Any) -> None:
+    """One type, one zero, no rounding."""
+    assert verdict(program, WHOLE) == "verified"
+
+
+def test_noise_of_before_a_loop_is_shown_after_it() -> None:
+    """At every size: a draw is a float other than 0, wherever it was made."""
+    found = prove(noise_before_the_loop, CLAIM, data=Symbols(EVERY, low=0, high=1), adjacency=OneReplaced())
+    assert (found.verdict, found.bound) == ("verified", 1)
+
+
+def nothing(coins: Any, data: Any) -> None:
+    """Releases 0 of decimals, 5.6 of floats on the record 1."""
+    seen = coins.release((data[0] * 0.1 * 3 - data[0] * 0.3) * 10**17, Laplace(scale=1), site="one")
+    if seen > 0:
+        coins.release(data[0] * 0.1, Laplace(scale=1), site="two")
+
+
+def test_a_witness_reads_the_same_decimals() -> None:
+    """The loss at actual outcomes is that of exact decimals: no more than the proved bound."""
+    found = prove(nothing, PureDP(epsilon="1/10"), data=ONE, adjacency=OneReplaced(by=1))
+    assert (found.verdict, found.bound) == ("verified", Fraction(1, 10))
+    loss = Attained((Fraction(0),), (Fraction(1),), (Fraction(50), Fraction(0))).loss(nothing, ONE)
+    assert loss == Fraction(1, 10)
+
+
+BITS = Symbols(1, low=0, high=3, integers=True)
+
+
+def threefold(coins: Any, data: Any) -> Any:
+    return data[0] * 0.1 > 0.3 if data[0] == 3 else False
+
+
+def threefold_of_a_count(coins: Any, data: Any) -> Any:
+    return sum([0.1 for _ in range(data[0])]) > 0.3
+
+
+def of_a_division(coins: Any, data: Any) -> Any:
+    return 49 * (1 / (49 if data[0] > 0 else 1)) < 1 if data[0] == 1 else False
+
+
+def test_exact_laws_are_of_decimals() -> None:
+    """0.1 * 3 > 0.3 holds of floats alone: neither proved nor refuted; with a division neither."""
+    for program in (threefold, threefold_of_a_count, of_a_division):
+        assert exact_laws(program, BITS) is None, program.__name__
+        assert verdict(program, BITS) == "inconclusive", program.__name__
+
+
+def half(coins: Any, data: Any) -> Any:
+    """Bits with floats that do not round; a float is shown as it is."""
+    keep = coins.draw(Bernoulli(p=0.75), site="keep")
+    return (0.5, -0.0) if (data[0] if keep else 1 - data[0]) * 0.5 > 0.25 else (0.1, 0.0)
+
+
+def test_exact_laws_of_floats_that_do_not_round() -> None:
+    """Constants, halves and types are the program's own."""
+    laws = exact_laws(half, Symbols(1, low=0, high=1, integers=True))
+    assert laws is not None
+    assert set(laws[(1,)].values()) == {Fraction(3, 4), Fraction(1, 4)}
+    keys = {key for shown in laws[(1,)] for key in shown}
+    assert {f"float:{(-0.0).hex()}", f"float:{(0.1).hex()}"} <= keys
+    found = prove(
+        half, PureDP(epsilon=2), data=Symbols(1, low=0, high=1, integers=True), adjacency=OneReplaced()
+    )
+    assert found.verdict == "verified"
