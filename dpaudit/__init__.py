@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dpaudit.auditing import AuditResult, audit
     from dpaudit.blackbox.check import AS_RUN, CheckResult, check
     from dpaudit.blackbox.inputs import Inputs
     from dpaudit.blackbox.neighbours import corners
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         ZeroConcentratedDP,
     )
     from dpaudit.coins import Returned, Sampler, record, replay
+    from dpaudit.data import Anything, Ball, Categories, Integers, Interval, Records, Table
     from dpaudit.errors import DpauditError
     from dpaudit.evidence import Certificate, Estimate, Witness
     from dpaudit.neighbours import Neighbours
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "dpaudit.auditing": ["AuditResult", "audit"],
+    "dpaudit.data": ["Anything", "Ball", "Categories", "Integers", "Interval", "Records", "Table"],
     "dpaudit.proofs.sites": ["Site"],
     "dpaudit.blackbox.check": ["AS_RUN", "CheckResult", "check"],
     "dpaudit.blackbox.inputs": ["Inputs"],
@@ -80,7 +84,11 @@ __all__ = [
     "PUBLIC",
     "SERVER",
     "Adjacency",
+    "Anything",
     "ApproxDP",
+    "AuditResult",
+    "Ball",
+    "Categories",
     "Cell",
     "Certificate",
     "CheckResult",
@@ -90,6 +98,8 @@ __all__ = [
     "GaussianDP",
     "Group",
     "Inputs",
+    "Integers",
+    "Interval",
     "Neighbours",
     "OneReplaced",
     "Outcome",
@@ -97,6 +107,7 @@ __all__ = [
     "Profile",
     "Proof",
     "PureDP",
+    "Records",
     "RenyiDP",
     "Report",
     "Returned",
@@ -105,11 +116,13 @@ __all__ = [
     "Site",
     "Suite",
     "Symbols",
+    "Table",
     "TailBound",
     "Unit",
     "View",
     "Witness",
     "ZeroConcentratedDP",
+    "audit",
     "check",
     "corners",
     "judge",

@@ -73,6 +73,7 @@ class ValuesProof:
     certificate: dict[str, Any] | None = field(default=None, repr=False)
     assumptions: tuple[str, ...] = ASSUMPTIONS
     lines: tuple[str, ...] = field(default=(), repr=False)
+    record: dict[str, Any] | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         found = [f"{self.verdict.upper()}: {self.scope}"]
@@ -421,6 +422,7 @@ class _Attempt:
             paths=checked.paths,
             certificate={**certificate, "claim": self.claim.to_json()} if holds else None,
             lines=tuple(self.record.lines),
+            record=certificate,
         )
 
 
