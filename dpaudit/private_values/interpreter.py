@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -349,7 +350,7 @@ class Interpreter:
 
     def _scope(self, function: Function, node: Any, names: dict[str, Any]) -> Scope:
         local, nonlocal_ = _assigned(node)
-        return Scope(names, frozenset(local | set(names)), function.outer, function, frozenset(nonlocal_))
+        return Scope(names, local | set(names), function.outer, function, nonlocal_)
 
     def _raises(self, error: Exception) -> Any:
         raise ProgramRaisedError(error)
@@ -1370,7 +1371,8 @@ def _kind_of(value: Any) -> str | None:
     return kind
 
 
-def _assigned(node: Any) -> tuple[set[str], set[str]]:
+@cache
+def _assigned(node: Any) -> tuple[frozenset[str], frozenset[str]]:
     """Names that a function assigns in its own scope, and those that it declares nonlocal."""
     local: set[str] = set()
     free: set[str] = set()
@@ -1392,9 +1394,10 @@ def _assigned(node: Any) -> tuple[set[str], set[str]]:
             pending.append(part.generators[0].iter)
             continue
         pending.extend(ast.iter_child_nodes(part))
-    return local - free, free
+    return frozenset(local - free), frozenset(free)
 
 
+@cache
 def _has_yield(node: Any) -> bool:
     pending: list[Any] = list(node.body) if isinstance(node.body, list) else [node.body]
     while pending:

@@ -353,21 +353,28 @@ class _Attempt:
     def _best_cells(
         self, explored: Explored, members: Sequence[int], checker: program_t0.Data
     ) -> list[dict[str, Any]]:
+        whole = self._merged(explored, members, checker) if len(members) > 1 else None
+        if whole is not None and whole[0] <= (self.claim.bound or 0):
+            return whole[1]
         alone = self._alone(explored, members, checker)
-        if len(members) == 1:
-            if alone is None:
-                raise NotFollowedError("no shift of the hidden noise keeps what is shown")
-            return alone[1]
-        merged = merge(explored, members, {})
-        if merged is not None:
-            first = explored.paths[members[0]]
-            supports = [row.form for name, row in first.rows.items() if name.startswith("n")]
-            shifts = self._shifts(first, [*merged.rows, *supports], checker)
-            if shifts is not None and (alone is None or shifts[0] < alone[0]):
-                return [{"paths": list(members), "shifts": shifts[1], **merged_fields(merged)}]
-        if alone is None:
+        found = [one for one in (whole, alone) if one is not None]
+        if not found:
             raise NotFollowedError("no shift of the hidden noise keeps what is shown")
-        return alone[1]
+        return min(found, key=lambda one: one[0])[1]
+
+    def _merged(
+        self, explored: Explored, members: Sequence[int], checker: program_t0.Data
+    ) -> tuple[Fraction, list[dict[str, Any]]] | None:
+        """All paths that show the same as one region, where they are one."""
+        merged = merge(explored, members, {})
+        if merged is None:
+            return None
+        first = explored.paths[members[0]]
+        supports = [row.form for name, row in first.rows.items() if name.startswith("n")]
+        shifts = self._shifts(first, [*merged.rows, *supports], checker)
+        if shifts is None:
+            return None
+        return shifts[0], [{"paths": list(members), "shifts": shifts[1], **merged_fields(merged)}]
 
     def _alone(
         self, explored: Explored, members: Sequence[int], checker: program_t0.Data
