@@ -370,6 +370,9 @@ def _where(run: Run, condition: Any, x: Any = None, y: Any = None) -> Any:
 def _randomised(run: Run, coin: Coin, x: Any, y: Any) -> Any:
     """``np.where(coins, x, 1 - x)`` of bits, or ``np.where(coins, x, rng.integers(k, size=n))``."""
     base, other = content(x), content(y)
+    p = coin.p
+    if isinstance(base, Private) and isinstance(other, Private) and _flips(run, other, base):
+        base, other, p = other, base, 1 - p  # the coins say which bits are flipped
     if (
         not isinstance(base, Private)
         or base.info.records != 1
@@ -377,14 +380,7 @@ def _randomised(run: Run, coin: Coin, x: Any, y: Any) -> Any:
         or coin.uniform.used
     ):
         return run.refuse("such a randomised answer is not followed (one coin for each entry of the records)")
-    flipped = (
-        run.lift(binary(run, "sub", 1, x))
-        if not isinstance(other, Choice) and base.info.kind == "i"
-        else None
-    )
-    if isinstance(other, Private) and flipped is not None and other.node == flipped.node:
-        among = None
-    elif isinstance(other, Private) and base.info.kind == "b" and other.node == run.step("not", [base]).node:
+    if isinstance(other, Private) and _flips(run, base, other):
         among = None
     elif isinstance(other, Choice) and not other.used and other.shape == base.shape and base.info.kind == "i":
         other.used, among = True, other.limit
@@ -399,7 +395,18 @@ def _randomised(run: Run, coin: Coin, x: Any, y: Any) -> Any:
         else apply(np.where, coin.samples[side], run.sample(x, side), other.samples[side])
         for side in run.worlds.sides
     ]
-    return Array(Response(base, coin.p, among, samples))
+    return Array(Response(base, p, among, samples))
+
+
+def _flips(run: Run, bits: Private, other: Private) -> bool:
+    """Whether ``other`` is 1 - bits (or, of truth values, their negation), as the record says."""
+    nodes = run.record.nodes
+    op, ids, _ = nodes[other.node]
+    if op == "not":
+        return bool(ids == [bits.node])
+    if op != "sub" or ids[1] != bits.node:
+        return False
+    return run.record.infos[ids[0]].values == (1,) and bits.info.kind == "i"
 
 
 def _axes(run: Run, info: Any, axis: Any) -> tuple[int, ...]:

@@ -676,6 +676,8 @@ def _uniform(run: Run, op: str, x: Any, y: Any) -> Coin:
     """``rng.random(n) < p``: coins. Each uniform number serves once."""
     if isinstance(y, Uniform):
         x, y, op = y, x, TURNED.get(op, op)
+    if op in ("lt", "le", "gt", "ge") and isinstance(x, Uniform) and isinstance(y, Private):
+        return _private_coins(run, op, x, y)
     if op not in ("lt", "le", "gt", "ge") or not isinstance(y, PLAIN) or not isinstance(x, Uniform):
         run.refuse(
             "uniform numbers are compared with one constant probability; everything else is not followed"
@@ -686,6 +688,22 @@ def _uniform(run: Run, op: str, x: Any, y: Any) -> Coin:
     samples = [apply(OPERATORS[op], one, float(y)) for one in x.samples]
     found = Coin(x, p if op in ("lt", "le") else 1 - p, x.shape, samples)
     return found
+
+
+def _private_coins(run: Run, op: str, x: Uniform, y: Private) -> Any:
+    """``rng.random(n) < p`` with private probabilities: everybody sees the coins."""
+    if x.used:
+        run.refuse("one draw serves twice")
+    if x.shape != y.shape:
+        run.refuse("uniform numbers of another shape than the probabilities (one draw for several coins)")
+    x.used = True
+    samples = [
+        apply(OPERATORS[op], run.sample(x, side), run.sample(y, side)) for side in run.worlds.sides
+    ]
+    release = {"law": "bernoulli", "node": y.node}
+    found = run.released(release, y.info, shape=x.shape, kind="b", samples=samples, python=False)
+    _check_public(run, found)
+    return Array(found) if x.shape != () else found
 
 
 def unary(run: Run, op: str, value: Any) -> Any:

@@ -160,7 +160,7 @@ def _require_once(
     for release in releases:
         number = release.get("draw")
         if number is None:
-            need(release["law"] in ("choice", "response"), "a release needs noise")
+            need(release["law"] in ("choice", "response", "bernoulli"), "a release needs noise")
             continue
         need(type(number) is int and 0 <= number < len(draws), "noise that was not drawn")
         entry = release["entry"]

@@ -59,8 +59,8 @@ def cost_of(
     entries: dict[tuple[str, int], list[tuple[int, Poly, Info]]] = {}
     for release in releases:
         law, info = release["law"], infos[release["node"]]
-        if law == "response":
-            found.append(_response(s, info, release))
+        if law in ("response", "bernoulli"):
+            found.append(_response(s, info, release) if law == "response" else _bernoulli(s, info))
             continue
         if law in ("argmax", "choice"):
             found.append(_picked(s, infos, release, draws))
@@ -174,6 +174,21 @@ def _response(s: Setting, info: Info, release: dict[str, Any]) -> Part:
     count = info.entries.number
     need(count is not None, "randomised response of rows of unknown length")
     return Part((each * (count or 0) * s.group, Fraction(0)), info.support, None)
+
+
+def _bernoulli(s: Setting, info: Info) -> Part:
+    """Coins whose probability is private, p in [low, high] with 0 < low and high < 1: both answers change their
+    chance by at most the change of p, so each coin costs ln of the largest ratio."""
+    need(not (info.records and s.length_is_private), "coins for records whose number is private")
+    low = None if info.low is None else s.largest(-info.low)
+    high, change, count = s.largest(info.high), s.largest(info.change), info.entries.number
+    need(low is not None and high is not None and count is not None, "a probability without bounds (clip it)")
+    least, most = -(low or Fraction(0)), high or Fraction(1)
+    need(0 < least <= most < 1, "a private probability that may be 0 or 1")
+    step = most - least if change is None else change
+    ratio = max(min(most, least + step) / least, min(1 - least, 1 - most + step) / (1 - most))
+    cost = log_above(ratio) * (count or 0) * (s.group if info.records else 1)
+    return Part((cost, Fraction(0)), info.support, info.guard if not info.records else None)
 
 
 def dearest(s: Setting, parts: Sequence[Part]) -> list[Cost]:
