@@ -1,8 +1,8 @@
 """Declare the data of a mechanism once, as a value.
 
-``Records(Interval(0, 10), size=200)`` says what one record may be, how many there are, and in which container the
-mechanism gets them. A proof, the pairs of neighbouring inputs of an attack, a Hypothesis strategy and the words of
-a report are all made from it.
+``Records(Interval(0, 10), size=200)`` says what one record may be, how many there are, and in which container
+the mechanism gets them. A proof, the pairs of neighbouring inputs of an attack, a Hypothesis strategy and the
+words of a report are all made from it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Size = int | Literal["every"]
 
 @dataclass(frozen=True)
 class Column:
-    """One array of a declaration: its type, the bounds of every entry, the ball of a row, and the row's length
-    (None: a record is one number)."""
+    """One array of a declaration: its type, the bounds of every entry, the ball of a row, and the row's
+    length (None: a record is one number)."""
 
     kind: Literal["b", "i", "f"]
     low: Fraction | None
@@ -155,7 +155,8 @@ class Integers:
         low, high = _ends(self.low, self.high)
         if low.denominator != 1 or high.denominator != 1 or (self.bits and (low, high) != (0, 1)):
             raise InvalidParameterError(
-                f"the ends of Integers must be whole numbers, of bits 0 and 1, got {self.low} and {self.high}."
+                f"the ends of Integers must be whole numbers, of bits 0 and 1, got {self.low} and"
+                f" {self.high}."
             )
         return Column("b" if self.bits else "i", low, high, width)
 
@@ -350,7 +351,8 @@ def _size_words(size: Size, at_least: int, group: int) -> str:
 def sample_pair(
     data: Records | Table, *, adjacency: Adjacency, size: int, rng: np.random.Generator
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arrays by column of two random neighbours. Under add-remove the second one has ``group`` records more."""
+    """Arrays by column of two random neighbours. Under add-remove the second one has ``group`` records
+    more."""
     more = data.group if adjacency is Adjacency.ADD_REMOVE else 0
     changed = sorted(
         int(k) for k in rng.choice(size + more, size=min(data.group, size + more), replace=False)

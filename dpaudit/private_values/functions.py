@@ -1,7 +1,8 @@
-"""Functions of Python, ``math`` and numpy that a followed program may call, and what each does to private values.
+"""Functions of Python, ``math`` and numpy that a followed program may call, and what each does to private
+values.
 
-A call is bound by the function's own signature. Parameters that a rule does not model are refused. A function that
-is not in ``ACCEPTED`` is refused, whatever its arguments.
+A call is bound by the function's own signature. Parameters that a rule does not model are refused. A function
+that is not in ``ACCEPTED`` is refused, whatever its arguments.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ Rule = Callable[..., Any]
 @dataclass(frozen=True, eq=False)
 class Accepted:
     """A function that may be called. ``rule``: what it does to private values and noise, by the parameters
-    ``modelled``; None: it takes outcomes and plain values alone. ``shape``: how the result's shape follows from
-    that of the first argument."""
+    ``modelled``; None: it takes outcomes and plain values alone. ``shape``: how the result's shape follows
+    from that of the first argument."""
 
     name: str
     function: Callable[..., Any]
@@ -199,9 +200,12 @@ def _of_outcomes(run: Run, accepted: Accepted, arguments: list[Any], options: di
     if "out" in options or "where" in options:
         run.refuse(f"{accepted.name} with out= or where= is not followed")
     names = list(options)
-    function = lambda *values: accepted.function(
-        *values[: len(arguments)], **dict(zip(names, values[len(arguments) :], strict=True))
-    )  # noqa: E731
+
+    def function(*values):
+        return accepted.function(
+            *values[: len(arguments)], **dict(zip(names, values[len(arguments) :], strict=True))
+        )
+
     given = [*arguments, *options.values()]
     shape, kind = _outcome_shape(accepted, arguments, options), accepted.kind
     expression = _outcome_expression(run, accepted, arguments, options, shape)
@@ -386,13 +390,16 @@ def _randomised(run: Run, coin: Coin, x: Any, y: Any) -> Any:
         other.used, among = True, other.limit
     else:
         return run.refuse(
-            "such a randomised answer is not followed (write np.where(rng.random(n) < p, d, 1 - d), or rng.integers(k, size=n))"
+            "such a randomised answer is not followed (write np.where(rng.random(n) < p, d, 1 - d), or"
+            " rng.integers(k, size=n))"
         )
     coin.uniform.used = True
     samples = [
-        apply(np.where, *[run.sample(one, side) for one in (coin, x, y)])
-        if among is None
-        else apply(np.where, coin.samples[side], run.sample(x, side), other.samples[side])
+        (
+            apply(np.where, *[run.sample(one, side) for one in (coin, x, y)])
+            if among is None
+            else apply(np.where, coin.samples[side], run.sample(x, side), other.samples[side])
+        )
         for side in run.worlds.sides
     ]
     return Array(Response(base, p, among, samples))
@@ -934,9 +941,17 @@ for _name, _op in {
 }.items():
     _register(_name, _floats(_op), "x1", shape="same", kind="f")
 for _name, _op in {
-    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "less": "lt", "less_equal": "le", "greater": "gt",
-    "greater_equal": "ge", "equal": "eq", "not_equal": "ne",
-}.items():  # fmt: skip
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "div",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "equal": "eq",
+    "not_equal": "ne",
+}.items():
     _register(_name, _operator(_op), "x1 x2", shape="same", noise=True)
 for _name, _op in {
     "logical_and": "and",
@@ -1018,17 +1033,19 @@ _register("shape", lambda run, a: shape_value(run, a), "a")
 _register("size", lambda run, a: _size(run, a), "a")
 # Of outcomes and plain values alone.
 _register(
-    "arange linspace zeros ones full eye identity tril triu diag outer cumprod prod diff std ptp concatenate hstack vstack "
-    "tile repeat flip roll cross trace log1p expm1 log2 log10 cbrt sinh cosh tan arcsin arccos power mod remainder "
-    "floor_divide ceil isfinite isnan nan_to_num linalg.inv linalg.cholesky linalg.det linalg.solve linalg.eigh "
-    "histogram_bin_edges unique searchsorted digitize argpartition average einsum squeeze expand_dims swapaxes transpose "
-    "broadcast_to atleast_1d atleast_2d allclose array_equal meshgrid geomspace logspace interp convolve kron "
-    "hypot arctan2 float_power fabs deg2rad exp2",
+    "arange linspace zeros ones full eye identity tril triu diag outer cumprod prod diff std ptp concatenate"
+    " hstack vstack tile repeat flip roll cross trace log1p expm1 log2 log10 cbrt sinh cosh tan arcsin arccos"
+    " power mod remainder floor_divide ceil isfinite isnan nan_to_num linalg.inv linalg.cholesky linalg.det"
+    " linalg.solve linalg.eigh histogram_bin_edges unique searchsorted digitize argpartition average einsum"
+    " squeeze expand_dims swapaxes transpose broadcast_to atleast_1d atleast_2d allclose array_equal meshgrid"
+    " geomspace logspace interp convolve kron hypot arctan2 float_power fabs deg2rad exp2",
     spec="*arguments, **options",
 )
 _register("float64 int64 bool_", None, spec="*arguments", kind=None, shape="number")
 _register(
-    "sqrt exp log floor ceil tanh sin cos atan fabs trunc isfinite comb factorial erf erfc log1p expm1 log2 log10 pow hypot gcd isqrt lgamma gamma isclose perm dist prod fsum tan asin acos sinh cosh atan2 copysign",
+    "sqrt exp log floor ceil tanh sin cos atan fabs trunc isfinite comb factorial erf erfc log1p expm1 log2"
+    " log10 pow hypot gcd isqrt lgamma gamma isclose perm dist prod fsum tan asin acos sinh cosh atan2"
+    " copysign",
     None,
     spec="*arguments",
     home=math,
@@ -1080,19 +1097,69 @@ _register("divmod pow ord chr bin hex", None, spec="*arguments", home=builtins, 
 
 def _methods() -> None:
     table: dict[str, tuple[str, Rule, str, dict[str, Any]]] = {
-        "sum": ("a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True", _reduction("sum"), "a axis keepdims", {"shape": "scalar"}),
-        "mean": ("a, axis=None, dtype=None, out=None, keepdims=False, *, where=True", _mean, "a axis keepdims", {"shape": "scalar", "kind": "f"}),
-        "max": ("a, axis=None, out=None, keepdims=False, initial=None, where=True", _reduction("max"), "a axis keepdims", {"shape": "scalar"}),
-        "min": ("a, axis=None, out=None, keepdims=False, initial=None, where=True", _reduction("min"), "a axis keepdims", {"shape": "scalar"}),
-        "any": ("a, axis=None, out=None, keepdims=False, *, where=True", _reduction("any"), "a axis keepdims", {"shape": "scalar", "kind": "b"}),
-        "all": ("a, axis=None, out=None, keepdims=False, *, where=True", _reduction("all"), "a axis keepdims", {"shape": "scalar", "kind": "b"}),
+        "sum": (
+            "a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True",
+            _reduction("sum"),
+            "a axis keepdims",
+            {"shape": "scalar"},
+        ),
+        "mean": (
+            "a, axis=None, dtype=None, out=None, keepdims=False, *, where=True",
+            _mean,
+            "a axis keepdims",
+            {"shape": "scalar", "kind": "f"},
+        ),
+        "max": (
+            "a, axis=None, out=None, keepdims=False, initial=None, where=True",
+            _reduction("max"),
+            "a axis keepdims",
+            {"shape": "scalar"},
+        ),
+        "min": (
+            "a, axis=None, out=None, keepdims=False, initial=None, where=True",
+            _reduction("min"),
+            "a axis keepdims",
+            {"shape": "scalar"},
+        ),
+        "any": (
+            "a, axis=None, out=None, keepdims=False, *, where=True",
+            _reduction("any"),
+            "a axis keepdims",
+            {"shape": "scalar", "kind": "b"},
+        ),
+        "all": (
+            "a, axis=None, out=None, keepdims=False, *, where=True",
+            _reduction("all"),
+            "a axis keepdims",
+            {"shape": "scalar", "kind": "b"},
+        ),
         "clip": ("a, min=None, max=None, out=None, **kwargs", _clip, "a min max", {"shape": "same"}),
         "cumsum": ("a, axis=None, dtype=None, out=None", _cumsum, "a axis", {}),
-        "var": ("a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True", _var, "a axis ddof", {"shape": "scalar", "kind": "f"}),
-        "argmax": ("a, axis=None, out=None, *, keepdims=False", _place_of(True), "a axis", {"shape": "scalar", "noise": True}),
-        "argmin": ("a, axis=None, out=None, *, keepdims=False", _place_of(False), "a axis", {"shape": "scalar", "noise": True}),
+        "var": (
+            "a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True",
+            _var,
+            "a axis ddof",
+            {"shape": "scalar", "kind": "f"},
+        ),
+        "argmax": (
+            "a, axis=None, out=None, *, keepdims=False",
+            _place_of(True),
+            "a axis",
+            {"shape": "scalar", "noise": True},
+        ),
+        "argmin": (
+            "a, axis=None, out=None, *, keepdims=False",
+            _place_of(False),
+            "a axis",
+            {"shape": "scalar", "noise": True},
+        ),
         "argsort": ("a, axis=-1, kind=None, order=None, *, stable=None", _argsort, "a", {"noise": True}),
-        "astype": ("a, dtype, order='K', casting='unsafe', subok=True, copy=True", _astype, "a dtype", {"shape": "same"}),
+        "astype": (
+            "a, dtype, order='K', casting='unsafe', subok=True, copy=True",
+            _astype,
+            "a dtype",
+            {"shape": "same"},
+        ),
         "round": ("a, decimals=0, out=None", _np_round, "a decimals", {"shape": "same"}),
         "reshape": ("a, *shape, order='C', copy=None", _method_reshape, "a shape", {}),
         "ravel": ("a, order='C'", _ravel, "a", {}),
@@ -1101,15 +1168,25 @@ def _methods() -> None:
         "dot": ("a, b, out=None", _dot, "a b", {}),
         "tolist": ("a", None, "", {}),
         "item": ("a, *place", None, "", {"shape": "scalar"}),
-        "std": ("a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True", None, "", {"shape": "scalar"}),
-        "prod": ("a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True", None, "", {"shape": "scalar"}),
+        "std": (
+            "a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True",
+            None,
+            "",
+            {"shape": "scalar"},
+        ),
+        "prod": (
+            "a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True",
+            None,
+            "",
+            {"shape": "scalar"},
+        ),
         "conj": ("a", None, "", {"shape": "same"}),
         "trace": ("a", None, "", {}),
         "nonzero": ("a", None, "", {}),
         "squeeze": ("a, axis=None", None, "", {}),
         "cumprod": ("a, axis=None", None, "", {}),
         "ptp": ("a, axis=None", None, "", {}),
-    }  # fmt: skip
+    }
     for name, (spec, rule, modelled, more) in table.items():
         METHODS[name] = Accepted(
             name,

@@ -1,9 +1,10 @@
 """An interpreter of the Python that people write mechanisms in.
 
-It runs the syntax tree of the unmodified function. Names are found where Python finds them, and what they hold is
-let in by exact type: numbers, text, plain containers and arrays, followed functions, and the functions of
-``functions.ACCEPTED`` by identity. Private values are never handed to other code, so there is nothing that a
-program could do with them but what has a rule. Statements and expressions that are not listed here are refused.
+It runs the syntax tree of the unmodified function. Names are found where Python finds them, and what they
+hold is let in by exact type: numbers, text, plain containers and arrays, followed functions, and the
+functions of ``functions.ACCEPTED`` by identity. Private values are never handed to other code, so there is
+nothing that a program could do with them but what has a rule. Statements and expressions that are not listed
+here are refused.
 """
 
 from __future__ import annotations
@@ -132,8 +133,8 @@ class Lazy(Symbol):
 def _special() -> dict[int, str]:
     """Builtins and numpy objects that the interpreter treats itself, by identity."""
     names = (
-        "all any bool dict enumerate filter isinstance list map max min print range reversed set sorted str sum tuple type zip "
-        "frozenset len"
+        "all any bool dict enumerate filter isinstance list map max min print range reversed set sorted str"
+        " sum tuple type zip frozenset len"
     )
     table = {id(getattr(builtins, name)): name for name in names.split()}
     table |= {id(np): "numpy", id(np.random): "numpy.random", id(np.linalg): "numpy.linalg", id(math): "math"}
@@ -222,7 +223,8 @@ class Interpreter:
             return Named(f"random.{value.__name__}", value)
         if isinstance(value, np.random.Generator | np.random.RandomState):
             run.refuse(
-                f"{what} is a random generator that outlives the run (make one inside, or take it as an argument)"
+                f"{what} is a random generator that outlives the run (make one inside, or take it as an"
+                " argument)"
             )
         if kind in (ModuleType, BuiltinFunctionType, FunctionType) or callable(value):
             run.refuse(f"{what} is {_name_of(value)}, which is not followed")
@@ -465,7 +467,7 @@ class Interpreter:
         if isinstance(inner, np.ndarray):
             if inner.ndim != 1 or inner.dtype not in (np.float64, np.int64):
                 self.run.refuse("an entry of an array of several axes (or of another type) is assigned")
-            inner = Entries([item for item in inner], inner.dtype.kind)
+            inner = Entries(list(inner), inner.dtype.kind)
         if not isinstance(inner, Entries) or type(key) not in (int, np.int64):
             self.run.refuse("entries are assigned at a place that is no constant")
         if not -len(inner.items) <= key < len(inner.items):
@@ -997,7 +999,8 @@ class Interpreter:
             run.refuse("records whose number is private are iterated (use whole arrays)")
         if shape is None or not shape or not isinstance(shape[0], int):
             run.refuse(
-                "a loop over records of every size, or over an outcome of unknown length (give a number of records, or use whole arrays)"
+                "a loop over records of every size, or over an outcome of unknown length (give a number of"
+                " records, or use whole arrays)"
             )
         for k in range(shape[0]):
             yield self.item(value, k)
@@ -1227,16 +1230,10 @@ class Interpreter:
         return Lazy(iter(list(self.iterate(items))[::-1]))
 
     def _builtin_any(self, items: Any) -> Any:
-        for item in self.iterate(items):
-            if truth(self.run, item):
-                return True
-        return False
+        return any(truth(self.run, item) for item in self.iterate(items))
 
     def _builtin_all(self, items: Any) -> Any:
-        for item in self.iterate(items):
-            if not truth(self.run, item):
-                return False
-        return True
+        return all(truth(self.run, item) for item in self.iterate(items))
 
     def _builtin_sorted(self, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
         found = list(self.iterate(items))
@@ -1367,8 +1364,7 @@ def _kind_of(value: Any) -> str | None:
         return "f"
     if isinstance(inner, Symbol):
         return None
-    kind = np.asarray(inner).dtype.kind
-    return kind
+    return np.asarray(inner).dtype.kind
 
 
 @cache

@@ -1,7 +1,7 @@
 """Operators on private, public, noisy and plain values: which rule each pair of values has.
 
-The cases in order: uniform numbers are compared once; noisy values stay noisy under sums and constant factors;
-private values become steps; what is left are outcomes, of which anything may be computed.
+The cases in order: uniform numbers are compared once; noisy values stay noisy under sums and constant
+factors; private values become steps; what is left are outcomes, of which anything may be computed.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def _public_binary(run: Run, op: str, a: Any, b: Any) -> Any:
 
 
 def _sized(value: Any) -> bool:
-    return isinstance(value, Public) or isinstance(value, PLAIN)
+    return isinstance(value, (Public, PLAIN))
 
 
 def _kind(value: Any) -> str | None:
@@ -440,10 +440,8 @@ def _noisy_sum(run: Run, op: str, a: Any, b: Any, left: Noisy | None, right: Noi
     noisy, other, sign = (
         (left, b, Fraction(1)) if left is not None else (right, a, Fraction(1 if op == "add" else -1))
     )
-    if (
-        noisy is None
-        or isinstance(content(other), Symbol)
-        and not isinstance(content(other), Private | Public | Entries)
+    if noisy is None or (
+        isinstance(content(other), Symbol) and not isinstance(content(other), Private | Public | Entries)
     ):
         return None
     if isinstance(content(other), Entries):
@@ -686,8 +684,7 @@ def _uniform(run: Run, op: str, x: Any, y: Any) -> Coin:
         run.refuse("one draw serves twice")
     p = min(max(exact(y), Fraction(0)), Fraction(1))
     samples = [apply(OPERATORS[op], one, float(y)) for one in x.samples]
-    found = Coin(x, p if op in ("lt", "le") else 1 - p, x.shape, samples)
-    return found
+    return Coin(x, p if op in ("lt", "le") else 1 - p, x.shape, samples)
 
 
 def _private_coins(run: Run, op: str, x: Uniform, y: Private) -> Any:
@@ -697,9 +694,7 @@ def _private_coins(run: Run, op: str, x: Uniform, y: Private) -> Any:
     if x.shape != y.shape:
         run.refuse("uniform numbers of another shape than the probabilities (one draw for several coins)")
     x.used = True
-    samples = [
-        apply(OPERATORS[op], run.sample(x, side), run.sample(y, side)) for side in run.worlds.sides
-    ]
+    samples = [apply(OPERATORS[op], run.sample(x, side), run.sample(y, side)) for side in run.worlds.sides]
     release = {"law": "bernoulli", "node": y.node}
     found = run.released(release, y.info, shape=x.shape, kind="b", samples=samples, python=False)
     _check_public(run, found)
@@ -742,7 +737,10 @@ def unary(run: Run, op: str, value: Any) -> Any:
     return public_of(run, expression, UNARY[op], [value], shape=inner.shape, kind=kind, python=inner.python)
 
 
-DECIDES = "a private value decides (if, while, and, or, not); write np.where, np.clip or a sum of comparisons such as (d > 0.5).sum()"
+DECIDES = (
+    "a private value decides (if, while, and, or, not); write np.where, np.clip or a sum of comparisons such"
+    " as (d > 0.5).sum()"
+)
 
 
 def truth(run: Run, value: Any) -> bool:
@@ -778,9 +776,9 @@ def show(run: Run, value: Any) -> None:
         for key, item in inner.items():
             show(run, key)
             show(run, item)
-    elif isinstance(inner, Noisy) and inner.released is None and run.hidden and _is_hidden(inner):
-        run.walk._event(("form", run.form(inner)))
-    elif isinstance(inner, Draw) and inner.hidden:
+    elif (isinstance(inner, Noisy) and inner.released is None and run.hidden and _is_hidden(inner)) or (
+        isinstance(inner, Draw) and inner.hidden
+    ):
         run.walk._event(("form", run.form(inner)))
     elif isinstance(inner, Condition):
         run.event(f"truth {truth(run, inner)}")

@@ -46,10 +46,16 @@ MAX_PATHS, MAX_CORNERS = 1_000, 4_096
 ROUNDING = Fraction(1, 10**9)
 
 ASSUMPTIONS = (
-    "numbers are real: a float constant is the decimal that it prints as, nothing is rounded, data are finite",
+    (
+        "numbers are real: a float constant is the decimal that it prints as, nothing is rounded, data are"
+        " finite"
+    ),
     "integer arrays hold fewer than 2^31 records; integer arithmetic is checked to fit 64 bits",
     "the data are what is declared: container, type, domain, number of records",
-    "the adversary sees what is released, revealed, printed, returned or raised, but not time, memory or warnings",
+    (
+        "the adversary sees what is released, revealed, printed, returned or raised, but not time, memory or"
+        " warnings"
+    ),
     "noise is drawn independently from the exact distribution that is named",
     "Python and numpy do what their documentation says for the accepted functions",
 )
@@ -61,8 +67,9 @@ PrivacyClaim = PureDP | ApproxDP | ZeroConcentratedDP | GaussianDP
 class ValuesProof:
     """What was proved of a function.
 
-    ``verdict``: verified or inconclusive. ``bound``: the derived upper bound on the claim's quantity; None if none
-    was derived. ``reason``: one sentence, where the claim is not proved. ``certificate``: what the kernel checks.
+    ``verdict``: verified or inconclusive. ``bound``: the derived upper bound on the claim's quantity; None if
+    none was derived. ``reason``: one sentence, where the claim is not proved. ``certificate``: what the
+    kernel checks.
     """
 
     verdict: str
@@ -171,7 +178,8 @@ def _require(claim: Any, data: Any) -> None:
         raise InvalidParameterError(f"data must be declared by Records or Table, got {type(data).__name__}.")
     if (claim.unit is Unit.USER) != (data.group > 1) and claim.unit is Unit.USER:
         raise InvalidParameterError(
-            "a claim for users needs group=m, the largest number of records of one user; a record that is all of a user is one event."
+            "a claim for users needs group=m, the largest number of records of one user; a record that is all"
+            " of a user is one event."
         )
     if claim.unit is Unit.EVENT and data.group > 1:
         raise InvalidParameterError("data with group=m need a claim with unit='user'.")
@@ -199,7 +207,8 @@ def _unwrapped(program: Any) -> tuple[FunctionType, dict[str, Any]]:
 
 @dataclass(eq=False)
 class _Attempt:
-    """One exploration of all paths, with noise released when it is used or (``hidden``) kept in comparisons."""
+    """One exploration of all paths, with noise released when it is used or (``hidden``) kept in
+    comparisons."""
 
     function: FunctionType
     fixed: dict[str, Any]

@@ -92,7 +92,9 @@ def make_distribution(run: Run, law: type, arguments: list[Any], options: dict[s
         inner = content(value)
         if name != "p" or (isinstance(inner, Symbol) and not isinstance(inner, Private)):
             run.refuse("Bernoulli(p=...) takes a constant or private probability")
-        return Distribution("bernoulli", inner if isinstance(inner, Private) else run.plain(exact_number, inner))
+        return Distribution(
+            "bernoulli", inner if isinstance(inner, Private) else run.plain(exact_number, inner)
+        )
     if name not in ("scale", "sigma", "variance") or (name == "scale") == (law is laws.Gaussian):
         run.refuse(f"{law.__name__} has no parameter {name}")
     inner = content(value)

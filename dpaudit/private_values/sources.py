@@ -59,7 +59,8 @@ def _source_of(code: CodeType, qualname: str) -> Source:
         raise NotFollowedError(f"{name}: two functions of this name begin on one line")
     if code not in codes:
         raise NotFollowedError(
-            f"{name}: the code that runs is not that of its file (was the file changed, or the function made from another?)"
+            f"{name}: the code that runs is not that of its file (was the file changed, or the function made"
+            " from another?)"
         )
     return Source(found[0], code.co_filename)
 

@@ -3,8 +3,8 @@
     python -m dpaudit.kernel.values.check certificate.json
 
 The record has ``nodes``, the steps of the program over private data; ``draws``, the laws of its noise;
-``releases``; and ``tree``, the complete tree of its public questions and hidden comparisons, with ``cells`` as
-``program_t0`` reads them. No bound is read from it: every step is derived again.
+``releases``; and ``tree``, the complete tree of its public questions and hidden comparisons, with ``cells``
+as ``program_t0`` reads them. No bound is read from it: every step is derived again.
 
 Statement. For all data of the declaration, all neighbours and all outcomes, the joint law of all that is
 released, revealed, returned or yielded satisfies the derived bound. On one path both sides make the same
@@ -90,11 +90,13 @@ def read_extent(written: Any) -> int | Poly:
 def _params(written: Any) -> dict[str, Any]:
     need(isinstance(written, dict), "the parameters of a step are a table")
     return {
-        key: tuple(read_extent(n) for n in value)
-        if key == "shape"
-        else tuple(value)
-        if key == "axes"
-        else value
+        key: (
+            tuple(read_extent(n) for n in value)
+            if key == "shape"
+            else tuple(value)
+            if key == "axes"
+            else value
+        )
         for key, value in written.items()
     }
 
@@ -114,8 +116,8 @@ def derived(s: Setting, nodes: Sequence[Any]) -> list[Info]:
 def boxes_of(
     s: Setting, infos: Sequence[Info], names: Sequence[str]
 ) -> tuple[dict[str, tuple[Fraction, Fraction]], ...]:
-    """By how much each symbol of a hidden comparison may change: under add-remove, values that never fall when
-    a record is added all move one way."""
+    """By how much each symbol of a hidden comparison may change: under add-remove, values that never fall
+    when a record is added all move one way."""
     ways = (1, -1) if s.length_is_private else (0,)
     boxes = []
     for way in ways:

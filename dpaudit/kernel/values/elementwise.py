@@ -1,4 +1,5 @@
-"""Rules for operations that work entry by entry: arithmetic, comparisons, clipping, choices between two values.
+"""Rules for operations that work entry by entry: arithmetic, comparisons, clipping, choices between two
+values.
 
 Notation of the comments: ``D`` is the change of an operand, ``A`` a bound on its absolute value.
 """
@@ -13,7 +14,6 @@ from typing import Any
 from dpaudit.kernel.values.info import (
     Guard,
     Info,
-    RefusedStepError,
     Setting,
     Support,
     add_changes,
@@ -135,7 +135,8 @@ def row_ball(s: Setting, info: Info, p: str, radius: Poly) -> Info:
 
 def promoted(infos: Sequence[Info], *, logic: bool = False) -> str:
     """The result's kind under numpy's promotion of bool, int64 and float64 (NEP 50). Arithmetic of two truth
-    values is logic in numpy and counting in Python; the former is refused unless the operation is ``logic``."""
+    values is logic in numpy and counting in Python; the former is refused unless the operation is ``logic``.
+    """
     kinds = {info.kind for info in infos}
     if kinds == {"b"} and not logic:
         need(

@@ -1,9 +1,9 @@
 """Public numbers: expressions of outcomes and of the number of records, which are equal on both sides.
 
 An expression is a list: ``["number", "3/2"]``, ``["size"]``, ``["outcome", 4]``, arithmetic such as
-``["add", a, b]``, ``["maximum", a, b]``, ``["clip", a, low, high]``, or ``["function", name, ...]`` for anything
-else. As a polynomial it is exact, with a positive symbol where a maximum with a positive number guarantees a
-lower bound.
+``["add", a, b]``, ``["maximum", a, b]``, ``["clip", a, low, high]``, or ``["function", name, ...]`` for
+anything else. As a polynomial it is exact, with a positive symbol where a maximum with a positive number
+guarantees a lower bound.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def text_of(expression: Any) -> str:
 
 
 def polynomial(s: Setting, expression: Any) -> Poly:
-    """The value of a public number as a polynomial. New positive symbols get their lower bound in ``s.low``."""
+    """The value of a public number as a polynomial. New positive symbols get their lower bound in
+    ``s.low``."""
     need(
         isinstance(expression, list | tuple) and expression and isinstance(expression[0], str),
         "an expression",

@@ -2,8 +2,9 @@
 
 Two runs, on x and on x', follow the same path of public decisions. ``v`` is the value on x and ``v'`` on x'.
 
-``records == 0``: the value is one array. ``change1``, ``change2`` and ``change`` bound the L1 norm, the squared
-L2 norm and the largest entry of ``v' - v``. ``norm1`` and ``norm2`` bound the L1 and squared L2 norm of ``v``.
+``records == 0``: the value is one array. ``change1``, ``change2`` and ``change`` bound the L1 norm, the
+squared L2 norm and the largest entry of ``v' - v``. ``norm1`` and ``norm2`` bound the L1 and squared L2 norm
+of ``v``.
 
 ``records > 0``: the first ``records`` axes index records, and row i is a function of record i alone, the same
 function for all of them under add-remove. The same fields then bound the change and the norms of one row.
@@ -39,8 +40,9 @@ __all__ = [
 #: Records that a value depends on: ranges (start, stop, step) of positions, a superset; ``None``: any record.
 Support = tuple[tuple[int, int | None, int], ...] | None
 
-#: (node, low, high, open): nothing changes unless the node's value of the changed record, before or after, is in
-#: the interval. A row of a row-local value is 0 unless it is. ``open``: a finite end does not belong to it.
+#: (node, low, high, open): nothing changes unless the node's value of the changed record, before or after, is
+#: in the interval. A row of a row-local value is 0 unless it is. ``open``: a finite end does not belong to
+#: it.
 Guard = tuple[int, Fraction | None, Fraction | None, bool]
 
 
@@ -58,8 +60,8 @@ def need(holds: Any, message: str) -> None:
 class Setting(Bounds):
     """The neighbours that a proof is about.
 
-    ``adjacency`` is ``replace-one``, ``add-remove`` or ``zero-out``; ``size`` a number of records, or ``None``
-    for every number from ``at_least``; ``group`` the number of records that may change at once.
+    ``adjacency`` is ``replace-one``, ``add-remove`` or ``zero-out``; ``size`` a number of records, or
+    ``None`` for every number from ``at_least``; ``group`` the number of records that may change at once.
     """
 
     adjacency: str = "replace-one"

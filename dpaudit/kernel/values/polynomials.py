@@ -97,7 +97,7 @@ class Poly:
         found = Fraction(0)
         for monomial, value in self.terms.items():
             for name, power in monomial:
-                value = value * values[name] ** power  # noqa: PLW2901
+                value = value * values[name] ** power
             found += value
         return found
 
@@ -157,7 +157,7 @@ class Bounds:
             for name, power in monomial:
                 if name not in self.low:
                     return None
-                value = value * self.low[name] ** power  # noqa: PLW2901
+                value = value * self.low[name] ** power
             terms[monomial] = terms.get(monomial, Fraction(0)) + value
         return terms
 

@@ -1,12 +1,13 @@
 """What the releases of one path cost the record that they cost most: a pure epsilon and a rho.
 
-A release is a table: ``law`` (laplace, discrete-laplace, gaussian, argmax, choice, response), the ``node`` that
-is released, and what the law needs. ``draw`` and ``entry`` name the noise: the number of the draw on the path,
-and the place in it, or ``None`` for all of it. ``factor`` multiplies the noise.
+A release is a table: ``law`` (laplace, discrete-laplace, gaussian, argmax, choice, response), the ``node``
+that is released, and what the law needs. ``draw`` and ``entry`` name the noise: the number of the draw on the
+path, and the place in it, or ``None`` for all of it. ``factor`` multiplies the noise.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
@@ -100,8 +101,8 @@ def _noised(s: Setting, info: Info, law: str, scale: Poly) -> Part:
 
 
 def _one_by_one(s: Setting, parent: Info, law: str, parts: Sequence[tuple[int, Poly, Info]]) -> Part:
-    """Entry k costs w_k u_k with u_k <= change and sum of u_k <= change1 (for Gaussian noise u_k are squares):
-    the largest sum is that of a fractional knapsack."""
+    """Entry k costs w_k u_k with u_k <= change and sum of u_k <= change1 (for Gaussian noise u_k are
+    squares): the largest sum is that of a fractional knapsack."""
     whole = flat(s, parent)
     weights: dict[int, Fraction] = {}
     for k, scale, _ in parts:
@@ -177,8 +178,8 @@ def _response(s: Setting, info: Info, release: dict[str, Any]) -> Part:
 
 
 def _bernoulli(s: Setting, info: Info) -> Part:
-    """Coins whose probability is private, p in [low, high] with 0 < low and high < 1: both answers change their
-    chance by at most the change of p, so each coin costs ln of the largest ratio."""
+    """Coins whose probability is private, p in [low, high] with 0 < low and high < 1: both answers change
+    their chance by at most the change of p, so each coin costs ln of the largest ratio."""
     need(not (info.records and s.length_is_private), "coins for records whose number is private")
     low = None if info.low is None else s.largest(-info.low)
     high, change, count = s.largest(info.high), s.largest(info.change), info.entries.number
@@ -241,7 +242,7 @@ def _by_value(s: Setting, members: Sequence[Part]) -> set[Cost]:
     if s.group != 1:
         return {_total([*always, *guarded])}
     ends = sorted({end for part in guarded for end in (part.guard or ())[1:3] if end is not None})  # type: ignore[misc]
-    points = [*ends, *((a + b) / 2 for a, b in zip(ends, ends[1:], strict=False))]
+    points = [*ends, *((a + b) / 2 for a, b in itertools.pairwise(ends))]
     points += [ends[0] - 1, ends[-1] + 1] if ends else [Fraction(0)]
     hit = {
         frozenset(k for k, part in enumerate(guarded) if part.guard and _inside(part.guard, y))
