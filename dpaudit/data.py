@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice, product
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from dpaudit.exact import ExactLike, exact, nearest_float
 __all__ = ["EVERY", "Anything", "Ball", "Categories", "Column", "Integers", "Interval", "Records", "Table"]
 
 #: Every number of records.
-EVERY = "every"
+EVERY: Final = "every"
 
 Size = int | Literal["every"]
 
@@ -153,7 +153,7 @@ class Integers:
 
     def column(self, width: int | None = None) -> Column:
         low, high = _ends(self.low, self.high)
-        if low.denominator != 1 or high.denominator != 1 or (self.bits and (low, high) != (0, 1)):
+        if low.denominator != 1 or high.denominator != 1 or (self.bits and [low, high] != [0, 1]):
             raise InvalidParameterError(
                 f"the ends of Integers must be whole numbers, of bits 0 and 1, got {self.low} and"
                 f" {self.high}."
@@ -377,7 +377,7 @@ def corner_pairs(
     """Pairs of neighbouring inputs made of extreme records, small ones first."""
     names = list(data.columns)
     records = list(islice(product(*(column.corners() for column in data.columns.values())), 24))
-    for size in sizes if data.size == EVERY else (data.size,):
+    for size in sizes if data.size == EVERY else (int(data.size),):
         if size < data.at_least and data.size == EVERY:
             continue
         for rest in records[:4]:

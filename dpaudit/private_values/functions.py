@@ -201,7 +201,7 @@ def _of_outcomes(run: Run, accepted: Accepted, arguments: list[Any], options: di
         run.refuse(f"{accepted.name} with out= or where= is not followed")
     names = list(options)
 
-    def function(*values):
+    def function(*values: Any) -> Any:
         return accepted.function(
             *values[: len(arguments)], **dict(zip(names, values[len(arguments) :], strict=True))
         )
@@ -252,7 +252,7 @@ def _outcome_shape(accepted: Accepted, arguments: list[Any], options: dict[str, 
         shapes = [shape_of(argument) for argument in arguments]
         if None in shapes or options:
             return None
-        return max(shapes, key=len) if len({shape for shape in shapes if shape != ()}) <= 1 else None  # type: ignore[type-var, arg-type]
+        return max(shapes, key=len) if len({shape for shape in shapes if shape != ()}) <= 1 else None  # type: ignore[arg-type]
     if accepted.shape == "array" and arguments and isinstance(arguments[0], list | tuple):
         shapes = [shape_of(item) for item in arguments[0]]
         return (
@@ -876,12 +876,12 @@ def _reshape(run: Run, a: Any, shape: Any) -> Any:
     if not is_plain(list(wanted)) or not all(isinstance(n, int) for n in wanted):
         run.refuse("a shape that an outcome decides")
     try:
-        new = np.empty(value.shape, np.int8).reshape(wanted).shape  # type: ignore[arg-type]
+        new = np.empty(value.shape, np.int8).reshape(wanted).shape  # type: ignore[type-var]
     except ValueError as error:
         return run.refuse(f"reshape: {error}")
     records = 0
     if info.records:
-        lead = math.prod(value.shape[: info.records])  # type: ignore[arg-type]
+        lead = math.prod(value.shape[: info.records])
         records = next((k + 1 for k in range(len(new)) if math.prod(new[: k + 1]) == lead), 0)
     return Array(run.step("reshape", [value], {"shape": new, "records": records}), shared=True)
 
@@ -915,7 +915,7 @@ def _like(value: float) -> Rule:
         base = run.lift(a)
         if not all(isinstance(n, int) for n in base.shape) or (base.info.records and run.s.length_is_private):
             run.refuse("np.zeros_like of records of every number")
-        return Array(np.full(base.shape, value, dtype={"b": bool, "i": np.int64, "f": float}[base.info.kind]))  # type: ignore[arg-type]
+        return Array(np.full(base.shape, value, dtype={"b": bool, "i": np.int64, "f": float}[base.info.kind]))
 
     return rule
 
@@ -1096,7 +1096,7 @@ _register("divmod pow ord chr bin hex", None, spec="*arguments", home=builtins, 
 
 
 def _methods() -> None:
-    table: dict[str, tuple[str, Rule, str, dict[str, Any]]] = {
+    table: dict[str, tuple[str, Rule | None, str, dict[str, Any]]] = {
         "sum": (
             "a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True",
             _reduction("sum"),

@@ -332,7 +332,7 @@ class Interpreter:
             names[spec.vararg.arg] = tuple(extra)
         elif extra:
             self._raises(TypeError(f"{function.source.name} takes {len(positional)} arguments"))
-        rest = {}
+        rest: dict[str, Any] = {}
         for name, value in options.items():
             known = (name in positional and name not in only) or name in [a.arg for a in spec.kwonlyargs]
             if name in names or (not known and spec.kwarg is None):
@@ -487,7 +487,7 @@ class Interpreter:
             or inner.kind != "f"
         ):
             self.run.refuse("an entry of an outcome of unknown shape is assigned")
-        return Entries([index(self.run, Array(inner), k) for k in range(inner.shape[0])], "f")  # type: ignore[index]
+        return Entries([index(self.run, Array(inner), k) for k in range(inner.shape[0])], "f")
 
     def _in_place(self, op: str, place: Any, other: Any) -> Any:
         """``x += other``: numbers are replaced, arrays are changed where they are."""
@@ -716,7 +716,7 @@ class Interpreter:
         value = self.evaluate(node.operand, scope)
         if isinstance(node.op, ast.Not):
             return not truth(self.run, self._truthful(value))
-        op = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "not"}[type(node.op)]  # type: ignore[index]
+        op = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "not"}[type(node.op)]
         return unary(self.run, op, value)
 
     def _truthful(self, value: Any) -> Any:
@@ -761,7 +761,7 @@ class Interpreter:
             ):
                 self.run.refuse("in and not in of private values, outcomes or arrays")
             return self.run.plain(lambda a, b: a in b, content(left), inside) == isinstance(op, ast.In)
-        return self._operate(OPERATORS[type(op)], left, right)  # type: ignore[index]
+        return self._operate(OPERATORS[type(op)], left, right)
 
     def _of_IfExp(self, node: ast.IfExp, scope: Scope) -> Any:
         return self.evaluate(
@@ -788,7 +788,8 @@ class Interpreter:
         spec = "" if node.format_spec is None else self.evaluate(node.format_spec, scope)
         if not isinstance(spec, str):
             self.run.refuse("a format that is an outcome")
-        convert = {-1: lambda x: x, 115: str, 114: repr, 97: ascii}[node.conversion]
+        converters: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, 115: str, 114: repr, 97: ascii}
+        convert = converters[node.conversion]
         form: Callable[[Any], str] = lambda x: format(convert(x), spec)  # noqa: E731
         if is_plain(value):
             return self.run.plain(form, content(value))

@@ -465,7 +465,7 @@ def _noisy_sum(run: Run, op: str, a: Any, b: Any, left: Noisy | None, right: Noi
         extents = [n for n in whole if not isinstance(n, int)]
         if extents:
             run.refuse("one private number is released with noise of the size of the data")
-        base = binary(run, "add", np.zeros(tuple(int(n) for n in whole)), base)
+        base = binary(run, "add", np.zeros(tuple(n for n in whole if isinstance(n, int))), base)
     source = None if isinstance(content(other), Private) else (op, a, b)
     if not isinstance(content(noisy.base), Private):
         source = None
@@ -670,7 +670,7 @@ def _filtered(run: Run, op: str, x: Any, y: Any) -> Any:
     return Array(Filtered(found, mask))
 
 
-def _uniform(run: Run, op: str, x: Any, y: Any) -> Coin:
+def _uniform(run: Run, op: str, x: Any, y: Any) -> Any:
     """``rng.random(n) < p``: coins. Each uniform number serves once."""
     if isinstance(y, Uniform):
         x, y, op = y, x, TURNED.get(op, op)

@@ -346,9 +346,10 @@ class _Attempt:
         paths = explored.paths
         if not any(path.draws for path in paths):
             return [{"paths": [k]} for k in range(len(paths))]
-        names = sorted({name for path in paths for row in path.rows.values() for name in row.form.terms if name[0] == "x"} | {
-            name for path in paths for form in path.shown_forms() for name in form.terms if name[0] == "x"
-        }, key=lambda name: int(name[1:]))  # fmt: skip
+        forms = [row.form for path in paths for row in path.rows.values()]
+        forms += [form for path in paths for form in path.shown_forms()]
+        used = {name for form in forms for name in form.terms if name.startswith("x")}
+        names = sorted(used, key=lambda name: int(name[1:]))
         try:
             boxes = boxes_of(self.s, self.record.infos, names)
         except RefusedStepError as error:

@@ -35,7 +35,7 @@ from dpaudit.views import PUBLIC
 __all__ = ["DISTRIBUTIONS", "GENERATOR", "Distribution", "call_coins", "call_generator", "make_distribution"]
 
 #: Laws of dpaudit that a program may name, the parameter that is the scale, and what they are called here.
-DISTRIBUTIONS = {
+DISTRIBUTIONS: dict[Any, str] = {
     laws.Laplace: "laplace",
     laws.Gaussian: "gaussian",
     laws.DiscreteLaplace: "discrete-laplace",
@@ -149,7 +149,7 @@ def _array(value: Any) -> Any:
 
 
 def _uniforms(run: Run, shape: Any) -> list[Any]:
-    samples = []
+    samples: list[Any] = []
     for side in run.worlds.sides:
         sizes = run.worlds.shape(shape, side)
         repeat = side % 2 and sizes == np.shape(samples[-1])

@@ -252,7 +252,7 @@ class Run:
             self.refuse("an infinity or NaN meets a private value")
         numbers = [value] if plain.shape == () else plain.ravel().tolist()
         values = [str(exact(number)) for number in numbers]
-        params = {
+        params: dict[str, Any] = {
             "values": values,
             "shape": plain.shape,
             "kind": plain.dtype.kind,

@@ -440,7 +440,7 @@ def columns(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
     for info in infos:
         support = union(support, info.support)
     found = Info(
-        shape=(infos[0].shape[0], sum(widths)),  # type: ignore[arg-type]
+        shape=(infos[0].shape[0], sum(widths)),
         kind="f" if "f" in kinds else "i" if "i" in kinds else "b",
         low=None if below is None else -below,
         high=s.largest_of(*[info.high for info in infos]),

@@ -81,7 +81,9 @@ def read_extent(written: Any) -> int | Poly:
     if type(written) is int:
         need(written >= 0, "an extent is not negative")
         return written
-    terms = {((("N", power),) if power else ()): Fraction(value) for value, power in written["N"]}
+    terms: dict[tuple[tuple[str, int], ...], Fraction] = {
+        (("N", int(power)),) if power else (): Fraction(value) for value, power in written["N"]
+    }
     found = Poly(terms)
     number = found.number
     return int(number) if number is not None and number.denominator == 1 else found
@@ -136,7 +138,9 @@ def boxes_of(
 
 def path_costs(s: Setting, infos: Sequence[Info], events: Sequence[Any], tables: Any) -> list[Cost]:
     """The costs of what a path releases. Each entry of each draw serves once, or is hidden."""
-    draws, releases, hidden = [], [], set()
+    draws: list[Drawn] = []
+    releases: list[dict[str, Any]] = []
+    hidden: set[tuple[int, int]] = set()
     for event in events:
         found = EVENT.fullmatch(event[1]) if event[0] == "show" else None
         if found is None:

@@ -310,7 +310,7 @@ def multiply(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
             found = row_ball(s, found, fact[1], fact[2])
         factor = v.constant
         if factor is not None and v.entries == 1 and s.at_most(0, factor):
-            kept = {
+            kept: dict[str, Any] = {
                 key: (*u.facts[key][:2], u.facts[key][2] * factor)
                 for key in ("low", "inverse")
                 if key in u.facts
@@ -326,8 +326,12 @@ def multiply(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
 def _product_range(s: Setting, a: Info, b: Info, top_a: Bound, top_b: Bound) -> tuple[Bound, Bound]:
     if nonnegative(s, a) and nonnegative(s, b):
         return (ZERO if a.low is None or b.low is None else a.low * b.low), times(a.high, b.high)
-    if None not in (a.low, a.high, b.low, b.high):
-        ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]  # type: ignore[operator]
+    corners = (
+        [end for end in (a.low, a.high) if end is not None],
+        [end for end in (b.low, b.high) if end is not None],
+    )
+    if all(len(found) == 2 for found in corners):
+        ends = [x * y for x in corners[0] for y in corners[1]]
         if all(end.number is not None for end in ends):
             return min(ends, key=lambda end: end.number or 0), max(ends, key=lambda end: end.number or 0)
     top = times(top_a, top_b)

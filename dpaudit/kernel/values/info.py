@@ -211,7 +211,7 @@ def _meet(a: tuple[int, int | None, int], b: tuple[int, int | None, int]) -> boo
         return False
     if a[1] is None or b[1] is None:
         return True
-    short, other = sorted((range(*a), range(*b)), key=len)
+    short, other = sorted((range(a[0], a[1], a[2]), range(b[0], b[1], b[2])), key=len)
     if len(short) > 100_000:
         return True
     return any(position in other for position in short)

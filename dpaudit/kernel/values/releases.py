@@ -85,7 +85,8 @@ def _scale(s: Setting, info: Info, release: dict[str, Any], draws: Sequence[Draw
     need(shape == info.shape, "the noise has another shape than the value (one draw for several entries)")
     if drawn.law == "discrete-laplace":
         need(info.kind in "bi" and factor == 1, "discrete noise on a value that may be no integer")
-    return drawn.scale * factor
+    scale: Poly = drawn.scale * factor
+    return scale
 
 
 def _noised(s: Setting, info: Info, law: str, scale: Poly) -> Part:
@@ -241,7 +242,7 @@ def _by_value(s: Setting, members: Sequence[Part]) -> set[Cost]:
     always = [part for part in members if not (part.guard and part.guard[0] == pivot)]
     if s.group != 1:
         return {_total([*always, *guarded])}
-    ends = sorted({end for part in guarded for end in (part.guard or ())[1:3] if end is not None})  # type: ignore[misc]
+    ends = sorted({end for part in guarded for end in (part.guard or ())[1:3] if end is not None})
     points = [*ends, *((a + b) / 2 for a, b in itertools.pairwise(ends))]
     points += [ends[0] - 1, ends[-1] + 1] if ends else [Fraction(0)]
     hit = {
