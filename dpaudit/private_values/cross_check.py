@@ -108,10 +108,9 @@ def _followed(
     interpreter = Interpreter(run, files)
     try:
         followed = interpreter.function(function)
-        for name, value in fixed.items():
-            followed.kw_defaults[name] = interpreter.enter(value, name)
+        inside = {name: interpreter.enter(value, name) for name, value in fixed.items()}
         given = [_inside(kind, value) for kind, value in zip(kinds, data, strict=True)]
-        found = interpreter.run_program(followed, given)
+        found = interpreter.run_program(followed, given, inside)
         return _outside(found), run.foreign
     except ProgramRaisedError as raised:
         return ("raised", type(raised.error).__name__), run.foreign

@@ -39,6 +39,7 @@ from dpaudit.private_values.values import (
     Draw,
     Entries,
     Filtered,
+    Named,
     Noisy,
     Private,
     Public,
@@ -130,8 +131,8 @@ def call_accepted(run: Run, accepted: Accepted, arguments: list[Any], options: d
         accepted.rule is not None and accepted.keeps_noise and any(_is_noise(symbol) for symbol in symbols)
     ):
         return _ruled(run, accepted, given, arguments, options)
-    arguments = [_outcomes(run, argument) for argument in arguments]
-    options = {name: _outcomes(run, value) for name, value in options.items()}
+    arguments = [real_of(_outcomes(run, argument)) for argument in arguments]
+    options = {name: real_of(_outcomes(run, value)) for name, value in options.items()}
     if any(isinstance(symbol, Private) for symbol in symbols_in([arguments, list(options.values())])):
         given = dict(accepted.signature.bind(*arguments, **options).arguments)
         return _ruled(run, accepted, given, arguments, options)
@@ -170,6 +171,8 @@ def _ruled(
     checked = isinstance(content(found), Private | Filtered) and not noise
     if checked:
         names = list(options)
+        arguments = [real_of(argument) for argument in arguments]
+        options = {name: real_of(value) for name, value in options.items()}
         run.verify(
             found,
             lambda *values: accepted.function(
@@ -192,7 +195,12 @@ def _plain_call(run: Run, accepted: Accepted, arguments: list[Any], options: dic
 def _unwrapped(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_unwrapped(item) for item in value)
-    return content(value)
+    return real_of(content(value))
+
+
+def real_of(value: Any) -> Any:
+    """The function or type itself, of one that is handed over, such as dtype=float."""
+    return value.function if isinstance(value, Accepted) else value.real if isinstance(value, Named) else value
 
 
 def _of_outcomes(run: Run, accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
@@ -657,7 +665,7 @@ KINDS: dict[Any, str] = {
 
 
 def _astype(run: Run, a: Any, dtype: Any) -> Any:
-    target = dtype.function if isinstance(dtype, Accepted) else dtype
+    target = real_of(dtype)
     kind = KINDS.get(target) if isinstance(target, type | str) else None
     if kind is None:
         run.refuse(f"a cast to {target!r} (use float, int or bool)")

@@ -56,6 +56,7 @@ from dpaudit.private_values.values import (
     Entries,
     Filtered,
     Generator,
+    Named,
     Noisy,
     Private,
     Public,
@@ -113,14 +114,6 @@ class Bound(Symbol):
 
     value: Any
     name: str
-
-
-@dataclass(frozen=True, eq=False)
-class Named(Symbol):
-    """A module, builtin or type that the interpreter treats itself."""
-
-    name: str
-    real: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,10 +290,10 @@ class Interpreter:
         finally:
             self.depth -= 1
 
-    def run_program(self, function: Function, arguments: list[Any]) -> Any:
+    def run_program(self, function: Function, arguments: list[Any], fixed: dict[str, Any]) -> Any:
         """Run the program under proof, and show what it returns or yields; return it."""
         node = function.source.node
-        names = self._bind(function, node, arguments, {})
+        names = self._bind(function, node, arguments, fixed)
         scope = self._scope(function, node, names)
         try:
             if isinstance(node, ast.Lambda):
@@ -504,7 +497,7 @@ class Interpreter:
         if place.shared or isinstance(inner, Filtered | Transposed | Ranked):
             self.run.refuse("an array that others may share is changed in place (write x = x + ...)")
         before, kind = shape_of(place), _kind_of(place)
-        found = binary(self.run, op, place, other)
+        found = binary(self.run, op, Array(inner), other)
         if shape_of(found) != before or (_kind_of(found) != kind):
             self.run.refuse("an operation in place changes shape or type")
         place.content = content(found)
@@ -1142,6 +1135,7 @@ class Interpreter:
         if name == "default_rng":
             return generator_of(run, arguments, options)
         if name.startswith("random."):
+            run.foreign = True  # numpy's own generator, which no sample run can repeat
             return call_generator(run, name.removeprefix("random."), arguments, options)
         if name == "error":
             return Raised(named.real(*[self._text(a) for a in arguments]))

@@ -147,6 +147,8 @@ def expression_of(run: Run, value: Any) -> Any:
             "slice",
             *(expression_of(run, end) for end in (value.start, value.stop, value.step)),
         ]
+    if isinstance(value, type) and value in (float, int, bool, np.float64, np.int64, np.bool_):
+        return ["function", "type", value.__name__]
     if value is None or value is Ellipsis or isinstance(value, str | bytes | range | float | complex):
         return ["function", type(value).__name__, repr(value)]
     return run.refuse(f"a {type(value).__name__} meets an outcome")

@@ -223,15 +223,17 @@ class _Attempt:
         self.record = Record(self.s)
         self.worlds, self.arrays = _worlds(self.s, self.data, self.claim.adjacency)
         self.could_hide = False
-        self.broken: BrokenHarnessError | None = None
+        self.broken: BrokenHarnessError | InvalidParameterError | None = None
         self.kinds: list[str] = []
 
     def proof(self, scope: str) -> ValuesProof:
         try:
             explored = explore(self._once, max_paths=MAX_PATHS)
-        except RefusedError:
+        except RefusedError as error:
             if self.broken is not None:
                 raise self.broken from None
+            if "more than" in str(error) and "paths" in str(error):
+                raise NotFollowedError(f"the program has more than {MAX_PATHS} paths of public decisions") from None
             raise
         self._cross_check()
         self.could_hide = any(
@@ -270,10 +272,9 @@ class _Attempt:
         try:
             function = interpreter.function(self.function)
             arguments = self._arguments(run, interpreter)
-            for name, value in self.fixed.items():
-                function.kw_defaults[name] = interpreter.enter(value, f"the fixed argument {name}")
-            interpreter.run_program(function, arguments)
-        except BrokenHarnessError as error:
+            fixed = {name: interpreter.enter(value, f"the fixed argument {name}") for name, value in self.fixed.items()}
+            interpreter.run_program(function, arguments, fixed)
+        except (BrokenHarnessError, InvalidParameterError) as error:
             self.broken = error
             raise
         except RecursionError:
@@ -290,8 +291,12 @@ class _Attempt:
             run.refuse("the program takes *args or **kwargs")
         needed = [p for p in plain if p.default is p.empty]
         value = self._data(run, interpreter)
-        if not needed:
-            run.refuse("the program takes no data")
+        if not 1 <= len(needed) <= 2 or any(p.default is p.empty for p in names if p not in plain):
+            missing = [p.name for p in names if p.default is p.empty]
+            raise InvalidParameterError(
+                "a program takes (data, rng), (coins, data) or (data); every other parameter needs a default or "
+                f"functools.partial, got {missing}."
+            )
         if needed[0].name in ("coins", "c"):
             self.kinds = ["coins", "data"]
             return [Coins(), value]

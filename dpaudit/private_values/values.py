@@ -25,6 +25,7 @@ __all__ = [
     "Entries",
     "Filtered",
     "Generator",
+    "Named",
     "Noisy",
     "Private",
     "Public",
@@ -215,6 +216,14 @@ class Array(Symbol):
 
     content: Any
     shared: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """A module, builtin or type that the interpreter treats itself."""
+
+    name: str
+    real: Any
 
 
 class Generator(Symbol):
