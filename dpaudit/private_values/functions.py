@@ -200,7 +200,9 @@ def _unwrapped(value: Any) -> Any:
 
 def real_of(value: Any) -> Any:
     """The function or type itself, of one that is handed over, such as dtype=float."""
-    return value.function if isinstance(value, Accepted) else value.real if isinstance(value, Named) else value
+    return (
+        value.function if isinstance(value, Accepted) else value.real if isinstance(value, Named) else value
+    )
 
 
 def _of_outcomes(run: Run, accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:

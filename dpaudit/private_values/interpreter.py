@@ -446,14 +446,25 @@ class Interpreter:
         inner, key = place.content, content(key)
         if place.shared:
             self.run.refuse("an array that others may share, or that came from outside, is changed in place")
-        if isinstance(inner, Private | Filtered | Noisy | Draw | Transposed):
+        if isinstance(inner, Private | Filtered | Transposed):
             self.run.refuse("entries of a private array are assigned (build a new array: np.where, np.array)")
+        if isinstance(inner, Noisy | Draw):
+            inner = place.content = content(seen(self.run, place))
+        key, value = (
+            seen(self.run, one) if _holds_noise(one) and not isinstance(inner, np.ndarray) else one
+            for one in (key, value)
+        )
+        key = content(key)
         if isinstance(inner, np.ndarray) and is_plain(key) and is_plain(value):
 
             def put(array: Any, k: Any, v: Any) -> None:
                 array[k] = v
 
             self.run.plain(put, inner, key, content(value))
+            return
+        symbols = symbols_in([key, value])
+        if isinstance(inner, Public) and all(isinstance(symbol, Public) for symbol in symbols):
+            place.content = self._changed_outcome(inner, key, value)
             return
         if isinstance(inner, Public):
             inner = self._entries_of_public(inner)
@@ -471,6 +482,21 @@ class Interpreter:
             self.run.refuse("a float is assigned to an entry of a whole number array (it would be cut)")
         inner.items[int(key)] = value
         place.content = inner
+
+    def _changed_outcome(self, inner: Public, key: Any, value: Any) -> Any:
+        """An array of outcomes with some entries replaced by outcomes: again an outcome."""
+
+        def changed(array: Any, k: Any, v: Any) -> Any:
+            copy = np.array(array)
+            copy[k] = v
+            return copy
+
+        place = Array(key) if isinstance(key, np.ndarray | Public) else key
+        return content(
+            function_of(
+                self.run, "put", changed, Array(inner), place, value, shape=inner.shape, kind=inner.kind
+            )
+        )
 
     def _entries_of_public(self, inner: Public) -> Entries:
         if (
@@ -1101,6 +1127,15 @@ class Interpreter:
         if options or not arguments or len(arguments) > 2:
             self._raises(TypeError("sum takes an iterable and a start"))
         inner = content(arguments[0])
+        whole = (
+            isinstance(inner, Private)
+            and len(inner.shape) == 1
+            and inner.info.records == 1
+            and inner.info.kind != "b"
+        )
+        if whole and is_plain(start) and type(start) is int and start == 0:
+            total = self.run.step("sum", [inner], {"axes": (0,)})
+            return self.run.verify(total, np.sum, arguments[0])
         if isinstance(inner, np.ndarray) and is_plain(start):
             return self.run.plain(builtins.sum, inner, content(start))
         if isinstance(inner, Public) and inner.shape is None:

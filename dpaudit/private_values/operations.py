@@ -211,15 +211,9 @@ def _public_binary(run: Run, op: str, a: Any, b: Any) -> Any:
         except RefusedStepError:
             shape = None
     kinds = [_kind(a), _kind(b)]
-    kind = (
-        "b"
-        if op in COMPARISONS
-        else "f"
-        if op == "div"
-        else _higher(kinds)
-        if op in ("add", "sub", "mul")
-        else None
-    )
+    kind = "b" if op in COMPARISONS else "f" if op == "div" else None
+    if op in ("add", "sub", "mul", "mod") or (op == "pow" and "f" in kinds):
+        kind = _higher(kinds)
     expression: Any = [op, expression_of(run, a), expression_of(run, b)]
     scalar = shape == () and op in ("add", "sub", "mul", "div")
     if not scalar:
@@ -419,6 +413,12 @@ def _with_noise(run: Run, op: str, a: Any, b: Any) -> Any:
         found = _noisy_multiple(run, op, a, b)
         if found is not None:
             return found
+    if op in ("mul", "div") and any(isinstance(content(one), Public) for one in (a, b)):
+        noisy = left or right
+        if noisy is not None and not isinstance(content(noisy.base), Private):
+            run.refuse(
+                "noise is multiplied by an outcome or a size after it was drawn (write it as scale=...)"
+            )
     if op in ("lt", "le", "gt", "ge") and run.hidden:
         found = _hidden_comparison(run, op, a, b)
         if found is not None:

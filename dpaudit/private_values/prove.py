@@ -233,7 +233,9 @@ class _Attempt:
             if self.broken is not None:
                 raise self.broken from None
             if "more than" in str(error) and "paths" in str(error):
-                raise NotFollowedError(f"the program has more than {MAX_PATHS} paths of public decisions") from None
+                raise NotFollowedError(
+                    f"the program has more than {MAX_PATHS} paths of public decisions"
+                ) from None
             raise
         self._cross_check()
         self.could_hide = any(
@@ -272,7 +274,10 @@ class _Attempt:
         try:
             function = interpreter.function(self.function)
             arguments = self._arguments(run, interpreter)
-            fixed = {name: interpreter.enter(value, f"the fixed argument {name}") for name, value in self.fixed.items()}
+            fixed = {
+                name: interpreter.enter(value, f"the fixed argument {name}")
+                for name, value in self.fixed.items()
+            }
             interpreter.run_program(function, arguments, fixed)
         except (BrokenHarnessError, InvalidParameterError) as error:
             self.broken = error
@@ -294,8 +299,8 @@ class _Attempt:
         if not 1 <= len(needed) <= 2 or any(p.default is p.empty for p in names if p not in plain):
             missing = [p.name for p in names if p.default is p.empty]
             raise InvalidParameterError(
-                "a program takes (data, rng), (coins, data) or (data); every other parameter needs a default or "
-                f"functools.partial, got {missing}."
+                "a program takes (data, rng), (coins, data) or (data); every other parameter needs a default"
+                f" or functools.partial, got {missing}."
             )
         if needed[0].name in ("coins", "c"):
             self.kinds = ["coins", "data"]

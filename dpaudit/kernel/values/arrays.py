@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.kernel.values.elementwise import Rule, in_int64
-from dpaudit.kernel.values.expressions import polynomial
+from dpaudit.kernel.values.expressions import clipped_span, polynomial
 from dpaudit.kernel.values.info import (
     Info,
     Setting,
@@ -730,7 +730,11 @@ def public(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, A
     number."""
     shape = tuple(p["shape"])
     known = polynomial(s, p["expression"]) if shape == () and p["kind"] != "b" else None
-    return fit(s, Info(shape=shape, kind=p["kind"], python=bool(p["python"]), low=known, high=known))
+    low = high = known
+    span = clipped_span(s, p["expression"]) if shape == () else None
+    if span is not None and known is not None and not s.at_most(0, known):
+        low, high = (Poly.of(end) for end in span)
+    return fit(s, Info(shape=shape, kind=p["kind"], python=bool(p["python"]), low=low, high=high))
 
 
 ARRAYS: dict[str, Rule] = {

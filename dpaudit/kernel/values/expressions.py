@@ -15,7 +15,7 @@ from typing import Any
 from dpaudit.kernel.values.info import Setting, need
 from dpaudit.kernel.values.polynomials import Poly
 
-__all__ = ["polynomial", "text_of"]
+__all__ = ["clipped_span", "polynomial", "text_of"]
 
 
 def text_of(expression: Any) -> str:
@@ -62,6 +62,14 @@ def _polynomial(s: Setting, expression: Any, text: str) -> Poly:
             s.low[text] = least
             return Poly.symbol(text)
     return Poly.symbol(f"?{text}")
+
+
+def clipped_span(s: Setting, expression: Any) -> tuple[Fraction, Fraction] | None:
+    """The two ends between which a value was clipped, where both are numbers in order."""
+    if expression[0] != "clip":
+        return None
+    low, high = (polynomial(s, part).number for part in expression[2:])
+    return None if low is None or high is None or low > high else (low, high)
 
 
 def _least(s: Setting, kind: str, parts: list[Any]) -> Fraction | None:

@@ -40,10 +40,9 @@ __all__ = [
 #: Records that a value depends on: ranges (start, stop, step) of positions, a superset; ``None``: any record.
 Support = tuple[tuple[int, int | None, int], ...] | None
 
-#: (node, low, high, open): nothing changes unless the node's value of the changed record, before or after, is
-#: in the interval. A row of a row-local value is 0 unless it is. ``open``: a finite end does not belong to
-#: it.
-Guard = tuple[int, Fraction | None, Fraction | None, bool]
+#: (node, low, high, low is open, high is open): nothing changes unless the node's value of the changed
+#: record, before or after, is in the interval. A row of a row-local value is 0 unless its record's value is.
+Guard = tuple[int, Fraction | None, Fraction | None, bool, bool]
 
 
 class RefusedStepError(Exception):

@@ -255,9 +255,9 @@ def _by_value(s: Setting, members: Sequence[Part]) -> set[Cost]:
 
 
 def _inside(guard: Guard, value: Fraction) -> bool:
-    _, low, high, opened = guard
-    below = low is None or value > low or (value == low and not opened)
-    above = high is None or value < high or (value == high and not opened)
+    _, low, high, low_open, high_open = guard
+    below = low is None or value > low or (value == low and not low_open)
+    above = high is None or value < high or (value == high and not high_open)
     return below and above
 
 
