@@ -321,13 +321,67 @@ def _operator(op: str) -> Rule:
 
 def _floats(op: str) -> Rule:
     """A function that gives floats of whole numbers too."""
-    return lambda run, x1: _each(
-        run,
-        x1,
-        lambda p: run.step(
-            op, [p if p.info.kind == "f" else run.step("cast", [p], {"kind": "f", "python": p.info.python})]
-        ),
-    )
+    return lambda run, x1: _each(run, x1, lambda p: run.step(op, [_as_float(run, p)]))
+
+
+def _square_root(run: Run, x1: Any) -> Any:
+    """np.sqrt; of the sum of squares of each row (or of a vector) it is the norm, of which more is known."""
+
+    def rooted(value: Private) -> Private:
+        op, ids, params = run.record.nodes[value.node]
+        if op == "sum" and run.record.nodes[ids[0]][0] == "square" and value.info.kind == "f":
+            base = run.record.nodes[ids[0]][1][0]
+            whole = run.record.infos[base]
+            if len(whole.shape) == whole.records + 1 and list(params["axes"]) == [len(whole.shape) - 1]:
+                return run.step("norm", [Private(base, whole, run.samples[base])], {"p": "2", "keep": False})
+        return run.step("sqrt", [_as_float(run, value)])
+
+    return _each(run, x1, rooted)
+
+
+def _as_float(run: Run, value: Private) -> Private:
+    """The value as floats; numpy computes functions of truth values in half precision."""
+    if value.info.kind == "b":
+        run.refuse("a function of truth values (convert them: x.astype(float))")
+    if value.info.kind == "f":
+        return value
+    return run.step("cast", [value], {"kind": "f", "python": value.info.python})
+
+
+def _digitize(run: Run, x: Any, bins: Any, right: Any = False) -> Any:
+    """How many edges are at most x (below x, with ``right``)."""
+    edges = content(bins)
+    if isinstance(edges, list | tuple) and is_plain(edges):
+        edges = np.asarray(edges)
+    plain = isinstance(edges, np.ndarray) and edges.ndim == 1 and len(edges) > 0
+    if not plain or not np.all(np.diff(edges) > 0) or type(right) is not bool:
+        run.refuse("np.digitize and np.searchsorted need constant edges that increase")
+
+    def counted(value: Private) -> Private:
+        column = run.step("reshape", [value], {"shape": (*value.shape, 1), "records": value.info.records})
+        hits = run.step("gt" if right else "ge", [column, edges])
+        return run.step("sum", [hits], {"axes": (len(value.shape),)})
+
+    return _each(run, x, counted)
+
+
+def _searchsorted(run: Run, a: Any, v: Any, side: Any = "left") -> Any:
+    if side not in ("left", "right"):
+        run.refuse("a side that is neither left nor right")
+    return _digitize(run, v, a, side == "left")
+
+
+def _average(run: Run, a: Any, weights: Any = None) -> Any:
+    if weights is None:
+        return _mean(run, a)
+    known = content(weights)
+    known = np.asarray(known) if isinstance(known, list | tuple) and is_plain(known) else known
+    value = run.lift(a)
+    fits = isinstance(known, np.ndarray) and known.ndim == 1 and len(value.shape) == 1 and known.sum() > 0
+    if not fits:
+        run.refuse("np.average is followed for a vector with constant weights whose sum is positive")
+    product = run.step("mul", [value, known.astype(float)])
+    return run.value(run.step("div", [run.step("sum", [product], {"axes": (0,)}), np.float64(known.sum())]))
 
 
 def _extreme(op: str) -> Rule:
@@ -376,9 +430,8 @@ def _where(run: Run, condition: Any, x: Any = None, y: Any = None) -> Any:
     parts = [content(one) for one in (condition, x, y)]
     if any(isinstance(one, Filtered) for one in parts):
         run.refuse("np.where of a filtered array (use the mask as the condition)")
-    return run.value(
-        run.step("where", [seen(run, one) if _holds_noise(one) else one for one in (condition, x, y)])
-    )
+    parts = [seen(run, one) if _holds_noise(one) else one for one in (condition, x, y)]
+    return Array(run.step("where", parts))  # of numbers, numpy gives an array without axes
 
 
 def _randomised(run: Run, coin: Coin, x: Any, y: Any) -> Any:
@@ -505,17 +558,10 @@ def _mean(run: Run, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     total = content(_kept(run, value, run.step("sum", [value], {"axes": axes}), axes, keepdims))
     count: Any = 1
     for k in axes:
-        n = value.shape[k]
-        count = count * n if isinstance(n, int) and isinstance(count, int) else n
-    if isinstance(count, int):
-        if count < 1:
-            run.refuse("the mean of what may be empty")
-        return run.value(run.step("div", [total, count]))
-    if len([k for k in axes if value.shape[k] != 1]) != 1:
-        run.refuse(
-            "a mean over an unknown number of records and another axis (take the means one after the other)"
-        )
-    return run.value(run.step("div", [total, extent_value(run, count)]))
+        count = binary(run, "mul", count, extent_value(run, value.shape[k]))
+    if isinstance(count, int) and count < 1:
+        run.refuse("the mean of what may be empty")
+    return run.value(run.step("div", [total, count]))
 
 
 def _count_nonzero(run: Run, a: Any, axis: Any = None) -> Any:
@@ -582,14 +628,22 @@ def _summed_hits(run: Run, hits: Private, inner: Any) -> Private:
     return run.step("sum", [hits], {"axes": tuple(range(hits.info.records))})
 
 
-def _bincount(run: Run, x: Any, minlength: Any = 0) -> Any:
+def _bincount(run: Run, x: Any, weights: Any = None, minlength: Any = 0) -> Any:
     inner = content(x)
     base = inner.base if isinstance(inner, Filtered) else run.lift(x)
     if type(minlength) is not int or minlength < 1:
         run.refuse("np.bincount needs minlength=k: without it, its length depends on the data")
     if len(base.shape) != 1 or base.info.records != 1:
         run.refuse("np.bincount of one number for each record")
-    return run.value(_summed_hits(run, run.step("one_hot", [base], {"k": minlength}), inner))
+    hits = run.step("one_hot", [base], {"k": minlength})
+    if weights is not None:
+        column = run.lift(weights)
+        plain = column.info.records == 1 and len(column.shape) == 1 and column.info.kind == "f"
+        if not plain or isinstance(inner, Filtered):
+            run.refuse("weights of np.bincount are one float64 for each of the same records")
+        each = run.step("reshape", [column], {"shape": (*column.shape, 1), "records": 1})
+        hits = run.step("mul", [hits, each])
+    return run.value(_summed_hits(run, hits, inner))
 
 
 def _array(run: Run, object: Any, dtype: Any = None) -> Any:
@@ -636,9 +690,14 @@ def _stack(run: Run, arrays: Any, axis: Any = 0) -> Any:
 
 
 def _column_stack(run: Run, tup: Any) -> Any:
+    items = [content(item) for item in tup] if isinstance(tup, list | tuple) else []
+    rows = next((one for one in items if isinstance(one, Private) and one.info.records == 1), None)
     parts = []
-    for item in tup if isinstance(tup, list | tuple) else ():
-        value = content(item)
+    for item in items:
+        value = item
+        if isinstance(item, np.ndarray) and rows is not None and item.shape == rows.shape[:1]:
+            ones = run.step("cast", [run.step("ones", [rows])], {"kind": "f", "python": False})
+            value = run.step("mul", [ones, item])  # a constant column, row by row
         if not isinstance(value, Private) or value.info.records != 1 or len(value.shape) > 2:
             run.refuse("np.column_stack of columns that are not all of the same records")
         parts.append(
@@ -743,6 +802,8 @@ def _math(op: str) -> Rule:
         value = run.lift(x)
         if value.shape != ():
             run.refuse("a function of math of an array (use numpy's)")
+        if op == "exp" and not run.s.at_most(value.info.high, 700):
+            run.refuse("math.exp of a value without bounds (it raises OverflowError; use np.exp)")
         return run.step(op, [run.step("cast", [value], {"kind": "f", "python": True})])
 
     return rule
@@ -770,7 +831,9 @@ def _cumsum(run: Run, a: Any, axis: Any = None) -> Any:
 
 
 def _quantile(run: Run, a: Any, q: Any, axis: Any = None) -> Any:
-    value = run.lift(a)
+    value = _as_float(run, run.lift(a)) if type(q) is float else run.lift(a)
+    if value.info.kind != "f":
+        run.refuse("a quantile of whole numbers at a whole number (write it as a float)")
     if (
         axis is not None
         or len(value.shape) != 1
@@ -832,7 +895,8 @@ def _place_of(largest: bool) -> Rule:
 
 def _noisy_place(run: Run, noisy: Noisy, largest: bool, axis: Any) -> Any:
     alone = (
-        len(noisy.terms) == 1
+        run.picks
+        and len(noisy.terms) == 1
         and noisy.terms[0][2] is None
         and len(noisy.shape) == 1
         and axis in (None, 0, -1)
@@ -864,6 +928,8 @@ def _argsort(run: Run, a: Any) -> Any:
     if inner.terms[0][1].law not in ("laplace", "exponential", "gumbel") or not isinstance(
         content(inner.base), Private
     ):
+        return call_accepted(run, ACCEPTED[id(np.argsort)], [seen(run, a)], {})
+    if not run.picks:
         return call_accepted(run, ACCEPTED[id(np.argsort)], [seen(run, a)], {})
     return Array(Ranked(inner))
 
@@ -971,6 +1037,11 @@ for _name, _op in {
 }.items():
     _register(_name, _operator(_op), "x1 x2", shape="same")
 _register("logical_not invert", _not, "x1", shape="same")
+_register("sqrt", _square_root, "x1", shape="same", kind="f")
+_register("power", lambda run, x1, x2: binary(run, "pow", x1, x2), "x1 x2")
+_register("digitize", _digitize, "x bins right")
+_register("searchsorted", _searchsorted, "a v side", spec="a, v, side='left', sorter=None")
+_register("average", _average, "a weights", shape="scalar", kind="f")
 _register("maximum", _extreme("maximum"), "x1 x2", shape="same")
 _register("minimum", _extreme("minimum"), "x1 x2", shape="same")
 _register("floor", _rounding("floor"), "x1", shape="same")
@@ -993,7 +1064,7 @@ _register("all", _reduction("all"), "a axis keepdims", shape="scalar", kind="b")
 _register("count_nonzero", _count_nonzero, "a axis", shape="scalar")
 _register("linalg.norm", _norm, "x ord axis keepdims", shape="scalar", kind="f")
 _register("histogram", _histogram, "a bins range")
-_register("bincount", _bincount, "x minlength", spec="x, /, weights=None, minlength=0")
+_register("bincount", _bincount, "x weights minlength", spec="x, /, weights=None, minlength=0")
 _register(
     "array",
     _array,
@@ -1045,8 +1116,9 @@ _register("size", lambda run, a: _size(run, a), "a")
 _register(
     "arange linspace zeros ones full eye identity tril triu diag outer cumprod prod diff std ptp concatenate"
     " hstack vstack tile repeat flip roll cross trace log1p expm1 log2 log10 cbrt sinh cosh tan arcsin arccos"
-    " power mod remainder floor_divide ceil isfinite isnan nan_to_num linalg.inv linalg.cholesky linalg.det"
-    " linalg.solve linalg.eigh histogram_bin_edges unique searchsorted digitize argpartition average einsum"
+    " mod remainder floor_divide ceil isfinite isnan nan_to_num linalg.inv linalg.pinv linalg.cholesky linalg.det"
+    " linalg.lstsq linalg.svd linalg.eigvalsh linalg.qr linalg.matrix_rank linalg.slogdet"
+    " linalg.solve linalg.eigh histogram_bin_edges unique argpartition einsum"
     " squeeze expand_dims swapaxes transpose broadcast_to atleast_1d atleast_2d allclose array_equal meshgrid"
     " geomspace logspace interp convolve kron hypot arctan2 float_power fabs deg2rad exp2",
     spec="*arguments, **options",

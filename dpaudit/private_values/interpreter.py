@@ -304,6 +304,8 @@ class Interpreter:
         except _Left as left:
             result = left.value
         if _has_yield(node):
+            if result is not None:  # the value of StopIteration
+                show(self.run, self._finished(result))
             return self.yielded
         show(self.run, self._finished(result))
         return result
@@ -328,7 +330,8 @@ class Interpreter:
         rest: dict[str, Any] = {}
         for name, value in options.items():
             known = (name in positional and name not in only) or name in [a.arg for a in spec.kwonlyargs]
-            if name in names or (not known and spec.kwarg is None):
+            taken = known and name in names
+            if taken or name in rest or (not known and spec.kwarg is None):
                 self._raises(TypeError(f"{function.source.name} got an unexpected argument {name!r}"))
             (names if known else rest)[name] = value
         if spec.kwarg is not None:
@@ -348,7 +351,8 @@ class Interpreter:
         return Scope(names, local | set(names), function.outer, function, nonlocal_)
 
     def _raises(self, error: Exception) -> Any:
-        raise ProgramRaisedError(error)
+        """Refuse a program that raises without a raise statement: a path must not end by our reading alone."""
+        return self.run.refuse(f"the program raises {type(error).__name__}: {error}")
 
     # Names.
 
@@ -639,7 +643,7 @@ class Interpreter:
     def _do_Assert(self, node: ast.Assert, scope: Scope) -> None:
         if not truth(self.run, self.evaluate(node.test, scope)):
             message = () if node.msg is None else (self._text(self.evaluate(node.msg, scope)),)
-            self._raises(AssertionError(*message))
+            raise ProgramRaisedError(AssertionError(*message))
 
     def _do_Raise(self, node: ast.Raise, scope: Scope) -> None:
         if node.exc is None or node.cause is not None:
@@ -651,7 +655,7 @@ class Interpreter:
             raise ProgramRaisedError(inner.error)
         if error is None:
             self.run.refuse("what is raised is no exception of Python with plain arguments")
-        self._raises(error())
+        raise ProgramRaisedError(error())
 
     def _do_Delete(self, node: ast.Delete, scope: Scope) -> None:
         for target in node.targets:
@@ -1043,8 +1047,6 @@ class Interpreter:
             return call_accepted(self.run, accepted, [value, *arguments], options)
         if isinstance(inner, Transposed):
             self.run.refuse(f"the method {name!r} of a transposed array")
-        if name == "flatten" and isinstance(inner, np.ndarray):
-            return self.run.plain(np.copy, inner.reshape(-1))
         found = call_accepted(self.run, accepted, [value, *arguments], options)
         if name in ("reshape", "ravel") and isinstance(value, Array) and isinstance(found, Array):
             value.shared = found.shared = True

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpaudit.kernel.values.polynomials import Poly
 from dpaudit.private_values.operations import binary, content, function_of, is_plain, seen, shape_of
-from dpaudit.private_values.run import ProgramRaisedError, Run, text_of
+from dpaudit.private_values.run import Run, text_of
 from dpaudit.private_values.samples import apply
 from dpaudit.private_values.values import (
     Array,
@@ -269,7 +269,7 @@ def _of_container(run: Run, inner: Any, key: Any) -> Any:
     try:
         return inner[place]
     except (IndexError, KeyError, TypeError) as error:
-        raise ProgramRaisedError(error) from error
+        return run.refuse(f"the program raises {type(error).__name__}: {error}")
 
 
 def _of_noise(run: Run, inner: Any, key: int) -> Any:

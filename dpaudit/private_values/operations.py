@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.kernel.values.elementwise import broadcast
-from dpaudit.kernel.values.info import RefusedStepError
+from dpaudit.kernel.values.info import RefusedStepError, magnitude
 from dpaudit.private_values.run import Run, exact, text_of
 from dpaudit.private_values.samples import apply
 from dpaudit.private_values.values import (
@@ -438,7 +438,8 @@ def _noisy_sum(run: Run, op: str, a: Any, b: Any, left: Noisy | None, right: Noi
             return None
         sign = Fraction(1 if op == "add" else -1)
         terms = (*left.terms, *((sign * f, d, e) for f, d, e in right.terms))
-        return Noisy(binary(run, op, left.base, right.base), _collected(terms), ())
+        base, kept = binary(run, op, left.base, right.base), _collected(terms)
+        return Noisy(base, kept, ()) if kept else base
     noisy, other, sign = (
         (left, b, Fraction(1)) if left is not None else (right, a, Fraction(1 if op == "add" else -1))
     )
@@ -553,6 +554,8 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
     for one in (x, y):
         if isinstance(one, Ranked | Condition | Transposed) and op != "matmul":
             run.refuse(f"a {type(one).__name__.lower()} value is used in arithmetic")
+    if op == "xor" and isinstance(x, Coin | Private) and isinstance(y, Coin | Private) and type(x) is not type(y):
+        return _flipped(run, x, y)
     if any(isinstance(one, Coin | Choice | Response | Entries) for one in (x, y)):
         return binary(
             run,
@@ -641,6 +644,9 @@ def _power(run: Run, a: Any, b: Any) -> Any:
     if _kind(a) == "b" or (_kind(a) == "i" and type(b) is float):
         run.refuse("a power of whole numbers by a float, or of truth values")
     x = run.lift(a)
+    top = magnitude(run.s, x.info)
+    if x.info.python and (top is None or top.number is None or top.number > 10**75):
+        run.refuse("a power of a Python float without bounds (it raises OverflowError beyond 1e308)")
     if b == 0.5:
         found = run.step("sqrt", [x])
     else:
@@ -687,6 +693,16 @@ def _uniform(run: Run, op: str, x: Any, y: Any) -> Any:
     p = min(max(exact(y), Fraction(0)), Fraction(1))
     samples = [apply(OPERATORS[op], one, float(y)) for one in x.samples]
     return Coin(x, p if op in ("lt", "le") else 1 - p, x.shape, samples)
+
+
+def _flipped(run: Run, x: Any, y: Any) -> Any:
+    """``bits ^ coins``: each bit is flipped where its coin says so."""
+    coin, bits = (x, y) if isinstance(x, Coin) else (y, x)
+    if coin.uniform.used or coin.shape != bits.shape or bits.info.records != 1:
+        run.refuse("such a randomised answer is not followed (one coin for each entry of the records)")
+    coin.uniform.used = True
+    samples = [apply(operator.xor, run.sample(x, side), run.sample(y, side)) for side in run.worlds.sides]
+    return Array(Response(bits, 1 - coin.p, None, samples))
 
 
 def _private_coins(run: Run, op: str, x: Uniform, y: Private) -> Any:

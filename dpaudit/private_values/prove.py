@@ -133,18 +133,10 @@ def prove_values(
     until = time.monotonic() + seconds
     best: ValuesProof | None = None
     reasons: list[str] = []
-    for hidden in (False, True):
+    for hidden, picks in ((False, True), (False, False), (True, True)):
         try:
-            attempt = _Attempt(
-                function,
-                fixed,
-                claim,
-                data,
-                setting(),
-                frozenset({function.__code__.co_filename, *files}),
-                hidden,
-                until,
-            )
+            followed = frozenset({function.__code__.co_filename, *files})
+            attempt = _Attempt(function, fixed, claim, data, setting(), followed, hidden, picks, until)
             found = attempt.proof(scope)
         except RefusedError as error:
             reasons.append(str(error))
@@ -153,7 +145,7 @@ def prove_values(
             return found
         if best is None or (found.bound is not None and (best.bound is None or found.bound < best.bound)):
             best = found
-        if not attempt.could_hide:
+        if not attempt.could_hide and not attempt.picked:
             break
     if best is not None:
         return best
@@ -217,6 +209,7 @@ class _Attempt:
     s: Setting
     files: frozenset[str]
     hidden: bool
+    picks: bool
     until: float
 
     def __post_init__(self) -> None:
@@ -269,7 +262,7 @@ class _Attempt:
 
     def _once(self, walk: Walk) -> None:
         sys.settrace(None)
-        run = Run(self.record, walk, self.worlds, {}, self.hidden, self.until)
+        run = Run(self.record, walk, self.worlds, {}, self.hidden, self.until, self.picks)
         interpreter = Interpreter(run, self.files)
         try:
             function = interpreter.function(self.function)
@@ -295,6 +288,9 @@ class _Attempt:
         if len(plain) != len(names) and any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in names):
             run.refuse("the program takes *args or **kwargs")
         needed = [p for p in plain if p.default is p.empty]
+        sources = ("rng", "coins", "generator", "random_state")
+        if any(p.name in sources for p in names if p not in needed) or (len(needed) == 1 and needed[0].name in sources):
+            raise InvalidParameterError("a program takes its generator as a parameter without a default, beside the data.")
         value = self._data(run, interpreter)
         if not 1 <= len(needed) <= 2 or any(p.default is p.empty for p in names if p not in plain):
             missing = [p.name for p in names if p.default is p.empty]
@@ -434,6 +430,11 @@ class _Attempt:
         return worst, table
 
     # The verdict.
+
+    @property
+    def picked(self) -> bool:
+        """Whether a place of noisy scores was released alone."""
+        return any(release["law"] == "argmax" for release in self.record.releases)
 
     def _judged(self, checked: Checked, certificate: dict[str, Any], scope: str) -> ValuesProof:
         bound, reason = bound_of(checked, self.claim)

@@ -104,7 +104,7 @@ def _order(p: Any, a: Any) -> Any:
 
 def _matrix(p: Any, m: Any, v: Any) -> Any:
     found = m @ v if p["over"] else v @ m.T
-    return found[..., 0] if p["vector"] else found
+    return _scalar(found[..., 0]) if p["vector"] else found
 
 
 #: op -> function(params, *operand values). "data", "public", "pick", "reshape" and "rows" stand in ``run``.

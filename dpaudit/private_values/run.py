@@ -127,6 +127,8 @@ class Run:
     data_samples: dict[str, Samples]
     hidden: bool
     until: float
+    #: Whether the place of a largest noisy score is released alone; else all noisy scores are.
+    picks: bool = True
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -155,13 +157,14 @@ class Run:
             self.refuse("the program takes too long to follow (raise `seconds`, or declare fewer records)")
 
     def plain(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Call a function of Python or numpy on plain values. What it raises is the program's exception."""
+        """Call a function of Python or numpy on plain values. A program in which it raises is refused: whether
+        it does is the interpreter's own reading of the call, which must never end a path early."""
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 found = function(*arguments, **options)
         except Exception as error:
-            raise ProgramRaisedError(error) from error
+            self.refuse(f"the program raises {type(error).__name__}: {str(error)[:200]}")
         return wrapped(found, arguments)
 
     # Steps.
@@ -217,6 +220,7 @@ class Run:
         if isinstance(value, Public):
             if value.shape is None or value.kind is None:
                 self.refuse("an outcome whose shape or type is not known meets a private value")
+            self._require_finite(value)
             params = {
                 "expression": value.expression,
                 "shape": value.shape,
@@ -262,6 +266,16 @@ class Run:
             self.refuse("a list meets a private value (write np.array)")
         real = plain_constant(values, plain.shape, plain.dtype.kind, python=params["python"])
         return self.step("const", [], params, self.worlds.constant(real))
+
+    def _require_finite(self, value: Public) -> None:
+        """Outcomes are finite numbers; of a function of the number of records that must be certain."""
+        text = text_of(value.expression)
+        of_size = '["size"]' in text and '"outcome"' not in text
+        if of_size and (value.shape != () or any("?" in name for name in polynomial(self.s, value.expression).symbols)):
+            self.refuse("a function of the number of records meets a private value (only arithmetic with it is followed)")
+        for one in value.samples:
+            if one is not MISSING and not np.all(np.isfinite(np.asarray(one))):
+                self.refuse("an outcome that may be infinite or NaN meets a private value")
 
     def stacked(self, items: Sequence[Any], kind: str) -> Private:
         return self.step("stack", list(items), {"kind": kind})

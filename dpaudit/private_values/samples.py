@@ -43,11 +43,7 @@ def same(left: Any, right: Any) -> bool:
     if left is MISSING or right is MISSING:
         return True
     a, b = np.asarray(left), np.asarray(right)
-    if (
-        a.shape != b.shape
-        or a.dtype != b.dtype
-        or isinstance(left, np.ndarray) != isinstance(right, np.ndarray)
-    ):
+    if a.shape != b.shape or a.dtype != b.dtype:
         return False
     return bool(np.allclose(a, b, rtol=1e-7, atol=1e-9, equal_nan=True))
 
@@ -92,6 +88,8 @@ class Worlds:
         if value is MISSING:
             return
         array = np.asarray(value)
+        if op == "public" and not np.all(np.isfinite(array)):
+            return
         if not np.all(np.isfinite(array)):
             _broken(op, "a number that is not finite", value)
         python = isinstance(value, bool | int | float) and not isinstance(value, np.generic)
