@@ -14,14 +14,12 @@ from typing import Any, NoReturn
 
 from dpaudit.blackbox.check import check
 from dpaudit.blackbox.result import CheckResult
-from dpaudit.coins import Sampler
-from dpaudit.coins.base import To
 from dpaudit.data import Records, Table, corner_pairs
 from dpaudit.errors import BrokenHarnessError, InvalidParameterError, RefutedError
+from dpaudit.private_values.cross_check import Transcribed
 from dpaudit.private_values.explain import explained
 from dpaudit.private_values.prove import PrivacyClaim, ValuesProof, prove_values
 from dpaudit.verdicts import VerdictKind
-from dpaudit.views import PUBLIC
 
 __all__ = ["AuditResult", "audit"]
 
@@ -222,29 +220,6 @@ def _attacked(
     )
 
 
-class _Transcribed(Sampler):
-    """Coins that keep what everybody sees."""
-
-    def __init__(self, rng: Any) -> None:
-        super().__init__(rng)
-        self.shown: list[Any] = []
-
-    def observe(self, law: Any, *, site: str, to: To = PUBLIC) -> Any:
-        return self._keep(super().observe(law, site=site, to=to))
-
-    def release(self, value: Any, noise: Any, *, site: str, to: To = PUBLIC) -> Any:
-        if noise.event_ndim:
-            return super().release(value, noise, site=site, to=to)
-        return self._keep(super().release(value, noise, site=site, to=to))
-
-    def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
-        return self._keep(value)
-
-    def _keep(self, value: Any) -> Any:
-        self.shown.append(value)
-        return value
-
-
 def _mechanism(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     """The function as ``(data, rng) -> all that everybody sees``."""
     needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
@@ -253,7 +228,7 @@ def _mechanism(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     def mechanism(data: Any, rng: Any) -> Any:
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             if names[:1] in (["coins"], ["c"]):
-                coins = _Transcribed(rng)
+                coins = Transcribed(rng)
                 found = function(coins, data)
                 found = list(found) if isinstance(found, GeneratorType) else found
                 return (*coins.shown, found)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from types import FunctionType, GeneratorType
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.coins import Sampler
+from dpaudit.coins.base import To
 from dpaudit.errors import BrokenHarnessError
 from dpaudit.private_values.interpreter import Interpreter
 from dpaudit.private_values.operations import content
@@ -25,8 +26,51 @@ from dpaudit.private_values.run import ProgramRaisedError, Record, Run
 from dpaudit.private_values.samples import Worlds
 from dpaudit.private_values.values import Array, Coins, Generator
 from dpaudit.prover.symbols import RefusedError
+from dpaudit.views import PUBLIC
 
 __all__ = ["Concrete", "cross_check"]
+
+
+class Transcribed(Sampler):
+    """Coins that keep what everybody sees."""
+
+    def __init__(self, rng: Any) -> None:
+        super().__init__(rng)
+        self.shown: list[Any] = []
+
+    def observe(self, law: Any, *, site: str, to: To = PUBLIC) -> Any:
+        return self._keep(super().observe(law, site=site, to=to))
+
+    def release(self, value: Any, noise: Any, *, site: str, to: To = PUBLIC) -> Any:
+        if noise.event_ndim:
+            return super().release(value, noise, site=site, to=to)
+        return self._keep(super().release(value, noise, site=site, to=to))
+
+    def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
+        return self._keep(value)
+
+    def _keep(self, value: Any) -> Any:
+        self.shown.append(value)
+        return value
+
+
+class Wild:
+    """A generator whose noise is now and then very large, so that rare branches are taken too."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def _size(self) -> float:
+        return float(self.rng.choice([1.0, 1.0, 10.0, 100.0]))
+
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        return self.rng.laplace(loc, np.multiply(scale, self._size()), size)
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        return self.rng.normal(loc, np.multiply(scale, self._size()), size)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rng, name)
 
 
 class _Walk:
@@ -63,9 +107,9 @@ def cross_check(
     ``BrokenHarnessError`` where the two differ.
     """
     native = _native(function, arguments(), kinds, fixed, seed)
-    followed, foreign = _followed(function, arguments(), kinds, fixed, record, files, seed, until)
-    if foreign or followed is None:
-        return  # the program has a generator of its own, whose numbers cannot be repeated
+    followed = _followed(function, arguments(), kinds, fixed, record, files, seed, until)
+    if followed is None:
+        return
     if not _same(native, followed):
         raise BrokenHarnessError(
             f"the interpreter and CPython disagree on {function.__qualname__}: {followed!r:.200} and"
@@ -76,21 +120,38 @@ def cross_check(
 def _native(
     function: FunctionType, data: list[Any], kinds: list[str], fixed: dict[str, Any], seed: int
 ) -> Any:
-    given = [_real(kind, value, seed) for kind, value in zip(kinds, data, strict=True)]
+    generator = _generator(kinds, seed)
+    given = [value if kind == "data" else generator for kind, value in zip(kinds, data, strict=True)]
+    with _seeded(seed, generator):
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                found = function(*given, **fixed)
+                found = list(found) if isinstance(found, GeneratorType) else found
+        except Exception as error:
+            found = ("raised", type(error).__name__)
+    return found, getattr(generator, "shown", [])
+
+
+def _generator(kinds: list[str], seed: int) -> Any:
+    """Coins, or a generator; every other seed has wild noise."""
+    if "coins" in kinds:
+        return Transcribed(np.random.default_rng(seed))
+    return Wild(seed) if seed % 2 else np.random.default_rng(seed)
+
+
+@contextlib.contextmanager
+def _seeded(seed: int, generator: Any) -> Iterator[None]:
+    """numpy's own generator begins anew, and ``default_rng()`` gives the generator of this run."""
+    before, make = np.random.get_state(), np.random.default_rng
+    np.random.seed(seed)  # noqa: NPY002  # the legacy generator that programs use
+    np.random.default_rng = lambda: generator  # type: ignore[assignment]
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"), contextlib.redirect_stdout(io.StringIO()):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            found = function(*given, **fixed)
-            return list(found) if isinstance(found, GeneratorType) else found
-    except Exception as error:
-        return ("raised", type(error).__name__)
-
-
-def _real(kind: str, value: Any, seed: int) -> Any:
-    if kind == "data":
-        return value
-    generator = np.random.default_rng(seed)
-    return generator if kind == "rng" else Sampler(generator)
+            yield
+    finally:
+        np.random.default_rng = make
+        np.random.set_state(before)
 
 
 def _followed(
@@ -102,20 +163,31 @@ def _followed(
     files: frozenset[str],
     seed: int,
     until: float,
-) -> tuple[Any, bool]:
-    generator = np.random.default_rng(seed)
-    run = Concrete(record, Sampler(generator) if "coins" in kinds else generator, until)
+) -> Any:
+    generator = _generator(kinds, seed)
+    run = Concrete(record, generator, until)
     interpreter = Interpreter(run, files)
+    with _state(seed):
+        try:
+            followed = interpreter.function(function)
+            inside = {name: interpreter.enter(value, name) for name, value in fixed.items()}
+            given = [_inside(kind, value) for kind, value in zip(kinds, data, strict=True)]
+            found = _outside(interpreter.run_program(followed, given, inside))
+        except ProgramRaisedError as raised:
+            found = ("raised", type(raised.error).__name__)
+        except RefusedError:
+            return None  # followed on private values, not on real ones: nothing to compare
+    return found, getattr(generator, "shown", [])
+
+
+@contextlib.contextmanager
+def _state(seed: int) -> Iterator[None]:
+    before = np.random.get_state()
+    np.random.seed(seed)  # noqa: NPY002  # as in ``_seeded``
     try:
-        followed = interpreter.function(function)
-        inside = {name: interpreter.enter(value, name) for name, value in fixed.items()}
-        given = [_inside(kind, value) for kind, value in zip(kinds, data, strict=True)]
-        found = interpreter.run_program(followed, given, inside)
-        return _outside(found), run.foreign
-    except ProgramRaisedError as raised:
-        return ("raised", type(raised.error).__name__), run.foreign
-    except RefusedError:
-        return None, True  # followed on private values, not on real ones: nothing to compare
+        yield
+    finally:
+        np.random.set_state(before)
 
 
 def _inside(kind: str, value: Any) -> Any:

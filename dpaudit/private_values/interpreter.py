@@ -351,7 +351,8 @@ class Interpreter:
         return Scope(names, local | set(names), function.outer, function, nonlocal_)
 
     def _raises(self, error: Exception) -> Any:
-        """Refuse a program that raises without a raise statement: a path must not end by our reading alone."""
+        """Refuse a program that raises without a raise statement: a path must not end by our reading
+        alone."""
         return self.run.refuse(f"the program raises {type(error).__name__}: {error}")
 
     # Names.
@@ -731,9 +732,10 @@ class Interpreter:
         return binary(self.run, op, left, right)
 
     def _plain_text(self, left: str, right: Any) -> Any:
-        if not is_plain(right):
-            self.run.refuse("a private value or an outcome in text")
-        return self.run.plain(lambda a, b: a % b, left, content(right))
+        right = self._text_value(right)
+        if is_plain(right):
+            return self.run.plain(lambda a, b: a % b, left, content(right))
+        return function_of(self.run, "text %", lambda a, b: a % b, left, right)
 
     def _of_UnaryOp(self, node: ast.UnaryOp, scope: Scope) -> Any:
         value = self.evaluate(node.operand, scope)
@@ -819,6 +821,8 @@ class Interpreter:
         return function_of(self.run, f"format {spec} {node.conversion}", form, value)
 
     def _text_value(self, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)(self._text_value(item) for item in value)
         value = seen(self.run, value) if _holds_noise(value) else value
         if any(not isinstance(symbol, Public) for symbol in symbols_in(value)):
             self.run.refuse("a private value in text")
@@ -1089,9 +1093,7 @@ class Interpreter:
             "replace",
             "title",
         ):
-            if not is_plain(arguments) or not is_plain(options):
-                run.refuse("a private value or an outcome in text")
-            return run.plain(getattr(inner, name), *[content(a) for a in arguments], **options)
+            return self._text_method(inner, name, arguments, options)
         if (
             type(inner) in (list, tuple)
             and name in ("index", "count")
@@ -1100,6 +1102,20 @@ class Interpreter:
         ):
             return run.plain(getattr(inner, name), *[content(a) for a in arguments])
         return run.refuse(f"the method {name!r} of a {type(inner).__name__}")
+
+    def _text_method(self, inner: str, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
+        """A method of text: on outcomes it gives an outcome."""
+        given = [self._text_value(list(self.iterate(a)) if isinstance(a, Lazy) else a) for a in arguments]
+        named = {key: self._text_value(value) for key, value in options.items()}
+        if is_plain(given) and is_plain(named):
+            return self.run.plain(getattr(inner, name), *[content(a) for a in given], **named)
+        names = list(named)
+
+        def text(*values: Any) -> Any:
+            rest = dict(zip(names, values[len(given) :], strict=True))
+            return getattr(inner, name)(*values[: len(given)], **rest)
+
+        return function_of(self.run, f"text {name} {inner!r} {names}", text, *given, *named.values())
 
     def _finished_argument(self, value: Any) -> Any:
         return value
@@ -1172,8 +1188,7 @@ class Interpreter:
         if name == "default_rng":
             return generator_of(run, arguments, options)
         if name.startswith("random."):
-            run.foreign = True  # numpy's own generator, which no sample run can repeat
-            return call_generator(run, name.removeprefix("random."), arguments, options)
+            return call_generator(run, name.removeprefix("random."), arguments, options, legacy=True)
         if name == "error":
             return Raised(named.real(*[self._text(a) for a in arguments]))
         handler = getattr(self, f"_builtin_{name}", None)

@@ -280,20 +280,21 @@ def _of_noise(run: Run, inner: Any, key: int) -> Any:
     place = key % shape[0]
     if isinstance(inner, Draw):
         return None if inner.seen is not None else Noisy(0, ((Fraction(1), inner, place),), ())
+    if place in inner.parts:
+        return inner.parts[place]
+    single = len(inner.terms) == 1 and inner.terms[0][2] is None and inner.terms[0][1].shape == shape
     if (
         inner.released is not None
-        or len(inner.terms) != 1
-        or inner.terms[0][2] is not None
-        or inner.terms[0][1].shape != shape
+        or not single
+        or inner.source is not None
+        or not inner.terms[0][1].free(place)
     ):
         return None
-    if inner.source is not None or not inner.terms[0][1].free(place):
-        return None
     factor, draw, _ = inner.terms[0]
-    base = (
-        index(run, inner.base, place) if isinstance(content(inner.base), Symbol | np.ndarray) else inner.base
-    )
-    return Noisy(base, ((factor, draw, place),), ())
+    held = isinstance(content(inner.base), Symbol | np.ndarray)
+    base = index(run, inner.base, place) if held else inner.base
+    inner.parts[place] = Noisy(base, ((factor, draw, place),), ())
+    return inner.parts[place]
 
 
 def _of_ranked(run: Run, inner: Ranked, key: Any) -> Any:

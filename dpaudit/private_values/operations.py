@@ -313,6 +313,13 @@ def _released(run: Run, noisy: Noisy) -> Any:
         for f, d, e in noisy.terms:
             total = binary(run, "add", total, _times(run, f, _bare(run, d, e)))
         return total
+    if (
+        noisy.parts and entry is None and not draw.free(None)
+    ):  # some entries are out already: the others follow
+        from dpaudit.private_values.matrices import index
+
+        items = [seen(run, index(run, Array(noisy), k)) for k in range(int(noisy.shape[0]))]  # type: ignore[arg-type]
+        return function_of(run, "array", lambda one: np.array(one), items, shape=noisy.shape, kind="f")
     if draw.hidden:
         run.refuse("noise that decided something hidden is shown or used otherwise")
     if draw.law not in ("laplace", "gaussian", "discrete-laplace"):
@@ -554,7 +561,12 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
     for one in (x, y):
         if isinstance(one, Ranked | Condition | Transposed) and op != "matmul":
             run.refuse(f"a {type(one).__name__.lower()} value is used in arithmetic")
-    if op == "xor" and isinstance(x, Coin | Private) and isinstance(y, Coin | Private) and type(x) is not type(y):
+    if (
+        op == "xor"
+        and isinstance(x, Coin | Private)
+        and isinstance(y, Coin | Private)
+        and type(x) is not type(y)
+    ):
         return _flipped(run, x, y)
     if any(isinstance(one, Coin | Choice | Response | Entries) for one in (x, y)):
         return binary(

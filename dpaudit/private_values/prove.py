@@ -133,24 +133,32 @@ def prove_values(
     until = time.monotonic() + seconds
     best: ValuesProof | None = None
     reasons: list[str] = []
-    for hidden, picks in ((False, True), (False, False), (True, True)):
+    attempts = [(False, True), (False, False), (True, True)]
+    followed = frozenset({function.__code__.co_filename, *files})
+    while attempts:
+        hidden, picks = attempts.pop(0)
+        attempt = _Attempt(function, fixed, claim, data, setting(), followed, hidden, picks, until)
         try:
-            followed = frozenset({function.__code__.co_filename, *files})
-            attempt = _Attempt(function, fixed, claim, data, setting(), followed, hidden, picks, until)
             found = attempt.proof(scope)
         except RefusedError as error:
             reasons.append(str(error))
-            continue
-        if found.verdict == "verified":
+            found = None
+        if found is not None and found.verdict == "verified":
             return found
-        if best is None or (found.bound is not None and (best.bound is None or found.bound < best.bound)):
+        if found is not None and (best is None or _smaller(found.bound, best.bound)):
             best = found
-        if not attempt.could_hide and not attempt.picked:
-            break
+        if not attempt.picked:
+            attempts = [one for one in attempts if one[1]]
+        if found is not None and not attempt.could_hide:
+            attempts = [one for one in attempts if not one[0]]
     if best is not None:
         return best
     reason = "; with hidden noise: ".join(dict.fromkeys(reasons))
     return ValuesProof(verdict="inconclusive", bound=None, scope=scope, reason=f"not followed: {reason}")
+
+
+def _smaller(bound: Fraction | None, other: Fraction | None) -> bool:
+    return bound is not None and (other is None or bound < other)
 
 
 def _require(claim: Any, data: Any) -> None:
@@ -289,8 +297,12 @@ class _Attempt:
             run.refuse("the program takes *args or **kwargs")
         needed = [p for p in plain if p.default is p.empty]
         sources = ("rng", "coins", "generator", "random_state")
-        if any(p.name in sources for p in names if p not in needed) or (len(needed) == 1 and needed[0].name in sources):
-            raise InvalidParameterError("a program takes its generator as a parameter without a default, beside the data.")
+        if any(p.name in sources for p in names if p not in needed) or (
+            len(needed) == 1 and needed[0].name in sources
+        ):
+            raise InvalidParameterError(
+                "a program takes its generator as a parameter without a default, beside the data."
+            )
         value = self._data(run, interpreter)
         if not 1 <= len(needed) <= 2 or any(p.default is p.empty for p in names if p not in plain):
             missing = [p.name for p in names if p.default is p.empty]

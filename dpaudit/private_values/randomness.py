@@ -12,6 +12,7 @@ import numpy as np
 
 from dpaudit import laws
 from dpaudit.exact import exact as exact_number
+from dpaudit.harness import installed_folders, is_harness_file
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.polynomials import Poly, upper_root
 from dpaudit.private_values.operations import binary, content, expression_of, is_plain, seen, shape_of, show
@@ -83,8 +84,24 @@ class Distribution(Symbol):
     scale: Any
 
 
+def _require_own(run: Run, law: type) -> None:
+    """The law's methods are dpaudit's or Python's own: a program may have replaced one."""
+    for base in law.__mro__:
+        for name, value in vars(base).items():
+            function = getattr(value, "fget", None) or getattr(value, "func", value)
+            code = getattr(getattr(function, "__func__", function), "__code__", None)
+            if code is None:
+                continue
+            own = is_harness_file(code.co_filename) or code.co_filename.startswith(
+                ("<", *installed_folders())
+            )
+            if not own:
+                run.refuse(f"the method {name} of {law.__name__} was replaced")
+
+
 def make_distribution(run: Run, law: type, arguments: list[Any], options: dict[str, Any]) -> Distribution:
     """``Laplace(scale=2)``: what a program gets of dpaudit's laws."""
+    _require_own(run, law)
     if arguments or len(options) != 1:
         run.refuse(f"{law.__name__} takes one named parameter")
     [(name, value)] = options.items()
@@ -110,8 +127,10 @@ def make_distribution(run: Run, law: type, arguments: list[Any], options: dict[s
     return Distribution(DISTRIBUTIONS[law], inner)
 
 
-def call_generator(run: Run, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
-    """``rng.laplace(...)`` and the like."""
+def call_generator(
+    run: Run, name: str, arguments: list[Any], options: dict[str, Any], *, legacy: bool = False
+) -> Any:
+    """``rng.laplace(...)`` and the like; ``legacy``: of numpy's own generator."""
     if name not in GENERATOR:
         run.refuse(
             f"rng.{name} is not followed (laplace, normal, exponential, gumbel, random, integers, choice are)"
@@ -122,7 +141,7 @@ def call_generator(run: Run, name: str, arguments: list[Any], options: dict[str,
         run.refuse(f"rng.{name}: {error}")
     given = dict(bound.arguments)
     if run.generator is not None:  # a run on real data
-        method = getattr(run.generator, name)
+        method = getattr(np.random if legacy else run.generator, name)
         return run.plain(
             method, *[_real(a) for a in arguments], **{key: _real(a) for key, a in options.items()}
         )
@@ -233,7 +252,7 @@ def _whole(value: Any) -> Any:
 def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = None) -> Any:
     inner, chances = content(a), content(p)
     if size is not None:
-        run.refuse("rng.choice of several")
+        return _choices(run, inner, size, replace, p)
     if isinstance(inner, Symbol) or not is_plain(inner):
         run.refuse("rng.choice among private values or outcomes")
     count = (
@@ -258,12 +277,22 @@ def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = No
         return place
     if not isinstance(inner, np.ndarray):
         inner = np.asarray(inner)
-    if inner.dtype.kind not in "bif" or inner.ndim != 1:
-        run.refuse("rng.choice among entries that are no numbers")
+    if inner.dtype.kind not in "bifU" or inner.ndim != 1:
+        run.refuse("rng.choice among entries that are no numbers or text")
     samples = [apply(lambda k: inner[k], one) for one in place.samples]
     return Public(
         ["function", "chosen", expression_of(run, inner), place.expression], (), inner.dtype.kind, samples
     )
+
+
+def _choices(run: Run, inner: Any, size: Any, replace: Any, p: Any) -> Any:
+    """Several public choices, by constant chances or by chances that were published."""
+    shape = _shape(run, size)
+    chances = None if p is None else content(seen(run, p))
+    if type(inner) is not int or isinstance(chances, Private) or type(replace) is not bool:
+        run.refuse("several choices are followed among a number of places, with public chances")
+    samples = [_whole(np.zeros(run.worlds.shape(shape, side))) for side in run.worlds.sides]
+    return _array(run.outcome(shape=shape, kind="i", samples=samples, python=False))
 
 
 def _softmax_choice(run: Run, chances: Private, count: int) -> Public:
@@ -291,6 +320,8 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
     if name == "reveal":
         value = given["value"]
         show(run, value)
+        if run.generator is not None:
+            run.plain(run.generator.reveal, _real(value), site=given["site"])
         return value
     law = given["noise" if name == "release" else "law"]
     if not isinstance(law, Distribution):
@@ -352,7 +383,6 @@ def generator_of(run: Run, arguments: list[Any], options: dict[str, Any]) -> Gen
     """``np.random.default_rng()``: without a seed, a generator that nobody knows."""
     if arguments or options:
         run.refuse("a seeded generator: its noise is known to everybody")
-    run.foreign = True
     return Generator()
 
 

@@ -139,7 +139,6 @@ class Run:
         self.outcomes = self.uniforms = self.steps = 0
         self.where = ""
         self.generator: Any = None  # of a run on real data
-        self.foreign = False  # whether the program makes a generator of its own
         self.refused: NotFollowedError | None = None
 
     # Refusals.
@@ -157,8 +156,8 @@ class Run:
             self.refuse("the program takes too long to follow (raise `seconds`, or declare fewer records)")
 
     def plain(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Call a function of Python or numpy on plain values. A program in which it raises is refused: whether
-        it does is the interpreter's own reading of the call, which must never end a path early."""
+        """Call a function of Python or numpy on plain values. A program in which it raises is refused:
+        whether it does is the interpreter's own reading of the call, which must never end a path early."""
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
@@ -271,8 +270,13 @@ class Run:
         """Outcomes are finite numbers; of a function of the number of records that must be certain."""
         text = text_of(value.expression)
         of_size = '["size"]' in text and '"outcome"' not in text
-        if of_size and (value.shape != () or any("?" in name for name in polynomial(self.s, value.expression).symbols)):
-            self.refuse("a function of the number of records meets a private value (only arithmetic with it is followed)")
+        if of_size and (
+            value.shape != () or any("?" in name for name in polynomial(self.s, value.expression).symbols)
+        ):
+            self.refuse(
+                "a function of the number of records meets a private value (only arithmetic with it is"
+                " followed)"
+            )
         for one in value.samples:
             if one is not MISSING and not np.all(np.isfinite(np.asarray(one))):
                 self.refuse("an outcome that may be infinite or NaN meets a private value")

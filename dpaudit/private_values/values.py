@@ -122,6 +122,8 @@ class Noisy(Symbol):
     shape: Shape
     released: Any = None
     source: Any = None
+    #: Entries that were taken out, by place.
+    parts: dict[int, Any] = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
