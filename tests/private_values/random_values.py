@@ -246,6 +246,9 @@ COMPUTED: dict[str, Callable[..., Any]] = {
 COMPUTED["rows"] = lambda p, pair, side, a: a[p["start"] : p["stop"] : p["step"]]
 
 
+#: Several steps that chance would seldom make.
+PATTERNS = ("guard", "clip", "slices", "gram", "hits", "scores", "limits")
+
 #: Operations that are tried for their own sake; the others come with them.
 OTHERS = [op for op in RULES if op not in ("data", "const", "public")]
 
@@ -272,9 +275,19 @@ def depends(support: Any, record: int) -> bool:
 
 
 class Fuzz:
-    """Random programs from one seed. ``focus``: an operation that is tried more often."""
+    """Random programs from one seed. ``focus``: operations and patterns that are tried more often; the
+    adjacency, the group and the form of the data may be given."""
 
-    def __init__(self, seed: int, focus: str | None = None) -> None:
+    def __init__(
+        self,
+        seed: int,
+        focus: Sequence[str] = (),
+        *,
+        adjacency: str | None = None,
+        group: int | None = None,
+        form: str | None = None,
+    ) -> None:
+        self.given = (adjacency, group, form)
         self.r = random.Random(seed)
         self.rng = np.random.default_rng(seed)
         self.focus = focus
@@ -286,8 +299,8 @@ class Fuzz:
 
     def begin(self) -> None:
         r = self.r
-        adjacency = r.choice(["replace-one", "replace-one", "add-remove", "zero-out"])
-        group = 2 if r.random() < 0.2 else 1
+        adjacency = self.given[0] or r.choice(["replace-one", "replace-one", "add-remove", "zero-out"])
+        group = self.given[1] or (2 if r.random() < 0.2 else 1)
         known = adjacency != "add-remove" and r.random() < 0.7
         size = r.randint(group, 6) if known else None
         least = r.choice([group, max(group, 2), 3])
@@ -314,7 +327,8 @@ class Fuzz:
         """One declared column of the records."""
         r = self.r
         inner: tuple[int, ...] = r.choice([(), (), (), (1,), (2,), (3,), (3,), (2, 2)])
-        form = r.choice(["interval", "interval", "integers", "bits", "truth", "ball", "ball", "half", "free"])
+        forms = ["interval", "interval", "integers", "bits", "truth", "ball", "ball", "half", "free"]
+        form = self.given[2] or r.choice(forms)
         low, high, ball, kind = None, None, None, "f"
         if form in ("interval", "integers"):
             step = 4 if form == "interval" else 1
@@ -738,7 +752,15 @@ class Fuzz:
             return self.fitting(self.some())
         if op == "public":
             return self.public()
-        if op in ("add", "sub", "mul", "div", "mod", "minimum", "maximum", "lt", "le", "gt", "ge", "eq", "ne"):
+        if op in ("log", "sqrt"):
+            a = self.some(lambda info: info.kind != "b")
+            if r.random() < 0.8:
+                least = self.constant(r.choice([0.25, 0.5, 2.0]), python=True)
+                a = self.ready("maximum", [a, least], {}) if r.random() < 0.7 else self.ready("add", [self.ready("square", [a], {}), least], {})
+            return self.step(op, [a], {})
+        if op == "mod":
+            return self.step(op, [self.some(), self.constant(r.choice([0.5, 1.0, 2, 3]), python=True)], {})
+        if op in ("add", "sub", "mul", "div", "minimum", "maximum", "lt", "le", "gt", "ge", "eq", "ne"):
             a = self.some()
             b = self.constant(np.array([0.0, 0.5, 1.0]) if r.random() < 0.5 else np.array([0, 1, 2])) if op == "eq" and r.random() < 0.3 else self.fitting(a)
             if op == "eq" and r.random() < 0.3 and len(a.info.shape) == 1 and a.info.records:
@@ -788,7 +810,12 @@ class Fuzz:
             a = self.some(lambda info: info.records == 1 and info.kind == "f")
             return self.step(op, [a, a if r.random() < 0.5 else self.some(lambda info: info.records == 1)], {})
         if op == "one_hot":
-            a = self.some(lambda info: info.kind == "i" and info.records > 0)
+            if r.random() < 0.5:
+                a = self.some(lambda info: info.records == len(info.shape) and info.kind != "b")
+                a = self.clipped(a, 0.0, r.choice([1.0, 2.0, 2.5]))
+                a = self.ready(r.choice(["floor", "trunc", "rint"]), [a], {"kind": "i", "python": False})
+            else:
+                a = self.some(lambda info: info.kind == "i" and info.records > 0)
             return self.step(op, [a], {"k": r.randint(2, 4)})
         if op == "bins":
             edges = sorted(r.sample([-2, -1, 0, 1, 2, 3], r.randint(2, 4)))
@@ -805,7 +832,9 @@ class Fuzz:
         if op == "argbest":
             return self.step(op, [self.some(lambda info: len(info.shape) == info.records + 1)], {"largest": r.random() < 0.5})
         if op == "var":
-            return self.step(op, [self.some(lambda info: info.records == 1 and len(info.shape) == 1)], {"ddof": r.randint(0, 1)})
+            a = self.some(lambda info: info.records == 1 and len(info.shape) == 1 and info.kind == "f")
+            a = self.clipped(a, r.choice([-1.0, 0.0]), 1.0) if r.random() < 0.5 else a
+            return self.step(op, [a], {"ddof": r.randint(0, 1)})
         if op == "row_function":
             a = self.some(lambda info: info.records == 1)
             return self.step(op, [a], {"seed": r.randrange(99), "shape": r.choice([(), (2,)])})
@@ -823,6 +852,10 @@ class Fuzz:
             raise RefusedStepError("too large")
         self.pool.append(found)
         return found
+
+    def clipped(self, a: Value, low: float, high: float) -> Value:
+        above = self.ready("maximum", [a, self.constant(low, python=True)], {})
+        return self.ready("minimum", [above, self.constant(high, python=True)], {})
 
     def reshape(self, a: Value) -> Value | None:
         r, shape = self.r, a.info.shape
@@ -879,7 +912,7 @@ class Fuzz:
     # Patterns of several steps, which chance would seldom make.
 
     def pattern(self) -> None:
-        self.r.choice([self.p_guard, self.p_clip, self.p_slices, self.p_gram, self.p_hits, self.p_scores, self.p_limits])()
+        getattr(self, f"p_{self.r.choice(PATTERNS)}")()
 
     def p_guard(self) -> None:
         """Sums of rows that are 0 unless a column is in an interval."""
@@ -962,10 +995,13 @@ class Fuzz:
             if len(self.pool) >= steps:
                 break
             try:
+                op = r.choice(self.focus) if self.focus and r.random() < 0.5 else r.choice(OTHERS)
+                if op in PATTERNS:
+                    getattr(self, f"p_{op}")()
+                    continue
                 if r.random() < 0.15:
                     self.pattern()
                     continue
-                op = self.focus if self.focus and r.random() < 0.4 else r.choice(OTHERS)
                 self.keep(self.attempt(op))
             except RefusedStepError:
                 continue
