@@ -247,7 +247,7 @@ COMPUTED["rows"] = lambda p, pair, side, a: a[p["start"] : p["stop"] : p["step"]
 
 
 #: Several steps that chance would seldom make.
-PATTERNS = ("guard", "clip", "slices", "gram", "hits", "scores", "limits")
+PATTERNS = ("guard", "clip", "slices", "gram", "hits", "scores", "limits", "blocks")
 
 #: Operations that are tried for their own sake; the others come with them.
 OTHERS = [op for op in RULES if op not in ("data", "const", "public")]
@@ -773,7 +773,11 @@ class Fuzz:
         if op == "where":
             a = self.some()
             b = self.constant(r.choice([0.0, 0, 1.0]), python=True) if r.random() < 0.5 else self.fitting(a)
-            q = self.some(_is_truth) if r.random() < 0.8 else self.constant(r.random() < 0.5)
+            way = r.random()
+            q = self.some(_is_truth) if way < 0.7 else self.constant(way < 0.8)
+            last = a.info.shape[-1] if a.info.shape else 0
+            if way > 0.85 and isinstance(last, int) and last > 0:
+                q = self.constant(np.array([r.random() < 0.5 for _ in range(last)]))
             return self.step(op, [q, a, b] if r.random() < 0.75 else [q, b, a], {})
         if op in ("cast", "floor", "trunc", "rint"):
             a = self.some()
@@ -938,6 +942,8 @@ class Fuzz:
         u = self.some(lambda info: len(info.shape) == info.records + 1)
         p, keep = r.choice(["1", "2", "inf"]), bool(u.info.records)
         norm = self.ready("norm", [u], {"p": p, "keep": keep})
+        if r.random() < 0.25:  # the norm of other rows
+            u = self.some(lambda info: info.records == u.info.records and len(info.shape) == len(u.info.shape))
         c = self.constant(r.choice([0.5, 1.0, 2.0]), python=True)
         if r.random() < 0.5:
             scaled = self.ready("div", [norm, c], {}) if r.random() < 0.5 else norm
@@ -951,6 +957,12 @@ class Fuzz:
 
     def p_slices(self) -> None:
         a = self.some(lambda info: info.records == 1)
+        if self.r.random() < 0.3 and isinstance(a.info.shape[0], int) and a.info.shape[0] > 1 and a.info.kind != "b":
+            k = self.r.randint(1, a.info.shape[0] - 1)
+            parts = [self.ready("rows", [a], {"start": b, "stop": e, "step": 1}) for b, e in ((0, k), (k, a.info.shape[0]))]
+            sums = [self.ready("sum", [part], {"axes": (0,)}) for part in parts]
+            self.ready(self.r.choice(["add", "sub", "mul"]), sums, {})
+            return
         for _ in range(self.r.randint(1, 3)):
             part = self.rows(a)
             if part is not None:
@@ -986,6 +998,14 @@ class Fuzz:
         low, high = self.public(), self.public()
         b = self.ready("maximum", [a, low], {}) if self.r.random() < 0.7 else a
         self.ready("minimum", [b, high], {})
+
+    def p_blocks(self) -> None:
+        a = self.some(lambda info: info.records == 1 and isinstance(info.shape[0], int) and info.shape[0] > 3)
+        n = int(a.info.shape[0])  # type: ignore[arg-type]
+        first = self.r.choice([k for k in range(1, n + 1) if n % k == 0])
+        shape = (first, n // first, *a.info.shape[1:])
+        blocks = self.ready("reshape", [a], {"shape": shape, "records": 2})
+        self.ready("sum", [blocks], {"axes": (self.r.randint(0, 1),)})
 
     def program(self, steps: int = 12) -> None:
         """One random program: every step is compared, and then the cost of random releases."""
@@ -1091,7 +1111,7 @@ class Fuzz:
             factor = Fraction(1)
         if way == "noise":
             release = {"law": law, "node": value.node, "draw": number, "entry": None, "factor": str(factor)}
-            return [(release, Drawn(law, scale, info.shape), _noised(value, law, scale, factor))]
+            return [(release, Drawn(law, scale, info.shape), _noise_loss(value, law, scale, factor))]
         found = []
         for k in r.sample(range(int(info.shape[0])), r.randint(1, int(info.shape[0]))):  # type: ignore[arg-type]
             part = self.step("pick", [value], {"inside": False, "places": [k], "shape": (), "lead": 0})
@@ -1100,7 +1120,7 @@ class Fuzz:
             if r.random() < 0.5:
                 expression, scale = self.scale()
             release = {"law": law, "node": part.node, "draw": number + len(found), "entry": None, "factor": str(factor)}
-            found.append((release, Drawn(law, scale, ()), _noised(part, law, scale, factor)))
+            found.append((release, Drawn(law, scale, ()), _noise_loss(part, law, scale, factor)))
         return found  # type: ignore[return-value]
 
 
@@ -1118,7 +1138,7 @@ def _delta(value: Value, pair: Pair) -> Any:
     return np.asarray(right, dtype=float) - np.asarray(left, dtype=float)
 
 
-def _noised(value: Value, law: str, scale: Poly, factor: Fraction) -> Callable[[Pair], tuple[float, float]]:
+def _noise_loss(value: Value, law: str, scale: Poly, factor: Fraction) -> Callable[[Pair], tuple[float, float]]:
     def lost(pair: Pair) -> tuple[float, float]:
         b, moved = pair.at(scale, 0) * abs(float(factor)), _delta(value, pair)
         if law == "gaussian":

@@ -552,7 +552,8 @@ def absolute(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
 def sign(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
     [i] = infos
     need(i.kind != "b", "np.sign of truth values")
-    return fit(s, replace(_unknown(i), kind=i.kind, low=-ONE, high=ONE))
+    # np.sign of a Python number is numpy's: it wraps around where Python's does not.
+    return fit(s, replace(_unknown(i), kind=i.kind, python=False, low=-ONE, high=ONE))
 
 
 def _unknown(i: Info) -> Info:
