@@ -200,7 +200,10 @@ COMPUTED: dict[str, Callable[..., Any]] = {
     "square": _always(lambda a: a * a),
     "abs": _always(abs),
     "sign": _always(np.sign),
-    **{name: _either(getattr(np, name), getattr(math, name)) for name in ("exp", "log", "sqrt", "tanh", "sin", "cos")},
+    **{
+        name: _either(getattr(np, name), getattr(math, name))
+        for name in ("exp", "log", "sqrt", "tanh", "sin", "cos")
+    },
     "arctan": _either(np.arctan, math.atan),
     "minimum": _extreme("minimum"),
     "maximum": _extreme("maximum"),
@@ -370,7 +373,9 @@ class Fuzz:
                 if r.random() < 0.5:
                     left, right = right, left
             shapes = [(k, *inner) for k in (n, m)]
-            samples.append(tuple(a.reshape(q).astype(KINDS[kind]) for a, q in zip((left, right), shapes, strict=True)))
+            samples.append(
+                tuple(a.reshape(q).astype(KINDS[kind]) for a, q in zip((left, right), shapes, strict=True))
+            )
         self.keep(self.step("data", [], params, samples))
 
     def record(self, inner: tuple[int, ...], kind: str, low: Any, high: Any, ball: Any) -> Any:
@@ -403,7 +408,9 @@ class Fuzz:
 
     # Steps.
 
-    def step(self, op: str, parts: Sequence[Value], params: dict[str, Any], samples: Any = None) -> Value | None:
+    def step(
+        self, op: str, parts: Sequence[Value], params: dict[str, Any], samples: Any = None
+    ) -> Value | None:
         """Derive and compute one step and compare; ``None`` where the numbers are too large to compare."""
         ids = [part.node for part in parts]
         info = derive(self.s, op, ids, [part.info for part in parts], params)
@@ -419,7 +426,9 @@ class Fuzz:
                         except (OverflowError, ZeroDivisionError, ValueError, IndexError, TypeError) as error:
                             if isinstance(error, OverflowError) and op == "exp":
                                 return None
-                            raise self.wrong(op, ids, params, info, f"{type(error).__name__}: {error}") from error
+                            raise self.wrong(
+                                op, ids, params, info, f"{type(error).__name__}: {error}"
+                            ) from error
                     samples.append(tuple(both))
         value = Value(len(self.all), info, samples)
         self.nodes.append([op, ids, params])
@@ -553,7 +562,11 @@ class Fuzz:
         if not rows.size:
             return
         for place, record in enumerate(positions(info.aligned, lead)):
-            still = [k for k, pair in enumerate(pairs) if record not in pair.changed or not depends(info.support, record)]
+            still = [
+                k
+                for k, pair in enumerate(pairs)
+                if record not in pair.changed or not depends(info.support, record)
+            ]
             if still and np.abs(rows[still, place]).max() > TOLERANCE:
                 raise no(f"row {place} of an unchanged record moves")
         self._moves(info, pairs, rows, no)
@@ -589,7 +602,9 @@ class Fuzz:
             left, right = (np.asarray(one, dtype=float) for one in value.samples[pair.number])
             looked: list[dict[int, float]] = []
             for one in column.samples[pair.number]:
-                looked.append(dict(zip(positions(column.info.aligned, len(one)), map(float, one), strict=True)))
+                looked.append(
+                    dict(zip(positions(column.info.aligned, len(one)), map(float, one), strict=True))
+                )
             if not info.records:
                 sides = looked[1:] if self.s.length_is_private else looked
                 hit = any(inside(guard, known[c]) for c in pair.changed for known in sides if c in known)
@@ -612,18 +627,26 @@ class Fuzz:
             for pair in self.pairs:
                 for side in (0, 1):
                     a, v = (np.asarray(one.samples[pair.number][side], dtype=float) for one in (u, value))
-                    if (info.records > 0) != (u.info.records > 0) or v.shape[: info.records] != a.shape[: info.records]:
+                    if (info.records > 0) != (u.info.records > 0) or v.shape[: info.records] != a.shape[
+                        : info.records
+                    ]:
                         continue  # such a fact is of no use
                     lead = math.prod(v.shape[: info.records])
                     if not v.size or not a.size:
                         continue
                     size = np.abs(a.reshape(lead, -1))
-                    norms = {"1": size.sum(axis=1), "2": np.sqrt((size**2).sum(axis=1)), "inf": size.max(axis=1)}[p]
+                    norms = {
+                        "1": size.sum(axis=1),
+                        "2": np.sqrt((size**2).sum(axis=1)),
+                        "inf": size.max(axis=1),
+                    }[p]
                     own, limit = v.reshape(lead, -1), pair.at(k, side)
                     slack = TOLERANCE * (1 + np.abs(norms))
                     if key == "low" and np.any(own.min(axis=1) < limit * norms - slack):
                         raise no(f"fact low {info.facts[key]}")
-                    if key == "inverse" and (own.min() < 0 or np.any(own.max(axis=1) * norms > limit + slack)):
+                    if key == "inverse" and (
+                        own.min() < 0 or np.any(own.max(axis=1) * norms > limit + slack)
+                    ):
                         raise no(f"fact inverse {info.facts[key]}")
         if "entry" in info.facts:
             node, place = info.facts["entry"]
@@ -636,13 +659,18 @@ class Fuzz:
             for pair in self.pairs:
                 left, right = (np.asarray(one, dtype=float) for one in value.samples[pair.number])
                 moved = right - left
-                if moved.size and (moved.max() - moved.min()) / 2 > pair.at(info.facts["centred"], 0) + TOLERANCE:
+                if (
+                    moved.size
+                    and (moved.max() - moved.min()) / 2 > pair.at(info.facts["centred"], 0) + TOLERANCE
+                ):
                     raise no("fact centred")
 
     def _equal(self, value: Value, other: Value, function: Any, no: Any, name: str) -> None:
         for mine, theirs in zip(value.samples, other.samples, strict=True):
             for side in (0, 1):
-                if not np.allclose(np.asarray(mine[side], dtype=float), function(np.asarray(theirs[side], dtype=float))):
+                if not np.allclose(
+                    np.asarray(mine[side], dtype=float), function(np.asarray(theirs[side], dtype=float))
+                ):
                     raise no(f"fact {name}")
 
     # Programs.
@@ -678,7 +706,11 @@ class Fuzz:
     def expression(self, depth: int = 0) -> list[Any]:
         r = self.r
         whole = ["number", str(Fraction(r.choice([1, 2, 3, 4, 6]), 4))]
-        kind = r.choice(["outcome", "maximum", "clip", "maximum", "size", "arith", "arith"] if depth < 2 else ["outcome", "number"])
+        kind = r.choice(
+            ["outcome", "maximum", "clip", "maximum", "size", "arith", "arith"]
+            if depth < 2
+            else ["outcome", "number"]
+        )
         if kind == "outcome":
             return ["outcome", r.randrange(3)]
         if kind == "number" or (kind == "size" and self.s.length_is_private):
@@ -703,7 +735,12 @@ class Fuzz:
         r = self.r
         if r.random() < 0.25:
             k = r.randint(1, 3)
-            params = {"expression": ["function", "vector", len(self.all)], "shape": (k,), "kind": "f", "python": False}
+            params = {
+                "expression": ["function", "vector", len(self.all)],
+                "shape": (k,),
+                "kind": "f",
+                "python": False,
+            }
             vectors = [np.round(self.rng.normal(size=k) * 8) / 4 for _ in self.pairs]
             found = self.step("public", [], params, [(v, v) for v in vectors])
         else:
@@ -732,7 +769,11 @@ class Fuzz:
             if all(isinstance(n, int) for n in tail):
                 count = math.prod(tail)
                 whole = r.random() < 0.3
-                values = [r.randint(-2, 3) for _ in range(count)] if whole else [r.choice([-1.0, 0.5, 2.0, 0.0, 1.0]) for _ in range(count)]
+                values = (
+                    [r.randint(-2, 3) for _ in range(count)]
+                    if whole
+                    else [r.choice([-1.0, 0.5, 2.0, 0.0, 1.0]) for _ in range(count)]
+                )
                 return self.constant(np.array(values, dtype=np.int64 if whole else float).reshape(tail))
         return self.some()
 
@@ -756,13 +797,21 @@ class Fuzz:
             a = self.some(lambda info: info.kind != "b")
             if r.random() < 0.8:
                 least = self.constant(r.choice([0.25, 0.5, 2.0]), python=True)
-                a = self.ready("maximum", [a, least], {}) if r.random() < 0.7 else self.ready("add", [self.ready("square", [a], {}), least], {})
+                a = (
+                    self.ready("maximum", [a, least], {})
+                    if r.random() < 0.7
+                    else self.ready("add", [self.ready("square", [a], {}), least], {})
+                )
             return self.step(op, [a], {})
         if op == "mod":
             return self.step(op, [self.some(), self.constant(r.choice([0.5, 1.0, 2, 3]), python=True)], {})
         if op in ("add", "sub", "mul", "div", "minimum", "maximum", "lt", "le", "gt", "ge", "eq", "ne"):
             a = self.some()
-            b = self.constant(np.array([0.0, 0.5, 1.0]) if r.random() < 0.5 else np.array([0, 1, 2])) if op == "eq" and r.random() < 0.3 else self.fitting(a)
+            b = (
+                self.constant(np.array([0.0, 0.5, 1.0]) if r.random() < 0.5 else np.array([0, 1, 2]))
+                if op == "eq" and r.random() < 0.3
+                else self.fitting(a)
+            )
             if op == "eq" and r.random() < 0.3 and len(a.info.shape) == 1 and a.info.records:
                 a = self.ready("reshape", [a], {"shape": (*a.info.shape, 1), "records": 1})
             return self.step(op, [a, b] if r.random() < 0.7 else [b, a], {})
@@ -806,13 +855,21 @@ class Fuzz:
             return self.step(op, parts, {"kind": r.choice("if")})
         if op == "columns":
             a = self.some(lambda info: info.records == 1 and len(info.shape) == 2)
-            parts = [a, *(self.some(lambda info: info.records == 1 and len(info.shape) == 2) for _ in range(r.randint(0, 1)))]
+            parts = [
+                a,
+                *(
+                    self.some(lambda info: info.records == 1 and len(info.shape) == 2)
+                    for _ in range(r.randint(0, 1))
+                ),
+            ]
             return self.step(op, parts, {})
         if op == "matrix":
             return self.matrix()
         if op == "outer":
             a = self.some(lambda info: info.records == 1 and info.kind == "f")
-            return self.step(op, [a, a if r.random() < 0.5 else self.some(lambda info: info.records == 1)], {})
+            return self.step(
+                op, [a, a if r.random() < 0.5 else self.some(lambda info: info.records == 1)], {}
+            )
         if op == "one_hot":
             if r.random() < 0.5:
                 a = self.some(lambda info: info.records == len(info.shape) and info.kind != "b")
@@ -834,7 +891,11 @@ class Fuzz:
         if op == "row_entry":
             return self.step(op, [self.some(lambda info: info.records > 0)], {"at": ["outcome", 0]})
         if op == "argbest":
-            return self.step(op, [self.some(lambda info: len(info.shape) == info.records + 1)], {"largest": r.random() < 0.5})
+            return self.step(
+                op,
+                [self.some(lambda info: len(info.shape) == info.records + 1)],
+                {"largest": r.random() < 0.5},
+            )
         if op == "var":
             a = self.some(lambda info: info.records == 1 and len(info.shape) == 1 and info.kind == "f")
             a = self.clipped(a, r.choice([-1.0, 0.0]), 1.0) if r.random() < 0.5 else a
@@ -878,11 +939,15 @@ class Fuzz:
         r, n = self.r, a.info.shape[0]
         if isinstance(n, int):
             if r.random() < 0.5:
-                start, stop, step = slice(r.choice([None, 0, 1, 2]), r.choice([None, 2, 3, -1]), r.choice([None, 2])).indices(n)
+                start, stop, step = slice(
+                    r.choice([None, 0, 1, 2]), r.choice([None, 2, 3, -1]), r.choice([None, 2])
+                ).indices(n)
             else:
                 start, stop, step = slice(None, r.choice([None, 0, 1]), r.choice([-1, -2])).indices(n)
             return self.step("rows", [a], {"start": start, "stop": None if stop < 0 else stop, "step": step})
-        return self.step("rows", [a], {"start": r.randint(0, 2), "stop": r.choice([None, None, 1, 2, 3]), "step": 1})
+        return self.step(
+            "rows", [a], {"start": r.randint(0, 2), "stop": r.choice([None, None, 1, 2, 3]), "step": 1}
+        )
 
     def pick(self, a: Value) -> Value | None:
         r, info = self.r, a.info
@@ -943,23 +1008,35 @@ class Fuzz:
         p, keep = r.choice(["1", "2", "inf"]), bool(u.info.records)
         norm = self.ready("norm", [u], {"p": p, "keep": keep})
         if r.random() < 0.25:  # the norm of other rows
-            u = self.some(lambda info: info.records == u.info.records and len(info.shape) == len(u.info.shape))
+            u = self.some(
+                lambda info: info.records == u.info.records and len(info.shape) == len(u.info.shape)
+            )
         c = self.constant(r.choice([0.5, 1.0, 2.0]), python=True)
         if r.random() < 0.5:
             scaled = self.ready("div", [norm, c], {}) if r.random() < 0.5 else norm
             clipped = self.ready("div", [u, self.ready("maximum", [scaled, c], {})], {})
         else:
             safe = self.ready(r.choice(["add", "maximum"]), [norm, self.constant(0.5, python=True)], {})
-            inverse = self.ready("minimum", [self.ready("div", [c, safe], {}), self.constant(1.0, python=True)], {})
+            inverse = self.ready(
+                "minimum", [self.ready("div", [c, safe], {}), self.constant(1.0, python=True)], {}
+            )
             clipped = self.ready("mul", [u, inverse] if r.random() < 0.5 else [inverse, u], {})
         if clipped.info.records:
             self.ready("sum", [clipped], {"axes": tuple(range(clipped.info.records))})
 
     def p_slices(self) -> None:
         a = self.some(lambda info: info.records == 1)
-        if self.r.random() < 0.3 and isinstance(a.info.shape[0], int) and a.info.shape[0] > 1 and a.info.kind != "b":
+        if (
+            self.r.random() < 0.3
+            and isinstance(a.info.shape[0], int)
+            and a.info.shape[0] > 1
+            and a.info.kind != "b"
+        ):
             k = self.r.randint(1, a.info.shape[0] - 1)
-            parts = [self.ready("rows", [a], {"start": b, "stop": e, "step": 1}) for b, e in ((0, k), (k, a.info.shape[0]))]
+            parts = [
+                self.ready("rows", [a], {"start": b, "stop": e, "step": 1})
+                for b, e in ((0, k), (k, a.info.shape[0]))
+            ]
             sums = [self.ready("sum", [part], {"axes": (0,)}) for part in parts]
             self.ready(self.r.choice(["add", "sub", "mul"]), sums, {})
             return
@@ -1059,7 +1136,9 @@ class Fuzz:
                 continue
         if not releases:
             return
-        front = [(float(e), float(q)) for e, q in dearest(self.s, cost_of(self.s, self.infos(), releases, draws))]
+        front = [
+            (float(e), float(q)) for e, q in dearest(self.s, cost_of(self.s, self.infos(), releases, draws))
+        ]
         for pair in self.pairs:
             found = [loss(pair) for loss in losses]
             epsilon, rho = sum(f[0] for f in found), sum(f[1] for f in found)
@@ -1068,18 +1147,28 @@ class Fuzz:
                 steps = "\n".join(f"  {k}: {node}" for k, node in enumerate(self.nodes))
                 s = self.s
                 where = f"{s.adjacency} size={s.size} at_least={s.at_least} group={s.group}"
-                raise WrongRuleError(f"cost {epsilon, rho} above {front}: {releases} {draws}\n{where} {pair}\n{steps}")
+                raise WrongRuleError(
+                    f"cost {epsilon, rho} above {front}: {releases} {draws}\n{where} {pair}\n{steps}"
+                )
         self.costs["totals"] += 1
 
     def infos(self) -> list[Info]:
         return [value.info for value in self.all]
 
-    def one(self, value: Value, number: int) -> list[tuple[dict[str, Any], Drawn | None, Callable[[Pair], tuple[float, float]]]]:
+    def one(
+        self, value: Value, number: int
+    ) -> list[tuple[dict[str, Any], Drawn | None, Callable[[Pair], tuple[float, float]]]]:
         """The releases of one value: all of it, entry by entry, its largest entries, or answers."""
         r, info = self.r, value.info
         if "softmax" in info.facts:
             scores = self.all[info.facts["softmax"]]
-            return [({"law": "choice", "node": value.node, "count": 1}, None, lambda pair: (_chosen(scores, pair, 1.0, 1), 0.0))]
+            return [
+                (
+                    {"law": "choice", "node": value.node, "count": 1},
+                    None,
+                    lambda pair: (_chosen(scores, pair, 1.0, 1), 0.0),
+                )
+            ]
         ways = ["noise", "noise"]
         if len(info.shape) == 1 and isinstance(info.shape[0], int) and not info.records and info.shape[0] > 0:
             ways += ["entries", "entries", "largest"]
@@ -1096,7 +1185,14 @@ class Fuzz:
         if way == "largest":
             law = r.choice(["gumbel", "laplace", "exponential"])
             count = r.randint(1, min(2, int(info.shape[0])))  # type: ignore[arg-type]
-            release = {"law": "argmax", "node": value.node, "draw": number, "entry": None, "factor": str(factor), "count": count}
+            release = {
+                "law": "argmax",
+                "node": value.node,
+                "draw": number,
+                "entry": None,
+                "factor": str(factor),
+                "count": count,
+            }
             drawn = Drawn(law, scale, info.shape)
 
             def lost(pair: Pair) -> tuple[float, float]:
@@ -1119,7 +1215,13 @@ class Fuzz:
                 continue
             if r.random() < 0.5:
                 expression, scale = self.scale()
-            release = {"law": law, "node": part.node, "draw": number + len(found), "entry": None, "factor": str(factor)}
+            release = {
+                "law": law,
+                "node": part.node,
+                "draw": number + len(found),
+                "entry": None,
+                "factor": str(factor),
+            }
             found.append((release, Drawn(law, scale, ()), _noise_loss(part, law, scale, factor)))
         return found  # type: ignore[return-value]
 
@@ -1135,10 +1237,16 @@ def _splits(count: int) -> list[tuple[int, ...]]:
 
 def _delta(value: Value, pair: Pair) -> Any:
     left, right = value.samples[pair.number]
+    if np.shape(left) != np.shape(right):
+        raise WrongRuleError(
+            f"a value of the shapes {np.shape(left)} and {np.shape(right)} is released: {value.info}"
+        )
     return np.asarray(right, dtype=float) - np.asarray(left, dtype=float)
 
 
-def _noise_loss(value: Value, law: str, scale: Poly, factor: Fraction) -> Callable[[Pair], tuple[float, float]]:
+def _noise_loss(
+    value: Value, law: str, scale: Poly, factor: Fraction
+) -> Callable[[Pair], tuple[float, float]]:
     def lost(pair: Pair) -> tuple[float, float]:
         b, moved = pair.at(scale, 0) * abs(float(factor)), _delta(value, pair)
         if law == "gaussian":

@@ -160,7 +160,7 @@ SHARED = [
     Mutant(("fit",), I, "fit", "times(m, change, change)", "times(change, change)"),
     Mutant(("flat",), I, "flat", "change2=times(g, info.change2)", "change2=info.change2", ("add",), tuple(PAIR.items())),
     Mutant(("flat",), I, "flat", 'need(not s.length_is_private, "rows', 'need(True, "rows', ("max", "order"), tuple(ADD_REMOVE.items())),
-    Mutant(("disjoint",), I, "_meet", "return any(position in other for position in short)", "return False", ("slices", "add"), (("adjacency", "replace-one"),)),
+    Mutant(("disjoint",), I, "disjoint", "return not any(_meet(a, b) for a in left for b in right)", "return True", ("slices", "add"), (("adjacency", "replace-one"),)),
     Mutant(("union",), I, "union", "(near[0], stop, 1)", "(near[0], near[1], 1)", ("slices", "add"), (("adjacency", "replace-one"),)),
     Mutant(("squared_sum", "add_changes"), I, "squared_sum", "a + b + 2 * upper_root(a * b)", "a + b", ("add", "sum"), (("form", "ball"),)),
     Mutant(("magnitude",), I, "magnitude", "s.largest_of(-info.low, ZERO)", "ZERO"),

@@ -573,7 +573,10 @@ def _unknown(i: Info) -> Info:
 
 def _no_truth(i: Info, name: str) -> None:
     """numpy computes these functions of an array of truth values in float16, which is no real arithmetic."""
-    need(i.kind != "b" or i.python, f"{name} of truth values (numpy rounds it to float16; convert them to float)")
+    need(
+        i.kind != "b" or i.python,
+        f"{name} of truth values (numpy rounds it to float16; convert them to float)",
+    )
 
 
 def bounded(op: str) -> Rule:
