@@ -5,6 +5,8 @@ Each case is a short program on one declared column. ``says`` holds the bounds o
 trying all pairs of data with records at the given corners.
 """
 
+# ruff: noqa: E501 (tables with one case in each line)
+
 from __future__ import annotations
 
 import itertools
