@@ -1,8 +1,8 @@
 """Random programs over the steps of private values, on random neighbouring data.
 
 Every step of ``dpaudit.kernel.values`` is derived by its rule and computed by numpy on pairs of
-neighbouring data sets. ``Fuzz.program`` raises ``WrongRuleError`` where a bound, shape, type, guard or fact of the rule does
-not hold on the data, and where random releases cost more on a pair than ``dearest`` says.
+neighbouring data sets. ``Fuzz.program`` raises ``WrongRuleError`` where a bound, shape, type, guard or fact of
+the rule does not hold on the data, and where random releases cost more on a pair than ``dearest`` says.
 """
 
 from __future__ import annotations
@@ -783,7 +783,7 @@ class Fuzz:
         return tuple(sorted(self.r.sample(every, self.r.randint(min(1, len(every)), len(every)))))
 
     def attempt(self, op: str) -> Value | None:
-        """One step of the operation on random operands; raises ``RefusedStepError`` where the rule refuses."""
+        """One step of the operation on random operands, or ``RefusedStepError`` where the rule refuses."""
         r = self.r
         if op == "data":
             self.column()
@@ -1060,6 +1060,8 @@ class Fuzz:
 
     def p_scores(self) -> None:
         """Scores, perhaps less a common number, as those of a choice."""
+        if self.r.random() < 0.5:
+            self.p_hits()
         a = self.some(lambda info: len(info.shape) == 1 and not info.records)
         if self.r.random() < 0.6:
             a = self.ready("sub", [a, self.ready("max", [a], {"axes": (0,)})], {})

@@ -607,15 +607,9 @@ def running_sum(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[s
     need(i.kind != "b", "np.cumsum of truth values (convert them)")
     m = i.entries
     # Partial sums have 1 to m terms. A bound whose sign is not known (an outcome) bounds no partial sum.
-    high = (
-        None
-        if i.high is None
-        else m * i.high
-        if s.at_most(0, i.high)
-        else ZERO
-        if s.at_most(i.high, 0)
-        else None
-    )
+    high: Bound = None
+    if i.high is not None:
+        high = m * i.high if s.at_most(0, i.high) else ZERO if s.at_most(i.high, 0) else None
     low = (
         None if i.low is None else ZERO if s.at_most(0, i.low) else m * i.low if s.at_most(i.low, 0) else None
     )
