@@ -78,6 +78,7 @@ def data(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
 
 def constant(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
     values = tuple(Fraction(text) for text in p["values"])
+    need(_product(p["shape"]) == len(values), "a constant has one value for each entry")
     low, high = (min(values), max(values)) if values else (Fraction(0), Fraction(0))
     return Info(
         shape=tuple(p["shape"]),
@@ -346,7 +347,7 @@ def rows(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
         "such rows",
     )
     if isinstance(n, int):
-        need(step and start >= 0 and (stop is None or -1 <= stop <= n), "a slice of records")
+        need(step and start >= 0 and (stop is None or 0 <= stop <= n), "a slice of records")
         taken = range(start, (n if step > 0 else -1) if stop is None else stop, step)
         need(
             not taken or (min(taken[0], taken[-1]) >= 0 and max(taken[0], taken[-1]) < n),
@@ -361,6 +362,8 @@ def rows(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
         aligned: Any = (first, count, by)
     else:
         need(step == 1 and here[2] == 1, "a slice with a step, of records whose number is a symbol")
+        # numpy counts a negative stop from the end: such a slice is not empty, as the difference would say.
+        need(stop is None or stop >= 0, "a slice that ends at a negative position")
         need(start >= 0 and s.at_most(max(start, stop or 0), n), "a slice that may reach beyond the records")
         count = n - start if stop is None else max(0, stop - start)
         first = here[0] + start
@@ -607,7 +610,10 @@ def running_sum(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[s
     need(len(i.shape) == 1, "np.cumsum of a vector")
     need(i.kind != "b", "np.cumsum of truth values (convert them)")
     m = i.entries
-    high = None if i.high is None else m * i.high if s.at_most(0, i.high) else ZERO
+    # Partial sums have 1 to m terms. A bound whose sign is not known (an outcome) bounds no partial sum.
+    high: Bound = None
+    if i.high is not None:
+        high = m * i.high if s.at_most(0, i.high) else ZERO if s.at_most(i.high, 0) else None
     low = (
         None if i.low is None else ZERO if s.at_most(0, i.low) else m * i.low if s.at_most(i.low, 0) else None
     )

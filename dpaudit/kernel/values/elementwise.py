@@ -559,7 +559,8 @@ def absolute(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
 def sign(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
     [i] = infos
     need(i.kind != "b", "np.sign of truth values")
-    return fit(s, replace(_unknown(i), kind=i.kind, low=-ONE, high=ONE))
+    # np.sign of a Python number is numpy's: it wraps around where Python's does not.
+    return fit(s, replace(_unknown(i), kind=i.kind, python=False, low=-ONE, high=ONE))
 
 
 def _unknown(i: Info) -> Info:
@@ -577,12 +578,21 @@ def _unknown(i: Info) -> Info:
     return replace(i, rises=False, guard=guard, **none, **moves)
 
 
+def _no_truth(i: Info, name: str) -> None:
+    """numpy computes these functions of an array of truth values in float16, which is no real arithmetic."""
+    need(
+        i.kind != "b" or i.python,
+        f"{name} of truth values (numpy rounds it to float16; convert them to float)",
+    )
+
+
 def bounded(op: str) -> Rule:
     """tanh, sin, cos, arctan: Lipschitz with a known range."""
     k, (low, high) = LIPSCHITZ[op]
 
     def rule(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
         [i] = infos
+        _no_truth(i, f"np.{op}")
         moved = replace(
             _unknown(i),
             kind="f",
@@ -600,6 +610,7 @@ def bounded(op: str) -> Rule:
 
 def exp(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
     """Nothing is known of the change; what it is the exponential of decides in a softmax."""
+    _no_truth(infos[0], "np.exp")
     return fit(s, replace(_unknown(infos[0]), kind="f", low=ZERO, facts={"exp": ids[0]}))
 
 
@@ -631,6 +642,7 @@ def root(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
 
 
 def _by_derivative(s: Setting, i: Info, name: str, slope: Callable[[Fraction], Fraction]) -> Info:
+    _no_truth(i, name)
     least = None if i.low is None else s.largest(-i.low)
     need(least is not None and least < 0, f"{name} of a value that may be 0 or less (clip it from below)")
     k = slope(-(least or Fraction(-1)))
