@@ -1,6 +1,6 @@
 """The checker: derive the privacy cost of a recorded program from its record alone.
 
-    python -m dpaudit.kernel.values.check certificate.json
+    python -m dpaudit.kernel.values.check certificate.json     (or a report)
 
 The record has ``nodes``, the steps of the program over private data; ``draws``, the laws of its noise;
 ``releases``; and ``tree``, the complete tree of its public questions and hidden comparisons, with ``cells`` as
@@ -16,16 +16,16 @@ its symbols within the derived boxes; that cost adds to the others.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from dpaudit.kernel import program_t0
+from dpaudit.kernel.values.claim import run
+from dpaudit.kernel.values.declaration import require_declared
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 from dpaudit.kernel.values.polynomials import Poly
 from dpaudit.kernel.values.releases import Drawn, cost_of, dearest, scale_of
@@ -43,6 +43,7 @@ __all__ = [
 ]
 
 PROOF = "program, private values"
+PARTS = {"proof", "data", "adjacency", "nodes", "draws", "releases", "tree", "cells"}
 MAX_NODES = 200_000
 EVENT = re.compile(r"(draw|hidden|release) (\d{1,9})(?: (\d{1,9}))?", re.ASCII)
 SYMBOL = re.compile(r"x(\d{1,9})", re.ASCII)
@@ -194,6 +195,8 @@ def check(certificate: Any) -> Checked:
 
 def _check(certificate: Any) -> Checked:
     need(certificate.get("proof") == PROOF, "the certificate is of another kind")
+    need(certificate.keys() == PARTS, f"a certificate has the parts {sorted(PARTS)} and no others")
+    require_declared(certificate["data"], certificate["adjacency"], certificate["nodes"])
     s = setting_of(certificate["data"], certificate["adjacency"])
     infos = derived(s, certificate["nodes"])
     used = sorted({int(name[1:]) for node in certificate["tree"] for name in _symbols(node)})
@@ -246,21 +249,8 @@ def _require_hidden(path: Any, tables: Any) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Check one certificate: exit code 0 if a bound is derived, 1 if not, 2 if the file cannot be read."""
-    try:
-        read = json.loads(Path(*arguments).read_text("utf-8"))
-        checked = check(read)
-    except ValuesProofError as error:
-        sys.stdout.write(f"refused: {error}\n")
-        return 1
-    except (OSError, TypeError, ValueError) as error:
-        sys.stderr.write(f"cannot be read: {error}; usage: python -m dpaudit.kernel.values.check FILE\n")
-        return 2
-    for name in ("epsilon", "rho", "mu_squared"):
-        value = getattr(checked, name)
-        if value is not None:
-            sys.stdout.write(f"{name} <= {value} ({checked.paths} paths)\n")
-    return 0
+    """Check one certificate, or all of this kind in a report, as ``claim.run`` says."""
+    return run(arguments, PROOF, check)
 
 
 if __name__ == "__main__":
