@@ -24,7 +24,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.kernel import program_t0
-from dpaudit.kernel.values.claim import run
+from dpaudit.kernel.values.claim import PROOF, run
 from dpaudit.kernel.values.declaration import require_declared
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 from dpaudit.kernel.values.polynomials import Poly
@@ -32,6 +32,7 @@ from dpaudit.kernel.values.releases import Drawn, cost_of, dearest, scale_of
 from dpaudit.kernel.values.steps import derive
 
 __all__ = [
+    "PROOF",
     "Checked",
     "ValuesProofError",
     "boxes_of",
@@ -42,7 +43,6 @@ __all__ = [
     "setting_of",
 ]
 
-PROOF = "program, private values"
 PARTS = {"proof", "data", "adjacency", "nodes", "draws", "releases", "tree", "cells"}
 MAX_NODES = 200_000
 EVENT = re.compile(r"(draw|hidden|release) (\d{1,9})(?: (\d{1,9}))?", re.ASCII)
@@ -250,7 +250,7 @@ def _require_hidden(path: Any, tables: Any) -> None:
 
 def main(arguments: list[str]) -> int:
     """Check one certificate, or all of this kind in a report, as ``claim.run`` says."""
-    return run(arguments, PROOF, check)
+    return run(arguments, check)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,10 @@ from typing import Any
 from dpaudit.kernel.claim_t0 import ASKED, GAUSSIAN, PURE, proofs_of, reaches, require_asked
 from dpaudit.kernel.kernel_t0 import QUANTITY, CertificateError, in_words, need, no_twins, number_of, rational
 
-__all__ = ["ASSUMED", "ROUNDING", "TYPES", "require_match", "run"]
+__all__ = ["ASSUMED", "PROOF", "ROUNDING", "TYPES", "require_match", "run"]
+
+#: The kind of these certificates.
+PROOF = "program, private values"
 
 #: By how much of the claimed number a derived bound may exceed it. This is the only such tolerance.
 ROUNDING = Fraction(1, 10**9)
@@ -58,7 +61,9 @@ def require_match(
     for name in [name.removesuffix("_exact") for name in claim if name.endswith("_exact")]:
         number_of(claim, name)
     quantity, scope = QUANTITY[claim["type"]], data["words"]
-    need(proof.get("quantity") == quantity, f"the proof must bound {quantity}, got {proof.get('quantity')!r}.")
+    need(
+        proof.get("quantity") == quantity, f"the proof must bound {quantity}, got {proof.get('quantity')!r}."
+    )
     need(proof.get("scope") == scope, f"the scope must be {scope!r}, got {str(proof.get('scope'))[:200]!r}.")
     listed = proof.get("assumptions")
     same = isinstance(listed, list | tuple) and [*listed] == [*assumed]
@@ -66,17 +71,19 @@ def require_match(
     return rational(proof.get("bound"), "the stated bound")
 
 
-def run(arguments: list[str], kind: str, check: Callable[[Any], Any]) -> int:
+def run(arguments: list[str], check: Callable[[Any], Any]) -> int:
     """Check a file with one certificate, or all of this kind in a report. Exit code 0 if there is one and each
     proves the claim beside it, 1 if not, 2 if the file cannot be read. A certificate alone has no claim: its
     bounds are printed."""
     try:
         read = json.loads(Path(*arguments).read_text("utf-8"), object_pairs_hook=no_twins, parse_constant=str)
-        found, others = proofs_of(read, kind)
+        found, others = proofs_of(read, PROOF)
     except CertificateError as error:
         return _said([f"refused: {error}"[:300]], 1)
     except (OSError, LookupError, TypeError, ValueError, RecursionError) as error:
-        sys.stderr.write(ascii(f"cannot be read: {error}; usage: python -m dpaudit.kernel.values.check FILE") + "\n")
+        sys.stderr.write(
+            ascii(f"cannot be read: {error}; usage: python -m dpaudit.kernel.values.check FILE") + "\n"
+        )
         return 2
     codes = [] if found else [1]
     for name, proof, claim in found:

@@ -44,7 +44,9 @@ def _values(column: Any) -> str:
     else:
         entries += f" in [{'-∞' if low is None else low}, {'∞' if high is None else high}]"
     row = entries if width is None else f"rows of {width} {entries}"
-    return row if column["ball"] is None else f"{row} with L{column['ball'][0]} norm at most {column['ball'][1]}"
+    return (
+        row if column["ball"] is None else f"{row} with L{column['ball'][0]} norm at most {column['ball'][1]}"
+    )
 
 
 def require_declared(data: Any, adjacency: Any, nodes: Sequence[Any]) -> None:
@@ -60,7 +62,10 @@ def require_declared(data: Any, adjacency: Any, nodes: Sequence[Any]) -> None:
     if container == "table":
         need(all(names) and len(set(names)) == len(names), "the columns of a table have names that differ")
     else:
-        need(container in ("array", "list") and names == [""], "an array or a list is one column without a name")
+        need(
+            container in ("array", "list") and names == [""],
+            "an array or a list is one column without a name",
+        )
     if container == "list":
         plain = columns[0]["width"] is None and size is not None
         need(plain, "a list holds one number for each of a known number of records")
@@ -88,11 +93,17 @@ def _require_column(column: Any) -> None:
     need(low is None or high is None or low <= high, "a domain is not empty")
     if kind != "f":
         whole = low is not None and high is not None and low.denominator == high.denominator == 1
-        need(whole and (kind == "i" or (low, high) == (0, 1)), "whole numbers have whole ends, truth values 0 and 1")
+        need(
+            whole and (kind == "i" or (low, high) == (0, 1)),
+            "whole numbers have whole ends, truth values 0 and 1",
+        )
     if ball is not None:
         need(isinstance(ball, list) and len(ball) == 2 and ball[0] in ("1", "2"), "a ball has norm 1 or 2")
         radius = _number(ball[1])
-        need(kind == "f" and width is not None and radius > 0, "a ball holds rows of numbers, and its radius is > 0")
+        need(
+            kind == "f" and width is not None and radius > 0,
+            "a ball holds rows of numbers, and its radius is > 0",
+        )
         need((low, high) == (-radius, radius), "the entries of a ball are at most its radius")
 
 
