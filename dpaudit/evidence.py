@@ -54,10 +54,11 @@ class Certificate:
 @dataclass(frozen=True, kw_only=True)
 class ProgramProof:
     """A proof that a program keeps ``quantity`` at most ``bound`` for everything in its ``scope``, which is
-    said in words: all data of one size or declaration, all neighbours, all outcomes. Nothing is said of other data.
+    said in words: all data of one size or declaration, all neighbours, all outcomes. Nothing is said of other
+    data.
 
-    ``body`` is the certificate that ``dpaudit/kernel/program_claim.py`` checks, by the file of its kind: the tree
-    of the program's decisions and the shifts of its noise, or its record, exact strings. ``assumptions`` are printed; that the tree is the
+    ``body`` is the certificate that ``dpaudit/kernel/program_claim.py`` checks, by the file of its kind: the
+    tree of the program's decisions and the shifts of its noise, or its record, exact strings. ``assumptions`` are printed; that the tree is the
     program's is one of them, which exploring the program again compares.
     """
 
@@ -73,7 +74,7 @@ class ProgramProof:
 
     @property
     def rounding(self) -> Fraction:
-        """By how much of a claim's number the bound may exceed it and still prove it: one of the assumptions."""
+        """By how much of a claim's number the bound may exceed it and still prove it, as an assumption says."""
         return ROUNDING if self.body.get("proof") == PROOF else Fraction(0)
 
     def to_json(self) -> dict[str, Any]:

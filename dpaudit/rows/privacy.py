@@ -76,9 +76,9 @@ def privacy(
     function is called when the suite is built. ``prove`` (or a function of the point) is a shape of data for
     which the program itself is proved besides: an accounted verdict is then proved in that scope, which the
     row says; where there is no proof, a note says why, and what one record touches there is derived and held
-    against the sites. With ``Records`` or a ``Table`` the program is followed on private values. The proof verifies
-    the claim by itself, and the claim is about these data if it names no others. ``plots(run, **point)`` draws more. The docstring
-    says the title, and below it why one record touches no more than the sites (``because``); ``Note:``
+    against the sites. With ``Records`` or a ``Table`` the program is followed on private values: the proof
+    verifies the claim by itself, and the claim is about these data if it names no others.
+    ``plots(run, **point)`` draws more. The docstring says the title, and below it why one record touches no more than the sites (``because``); ``Note:``
     paragraphs are notes.
     """
 
@@ -239,8 +239,8 @@ class _Shapes:
 
 
 def _proved(outcome: Outcome, found: Outcome, claim: PrivacyClaim) -> Outcome:
-    """The outcome with a proof of the row's own program. If it proves the claim, it does not rest on what stands
-    in the way of a certificate: that is said in a note. A leak still counts."""
+    """The outcome with a proof of the row's own program. If it proves the claim, what stands in the way of a
+    certificate is said in notes. A leak still counts."""
     from dpaudit.replays.privacy import LEAK, without_certificates
     from dpaudit.verdicts import VerdictKind, judge
 

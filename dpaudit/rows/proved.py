@@ -10,8 +10,8 @@ The claim's domain is the proof's scope, so the claim says for which size. On a 
 in that scope.
 
 With ``data=Records(...)`` or ``Table(...)`` the program is an ordinary function of numpy arrays, followed on
-private values (``prove_values``). The neighbours then stand in the claim: ``adjacency="add-remove"``. On a privacy
-row ``prove=Records(...)`` proves the row's own program for all such data.
+private values (``prove_values``). The neighbours then stand in the claim: ``adjacency="add-remove"``. On a
+privacy row ``prove=Records(...)`` proves the row's own program for all such data.
 """
 
 from __future__ import annotations
@@ -103,9 +103,10 @@ class Shape:
 @dataclass(frozen=True, kw_only=True)
 class Proving:
     """A program, and what it is to keep for all data that are declared: ``epsilon``, ``rho``, ``mu``, or
-    ``epsilon`` and ``delta``. A program that takes ``Symbols`` needs an ``adjacency`` of its own, ``OneReplaced``
-    or ``EachMoves``. For ``Records`` or a ``Table``, ``adjacency`` is the claim's (replace-one), a ``group`` above
-    1 makes the claim about users, and ``files`` are further files whose functions are followed.
+    ``epsilon`` and ``delta``. A program that takes ``Symbols`` needs an ``adjacency`` of its own,
+    ``OneReplaced`` or ``EachMoves``. For ``Records`` or a ``Table``, ``adjacency`` is the claim's (replace-one),
+    a ``group`` above 1 makes the claim about users, and ``files`` are further files whose functions are
+    followed.
 
     Raises ``InvalidParameterError`` for another choice."""
 

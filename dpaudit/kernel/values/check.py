@@ -46,6 +46,7 @@ __all__ = [
 PARTS = {"proof", "data", "adjacency", "nodes", "draws", "releases", "tree", "cells"}
 MAX_NODES = 200_000
 EVENT = re.compile(r"(draw|hidden|release) (\d{1,9})(?: (\d{1,9}))?", re.ASCII)
+HUGE = re.compile(r"[eE][+-]?[0-9_]{4}")
 SYMBOL = re.compile(r"x(\d{1,9})", re.ASCII)
 
 Cost = tuple[Fraction, Fraction]
@@ -193,7 +194,23 @@ def check(certificate: Any) -> Checked:
         raise ValuesProofError(f"the certificate is malformed: {type(error).__name__}: {error}") from error
 
 
+def _require_small(certificate: Any) -> None:
+    """Refuse floats, and powers of ten that would take all memory to write out."""
+    rest = [certificate]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, dict):
+            rest += [*item.keys(), *item.values()]
+        elif isinstance(item, list | tuple):
+            rest += item
+        elif isinstance(item, str):
+            need(HUGE.search(item) is None, "a number has an exponent of more than three digits")
+        else:
+            need(item is None or isinstance(item, int), "numbers are exact strings or integers")
+
+
 def _check(certificate: Any) -> Checked:
+    _require_small(certificate)
     need(certificate.get("proof") == PROOF, "the certificate is of another kind")
     need(certificate.keys() == PARTS, f"a certificate has the parts {sorted(PARTS)} and no others")
     require_declared(certificate["data"], certificate["adjacency"], certificate["nodes"])

@@ -1,8 +1,8 @@
 """What ties a certificate of private values to a claim: neighbours, unit, scope, assumptions, rounding.
 
-The claim stands beside the certificate, and no number of it is read from there. The scope is the declaration of
-the data in words, which are derived from it. The proof is about the whole of a claim only where the claim's domain
-is the scope.
+The claim stands beside the certificate, and no number of it is read from there. The scope is the declaration
+of the data in words, which are derived from it. The proof is about the whole of a claim only where the
+claim's domain is the scope.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ ROUNDING = Fraction(1, 10**9)
 
 #: What a proof of private values assumes.
 ASSUMED = (
-    "numbers are real: a float constant is the decimal that it prints as, nothing is rounded, data are finite",
+    "numbers are real: a float constant is the decimal that it prints as, nothing is rounded",
+    "the data are finite",
     "integer arrays hold fewer than 2^31 records; integer arithmetic is checked to fit 64 bits",
     "the data are what is declared: container, type, domain, number of records",
-    "the adversary sees what is released, revealed, printed, returned or raised, but not time, memory or warnings",
+    "the adversary sees what is released, revealed, printed, returned or raised",
+    "the adversary does not see time, memory or warnings",
     "noise is drawn independently from the exact distribution that is named",
     "Python and numpy do what their documentation says for the accepted functions",
     "the record is the program's (proving it again compares them)",
@@ -49,8 +51,8 @@ def require_match(
     assumed: tuple[str, ...] = ASSUMED,
     types: tuple[str, ...] = TYPES,
 ) -> Fraction:
-    """The bound that a checked proof states for ``claim``. Raises ``CertificateError`` for a claim about other
-    neighbours, another scope or quantity, and for other assumptions."""
+    """The bound that a checked proof states for ``claim``. Raises ``CertificateError`` for a claim about
+    other neighbours, another scope or quantity, and for other assumptions."""
     data, adjacency = proof["body"]["data"], proof["body"]["adjacency"]
     unit = "event" if adjacency["group"] == 1 else "user"
     wanted = {
@@ -72,9 +74,9 @@ def require_match(
 
 
 def run(arguments: list[str], check: Callable[[Any], Any]) -> int:
-    """Check a file with one certificate, or all of this kind in a report. Exit code 0 if there is one and each
-    proves the claim beside it, 1 if not, 2 if the file cannot be read. A certificate alone has no claim: its
-    bounds are printed."""
+    """Check a file with one certificate, or all of this kind in a report. Exit code 0 if there is one and
+    each proves the claim beside it, 1 if not, 2 if the file cannot be read. A certificate alone has no claim:
+    its bounds are printed."""
     try:
         read = json.loads(Path(*arguments).read_text("utf-8"), object_pairs_hook=no_twins, parse_constant=str)
         found, others = proofs_of(read, PROOF)

@@ -1,8 +1,9 @@
 """The declaration of the data in a certificate: its words, and that the record reads nothing else.
 
-``data`` has ``size`` (None: every number of records from ``at_least``), ``container``, ``columns`` and ``words``.
-A column has ``name``, ``kind`` (b, i or f: truth values, whole numbers, numbers), ``low`` and ``high`` (exact
-strings, or None), ``width`` (None: a record is one number) and ``ball`` ([norm, radius] of a row, or None).
+``data`` has ``size`` (None: every number of records from ``at_least``), ``container``, ``columns`` and
+``words``. A column has ``name``, ``kind`` (b, i or f: truth values, whole numbers, numbers), ``low`` and
+``high`` (exact strings, or None), ``width`` (None: a record is one number) and ``ball`` ([norm, radius] of a
+row, or None).
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def _require_column(column: Any) -> None:
     if kind != "f":
         whole = low is not None and high is not None and low.denominator == high.denominator == 1
         need(
-            whole and (kind == "i" or (low, high) == (0, 1)),
+            whole and (kind == "i" or (low == 0 and high == 1)),
             "whole numbers have whole ends, truth values 0 and 1",
         )
     if ball is not None:
