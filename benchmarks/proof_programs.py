@@ -1,7 +1,8 @@
 """Mechanisms as users write them in numpy, each with wrong versions beside it: what a proof must tell apart.
 
-``PROGRAMS`` lists them: a name, the function, the claim, the declarations of its data (at one size and, where it
-makes sense, at every size), and whether it is right. The functions are not for use: they are read by the prover.
+``PROGRAMS`` lists them: a name, the function, the claim, the declarations of its data (at one size and, where
+it makes sense, at every size), and whether it is right. The functions are not for use: they are read by the
+prover.
 """
 
 from __future__ import annotations

@@ -42,7 +42,9 @@ def measured(program: Program, size: str) -> dict[str, Any]:
 
 def main(arguments: list[str]) -> int:
     """Measure the programs that are named, or all."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", type=Path, help="write the results to this file")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args(arguments)
@@ -51,7 +53,10 @@ def main(arguments: list[str]) -> int:
     for one in results:
         size = "every N" if one["every_n"] else f"N={one['n']}"
         kind = "right" if one["right"] else "wrong"
-        sys.stdout.write(f"{kind} {one['name']:28} {size:8} {one['verdict']:12} {one['seconds']:7.3f} s {one['reason'][:90]}\n")
+        sys.stdout.write(
+            f"{kind} {one['name']:28} {size:8} {one['verdict']:12} {one['seconds']:7.3f} s"
+            f" {one['reason'][:90]}\n"
+        )
     for right in (True, False):
         those = [one for one in results if one["right"] is right]
         verified = sum(one["verdict"] == "verified" for one in those)

@@ -25,7 +25,8 @@ from dpaudit.views import PUBLIC
 
 __all__ = ["AuditResult", "audit"]
 
-#: Runs of the attack on a claim that is proved: it only looks for a contradiction, which would be a bug of ours.
+#: Runs of the attack on a claim that is proved: it only looks for a contradiction, which would be a bug of
+#: ours.
 CROSS_CHECK_RUNS = 2_000
 #: The probability of a false contradiction.
 CROSS_CHECK_ALPHA = 1e-9
@@ -65,7 +66,9 @@ class AuditResult:
         lines = [f"{self.verdict.value.upper()}: {self.proof.scope}"]
         quantity = self.claim.quantity
         if self.upper is not None:
-            lines.append(f"{quantity} <= {float(self.upper):.6g}, proved ({_count(self.proof.paths, 'path')})")
+            lines.append(
+                f"{quantity} <= {float(self.upper):.6g}, proved ({_count(self.proof.paths, 'path')})"
+            )
         if self.lower is not None and self.attack is not None:
             lines.append(f"{quantity} > {self.lower:.4g}, by {_count(self.attack.samples, 'run')}")
         if self.proof.reason:
@@ -139,8 +142,8 @@ def audit(
     Parameters
     ----------
     function : callable
-        ``function(data, rng)`` with a ``numpy.random.Generator``, ``function(coins, data)``, or ``function(data)``
-        with a generator of its own.
+        ``function(data, rng)`` with a ``numpy.random.Generator``, ``function(coins, data)``, or
+        ``function(data)`` with a generator of its own.
     claim : PureDP, ApproxDP, ZeroConcentratedDP or GaussianDP
         The claim, in the public view.
     data : Records or Table
@@ -188,19 +191,34 @@ def audit(
     refuted = found is not None and found.verdict is VerdictKind.REFUTED
     if proved and refuted:
         raise BrokenHarnessError(
-            f"contradiction: the claim is proved ({proof.bound}), and {0 if found is None else found.samples} runs refute it "
-            f"({'' if found is None else found.event}). Do not trust this proof. Please report it as a bug of dpaudit."
+            f"contradiction: the claim is proved ({proof.bound}), and {0 if found is None else found.samples}"
+            f" runs refute it ({'' if found is None else found.event}). Do not trust this proof. Please"
+            " report it as a bug of dpaudit."
         )
     verdict = VerdictKind.VERIFIED if proved else VerdictKind.REFUTED if refuted else VerdictKind.INCONCLUSIVE
     return AuditResult(claim, verdict, proof.bound, None if lower is None else float(lower), proof, found)
 
 
 def _attacked(
-    function: Callable[..., Any], claim: PrivacyClaim, data: Records | Table, *, max_samples: int, alpha: float, seed: int, seconds: float
+    function: Callable[..., Any],
+    claim: PrivacyClaim,
+    data: Records | Table,
+    *,
+    max_samples: int,
+    alpha: float,
+    seed: int,
+    seconds: float,
 ) -> CheckResult:
     pairs = list(islice(corner_pairs(data, adjacency=claim.adjacency), PAIRS))
     return check(
-        _mechanism(function), claim, neighbours=pairs, max_samples=max_samples, alpha=alpha, seed=seed, seconds=seconds, listen=False
+        _mechanism(function),
+        claim,
+        neighbours=pairs,
+        max_samples=max_samples,
+        alpha=alpha,
+        seed=seed,
+        seconds=seconds,
+        listen=False,
     )
 
 

@@ -1,8 +1,8 @@
 """Declare the data of a mechanism once, as a value.
 
-``Records(Interval(0, 10), size=200)`` says what one record may be, how many there are, and in which container the
-mechanism gets them. A proof, the pairs of neighbouring inputs of an attack, a Hypothesis strategy and the words of
-a report are all made from it.
+``Records(Interval(0, 10), size=200)`` says what one record may be, how many there are, and in which container
+the mechanism gets them. A proof, the pairs of neighbouring inputs of an attack, a Hypothesis strategy and the
+words of a report are all made from it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice, product
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -23,15 +23,15 @@ from dpaudit.kernel.values.declaration import words_of
 __all__ = ["EVERY", "Anything", "Ball", "Categories", "Column", "Integers", "Interval", "Records", "Table"]
 
 #: Every number of records.
-EVERY = "every"
+EVERY: Final = "every"
 
 Size = int | Literal["every"]
 
 
 @dataclass(frozen=True)
 class Column:
-    """One array of a declaration: its type, the bounds of every entry, the ball of a row, and the row's length
-    (None: a record is one number)."""
+    """One array of a declaration: its type, the bounds of every entry, the ball of a row, and the row's
+    length (None: a record is one number)."""
 
     kind: Literal["b", "i", "f"]
     low: Fraction | None
@@ -149,9 +149,10 @@ class Integers:
 
     def column(self, width: int | None = None) -> Column:
         low, high = _ends(self.low, self.high)
-        if low.denominator != 1 or high.denominator != 1 or (self.bits and (low, high) != (0, 1)):
+        if low.denominator != 1 or high.denominator != 1 or (self.bits and [low, high] != [0, 1]):
             raise InvalidParameterError(
-                f"the ends of Integers must be whole numbers, of bits 0 and 1, got {self.low} and {self.high}."
+                f"the ends of Integers must be whole numbers, of bits 0 and 1, got {self.low} and"
+                f" {self.high}."
             )
         return Column("b" if self.bits else "i", low, high, width)
 
@@ -353,7 +354,8 @@ def declared(data: Records | Table) -> dict[str, Any]:
 def sample_pair(
     data: Records | Table, *, adjacency: Adjacency, size: int, rng: np.random.Generator
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arrays by column of two random neighbours. Under add-remove the second one has ``group`` records more."""
+    """Arrays by column of two random neighbours. Under add-remove the second one has ``group`` records
+    more."""
     more = data.group if adjacency is Adjacency.ADD_REMOVE else 0
     changed = sorted(
         int(k) for k in rng.choice(size + more, size=min(data.group, size + more), replace=False)
@@ -378,7 +380,7 @@ def corner_pairs(
     """Pairs of neighbouring inputs made of extreme records, small ones first."""
     names = list(data.columns)
     records = list(islice(product(*(column.corners() for column in data.columns.values())), 24))
-    for size in sizes if data.size == EVERY else (data.size,):
+    for size in sizes if data.size == EVERY else (int(data.size),):
         if size < data.at_least and data.size == EVERY:
             continue
         for rest in records[:4]:

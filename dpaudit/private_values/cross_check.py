@@ -1,8 +1,8 @@
 """Run the real function and the interpreter side by side on sample data, with the same random numbers.
 
-The interpreter's reading of Python is itself a claim about the program. Here CPython runs the unmodified function on
-real data, the interpreter runs its tree on the same data and the same generator, and what they return must be equal,
-bit by bit.
+The interpreter's reading of Python is itself a claim about the program. Here CPython runs the unmodified
+function on real data, the interpreter runs its tree on the same data and the same generator, and what they
+return must be equal, bit by bit.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def cross_check(
         return  # the program has a generator of its own, whose numbers cannot be repeated
     if not _same(native, followed):
         raise BrokenHarnessError(
-            f"the interpreter and CPython disagree on {function.__qualname__}: {followed!r:.200} and {native!r:.200}. Please "
-            "report this as a bug of dpaudit."
+            f"the interpreter and CPython disagree on {function.__qualname__}: {followed!r:.200} and"
+            f" {native!r:.200}. Please report this as a bug of dpaudit."
         )
 
 
@@ -108,10 +108,9 @@ def _followed(
     interpreter = Interpreter(run, files)
     try:
         followed = interpreter.function(function)
-        for name, value in fixed.items():
-            followed.kw_defaults[name] = interpreter.enter(value, name)
+        inside = {name: interpreter.enter(value, name) for name, value in fixed.items()}
         given = [_inside(kind, value) for kind, value in zip(kinds, data, strict=True)]
-        found = interpreter.run_program(followed, given)
+        found = interpreter.run_program(followed, given, inside)
         return _outside(found), run.foreign
     except ProgramRaisedError as raised:
         return ("raised", type(raised.error).__name__), run.foreign

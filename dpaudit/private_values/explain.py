@@ -30,7 +30,9 @@ def explained(proof: ValuesProof) -> str:
     if len(rows) > MAX_ROWS:
         rows = [*rows[:MAX_ROWS], ("...", "", f"{len(rows) - MAX_ROWS} more steps", "", "", "")]
     widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
     return "\n".join([*lines, *_releases(record)])
 
 
@@ -41,7 +43,11 @@ def _operand(nodes: list[Any], k: int) -> str:
 
 
 def _shape(info: Info) -> str:
-    return "(" + ", ".join(repr(extent) if not isinstance(extent, int) else str(extent) for extent in info.shape) + ")"
+    return (
+        "("
+        + ", ".join(repr(extent) if not isinstance(extent, int) else str(extent) for extent in info.shape)
+        + ")"
+    )
 
 
 def _range(info: Info) -> str:
@@ -51,7 +57,9 @@ def _range(info: Info) -> str:
 def _change(info: Info) -> str:
     if not info.private:
         return "public"
-    return ", ".join("∞" if bound is None else repr(bound) for bound in (info.change1, info.change2, info.change))
+    return ", ".join(
+        "∞" if bound is None else repr(bound) for bound in (info.change1, info.change2, info.change)
+    )
 
 
 def _releases(record: dict[str, Any]) -> list[str]:

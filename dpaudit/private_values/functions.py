@@ -1,7 +1,8 @@
-"""Functions of Python, ``math`` and numpy that a followed program may call, and what each does to private values.
+"""Functions of Python, ``math`` and numpy that a followed program may call, and what each does to private
+values.
 
-A call is bound by the function's own signature. Parameters that a rule does not model are refused. A function that
-is not in ``ACCEPTED`` is refused, whatever its arguments.
+A call is bound by the function's own signature. Parameters that a rule does not model are refused. A function
+that is not in ``ACCEPTED`` is refused, whatever its arguments.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from dpaudit.private_values.values import (
     Draw,
     Entries,
     Filtered,
+    Named,
     Noisy,
     Private,
     Public,
@@ -55,8 +57,8 @@ Rule = Callable[..., Any]
 @dataclass(frozen=True, eq=False)
 class Accepted:
     """A function that may be called. ``rule``: what it does to private values and noise, by the parameters
-    ``modelled``; None: it takes outcomes and plain values alone. ``shape``: how the result's shape follows from
-    that of the first argument."""
+    ``modelled``; None: it takes outcomes and plain values alone. ``shape``: how the result's shape follows
+    from that of the first argument."""
 
     name: str
     function: Callable[..., Any]
@@ -129,8 +131,8 @@ def call_accepted(run: Run, accepted: Accepted, arguments: list[Any], options: d
         accepted.rule is not None and accepted.keeps_noise and any(_is_noise(symbol) for symbol in symbols)
     ):
         return _ruled(run, accepted, given, arguments, options)
-    arguments = [_outcomes(run, argument) for argument in arguments]
-    options = {name: _outcomes(run, value) for name, value in options.items()}
+    arguments = [real_of(_outcomes(run, argument)) for argument in arguments]
+    options = {name: real_of(_outcomes(run, value)) for name, value in options.items()}
     if any(isinstance(symbol, Private) for symbol in symbols_in([arguments, list(options.values())])):
         given = dict(accepted.signature.bind(*arguments, **options).arguments)
         return _ruled(run, accepted, given, arguments, options)
@@ -169,6 +171,8 @@ def _ruled(
     checked = isinstance(content(found), Private | Filtered) and not noise
     if checked:
         names = list(options)
+        arguments = [real_of(argument) for argument in arguments]
+        options = {name: real_of(value) for name, value in options.items()}
         run.verify(
             found,
             lambda *values: accepted.function(
@@ -191,7 +195,14 @@ def _plain_call(run: Run, accepted: Accepted, arguments: list[Any], options: dic
 def _unwrapped(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_unwrapped(item) for item in value)
-    return content(value)
+    return real_of(content(value))
+
+
+def real_of(value: Any) -> Any:
+    """The function or type itself, of one that is handed over, such as dtype=float."""
+    return (
+        value.function if isinstance(value, Accepted) else value.real if isinstance(value, Named) else value
+    )
 
 
 def _of_outcomes(run: Run, accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
@@ -199,9 +210,12 @@ def _of_outcomes(run: Run, accepted: Accepted, arguments: list[Any], options: di
     if "out" in options or "where" in options:
         run.refuse(f"{accepted.name} with out= or where= is not followed")
     names = list(options)
-    function = lambda *values: accepted.function(
-        *values[: len(arguments)], **dict(zip(names, values[len(arguments) :], strict=True))
-    )  # noqa: E731
+
+    def function(*values: Any) -> Any:
+        return accepted.function(
+            *values[: len(arguments)], **dict(zip(names, values[len(arguments) :], strict=True))
+        )
+
     given = [*arguments, *options.values()]
     shape, kind = _outcome_shape(accepted, arguments, options), accepted.kind
     expression = _outcome_expression(run, accepted, arguments, options, shape)
@@ -248,7 +262,7 @@ def _outcome_shape(accepted: Accepted, arguments: list[Any], options: dict[str, 
         shapes = [shape_of(argument) for argument in arguments]
         if None in shapes or options:
             return None
-        return max(shapes, key=len) if len({shape for shape in shapes if shape != ()}) <= 1 else None  # type: ignore[type-var, arg-type]
+        return max(shapes, key=len) if len({shape for shape in shapes if shape != ()}) <= 1 else None  # type: ignore[arg-type]
     if accepted.shape == "array" and arguments and isinstance(arguments[0], list | tuple):
         shapes = [shape_of(item) for item in arguments[0]]
         return (
@@ -370,6 +384,9 @@ def _where(run: Run, condition: Any, x: Any = None, y: Any = None) -> Any:
 def _randomised(run: Run, coin: Coin, x: Any, y: Any) -> Any:
     """``np.where(coins, x, 1 - x)`` of bits, or ``np.where(coins, x, rng.integers(k, size=n))``."""
     base, other = content(x), content(y)
+    p = coin.p
+    if isinstance(base, Private) and isinstance(other, Private) and _flips(run, other, base):
+        base, other, p = other, base, 1 - p  # the coins say which bits are flipped
     if (
         not isinstance(base, Private)
         or base.info.records != 1
@@ -377,29 +394,36 @@ def _randomised(run: Run, coin: Coin, x: Any, y: Any) -> Any:
         or coin.uniform.used
     ):
         return run.refuse("such a randomised answer is not followed (one coin for each entry of the records)")
-    flipped = (
-        run.lift(binary(run, "sub", 1, x))
-        if not isinstance(other, Choice) and base.info.kind == "i"
-        else None
-    )
-    if isinstance(other, Private) and flipped is not None and other.node == flipped.node:
-        among = None
-    elif isinstance(other, Private) and base.info.kind == "b" and other.node == run.step("not", [base]).node:
+    if isinstance(other, Private) and _flips(run, base, other):
         among = None
     elif isinstance(other, Choice) and not other.used and other.shape == base.shape and base.info.kind == "i":
         other.used, among = True, other.limit
     else:
         return run.refuse(
-            "such a randomised answer is not followed (write np.where(rng.random(n) < p, d, 1 - d), or rng.integers(k, size=n))"
+            "such a randomised answer is not followed (write np.where(rng.random(n) < p, d, 1 - d), or"
+            " rng.integers(k, size=n))"
         )
     coin.uniform.used = True
     samples = [
-        apply(np.where, *[run.sample(one, side) for one in (coin, x, y)])
-        if among is None
-        else apply(np.where, coin.samples[side], run.sample(x, side), other.samples[side])
+        (
+            apply(np.where, *[run.sample(one, side) for one in (coin, x, y)])
+            if among is None
+            else apply(np.where, coin.samples[side], run.sample(x, side), other.samples[side])
+        )
         for side in run.worlds.sides
     ]
-    return Array(Response(base, coin.p, among, samples))
+    return Array(Response(base, p, among, samples))
+
+
+def _flips(run: Run, bits: Private, other: Private) -> bool:
+    """Whether ``other`` is 1 - bits (or, of truth values, their negation), as the record says."""
+    nodes = run.record.nodes
+    op, ids, _ = nodes[other.node]
+    if op == "not":
+        return bool(ids == [bits.node])
+    if op != "sub" or ids[1] != bits.node:
+        return False
+    return run.record.infos[ids[0]].values == (1,) and bits.info.kind == "i"
 
 
 def _axes(run: Run, info: Any, axis: Any) -> tuple[int, ...]:
@@ -643,7 +667,7 @@ KINDS: dict[Any, str] = {
 
 
 def _astype(run: Run, a: Any, dtype: Any) -> Any:
-    target = dtype.function if isinstance(dtype, Accepted) else dtype
+    target = real_of(dtype)
     kind = KINDS.get(target) if isinstance(target, type | str) else None
     if kind is None:
         run.refuse(f"a cast to {target!r} (use float, int or bool)")
@@ -862,12 +886,12 @@ def _reshape(run: Run, a: Any, shape: Any) -> Any:
     if not is_plain(list(wanted)) or not all(isinstance(n, int) for n in wanted):
         run.refuse("a shape that an outcome decides")
     try:
-        new = np.empty(value.shape, np.int8).reshape(wanted).shape  # type: ignore[arg-type]
+        new = np.empty(value.shape, np.int8).reshape(wanted).shape  # type: ignore[type-var]
     except ValueError as error:
         return run.refuse(f"reshape: {error}")
     records = 0
     if info.records:
-        lead = math.prod(value.shape[: info.records])  # type: ignore[arg-type]
+        lead = math.prod(value.shape[: info.records])
         records = next((k + 1 for k in range(len(new)) if math.prod(new[: k + 1]) == lead), 0)
     return Array(run.step("reshape", [value], {"shape": new, "records": records}), shared=True)
 
@@ -901,7 +925,7 @@ def _like(value: float) -> Rule:
         base = run.lift(a)
         if not all(isinstance(n, int) for n in base.shape) or (base.info.records and run.s.length_is_private):
             run.refuse("np.zeros_like of records of every number")
-        return Array(np.full(base.shape, value, dtype={"b": bool, "i": np.int64, "f": float}[base.info.kind]))  # type: ignore[arg-type]
+        return Array(np.full(base.shape, value, dtype={"b": bool, "i": np.int64, "f": float}[base.info.kind]))
 
     return rule
 
@@ -927,9 +951,17 @@ for _name, _op in {
 }.items():
     _register(_name, _floats(_op), "x1", shape="same", kind="f")
 for _name, _op in {
-    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "less": "lt", "less_equal": "le", "greater": "gt",
-    "greater_equal": "ge", "equal": "eq", "not_equal": "ne",
-}.items():  # fmt: skip
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "div",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "equal": "eq",
+    "not_equal": "ne",
+}.items():
     _register(_name, _operator(_op), "x1 x2", shape="same", noise=True)
 for _name, _op in {
     "logical_and": "and",
@@ -1011,17 +1043,19 @@ _register("shape", lambda run, a: shape_value(run, a), "a")
 _register("size", lambda run, a: _size(run, a), "a")
 # Of outcomes and plain values alone.
 _register(
-    "arange linspace zeros ones full eye identity tril triu diag outer cumprod prod diff std ptp concatenate hstack vstack "
-    "tile repeat flip roll cross trace log1p expm1 log2 log10 cbrt sinh cosh tan arcsin arccos power mod remainder "
-    "floor_divide ceil isfinite isnan nan_to_num linalg.inv linalg.cholesky linalg.det linalg.solve linalg.eigh "
-    "histogram_bin_edges unique searchsorted digitize argpartition average einsum squeeze expand_dims swapaxes transpose "
-    "broadcast_to atleast_1d atleast_2d allclose array_equal meshgrid geomspace logspace interp convolve kron "
-    "hypot arctan2 float_power fabs deg2rad exp2",
+    "arange linspace zeros ones full eye identity tril triu diag outer cumprod prod diff std ptp concatenate"
+    " hstack vstack tile repeat flip roll cross trace log1p expm1 log2 log10 cbrt sinh cosh tan arcsin arccos"
+    " power mod remainder floor_divide ceil isfinite isnan nan_to_num linalg.inv linalg.cholesky linalg.det"
+    " linalg.solve linalg.eigh histogram_bin_edges unique searchsorted digitize argpartition average einsum"
+    " squeeze expand_dims swapaxes transpose broadcast_to atleast_1d atleast_2d allclose array_equal meshgrid"
+    " geomspace logspace interp convolve kron hypot arctan2 float_power fabs deg2rad exp2",
     spec="*arguments, **options",
 )
 _register("float64 int64 bool_", None, spec="*arguments", kind=None, shape="number")
 _register(
-    "sqrt exp log floor ceil tanh sin cos atan fabs trunc isfinite comb factorial erf erfc log1p expm1 log2 log10 pow hypot gcd isqrt lgamma gamma isclose perm dist prod fsum tan asin acos sinh cosh atan2 copysign",
+    "sqrt exp log floor ceil tanh sin cos atan fabs trunc isfinite comb factorial erf erfc log1p expm1 log2"
+    " log10 pow hypot gcd isqrt lgamma gamma isclose perm dist prod fsum tan asin acos sinh cosh atan2"
+    " copysign",
     None,
     spec="*arguments",
     home=math,
@@ -1072,20 +1106,70 @@ _register("divmod pow ord chr bin hex", None, spec="*arguments", home=builtins, 
 
 
 def _methods() -> None:
-    table: dict[str, tuple[str, Rule, str, dict[str, Any]]] = {
-        "sum": ("a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True", _reduction("sum"), "a axis keepdims", {"shape": "scalar"}),
-        "mean": ("a, axis=None, dtype=None, out=None, keepdims=False, *, where=True", _mean, "a axis keepdims", {"shape": "scalar", "kind": "f"}),
-        "max": ("a, axis=None, out=None, keepdims=False, initial=None, where=True", _reduction("max"), "a axis keepdims", {"shape": "scalar"}),
-        "min": ("a, axis=None, out=None, keepdims=False, initial=None, where=True", _reduction("min"), "a axis keepdims", {"shape": "scalar"}),
-        "any": ("a, axis=None, out=None, keepdims=False, *, where=True", _reduction("any"), "a axis keepdims", {"shape": "scalar", "kind": "b"}),
-        "all": ("a, axis=None, out=None, keepdims=False, *, where=True", _reduction("all"), "a axis keepdims", {"shape": "scalar", "kind": "b"}),
+    table: dict[str, tuple[str, Rule | None, str, dict[str, Any]]] = {
+        "sum": (
+            "a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True",
+            _reduction("sum"),
+            "a axis keepdims",
+            {"shape": "scalar"},
+        ),
+        "mean": (
+            "a, axis=None, dtype=None, out=None, keepdims=False, *, where=True",
+            _mean,
+            "a axis keepdims",
+            {"shape": "scalar", "kind": "f"},
+        ),
+        "max": (
+            "a, axis=None, out=None, keepdims=False, initial=None, where=True",
+            _reduction("max"),
+            "a axis keepdims",
+            {"shape": "scalar"},
+        ),
+        "min": (
+            "a, axis=None, out=None, keepdims=False, initial=None, where=True",
+            _reduction("min"),
+            "a axis keepdims",
+            {"shape": "scalar"},
+        ),
+        "any": (
+            "a, axis=None, out=None, keepdims=False, *, where=True",
+            _reduction("any"),
+            "a axis keepdims",
+            {"shape": "scalar", "kind": "b"},
+        ),
+        "all": (
+            "a, axis=None, out=None, keepdims=False, *, where=True",
+            _reduction("all"),
+            "a axis keepdims",
+            {"shape": "scalar", "kind": "b"},
+        ),
         "clip": ("a, min=None, max=None, out=None, **kwargs", _clip, "a min max", {"shape": "same"}),
         "cumsum": ("a, axis=None, dtype=None, out=None", _cumsum, "a axis", {}),
-        "var": ("a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True", _var, "a axis ddof", {"shape": "scalar", "kind": "f"}),
-        "argmax": ("a, axis=None, out=None, *, keepdims=False", _place_of(True), "a axis", {"shape": "scalar", "noise": True}),
-        "argmin": ("a, axis=None, out=None, *, keepdims=False", _place_of(False), "a axis", {"shape": "scalar", "noise": True}),
+        "var": (
+            "a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True",
+            _var,
+            "a axis ddof",
+            {"shape": "scalar", "kind": "f"},
+        ),
+        "argmax": (
+            "a, axis=None, out=None, *, keepdims=False",
+            _place_of(True),
+            "a axis",
+            {"shape": "scalar", "noise": True},
+        ),
+        "argmin": (
+            "a, axis=None, out=None, *, keepdims=False",
+            _place_of(False),
+            "a axis",
+            {"shape": "scalar", "noise": True},
+        ),
         "argsort": ("a, axis=-1, kind=None, order=None, *, stable=None", _argsort, "a", {"noise": True}),
-        "astype": ("a, dtype, order='K', casting='unsafe', subok=True, copy=True", _astype, "a dtype", {"shape": "same"}),
+        "astype": (
+            "a, dtype, order='K', casting='unsafe', subok=True, copy=True",
+            _astype,
+            "a dtype",
+            {"shape": "same"},
+        ),
         "round": ("a, decimals=0, out=None", _np_round, "a decimals", {"shape": "same"}),
         "reshape": ("a, *shape, order='C', copy=None", _method_reshape, "a shape", {}),
         "ravel": ("a, order='C'", _ravel, "a", {}),
@@ -1094,15 +1178,25 @@ def _methods() -> None:
         "dot": ("a, b, out=None", _dot, "a b", {}),
         "tolist": ("a", None, "", {}),
         "item": ("a, *place", None, "", {"shape": "scalar"}),
-        "std": ("a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True", None, "", {"shape": "scalar"}),
-        "prod": ("a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True", None, "", {"shape": "scalar"}),
+        "std": (
+            "a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True",
+            None,
+            "",
+            {"shape": "scalar"},
+        ),
+        "prod": (
+            "a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True",
+            None,
+            "",
+            {"shape": "scalar"},
+        ),
         "conj": ("a", None, "", {"shape": "same"}),
         "trace": ("a", None, "", {}),
         "nonzero": ("a", None, "", {}),
         "squeeze": ("a, axis=None", None, "", {}),
         "cumprod": ("a, axis=None", None, "", {}),
         "ptp": ("a, axis=None", None, "", {}),
-    }  # fmt: skip
+    }
     for name, (spec, rule, modelled, more) in table.items():
         METHODS[name] = Accepted(
             name,

@@ -1,9 +1,10 @@
 """An interpreter of the Python that people write mechanisms in.
 
-It runs the syntax tree of the unmodified function. Names are found where Python finds them, and what they hold is
-let in by exact type: numbers, text, plain containers and arrays, followed functions, and the functions of
-``functions.ACCEPTED`` by identity. Private values are never handed to other code, so there is nothing that a
-program could do with them but what has a rule. Statements and expressions that are not listed here are refused.
+It runs the syntax tree of the unmodified function. Names are found where Python finds them, and what they
+hold is let in by exact type: numbers, text, plain containers and arrays, followed functions, and the
+functions of ``functions.ACCEPTED`` by identity. Private values are never handed to other code, so there is
+nothing that a program could do with them but what has a rule. Statements and expressions that are not listed
+here are refused.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -54,6 +56,7 @@ from dpaudit.private_values.values import (
     Entries,
     Filtered,
     Generator,
+    Named,
     Noisy,
     Private,
     Public,
@@ -114,14 +117,6 @@ class Bound(Symbol):
 
 
 @dataclass(frozen=True, eq=False)
-class Named(Symbol):
-    """A module, builtin or type that the interpreter treats itself."""
-
-    name: str
-    real: Any
-
-
-@dataclass(frozen=True, eq=False)
 class Lazy(Symbol):
     """An iterator: of a generator expression, ``zip``, ``enumerate`` and the like."""
 
@@ -131,8 +126,8 @@ class Lazy(Symbol):
 def _special() -> dict[int, str]:
     """Builtins and numpy objects that the interpreter treats itself, by identity."""
     names = (
-        "all any bool dict enumerate filter isinstance list map max min print range reversed set sorted str sum tuple type zip "
-        "frozenset len"
+        "all any bool dict enumerate filter isinstance list map max min print range reversed set sorted str"
+        " sum tuple type zip frozenset len"
     )
     table = {id(getattr(builtins, name)): name for name in names.split()}
     table |= {id(np): "numpy", id(np.random): "numpy.random", id(np.linalg): "numpy.linalg", id(math): "math"}
@@ -221,7 +216,8 @@ class Interpreter:
             return Named(f"random.{value.__name__}", value)
         if isinstance(value, np.random.Generator | np.random.RandomState):
             run.refuse(
-                f"{what} is a random generator that outlives the run (make one inside, or take it as an argument)"
+                f"{what} is a random generator that outlives the run (make one inside, or take it as an"
+                " argument)"
             )
         if kind in (ModuleType, BuiltinFunctionType, FunctionType) or callable(value):
             run.refuse(f"{what} is {_name_of(value)}, which is not followed")
@@ -294,10 +290,10 @@ class Interpreter:
         finally:
             self.depth -= 1
 
-    def run_program(self, function: Function, arguments: list[Any]) -> Any:
+    def run_program(self, function: Function, arguments: list[Any], fixed: dict[str, Any]) -> Any:
         """Run the program under proof, and show what it returns or yields; return it."""
         node = function.source.node
-        names = self._bind(function, node, arguments, {})
+        names = self._bind(function, node, arguments, fixed)
         scope = self._scope(function, node, names)
         try:
             if isinstance(node, ast.Lambda):
@@ -329,7 +325,7 @@ class Interpreter:
             names[spec.vararg.arg] = tuple(extra)
         elif extra:
             self._raises(TypeError(f"{function.source.name} takes {len(positional)} arguments"))
-        rest = {}
+        rest: dict[str, Any] = {}
         for name, value in options.items():
             known = (name in positional and name not in only) or name in [a.arg for a in spec.kwonlyargs]
             if name in names or (not known and spec.kwarg is None):
@@ -349,7 +345,7 @@ class Interpreter:
 
     def _scope(self, function: Function, node: Any, names: dict[str, Any]) -> Scope:
         local, nonlocal_ = _assigned(node)
-        return Scope(names, frozenset(local | set(names)), function.outer, function, frozenset(nonlocal_))
+        return Scope(names, local | set(names), function.outer, function, nonlocal_)
 
     def _raises(self, error: Exception) -> Any:
         raise ProgramRaisedError(error)
@@ -450,8 +446,15 @@ class Interpreter:
         inner, key = place.content, content(key)
         if place.shared:
             self.run.refuse("an array that others may share, or that came from outside, is changed in place")
-        if isinstance(inner, Private | Filtered | Noisy | Draw | Transposed):
+        if isinstance(inner, Private | Filtered | Transposed):
             self.run.refuse("entries of a private array are assigned (build a new array: np.where, np.array)")
+        if isinstance(inner, Noisy | Draw):
+            inner = place.content = content(seen(self.run, place))
+        key, value = (
+            seen(self.run, one) if _holds_noise(one) and not isinstance(inner, np.ndarray) else one
+            for one in (key, value)
+        )
+        key = content(key)
         if isinstance(inner, np.ndarray) and is_plain(key) and is_plain(value):
 
             def put(array: Any, k: Any, v: Any) -> None:
@@ -459,12 +462,16 @@ class Interpreter:
 
             self.run.plain(put, inner, key, content(value))
             return
+        symbols = symbols_in([key, value])
+        if isinstance(inner, Public) and all(isinstance(symbol, Public) for symbol in symbols):
+            place.content = self._changed_outcome(inner, key, value)
+            return
         if isinstance(inner, Public):
             inner = self._entries_of_public(inner)
         if isinstance(inner, np.ndarray):
             if inner.ndim != 1 or inner.dtype not in (np.float64, np.int64):
                 self.run.refuse("an entry of an array of several axes (or of another type) is assigned")
-            inner = Entries([item for item in inner], inner.dtype.kind)
+            inner = Entries(list(inner), inner.dtype.kind)
         if not isinstance(inner, Entries) or type(key) not in (int, np.int64):
             self.run.refuse("entries are assigned at a place that is no constant")
         if not -len(inner.items) <= key < len(inner.items):
@@ -476,6 +483,21 @@ class Interpreter:
         inner.items[int(key)] = value
         place.content = inner
 
+    def _changed_outcome(self, inner: Public, key: Any, value: Any) -> Any:
+        """An array of outcomes with some entries replaced by outcomes: again an outcome."""
+
+        def changed(array: Any, k: Any, v: Any) -> Any:
+            copy = np.array(array)
+            copy[k] = v
+            return copy
+
+        place = Array(key) if isinstance(key, np.ndarray | Public) else key
+        return content(
+            function_of(
+                self.run, "put", changed, Array(inner), place, value, shape=inner.shape, kind=inner.kind
+            )
+        )
+
     def _entries_of_public(self, inner: Public) -> Entries:
         if (
             inner.shape is None
@@ -484,7 +506,7 @@ class Interpreter:
             or inner.kind != "f"
         ):
             self.run.refuse("an entry of an outcome of unknown shape is assigned")
-        return Entries([index(self.run, Array(inner), k) for k in range(inner.shape[0])], "f")  # type: ignore[index]
+        return Entries([index(self.run, Array(inner), k) for k in range(inner.shape[0])], "f")
 
     def _in_place(self, op: str, place: Any, other: Any) -> Any:
         """``x += other``: numbers are replaced, arrays are changed where they are."""
@@ -501,7 +523,7 @@ class Interpreter:
         if place.shared or isinstance(inner, Filtered | Transposed | Ranked):
             self.run.refuse("an array that others may share is changed in place (write x = x + ...)")
         before, kind = shape_of(place), _kind_of(place)
-        found = binary(self.run, op, place, other)
+        found = binary(self.run, op, Array(inner), other)
         if shape_of(found) != before or (_kind_of(found) != kind):
             self.run.refuse("an operation in place changes shape or type")
         place.content = content(found)
@@ -713,7 +735,7 @@ class Interpreter:
         value = self.evaluate(node.operand, scope)
         if isinstance(node.op, ast.Not):
             return not truth(self.run, self._truthful(value))
-        op = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "not"}[type(node.op)]  # type: ignore[index]
+        op = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "not"}[type(node.op)]
         return unary(self.run, op, value)
 
     def _truthful(self, value: Any) -> Any:
@@ -758,7 +780,7 @@ class Interpreter:
             ):
                 self.run.refuse("in and not in of private values, outcomes or arrays")
             return self.run.plain(lambda a, b: a in b, content(left), inside) == isinstance(op, ast.In)
-        return self._operate(OPERATORS[type(op)], left, right)  # type: ignore[index]
+        return self._operate(OPERATORS[type(op)], left, right)
 
     def _of_IfExp(self, node: ast.IfExp, scope: Scope) -> Any:
         return self.evaluate(
@@ -785,7 +807,8 @@ class Interpreter:
         spec = "" if node.format_spec is None else self.evaluate(node.format_spec, scope)
         if not isinstance(spec, str):
             self.run.refuse("a format that is an outcome")
-        convert = {-1: lambda x: x, 115: str, 114: repr, 97: ascii}[node.conversion]
+        converters: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, 115: str, 114: repr, 97: ascii}
+        convert = converters[node.conversion]
         form: Callable[[Any], str] = lambda x: format(convert(x), spec)  # noqa: E731
         if is_plain(value):
             return self.run.plain(form, content(value))
@@ -996,7 +1019,8 @@ class Interpreter:
             run.refuse("records whose number is private are iterated (use whole arrays)")
         if shape is None or not shape or not isinstance(shape[0], int):
             run.refuse(
-                "a loop over records of every size, or over an outcome of unknown length (give a number of records, or use whole arrays)"
+                "a loop over records of every size, or over an outcome of unknown length (give a number of"
+                " records, or use whole arrays)"
             )
         for k in range(shape[0]):
             yield self.item(value, k)
@@ -1103,6 +1127,15 @@ class Interpreter:
         if options or not arguments or len(arguments) > 2:
             self._raises(TypeError("sum takes an iterable and a start"))
         inner = content(arguments[0])
+        whole = (
+            isinstance(inner, Private)
+            and len(inner.shape) == 1
+            and inner.info.records == 1
+            and inner.info.kind != "b"
+        )
+        if whole and is_plain(start) and type(start) is int and start == 0:
+            total = self.run.step("sum", [inner], {"axes": (0,)})
+            return self.run.verify(total, np.sum, arguments[0])
         if isinstance(inner, np.ndarray) and is_plain(start):
             return self.run.plain(builtins.sum, inner, content(start))
         if isinstance(inner, Public) and inner.shape is None:
@@ -1137,6 +1170,7 @@ class Interpreter:
         if name == "default_rng":
             return generator_of(run, arguments, options)
         if name.startswith("random."):
+            run.foreign = True  # numpy's own generator, which no sample run can repeat
             return call_generator(run, name.removeprefix("random."), arguments, options)
         if name == "error":
             return Raised(named.real(*[self._text(a) for a in arguments]))
@@ -1226,16 +1260,10 @@ class Interpreter:
         return Lazy(iter(list(self.iterate(items))[::-1]))
 
     def _builtin_any(self, items: Any) -> Any:
-        for item in self.iterate(items):
-            if truth(self.run, item):
-                return True
-        return False
+        return any(truth(self.run, item) for item in self.iterate(items))
 
     def _builtin_all(self, items: Any) -> Any:
-        for item in self.iterate(items):
-            if not truth(self.run, item):
-                return False
-        return True
+        return all(truth(self.run, item) for item in self.iterate(items))
 
     def _builtin_sorted(self, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
         found = list(self.iterate(items))
@@ -1366,11 +1394,11 @@ def _kind_of(value: Any) -> str | None:
         return "f"
     if isinstance(inner, Symbol):
         return None
-    kind = np.asarray(inner).dtype.kind
-    return kind
+    return np.asarray(inner).dtype.kind
 
 
-def _assigned(node: Any) -> tuple[set[str], set[str]]:
+@cache
+def _assigned(node: Any) -> tuple[frozenset[str], frozenset[str]]:
     """Names that a function assigns in its own scope, and those that it declares nonlocal."""
     local: set[str] = set()
     free: set[str] = set()
@@ -1392,9 +1420,10 @@ def _assigned(node: Any) -> tuple[set[str], set[str]]:
             pending.append(part.generators[0].iter)
             continue
         pending.extend(ast.iter_child_nodes(part))
-    return local - free, free
+    return frozenset(local - free), frozenset(free)
 
 
+@cache
 def _has_yield(node: Any) -> bool:
     pending: list[Any] = list(node.body) if isinstance(node.body, list) else [node.body]
     while pending:

@@ -299,7 +299,7 @@ def _of_noise(run: Run, inner: Any, key: int) -> Any:
 def _of_ranked(run: Run, inner: Ranked, key: Any) -> Any:
     """The last (or first) places of the order of noisy scores: so many maxima."""
     noisy = inner.scores
-    factor, draw, entry = noisy.terms[0]
+    factor, _draw, _entry = noisy.terms[0]
     size = noisy.shape[0]
     if (
         not isinstance(key, slice)
@@ -470,7 +470,8 @@ def _rows(run: Run, inner: Private, first: Any) -> tuple[Private, bool]:
             fits = fits and (stop is None or (type(stop) is int and 0 <= stop <= least))
             if not fits:
                 run.refuse(
-                    "a slice of records of every number is followed for constant positions below the least number"
+                    "a slice of records of every number is followed for constant positions below the least"
+                    " number"
                 )
             params = {"start": start, "stop": stop, "step": 1}
         return run.step("rows", [inner], params), False

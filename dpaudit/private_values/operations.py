@@ -1,7 +1,7 @@
 """Operators on private, public, noisy and plain values: which rule each pair of values has.
 
-The cases in order: uniform numbers are compared once; noisy values stay noisy under sums and constant factors;
-private values become steps; what is left are outcomes, of which anything may be computed.
+The cases in order: uniform numbers are compared once; noisy values stay noisy under sums and constant
+factors; private values become steps; what is left are outcomes, of which anything may be computed.
 """
 
 from __future__ import annotations
@@ -147,6 +147,8 @@ def expression_of(run: Run, value: Any) -> Any:
             "slice",
             *(expression_of(run, end) for end in (value.start, value.stop, value.step)),
         ]
+    if isinstance(value, type) and value in (float, int, bool, np.float64, np.int64, np.bool_):
+        return ["function", "type", value.__name__]
     if value is None or value is Ellipsis or isinstance(value, str | bytes | range | float | complex):
         return ["function", type(value).__name__, repr(value)]
     return run.refuse(f"a {type(value).__name__} meets an outcome")
@@ -209,15 +211,9 @@ def _public_binary(run: Run, op: str, a: Any, b: Any) -> Any:
         except RefusedStepError:
             shape = None
     kinds = [_kind(a), _kind(b)]
-    kind = (
-        "b"
-        if op in COMPARISONS
-        else "f"
-        if op == "div"
-        else _higher(kinds)
-        if op in ("add", "sub", "mul")
-        else None
-    )
+    kind = "b" if op in COMPARISONS else "f" if op == "div" else None
+    if op in ("add", "sub", "mul", "mod") or (op == "pow" and "f" in kinds):
+        kind = _higher(kinds)
     expression: Any = [op, expression_of(run, a), expression_of(run, b)]
     scalar = shape == () and op in ("add", "sub", "mul", "div")
     if not scalar:
@@ -232,7 +228,7 @@ def _public_binary(run: Run, op: str, a: Any, b: Any) -> Any:
 
 
 def _sized(value: Any) -> bool:
-    return isinstance(value, Public) or isinstance(value, PLAIN)
+    return isinstance(value, (Public, PLAIN))
 
 
 def _kind(value: Any) -> str | None:
@@ -417,6 +413,12 @@ def _with_noise(run: Run, op: str, a: Any, b: Any) -> Any:
         found = _noisy_multiple(run, op, a, b)
         if found is not None:
             return found
+    if op in ("mul", "div") and any(isinstance(content(one), Public) for one in (a, b)):
+        noisy = left or right
+        if noisy is not None and not isinstance(content(noisy.base), Private):
+            run.refuse(
+                "noise is multiplied by an outcome or a size after it was drawn (write it as scale=...)"
+            )
     if op in ("lt", "le", "gt", "ge") and run.hidden:
         found = _hidden_comparison(run, op, a, b)
         if found is not None:
@@ -440,10 +442,8 @@ def _noisy_sum(run: Run, op: str, a: Any, b: Any, left: Noisy | None, right: Noi
     noisy, other, sign = (
         (left, b, Fraction(1)) if left is not None else (right, a, Fraction(1 if op == "add" else -1))
     )
-    if (
-        noisy is None
-        or isinstance(content(other), Symbol)
-        and not isinstance(content(other), Private | Public | Entries)
+    if noisy is None or (
+        isinstance(content(other), Symbol) and not isinstance(content(other), Private | Public | Entries)
     ):
         return None
     if isinstance(content(other), Entries):
@@ -467,7 +467,7 @@ def _noisy_sum(run: Run, op: str, a: Any, b: Any, left: Noisy | None, right: Noi
         extents = [n for n in whole if not isinstance(n, int)]
         if extents:
             run.refuse("one private number is released with noise of the size of the data")
-        base = binary(run, "add", np.zeros(tuple(int(n) for n in whole)), base)
+        base = binary(run, "add", np.zeros(tuple(n for n in whole if isinstance(n, int))), base)
     source = None if isinstance(content(other), Private) else (op, a, b)
     if not isinstance(content(noisy.base), Private):
         source = None
@@ -672,10 +672,12 @@ def _filtered(run: Run, op: str, x: Any, y: Any) -> Any:
     return Array(Filtered(found, mask))
 
 
-def _uniform(run: Run, op: str, x: Any, y: Any) -> Coin:
+def _uniform(run: Run, op: str, x: Any, y: Any) -> Any:
     """``rng.random(n) < p``: coins. Each uniform number serves once."""
     if isinstance(y, Uniform):
         x, y, op = y, x, TURNED.get(op, op)
+    if op in ("lt", "le", "gt", "ge") and isinstance(x, Uniform) and isinstance(y, Private):
+        return _private_coins(run, op, x, y)
     if op not in ("lt", "le", "gt", "ge") or not isinstance(y, PLAIN) or not isinstance(x, Uniform):
         run.refuse(
             "uniform numbers are compared with one constant probability; everything else is not followed"
@@ -684,8 +686,21 @@ def _uniform(run: Run, op: str, x: Any, y: Any) -> Coin:
         run.refuse("one draw serves twice")
     p = min(max(exact(y), Fraction(0)), Fraction(1))
     samples = [apply(OPERATORS[op], one, float(y)) for one in x.samples]
-    found = Coin(x, p if op in ("lt", "le") else 1 - p, x.shape, samples)
-    return found
+    return Coin(x, p if op in ("lt", "le") else 1 - p, x.shape, samples)
+
+
+def _private_coins(run: Run, op: str, x: Uniform, y: Private) -> Any:
+    """``rng.random(n) < p`` with private probabilities: everybody sees the coins."""
+    if x.used:
+        run.refuse("one draw serves twice")
+    if x.shape != y.shape:
+        run.refuse("uniform numbers of another shape than the probabilities (one draw for several coins)")
+    x.used = True
+    samples = [apply(OPERATORS[op], run.sample(x, side), run.sample(y, side)) for side in run.worlds.sides]
+    release = {"law": "bernoulli", "node": y.node}
+    found = run.released(release, y.info, shape=x.shape, kind="b", samples=samples, python=False)
+    _check_public(run, found)
+    return Array(found) if x.shape != () else found
 
 
 def unary(run: Run, op: str, value: Any) -> Any:
@@ -724,7 +739,10 @@ def unary(run: Run, op: str, value: Any) -> Any:
     return public_of(run, expression, UNARY[op], [value], shape=inner.shape, kind=kind, python=inner.python)
 
 
-DECIDES = "a private value decides (if, while, and, or, not); write np.where, np.clip or a sum of comparisons such as (d > 0.5).sum()"
+DECIDES = (
+    "a private value decides (if, while, and, or, not); write np.where, np.clip or a sum of comparisons such"
+    " as (d > 0.5).sum()"
+)
 
 
 def truth(run: Run, value: Any) -> bool:
@@ -760,9 +778,9 @@ def show(run: Run, value: Any) -> None:
         for key, item in inner.items():
             show(run, key)
             show(run, item)
-    elif isinstance(inner, Noisy) and inner.released is None and run.hidden and _is_hidden(inner):
-        run.walk._event(("form", run.form(inner)))
-    elif isinstance(inner, Draw) and inner.hidden:
+    elif (isinstance(inner, Noisy) and inner.released is None and run.hidden and _is_hidden(inner)) or (
+        isinstance(inner, Draw) and inner.hidden
+    ):
         run.walk._event(("form", run.form(inner)))
     elif isinstance(inner, Condition):
         run.event(f"truth {truth(run, inner)}")

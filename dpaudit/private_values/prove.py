@@ -52,9 +52,9 @@ PrivacyClaim = PureDP | ApproxDP | ZeroConcentratedDP | GaussianDP
 class ValuesProof:
     """What was proved of a function.
 
-    ``verdict``: verified or inconclusive. ``bound``: the derived upper bound on the claim's quantity; None if none
-    was derived. ``reason``: one sentence, where the claim is not proved. ``certificate``: what the kernel checks, if
-    the claim is proved. ``record``: the same where it is not proved, too.
+    ``verdict``: verified or inconclusive. ``bound``: the derived upper bound on the claim's quantity; None if
+    none was derived. ``reason``: one sentence, where the claim is not proved. ``certificate``: what the
+    kernel checks, if the claim is proved. ``record``: the same where it is not proved, too.
     """
 
     verdict: str
@@ -163,7 +163,8 @@ def _require(claim: Any, data: Any) -> None:
         raise InvalidParameterError(f"data must be declared by Records or Table, got {type(data).__name__}.")
     if (claim.unit is Unit.USER) != (data.group > 1) and claim.unit is Unit.USER:
         raise InvalidParameterError(
-            "a claim for users needs group=m, the largest number of records of one user; a record that is all of a user is one event."
+            "a claim for users needs group=m, the largest number of records of one user; a record that is all"
+            " of a user is one event."
         )
     if claim.unit is Unit.EVENT and data.group > 1:
         raise InvalidParameterError("data with group=m need a claim with unit='user'.")
@@ -191,7 +192,8 @@ def _unwrapped(program: Any) -> tuple[FunctionType, dict[str, Any]]:
 
 @dataclass(eq=False)
 class _Attempt:
-    """One exploration of all paths, with noise released when it is used or (``hidden``) kept in comparisons."""
+    """One exploration of all paths, with noise released when it is used or (``hidden``) kept in
+    comparisons."""
 
     function: FunctionType
     fixed: dict[str, Any]
@@ -206,15 +208,19 @@ class _Attempt:
         self.record = Record(self.s)
         self.worlds, self.arrays = _worlds(self.s, self.data, self.claim.adjacency)
         self.could_hide = False
-        self.broken: BrokenHarnessError | None = None
+        self.broken: BrokenHarnessError | InvalidParameterError | None = None
         self.kinds: list[str] = []
 
     def proof(self, scope: str) -> ValuesProof:
         try:
             explored = explore(self._once, max_paths=MAX_PATHS)
-        except RefusedError:
+        except RefusedError as error:
             if self.broken is not None:
                 raise self.broken from None
+            if "more than" in str(error) and "paths" in str(error):
+                raise NotFollowedError(
+                    f"the program has more than {MAX_PATHS} paths of public decisions"
+                ) from None
             raise
         self._cross_check()
         self.could_hide = any(
@@ -253,10 +259,12 @@ class _Attempt:
         try:
             function = interpreter.function(self.function)
             arguments = self._arguments(run, interpreter)
-            for name, value in self.fixed.items():
-                function.kw_defaults[name] = interpreter.enter(value, f"the fixed argument {name}")
-            interpreter.run_program(function, arguments)
-        except BrokenHarnessError as error:
+            fixed = {
+                name: interpreter.enter(value, f"the fixed argument {name}")
+                for name, value in self.fixed.items()
+            }
+            interpreter.run_program(function, arguments, fixed)
+        except (BrokenHarnessError, InvalidParameterError) as error:
             self.broken = error
             raise
         except RecursionError:
@@ -273,8 +281,12 @@ class _Attempt:
             run.refuse("the program takes *args or **kwargs")
         needed = [p for p in plain if p.default is p.empty]
         value = self._data(run, interpreter)
-        if not needed:
-            run.refuse("the program takes no data")
+        if not 1 <= len(needed) <= 2 or any(p.default is p.empty for p in names if p not in plain):
+            missing = [p.name for p in names if p.default is p.empty]
+            raise InvalidParameterError(
+                "a program takes (data, rng), (coins, data) or (data); every other parameter needs a default"
+                f" or functools.partial, got {missing}."
+            )
         if needed[0].name in ("coins", "c"):
             self.kinds = ["coins", "data"]
             return [Coins(), value]
@@ -325,9 +337,10 @@ class _Attempt:
         paths = explored.paths
         if not any(path.draws for path in paths):
             return [{"paths": [k]} for k in range(len(paths))]
-        names = sorted({name for path in paths for row in path.rows.values() for name in row.form.terms if name[0] == "x"} | {
-            name for path in paths for form in path.shown_forms() for name in form.terms if name[0] == "x"
-        }, key=lambda name: int(name[1:]))  # fmt: skip
+        forms = [row.form for path in paths for row in path.rows.values()]
+        forms += [form for path in paths for form in path.shown_forms()]
+        used = {name for form in forms for name in form.terms if name.startswith("x")}
+        names = sorted(used, key=lambda name: int(name[1:]))
         try:
             boxes = boxes_of(self.s, self.record.infos, names)
         except RefusedStepError as error:
@@ -341,21 +354,28 @@ class _Attempt:
     def _best_cells(
         self, explored: Explored, members: Sequence[int], checker: program_t0.Data
     ) -> list[dict[str, Any]]:
+        whole = self._merged(explored, members, checker) if len(members) > 1 else None
+        if whole is not None and whole[0] <= (self.claim.bound or 0):
+            return whole[1]
         alone = self._alone(explored, members, checker)
-        if len(members) == 1:
-            if alone is None:
-                raise NotFollowedError("no shift of the hidden noise keeps what is shown")
-            return alone[1]
-        merged = merge(explored, members, {})
-        if merged is not None:
-            first = explored.paths[members[0]]
-            supports = [row.form for name, row in first.rows.items() if name.startswith("n")]
-            shifts = self._shifts(first, [*merged.rows, *supports], checker)
-            if shifts is not None and (alone is None or shifts[0] < alone[0]):
-                return [{"paths": list(members), "shifts": shifts[1], **merged_fields(merged)}]
-        if alone is None:
+        found = [one for one in (whole, alone) if one is not None]
+        if not found:
             raise NotFollowedError("no shift of the hidden noise keeps what is shown")
-        return alone[1]
+        return min(found, key=lambda one: one[0])[1]
+
+    def _merged(
+        self, explored: Explored, members: Sequence[int], checker: program_t0.Data
+    ) -> tuple[Fraction, list[dict[str, Any]]] | None:
+        """All paths that show the same as one region, where they are one."""
+        merged = merge(explored, members, {})
+        if merged is None:
+            return None
+        first = explored.paths[members[0]]
+        supports = [row.form for name, row in first.rows.items() if name.startswith("n")]
+        shifts = self._shifts(first, [*merged.rows, *supports], checker)
+        if shifts is None:
+            return None
+        return shifts[0], [{"paths": list(members), "shifts": shifts[1], **merged_fields(merged)}]
 
     def _alone(
         self, explored: Explored, members: Sequence[int], checker: program_t0.Data

@@ -35,12 +35,13 @@ from dpaudit.views import PUBLIC
 __all__ = ["DISTRIBUTIONS", "GENERATOR", "Distribution", "call_coins", "call_generator", "make_distribution"]
 
 #: Laws of dpaudit that a program may name, the parameter that is the scale, and what they are called here.
-DISTRIBUTIONS = {
+DISTRIBUTIONS: dict[Any, str] = {
     laws.Laplace: "laplace",
     laws.Gaussian: "gaussian",
     laws.DiscreteLaplace: "discrete-laplace",
     laws.Exponential: "exponential",
     laws.Gumbel: "gumbel",
+    laws.Bernoulli: "bernoulli",
 }
 
 
@@ -70,6 +71,7 @@ COINS = {
     "draw": _signature("law, *, site"),
     "release": _signature("value, noise, *, site, to=None"),
     "reveal": _signature("value, *, site, to=None"),
+    "observe": _signature("law, *, site, to=None"),
 }
 
 
@@ -86,6 +88,13 @@ def make_distribution(run: Run, law: type, arguments: list[Any], options: dict[s
     if arguments or len(options) != 1:
         run.refuse(f"{law.__name__} takes one named parameter")
     [(name, value)] = options.items()
+    if law is laws.Bernoulli:
+        inner = content(value)
+        if name != "p" or (isinstance(inner, Symbol) and not isinstance(inner, Private)):
+            run.refuse("Bernoulli(p=...) takes a constant or private probability")
+        return Distribution(
+            "bernoulli", inner if isinstance(inner, Private) else run.plain(exact_number, inner)
+        )
     if name not in ("scale", "sigma", "variance") or (name == "scale") == (law is laws.Gaussian):
         run.refuse(f"{law.__name__} has no parameter {name}")
     inner = content(value)
@@ -140,7 +149,7 @@ def _array(value: Any) -> Any:
 
 
 def _uniforms(run: Run, shape: Any) -> list[Any]:
-    samples = []
+    samples: list[Any] = []
     for side in run.worlds.sides:
         sizes = run.worlds.shape(shape, side)
         repeat = side % 2 and sizes == np.shape(samples[-1])
@@ -283,15 +292,18 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
         value = given["value"]
         show(run, value)
         return value
-    law = given["law" if name == "draw" else "noise"]
+    law = given["noise" if name == "release" else "law"]
     if not isinstance(law, Distribution):
         run.refuse("coins take a law of dpaudit, such as Laplace(scale=2)")
     if run.generator is not None:  # a run on real data
-        value = [] if name == "draw" else [_real(given["value"])]
+        value = [_real(given["value"])] if name == "release" else []
         return run.plain(getattr(run.generator, name), *value, _law_of(law), site=given["site"])
+    if law.law == "bernoulli":
+        return _coin(run, law, name)
     scale = ["number", str(law.scale)] if isinstance(law.scale, Fraction) else _scale(run, law.scale)
-    if name == "draw":
-        return run.new_draw(law.law, scale, (), python=True)
+    if name != "release":
+        noise = run.new_draw(law.law, scale, (), python=True)
+        return noise if name == "draw" else seen(run, noise)
     value = given["value"]
     inner = content(value)
     if isinstance(inner, Entries):
@@ -311,9 +323,28 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
     return seen(run, noisy)
 
 
+def _coin(run: Run, law: Distribution, name: str) -> Any:
+    """A coin of dpaudit's coins. A hidden one is counted as seen, which only adds to what is shown."""
+    if name == "release":
+        run.refuse("a release with the noise of a coin")
+    u = [float(run.rng.random()) for _ in run.worlds.sides]
+    if not isinstance(law.scale, Private):
+        samples = [int(one < float(law.scale)) for one in u]
+        return run.outcome(shape=(), kind="i", samples=samples, python=True, count=2)
+    if name == "draw":
+        run.refuse("a hidden coin whose probability is private (show it: coins.observe)")
+    if law.scale.shape != ():
+        run.refuse("a Bernoulli law with an array of probabilities")
+    drawn = [apply(lambda p, v=v: int(v < p), run.sample(law.scale, k)) for k, v in enumerate(u)]
+    release = {"law": "bernoulli", "node": law.scale.node}
+    return run.released(release, law.scale.info, shape=(), kind="i", samples=drawn, python=True, count=2)
+
+
 def _law_of(law: Distribution) -> Any:
     """The law itself, to draw real numbers from."""
     real = next(one for one, name in DISTRIBUTIONS.items() if name == law.law)
+    if real is laws.Bernoulli:
+        return real(p=law.scale)
     return real(sigma=law.scale) if real is laws.Gaussian else real(scale=law.scale)
 
 

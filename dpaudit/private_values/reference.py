@@ -21,7 +21,9 @@ def plain_constant(values: list[str], shape: tuple[int, ...], kind: str, *, pyth
     if python:
         number = numbers[0]
         return bool(number) if kind == "b" else int(number) if kind == "i" else float(number)
-    array = np.array([float(n) if kind == "f" else int(n) for n in numbers], dtype=KINDS[kind]).reshape(shape)
+    array: Any = np.array([float(n) if kind == "f" else int(n) for n in numbers], dtype=KINDS[kind]).reshape(
+        shape
+    )
     return array if shape else array[()]
 
 
@@ -45,7 +47,7 @@ def _alike(value: Any, *others: Any) -> Any:
 def _cast(value: Any, kind: str, *, python: bool) -> Any:
     if python:
         return float(value) if kind == "f" else int(value)
-    found = np.asarray(value).astype(KINDS[kind])
+    found: Any = np.asarray(value).astype(KINDS[kind])
     return found if found.shape else found[()]
 
 
@@ -55,6 +57,10 @@ def _rounded(function: Callable[[Any], Any], value: Any, kind: str, *, python: b
         return int(found) if kind == "i" else float(found)
     found = found.astype(KINDS[kind])
     return found if found.shape else found[()]
+
+
+def _scalar(array: Any) -> Any:
+    return array if array.shape else array[()]
 
 
 def _unary(python: Callable[[Any], Any], numpy: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
@@ -121,7 +127,7 @@ REFERENCE: dict[str, Callable[..., Any]] = {
     "arctan": _unary(math.atan, np.arctan),
     "minimum": lambda p, a, b: _minimum(a, b),
     "maximum": lambda p, a, b: _maximum(a, b),
-    "where": lambda p, c, a, b: (lambda found: found if found.shape else found[()])(np.where(c, a, b)),
+    "where": lambda p, c, a, b: _scalar(np.where(c, a, b)),
     "and": _binary(lambda a, b: bool(a and b), np.logical_and),
     "or": _binary(lambda a, b: bool(a or b), np.logical_or),
     "not": _unary(operator.not_, np.logical_not),

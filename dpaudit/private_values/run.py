@@ -243,7 +243,8 @@ class Run:
             or (plain.dtype.kind == "f" and plain.dtype != np.float64)
         ):
             self.refuse(
-                f"{type(value).__name__} of type {plain.dtype} meets a private value (use bool, int64 or float64)"
+                f"{type(value).__name__} of type {plain.dtype} meets a private value (use bool, int64 or"
+                " float64)"
             )
         if plain.size > 40_000:
             self.refuse("a constant array of more than 40,000 entries meets a private value")
@@ -251,7 +252,7 @@ class Run:
             self.refuse("an infinity or NaN meets a private value")
         numbers = [value] if plain.shape == () else plain.ravel().tolist()
         values = [str(exact(number)) for number in numbers]
-        params = {
+        params: dict[str, Any] = {
             "values": values,
             "shape": plain.shape,
             "kind": plain.dtype.kind,
@@ -289,13 +290,13 @@ class Run:
             real = _called(function, given)
             if isinstance(real, Exception):
                 raise BrokenHarnessError(
-                    f"{self.where}: the interpreter followed a call that raises {type(real).__name__}: {real}. "
-                    "Please report this as a bug of dpaudit."
+                    f"{self.where}: the interpreter followed a call that raises {type(real).__name__}:"
+                    f" {real}. Please report this as a bug of dpaudit."
                 )
             if real is not MISSING and not same(real, mine):
                 raise BrokenHarnessError(
-                    f"{self.where}: the interpreter computed {mine!r:.200}, the program {real!r:.200}. Please report "
-                    "this as a bug of dpaudit."
+                    f"{self.where}: the interpreter computed {mine!r:.200}, the program {real!r:.200}. Please"
+                    " report this as a bug of dpaudit."
                 )
         return result
 
@@ -371,7 +372,8 @@ class Run:
         python: bool,
         count: int | None = None,
     ) -> Public:
-        """Record a release, check that it has a cost, and return its outcome, which is equal on both sides."""
+        """Record a release, check that it has a cost, and return its outcome, which is equal on both
+        sides."""
         drawn = [Drawn(d.law, d.positive, d.shape) for d in self.draws]
         try:
             cost_of(self.s, self.record.infos, [release], drawn)
@@ -401,7 +403,8 @@ class Run:
             number = draw.positive.number
             if draw.law not in ("laplace", "exponential") or number is None:
                 self.refuse(
-                    f"{draw.law} noise stays hidden in a comparison (only Laplace and exponential noise of constant scale may)"
+                    f"{draw.law} noise stays hidden in a comparison (only Laplace and exponential noise of"
+                    " constant scale may)"
                 )
             self.event(f"hidden {draw.number} {entry or 0}")
             self.walk.hidden(SimpleNamespace(name=draw.law, scale=number))  # type: ignore[arg-type]

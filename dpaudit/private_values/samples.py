@@ -26,8 +26,8 @@ KINDS = {"b": np.bool_, "i": np.int64, "f": np.float64}
 
 
 def apply(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The function's value, or MISSING where an argument is missing or numpy raises or gives no finite number:
-    the forced outcomes of a path need not be possible on the sample data."""
+    """The function's value, or MISSING where an argument is missing or numpy raises or gives no finite
+    number: the forced outcomes of a path need not be possible on the sample data."""
     if any(argument is MISSING for argument in arguments):
         return MISSING
     try:
@@ -81,7 +81,8 @@ class Worlds:
         return tuple(n if isinstance(n, int) else int(n.at({"N": Fraction(self.sizes[side])})) for n in shape)
 
     def check(self, op: str, info: Info, samples: Sequence[Any]) -> None:
-        """Compare the values of one step with what its rule says; raise ``BrokenHarnessError`` if they differ."""
+        """Compare the values of one step with what its rule says; raise ``BrokenHarnessError`` if they
+        differ."""
         for side in self.sides:
             self._check_side(op, info, samples[side], side)
         for side in range(0, len(self.sizes), 2):
@@ -154,6 +155,6 @@ def _slack(bound: float) -> float:
 
 def _broken(op: str, what: str, value: Any) -> None:
     raise BrokenHarnessError(
-        f"the rule of the step {op!r} does not hold on sample data: {what} in {str(value)[:200]}. Please report this "
-        "as a bug of dpaudit."
+        f"the rule of the step {op!r} does not hold on sample data: {what} in {str(value)[:200]}. Please"
+        " report this as a bug of dpaudit."
     )

@@ -30,15 +30,19 @@ class Source:
 
 
 def source_of(function: FunctionType) -> Source:
-    """The source of a function.
+    """The source of a function, read once for each code.
 
     Raises
     ------
     NotFollowedError
         There is no source, or it is not that of the function's code.
     """
-    code = function.__code__
-    name = f"{function.__qualname__} ({code.co_filename}:{code.co_firstlineno})"
+    return _source_of(function.__code__, function.__qualname__)
+
+
+@cache
+def _source_of(code: CodeType, qualname: str) -> Source:
+    name = f"{qualname} ({code.co_filename}:{code.co_firstlineno})"
     text = "".join(linecache.getlines(code.co_filename))
     if not text:
         raise NotFollowedError(f"{name}: its source is not there (write the function in a file)")
@@ -55,7 +59,8 @@ def source_of(function: FunctionType) -> Source:
         raise NotFollowedError(f"{name}: two functions of this name begin on one line")
     if code not in codes:
         raise NotFollowedError(
-            f"{name}: the code that runs is not that of its file (was the file changed, or the function made from another?)"
+            f"{name}: the code that runs is not that of its file (was the file changed, or the function made"
+            " from another?)"
         )
     return Source(found[0], code.co_filename)
 
@@ -74,6 +79,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
+@cache
 def _definitions(tree: ast.Module) -> list[Definition]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
 

@@ -25,6 +25,7 @@ __all__ = [
     "Entries",
     "Filtered",
     "Generator",
+    "Named",
     "Noisy",
     "Private",
     "Public",
@@ -112,9 +113,9 @@ Term = tuple[Fraction, Draw, int | None]
 
 @dataclass(eq=False, slots=True)
 class Noisy(Symbol):
-    """``base`` plus noise that nobody has seen yet. ``base`` is a Private, a Public or a plain value of the shape
-    of the noise. ``released``: the outcome, once it is seen. ``source``: a noisy value and what was done to it,
-    so that the first one is released and this one is a function of the outcome."""
+    """``base`` plus noise that nobody has seen yet. ``base`` is a Private, a Public or a plain value of the
+    shape of the noise. ``released``: the outcome, once it is seen. ``source``: a noisy value and what was
+    done to it, so that the first one is released and this one is a function of the outcome."""
 
     base: Any
     terms: tuple[Term, ...]
@@ -210,11 +211,19 @@ class Entries(Symbol):
 
 @dataclass(eq=False, slots=True)
 class Array(Symbol):
-    """An array as a place in memory: ``content`` is an ndarray or a symbol with a shape. ``shared``: others may
-    share its memory, so that it is not changed in place."""
+    """An array as a place in memory: ``content`` is an ndarray or a symbol with a shape. ``shared``: others
+    may share its memory, so that it is not changed in place."""
 
     content: Any
     shared: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """A module, builtin or type that the interpreter treats itself."""
+
+    name: str
+    real: Any
 
 
 class Generator(Symbol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import linecache
 import re
 import shlex
 from contextlib import redirect_stdout
@@ -19,6 +20,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 #: Pages whose examples stand one after the other, with what they print below each.
 PAGES = (
+    "prove_numpy",
     pytest.param("tutorial", marks=needs_frames),
     "check",
     "claims",
@@ -50,7 +52,10 @@ def run_block(kind: str, title: str, code: str, names: dict[str, Any], folder: P
         return "".join(invoke(*shlex.split(line)[1:]).stdout for line in code.splitlines())
     printed = StringIO()
     with redirect_stdout(printed):
-        exec(compile(code, "cell", "exec"), names)
+        # A proof reads the source of a function, so each block is a file of its own, as in a notebook.
+        file = f"<block {hash(code):x}>"
+        linecache.cache[file] = len(code), None, code.splitlines(keepends=True), file
+        exec(compile(code, file, "exec", dont_inherit=True), names)
     return printed.getvalue()
 
 

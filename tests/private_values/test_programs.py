@@ -1,4 +1,5 @@
-"""Ordinary numpy programs: the right ones are proved, at one size and at every size, and no wrong version is."""
+"""Ordinary numpy programs: the right ones are proved, at one size and at every size, and no wrong version
+is."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from benchmarks.proof_programs import PROGRAMS, Program
 from dpaudit.kernel.values.check import check
 from dpaudit.private_values.prove import prove_values
 
-CASES = [pytest.param(program, size, id=f"{program.name}-{size}") for program in PROGRAMS for size in program.sizes]
+CASES = [
+    pytest.param(program, size, id=f"{program.name}-{size}") for program in PROGRAMS for size in program.sizes
+]
 
 
 @pytest.mark.parametrize(("program", "size"), CASES)

@@ -1,14 +1,16 @@
-"""Rules for arrays: data, constants, reductions, shapes, selections, matrices, counts and order statistics."""
+"""Rules for arrays: data, constants, reductions, shapes, selections, matrices, counts and order
+statistics."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from dpaudit.kernel.values.elementwise import Rule, in_int64
-from dpaudit.kernel.values.expressions import polynomial
+from dpaudit.kernel.values.expressions import clipped_span, polynomial
 from dpaudit.kernel.values.info import (
     Info,
     Setting,
@@ -35,7 +37,8 @@ NOTHING: dict[str, Any] = {
 
 
 def data(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """One column of the records: ``low`` and ``high`` of each entry, perhaps a ball in which each row lies."""
+    """One column of the records: ``low`` and ``high`` of each entry, perhaps a ball in which each row
+    lies."""
     low, high = (None if p[end] is None else Poly.of(Fraction(p[end])) for end in ("low", "high"))
     shape = tuple(p["shape"])
     norm1 = norm2 = None
@@ -301,7 +304,8 @@ def _root(bound: Bound) -> Bound:
 
 
 def reshape(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """The same entries in another shape, in C order. ``records``: how many leading axes still index records."""
+    """The same entries in another shape, in C order. ``records``: how many leading axes still index
+    records."""
     [i] = infos
     shape, records = tuple(p["shape"]), p["records"]
     need(_product(shape) == _product(i.shape), "a reshape keeps the number of entries")
@@ -342,10 +346,10 @@ def rows(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
         "such rows",
     )
     if isinstance(n, int):
-        need(step and 0 <= start and (stop is None or -1 <= stop <= n), "a slice of records")
+        need(step and start >= 0 and (stop is None or -1 <= stop <= n), "a slice of records")
         taken = range(start, (n if step > 0 else -1) if stop is None else stop, step)
         need(
-            not taken or (0 <= min(taken[0], taken[-1]) and max(taken[0], taken[-1]) < n),
+            not taken or (min(taken[0], taken[-1]) >= 0 and max(taken[0], taken[-1]) < n),
             "a slice of records",
         )
         count: int | Poly = len(taken)
@@ -368,8 +372,8 @@ def rows(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
 
 
 def pick(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Distinct entries at public positions, of each row (``inside``) or of the array: norms of the whole bound
-    those of a part."""
+    """Distinct entries at public positions, of each row (``inside``) or of the array: norms of the whole
+    bound those of a part."""
     [i] = infos
     if not p["inside"]:
         i = flat(s, i)
@@ -436,7 +440,7 @@ def columns(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
     for info in infos:
         support = union(support, info.support)
     found = Info(
-        shape=(infos[0].shape[0], sum(widths)),  # type: ignore[arg-type]
+        shape=(infos[0].shape[0], sum(widths)),
         kind="f" if "f" in kinds else "i" if "i" in kinds else "b",
         low=None if below is None else -below,
         high=s.largest_of(*[info.high for info in infos]),
@@ -565,7 +569,7 @@ def one_hot(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
 def bins(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
     """Row i is the unit vector of its bin, or 0 outside all bins."""
     edges = [Fraction(text) for text in p["edges"]]
-    need(len(edges) >= 2 and all(x < y for x, y in zip(edges, edges[1:], strict=False)), "bins must increase")
+    need(len(edges) >= 2 and all(x < y for x, y in itertools.pairwise(edges)), "bins must increase")
     return _hits(s, infos[0], len(edges) - 1)
 
 
@@ -722,10 +726,15 @@ def softmax(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
 
 
 def public(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """A public value that is an expression of outcomes: its range is the expression itself if it is a number."""
+    """A public value that is an expression of outcomes: its range is the expression itself if it is a
+    number."""
     shape = tuple(p["shape"])
     known = polynomial(s, p["expression"]) if shape == () and p["kind"] != "b" else None
-    return fit(s, Info(shape=shape, kind=p["kind"], python=bool(p["python"]), low=known, high=known))
+    low = high = known
+    span = clipped_span(s, p["expression"]) if shape == () else None
+    if span is not None and known is not None and not s.at_most(0, known):
+        low, high = (Poly.of(end) for end in span)
+    return fit(s, Info(shape=shape, kind=p["kind"], python=bool(p["python"]), low=low, high=high))
 
 
 ARRAYS: dict[str, Rule] = {

@@ -3,8 +3,8 @@
     python -m dpaudit.kernel.values.check certificate.json     (or a report)
 
 The record has ``nodes``, the steps of the program over private data; ``draws``, the laws of its noise;
-``releases``; and ``tree``, the complete tree of its public questions and hidden comparisons, with ``cells`` as
-``program_t0`` reads them. No bound is read from it: every step is derived again.
+``releases``; and ``tree``, the complete tree of its public questions and hidden comparisons, with ``cells``
+as ``program_t0`` reads them. No bound is read from it: every step is derived again.
 
 Statement. For all data of the declaration, all neighbours and all outcomes, the joint law of all that is
 released, revealed, returned or yielded satisfies the derived bound. On one path both sides make the same
@@ -83,7 +83,9 @@ def read_extent(written: Any) -> int | Poly:
     if type(written) is int:
         need(written >= 0, "an extent is not negative")
         return written
-    terms = {((("N", power),) if power else ()): Fraction(value) for value, power in written["N"]}
+    terms: dict[tuple[tuple[str, int], ...], Fraction] = {
+        (("N", int(power)),) if power else (): Fraction(value) for value, power in written["N"]
+    }
     found = Poly(terms)
     number = found.number
     return int(number) if number is not None and number.denominator == 1 else found
@@ -92,11 +94,13 @@ def read_extent(written: Any) -> int | Poly:
 def _params(written: Any) -> dict[str, Any]:
     need(isinstance(written, dict), "the parameters of a step are a table")
     return {
-        key: tuple(read_extent(n) for n in value)
-        if key == "shape"
-        else tuple(value)
-        if key == "axes"
-        else value
+        key: (
+            tuple(read_extent(n) for n in value)
+            if key == "shape"
+            else tuple(value)
+            if key == "axes"
+            else value
+        )
         for key, value in written.items()
     }
 
@@ -116,8 +120,8 @@ def derived(s: Setting, nodes: Sequence[Any]) -> list[Info]:
 def boxes_of(
     s: Setting, infos: Sequence[Info], names: Sequence[str]
 ) -> tuple[dict[str, tuple[Fraction, Fraction]], ...]:
-    """By how much each symbol of a hidden comparison may change: under add-remove, values that never fall when
-    a record is added all move one way."""
+    """By how much each symbol of a hidden comparison may change: under add-remove, values that never fall
+    when a record is added all move one way."""
     ways = (1, -1) if s.length_is_private else (0,)
     boxes = []
     for way in ways:
@@ -136,7 +140,9 @@ def boxes_of(
 
 def path_costs(s: Setting, infos: Sequence[Info], events: Sequence[Any], tables: Any) -> list[Cost]:
     """The costs of what a path releases. Each entry of each draw serves once, or is hidden."""
-    draws, releases, hidden = [], [], set()
+    draws: list[Drawn] = []
+    releases: list[dict[str, Any]] = []
+    hidden: set[tuple[int, int]] = set()
     for event in events:
         found = EVENT.fullmatch(event[1]) if event[0] == "show" else None
         if found is None:
@@ -162,7 +168,7 @@ def _require_once(
     for release in releases:
         number = release.get("draw")
         if number is None:
-            need(release["law"] in ("choice", "response"), "a release needs noise")
+            need(release["law"] in ("choice", "response", "bernoulli"), "a release needs noise")
             continue
         need(type(number) is int and 0 <= number < len(draws), "noise that was not drawn")
         entry = release["entry"]

@@ -1,4 +1,5 @@
-"""Rules for operations that work entry by entry: arithmetic, comparisons, clipping, choices between two values.
+"""Rules for operations that work entry by entry: arithmetic, comparisons, clipping, choices between two
+values.
 
 Notation of the comments: ``D`` is the change of an operand, ``A`` a bound on its absolute value.
 """
@@ -13,7 +14,6 @@ from typing import Any
 from dpaudit.kernel.values.info import (
     Guard,
     Info,
-    RefusedStepError,
     Setting,
     Support,
     add_changes,
@@ -135,7 +135,8 @@ def row_ball(s: Setting, info: Info, p: str, radius: Poly) -> Info:
 
 def promoted(infos: Sequence[Info], *, logic: bool = False) -> str:
     """The result's kind under numpy's promotion of bool, int64 and float64 (NEP 50). Arithmetic of two truth
-    values is logic in numpy and counting in Python; the former is refused unless the operation is ``logic``."""
+    values is logic in numpy and counting in Python; the former is refused unless the operation is ``logic``.
+    """
     kinds = {info.kind for info in infos}
     if kinds == {"b"} and not logic:
         need(
@@ -309,7 +310,7 @@ def multiply(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
             found = row_ball(s, found, fact[1], fact[2])
         factor = v.constant
         if factor is not None and v.entries == 1 and s.at_most(0, factor):
-            kept = {
+            kept: dict[str, Any] = {
                 key: (*u.facts[key][:2], u.facts[key][2] * factor)
                 for key in ("low", "inverse")
                 if key in u.facts
@@ -325,8 +326,12 @@ def multiply(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
 def _product_range(s: Setting, a: Info, b: Info, top_a: Bound, top_b: Bound) -> tuple[Bound, Bound]:
     if nonnegative(s, a) and nonnegative(s, b):
         return (ZERO if a.low is None or b.low is None else a.low * b.low), times(a.high, b.high)
-    if None not in (a.low, a.high, b.low, b.high):
-        ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]  # type: ignore[operator]
+    corners = (
+        [end for end in (a.low, a.high) if end is not None],
+        [end for end in (b.low, b.high) if end is not None],
+    )
+    if all(len(found) == 2 for found in corners):
+        ends = [x * y for x in corners[0] for y in corners[1]]
         if all(end.number is not None for end in ends):
             return min(ends, key=lambda end: end.number or 0), max(ends, key=lambda end: end.number or 0)
     top = times(top_a, top_b)
@@ -477,9 +482,11 @@ def _both(a: Guard | None, b: Guard | None) -> Guard | None:
     """A guard for a row that is 0 where either is: the intersection, if both look at one node."""
     if a is None or b is None or a[0] != b[0]:
         return a or b
-    lows = [end for end in (a[1], b[1]) if end is not None]
-    highs = [end for end in (a[2], b[2]) if end is not None]
-    return (a[0], max(lows, default=None), min(highs, default=None), False)
+    lows = [(end, opened) for end, opened in ((a[1], a[3]), (b[1], b[3])) if end is not None]
+    highs = [(end, not opened) for end, opened in ((a[2], a[4]), (b[2], b[4])) if end is not None]
+    low, low_open = max(lows, default=(None, False))  # of equal ends, the open one
+    high, high_closed = min(highs, default=(None, True))
+    return (a[0], low, high, low_open, not high_closed)
 
 
 def compare(op: str) -> Rule:
@@ -492,11 +499,11 @@ def compare(op: str) -> Rule:
         number = v.constant.number if v.constant is not None else None
         if frame.records and number is not None and v.shape == () and len(u.shape) == 1:
             ends = {
-                "eq": (number, number, False),
-                "lt": (None, number, True),
-                "le": (None, number, False),
-                "gt": (number, None, True),
-                "ge": (number, None, False),
+                "eq": (number, number, False, False),
+                "lt": (None, number, False, True),
+                "le": (None, number, False, False),
+                "gt": (number, None, True, False),
+                "ge": (number, None, False, False),
             }.get(op)
             found = replace(found, guard=None if ends is None else (ids[0], *ends))
         for x, y in ((u, v), (v, u)):
@@ -601,10 +608,26 @@ def log(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]
 
 
 def root(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    # 1 / (2 sqrt(low)), where 1 / low is rounded up under the root.
-    found = _by_derivative(s, infos[0], "np.sqrt", lambda least: upper_root(1 / least) / 2)
-    high = infos[0].high
-    return fit(s, replace(found, low=ZERO, high=None if high is None else s.largest_of(high, ONE)))
+    """Where the value is at least low > 0, the derivative is at most 1 / (2 sqrt(low)); in any case
+    |sqrt(a') - sqrt(a)|^2 <= |a' - a|."""
+    [i] = infos
+    need(nonnegative(s, i), "np.sqrt of a value that may be negative (clip it from below)")
+    high = None if i.high is None else s.largest_of(i.high, ONE)
+    found = replace(_unknown(i), kind="f", low=ZERO, high=high)
+    number = None if i.change is None else i.change.number
+    change: Bound = None if number is None else Poly.of(upper_root(number))
+    if i.private:
+        found = replace(found, change=change, change2=i.change1)
+    least = None if i.low is None else s.largest(-i.low)
+    if least is not None and least < 0:
+        k = upper_root(-1 / least) / 2  # 1 / low is rounded up under the root
+        found = replace(
+            found,
+            change1=times(k, i.change1),
+            change2=s.smallest(times(k * k, i.change2), found.change2),
+            change=s.smallest(times(k, i.change), found.change),
+        )
+    return fit(s, found)
 
 
 def _by_derivative(s: Setting, i: Info, name: str, slope: Callable[[Fraction], Fraction]) -> Info:
@@ -685,13 +708,17 @@ def as_kind(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
 
 
 def modulo(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Modulo a positive constant: in [0, k), and nothing is known of the change."""
+    """Modulo a positive constant: in [0, k), of whole numbers in [0, k - 1]; nothing is known of the
+    change."""
     u, v = infos
     k = v.constant
     need(k is not None and k.number is not None and k.number > 0, "% by what is no positive constant")
     need("b" not in (u.kind, v.kind), "% of truth values")
     frame, _ = together(s, infos)
-    return fit(s, replace(frame, kind=promoted(infos), low=ZERO, high=k))
+    whole = u.kind == v.kind == "i" and k is not None
+    return fit(
+        s, replace(frame, kind=promoted(infos), low=ZERO, high=k - 1 if whole and k is not None else k)
+    )
 
 
 ELEMENTWISE: dict[str, Rule] = {

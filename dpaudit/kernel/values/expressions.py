@@ -1,9 +1,9 @@
 """Public numbers: expressions of outcomes and of the number of records, which are equal on both sides.
 
 An expression is a list: ``["number", "3/2"]``, ``["size"]``, ``["outcome", 4]``, arithmetic such as
-``["add", a, b]``, ``["maximum", a, b]``, ``["clip", a, low, high]``, or ``["function", name, ...]`` for anything
-else. As a polynomial it is exact, with a positive symbol where a maximum with a positive number guarantees a
-lower bound.
+``["add", a, b]``, ``["maximum", a, b]``, ``["clip", a, low, high]``, or ``["function", name, ...]`` for
+anything else. As a polynomial it is exact, with a positive symbol where a maximum with a positive number
+guarantees a lower bound.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from dpaudit.kernel.values.info import Setting, need
 from dpaudit.kernel.values.polynomials import Poly
 
-__all__ = ["polynomial", "text_of"]
+__all__ = ["clipped_span", "polynomial", "text_of"]
 
 
 def text_of(expression: Any) -> str:
@@ -24,7 +24,8 @@ def text_of(expression: Any) -> str:
 
 
 def polynomial(s: Setting, expression: Any) -> Poly:
-    """The value of a public number as a polynomial. New positive symbols get their lower bound in ``s.low``."""
+    """The value of a public number as a polynomial. New positive symbols get their lower bound in
+    ``s.low``."""
     need(
         isinstance(expression, list | tuple) and expression and isinstance(expression[0], str),
         "an expression",
@@ -61,6 +62,14 @@ def _polynomial(s: Setting, expression: Any, text: str) -> Poly:
             s.low[text] = least
             return Poly.symbol(text)
     return Poly.symbol(f"?{text}")
+
+
+def clipped_span(s: Setting, expression: Any) -> tuple[Fraction, Fraction] | None:
+    """The two ends between which a value was clipped, where both are numbers in order."""
+    if expression[0] != "clip":
+        return None
+    low, high = (polynomial(s, part).number for part in expression[2:])
+    return None if low is None or high is None or low > high else (low, high)
 
 
 def _least(s: Setting, kind: str, parts: list[Any]) -> Fraction | None:

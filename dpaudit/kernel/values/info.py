@@ -2,8 +2,9 @@
 
 Two runs, on x and on x', follow the same path of public decisions. ``v`` is the value on x and ``v'`` on x'.
 
-``records == 0``: the value is one array. ``change1``, ``change2`` and ``change`` bound the L1 norm, the squared
-L2 norm and the largest entry of ``v' - v``. ``norm1`` and ``norm2`` bound the L1 and squared L2 norm of ``v``.
+``records == 0``: the value is one array. ``change1``, ``change2`` and ``change`` bound the L1 norm, the
+squared L2 norm and the largest entry of ``v' - v``. ``norm1`` and ``norm2`` bound the L1 and squared L2 norm
+of ``v``.
 
 ``records > 0``: the first ``records`` axes index records, and row i is a function of record i alone, the same
 function for all of them under add-remove. The same fields then bound the change and the norms of one row.
@@ -39,9 +40,9 @@ __all__ = [
 #: Records that a value depends on: ranges (start, stop, step) of positions, a superset; ``None``: any record.
 Support = tuple[tuple[int, int | None, int], ...] | None
 
-#: (node, low, high, open): nothing changes unless the node's value of the changed record, before or after, is in
-#: the interval. A row of a row-local value is 0 unless it is. ``open``: a finite end does not belong to it.
-Guard = tuple[int, Fraction | None, Fraction | None, bool]
+#: (node, low, high, low is open, high is open): nothing changes unless the node's value of the changed
+#: record, before or after, is in the interval. A row of a row-local value is 0 unless its record's value is.
+Guard = tuple[int, Fraction | None, Fraction | None, bool, bool]
 
 
 class RefusedStepError(Exception):
@@ -58,8 +59,8 @@ def need(holds: Any, message: str) -> None:
 class Setting(Bounds):
     """The neighbours that a proof is about.
 
-    ``adjacency`` is ``replace-one``, ``add-remove`` or ``zero-out``; ``size`` a number of records, or ``None``
-    for every number from ``at_least``; ``group`` the number of records that may change at once.
+    ``adjacency`` is ``replace-one``, ``add-remove`` or ``zero-out``; ``size`` a number of records, or
+    ``None`` for every number from ``at_least``; ``group`` the number of records that may change at once.
     """
 
     adjacency: str = "replace-one"
@@ -209,7 +210,7 @@ def _meet(a: tuple[int, int | None, int], b: tuple[int, int | None, int]) -> boo
         return False
     if a[1] is None or b[1] is None:
         return True
-    short, other = sorted((range(*a), range(*b)), key=len)
+    short, other = sorted((range(a[0], a[1], a[2]), range(b[0], b[1], b[2])), key=len)
     if len(short) > 100_000:
         return True
     return any(position in other for position in short)

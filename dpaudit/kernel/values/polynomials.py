@@ -97,7 +97,7 @@ class Poly:
         found = Fraction(0)
         for monomial, value in self.terms.items():
             for name, power in monomial:
-                value = value * values[name] ** power  # noqa: PLW2901
+                value = value * values[name] ** power
             found += value
         return found
 
@@ -157,7 +157,7 @@ class Bounds:
             for name, power in monomial:
                 if name not in self.low:
                     return None
-                value = value * self.low[name] ** power  # noqa: PLW2901
+                value = value * self.low[name] ** power
             terms[monomial] = terms.get(monomial, Fraction(0)) + value
         return terms
 
@@ -205,12 +205,24 @@ class Bounds:
         return True
 
     def smallest(self, *bounds: Bound | Fraction | int) -> Bound:
-        """The least of several upper bounds, or one of them where they cannot be compared."""
+        """The least of several upper bounds. Where two cannot be compared, one that has an outcome in it is
+        taken: noise is then scaled by that outcome."""
         best: Bound = None
         for bound in bounds:
-            if bound is not None and (best is None or self.at_most(bound, best)):
-                best = Poly.of(bound)
+            if bound is None:
+                continue
+            here = Poly.of(bound)
+            if (
+                best is None
+                or self.at_most(here, best)
+                or (self._by_outcome(here) and not self.at_most(best, here))
+            ):
+                best = here
         return best
+
+    def _by_outcome(self, bound: Poly) -> bool:
+        names = bound.symbols - {"N"}
+        return bool(names) and all(name in self.low for name in names)
 
     def largest_of(self, *bounds: Bound) -> Bound:
         """An upper bound of all of these: one of them, or their sum if all are at least 0."""

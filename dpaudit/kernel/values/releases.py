@@ -1,12 +1,13 @@
 """What the releases of one path cost the record that they cost most: a pure epsilon and a rho.
 
-A release is a table: ``law`` (laplace, discrete-laplace, gaussian, argmax, choice, response), the ``node`` that
-is released, and what the law needs. ``draw`` and ``entry`` name the noise: the number of the draw on the path,
-and the place in it, or ``None`` for all of it. ``factor`` multiplies the noise.
+A release is a table: ``law`` (laplace, discrete-laplace, gaussian, argmax, choice, response), the ``node``
+that is released, and what the law needs. ``draw`` and ``entry`` name the noise: the number of the draw on the
+path, and the place in it, or ``None`` for all of it. ``factor`` multiplies the noise.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
@@ -59,8 +60,8 @@ def cost_of(
     entries: dict[tuple[str, int], list[tuple[int, Poly, Info]]] = {}
     for release in releases:
         law, info = release["law"], infos[release["node"]]
-        if law == "response":
-            found.append(_response(s, info, release))
+        if law in ("response", "bernoulli"):
+            found.append(_response(s, info, release) if law == "response" else _bernoulli(s, info))
             continue
         if law in ("argmax", "choice"):
             found.append(_picked(s, infos, release, draws))
@@ -84,7 +85,8 @@ def _scale(s: Setting, info: Info, release: dict[str, Any], draws: Sequence[Draw
     need(shape == info.shape, "the noise has another shape than the value (one draw for several entries)")
     if drawn.law == "discrete-laplace":
         need(info.kind in "bi" and factor == 1, "discrete noise on a value that may be no integer")
-    return drawn.scale * factor
+    scale: Poly = drawn.scale * factor
+    return scale
 
 
 def _noised(s: Setting, info: Info, law: str, scale: Poly) -> Part:
@@ -100,8 +102,8 @@ def _noised(s: Setting, info: Info, law: str, scale: Poly) -> Part:
 
 
 def _one_by_one(s: Setting, parent: Info, law: str, parts: Sequence[tuple[int, Poly, Info]]) -> Part:
-    """Entry k costs w_k u_k with u_k <= change and sum of u_k <= change1 (for Gaussian noise u_k are squares):
-    the largest sum is that of a fractional knapsack."""
+    """Entry k costs w_k u_k with u_k <= change and sum of u_k <= change1 (for Gaussian noise u_k are
+    squares): the largest sum is that of a fractional knapsack."""
     whole = flat(s, parent)
     weights: dict[int, Fraction] = {}
     for k, scale, _ in parts:
@@ -176,6 +178,21 @@ def _response(s: Setting, info: Info, release: dict[str, Any]) -> Part:
     return Part((each * (count or 0) * s.group, Fraction(0)), info.support, None)
 
 
+def _bernoulli(s: Setting, info: Info) -> Part:
+    """Coins whose probability is private, p in [low, high] with 0 < low and high < 1: both answers change
+    their chance by at most the change of p, so each coin costs ln of the largest ratio."""
+    need(not (info.records and s.length_is_private), "coins for records whose number is private")
+    low = None if info.low is None else s.largest(-info.low)
+    high, change, count = s.largest(info.high), s.largest(info.change), info.entries.number
+    need(low is not None and high is not None and count is not None, "a probability without bounds (clip it)")
+    least, most = -(low or Fraction(0)), high or Fraction(1)
+    need(0 < least <= most < 1, "a private probability that may be 0 or 1")
+    step = most - least if change is None else change
+    ratio = max(min(most, least + step) / least, min(1 - least, 1 - most + step) / (1 - most))
+    cost = log_above(ratio) * (count or 0) * (s.group if info.records else 1)
+    return Part((cost, Fraction(0)), info.support, info.guard if not info.records else None)
+
+
 def dearest(s: Setting, parts: Sequence[Part]) -> list[Cost]:
     """The largest total costs of one record, over its position and its values before and after: all pairs
     (epsilon, rho) that no other one exceeds in both."""
@@ -225,8 +242,8 @@ def _by_value(s: Setting, members: Sequence[Part]) -> set[Cost]:
     always = [part for part in members if not (part.guard and part.guard[0] == pivot)]
     if s.group != 1:
         return {_total([*always, *guarded])}
-    ends = sorted({end for part in guarded for end in (part.guard or ())[1:3] if end is not None})  # type: ignore[misc]
-    points = [*ends, *((a + b) / 2 for a, b in zip(ends, ends[1:], strict=False))]
+    ends = sorted({end for part in guarded for end in (part.guard or ())[1:3] if end is not None})
+    points = [*ends, *((a + b) / 2 for a, b in itertools.pairwise(ends))]
     points += [ends[0] - 1, ends[-1] + 1] if ends else [Fraction(0)]
     hit = {
         frozenset(k for k, part in enumerate(guarded) if part.guard and _inside(part.guard, y))
@@ -238,9 +255,9 @@ def _by_value(s: Setting, members: Sequence[Part]) -> set[Cost]:
 
 
 def _inside(guard: Guard, value: Fraction) -> bool:
-    _, low, high, opened = guard
-    below = low is None or value > low or (value == low and not opened)
-    above = high is None or value < high or (value == high and not opened)
+    _, low, high, low_open, high_open = guard
+    below = low is None or value > low or (value == low and not low_open)
+    above = high is None or value < high or (value == high and not high_open)
     return below and above
 
 

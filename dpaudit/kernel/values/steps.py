@@ -51,8 +51,8 @@ def _require_sound(s: Setting, info: Info) -> None:
     for extent in info.shape:
         need(s.at_most(0, extent), "an extent of a shape may be negative")
     for bound in (info.change1, info.change2, info.change, info.norm1, info.norm2):
-        if bound is not None and s.largest(bound) is not None:
-            need(s.at_most(0, bound), "a bound on a change or norm is negative")
+        most = s.largest(bound)
+        need(most is None or most >= 0, "a bound on a change or norm is negative")
 
 
 __all__ += ["RefusedStepError"]
