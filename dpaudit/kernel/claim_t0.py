@@ -138,11 +138,10 @@ def require_claim(
 
 def require_asked(about: dict[str, Any], asked: dict[str, Any], types: tuple[str, ...]) -> None:
     """Raise ``CertificateError`` unless a claim has one of these types, and these values."""
-    kinds = f"the claim must have type {' or '.join(map(repr, types))}, which the proof is about"
-    _need(about.get("type") in types, kinds, about.get("type"))
+    _need(about.get("type") in types, f"the claim must have type {' or '.join(types)}", about.get("type"))
     for name, (wanted, why) in asked.items():
-        got = about.get(name)
-        _need(got == wanted, f"the claim must have {name} {wanted!r}, since {why}", got)
+        said = f"the claim must have {name} {wanted!r}, since {why}"
+        _need(about.get(name) == wanted, said, about.get(name))
 
 
 def scope_in_words(data: Any, adjacency: Any) -> str:

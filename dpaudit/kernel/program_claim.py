@@ -27,7 +27,7 @@ from dpaudit.kernel.claim_t0 import (
 )
 from dpaudit.kernel.kernel_t0 import CertificateError, shown
 from dpaudit.kernel.values import check as values
-from dpaudit.kernel.values import claim as values_claim
+from dpaudit.kernel.values import claim as ties
 
 __all__ = ["CHECKERS", "ExaminedProgram", "examine_program"]
 
@@ -48,9 +48,7 @@ CHECKERS = {
     "program, generic step": Checker(step_t0.check, ASSUMED_AT_EVERY_SIZE),
     "program, data branches": Checker(branches_t0.check, ASSUMED, BRANCHING),
     "program, Gaussian releases": Checker(gaussian_t0.check, ASSUMED, GAUSSIAN),
-    values.PROOF: Checker(
-        values.check, values_claim.ASSUMED, values_claim.TYPES, values_claim.require_match, "values"
-    ),
+    values.PROOF: Checker(values.check, ties.ASSUMED, ties.TYPES, ties.require_match, "values"),
 }
 
 #: What a checker raises.
