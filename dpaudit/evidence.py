@@ -58,8 +58,8 @@ class ProgramProof:
     data.
 
     ``body`` is the certificate that ``dpaudit/kernel/program_claim.py`` checks, by the file of its kind: the
-    tree of the program's decisions and the shifts of its noise, or its record, exact strings. ``assumptions`` are printed; that the tree is the
-    program's is one of them, which exploring the program again compares.
+    tree of the program's decisions and the shifts of its noise, or its record, exact strings. ``assumptions``
+    are printed; that the tree is the program's is one of them, which exploring the program again compares.
     """
 
     quantity: str
@@ -74,7 +74,7 @@ class ProgramProof:
 
     @property
     def rounding(self) -> Fraction:
-        """By how much of a claim's number the bound may exceed it and still prove it, as an assumption says."""
+        """By how much of a claim's number the bound may exceed it and still prove it: one assumption."""
         return ROUNDING if self.body.get("proof") == PROOF else Fraction(0)
 
     def to_json(self) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 Proofs at one size are checked by ``program_t0``, of finite data and draws by ``finite_t0``, those for every
 size by ``step_t0``: all of a pure epsilon. Proofs of Gaussian releases, by ``gaussian_t0``, are of a rho or a
 mu, from which the kernel derives a delta; of releases that data choose, by ``branches_t0``, of an epsilon or
-a rho. ``claim_t0`` ties them to claims. Records of programs on private values, by ``values.check``, are of all
-of these, and ``values.claim`` ties them to claims.
+a rho. ``claim_t0`` ties them to claims. Records of programs on private values, by ``values.check``, are of
+all of these, and ``values.claim`` ties them to claims.
 """
 
 from __future__ import annotations

@@ -78,8 +78,8 @@ def privacy(
     row says; where there is no proof, a note says why, and what one record touches there is derived and held
     against the sites. With ``Records`` or a ``Table`` the program is followed on private values: the proof
     verifies the claim by itself, and the claim is about these data if it names no others.
-    ``plots(run, **point)`` draws more. The docstring says the title, and below it why one record touches no more than the sites (``because``); ``Note:``
-    paragraphs are notes.
+    ``plots(run, **point)`` draws more. The docstring says the title, and below it why one record touches no
+    more than the sites (``because``); ``Note:`` paragraphs are notes.
     """
 
     def decorate(function: Function) -> Function:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpaudit import Neighbours, PrivacyAudit, PureDP, Records, Suite, Table
-from dpaudit.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
+from dpaudit.claims import ApproxDP, GaussianDP, Unit, ZeroConcentratedDP
 from dpaudit.data import Anything, Ball, Categories, Integers, Interval, declared
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import ProgramProof, evidence_from_json
@@ -47,7 +47,7 @@ def half_the_noise(coins: Any, data: Any) -> Any:
     return coins.release(data.sum(), Laplace(scale=0.5), site="sum")
 
 
-DECLARATIONS = [
+DECLARATIONS: list[Records | Table] = [
     Records(UNIT),
     Records(UNIT, size=3),
     Records(UNIT, size=3, container="list"),
@@ -85,7 +85,8 @@ def test_the_kernel_derives_the_words_of_every_declaration(data: Records | Table
     def nothing(data: Any, rng: Any) -> float:
         return float(rng.laplace(scale=1))
 
-    proof = prove_values(nothing, PureDP(epsilon=1, unit="user" if data.group > 1 else "event"), data=data)
+    unit = Unit.USER if data.group > 1 else Unit.EVENT
+    proof = prove_values(nothing, PureDP(epsilon=1, unit=unit), data=data)
     assert proof.record is not None, proof.reason
     assert json.loads(json.dumps(proof.record))["data"] == declared(data)
 
@@ -240,7 +241,8 @@ def test_a_privacy_row_is_verified_by_a_proof_of_its_own_program() -> None:
     assert claim.domain == data.words
     assert not outcome.obstacles
     found = judge(claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.05)
-    assert (found.verdict, found.strength.value, found.upper) == ("verified", "proved in scope", 1)
+    assert (found.verdict.value, found.strength.value) == ("verified", "proved in scope")
+    assert found.upper == 1
     assert digest != outcome_of(audit_of(released_sum), prove=Records(UNIT, size=4))[2]
     assert digest.endswith(Proving(program=released_sum, epsilon=1, data=data).digest())
 
@@ -249,7 +251,8 @@ def test_a_privacy_row_with_too_little_noise_is_refuted() -> None:
     """The replays and the proof agree at 2."""
     claim, outcome, _ = outcome_of(audit_of(half_the_noise), prove=Records(UNIT, size=3))
     found = judge(claim, outcome.evidence, obstacles=outcome.obstacles, alpha=0.05)
-    assert (found.verdict, found.upper) == ("refuted", 2)
+    assert found.verdict == "refuted"
+    assert found.upper == 2
     assert outcome.obstacles
 
 

@@ -148,7 +148,7 @@ def _everywhere(data: dict[str, Any], *, steps: bool = True, **changes: Any) -> 
     body["data"]["words"] = data["evidence"][0]["scope"] = data["scope"] = data["claim"]["domain"] = words
 
 
-def _domain(data: dict[str, Any], **ends: str) -> None:
+def _domain(data: dict[str, Any], **ends: Any) -> None:
     body_of(data)["data"]["columns"][0].update(ends)
     _everywhere(data)
 
@@ -201,7 +201,7 @@ FORGED: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
         "sums",
         lambda data: (
             body_of(data)["data"].update(words="all data"),
-            _evidence(data, scope="all data"),
+            data["evidence"][0].update(scope="all data"),
             data.update(scope="all data"),
             data["claim"].update(domain="all data"),
         ),
@@ -294,7 +294,7 @@ def test_the_checker_alone_confirms_no_forged_proof(
 
 
 def test_the_checker_runs_alone(tmp_path: Path) -> None:
-    """From a copy of its folder, with the standard library only: 0 for a proof, 1 for a delta, 2 otherwise."""
+    """From a copy of its folder, with the standard library only: 0 for a proof, 1 for a delta, 2no file."""
     folder = tmp_path / "dpaudit" / "kernel"
     shutil.copytree(KERNEL / "values", folder / "values", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("__init__", "kernel_t0", "claim_t0", "program_t0"):
