@@ -105,8 +105,8 @@ class Proving:
     """A program, and what it is to keep for all data that are declared: ``epsilon``, ``rho``, ``mu``, or
     ``epsilon`` and ``delta``. A program that takes ``Symbols`` needs an ``adjacency`` of its own,
     ``OneReplaced`` or ``EachMoves``. For ``Records`` or a ``Table``, ``adjacency`` is the claim's
-    (replace-one), a ``group`` above 1 makes the claim about users, and ``files`` are further files whose functions are
-    followed.
+    (replace-one), a ``group`` above 1 makes the claim about users, and ``files`` are further files whose
+    functions are followed.
 
     Raises ``InvalidParameterError`` for another choice."""
 
