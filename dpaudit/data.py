@@ -18,6 +18,7 @@ import numpy as np
 from dpaudit.claims.base import Adjacency
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact, nearest_float
+from dpaudit.kernel.values.declaration import words_of
 
 __all__ = ["EVERY", "Anything", "Ball", "Categories", "Column", "Integers", "Interval", "Records", "Table"]
 
@@ -38,16 +39,11 @@ class Column:
     width: int | None = None
     ball: tuple[str, Fraction] | None = None
 
-    @property
-    def words(self) -> str:
-        """The values of one record, in words."""
-        names = {"b": "truth values", "i": "integers", "f": "numbers"}
-        ends = f" in [{'-∞' if self.low is None else self.low}, {'∞' if self.high is None else self.high}]"
-        entries = names[self.kind] + ("" if self.low is None and self.high is None else ends)
-        if self.low is None and self.high is None and self.kind == "f":
-            entries = "finite numbers"
-        row = entries if self.width is None else f"rows of {self.width} {entries}"
-        return row if self.ball is None else f"{row} with L{self.ball[0]} norm at most {self.ball[1]}"
+    def to_json(self, name: str) -> dict[str, Any]:
+        """The column as a certificate declares it, exactly."""
+        low, high = (None if end is None else str(end) for end in (self.low, self.high))
+        ball = None if self.ball is None else [self.ball[0], str(self.ball[1])]
+        return {"name": name, "kind": self.kind, "low": low, "high": high, "width": self.width, "ball": ball}
 
     def sample(self, rng: np.random.Generator, size: int) -> Any:
         """``size`` random records, corners among them."""
@@ -225,6 +221,8 @@ def _require_size(size: Any, at_least: Any, group: Any) -> None:
     for name, value in (("at_least", at_least), ("group", group)):
         if type(value) is not int or value < 1:
             raise InvalidParameterError(f"{name} must be a positive integer, got {value!r}.")
+    if size != EVERY and at_least != 1:
+        raise InvalidParameterError(f"at_least needs size=EVERY, got at_least={at_least} and size={size}.")
 
 
 @dataclass(frozen=True)
@@ -283,7 +281,7 @@ class Records:
     @property
     def words(self) -> str:
         """What one record is, and how many there are, in words."""
-        return f"{self.columns[''].words}, {_size_words(self.size, self.at_least, self.group)}"
+        return str(declared(self)["words"])
 
     def build(self, columns: Mapping[str, Any]) -> Any:
         """The input of the mechanism, from its arrays by column."""
@@ -325,8 +323,7 @@ class Table:
     @property
     def words(self) -> str:
         """What one record is, and how many there are, in words."""
-        each = "; ".join(f"{name}: {column.words}" for name, column in self.columns.items())
-        return f"{each}; {_size_words(self.size, self.at_least, self.group)}"
+        return str(declared(self)["words"])
 
     def build(self, columns: Mapping[str, Any]) -> Any:
         """The input of the mechanism, from its arrays by column."""
@@ -343,9 +340,15 @@ def _column(domain: Any, width: int | None) -> Column:
     return domain.column(width)
 
 
-def _size_words(size: Size, at_least: int, group: int) -> str:
-    count = f"every number of records from {at_least}" if size == EVERY else f"{size} records"
-    return count if group == 1 else f"{count}, at most {group} of one user"
+def declared(data: Records | Table) -> dict[str, Any]:
+    """The declaration as a certificate has it, with the words that the kernel derives from it."""
+    found = {
+        "size": None if data.size == EVERY else data.size,
+        "at_least": data.at_least,
+        "container": data.container,
+        "columns": [column.to_json(name) for name, column in data.columns.items()],
+    }
+    return {**found, "words": words_of(found, data.group)}
 
 
 def sample_pair(
@@ -410,4 +413,4 @@ def _built(data: Records | Table, names: list[str], records: list[tuple[Any, ...
     return data.build(arrays)
 
 
-__all__ += ["corner_pairs", "sample_pair"]
+__all__ += ["corner_pairs", "declared", "sample_pair"]

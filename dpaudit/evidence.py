@@ -18,6 +18,7 @@ from typing import Any
 
 from dpaudit.errors import BrokenReportError, InvalidParameterError
 from dpaudit.exact import read_exact, refuse_floats, rounded_down, rounded_up
+from dpaudit.kernel.values.claim import PROOF, ROUNDING
 
 __all__ = ["Certificate", "Estimate", "Evidence", "ProgramProof", "Witness", "evidence_from_json"]
 
@@ -53,11 +54,12 @@ class Certificate:
 @dataclass(frozen=True, kw_only=True)
 class ProgramProof:
     """A proof that a program keeps ``quantity`` at most ``bound`` for everything in its ``scope``, which is
-    said in words: all data of one size, all neighbours, all outcomes. Nothing is said of other sizes.
+    said in words: all data of one size or declaration, all neighbours, all outcomes. Nothing is said of other
+    data.
 
-    ``body`` is the certificate that ``dpaudit/kernel/program_t0.py`` checks: the tree of the program's
-    decisions and the shifts of its noise, exact strings. ``assumptions`` are printed; that the tree is the
-    program's is one of them, which exploring the program again compares.
+    ``body`` is the certificate that ``dpaudit/kernel/program_claim.py`` checks, by the file of its kind: the
+    tree of the program's decisions and the shifts of its noise, or its record, exact strings. ``assumptions``
+    are printed; that the tree is the program's is one of them, which exploring the program again compares.
     """
 
     quantity: str
@@ -69,6 +71,11 @@ class ProgramProof:
     @property
     def strength(self) -> str:
         return "proved in scope"
+
+    @property
+    def rounding(self) -> Fraction:
+        """By how much of a claim's number the bound may exceed it and still prove it: one assumption."""
+        return ROUNDING if self.body.get("proof") == PROOF else Fraction(0)
 
     def to_json(self) -> dict[str, Any]:
         return {

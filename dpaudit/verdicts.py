@@ -200,12 +200,14 @@ def _clash(claim: Claim, evidence: Sequence[Evidence], item: Evidence) -> _Clash
         upper = Fraction(item.upper)
     else:
         return None
+    # where a proof reads constants as they print, a witness may differ by their rounding
+    most = upper * (1 + item.rounding) if isinstance(item, ProgramProof) else upper
     above = []
     for other in evidence:
         lower = _at_least(other)
         if lower is None or isinstance(other, Certificate | ProgramProof):
             continue
-        if lower > (upper if exactly and isinstance(other, Witness) else upper + _margin(claim, upper)):
+        if lower > (most if exactly and isinstance(other, Witness) else upper + _margin(claim, upper)):
             above.append(_Clash(upper, lower, other))
     return max(above, key=lambda clash: (isinstance(clash.by, Witness), clash.lower), default=None)
 
@@ -259,7 +261,7 @@ def _decide(
     """The verdict on evidence that counts and does not contradict itself; ``unbounded`` where an estimate
     covers the claim and has no upper end."""
     lower, lower_kind = _lower(evidence)
-    upper, upper_kind = _upper(claim, evidence, unbounded=unbounded)
+    upper, upper_kind, most = _upper(claim, evidence, unbounded=unbounded)
     bound = claim.bound
     if bound is None:
         return Judgement(
@@ -275,7 +277,7 @@ def _decide(
         kind = upper_kind if claim.at_least else lower_kind
         return Judgement(VerdictKind.REFUTED, kind or Strength.NONE, lower, upper, slack)
     good, kind = (lower, lower_kind) if claim.at_least else (upper, upper_kind)
-    if good is not None and kind is not None and (good >= bound if claim.at_least else good <= bound):
+    if good is not None and kind is not None and (good >= bound if claim.at_least else good <= most):
         accepted = _accept(claim, kind, lower, upper, slack, obstacles)
         return replace(accepted, scope=_scope(claim, accepted.strength, evidence))
     return Judgement(
@@ -333,7 +335,10 @@ def _lower(evidence: Sequence[Evidence]) -> tuple[Fraction | None, Strength | No
 
 def _upper(
     claim: Claim, evidence: Sequence[Evidence], *, unbounded: bool
-) -> tuple[Fraction | None, Strength | None]:
+) -> tuple[Fraction | None, Strength | None, Fraction]:
+    """The best upper bound, its strength, and up to which bound such evidence verifies the claim: its number,
+    or a little more where a proof assumes so."""
+    bound = claim.bound or Fraction(0)
     certificates = [
         item
         for item in evidence
@@ -341,8 +346,7 @@ def _upper(
     ]
     if certificates:
         # A proved bound is preferred among those that reach the claim; otherwise the smallest.
-        bound = claim.bound
-        reaching = [c for c in certificates if bound is not None and c.bound <= bound]
+        reaching = [c for c in certificates if claim.bound is not None and c.bound <= _most(claim.bound, c)]
         best = min(
             reaching or certificates,
             key=lambda c: (STRONGEST_FIRST.index(c.strength) if reaching else 0, c.bound),
@@ -350,25 +354,30 @@ def _upper(
         strength = Strength(best.strength)
         if reaching and strength is Strength.ACCOUNTED and _proofs(claim, evidence):
             strength = Strength.IN_SCOPE  # the bound stays the accounted one, which is about every size
-        return best.bound, strength
+        return best.bound, strength, _most(bound, best)
     if isinstance(claim, PrivacyClaim):
-        return None, None  # a privacy claim is never verified by tests
+        return None, None, bound  # a privacy claim is never verified by tests
     if unbounded and not claim.at_least:
-        return None, None  # the largest upper end of what covers the claim is infinite
+        return None, None, bound  # the largest upper end of what covers the claim is infinite
     covering = [
         item
         for item in evidence
         if isinstance(item, Estimate) and item.covers_claim and item.upper is not None
     ]
     if not covering:
-        return None, None
-    return max(Fraction(item.upper) for item in covering if item.upper is not None), Strength.TESTED
+        return None, None, bound
+    return max(Fraction(item.upper) for item in covering if item.upper is not None), Strength.TESTED, bound
+
+
+def _most(bound: Fraction, item: Certificate | ProgramProof) -> Fraction:
+    """The largest upper bound by which ``item`` proves a claim of ``bound``."""
+    return bound * (1 + item.rounding) if isinstance(item, ProgramProof) else bound
 
 
 def _proofs(claim: Claim, evidence: Sequence[Evidence]) -> list[ProgramProof]:
     """The proofs of the program, of all of the claim or of a part of it, that reach its number."""
     proofs = [item for item in evidence if isinstance(item, ProgramProof)]
-    return [item for item in proofs if claim.bound is not None and item.bound <= claim.bound]
+    return [item for item in proofs if claim.bound is not None and item.bound <= _most(claim.bound, item)]
 
 
 def _scope(claim: Claim, kind: Strength, evidence: Sequence[Evidence]) -> str:

@@ -24,7 +24,7 @@ from dpaudit.reports.sarif import sarif
 from dpaudit.reports.terminal import one_line, report_table, summary
 from dpaudit.verify.findings import Finding
 from dpaudit.verify.statement import CANNOT_KNOW
-from dpaudit.verify.trusted import trusted_lines
+from dpaudit.verify.trusted import trusted_lines, values_lines
 
 __all__ = ["report_command", "verify_command"]
 
@@ -131,7 +131,8 @@ def verify_command(file: Path, suites: tuple[str, ...], jobs: int | None, second
 
 def _tiers(findings: Sequence[Finding]) -> str:
     """How many certificates each tier of the kernel re-derived, and how many lines of code that tier has."""
-    lines, counts = trusted_lines(), Counter(finding.tier for finding in findings if finding.tier)
+    lines = {**trusted_lines(), "values": values_lines()}
+    counts = Counter(finding.tier for finding in findings if finding.tier)
     said = [f"{counts[tier]} by {tier} ({lines[tier]} lines)" for tier in lines if counts[tier]]
     return f"Certificates: {', '.join(said)}. " if said else ""
 

@@ -47,7 +47,9 @@ __all__ = [
     "GAUSSIAN",
     "PURE",
     "guarantee_of",
+    "proofs_of",
     "reaches",
+    "require_asked",
     "require_claim",
     "require_match",
     "run",
@@ -128,15 +130,18 @@ def require_claim(
     certificate. Numbers that move are records of no claim but one whose domain is the scope; ``whole`` asks
     that of every claim."""
     about = claim if isinstance(claim, dict) else claim.to_json()
-    kinds = f"the claim must have type {' or '.join(map(repr, types))}, which the proof is about"
-    _need(about.get("type") in types, kinds, about.get("type"))
-    for name, (wanted, why) in ASKED.items():
-        _need(
-            about.get(name) == wanted, f"the claim must have {name} {wanted!r}, since {why}", about.get(name)
-        )
+    require_asked(about, ASKED, types)
     scope, domain = scope_in_words(data, adjacency), about.get("domain")
     same = domain == scope or (adjacency["kind"] == "one-replaced" and not whole)
     _need(same, f"a claim about this program must have the domain {scope!r}", domain)
+
+
+def require_asked(about: dict[str, Any], asked: dict[str, Any], types: tuple[str, ...]) -> None:
+    """Raise ``CertificateError`` unless a claim has one of these types, and these values."""
+    _need(about.get("type") in types, f"the claim must have type {' or '.join(types)}", about.get("type"))
+    for name, (wanted, why) in asked.items():
+        said = f"the claim must have {name} {wanted!r}, since {why}"
+        _need(about.get(name) == wanted, said, about.get(name))
 
 
 def scope_in_words(data: Any, adjacency: Any) -> str:
@@ -166,7 +171,7 @@ def _need(holds: bool, constraint: str, got: Any) -> None:
         raise CertificateError(f"{constraint}, got {str(got)[:200]}; prove the claim itself.")
 
 
-def _certificates(read: Any, kind: str) -> tuple[list[tuple[str, Any, Any]], int]:
+def proofs_of(read: Any, kind: str) -> tuple[list[tuple[str, Any, Any]], int]:
     """What a file holds: the name of the row, the proof and the claim beside it, of each proof of this kind;
     and how many there are of other kinds. A certificate that stands alone has no row and no claim."""
     if "results" not in read:
@@ -212,7 +217,7 @@ def run(
     try:
         text = Path(*arguments).read_text("utf-8")
         read = json.loads(text, object_pairs_hook=no_twins, parse_constant=str)
-        found, others = _certificates(read, kind)
+        found, others = proofs_of(read, kind)
     except CertificateError as error:
         return _refused("", error)
     except (OSError, LookupError, TypeError, ValueError, RecursionError) as error:

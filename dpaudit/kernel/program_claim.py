@@ -3,7 +3,8 @@
 Proofs at one size are checked by ``program_t0``, of finite data and draws by ``finite_t0``, those for every
 size by ``step_t0``: all of a pure epsilon. Proofs of Gaussian releases, by ``gaussian_t0``, are of a rho or a
 mu, from which the kernel derives a delta; of releases that data choose, by ``branches_t0``, of an epsilon or
-a rho. ``claim_t0`` ties them to claims.
+a rho. ``claim_t0`` ties them to claims. Records of programs on private values, by ``values.check``, are of
+all of these, and ``values.claim`` ties them to claims.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from dpaudit.kernel.claim_t0 import (
     require_match,
 )
 from dpaudit.kernel.kernel_t0 import CertificateError, shown
+from dpaudit.kernel.values import check as values
+from dpaudit.kernel.values import claim as ties
 
 __all__ = ["CHECKERS", "ExaminedProgram", "examine_program"]
 
@@ -35,6 +38,8 @@ class Checker(NamedTuple):
     check: Any
     assumed: tuple[str, ...]
     types: tuple[str, ...] = PURE
+    match: Any = require_match
+    tier: str = "T0"
 
 
 CHECKERS = {
@@ -43,6 +48,7 @@ CHECKERS = {
     "program, generic step": Checker(step_t0.check, ASSUMED_AT_EVERY_SIZE),
     "program, data branches": Checker(branches_t0.check, ASSUMED, BRANCHING),
     "program, Gaussian releases": Checker(gaussian_t0.check, ASSUMED, GAUSSIAN),
+    values.PROOF: Checker(values.check, ties.ASSUMED, ties.TYPES, ties.require_match, "values"),
 }
 
 #: What a checker raises.
@@ -51,6 +57,7 @@ _ERRORS = (
     finite_t0.FiniteProofError,
     gaussian_t0.GaussianProofError,
     step_t0.StepProofError,
+    values.ValuesProofError,
 )
 
 
@@ -81,10 +88,10 @@ def examine_program(proof: Any, claim: Any) -> ExaminedProgram:
         checked = checker.check(body)
     except _ERRORS as error:
         raise CertificateError(f"the proof of the program does not hold: {error}") from error
-    stated = require_match(data, about, checked, assumed=checker.assumed, types=checker.types)
+    stated = checker.match(data, about, checked, assumed=checker.assumed, types=checker.types)
     rational, bound = reaches(checked, about, stated), derived_bound(guarantee_of(checked), about)
     _need(rational or stated >= bound, f"the proof claims too much: it derives {shown(bound)}", stated)
-    return ExaminedProgram(bound, checked.paths, "T0" if rational else "T2")
+    return ExaminedProgram(bound, checked.paths, checker.tier if rational else "T2")
 
 
 def _need(holds: bool, constraint: str, got: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -17,12 +16,14 @@ import numpy as np
 
 from dpaudit.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.claims.base import Adjacency, Adversary, Model, Unit
-from dpaudit.data import EVERY, Records, Table, sample_pair
+from dpaudit.data import EVERY, Records, Table, declared, sample_pair
 from dpaudit.errors import BrokenHarnessError, InvalidParameterError
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.check import derived_bound
-from dpaudit.kernel.kernel_t0 import Guarantee
+from dpaudit.kernel.claim_t0 import guarantee_of
+from dpaudit.kernel.kernel_t0 import CertificateError
 from dpaudit.kernel.values.check import PROOF, Checked, ValuesProofError, boxes_of, check
+from dpaudit.kernel.values.claim import ASSUMED, ROUNDING
 from dpaudit.kernel.values.info import RefusedStepError, Setting
 from dpaudit.kernel.values.polynomials import Poly
 from dpaudit.private_values.cross_check import cross_check
@@ -42,23 +43,7 @@ from dpaudit.views import PUBLIC, View
 __all__ = ["ASSUMPTIONS", "ValuesProof", "bound_of", "prove_values"]
 
 MAX_PATHS, MAX_CORNERS = 1_000, 4_096
-#: A bound may exceed the claim by this share: constants of the program such as 1 / eps are rounded floats.
-ROUNDING = Fraction(1, 10**9)
-
-ASSUMPTIONS = (
-    (
-        "numbers are real: a float constant is the decimal that it prints as, nothing is rounded, data are"
-        " finite"
-    ),
-    "integer arrays hold fewer than 2^31 records; integer arithmetic is checked to fit 64 bits",
-    "the data are what is declared: container, type, domain, number of records",
-    (
-        "the adversary sees what is released, revealed, printed, returned or raised, but not time, memory or"
-        " warnings"
-    ),
-    "noise is drawn independently from the exact distribution that is named",
-    "Python and numpy do what their documentation says for the accepted functions",
-)
+ASSUMPTIONS = ASSUMED
 
 PrivacyClaim = PureDP | ApproxDP | ZeroConcentratedDP | GaussianDP
 
@@ -69,7 +54,7 @@ class ValuesProof:
 
     ``verdict``: verified or inconclusive. ``bound``: the derived upper bound on the claim's quantity; None if
     none was derived. ``reason``: one sentence, where the claim is not proved. ``certificate``: what the
-    kernel checks.
+    kernel checks, if the claim is proved. ``record``: the same where it is not proved, too.
     """
 
     verdict: str
@@ -248,7 +233,7 @@ class _Attempt:
         cells = self._cells(explored)
         certificate = {
             "proof": PROOF,
-            "data": {"size": self.s.size, "at_least": self.s.at_least, "words": self.data.words},
+            "data": declared(self.data),
             "adjacency": {"kind": self.s.adjacency, "group": self.s.group},
             "nodes": self.record.nodes,
             "draws": self.record.draws,
@@ -336,12 +321,8 @@ class _Attempt:
                 Poly.symbol("N") if self.s.size is None or self.s.length_is_private else self.s.size
             )
             shape = (count,) if column.width is None else (count, column.width)
-            ball = None if column.ball is None else [column.ball[0], str(column.ball[1])]
-            ends = {
-                end: None if value is None else str(value)
-                for end, value in (("low", column.low), ("high", column.high))
-            }
-            params = {**ends, "shape": shape, "ball": ball, "kind": column.kind, "name": name}
+            params = {**column.to_json(name), "shape": shape}
+            del params["width"]
             found[name] = Array(run.step("data", [], params, self.arrays[name]), shared=True)
         if self.data.container == "table":
             interpreter.frozen[id(found)] = found
@@ -460,7 +441,7 @@ class _Attempt:
             scope=scope,
             reason="" if holds else reason,
             paths=checked.paths,
-            certificate={**certificate, "claim": self.claim.to_json()} if holds else None,
+            certificate=certificate if holds else None,
             lines=tuple(self.record.lines),
             record=certificate,
         )
@@ -468,22 +449,14 @@ class _Attempt:
 
 def bound_of(checked: Checked, claim: PrivacyClaim) -> tuple[Fraction | None, str]:
     """The bound on a claim's quantity that a checked record gives, or None and why."""
-    if isinstance(claim, PureDP):
-        return (
-            checked.epsilon,
-            "Gaussian noise has no pure epsilon (claim ApproxDP, ZeroConcentratedDP or GaussianDP)",
-        )
-    if isinstance(claim, ZeroConcentratedDP):
-        return checked.rho, ""
-    if isinstance(claim, GaussianDP):
-        if checked.mu_squared is None:
-            return None, "noise other than Gaussian has no bound in mu"
-        root = Fraction(
-            math.isqrt(checked.mu_squared.numerator * 10**40 // checked.mu_squared.denominator) + 1, 10**20
-        )
-        return root, ""
-    guarantee = Guarantee(pure=checked.epsilon, rho=checked.rho, gdp_squared=checked.mu_squared)
-    return Fraction(derived_bound(guarantee, claim.to_json())), ""
+    if isinstance(claim, PureDP) and checked.epsilon is None:
+        return None, "Gaussian noise has no pure epsilon (claim ApproxDP, ZeroConcentratedDP or GaussianDP)"
+    if isinstance(claim, GaussianDP) and checked.mu_squared is None:
+        return None, "noise other than Gaussian has no bound in mu"
+    try:
+        return derived_bound(guarantee_of(checked), claim), ""
+    except CertificateError as error:
+        return None, str(error)
 
 
 def _costliest(attempt: _Attempt, certificate: dict[str, Any]) -> str:

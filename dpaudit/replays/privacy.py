@@ -49,10 +49,13 @@ from dpaudit.suite import Cell, Outcome, Run
 from dpaudit.verdicts import RELATIVE_MARGIN, VerdictKind, judge
 from dpaudit.views import EVERYTHING, View
 
-__all__ = ["ACCOUNTING", "digest_of", "privacy_outcome", "short_outcome", "without_certificates"]
+__all__ = ["ACCOUNTING", "LEAK", "digest_of", "privacy_outcome", "short_outcome", "without_certificates"]
 
 #: The name of the cell on the proof's accounting.
 ACCOUNTING = "accounting"
+
+#: How an obstacle begins that tells of an outcome which a neighbour cannot have.
+LEAK = "leak: "
 
 #: Some tested pair must move each declared site by this share of the certificate's sensitivity, where no
 #: domain is declared (docs/design.md, rule 10 c).
@@ -84,7 +87,7 @@ def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[
 def _misfits(findings: Findings) -> list[str]:
     """What replays saw and the certificate does not cover: the program is not shown to be its mechanism, so
     that its bound says nothing about the program."""
-    leaks = [f"leak: {leak}" for leak in findings.leaks.values()]
+    leaks = [f"{LEAK}{leak}" for leak in findings.leaks.values()]
     return [*findings.violations.values(), *leaks, *findings.obstacles]
 
 

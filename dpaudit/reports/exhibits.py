@@ -139,12 +139,18 @@ def _program(data: Mapping[str, Any]) -> Exhibit:
     parts = body if isinstance(body, Mapping) else {}
     sizes = [
         (words, describe(len(_listed(parts.get(name)))))
-        for name, words in (("tree", "decisions and draws"), ("cells", "cells"))
+        for name, words in (
+            ("tree", "decisions and draws"),
+            ("cells", "cells"),
+            ("nodes", "recorded steps"),
+            ("releases", "releases"),
+        )
+        if name in parts or name in ("tree", "cells")
     ]
     return Exhibit(
         kind="program proof",
         headline=f"{symbol(data.get('quantity'))} ≤ {show_bound(data.get('bound'), toward='up')}",
-        description=f"Proved for {describe(data.get('scope'))}. Nothing is said of other sizes.",
+        description=f"Proved for {describe(data.get('scope'))}. Nothing is said of other data.",
         facts=tuple(sizes),
         assumptions=tuple(describe(a) for a in _listed(data.get("assumptions"))),
     )

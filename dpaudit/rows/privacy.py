@@ -34,6 +34,8 @@ from dpaudit.rows.words import words_of
 from dpaudit.suite import Cell, Group, Outcome, Profile, Role, Row, Run
 
 if TYPE_CHECKING:  # a suite without programs must not load the replays
+    from dpaudit.claims import PrivacyClaim
+    from dpaudit.data import Records, Table
     from dpaudit.replays.audit import PrivacyAudit
     from dpaudit.rows.proved import Shape
 
@@ -63,7 +65,7 @@ def privacy(
     accounting: str | None = None,
     plots: Callable[..., Sequence[Plot]] | None = None,
     repairs: str | Sequence[str] = (),
-    prove: Shape | Callable[..., Shape] | None = None,
+    prove: Shape | Records | Table | Callable[..., Shape | Records | Table] | None = None,
     **fixed: object,
 ) -> Callable[[Function], Function]:
     """Decorator: add the row ``id``, whose function returns a ``PrivacyAudit`` for a point's parameters.
@@ -74,19 +76,20 @@ def privacy(
     function is called when the suite is built. ``prove`` (or a function of the point) is a shape of data for
     which the program itself is proved besides: an accounted verdict is then proved in that scope, which the
     row says; where there is no proof, a note says why, and what one record touches there is derived and held
-    against the sites. ``plots(run, **point)`` draws more. The docstring
-    says the title, and below it why one record touches no more than the sites (``because``); ``Note:``
-    paragraphs are notes.
+    against the sites. With ``Records`` or a ``Table`` the program is followed on private values: the proof
+    verifies the claim by itself, and the claim is about these data if it names no others.
+    ``plots(run, **point)`` draws more. The docstring says the title, and below it why one record touches no
+    more than the sites (``because``); ``Note:`` paragraphs are notes.
     """
 
     def decorate(function: Function) -> Function:
         words = words_of(function, fixed, id=id)
         require_parameters(function, over, fixed, id=id)
         because = words.about if words.about != words.title else ""
-        settings = _Settings(function, over or listed("", ()), name, fixed, because, id)
+        prove_at = _Shapes(prove, fixed)
+        settings = _Settings(function, over or listed("", ()), name, fixed, because, id, prove_at)
         first = settings.audits[0]
         wanted = ("verified" if expect == "refuted" else expect) if accounting is None else accounting
-        prove_at = _Shapes(prove, fixed)
 
         def evaluate(run: Run) -> Outcome:
             points = list((over or listed("", ())).at(run))
@@ -117,7 +120,7 @@ def privacy(
                 source=source,
                 role=role,
                 repairs=repairs,
-                fingerprint=lambda seed: _digest(settings.audits, seed, id),
+                fingerprint=lambda seed: _digest(settings, prove_at, seed),
             )
         )
         return function
@@ -136,6 +139,7 @@ class _Settings:
         fixed: dict[str, object],
         because: str,
         id: str,
+        prove_at: _Shapes,
     ) -> None:
         self.grid, self.name, self.id = grid, name, id
         self.points: list[Point] = []
@@ -150,6 +154,7 @@ class _Settings:
                             f"{id}: its function must return a PrivacyAudit, got None; return it."
                         )
                     self.points.append(point)
+                    audit = prove_at.about(audit, point)
                     self.audits.append(audit if audit.because else replace(audit, because=because))
             self.at(run)
         if not self.audits:
@@ -179,22 +184,50 @@ def _outcome(audit: PrivacyAudit, run: Run, accounting: str) -> Outcome:
 class _Shapes:
     """For which shapes of data the programs of a row are proved besides."""
 
-    prove: Shape | Callable[..., Shape] | None
+    prove: Shape | Records | Table | Callable[..., Shape | Records | Table] | None
     fixed: dict[str, object]
+
+    def at(self, point: Mapping[str, Any]) -> Shape | Records | Table | None:
+        """The shape or the declaration at a point."""
+        return self.prove(**{**self.fixed, **point}) if callable(self.prove) else self.prove
+
+    def about(self, audit: PrivacyAudit, point: Mapping[str, Any]) -> PrivacyAudit:
+        """The audit, whose claim is about the declared data if it does not say about which data it is."""
+        from dpaudit.data import Records, Table
+        from dpaudit.replays.audit import NOT_DECLARED
+
+        data = self.at(point)
+        if not isinstance(data, Records | Table) or audit.claim.domain != NOT_DECLARED:
+            return audit
+        return replace(audit, claim=replace(audit.claim, domain=data.words))
+
+    def digest(self, audit: PrivacyAudit, point: Mapping[str, Any]) -> str:
+        """The digest of the record of a program on declared data, empty where none is declared."""
+        from dpaudit.data import Records, Table
+        from dpaudit.rows.proved import provable, record_digest
+
+        data = self.at(point)
+        if not isinstance(data, Records | Table) or not provable(audit.claim):
+            return ""
+        return record_digest(audit.program, audit.claim, data)
 
     def added(self, outcome: Outcome, audit: PrivacyAudit, point: Mapping[str, Any]) -> Outcome:
         """The outcome with the proof of the program, where one is wanted."""
         if self.prove is None:
             return outcome
-        from dpaudit.rows.proved import accounting_of, evidence_of, provable
+        from dpaudit.rows.proved import Shape, accounting_of, evidence_of, provable
 
         if not provable(audit.claim):
             raise InvalidParameterError(
                 "a proof of a program must be of a PureDP, ZeroConcentratedDP, GaussianDP or ApproxDP claim, "
                 f"got {audit.claim.type}; leave prove out."
             )
-        shape = self.prove(**{**self.fixed, **point}) if callable(self.prove) else self.prove
+        shape = self.at(point)
+        if shape is None:
+            return outcome
         found = evidence_of(audit.program, audit.claim, shape)
+        if not isinstance(shape, Shape):
+            return _proved(outcome, found, audit.claim)
         derived = accounting_of(audit.program, audit.sites, shape)
         if derived.obstacles:
             outcome = _uncertified(outcome, derived.obstacles)
@@ -203,6 +236,24 @@ class _Shapes:
             evidence=[*outcome.evidence, *found.evidence],
             notes=[*outcome.notes, *found.notes, *derived.notes],
         )
+
+
+def _proved(outcome: Outcome, found: Outcome, claim: PrivacyClaim) -> Outcome:
+    """The outcome with a proof of the row's own program. If it proves the claim, what stands in the way of a
+    certificate is said in notes. A leak still counts."""
+    from dpaudit.replays.privacy import LEAK, without_certificates
+    from dpaudit.verdicts import VerdictKind, judge
+
+    notes, evidence, obstacles = (
+        [*outcome.notes, *found.notes],
+        list(outcome.evidence),
+        list(outcome.obstacles),
+    )
+    if judge(claim, found.evidence).verdict is VerdictKind.VERIFIED and obstacles:
+        evidence = without_certificates(evidence, obstacles[0], notes)
+        notes += [f"for a certificate: {why}" for why in obstacles if not why.startswith(LEAK)]
+        obstacles = [why for why in obstacles if why.startswith(LEAK)]
+    return replace(outcome, evidence=[*evidence, *found.evidence], notes=notes, obstacles=obstacles)
 
 
 def _uncertified(outcome: Outcome, misfits: Sequence[str]) -> Outcome:
@@ -227,11 +278,14 @@ def _attempt(
         return error
 
 
-def _digest(audits: list[PrivacyAudit], seed: int, id: str) -> str:
+def _digest(settings: _Settings, prove_at: _Shapes, seed: int) -> str:
     from dpaudit.replays.input_order import each_input
     from dpaudit.replays.privacy import digest_of
 
-    return "".join(each_input(audits, lambda audit: digest_of(audit, seed, row_id=id)))
+    def one(part: tuple[PrivacyAudit, Point]) -> str:
+        return digest_of(part[0], seed, row_id=settings.id) + prove_at.digest(*part)
+
+    return "".join(each_input(list(zip(settings.audits, settings.points, strict=True)), one))
 
 
 def _table(outcomes: dict[str, Outcome | Exception], audits: dict[str, PrivacyAudit], expect: str) -> Outcome:

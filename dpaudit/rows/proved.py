@@ -8,6 +8,10 @@
 The claim's domain is the proof's scope, so the claim says for which size. On a privacy row,
 ``prove=Shape(...)`` proves that row's own program at a size: an accounted verdict becomes one that is proved
 in that scope.
+
+With ``data=Records(...)`` or ``Table(...)`` the program is an ordinary function of numpy arrays, followed on
+private values (``prove_values``). The neighbours then stand in the claim: ``adjacency="add-remove"``. On a
+privacy row ``prove=Records(...)`` proves the row's own program for all such data.
 """
 
 from __future__ import annotations
@@ -19,15 +23,18 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeGuard, TypeVar, cast
 
 from dpaudit.claims import ApproxDP, Claim, GaussianDP, PureDP, ZeroConcentratedDP
+from dpaudit.claims.base import Adjacency, Unit
 from dpaudit.coins.base import Program
+from dpaudit.data import Records, Table
 from dpaudit.errors import DpauditError, InvalidParameterError
 from dpaudit.evidence import Evidence, ProgramProof, Witness
 from dpaudit.exact import ExactLike, in_digits
 from dpaudit.kernel.claim_t0 import scope_in_words
 from dpaudit.kernel.program_claim import CHECKERS
+from dpaudit.private_values.prove import ValuesProof, prove_values
 from dpaudit.proofs.sites import Site
 from dpaudit.prover.certificate import written_tree
 from dpaudit.prover.data import EVERY, Adjacent, Symbols
@@ -56,9 +63,13 @@ __all__ = [
     "proof_control",
     "provable",
     "proved",
+    "record_digest",
 ]
 
 Function = TypeVar("Function", bound="Callable[..., Proving]")
+
+#: A declaration of the data of an ordinary function.
+Declared = Records | Table
 
 #: Whether steps for data of every size are followed here: elsewhere their proofs are refused in one sentence.
 READS_FRAMES = (sys.implementation.name, sys.version_info[:2]) == TESTED
@@ -90,22 +101,39 @@ class Shape:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proving(Shape):
-    """A program that takes symbols, and what it is to keep for this shape of data: ``epsilon``; by Gaussian
-    releases ``rho``, ``mu``, or ``epsilon`` and ``delta``. Raises ``InvalidParameterError`` for another
-    choice."""
+class Proving:
+    """A program, and what it is to keep for all data that are declared: ``epsilon``, ``rho``, ``mu``, or
+    ``epsilon`` and ``delta``. A program that takes ``Symbols`` needs an ``adjacency`` of its own,
+    ``OneReplaced`` or ``EachMoves``. For ``Records`` or a ``Table``, ``adjacency`` is the claim's
+    (replace-one), a ``group`` above 1 makes the claim about users, and ``files`` are further files whose
+    functions are followed.
 
-    program: Program
+    Raises ``InvalidParameterError`` for another choice."""
+
+    program: Callable[..., Any]
+    data: Symbols | Declared
+    adjacency: Adjacent | Adjacency | str | None = None
     epsilon: ExactLike | None = None
     delta: ExactLike | None = None
     rho: ExactLike | None = None
     mu: ExactLike | None = None
+    files: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if tuple(self._numbers) not in _KINDS:
             raise InvalidParameterError(
                 f"a proof must be of epsilon, of epsilon and delta, of rho or of mu, got {[*self._numbers]}; "
                 "name one of these."
+            )
+        if not isinstance(self.data, Symbols | Records | Table):
+            raise InvalidParameterError(
+                f"data must be Symbols, Records or a Table, got {type(self.data).__name__}."
+            )
+        own = isinstance(self.adjacency, Adjacent)
+        if own != isinstance(self.data, Symbols):
+            wanted = "OneReplaced or EachMoves" if isinstance(self.data, Symbols) else "that of a claim"
+            raise InvalidParameterError(
+                f"the adjacency of {type(self.data).__name__} must be {wanted}, got {self.adjacency!r}."
             )
 
     @property
@@ -114,31 +142,65 @@ class Proving(Shape):
         return {name: value for name, value in named.items() if value is not None}
 
     @property
+    def shape(self) -> Shape | Declared:
+        """The data, with the neighbours where they do not stand in the claim."""
+        if isinstance(self.data, Symbols) and isinstance(self.adjacency, Adjacent):
+            return Shape(data=self.data, adjacency=self.adjacency)
+        return cast("Declared", self.data)
+
+    @property
+    def scope(self) -> str:
+        """What a proof speaks about, in words."""
+        shape = self.shape
+        return shape.scope if isinstance(shape, Shape) else shape.words
+
+    @property
     def claim(self) -> PureDP | GaussianClaim:
-        """The claim of this size and no other: its domain is the scope."""
+        """The claim about these data and no others: its domain is the scope."""
         kind: Any = _KINDS[tuple(self._numbers)]
-        claim: PureDP | GaussianClaim = kind(**self._numbers, domain=self.scope)
+        about: dict[str, Any] = {"domain": self.scope}
+        if not isinstance(self.data, Symbols):
+            about["adjacency"] = self.adjacency or Adjacency.REPLACE_ONE
+            about["unit"] = Unit.USER if self.data.group > 1 else Unit.EVENT
+        claim: PureDP | GaussianClaim = kind(**self._numbers, **about)
         return claim
 
     def outcome(self) -> Outcome:
         """The proof as a row's evidence, or why there is none."""
-        return evidence_of(self.program, self.claim, self)
+        return evidence_of(self.program, self.claim, self.shape, files=self.files)
 
     def digest(self) -> str:
-        """Of the tree of the program's decisions, or of its states and trees: the same in any process."""
-        try:
-            tree: Any
-            if not isinstance(self.claim, PureDP):
-                tree = written_tree(explore_releases(self.program, self.data))
-            elif self.data.size == EVERY:
-                tree = states_and_trees(self.program, self.data)
-            else:
-                tree = written_tree(explore_program(self.program, self.data))
-        except DpauditError as error:  # the row says so
-            return f"{type(error).__name__}: {error}"
-        except RefusedError as refusal:
-            return str(refusal)
-        return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()
+        """Of the tree of the program's decisions, of its states and trees, or of its record: the same in any
+        process."""
+        return record_digest(self.program, self.claim, self.shape, files=self.files)
+
+
+def record_digest(
+    program: Callable[..., Any],
+    claim: PureDP | GaussianClaim,
+    shape: Shape | Declared,
+    *,
+    files: Sequence[str] = (),
+) -> str:
+    """The digest of what a proof reads off a program, or why there is none: the same in any process."""
+    try:
+        tree: Any
+        if not isinstance(shape, Shape):
+            found = prove_values(program, claim, data=shape, files=files)
+            if found.record is None:
+                return found.reason
+            tree = found.record
+        elif not isinstance(claim, PureDP):
+            tree = written_tree(explore_releases(program, shape.data))
+        elif shape.data.size == EVERY:
+            tree = states_and_trees(program, shape.data)
+        else:
+            tree = written_tree(explore_program(program, shape.data))
+    except DpauditError as error:  # the row says so
+        return f"{type(error).__name__}: {error}"
+    except RefusedError as refusal:
+        return str(refusal)
+    return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()
 
 
 def provable(claim: Claim) -> TypeGuard[PureDP | GaussianClaim]:
@@ -146,9 +208,19 @@ def provable(claim: Claim) -> TypeGuard[PureDP | GaussianClaim]:
     return isinstance(claim, (PureDP, *GAUSSIAN_CLAIMS))
 
 
-def evidence_of(program: Program, claim: PureDP | GaussianClaim, shape: Shape) -> Outcome:
-    """What a proof of ``program`` at this shape says about ``claim``: evidence where there is a checked
+def evidence_of(
+    program: Callable[..., Any],
+    claim: PureDP | GaussianClaim,
+    shape: Shape | Declared,
+    *,
+    files: Sequence[str] = (),
+) -> Outcome:
+    """What a proof of ``program`` for these data says about ``claim``: evidence where there is a checked
     bound, else a note with the sentence that says why not."""
+    if not isinstance(shape, Shape):
+        followed = prove_values(program, claim, data=shape, files=files)
+        evidence = _proof(followed.record, followed.bound, claim, shape.words, followed.assumptions)
+        return Outcome(evidence, [f"a proof for {shape.words}: {_in_words(followed, claim)}"])
     found = prove(program, claim, data=shape.data, adjacency=shape.adjacency)
     notes = [f"a proof for {found.scope}: {_in_words(found, claim)}"]
     return Outcome([*_evidence(found, claim), *_witness(found, claim)], notes)
@@ -178,7 +250,7 @@ def derived_cost(program: Program, shape: Shape, *, site: str = "") -> Measured:
     )
 
 
-def _in_words(found: Proof, claim: Claim) -> str:
+def _in_words(found: Proof | ValuesProof, claim: Claim) -> str:
     paths = f"{found.paths} path{'s' * (found.paths != 1)}"
     if found.verdict == "verified":
         return f"{paths}, {claim.quantity} at most {_number(found.bound)}, claimed {claim.bound}"
@@ -195,14 +267,21 @@ def _evidence(found: Proof, claim: Claim) -> list[Evidence]:
     body = found.certificate
     if body is None or not isinstance(found.bound, Fraction) or body["proof"] not in CHECKERS:
         return []
-    proof = ProgramProof(
-        quantity=claim.quantity,
-        bound=found.bound,
-        scope=scope_in_words(body["data"], body["adjacency"]),
-        body=body,
-        assumptions=tuple(found.assumptions),
-    )
-    return [proof]
+    scope = scope_in_words(body["data"], body["adjacency"])
+    return _proof(body, found.bound, claim, scope, tuple(found.assumptions))
+
+
+def _proof(
+    body: dict[str, Any] | None,
+    bound: Fraction | None,
+    claim: Claim,
+    scope: str,
+    assumptions: tuple[str, ...],
+) -> list[Evidence]:
+    if body is None or bound is None:
+        return []
+    quantity = claim.quantity
+    return [ProgramProof(quantity=quantity, bound=bound, scope=scope, body=body, assumptions=assumptions)]
 
 
 def _witness(found: Proof, claim: PureDP | GaussianClaim) -> list[Evidence]:
@@ -249,7 +328,8 @@ def proved(
     def decorate(function: Function) -> Function:
         def wanted(**point: Any) -> str:
             stated = expect if isinstance(expect, str) else expect(**point)
-            followed = function(**{**fixed, **point}).data.size != EVERY or READS_FRAMES
+            data = function(**{**fixed, **point}).data
+            followed = not isinstance(data, Symbols) or data.size != EVERY or READS_FRAMES
             return stated if followed or stated != "verified" else "inconclusive"
 
         def row(run: Run, **point: Any) -> Outcome:

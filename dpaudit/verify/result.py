@@ -157,7 +157,7 @@ def _checked(name: str, item: Evidence, claim: Claim) -> Finding:
             return Finding(name, True, what, said, tier=found.tier)
         if isinstance(item, ProgramProof):
             program = examine_program(item, claim)
-            said = program_in_words(item, in_digits(program.bound, toward="up"), program.paths)
+            said = program_in_words(item, program.bound, program.paths)
             return Finding(name, True, what, said, tier=program.tier)
         if isinstance(item, Witness):
             bound = recompute(item, claim)

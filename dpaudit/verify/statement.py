@@ -5,10 +5,13 @@ know. The command line, the HTML report and the README take their words from her
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from dpaudit.claims import AccountingClaim, Claim, PrivacyClaim
 from dpaudit.evidence import Certificate, Estimate, ProgramProof, Witness
+from dpaudit.exact import in_digits
+from dpaudit.kernel.values.claim import PROOF
 
 __all__ = [
     "CANNOT_KNOW",
@@ -56,6 +59,7 @@ _CHECKERS = {
     "program, exact laws": "finite_t0",
     "program, Gaussian releases": "gaussian_t0",
     "program, data branches": "branches_t0",
+    PROOF: "values.check",
 }
 
 
@@ -95,12 +99,15 @@ def witness_in_words(item: Witness, bound: str | None) -> str:
     return f"{said}: {item.quantity} is " + ("infinite" if bound is None else f"at least {bound}")
 
 
-def program_in_words(item: ProgramProof, bound: str, paths: int) -> str:
-    """One line: in which scope the program's proof gives ``bound``, and what it assumes."""
+def program_in_words(item: ProgramProof, bound: Fraction, paths: int) -> str:
+    """One line: in which scope the program's proof gives ``bound``, and what it assumes. Where the bound may
+    exceed the claim by the rounding of constants, it is printed exactly too."""
+    number = in_digits(bound, toward="up")
+    exactly = f"exactly {bound}, " if item.rounding and number != str(bound) else ""
     checker = _CHECKERS.get(str(item.body.get("proof")), "program_t0")
     return (
         f"proof of the program that the file shows, {paths} paths, for {item.scope}, "
-        f"{assumed_in_words(item.assumptions)}: {item.quantity} is at most {bound} (by {checker})"
+        f"{assumed_in_words(item.assumptions)}: {item.quantity} is at most {number} ({exactly}by {checker})"
     )
 
 

@@ -18,7 +18,7 @@ from dpaudit.kernel import (
     step_t0,
 )
 
-__all__ = ["claim_lines", "code_lines", "program_lines", "trusted_lines"]
+__all__ = ["claim_lines", "code_lines", "program_lines", "trusted_lines", "values_lines"]
 
 #: For data of a fixed size, of every size, where everything is finite, of Gaussian releases alone, of
 #: releases that data choose, and for refutations by a ray.
@@ -59,6 +59,14 @@ def program_lines() -> int:
 def claim_lines() -> int:
     """Lines of code of the two files that tie a program's proof to a claim and to its scope in words."""
     return sum(code_lines(path.read_text("utf-8")) for path in CLAIM_FILES)
+
+
+def values_lines() -> int:
+    """Lines of code that check records of programs on private values: their folder, and the file that checks
+    hidden noise."""
+    folder = Path(kernel_t0.__file__).parent
+    files = [*(folder / "values").glob("*.py"), folder / "program_t0.py"]
+    return sum(code_lines(path.read_text("utf-8")) for path in files)
 
 
 def code_lines(source: str) -> int:

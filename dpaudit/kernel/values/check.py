@@ -1,6 +1,6 @@
 """The checker: derive the privacy cost of a recorded program from its record alone.
 
-    python -m dpaudit.kernel.values.check certificate.json
+    python -m dpaudit.kernel.values.check certificate.json     (or a report)
 
 The record has ``nodes``, the steps of the program over private data; ``draws``, the laws of its noise;
 ``releases``; and ``tree``, the complete tree of its public questions and hidden comparisons, with ``cells``
@@ -16,22 +16,23 @@ its symbols within the derived boxes; that cost adds to the others.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from dpaudit.kernel import program_t0
+from dpaudit.kernel.values.claim import PROOF, run
+from dpaudit.kernel.values.declaration import require_declared
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 from dpaudit.kernel.values.polynomials import Poly
 from dpaudit.kernel.values.releases import Drawn, cost_of, dearest, scale_of
 from dpaudit.kernel.values.steps import derive
 
 __all__ = [
+    "PROOF",
     "Checked",
     "ValuesProofError",
     "boxes_of",
@@ -42,9 +43,10 @@ __all__ = [
     "setting_of",
 ]
 
-PROOF = "program, private values"
+PARTS = {"proof", "data", "adjacency", "nodes", "draws", "releases", "tree", "cells"}
 MAX_NODES = 200_000
 EVENT = re.compile(r"(draw|hidden|release) (\d{1,9})(?: (\d{1,9}))?", re.ASCII)
+HUGE = re.compile(r"[eE][+-]?[0-9_]{4}")
 SYMBOL = re.compile(r"x(\d{1,9})", re.ASCII)
 
 Cost = tuple[Fraction, Fraction]
@@ -198,8 +200,26 @@ def check(certificate: Any) -> Checked:
         raise ValuesProofError(f"the certificate is malformed: {type(error).__name__}: {error}") from error
 
 
+def _require_small(certificate: Any) -> None:
+    """Refuse floats, and powers of ten that would take all memory to write out."""
+    rest = [certificate]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, dict):
+            rest += [*item.keys(), *item.values()]
+        elif isinstance(item, list | tuple):
+            rest += item
+        elif isinstance(item, str):
+            need(HUGE.search(item) is None, "a number has an exponent of more than three digits")
+        else:
+            need(item is None or isinstance(item, int), "numbers are exact strings or integers")
+
+
 def _check(certificate: Any) -> Checked:
+    _require_small(certificate)
     need(certificate.get("proof") == PROOF, "the certificate is of another kind")
+    need(certificate.keys() == PARTS, f"a certificate has the parts {sorted(PARTS)} and no others")
+    require_declared(certificate["data"], certificate["adjacency"], certificate["nodes"])
     s = setting_of(certificate["data"], certificate["adjacency"])
     infos = derived(s, certificate["nodes"])
     used = sorted({int(name[1:]) for node in certificate["tree"] for name in _symbols(node)})
@@ -252,21 +272,8 @@ def _require_hidden(path: Any, tables: Any) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Check one certificate: exit code 0 if a bound is derived, 1 if not, 2 if the file cannot be read."""
-    try:
-        read = json.loads(Path(*arguments).read_text("utf-8"))
-        checked = check(read)
-    except ValuesProofError as error:
-        sys.stdout.write(f"refused: {error}\n")
-        return 1
-    except (OSError, TypeError, ValueError) as error:
-        sys.stderr.write(f"cannot be read: {error}; usage: python -m dpaudit.kernel.values.check FILE\n")
-        return 2
-    for name in ("epsilon", "rho", "mu_squared"):
-        value = getattr(checked, name)
-        if value is not None:
-            sys.stdout.write(f"{name} <= {value} ({checked.paths} paths)\n")
-    return 0
+    """Check one certificate, or all of this kind in a report, as ``claim.run`` says."""
+    return run(arguments, check)
 
 
 if __name__ == "__main__":

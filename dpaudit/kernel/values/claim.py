@@ -1,0 +1,123 @@
+"""What ties a certificate of private values to a claim: neighbours, unit, scope, assumptions, rounding.
+
+The claim stands beside the certificate, and no number of it is read from there. The scope is the declaration
+of the data in words, which are derived from it. The proof is about the whole of a claim only where the
+claim's domain is the scope.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dpaudit.kernel.claim_t0 import ASKED, GAUSSIAN, PURE, proofs_of, reaches, require_asked
+from dpaudit.kernel.kernel_t0 import QUANTITY, CertificateError, in_words, need, no_twins, number_of, rational
+
+__all__ = ["ASSUMED", "PROOF", "ROUNDING", "TYPES", "require_match", "run"]
+
+#: The kind of these certificates.
+PROOF = "program, private values"
+
+#: By how much of the claimed number a derived bound may exceed it. This is the only such tolerance.
+ROUNDING = Fraction(1, 10**9)
+
+#: What a proof of private values assumes.
+ASSUMED = (
+    "numbers are real: a float constant is the decimal that it prints as, nothing is rounded",
+    "the data are finite",
+    "integer arrays hold fewer than 2^31 records; integer arithmetic is checked to fit 64 bits",
+    "the data are what is declared: container, type, domain, number of records",
+    "the adversary sees what is released, revealed, printed, returned or raised",
+    "the adversary does not see time, memory or warnings",
+    "noise is drawn independently from the exact distribution that is named",
+    "Python and numpy do what their documentation says for the accepted functions",
+    "the record is the program's (proving it again compares them)",
+    "the bound may exceed the claim by one part in 10^9, since constants such as 1 / eps are rounded",
+)
+
+#: The types of claims that such a proof can be about.
+TYPES = (*PURE, *GAUSSIAN)
+
+
+def require_match(
+    proof: Any,
+    claim: dict[str, Any],
+    checked: Any,
+    *,
+    assumed: tuple[str, ...] = ASSUMED,
+    types: tuple[str, ...] = TYPES,
+) -> Fraction:
+    """The bound that a checked proof states for ``claim``. Raises ``CertificateError`` for a claim about
+    other neighbours, another scope or quantity, and for other assumptions."""
+    data, adjacency = proof["body"]["data"], proof["body"]["adjacency"]
+    unit = "event" if adjacency["group"] == 1 else "user"
+    wanted = {
+        "adjacency": (adjacency["kind"], "the certificate is about these neighbours"),
+        "unit": (unit, f"{adjacency['group']} records change at once"),
+    }
+    require_asked(claim, {**ASKED, **wanted}, types)
+    for name in [name.removesuffix("_exact") for name in claim if name.endswith("_exact")]:
+        number_of(claim, name)
+    quantity, scope = QUANTITY[claim["type"]], data["words"]
+    need(
+        proof.get("quantity") == quantity, f"the proof must bound {quantity}, got {proof.get('quantity')!r}."
+    )
+    need(proof.get("scope") == scope, f"the scope must be {scope!r}, got {str(proof.get('scope'))[:200]!r}.")
+    listed = proof.get("assumptions")
+    same = isinstance(listed, list | tuple) and [*listed] == [*assumed]
+    need(same, f"a proof of private values must list its assumptions, got {str(listed)[:200]}.")
+    return rational(proof.get("bound"), "the stated bound")
+
+
+def run(arguments: list[str], check: Callable[[Any], Any]) -> int:
+    """Check a file with one certificate, or all of this kind in a report. Exit code 0 if there is one and
+    each proves the claim beside it, 1 if not, 2 if the file cannot be read. A certificate alone has no claim:
+    its bounds are printed."""
+    try:
+        read = json.loads(Path(*arguments).read_text("utf-8"), object_pairs_hook=no_twins, parse_constant=str)
+        found, others = proofs_of(read, PROOF)
+    except CertificateError as error:
+        return _said([f"refused: {error}"[:300]], 1)
+    except (OSError, LookupError, TypeError, ValueError, RecursionError) as error:
+        sys.stderr.write(
+            ascii(f"cannot be read: {error}; usage: python -m dpaudit.kernel.values.check FILE") + "\n"
+        )
+        return 2
+    codes = [] if found else [1]
+    for name, proof, claim in found:
+        try:
+            codes.append(_judged(name, proof, claim, check(proof["body"])))
+        except Exception as error:  # whatever an edited file provokes is a refusal
+            codes.append(_said([f"refused: {name}{': ' if name else ''}{error}"[:300]], 1))
+    if others:
+        _said([f"{others} proofs of other kinds were not checked by this file"], 0)
+    return max(codes)
+
+
+def _judged(name: str, proof: Any, claim: Any, checked: Any) -> int:
+    bounds = [(key, getattr(checked, key)) for key in ("epsilon", "rho", "mu_squared")]
+    derived = ", ".join(f"{key} <= {value}" for key, value in bounds if value is not None)
+    lines = [f"derived: {derived} ({checked.paths} paths)", *([f"  row: {name}"] if name else [])]
+    code = 0
+    if claim is not None:
+        stated, quantity = require_match(proof, claim, checked), QUANTITY[claim["type"]]
+        confirmed = reaches(checked, claim, stated)
+        need(confirmed or quantity == "delta", f"the proof claims too much: {quantity} <= {stated}")
+        claimed = number_of(claim, quantity)
+        holds = confirmed and stated <= claimed * (1 + ROUNDING)
+        verb = "proves" if holds else "does not prove"
+        lines = [f"{verb} {quantity} <= {claimed}: {quantity} <= {stated}", *(f"  {line}" for line in lines)]
+        lines += [] if confirmed else ["  not confirmed: the delta of the claim needs tier T2 of the kernel"]
+        lines += [f"  claim: {in_words(claim)}"]
+        code = 0 if holds else 1
+    lines += [f"  scope: {proof['body']['data']['words']}", *(f"  assuming: {each}" for each in ASSUMED)]
+    return _said(lines, code)
+
+
+def _said(lines: list[str], code: int) -> int:
+    sys.stdout.write("".join(ascii(line)[1:-1] + "\n" for line in lines))
+    return code
