@@ -46,7 +46,7 @@ __all__ = [
 PARTS = {"proof", "data", "adjacency", "nodes", "draws", "releases", "tree", "cells"}
 MAX_NODES = 200_000
 EVENT = re.compile(r"(draw|hidden|release) (\d{1,9})(?: (\d{1,9}))?", re.ASCII)
-HUGE = re.compile(r"[eE][+-]?[0-9_]{4}")
+HUGE = re.compile(r"\s*[-+]?[\d_.]*[eE][-+]?[\d_]{4,}\s*", re.ASCII)
 SYMBOL = re.compile(r"x(\d{1,9})", re.ASCII)
 
 Cost = tuple[Fraction, Fraction]
@@ -210,7 +210,7 @@ def _require_small(certificate: Any) -> None:
         elif isinstance(item, list | tuple):
             rest += item
         elif isinstance(item, str):
-            need(HUGE.search(item) is None, "a number has an exponent of more than three digits")
+            need(HUGE.fullmatch(item) is None, "a number has an exponent of more than three digits")
         else:
             need(item is None or isinstance(item, int), "numbers are exact strings or integers")
 
