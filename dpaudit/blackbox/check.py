@@ -24,6 +24,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from hypothesis.strategies import SearchStrategy
 
+from dpaudit.blackbox.audited import too_few, unread
 from dpaudit.blackbox.bounds import Bound, lower_bound
 from dpaudit.blackbox.clock import Clock
 from dpaudit.blackbox.heard import hear
@@ -83,8 +84,10 @@ def check(
     ``mechanism``: ``(data, rng) -> output``, or with ``batch`` ``(data, rng, size) -> array`` of ``size``
     outputs along axis 0. Outputs are numbers, text, None, or containers and arrays of these; an exception is
     an outcome too. Randomness comes from ``rng``. Calls must be independent: each draws anew and remembers
-    nothing; where outputs show the contrary, the result says so and bounds nothing. ``claim``: ``PureDP``,
-    ``ApproxDP``, ``GaussianDP``, ``ZeroConcentratedDP``, ``RenyiDP`` or ``Profile``; the last four are bet
+    nothing; where outputs show the contrary, the result says so and bounds nothing. A check whose runs could
+    not refute any mechanism is not begun, and the result says how many would do (``not_audited``).
+
+    ``claim``: ``PureDP``, ``ApproxDP``, ``GaussianDP``, ``ZeroConcentratedDP``, ``RenyiDP`` or ``Profile``; the last four are bet
     against at several (epsilon, delta) points that they imply. With ``model=AS_RUN`` the bit patterns of
     floats count as well. ``neighbours``: pairs of inputs, ``corners(...)``, ``Inputs(...)``, or a Hypothesis
     strategy for pairs; by the last two, a pair that refutes is shrunk. ``max_samples``: runs in all.
@@ -111,6 +114,9 @@ def check(
     family, at_delta = family_of(claim), None if delta is None else _delta_to_bound(delta)
     clock = Clock(seconds, goal=max_samples, alpha=alpha)
     pairs = read_neighbours(neighbours, seed=seed, adjacency=claim.adjacency)
+    blind = too_few(family.tested, candidates=len(pairs), alpha=alpha, runs=max_samples)
+    if blind:
+        return _not_run(claim, blind, pairs, seed=seed)
     target = Target(mechanism, batch, timeout, seed, family.tested, claim.model is Model.AS_RUN)
     with fresh_copies(target, (pairs[0].left, pairs[0].right)) as copies:  # before any call here
         target, notes = notes_before(target, pairs[0].left)
@@ -122,16 +128,22 @@ def check(
         estimate = _estimate(found, claim, pairs, alpha=alpha, independent=True)
         refuted = judge(claim, [estimate]).verdict is VerdictKind.REFUTED
         reason = memory(found.search, copies, pairs, leader=found.leader, refuted=refuted)
+    reason = f"the calls were not independent: {reason}" if reason else ""
     search, draws = found.search, list[str]()
     if listen and not clock.over and not found.stopped:
         heard, draws = hear(search.target, pairs, first=found.leader, claim=claim, deadline=clock.deadline)
         notes = heard + notes
     estimate = _estimate(found, claim, pairs, alpha=alpha, independent=not reason)
-    judgement = judge(
-        claim, [estimate], obstacles=[f"the calls were not independent: {reason}"] if reason else []
-    )
+    judgement = judge(claim, [estimate], obstacles=[reason] if reason else [])
     notes += found.notes + notes_on_outputs(search)
-    if judgement.verdict is VerdictKind.INCONCLUSIVE and not reason:
+    blind = ""
+    if judgement.verdict is VerdictKind.INCONCLUSIVE:
+        blind = (
+            reason
+            or too_few(family.tested, candidates=len(pairs), alpha=alpha, runs=search.samples)
+            or unread(search, alpha=alpha)
+        )
+    if judgement.verdict is VerdictKind.INCONCLUSIVE and not blind:
         notes += note_on_bits(search) + power_notes(search, estimate.details["power"])
         notes.append("samples never verify a privacy claim: that needs a certificate")
     if judgement.verdict is VerdictKind.REFUTED:
@@ -146,9 +158,26 @@ def check(
         tuple(notes),
         tuple(draws),
         history=() if reason else found.bound.history,
+        not_audited=blind,
         at_delta=at_delta,
         replay=None if reason else search.replay,
     )
+
+
+def _not_run(claim: PrivacyClaim, blind: str, pairs: list[Neighbours], *, seed: int) -> CheckResult:
+    """The result of a check that was not begun, because no run of it could have refuted the claim."""
+    estimate = Estimate(
+        quantity=claim.quantity,
+        lower=None,
+        upper=None,
+        confidence=0.0,
+        samples=0,
+        method="no run was made",
+        scope=f"{len(pairs)} pairs of neighbours" if len(pairs) > 1 else "one pair of neighbours",
+        seed=seed,
+    )
+    judgement = judge(claim, [estimate], obstacles=[blind])
+    return CheckResult(claim, estimate, judgement, "", (), not_audited=blind)
 
 
 def _smaller(

@@ -37,7 +37,7 @@ from dpaudit.reports.notation import clean
 
 __all__ = ["check_command"]
 
-REFUTED, CRASHED, INTERRUPTED = 1, 3, 128 + signal.SIGINT
+REFUTED, CRASHED, NOT_AUDITED, INTERRUPTED = 1, 3, 4, 128 + signal.SIGINT
 
 #: What is said where calls raised on pairs that --corners made.
 LISTS_OF_RECORDS = " (--corners hands over lists of records; for a function of one record write --pair 0 1)"
@@ -128,9 +128,10 @@ def check_command(
     The function is (data, rng) -> output and takes all of its randomness from rng, a numpy Generator. The
     module is imported with the current folder first on Python's path. Samples never verify a claim.
 
-    Exit code 0: not refuted. 1: refuted. 2: usage, or a module that does not import. 3: the function hung,
-    raised in every call, or returned what cannot be read. 130: stopped by Ctrl-C, after
-    saying what is known.
+    Exit code 0: audited and not refuted. 1: refuted. 2: usage, or a module that does not import. 3: the function hung,
+    raised in every call, or returned what cannot be read. 4: not audited, because no run could have refuted
+    the claim: too few runs (said at once, with how many it takes), outputs without anything to compare, or
+    calls that depend on one another. 130: stopped by Ctrl-C, after saying what is known.
     """
     stated = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "mu": mu}
     claim = _claim({name: text for name, text in stated.items() if text is not None}, Adjacency(adjacency))
@@ -176,7 +177,7 @@ def check_command(
         write_text(json_path, json.dumps(asked | result.to_dict(), indent=1, allow_nan=False) + "\n")
     if stopped:
         sys.exit(INTERRUPTED)
-    sys.exit(REFUTED if result.verdict == "refuted" else 0)
+    sys.exit(REFUTED if result.verdict == "refuted" else NOT_AUDITED if result.not_audited else 0)
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,8 @@ def second_look(program: Program, claim: PrivacyClaim, pairs: Sequence[Neighbour
             f"the harness contradicts itself: certificate and replays verify the claim, and {result.samples} "
             f"runs of the program refute it ({result.event}); do not trust this row, and report it."
         )
+    if result.not_audited:
+        return f"no second look as a black box: {result.not_audited}"
     return f"a second look as a black box, {result.samples} runs: nothing found"
 
 
