@@ -87,8 +87,8 @@ def check(
     nothing; where outputs show the contrary, the result says so and bounds nothing. A check whose runs could
     not refute any mechanism is not begun, and the result says how many would do (``not_audited``).
 
-    ``claim``: ``PureDP``, ``ApproxDP``, ``GaussianDP``, ``ZeroConcentratedDP``, ``RenyiDP`` or ``Profile``; the last four are bet
-    against at several (epsilon, delta) points that they imply. With ``model=AS_RUN`` the bit patterns of
+    ``claim``: ``PureDP``, ``ApproxDP``, ``GaussianDP``, ``ZeroConcentratedDP``, ``RenyiDP`` or ``Profile``;
+    the last four are bet against at several (epsilon, delta) points that they imply. With ``model=AS_RUN`` the bit patterns of
     floats count as well. ``neighbours``: pairs of inputs, ``corners(...)``, ``Inputs(...)``, or a Hypothesis
     strategy for pairs; by the last two, a pair that refutes is shrunk. ``max_samples``: runs in all.
     ``jobs``: joblib workers; ``scheduler``: in their place the address of a Dask cluster, where calls have no
@@ -113,7 +113,7 @@ def check(
     _check_claim(claim)
     family, at_delta = family_of(claim), None if delta is None else _delta_to_bound(delta)
     clock = Clock(seconds, goal=max_samples, alpha=alpha)
-    pairs = read_neighbours(neighbours, seed=seed, adjacency=claim.adjacency)
+    pairs = read_neighbours(neighbours, seed=seed, claim=claim)
     blind = too_few(family.tested, candidates=len(pairs), alpha=alpha, runs=max_samples)
     if blind:
         return _not_run(claim, blind, pairs, seed=seed)
@@ -143,7 +143,9 @@ def check(
             or too_few(family.tested, candidates=len(pairs), alpha=alpha, runs=search.samples)
             or unread(search, alpha=alpha)
         )
-    if judgement.verdict is VerdictKind.INCONCLUSIVE and not blind:
+    if blind:
+        estimate = replace(estimate, details={**estimate.details, "not_audited": blind})
+    elif judgement.verdict is VerdictKind.INCONCLUSIVE:
         notes += note_on_bits(search) + power_notes(search, estimate.details["power"])
         notes.append("samples never verify a privacy claim: that needs a certificate")
     if judgement.verdict is VerdictKind.REFUTED:
@@ -175,6 +177,7 @@ def _not_run(claim: PrivacyClaim, blind: str, pairs: list[Neighbours], *, seed: 
         method="no run was made",
         scope=f"{len(pairs)} pairs of neighbours" if len(pairs) > 1 else "one pair of neighbours",
         seed=seed,
+        details={"not_audited": blind},
     )
     judgement = judge(claim, [estimate], obstacles=[blind])
     return CheckResult(claim, estimate, judgement, "", (), not_audited=blind)

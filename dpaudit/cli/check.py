@@ -139,7 +139,7 @@ def check_command(
         raise click.UsageError("--array and --frame say two things of one input; give one of them.")
     make = _ARRAY if as_array else _FRAME if as_frame else None
     values = _values(corners, records)
-    inputs = _neighbours(pairs, values, size, null, claim.adjacency, make)
+    inputs = _neighbours(pairs, values, size, null, claim, make)
     if json_path is not None and not json_path.parent.is_dir():
         raise InvalidParameterError(
             f"--json must name a file in an existing folder, got {json_path}; make the folder."
@@ -233,7 +233,7 @@ def _neighbours(
     values: list[Any] | None,
     size: int | None,
     null: str | None,
-    adjacency: Adjacency,
+    claim: PrivacyClaim,
     make: _Make | None,
 ) -> list[Neighbours]:
     """The pairs of all options together, those that were written out first."""
@@ -241,15 +241,17 @@ def _neighbours(
         raise click.UsageError("neighbouring inputs are needed: give --pair, or --corners and --size.")
     if (values is None) != (size is None):
         raise click.UsageError("--corners (or --records) and --size need each other; give both or none.")
-    zero_out = values is not None and adjacency is Adjacency.ZERO_OUT
+    zero_out = values is not None and claim.adjacency is Adjacency.ZERO_OUT
     if zero_out != (null is not None):
         raise click.UsageError("--null is for --corners with --adjacency zero-out, which needs it.")
-    from dpaudit.blackbox.neighbours import as_pair, corners
+    from dpaudit.blackbox.neighbours import as_pair, corners, require_adjacent
 
     read = [tuple(_read("--pair", text) for text in pair) for pair in pairs]
     found = [as_pair(pair, index) for index, pair in enumerate(read)]
+    for index, pair in enumerate(found):
+        require_adjacent(pair, claim, index=index)
     if values is not None and size is not None:
-        found += corners(values, size, adjacency, null=_read("--null", null) if null else ...)
+        found += corners(values, size, claim.adjacency, null=_read("--null", null) if null else ...)
     return found if make is None else [Neighbours(p.name, make(p.left), make(p.right)) for p in found]
 
 

@@ -51,7 +51,7 @@ def second_look(program: Program, claim: PrivacyClaim, pairs: Sequence[Neighbour
     sites = mechanism.sites(pairs[0].left, np.random.default_rng(seed))
     runs = SITES // sites
     same = [pair for pair in pairs if view_of(pair, claim.view) == view]
-    chosen = [(pair.left, pair.right) for pair in same[: max(1, runs // 1000)]]
+    chosen = same[: max(1, runs // 1000)]
     if runs < LEAST_RUNS:
         return f"no second look as a black box: a run has {sites} sites, too many for a short one"
     result = check(
