@@ -280,8 +280,8 @@ def doubts(pair: Neighbours, adjacency: Adjacency) -> list[str]:
     if not wrong:
         return []
     return [
-        f"these inputs {wrong}: the refutation holds only if they are neighbours by {adjacency.value} all "
-        "the same, for instance because an entry is not a record"
+        f"these inputs {wrong}: if an entry is a record, they may not be neighbours by {adjacency.value}, and "
+        "the claim is about other pairs"
     ]
 
 
