@@ -164,7 +164,7 @@ def read_neighbours(
     """The pairs of inputs, as copies with names; a strategy is asked for ``DRAWN`` of them, by ``seed``.
 
     Raises ``InvalidParameterError`` for an entry that is no pair, for equal inputs, for NaN in them, and for
-    inputs that are not neighbours by the adjacency of ``claim``: ``Inputs`` or ``corners`` by another one, and
+    inputs that are not neighbours by the adjacency of ``claim``: ``Inputs`` or ``corners`` by another one, or
     lists that differ by more. A ``Neighbours`` value says by its name what changes, and is taken as it is.
     """
     drawn = isinstance(neighbours, SearchStrategy)
@@ -180,8 +180,8 @@ def read_neighbours(
         other = one_of(Adjacency, neighbours.adjacency, name="adjacency")
         if claim is not None and other is not claim.adjacency:
             raise InvalidParameterError(
-                f"inputs must be neighbours by the claim's adjacency, {claim.adjacency.value}, got {other.value}; "
-                "change one of the two."
+                f"inputs must be neighbours by the claim's adjacency, {claim.adjacency.value}, got "
+                f"{other.value}; change one of the two."
             )
         if isinstance(neighbours, AdjacentInputs):
             neighbours = neighbours.pairs(seed=seed)
@@ -280,8 +280,8 @@ def doubts(pair: Neighbours, adjacency: Adjacency) -> list[str]:
     if not wrong:
         return []
     return [
-        f"these inputs {wrong}: if an entry is a record, they may not be neighbours by {adjacency.value}, and "
-        "the claim is about other pairs"
+        f"these inputs {wrong}: if an entry is a record, they may not be neighbours by {adjacency.value}, "
+        "and the claim is about other pairs"
     ]
 
 

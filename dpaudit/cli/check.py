@@ -128,8 +128,8 @@ def check_command(
     The function is (data, rng) -> output and takes all of its randomness from rng, a numpy Generator. The
     module is imported with the current folder first on Python's path. Samples never verify a claim.
 
-    Exit code 0: audited and not refuted. 1: refuted. 2: usage, or a module that does not import. 3: the function hung,
-    raised in every call, or returned what cannot be read. 4: not audited, because no run could have refuted
+    Exit code 0: audited and not refuted. 1: refuted. 2: usage, or a module that does not import. 3: the
+    function hung, raised in every call, or returned what cannot be read. 4: not audited, because no run could have refuted
     the claim: too few runs (said at once, with how many it takes), outputs without anything to compare, or
     calls that depend on one another. 130: stopped by Ctrl-C, after saying what is known.
     """
@@ -248,11 +248,13 @@ def _neighbours(
 
     read = [tuple(_read("--pair", text) for text in pair) for pair in pairs]
     found = [as_pair(pair, index) for index, pair in enumerate(read)]
-    for index, pair in enumerate(found):
-        require_adjacent(pair, claim, index=index)
     if values is not None and size is not None:
         found += corners(values, size, claim.adjacency, null=_read("--null", null) if null else ...)
-    return found if make is None else [Neighbours(p.name, make(p.left), make(p.right)) for p in found]
+    if make is not None:
+        found = [Neighbours(p.name, make(p.left), make(p.right)) for p in found]
+    for index, pair in enumerate(found):
+        require_adjacent(pair, claim, index=index)
+    return found
 
 
 def _values(corners: tuple[str, str] | None, records: str | None) -> list[Any] | None:

@@ -10,7 +10,7 @@ import pytest
 from dpaudit.blackbox.check import check
 from dpaudit.blackbox.hypotheses import family_of
 from dpaudit.blackbox.power import runs_needed
-from dpaudit.claims import ApproxDP, PureDP, ZeroConcentratedDP
+from dpaudit.claims import ApproxDP, GaussianDP, PureDP
 from dpaudit.errors import NotAuditedError, RefutedError
 from dpaudit.verdicts import VerdictKind
 
@@ -96,7 +96,7 @@ def test_too_few_runs_are_said_before_the_first() -> None:
 
 
 @pytest.mark.parametrize(
-    "claim", [ONE, PureDP(epsilon=5), ApproxDP(epsilon=1, delta="0.5"), ZeroConcentratedDP(rho=2)]
+    "claim", [ONE, PureDP(epsilon=5), ApproxDP(epsilon=1, delta="0.5"), GaussianDP(mu=1)]
 )
 @pytest.mark.parametrize("pairs", [1, 4])
 def test_the_runs_needed_are_enough(claim, pairs: int) -> None:

@@ -232,7 +232,7 @@ def _ctrl_c() -> Iterator[None]:
 def test_ctrl_c_says_what_is_known(folder: Path) -> None:
     """A check that is stopped shows its result and exits with 130, not with a code for a verdict; one that is
     stopped while its module is imported exits with 130 too."""
-    result = invoke("check", "counts_to_check:stopped", "--epsilon", "20", *PAIR)
+    result = invoke("check", "counts_to_check:stopped", "--epsilon", "9", *PAIR)
     assert result.exit_code == 130
     assert "interrupted after" in result.stdout
     (folder / "stops_to_check.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")

@@ -106,7 +106,7 @@ def test_right(assert_private): assert_private(noisy, CLAIM, neighbours=PAIRS, m
 
 @pytest.mark.parametrize("workers", [(), ("-p", "xdist.plugin", "-n2")], ids=["one process", "two workers"])
 def test_a_test_that_audits_nothing_fails(tmp_path: Path, workers: tuple[str, ...]) -> None:
-    """Nothing called, too few runs, nothing returned: each fails; one line for each audit ends the session."""
+    """Nothing called, too few runs, nothing returned: each fails; one line an audit ends the session."""
     (tmp_path / "test_it.py").write_text(NOTHING, encoding="utf-8")
     code, output = session(tmp_path, "-rA", *workers)
     assert code == 1
