@@ -131,7 +131,8 @@ def check_command(
     Exit code 0: audited and not refuted. 1: refuted. 2: usage, or a module that does not import. 3: the
     function hung, raised in every call, or returned what cannot be read. 4: not audited,
     because no run could have refuted the claim: too few runs (said at once, with how many it takes), outputs
-    without anything to compare, or calls that depend on one another. 130: stopped by Ctrl-C, after saying what is known.
+    without anything to compare, or calls that depend on one another. 130: stopped by Ctrl-C, after
+    saying what is known.
     """
     stated = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "mu": mu}
     claim = _claim({name: text for name, text in stated.items() if text is not None}, Adjacency(adjacency))

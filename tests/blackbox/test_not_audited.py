@@ -12,6 +12,8 @@ from dpaudit.blackbox.hypotheses import family_of
 from dpaudit.blackbox.power import runs_needed
 from dpaudit.claims import ApproxDP, GaussianDP, PureDP
 from dpaudit.errors import NotAuditedError, RefutedError
+from dpaudit.runner.finding import finding_of
+from dpaudit.suite import Outcome
 from dpaudit.verdicts import VerdictKind
 
 ONE, PAIR = PureDP(epsilon=1), [([0, 1], [1, 1])]
@@ -111,6 +113,15 @@ def test_the_runs_needed_are_enough(claim, pairs: int) -> None:
         listen=False,
     )
     assert result.verdict is VerdictKind.REFUTED
+
+
+def test_a_row_with_such_a_check_crashes() -> None:
+    """`inconclusive` may be what a row expects: evidence of a check that compared nothing must not pass."""
+    blind = check(BLIND["nothing"], ONE, neighbours=PAIR, max_samples=2000, listen=False)
+    seeing = check(noisy, ONE, neighbours=PAIR, max_samples=2000, listen=False)
+    with pytest.raises(NotAuditedError):
+        finding_of(ONE, Outcome([blind.evidence]), alpha=0.05)
+    assert finding_of(ONE, Outcome([seeing.evidence]), alpha=0.05)["verdict"] == "inconclusive"
 
 
 def test_a_claim_at_epsilon_0() -> None:

@@ -239,6 +239,16 @@ def test_ctrl_c_says_what_is_known(folder: Path) -> None:
     assert invoke("check", "stops_to_check:any", "--epsilon", "1", *PAIR).exit_code == 130
 
 
+def test_a_check_that_could_not_fail_exits_with_4(folder: Path) -> None:
+    """The budget is too small for the claim, which is said with no run made; the file says so too."""
+    result = invoke("check", "counts_to_check:noisy", "--epsilon", "8", *PAIR, *FEW, "--json", "short.json")
+    assert result.exit_code == 4, result.output
+    assert result.stdout.startswith("NOT AUDITED")
+    found = json.loads((folder / "short.json").read_text(encoding="utf-8"))
+    assert (found["verdict"], found["evidence"]["samples"]) == ("inconclusive", 0)
+    assert found["not_audited"]
+
+
 def test_zero_out_corners_use_the_null_record(folder: Path) -> None:
     """With zero-out, --corners changes one record to --null and refutes where the others would not differ."""
     words = ("check", "counts_to_check:halved", "--epsilon", "1", "--adjacency", "zero-out")
