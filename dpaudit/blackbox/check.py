@@ -93,13 +93,14 @@ def check(
     ``Inputs(...)``, or a Hypothesis strategy for pairs; by the last two, a pair that refutes is shrunk.
     ``max_samples``: runs in all. ``jobs``: joblib workers; ``scheduler``: in their place the address of a
     Dask cluster, where calls have no time limit; the result does not depend on either, and a mechanism that
-    draws from elsewhere than ``rng``, or keeps something between calls, runs in one process. ``timeout``: seconds for one call (one
-    batch), enforced by a timer where the mechanism runs in a main thread (joblib workers do); code that never
-    returns to Python cannot be interrupted. ``seconds``: for all runs; then, and after Ctrl-C, the result is
-    what is known so far. ``stop_early``: stop as soon as the claim is refuted; otherwise spend all runs on a
-    better lower bound. ``listen``: hear what the mechanism draws, in about a second, and tell it in ``heard``
-    and in notes, which never change the verdict. ``delta``: say also how large epsilon is at this delta in
-    [0, 1), whatever the claim is (``epsilon_at``); the bound holds with probability ``1 - alpha`` by itself.
+    draws from elsewhere than ``rng``, or keeps something between calls, runs in one process. ``timeout``:
+    seconds for one call (one batch), enforced by a timer where the mechanism runs in a main thread (joblib
+    workers do); code that never returns to Python cannot be interrupted. ``seconds``: for all runs; then,
+    and after Ctrl-C, the result is what is known so far. ``stop_early``: stop as soon as the claim is
+    refuted; otherwise spend all runs on a better lower bound. ``listen``: hear what the mechanism draws, in
+    about a second, and tell it in ``heard`` and in notes, which never change the verdict. ``delta``: say
+    also how large epsilon is at this delta in [0, 1), whatever the claim is (``epsilon_at``); the bound
+    holds with probability ``1 - alpha`` by itself.
     A slow check shows its progress where standard error is a terminal.
 
     A mechanism that changes its input gets a fresh copy in each call; a call that hangs ends the runs.
