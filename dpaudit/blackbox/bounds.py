@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dpaudit.blackbox.hypotheses import Family, deltas_at, epsilons_at
 from dpaudit.blackbox.replay import Replay
 
-__all__ = ["Bound", "Curve", "curve_of", "lower_bound"]
+__all__ = ["COARSE", "Bound", "Curve", "curve_of", "lower_bound"]
 
 #: The share of alpha that the coarse values spend, and how many fine values replace one coarse value.
 COARSE = 0.1

@@ -24,6 +24,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from hypothesis.strategies import SearchStrategy
 
+from dpaudit.blackbox.audited import too_few, unread
 from dpaudit.blackbox.bounds import Bound, lower_bound
 from dpaudit.blackbox.carried import copies_in_both_orders, keeps_its_first
 from dpaudit.blackbox.clock import Clock
@@ -90,20 +91,23 @@ def check(
     ``mechanism``: ``(data, rng) -> output``, or with ``batch`` ``(data, rng, size) -> array`` of ``size``
     outputs along axis 0. Outputs are numbers, text, None, or containers and arrays of these; an exception is
     an outcome too. Randomness comes from ``rng``. Calls must be independent: each draws anew and remembers
-    nothing; where outputs show the contrary, the result says so and bounds nothing. ``claim``: ``PureDP``,
-    ``ApproxDP``, ``GaussianDP``, ``ZeroConcentratedDP``, ``RenyiDP`` or ``Profile``; the last four are bet
-    against at several (epsilon, delta) points that they imply. With ``model=AS_RUN`` the bit patterns of
-    floats count as well. ``neighbours``: pairs of inputs, ``corners(...)``, ``Inputs(...)``, or a Hypothesis
-    strategy for pairs; by the last two, a pair that refutes is shrunk. ``max_samples``: runs in all.
-    ``jobs``: joblib workers; ``scheduler``: in their place the address of a Dask cluster, where calls have no
-    time limit; the result does not depend on either, and a mechanism that draws from elsewhere than ``rng``,
-    or keeps something between calls, runs in one process. ``timeout``: seconds for one call (one
-    batch), enforced by a timer where the mechanism runs in a main thread (joblib workers do); code that never
-    returns to Python cannot be interrupted. ``seconds``: for all runs; then, and after Ctrl-C, the result is
-    what is known so far. ``stop_early``: stop as soon as the claim is refuted; otherwise spend all runs on a
-    better lower bound. ``listen``: hear what the mechanism draws, in about a second, and tell it in ``heard``
-    and in notes, which never change the verdict. ``delta``: say also how large epsilon is at this delta in
-    [0, 1), whatever the claim is (``epsilon_at``); the bound holds with probability ``1 - alpha`` by itself.
+    nothing; where outputs show the contrary, the result says so and bounds nothing. A check whose runs could
+    not refute any mechanism is not begun, and the result says how many would do (``not_audited``).
+
+    ``claim``: ``PureDP``, ``ApproxDP``, ``GaussianDP``, ``ZeroConcentratedDP``, ``RenyiDP`` or ``Profile``;
+    the last four are bet against at several (epsilon, delta) points that they imply. With ``model=AS_RUN``
+    the bit patterns of floats count as well. ``neighbours``: pairs of inputs, ``corners(...)``,
+    ``Inputs(...)``, or a Hypothesis strategy for pairs; by the last two, a pair that refutes is shrunk.
+    ``max_samples``: runs in all. ``jobs``: joblib workers; ``scheduler``: in their place the address of a
+    Dask cluster, where calls have no time limit; the result does not depend on either, and a mechanism that
+    draws from elsewhere than ``rng``, or keeps something between calls, runs in one process. ``timeout``:
+    seconds for one call (one batch), enforced by a timer where the mechanism runs in a main thread (joblib
+    workers do); code that never returns to Python cannot be interrupted. ``seconds``: for all runs; then,
+    and after Ctrl-C, the result is what is known so far. ``stop_early``: stop as soon as the claim is
+    refuted; otherwise spend all runs on a better lower bound. ``listen``: hear what the mechanism draws, in
+    about a second, and tell it in ``heard`` and in notes, which never change the verdict. ``delta``: say
+    also how large epsilon is at this delta in [0, 1), whatever the claim is (``epsilon_at``); the bound
+    holds with probability ``1 - alpha`` by itself.
     A slow check shows its progress where standard error is a terminal.
 
     A mechanism that changes its input gets a fresh copy in each call; a call that hangs ends the runs.
@@ -117,7 +121,10 @@ def check(
     _check_claim(claim)
     family, at_delta = family_of(claim), None if delta is None else _delta_to_bound(delta)
     clock = Clock(seconds, goal=max_samples, alpha=alpha)
-    pairs = read_neighbours(neighbours, seed=seed, adjacency=claim.adjacency)
+    pairs = read_neighbours(neighbours, seed=seed, claim=claim)
+    blind = too_few(family.tested, candidates=len(pairs), alpha=alpha, runs=max_samples)
+    if blind:
+        return _not_run(claim, blind, pairs, seed=seed)
     target = Target(mechanism, batch, timeout, seed, family.tested, claim.model is Model.AS_RUN)
     both = [(pair.left, pair.right) for pair in pairs]
     with (  # before any call here
@@ -138,17 +145,26 @@ def check(
         reason = memory(found.search, copies, pairs, leader=found.leader, refuted=refuted)
         if not (reason or outside or found.stopped or clock.over):  # copies share what is outside
             reason = keeps_its_first(in_both_orders, more, found.leader)
+    reason = f"the calls were not independent: {reason}" if reason else ""
     search, draws = found.search, list[str]()
     if listen and not clock.over and not found.stopped:
         heard, draws = hear(search.target, pairs, first=found.leader, claim=claim, deadline=clock.deadline)
         notes = heard + notes
     rounded = _rounded(claim, estimate, worst, search.target) if refuted and not reason else ""
     estimate = _estimate(found, claim, pairs, alpha=alpha, independent=not (reason or rounded))
-    obstacles = [f"the calls were not independent: {reason}"] if reason else []
-    judgement = judge(claim, [estimate], obstacles=[*obstacles, rounded] if rounded else obstacles)
+    judgement = judge(claim, [estimate], obstacles=[why for why in (reason, rounded) if why])
     notes += [rounded] if rounded else []
     notes += found.notes + notes_on_outputs(search)
-    if judgement.verdict is VerdictKind.INCONCLUSIVE and not reason:
+    blind = ""
+    if judgement.verdict is VerdictKind.INCONCLUSIVE:
+        blind = (
+            reason
+            or too_few(family.tested, candidates=len(pairs), alpha=alpha, runs=search.samples)
+            or unread(search, alpha=alpha)
+        )
+    if blind:
+        estimate = replace(estimate, details={**estimate.details, "not_audited": blind})
+    elif judgement.verdict is VerdictKind.INCONCLUSIVE:
         notes += note_on_bits(search) + power_notes(search, estimate.details["power"])
         notes.append("samples never verify a privacy claim: that needs a certificate")
     if judgement.verdict is VerdictKind.REFUTED:
@@ -163,6 +179,7 @@ def check(
         tuple(notes),
         tuple(draws),
         history=() if reason else found.bound.history,
+        not_audited=blind,
         at_delta=at_delta,
         replay=None if reason else search.replay,
     )
@@ -192,6 +209,23 @@ def _notes_on_outside(outside: Mapping[str, object]) -> list[str]:
         f"the mechanism {', '.join([*outside][:3])}: what one call leaves there a later one may read, and "
         "this check does not see that"
     ]
+
+
+def _not_run(claim: PrivacyClaim, blind: str, pairs: list[Neighbours], *, seed: int) -> CheckResult:
+    """The result of a check that was not begun, because no run of it could have refuted the claim."""
+    estimate = Estimate(
+        quantity=claim.quantity,
+        lower=None,
+        upper=None,
+        confidence=0.0,
+        samples=0,
+        method="no run was made",
+        scope=f"{len(pairs)} pairs of neighbours" if len(pairs) > 1 else "one pair of neighbours",
+        seed=seed,
+        details={"not_audited": blind},
+    )
+    judgement = judge(claim, [estimate], obstacles=[blind])
+    return CheckResult(claim, estimate, judgement, "", (), not_audited=blind)
 
 
 def _smaller(

@@ -40,9 +40,6 @@ POWER_PROBABILITIES = (0.5, 0.1, 0.01)
 CONSTANT_CALLS = 24
 #: From this share of runs that raised on, or of texts that never came again, the run has seen too little.
 MOSTLY = 0.5
-#: Runs, and runs times e^epsilon, that refute epsilon by what one input always and the other never gives.
-FIRST_RUNS, RUNS_PER_ODDS = 40.0, 6.0
-
 #: From so many pairs of inputs on an open result says that they share the runs.
 MANY_PAIRS = 8
 #: What a note on exceptions says.
@@ -236,7 +233,7 @@ def power_notes(search: Search, found: dict[str, Any]) -> list[str]:
     if found["exclusive"]:
         seen.append(f"one of {found['exclusive']:.3g} that never comes there")
     if not seen:
-        return [_too_short(search)]
+        return [_sees_little(search)]
     notes = [
         "events that this run would have seen, about half the time, in the outputs as this check reads them "
         "(docs/check.md says what it leaves out), by their probability on one input and how much rarer they "
@@ -255,28 +252,15 @@ def _rounded_ratio(log_ratio: float) -> str:
     return at_most(math.exp(log_ratio), 3)
 
 
-def _too_short(search: Search) -> str:
-    """How many runs it takes to see anything at this epsilon, as a number."""
-    target = search.target
-    needed = (FIRST_RUNS + RUNS_PER_ODDS * math.exp(target.epsilon)) * len(search.candidates)
+def _sees_little(search: Search) -> str:
+    """That the pair with the fewest runs had too few of them for any violation to be seen there."""
+    pairs = len(search.candidates)
     played = sum(2 * candidate.attack.pairs for candidate in search.candidates)
-    if needed <= played:
-        pairs = len(search.candidates)
-        where, fewer = (f" on {pairs} pairs of inputs", ", or name fewer pairs") if pairs > 1 else ("", "")
-        return (
-            f"no violation of this claim would be seen about half the time in {played:,} runs{where}; make "
-            f"more{fewer}"
-        )
+    where, fewer = (f" on {pairs} pairs of inputs", ", or name fewer pairs") if pairs > 1 else ("", "")
     return (
-        "this run was too short to see any violation: even of outputs that only one of the inputs can "
-        f"produce about {_rounded(needed)} runs are needed (40 + 6 e^epsilon for each pair of inputs), "
-        f"{played:,} were made"
+        f"no violation of this claim would be seen about half the time in {played:,} runs{where}; make "
+        f"more{fewer}"
     )
-
-
-def _rounded(number: float) -> str:
-    """Two figures, in words that people read."""
-    return f"{float(f'{number:.2g}'):,.0f}" if number < 1e7 else f"{number:.1e}"
 
 
 def _constants(search: Search) -> list[str]:

@@ -34,7 +34,7 @@ from dpaudit.errors import MechanismError
 from dpaudit.statistics.blocks import Failure
 from dpaudit.tables import table_parts
 
-__all__ = ["LABEL_BASE", "OutcomeEncoder", "Outcomes"]
+__all__ = ["CLOSED", "LABEL_BASE", "OutcomeEncoder", "Outcomes"]
 
 #: Labels become numbers below this one, so that no ordinary number is taken for a label.
 LABEL_BASE = -(2.0**900)

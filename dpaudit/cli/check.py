@@ -37,7 +37,7 @@ from dpaudit.reports.notation import clean
 
 __all__ = ["check_command"]
 
-REFUTED, CRASHED, INTERRUPTED = 1, 3, 128 + signal.SIGINT
+REFUTED, CRASHED, NOT_AUDITED, INTERRUPTED = 1, 3, 4, 128 + signal.SIGINT
 
 #: What is said where calls raised on pairs that --corners made.
 LISTS_OF_RECORDS = " (--corners hands over lists of records; for a function of one record write --pair 0 1)"
@@ -128,8 +128,10 @@ def check_command(
     The function is (data, rng) -> output and takes all of its randomness from rng, a numpy Generator. The
     module is imported with the current folder first on Python's path. Samples never verify a claim.
 
-    Exit code 0: not refuted. 1: refuted. 2: usage, or a module that does not import. 3: the function hung,
-    raised in every call, or returned what cannot be read. 130: stopped by Ctrl-C, after
+    Exit code 0: audited and not refuted. 1: refuted. 2: usage, or a module that does not import. 3: the
+    function hung, raised in every call, or returned what cannot be read. 4: not audited,
+    because no run could have refuted the claim: too few runs (said at once, with how many it takes), outputs
+    without anything to compare, or calls that depend on one another. 130: stopped by Ctrl-C, after
     saying what is known.
     """
     stated = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "mu": mu}
@@ -138,7 +140,7 @@ def check_command(
         raise click.UsageError("--array and --frame say two things of one input; give one of them.")
     make = _ARRAY if as_array else _FRAME if as_frame else None
     values = _values(corners, records)
-    inputs = _neighbours(pairs, values, size, null, claim.adjacency, make)
+    inputs = _neighbours(pairs, values, size, null, claim, make)
     if json_path is not None and not json_path.parent.is_dir():
         raise InvalidParameterError(
             f"--json must name a file in an existing folder, got {json_path}; make the folder."
@@ -176,7 +178,7 @@ def check_command(
         write_text(json_path, json.dumps(asked | result.to_dict(), indent=1, allow_nan=False) + "\n")
     if stopped:
         sys.exit(INTERRUPTED)
-    sys.exit(REFUTED if result.verdict == "refuted" else 0)
+    sys.exit(REFUTED if result.verdict == "refuted" else NOT_AUDITED if result.not_audited else 0)
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,7 @@ def _neighbours(
     values: list[Any] | None,
     size: int | None,
     null: str | None,
-    adjacency: Adjacency,
+    claim: PrivacyClaim,
     make: _Make | None,
 ) -> list[Neighbours]:
     """The pairs of all options together, those that were written out first."""
@@ -240,16 +242,20 @@ def _neighbours(
         raise click.UsageError("neighbouring inputs are needed: give --pair, or --corners and --size.")
     if (values is None) != (size is None):
         raise click.UsageError("--corners (or --records) and --size need each other; give both or none.")
-    zero_out = values is not None and adjacency is Adjacency.ZERO_OUT
+    zero_out = values is not None and claim.adjacency is Adjacency.ZERO_OUT
     if zero_out != (null is not None):
         raise click.UsageError("--null is for --corners with --adjacency zero-out, which needs it.")
-    from dpaudit.blackbox.neighbours import as_pair, corners
+    from dpaudit.blackbox.neighbours import as_pair, corners, require_adjacent
 
     read = [tuple(_read("--pair", text) for text in pair) for pair in pairs]
     found = [as_pair(pair, index) for index, pair in enumerate(read)]
     if values is not None and size is not None:
-        found += corners(values, size, adjacency, null=_read("--null", null) if null else ...)
-    return found if make is None else [Neighbours(p.name, make(p.left), make(p.right)) for p in found]
+        found += corners(values, size, claim.adjacency, null=_read("--null", null) if null else ...)
+    if make is not None:
+        found = [Neighbours(p.name, make(p.left), make(p.right)) for p in found]
+    for index, pair in enumerate(found):
+        require_adjacent(pair, claim, index=index)
+    return found
 
 
 def _values(corners: tuple[str, str] | None, records: str | None) -> list[Any] | None:
