@@ -62,7 +62,7 @@ class Watch:
     """Lines that ``program`` enters, and ways that it goes, when it is run as ``watch.program``.
 
     ``limit`` is how many lines one run may execute: beyond, it ends by ``StepLimitError``. ``steps`` is how
-    many the last one did. With ``tracking`` the ways of each run are kept in ``path``, with the names of
+    many the last one did, ``stopped`` whether any run came to the limit. With ``tracking`` the ways of each run are kept in ``path``, with the names of
     their functions.
     """
 
@@ -76,6 +76,7 @@ class Watch:
         self._run = 0
         self.limit = limit
         self.steps = 0
+        self.stopped = False
         self.tracking = False
         self.path: set[tuple[str, Way]] = set()
         self._empty_caches()
@@ -193,6 +194,7 @@ class Watch:
 
     def stop(self) -> None:
         """Raise ``StepLimitError``: there were more lines than the limit."""
+        self.stopped = True
         raise StepLimitError(f"more than {self.limit} lines executed")
 
     def line(self, code: CodeType, number: int) -> None:

@@ -249,26 +249,27 @@ def _outcomes(claim: PrivacyClaim, left: ViewLaw, right: ViewLaw) -> list[Outcom
     cell = _cells(claim, {key: _log_ratio(left, right, key) for key in keys})
     for key in keys:
         groups.setdefault(cell(key) if len(keys) > SHOWN else key, []).append(key)
-    found = []
+    found, apart = [], any(_beyond_of(key) for key in keys)
     for group in groups.values():
         masses = [sum((law.probabilities.get(key, arb(0)) for key in group), arb(0)) for law in (left, right)]
-        shown = _values(group[0], left, right)
+        shown = _values(group[0], left, right, apart=apart)
         recorded, neighbour = map(_interval, masses)
         found.append(Outcome(values=shown, recorded=recorded, neighbour=neighbour, merged=len(group)))
     return found
 
 
-def _values(key: str, left: ViewLaw, right: ViewLaw) -> list[Any]:
-    """What was shown, as a file can hold it; at its end what the written values leave out (types, digits, that
-    an error was raised), where they leave something out. Those of two keys differ."""
+def _values(key: str, left: ViewLaw, right: ViewLaw, *, apart: bool) -> list[Any]:
+    """What was shown, as a file can hold it. With ``apart`` it is one list, followed by what the written values
+    leave out: types, digits, that an error was raised. No value passes for that then."""
     seen = (left if key in left.transcripts else right).transcripts[key]
-    return [*(value if _is_read_back(value) else to_the_last_bit(value) for value in seen), *_beyond_of(key)]
+    shown = [value if _is_read_back(value) else to_the_last_bit(value) for value in seen]
+    return [shown, _beyond_of(key)] if apart else shown
 
 
-def _beyond_of(key: str) -> list[Any]:
-    """What a key says beside the values."""
+def _beyond_of(key: str) -> Any:
+    """What a key says beside the values; ``None`` for nothing."""
     *_, last = [None, *json.loads(key)]
-    return [last["beyond"]] if isinstance(last, dict) and "beyond" in last else []
+    return last.get("beyond") if isinstance(last, dict) else None
 
 
 def _is_read_back(value: Any) -> bool:
