@@ -21,17 +21,17 @@ from typing import Any
 
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.exact_paths import ExactPaths, Share, shares_of
+from dpaudit.coins.limits import exhausted
 from dpaudit.coins.transcript import (
     Recording,
     frozen_copy,
-    require_plain,
     raised_by,
+    require_plain,
     run_program,
     same_shown,
     same_value,
     to_the_last_bit,
 )
-from dpaudit.coins.limits import exhausted
 from dpaudit.errors import DpauditError, InvalidParameterError, MechanismError, NotTractableError
 from dpaudit.exact import decode_value, encode_value
 from dpaudit.kernel.ball import arb, upper

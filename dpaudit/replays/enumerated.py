@@ -259,8 +259,8 @@ def _outcomes(claim: PrivacyClaim, left: ViewLaw, right: ViewLaw) -> list[Outcom
 
 
 def _values(key: str, left: ViewLaw, right: ViewLaw, *, apart: bool) -> list[Any]:
-    """What was shown, as a file can hold it. With ``apart`` it is one list, followed by what the written values
-    leave out: types, digits, that an error was raised. No value passes for that then."""
+    """What was shown, as a file can hold it. With ``apart`` it is one list, followed by what the written
+    values leave out: types, digits, that an error was raised. No value passes for that then."""
     seen = (left if key in left.transcripts else right).transcripts[key]
     shown = [value if _is_read_back(value) else to_the_last_bit(value) for value in seen]
     return [shown, _beyond_of(key)] if apart else shown

@@ -257,7 +257,7 @@ class Findings:
         if recording.cut:
             self.cut.setdefault(recording.cut, f"{pair.name}, {how}")
         elif recording.sites and recording.sites[-1].kind == "raise":
-            self.errors.append(": ".join(recording.sites[-1].value))
+            self.errors.append(": ".join(recording.sites[-1].value[:2]))
         else:
             self.ended += 1
 

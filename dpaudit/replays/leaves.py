@@ -20,8 +20,8 @@ ROUNDING = Fraction(1, 10**9)
 
 @dataclass(frozen=True)
 class Match:
-    """How a moved site fits a leaf: ``share`` of the leaf's price, in the unit in which prices add up, and the
-    least number of ``events`` that move it so far; or why it does not fit (``objection``)."""
+    """How a moved site fits a leaf: ``share`` of the leaf's price, in the unit in which prices add up, and
+    the least number of ``events`` that move it so far; or why it does not fit (``objection``)."""
 
     share: Fraction = Fraction(1)
     events: int = 1

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpaudit import Inputs
+from dpaudit import Inputs, check
 from dpaudit.claims import PrivacyClaim, PureDP, Unit, ZeroConcentratedDP
 from dpaudit.coins import Coins
 from dpaudit.errors import MechanismError
@@ -189,3 +189,70 @@ def test_tables_are_inputs_of_an_audit(make: Any) -> None:
     inputs = Inputs([0, 1], size=(1, 3), make=make)
     assert verdict(audited(program, PureDP(epsilon=1), inputs)) is VerdictKind.VERIFIED
     assert verdict(audited(program, PureDP(epsilon="1/2"), inputs)) is VerdictKind.REFUTED
+
+
+class _CarryingError(ValueError):
+    """An error with an attribute of its own."""
+
+    def __init__(self, carried: Any = None) -> None:
+        super().__init__("no")
+        self.carried = carried
+
+
+def _noted(bit: int) -> None:
+    error = ValueError("no")
+    error.add_note(str(bit))
+    raise error
+
+
+def _from_another(bit: int) -> None:
+    raise ValueError("no") from KeyError(bit)
+
+
+def _in_context(bit: int) -> None:
+    try:
+        {}[bit]
+    except KeyError:
+        raise ValueError("no") from None
+
+
+def _carrying(bit: int) -> None:
+    raise _CarryingError([bit])
+
+
+def _of_a_class(bit: int) -> None:
+    raise type("Made", (ValueError,), {"code": bit})("no")
+
+
+def _same(bit: int) -> None:
+    raise _CarryingError({"any": [1, {2, 3}]})
+
+
+@pytest.mark.parametrize("fail", [_noted, _from_another, _in_context, _carrying, _of_a_class])
+def test_all_that_an_error_holds_is_an_outcome(fail: Any) -> None:
+    """The message is the same on both inputs: replays leak, an enumeration and a check refute."""
+
+    def program(coins: Coins, data: Any) -> int:
+        if coins.observe(Bernoulli(p="1/2"), site="x"):
+            fail(int(data[0]))
+        return 0
+
+    claim = PureDP(epsilon=1, domain=str(ONE))
+    assert any(leak.what == "raised" for leak in gather(audited(program, claim), RUN).leaks.values())
+    assert judge(claim, enumerated(claim, program, over=ONE)(RUN), alpha=0.05).verdict is VerdictKind.REFUTED
+    found = check(lambda data, rng: fail(data[0]), PureDP(epsilon=1), neighbours=[([0], [1])], seed=0)
+    assert found.verdict is VerdictKind.REFUTED
+
+
+def test_equal_errors_are_one_outcome() -> None:
+    """An error that holds the same on both inputs is no leak, and an enumeration verifies the program."""
+
+    def program(coins: Coins, data: Any) -> int:
+        if coins.observe(Bernoulli(p="1/2"), site="x"):
+            _same(int(data[0]))
+        return 0
+
+    claim = PureDP(epsilon=1, domain=str(ONE))
+    assert not gather(audited(program, claim), RUN).leaks
+    found = enumerated(claim, program, over=ONE)(RUN)
+    assert judge(claim, found, alpha=0.05).verdict is VerdictKind.VERIFIED
