@@ -4,9 +4,9 @@ adversary sees it.
 Each run becomes a row of floats, a *symbol* and a *key*. The row holds the numbers in the output, in order
 (labels such as strings have numbers of their own, far from all others). The symbol is 0 for an output of
 the usual shape without NaN; an exception, ``None``, NaN or another shape each has its own. The key tells
-whether two outputs are equal as a whole, of exceptions also
-whether their messages, attributes, notes, causes and contexts are. Text is read as its
-numbers and a pattern, which is a part of the shape; an object as its attributes.
+whether two outputs are equal as a whole, of exceptions also whether their messages, attributes, notes, causes
+and contexts are. Text is read as its numbers and a pattern, which is a part of the shape; an object as its
+attributes.
 """
 
 from __future__ import annotations

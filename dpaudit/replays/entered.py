@@ -62,9 +62,8 @@ class Watch:
     """Lines that ``program`` enters, and ways that it goes, when it is run as ``watch.program``.
 
     ``limit`` is how many lines one run may execute: beyond, it ends by ``StepLimitError``. ``steps`` is how
-    many the last one did, ``stopped`` whether any run came to the
-    limit. With ``tracking`` the ways of each run are kept in ``path``, with the names of
-    their functions.
+    many the last one did, ``stopped`` whether any run came to the limit. With ``tracking`` the ways of each
+    run are kept in ``path``, with the names of their functions.
     """
 
     def __init__(self, program: Program, *, limit: int = 5_000_000) -> None:
