@@ -115,8 +115,9 @@ class Matching:
             self.leaks.append(Leak("raised", self.reached, "program", "no error", text, refutes=True))
         elif entry.value != raised:
             certain = bool(entry.value[0] != raised[0])
-            shown = [value[:2] if entry.value[:2] != raised[:2] else value for value in (entry.value, raised)]
-            self.leaks.append(Leak("raised", self.reached, "program", *shown, refutes=certain))
+            said = 3 if entry.value[:2] == raised[:2] else 2
+            shown = entry.value[:said], raised[:said]
+            self.leaks.append(Leak("raised", self.reached, "program", shown[0], shown[1], refutes=certain))
         else:
             self._next += 1
 

@@ -274,7 +274,8 @@ def run_program(program: Program, data: Any, coins: Coins) -> Any:
 def raised_by(error: Exception) -> tuple[str, str, str]:
     """(type, message, all else) of the error with which a program ended, as ``run_program`` passed it on."""
     own = error.__cause__ if isinstance(error, MechanismError) and error.__cause__ is not None else error
-    return (type(own).__qualname__, *(_INTERPRETERS.sub("coins", text) for text in (str(own), held_by(own))))
+    message, held = (_INTERPRETERS.sub("coins", text) for text in (str(own), held_by(own)))
+    return type(own).__qualname__, message, held
 
 
 def fingerprint(recording: Recording) -> str:

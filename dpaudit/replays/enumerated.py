@@ -268,7 +268,7 @@ def _values(key: str, left: ViewLaw, right: ViewLaw, *, apart: bool) -> list[Any
 
 def _beyond_of(key: str) -> Any:
     """What a key says beside the values; ``None`` for nothing."""
-    *_, last = [None, *json.loads(key)]
+    last = [None, *json.loads(key)][-1]
     return last.get("beyond") if isinstance(last, dict) else None
 
 

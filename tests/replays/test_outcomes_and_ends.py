@@ -57,12 +57,12 @@ def verdict(audit: PrivacyAudit) -> VerdictKind:
 )
 def test_outcomes_that_differ_in_type_or_sign_only_refute(zero: Any, one: Any) -> None:
     """Enumerated tables tell them apart, and their witness is computed again."""
+
+    def program(coins: Coins, data: Any) -> Any:
+        return one if data[0] else zero
+
     claim = PureDP(epsilon=1, domain=str(ONE))
-    (witness,) = [
-        item
-        for item in enumerated(claim, lambda coins, data: one if data[0] else zero, over=ONE)(RUN)
-        if isinstance(item, Witness)
-    ]
+    (witness,) = [item for item in enumerated(claim, program, over=ONE)(RUN) if isinstance(item, Witness)]
     assert witness.bound is None
     assert recompute(witness, claim) is None
 
@@ -210,8 +210,9 @@ def _from_another(bit: int) -> None:
 
 
 def _in_context(bit: int) -> None:
+    empty: dict[int, int] = {}
     try:
-        {}[bit]
+        empty[bit]
     except KeyError:
         raise ValueError("no") from None
 
