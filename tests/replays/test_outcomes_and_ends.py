@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def test_a_path_that_raises_is_an_outcome_of_an_enumeration() -> None:
 
     claim = PureDP(epsilon=1, domain=str(ONE))
     for leaks, wanted in ((False, VerdictKind.VERIFIED), (True, VerdictKind.REFUTED)):
-        found = enumerated(claim, lambda c, d, leaks=leaks: raises(c, d, leaks=leaks), over=ONE)(RUN)
+        found = enumerated(claim, partial(raises, leaks=leaks), over=ONE)(RUN)
         assert judge(claim, found, alpha=0.05).verdict is wanted
 
 
