@@ -178,7 +178,7 @@ def short_outcome(audit: PrivacyAudit, run: Run) -> Outcome | None:
 
     Raises as ``privacy_outcome`` does.
     """
-    claim, program = audit.claim, audit.program
+    claim, program = audit.claim, Watch(audit.program).counted  # a run without an end is cut
     findings = Findings(Subject(program=program, claim=claim, sites=audit.sites, proof=audit.whole))
     pairs, rng = list(audit.neighbours(run)), run.rng("replays")
     for pair in pairs:
