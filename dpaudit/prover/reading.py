@@ -115,7 +115,7 @@ def _require_ordinary_names(function: FunctionType) -> None:
     of_globals = function.__globals__.get("__builtins__", builtins)
     ordinary = (
         type(function.__globals__) is dict
-        and function.__builtins__ is own  # type: ignore[attr-defined]
+        and function.__builtins__ is own
         and (of_globals is own or of_globals is builtins)
     )
     if not ordinary:

@@ -21,6 +21,7 @@ from dpaudit.proofs.mechanisms import gaussian_mechanism, laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.data_sets import DataSets
+from dpaudit.replays.domains import ListedPairs
 from dpaudit.replays.entered import Watch
 from dpaudit.replays.enumerated import enumerated
 from dpaudit.replays.gathering import gather
@@ -41,6 +42,7 @@ def audited(program: Any, claim: PrivacyClaim, pairs: Any = PAIR, mechanism: Any
         program=program,
         neighbours=lambda run: pairs,
         sites=[Site("x", mechanism=mechanism)],
+        domain=ListedPairs(),
     )
 
 
@@ -154,7 +156,8 @@ def test_a_run_without_an_end_does_not_raise_the_limit_of_others() -> None:
         findings = gather(audit, RUN)
     assert limits
     assert max(limits) <= 5_000_000
-    assert limits[-1] < 100_000
+    assert limits.count(5_000_000) <= 4  # the first run on this input, the first recording, the last run
+    assert min(limits) < 100_000
     assert findings.leaks
 
 
