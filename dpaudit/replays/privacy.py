@@ -54,8 +54,8 @@ __all__ = ["ACCOUNTING", "digest_of", "privacy_outcome", "short_outcome", "witho
 #: The name of the cell on the proof's accounting.
 ACCOUNTING = "accounting"
 
-#: Some tested pair must move each declared site by this share of the certificate's sensitivity, where no
-#: domain is declared (docs/design.md, rule 10 c).
+#: Some tested pair must move each declared site by this share of the certificate's sensitivity, if the audit
+#: declares no data or its listed pairs alone (docs/design.md, rule 10 c).
 REACHED = Fraction(99, 100)
 #: How often a digest runs each input.
 ROUNDS = 3
