@@ -35,16 +35,17 @@ _HARNESS = str(PACKAGE) + os.sep
 _PROGRAMS = tuple(_HARNESS + folder + os.sep for folder in (REFERENCE, BUNDLED))
 
 
-def hide_checkout(root: Path) -> None:
-    """In a process for suites below ``root``: where dpaudit is a checkout whose folder is on the path, only
-    the package can be imported from there. A folder of its with an ``__init__.py`` would otherwise win over
-    one of the same name below ``root`` without, although the root comes first."""
+def hide_checkout(root: Path) -> list[str]:
+    """For programs below ``root``: where dpaudit is a checkout whose folder is on the path, only the package
+    can be imported from there. A folder of its with an ``__init__.py`` would otherwise win over one of the
+    same name below ``root`` without, although the root comes first. The entries of the path that this
+    changed: without them in ``sys.path_importer_cache`` all is as before."""
     checkout = PACKAGE.parent.resolve()
     if root.resolve() == checkout or not any(path.is_symlink() for path in (PACKAGE / REFERENCE).iterdir()):
-        return
-    for entry in sys.path:
-        if Path(entry).resolve() == checkout:
-            sys.path_importer_cache[entry] = _OnlyThePackage(entry)
+        return []
+    hidden = [entry for entry in sys.path if Path(entry).resolve() == checkout]
+    sys.path_importer_cache.update({entry: _OnlyThePackage(entry) for entry in hidden})
+    return hidden
 
 
 class _OnlyThePackage(FileFinder):
