@@ -87,7 +87,9 @@ QUOTED = 60
 @click.option(
     "--max-samples", type=int, default=100_000, show_default=True, help="Runs of the function in all."
 )
-@click.option("--seconds", type=float, help="Time for the whole check; then what is known is told [default: none].")
+@click.option(
+    "--seconds", type=float, help="Time for the whole check; then what is known is told [default: none]."
+)
 @click.option(
     "--timeout", type=float, default=60.0, show_default=True, help="Seconds that one call may take."
 )

@@ -22,7 +22,7 @@ from tests.cli.suites import by_id, write_suite
 
 ROOT = Path(__file__).parent.parent.parent
 LINKED = ("mechanisms", "algorithms")
-ROWS = "SEL/"
+ROW = "SGD/long"
 
 
 def test_type_checkers_are_told_that_the_types_are_inline() -> None:
@@ -138,26 +138,19 @@ print(json.dumps([tool_hash(), {suite.label: Sources().hash_of(suite) for suite 
 
 
 def test_a_wheel_runs_the_papers_as_the_tree_does(built: dict[str, dict[str, bytes]], tmp_path: Path) -> None:
-    """The hashes of the tool and of all suites are the same, and so are rows and their evidence."""
+    """The hashes of the tool and of all suites are the same, and a row comes out as it should."""
     for name, data in built["tree"].items():
         (tmp_path / "site" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "site" / name).write_bytes(data)
     told = json.loads(_python(tmp_path / "site", tmp_path, "-c", HASHES))
     own = {suite.label: Sources().hash_of(suite) for suite in find_suites(["papers"])}
     assert told == [tool_hash(), own]
-    reports = []
-    for site in (tmp_path / "site", ROOT):
-        arguments = ("papers:classics", "-k", ROWS, "--jobs", "1", "--no-html", "--json", "report.json")
-        _python(site, tmp_path, "-m", "dpaudit", "run", *arguments)
-        reports.append(json.loads((tmp_path / "report.json").read_text(encoding="utf-8")))
-    rows = [by_id(report) for report in reports]
-    assert rows[0].keys() == rows[1].keys()
-    assert len(rows[0]) == 2
-    for row in rows[0]:
-        cells = [[(cell["verdict"], cell["evidence"]) for cell in found[row]["cells"]] for found in rows]
-        assert cells[0] == cells[1]
-    assert [{key: suite[key] for key in ("suite", "sha256")} for suite in reports[0]["suites"]] == [
-        {key: suite[key] for key in ("suite", "sha256")} for suite in reports[1]["suites"]
+    arguments = ("papers:classics", "-k", ROW, "--jobs", "1", "--no-html", "--json", "report.json")
+    _python(tmp_path / "site", tmp_path, "-m", "dpaudit", "run", *arguments)
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert by_id(report)[ROW]["verdict"] == "verified"
+    assert [(suite["suite"], suite["sha256"]) for suite in report["suites"]] == [
+        (label, own[label]) for label in own if label.startswith("papers:classics/")
     ]
 
 
