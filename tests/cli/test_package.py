@@ -67,6 +67,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, bytes
     each by the names of its files, with their contents."""
     wheel = pytest.importorskip("hatchling.builders.wheel").WheelBuilder
     sdist = pytest.importorskip("hatchling.builders.sdist").SdistBuilder
+    pytest.importorskip("editables")  # hatchling asks for it to build an editable wheel
     folder = tmp_path_factory.mktemp("built")
 
     def build(builder: Any, root: Path, version: str) -> Path:
