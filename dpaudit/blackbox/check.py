@@ -33,6 +33,7 @@ from dpaudit.blackbox.hypotheses import Family, family_of
 from dpaudit.blackbox.mutation import CHANGES_ITS_INPUT, InputChangedError, OnCopies, state_of
 from dpaudit.blackbox.neighbours import AdjacentInputs, PairsOfInputs, doubts, read_neighbours
 from dpaudit.blackbox.notes import (
+    NEW_PROCESS,
     fresh_copies,
     memory,
     note_on_bits,
@@ -102,8 +103,9 @@ def check(
     Dask cluster, where calls have no time limit; the result does not depend on either, and a mechanism that
     draws from elsewhere than ``rng``, or keeps something between calls, runs in one process. ``timeout``:
     seconds for one call (one batch), enforced by a timer where the mechanism runs in a main thread (joblib
-    workers do); code that never returns to Python cannot be interrupted. ``seconds``: for all runs; then,
-    and after Ctrl-C, the result is what is known so far. ``stop_early``: stop as soon as the claim is
+    workers do); code that never returns to Python cannot be interrupted. ``seconds``: for the whole
+    check; then, and after Ctrl-C, the result is what is known so far: a bound above the claim, or a shrunk
+    pair, may be a worse one than with more time. ``stop_early``: stop as soon as the claim is
     refuted; otherwise spend all runs on a better lower bound. ``listen``: hear what the mechanism draws, in
     about a second, and tell it in ``heard`` and in notes, which never change the verdict. ``delta``: say
     also how large epsilon is at this delta in [0, 1), whatever the claim is (``epsilon_at``); the bound
@@ -140,21 +142,23 @@ def check(
         )
         found = plan.run(jobs, scheduler)
         worst = pairs[found.leader]
-        estimate = _estimate(found, claim, pairs, alpha=alpha, independent=True)
+        estimate = _estimate(found, claim, pairs, alpha=alpha)
         refuted = judge(claim, [estimate]).verdict is VerdictKind.REFUTED
-        reason = memory(found.search, copies, pairs, leader=found.leader, refuted=refuted)
+        reason = memory(found.search, copies, pairs, leader=found.leader, refuted=refuted, clock=clock)
         if not (reason or outside or found.stopped or clock.over):  # copies share what is outside
-            reason = keeps_its_first(in_both_orders, more, found.leader)
+            reason = keeps_its_first(in_both_orders, more, found.leader, deadline=clock.deadline)
+        spawned = any(item.spawned for item in (copies, in_both_orders, more))
     reason = f"the calls were not independent: {reason}" if reason else ""
     search, draws = found.search, list[str]()
     if listen and not clock.over and not found.stopped:
         heard, draws = hear(search.target, pairs, first=found.leader, claim=claim, deadline=clock.deadline)
         notes = heard + notes
     rounded = _rounded(claim, estimate, worst, search.target) if refuted and not reason else ""
-    estimate = _estimate(found, claim, pairs, alpha=alpha, independent=not (reason or rounded))
+    if reason or rounded:  # nothing holds with any confidence
+        estimate = replace(estimate, lower=None, confidence=0.0)
     judgement = judge(claim, [estimate], obstacles=[why for why in (reason, rounded) if why])
     notes += [rounded] if rounded else []
-    notes += found.notes + notes_on_outputs(search)
+    notes += found.notes + notes_on_outputs(search) + ([NEW_PROCESS] if spawned else [])
     blind = ""
     if judgement.verdict is VerdictKind.INCONCLUSIVE:
         blind = (
@@ -233,7 +237,7 @@ def _smaller(
 ) -> list[str]:
     """The smallest pair that refutes the claim too, where there is a strategy to find it by."""
     strategy = neighbours.strategy() if isinstance(neighbours, AdjacentInputs) else neighbours
-    if not isinstance(strategy, SearchStrategy):
+    if not isinstance(strategy, SearchStrategy) or clock.over:
         return []
     found = smallest(strategy, target, runs=runs, alpha=alpha, clock=clock)
     if found is None or repr((found[0].left, found[0].right)) == repr((refuted.left, refuted.right)):
@@ -244,9 +248,11 @@ def _smaller(
 class _Found:
     """What the runs gave: the search, the bound, and notes on how they were run."""
 
-    def __init__(self, search: Search, family: Family, notes: list[str], *, alpha: float) -> None:
+    def __init__(
+        self, search: Search, family: Family, notes: list[str], *, alpha: float, clock: Clock
+    ) -> None:
         self.search, self.notes = search, notes
-        self.bound: Bound = lower_bound(search.replay, family, alpha=alpha)
+        self.bound: Bound = lower_bound(search.replay, family, alpha=alpha, deadline=clock.deadline)
         #: The pair that the bound owes most to; without a bound, the one that the claim does.
         self.leader = (
             search.replay.richest(*map(np.ravel, family.points([self.bound.value])))
@@ -320,7 +326,7 @@ class _Plan:
                 notes.append(f"interrupted after {search.samples:,} runs")
             finally:
                 self._clock.clear()
-        return _Found(search, self._family, notes, alpha=self._alpha)
+        return _Found(search, self._family, notes, alpha=self._alpha, clock=self._clock)
 
     def _play(self, search: Search) -> None:
         before = None if isinstance(self._target.mechanism, OnCopies) else state_of(self._pairs)
@@ -331,10 +337,10 @@ class _Plan:
                 raise InputChangedError("the mechanism changed its input")
             # Where the claim itself is rejected the bound also needs every smaller grid value; they nearly
             # always went before.
-            rejected = self._stop_early and search.log_wealth >= math.log(1 / self._alpha)
-            if rejected and self._bound_up_to_tested(search) >= tested:
+            rejected = search.log_wealth >= math.log(1 / self._alpha)
+            if self._stop_early and rejected and self._bound_up_to_tested(search) >= tested:
                 return
-            if self._clock.over:
+            if self._clock.over or (rejected and self._clock.runs_over):
                 raise OutOfTimeError("the time for this check is over")
 
     def _bound_up_to_tested(self, search: Search) -> float:
@@ -434,22 +440,15 @@ def _delta_to_bound(delta: ExactLike) -> float:
     return rounded_up(number)
 
 
-def _estimate(
-    found: _Found,
-    claim: PrivacyClaim,
-    pairs: list[Neighbours],
-    *,
-    alpha: float,
-    independent: bool,
-) -> Estimate:
-    """The bound with all that it depends on; none, at no confidence, where calls were not independent."""
+def _estimate(found: _Found, claim: PrivacyClaim, pairs: list[Neighbours], *, alpha: float) -> Estimate:
+    """The bound, for independent calls, with all that it depends on."""
     search, leader = found.search, found.leader
     target, count = search.target, len(search.candidates)
     return Estimate(
         quantity=claim.quantity,
-        lower=found.bound.value if independent else None,
+        lower=found.bound.value,
         upper=None,
-        confidence=1 - alpha if independent else 0.0,
+        confidence=1 - alpha,
         samples=search.samples,
         method="betting on learned cells, both directions, anytime-valid",
         scope=f"pair {leader} spoke most against it, of {count} tried: {pairs[leader].name}"

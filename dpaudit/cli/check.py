@@ -30,6 +30,7 @@ from dpaudit.claims import (
 )
 from dpaudit.cli.console import make_console, show_error
 from dpaudit.errors import InvalidParameterError, MechanismError
+from dpaudit.harness import hide_checkout
 from dpaudit.neighbours import Neighbours
 from dpaudit.processes.ending import no_silent_end
 from dpaudit.report_file.document import write_text
@@ -86,7 +87,9 @@ QUOTED = 60
 @click.option(
     "--max-samples", type=int, default=100_000, show_default=True, help="Runs of the function in all."
 )
-@click.option("--seconds", type=float, help="Time for all runs; then what is known is told [default: none].")
+@click.option(
+    "--seconds", type=float, help="Time for the whole check; then what is known is told [default: none]."
+)
 @click.option(
     "--timeout", type=float, default=60.0, show_default=True, help="Seconds that one call may take."
 )
@@ -319,11 +322,14 @@ def _function(name: str) -> Callable[..., Any]:
 def _current_folder_first() -> Iterator[None]:
     """The current folder first on Python's path, while the function is imported and runs."""
     here = str(Path.cwd())
+    hidden = hide_checkout(Path(here))
     sys.path.insert(0, here)
     try:
         yield
     finally:
         sys.path.remove(here)
+        for entry in hidden:
+            sys.path_importer_cache.pop(entry, None)
 
 
 @contextmanager
