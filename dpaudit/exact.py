@@ -86,15 +86,22 @@ def exact(value: ExactLike, *, name: str = "value") -> Fraction:
 
 
 def read_exact(value: object, *, name: str) -> Fraction:
-    """The exact number that a string of a file states. Raises ``InvalidParameterError`` for anything but such
-    a string: a JSON number has been rounded by whoever wrote it.
+    """Read the exact number that a string of a file states, in the one form that ``exact_str`` writes.
+
+    Raises ``InvalidParameterError`` for anything else. A JSON number has been rounded by whoever wrote it, and
+    ``"2/2"`` or ``"+1"`` is a second spelling of ``"1"``.
     """
     if not isinstance(value, str):
         raise InvalidParameterError(
             f'{name} must be an exact number written as a string such as "1/3", got {str(value)[:40]!r}; '
             "re-create the file."
         )
-    return _parse(value, name)
+    number = _parse(value, name)
+    if exact_str(number) != value:
+        raise InvalidParameterError(
+            f"{name} must be a reduced fraction, {in_figures(number)} in its one form, got {value[:40]!r}."
+        )
+    return number
 
 
 def refuse_floats(data: object, *, name: str) -> None:
