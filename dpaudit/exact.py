@@ -8,6 +8,7 @@ refuses floats. Outcomes and data are floats, and there a float *is* a dyadic ra
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sys
@@ -35,6 +36,7 @@ __all__ = [
     "probability",
     "read_exact",
     "refuse_floats",
+    "require_written_so",
     "rounded_down",
     "rounded_up",
 ]
@@ -117,6 +119,15 @@ def refuse_floats(data: object, *, name: str) -> None:
             pending.extend(item)
         elif isinstance(item, dict):
             pending.extend(item.values())
+
+
+def require_written_so(wanted: object, data: object, *, name: str) -> None:
+    """Raise ``InvalidParameterError`` unless ``data`` of a file are what this package writes, ``wanted``: the
+    same texts, with 1 and ``true`` as two values, in any order of keys."""
+    if json.dumps(data, sort_keys=True) != json.dumps(wanted, sort_keys=True):
+        raise InvalidParameterError(
+            f"{name} must be written as dpaudit writes it, got {json.dumps(data)[:200]}; re-create the file."
+        )
 
 
 def _of_float(value: float | np.floating[Any], name: str) -> Fraction:
