@@ -90,8 +90,8 @@ def exact(value: ExactLike, *, name: str = "value") -> Fraction:
 def read_exact(value: object, *, name: str) -> Fraction:
     """Read the exact number that a string of a file states, in the one form that ``exact_str`` writes.
 
-    Raises ``InvalidParameterError`` for anything else. A JSON number has been rounded by whoever wrote it, and
-    ``"2/2"`` or ``"+1"`` is a second spelling of ``"1"``.
+    Raises ``InvalidParameterError`` for anything else. A JSON number has been rounded by whoever wrote it,
+    and ``"2/2"`` or ``"+1"`` is a second spelling of ``"1"``.
     """
     if not isinstance(value, str):
         raise InvalidParameterError(

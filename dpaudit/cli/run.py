@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import sys
 import tempfile
@@ -29,13 +28,12 @@ from dpaudit.reports.markdown import markdown_summary
 from dpaudit.reports.sarif import sarif
 from dpaudit.reports.terminal import LiveResults, one_line, result_line, summary, totals
 from dpaudit.runner.backends import BACKENDS, Backend, start_backend
-from dpaudit.runner.commands import command_words, selected_by
-from dpaudit.runner.plan import BrokenSuite, Settings, plan_run
+from dpaudit.runner.plan import BrokenSuite, Settings, plan_run, run_command_of
 from dpaudit.runner.remote import Asking, RemoteError
 from dpaudit.runner.session import Session
 from dpaudit.suite import Profile
 
-__all__ = ["read_command", "run_command"]
+__all__ = ["run_command"]
 
 AGAINST_EXPECTATION, CRASHED = 1, 3
 
@@ -173,7 +171,7 @@ def run_command(
             broken: list[BrokenSuite] = []
             plan = plan_run(paths, settings, pool, select=select, broken=broken)
             show_broken(broken)
-            command = shlex.join(["dpaudit", *sys.argv[1:]])
+            command = run_command_of(paths, settings, select=select).text
             session = Session(plan, settings, report_path=json_path, resume=resume, command=command)
             if resume and not session.resumes:
                 console.print(f"--resume: there is no journal {journal_path(json_path)}, so all rows run")
@@ -196,19 +194,6 @@ def run_command(
     if lost:
         raise lost
     sys.exit(code or _exit_code(report))
-
-
-def read_command(text: str) -> dict[str, Any] | None:
-    """The parameters of ``dpaudit run`` in the command line that a report names; ``None`` where it is no such
-    command."""
-    try:
-        words = command_words(text)
-        if words[:2] != ["dpaudit", "run"] or {"-h", "--help"} & set(words):  # asking for help runs nothing
-            return None
-        selected_by(words)
-        return dict(run_command.make_context("dpaudit run", words[2:]).params)
-    except (ValueError, click.ClickException, click.exceptions.Exit):
-        return None
 
 
 def _run(

@@ -322,8 +322,8 @@ def largest(costs: Sequence[Fraction | None], factor: int) -> Fraction | None:
 
 
 def add_up(p: Parameters, premises: Sequence[Guarantee], times: Sequence[int]) -> Guarantee:
-    """Premise i ``times[i]`` times; a notion survives if all premises have it. ``grid`` and ``orders`` are for
-    higher tiers: what is derived here holds without them."""
+    """Premise i ``times[i]`` times; a notion survives if all premises have it. ``grid`` and ``orders`` are
+    for higher tiers: what is derived here holds without them."""
     grid_of(p), orders_of(p)
     if sum(times) == 1:
         return premises[0]

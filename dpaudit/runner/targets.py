@@ -16,7 +16,7 @@ from pathlib import Path
 from dpaudit.errors import InvalidParameterError
 from dpaudit.harness import BUNDLED, PACKAGE
 
-__all__ = ["AUDITS", "PAPERS", "SuiteFile", "bundled_audits", "default_paths", "find_suites"]
+__all__ = ["AUDITS", "PAPERS", "SuiteFile", "bundled_audits", "default_paths", "find_suites", "written_paths"]
 
 #: The path that always means the suites that ship with dpaudit.
 PAPERS = "papers"
@@ -55,6 +55,14 @@ def find_suites(paths: Sequence[str]) -> list[SuiteFile]:
 def default_paths() -> list[str]:
     """What a command without a path means: the ``audits`` folder here, or ``papers`` where there is none."""
     return [AUDITS if Path(AUDITS).is_dir() else PAPERS]
+
+
+def written_paths(paths: Sequence[str]) -> tuple[str, ...]:
+    """The paths of a command, written like the labels of the suites that they name."""
+    return tuple(
+        path if path.split(":")[0] == PAPERS else _label(Path(path).resolve())
+        for path in paths or default_paths()
+    )
 
 
 def bundled_audits() -> Path:
@@ -121,9 +129,13 @@ def _suite(path: Path) -> SuiteFile:
     # Of several folders called audits the innermost counts: the suite's own neighbourhood, not where the
     # repository happens to lie.
     audits = next((folder for folder in full.parents if folder.name == AUDITS), None)
+    return SuiteFile(full, audits.parent if audits else full.parent, _label(full))
+
+
+def _label(full: Path) -> str:
+    """A resolved path as reports write it: seen from the current folder if it is below."""
     here = Path.cwd().resolve()
-    label = full.relative_to(here) if full.is_relative_to(here) else full
-    return SuiteFile(full, audits.parent if audits else full.parent, label.as_posix())
+    return (full.relative_to(here) if full.is_relative_to(here) else full).as_posix()
 
 
 def _suites_below(folder: Path) -> Iterator[Path]:
