@@ -50,6 +50,7 @@ from dpaudit.evidence import Estimate
 from dpaudit.exact import ExactLike, exact, rounded_up
 from dpaudit.neighbours import Neighbours
 from dpaudit.statistics.blocks import Workers
+from dpaudit.statistics.cluster import TlsScheduler
 from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.views import PUBLIC, View
 
@@ -71,7 +72,7 @@ def check(
     max_samples: int = 100_000,
     batch: bool = False,
     jobs: int = 1,
-    scheduler: str | None = None,
+    scheduler: str | TlsScheduler | None = None,
     timeout: float | None = 60.0,
     seconds: float | None = None,
     stop_early: bool = True,
@@ -88,8 +89,8 @@ def check(
     against at several (epsilon, delta) points that they imply. With ``model=AS_RUN`` the bit patterns of
     floats count as well. ``neighbours``: pairs of inputs, ``corners(...)``, ``Inputs(...)``, or a Hypothesis
     strategy for pairs; by the last two, a pair that refutes is shrunk. ``max_samples``: runs in all.
-    ``jobs``: joblib workers; ``scheduler``: in their place the address of a Dask cluster, where calls have no
-    time limit; the result does not depend on either, and a mechanism that draws from elsewhere than ``rng``,
+    ``jobs``: joblib workers; ``scheduler``: in their place the address of a Dask
+    cluster (with certificates, a ``TlsScheduler``), where calls have no time limit; the result does not depend on either, and a mechanism that draws from elsewhere than ``rng``,
     or keeps something between calls, runs in one process. ``timeout``: seconds for one call (one
     batch), enforced by a timer where the mechanism runs in a main thread (joblib workers do); code that never
     returns to Python cannot be interrupted. ``seconds``: for all runs; then, and after Ctrl-C, the result is
@@ -201,7 +202,7 @@ class _Plan:
         self._family = family
         self._alpha, self._max_samples, self._stop_early = alpha, max_samples, stop_early
 
-    def run(self, jobs: int, scheduler: str | None) -> _Found:
+    def run(self, jobs: int, scheduler: str | TlsScheduler | None) -> _Found:
         """Run on ``jobs`` workers; in one process where the mechanism is not fit for several, and again on
         copies of the data where it turns out to change them.
         """
@@ -214,7 +215,7 @@ class _Plan:
             found.notes.append(CHANGES_ITS_INPUT)
             return found
 
-    def _run_anywhere(self, jobs: int, scheduler: str | None) -> _Found:
+    def _run_anywhere(self, jobs: int, scheduler: str | TlsScheduler | None) -> _Found:
         if jobs == 1 and scheduler is None:
             return self._run(1)
         try:
@@ -224,7 +225,7 @@ class _Plan:
             found.notes.append(f"the mechanism ran in one process: {error}")
             return found
 
-    def _run(self, jobs: int, scheduler: str | None = None) -> _Found:
+    def _run(self, jobs: int, scheduler: str | TlsScheduler | None = None) -> _Found:
         """Run blocks until the claim is refuted, the runs are spent, or the time is over."""
         target = replace(self._target, spread=jobs != 1 or scheduler is not None)
         notes: list[str] = []

@@ -31,11 +31,14 @@ from dpaudit.runner.backends import BACKENDS, Backend, start_backend
 from dpaudit.runner.plan import BrokenSuite, Settings, plan_run, run_command_of
 from dpaudit.runner.remote import Asking, RemoteError
 from dpaudit.runner.session import Session
+from dpaudit.statistics.cluster import scheduler_of
 from dpaudit.suite import Profile
 
 __all__ = ["run_command"]
 
 AGAINST_EXPECTATION, CRASHED = 1, 3
+
+CERTIFICATE = click.Path(exists=True, dir_okay=False)
 
 #: Where a command line keeps the profile that it named.
 PROFILE = f"{__name__}.profile"
@@ -92,6 +95,9 @@ def _profile_option(name: str, *, help: str) -> Callable[[Command], Command]:
     help="Where rows run; dask needs the extra of that name.",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler [default: a cluster of this machine].")
+@click.option("--tls-ca", type=CERTIFICATE, help="The authority of the scheduler's certificates (PEM).")
+@click.option("--tls-cert", type=CERTIFICATE, help="This client's certificate for the scheduler (PEM).")
+@click.option("--tls-key", type=CERTIFICATE, help="The key of that certificate (PEM).")
 @click.option(
     "-k",
     "select",
@@ -130,6 +136,9 @@ def run_command(
     jobs: int | None,
     backend: Backend,
     scheduler: str | None,
+    tls_ca: str | None,
+    tls_cert: str | None,
+    tls_key: str | None,
     select: str | None,
     json_path: Path,
     html_path: Path | None,
@@ -161,7 +170,8 @@ def run_command(
     page = None if no_html else html_path or json_path.with_suffix(".html")
     _check_outputs(json_path, page, sarif_path)
     console = make_console()
-    pool, size = start_backend(backend, jobs=jobs, scheduler=scheduler)
+    address = scheduler_of(scheduler, ca=tls_ca, cert=tls_cert, key=tls_key)
+    pool, size = start_backend(backend, jobs=jobs, scheduler=address)
     settings = replace(settings, jobs=size)
     session: Session | None = None
     lost: RemoteError | None = None

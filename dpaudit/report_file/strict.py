@@ -5,7 +5,7 @@ Refused are: what is no regular file (a pipe or a device may never end), more th
 stands twice in an object and an id that two rows have (two readers would take different ones), NaN and
 infinities however they are written, decimals with digits that a float loses, numbers in other digits than 0
 to 9, and ids that a reader may take for each other. ``read_report`` and ``verify`` read through this file
-alone. ``verify`` also refuses texts that show nothing, or letters of another script that look like Latin ones.
+alone. ``verify`` also refuses texts that show nothing, and letters of another script that look Latin.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def require_clear_ids(ids: Iterable[Any]) -> None:
         for other in (seen.setdefault(name.casefold(), name), seen.setdefault(skeleton(name) + " ", name)):
             if other != name:
                 raise BrokenReportError(
-                    "two ids must differ in more than the case of letters and in letters that look alike, got "
+                    "two ids must differ in more than case and letters that look alike, got "
                     f"{other!r} and {name!r}; rename one."
                 )
 

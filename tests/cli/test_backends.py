@@ -21,6 +21,7 @@ from dpaudit.runner.backends import start_backend
 from dpaudit.runner.process import Pool
 from dpaudit.runner.remote import Asked, RemoteError, answer, end_run, stamp_of
 from dpaudit.runner.targets import SuiteFile, find_suites
+from dpaudit.statistics.cluster import TlsScheduler
 from tests.cli.suites import RAISES, REFUTED, VERIFIED, invoke, write_suite
 
 PROGRAM = """
@@ -79,6 +80,69 @@ def test_the_rows_of_a_lost_worker_run_again(tmp_path: Path) -> None:
         "lost": "verified",
         "fine": "verified",
     }
+
+
+def test_a_cluster_of_this_machine_obeys_its_own_run_alone(tmp_path: Path) -> None:
+    """It speaks TLS with certificates of its own, so that no stranger's client is let in, and its scratch
+    files lie in a folder that only this user can read, and which is gone afterwards."""
+    distributed = pytest.importorskip("distributed")
+    pytest.importorskip("cryptography")
+    cluster, _ = start_backend("dask", jobs=1)
+    assert isinstance(cluster, backends._Dask)
+    assert cluster._scratch is not None
+    folder, address = Path(cluster._scratch.name), str(cluster._cluster.scheduler_address)
+    try:
+        assert address.startswith("tls://127.0.0.1:")
+        assert folder.stat().st_mode & 0o077 == 0
+        assert any(folder.iterdir())
+        strangers = (None, distributed.Security.temporary())
+        for stranger in strangers:
+            for place in (address, address.replace("tls:", "tcp:")):
+                with pytest.raises((OSError, ValueError, TypeError, RuntimeError)):
+                    distributed.Client(place, security=stranger, timeout=2, set_as_default=False)
+        assert cluster._client.submit(sum, [1, 2]).result(timeout=30) == 3
+    finally:
+        cluster.close()
+    assert not folder.exists()
+
+
+def test_an_outer_scheduler_is_spoken_to_with_certificates(tmp_path: Path) -> None:
+    """A cluster that encrypts runs rows and checks for a client with its files; without them, with those of
+    another authority, or over plain TCP, nobody answers."""
+    distributed = pytest.importorskip("distributed")
+    pytest.importorskip("cryptography")
+    security, other = distributed.Security.temporary(), distributed.Security.temporary()
+    files = {}
+    for name, found in (("own", security), ("other", other)):
+        for kind in ("tls_ca_file", "tls_client_cert", "tls_client_key"):
+            files[name, kind] = tmp_path / f"{name}-{kind}.pem"
+            files[name, kind].write_text(getattr(found, kind), encoding="ascii")
+    own, foreign = (
+        [str(files[name, kind]) for kind in ("tls_ca_file", "tls_client_cert", "tls_client_key")]
+        for name in ("own", "other")
+    )
+    suite = write_suite(tmp_path / "suite.py", VERIFIED)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, security=security, host="127.0.0.1", dashboard_address=None
+    ) as cluster:
+        address = cluster.scheduler_address
+        run = ("run", suite, "--backend", "dask", "--json", tmp_path / "r.json", "--no-html")
+        options = [(f"--tls-{kind}", file) for kind, file in zip(("ca", "cert", "key"), own, strict=True)]
+        done = invoke(*run, "--scheduler", address, *(word for pair in options for word in pair))
+        assert done.exit_code == 0, done.output
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("dpaudit.statistics.cluster.CONNECT_SECONDS", 2)
+            for place, ca, cert, key in (
+                (address, *foreign),
+                (address.replace("tls:", "tcp:"), *own),
+                (address, str(tmp_path / "none"), *own[1:]),
+            ):
+                with pytest.raises(InvalidParameterError, match="must answer"):
+                    start_backend("dask", scheduler=TlsScheduler(address=place, ca=ca, cert=cert, key=key))
+            with pytest.raises(InvalidParameterError, match="must answer"):
+                start_backend("dask", scheduler=address)
+    assert invoke(*run, "--scheduler", address, *options[0]).exit_code == 2
+    assert invoke(*run, *(word for pair in options for word in pair)).exit_code == 2
 
 
 READS = """
