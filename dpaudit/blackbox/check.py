@@ -89,9 +89,10 @@ def check(
     against at several (epsilon, delta) points that they imply. With ``model=AS_RUN`` the bit patterns of
     floats count as well. ``neighbours``: pairs of inputs, ``corners(...)``, ``Inputs(...)``, or a Hypothesis
     strategy for pairs; by the last two, a pair that refutes is shrunk. ``max_samples``: runs in all.
-    ``jobs``: joblib workers; ``scheduler``: in their place the address of a Dask
-    cluster (with certificates, a ``TlsScheduler``), where calls have no time limit; the result does not depend on either, and a mechanism that draws from elsewhere than ``rng``,
-    or keeps something between calls, runs in one process. ``timeout``: seconds for one call (one
+    ``jobs``: joblib workers; ``scheduler``: in their place the address of a Dask cluster (with
+    certificates a ``TlsScheduler``), where calls have no time limit; the result does not depend on
+    either, and a mechanism that draws from elsewhere than ``rng``, or keeps something between calls, runs
+    in one process. ``timeout``: seconds for one call (one
     batch), enforced by a timer where the mechanism runs in a main thread (joblib workers do); code that never
     returns to Python cannot be interrupted. ``seconds``: for all runs; then, and after Ctrl-C, the result is
     what is known so far. ``stop_early``: stop as soon as the claim is refuted; otherwise spend all runs on a

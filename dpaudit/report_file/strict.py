@@ -40,6 +40,9 @@ MAX_BYTES = 256 << 20
 #: Fields of a result that hold data of a program, not words about it.
 _DATA = frozenset({"body", "details", "plots", "traceback"})
 
+#: Digits of an integer: the largest float has 309.
+MAX_INTEGER = 300
+
 #: Characters of an id.
 MAX_ID = 200
 
@@ -84,7 +87,11 @@ def parse_strict(text: str) -> Any:
     decimals with digits that a float loses, an integer of absurd length and a key that stands twice,
     ``RecursionError`` for absurd depth."""
     return json.loads(
-        text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_distinct_keys
+        text,
+        parse_constant=_refuse_constant,
+        parse_float=_finite,
+        parse_int=_whole,
+        object_pairs_hook=_distinct_keys,
     )
 
 
@@ -153,6 +160,13 @@ def _finite(text: str) -> float:
     if repr(number) != text and Decimal(repr(number)) != Decimal(text):
         raise ValueError(f"the number {text[:40]}, which is read as {number!r}")
     return number
+
+
+def _whole(text: str) -> int:
+    """Read an integer that some float is near, so that whoever shows it or adds it up may use floats."""
+    if len(text) > MAX_INTEGER:
+        raise ValueError(f"the number {text[:40]}..., which has more than {MAX_INTEGER} digits")
+    return int(text)
 
 
 def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
