@@ -56,6 +56,7 @@ from dpaudit.exact import ExactLike, exact, rounded_up
 from dpaudit.neighbours import Neighbours
 from dpaudit.processes.ending import no_silent_end
 from dpaudit.statistics.blocks import Workers
+from dpaudit.statistics.cluster import TlsScheduler
 from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.views import PUBLIC, View
 
@@ -80,7 +81,7 @@ def check(
     max_samples: int = 100_000,
     batch: bool = False,
     jobs: int = 1,
-    scheduler: str | None = None,
+    scheduler: str | TlsScheduler | None = None,
     timeout: float | None = 60.0,
     seconds: float | None = None,
     stop_early: bool = True,
@@ -100,16 +101,16 @@ def check(
     the bit patterns of floats count as well. ``neighbours``: pairs of inputs, ``corners(...)``,
     ``Inputs(...)``, or a Hypothesis strategy for pairs; by the last two, a pair that refutes is shrunk.
     ``max_samples``: runs in all. ``jobs``: joblib workers; ``scheduler``: in their place the address of a
-    Dask cluster, where calls have no time limit; the result does not depend on either, and a mechanism that
-    draws from elsewhere than ``rng``, or keeps something between calls, runs in one process. ``timeout``:
-    seconds for one call (one batch), enforced by a timer where the mechanism runs in a main thread (joblib
-    workers do); code that never returns to Python cannot be interrupted. ``seconds``: for the whole
-    check; then, and after Ctrl-C, the result is what is known so far: a bound above the claim, or a shrunk
-    pair, may be a worse one than with more time. ``stop_early``: stop as soon as the claim is
-    refuted; otherwise spend all runs on a better lower bound. ``listen``: hear what the mechanism draws, in
-    about a second, and tell it in ``heard`` and in notes, which never change the verdict. ``delta``: say
-    also how large epsilon is at this delta in [0, 1), whatever the claim is (``epsilon_at``); the bound
-    holds with probability ``1 - alpha`` by itself.
+    Dask cluster (with certificates a ``TlsScheduler``), where calls have no time limit; the result does not
+    depend on either, and a mechanism that draws from elsewhere than ``rng``, or keeps something between
+    calls, runs in one process. ``timeout``: seconds for one call (one batch), enforced by a timer where the
+    mechanism runs in a main thread (joblib workers do); code that never returns to Python cannot be
+    interrupted. ``seconds``: for the whole check; then, and after Ctrl-C, the result is what is known so
+    far: a bound above the claim, or a shrunk pair, may be a worse one than with more time. ``stop_early``:
+    stop as soon as the claim is refuted; otherwise spend all runs on a better lower bound. ``listen``: hear
+    what the mechanism draws, in about a second, and tell it in ``heard`` and in notes, which never change
+    the verdict. ``delta``: say also how large epsilon is at this delta in [0, 1), whatever the claim is
+    (``epsilon_at``); the bound holds with probability ``1 - alpha`` by itself.
     A slow check shows its progress where standard error is a terminal.
 
     A mechanism that changes its input gets a fresh copy in each call; a call that hangs ends the runs.
@@ -284,7 +285,7 @@ class _Plan:
         self._family = family
         self._alpha, self._max_samples, self._stop_early = alpha, max_samples, stop_early
 
-    def run(self, jobs: int, scheduler: str | None) -> _Found:
+    def run(self, jobs: int, scheduler: str | TlsScheduler | None) -> _Found:
         """Run on ``jobs`` workers; in one process where the mechanism is not fit for several, and again on
         copies of the data where it turns out to change them.
         """
@@ -297,7 +298,7 @@ class _Plan:
             found.notes.append(CHANGES_ITS_INPUT)
             return found
 
-    def _run_anywhere(self, jobs: int, scheduler: str | None) -> _Found:
+    def _run_anywhere(self, jobs: int, scheduler: str | TlsScheduler | None) -> _Found:
         if jobs == 1 and scheduler is None:
             return self._run(1)
         try:
@@ -307,7 +308,7 @@ class _Plan:
             found.notes.append(f"the mechanism ran in one process: {error}")
             return found
 
-    def _run(self, jobs: int, scheduler: str | None = None) -> _Found:
+    def _run(self, jobs: int, scheduler: str | TlsScheduler | None = None) -> _Found:
         """Run blocks until the claim is refuted, the runs are spent, or the time is over."""
         target = replace(self._target, spread=jobs != 1 or scheduler is not None)
         notes: list[str] = []

@@ -46,6 +46,9 @@ LISTS_OF_RECORDS = " (--corners hands over lists of records; for a function of o
 QUOTED = 60
 
 
+CERTIFICATE = click.Path(exists=True, dir_okay=False)
+
+
 @click.command("check")
 @click.argument("function", metavar="MODULE:FUNCTION")
 @click.option("--epsilon", metavar="NUMBER", help="The claim: 1, 0.5 or 1/3.")
@@ -97,6 +100,17 @@ QUOTED = 60
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Run calls on this Dask cluster; needs the extra of that name."
 )
+@click.option(
+    "--tls-ca",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The authority of the scheduler's certificates (PEM).",
+)
+@click.option(
+    "--tls-cert",
+    type=click.Path(exists=True, dir_okay=False),
+    help="This client's certificate for the scheduler (PEM).",
+)
+@click.option("--tls-key", type=CERTIFICATE, help="The key of that certificate (PEM).")
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Error level of the check.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same verdict.")
 @click.option(
@@ -122,6 +136,9 @@ def check_command(
     timeout: float,
     jobs: int,
     scheduler: str | None,
+    tls_ca: str | None,
+    tls_cert: str | None,
+    tls_key: str | None,
     alpha: float,
     seed: int,
     json_path: Path | None,
@@ -150,12 +167,14 @@ def check_command(
         )
     from dpaudit.blackbox.check import check  # the other commands need none of it
     from dpaudit.blackbox.notes import RAISED
-    from dpaudit.statistics.cluster import travel_with
+    from dpaudit.statistics.cluster import scheduler_of, travel_with
+
+    address = scheduler_of(scheduler, ca=tls_ca, cert=tls_cert, key=tls_key)
 
     with _current_folder_first(), no_silent_end(), _interruptible() as stopped:
         mechanism = _function(function)
         try:
-            if scheduler is not None:
+            if address is not None:
                 travel_with(mechanism)
             result = check(
                 mechanism,
@@ -167,7 +186,7 @@ def check_command(
                 seconds=seconds,
                 timeout=timeout,
                 jobs=jobs,
-                scheduler=scheduler,
+                scheduler=address,
             )
         except MechanismError as error:
             show_error(str(error) + (LISTS_OF_RECORDS if values else ""))

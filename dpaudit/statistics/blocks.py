@@ -20,7 +20,7 @@ from numpy.random import SeedSequence
 
 from dpaudit.errors import DpauditError, InvalidParameterError
 from dpaudit.raised import held_by
-from dpaudit.statistics.cluster import connect, packed, run_packed
+from dpaudit.statistics.cluster import TlsScheduler, connect, packed, run_packed
 
 __all__ = ["Failure", "LostWorkersError", "StepLimitError", "Steps", "Workers", "run_in_blocks"]
 
@@ -89,7 +89,7 @@ class Workers:
     raised.
     """
 
-    def __init__(self, jobs: int = 1, *, scheduler: str | None = None) -> None:
+    def __init__(self, jobs: int = 1, *, scheduler: str | TlsScheduler | None = None) -> None:
         if jobs == 0 or jobs < -1:
             raise InvalidParameterError(
                 f"jobs must be a positive number or -1 for all processors, got {jobs}; pass 1."
