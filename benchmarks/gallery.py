@@ -38,6 +38,7 @@ from benchmarks.gallery_truths import argmax_law, components, flags_law, largest
 from benchmarks.options import count
 from dpaudit import AS_RUN, CheckResult, PureDP, check
 from dpaudit.claims import Model
+from dpaudit.neighbours import Neighbours
 from dpaudit.reports.markdown import refresh
 from dpaudit.statistics import excess_p_value
 
@@ -202,7 +203,7 @@ def _checks(
         check(
             entry.mechanism,
             claim,
-            neighbours=entry.pairs,
+            neighbours=[Neighbours(f"{a} and {b}", a, b) for a, b in entry.pairs],  # entries are answers
             batch=True,
             seed=seed,
             alpha=alpha,

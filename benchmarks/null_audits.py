@@ -24,6 +24,7 @@ from scipy import stats
 
 from dpaudit import AS_RUN, ApproxDP, GaussianDP, Profile, PureDP, RenyiDP, ZeroConcentratedDP, check
 from dpaudit.claims import PrivacyClaim
+from dpaudit.neighbours import Neighbours
 from dpaudit.statistics import excess_p_value, holm, proportion_bounds
 
 __all__ = ["NULLS", "Null", "Result", "audit", "main", "measure"]
@@ -230,7 +231,7 @@ def audit(place: int, seed: int, *, share: float = 1.0, max_samples: int = MAX_S
     result = check(
         null.mechanism,
         null.claim(share),
-        neighbours=null.neighbours,
+        neighbours=[Neighbours(f"{a} and {b}", a, b) for a, b in null.neighbours],  # entries may be answers
         alpha=ALPHA,
         seed=seed,
         max_samples=max_samples,

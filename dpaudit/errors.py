@@ -16,6 +16,7 @@ __all__ = [
     "DpauditError",
     "InvalidParameterError",
     "MechanismError",
+    "NotAuditedError",
     "NotTractableError",
     "RefutedError",
     "UndecidedError",
@@ -28,6 +29,10 @@ class MechanismError(DpauditError):
 
 class RefutedError(DpauditError, AssertionError):
     """A claim that a caller relies on was refuted. Raised on request only; its text is the evidence."""
+
+
+class NotAuditedError(DpauditError, AssertionError):
+    """A check could not have failed, so that it says nothing. Raised on request only; its text says why."""
 
 
 class BrokenReportError(DpauditError):

@@ -8,6 +8,7 @@ refuses floats. Outcomes and data are floats, and there a float *is* a dyadic ra
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sys
@@ -35,6 +36,7 @@ __all__ = [
     "probability",
     "read_exact",
     "refuse_floats",
+    "require_written_so",
     "rounded_down",
     "rounded_up",
 ]
@@ -86,15 +88,22 @@ def exact(value: ExactLike, *, name: str = "value") -> Fraction:
 
 
 def read_exact(value: object, *, name: str) -> Fraction:
-    """The exact number that a string of a file states. Raises ``InvalidParameterError`` for anything but such
-    a string: a JSON number has been rounded by whoever wrote it.
+    """Read the exact number that a string of a file states, in the one form that ``exact_str`` writes.
+
+    Raises ``InvalidParameterError`` for anything else. A JSON number has been rounded by whoever wrote it,
+    and ``"2/2"`` or ``"+1"`` is a second spelling of ``"1"``.
     """
     if not isinstance(value, str):
         raise InvalidParameterError(
             f'{name} must be an exact number written as a string such as "1/3", got {str(value)[:40]!r}; '
             "re-create the file."
         )
-    return _parse(value, name)
+    number = _parse(value, name)
+    if exact_str(number) != value:
+        raise InvalidParameterError(
+            f"{name} must be a reduced fraction, {in_figures(number)} in its one form, got {value[:40]!r}."
+        )
+    return number
 
 
 def refuse_floats(data: object, *, name: str) -> None:
@@ -110,6 +119,15 @@ def refuse_floats(data: object, *, name: str) -> None:
             pending.extend(item)
         elif isinstance(item, dict):
             pending.extend(item.values())
+
+
+def require_written_so(wanted: object, data: object, *, name: str) -> None:
+    """Raise ``InvalidParameterError`` unless ``data`` of a file are what this package writes, ``wanted``: the
+    same texts, with 1 and ``true`` as two values, in any order of keys."""
+    if json.dumps(data, sort_keys=True) != json.dumps(wanted, sort_keys=True):
+        raise InvalidParameterError(
+            f"{name} must be written as dpaudit writes it, got {json.dumps(data)[:200]}; re-create the file."
+        )
 
 
 def _of_float(value: float | np.floating[Any], name: str) -> Fraction:

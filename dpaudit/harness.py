@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from importlib.machinery import SOURCE_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 
 import dpaudit
 
@@ -18,6 +20,7 @@ __all__ = [
     "LIBRARIES",
     "PACKAGE",
     "REFERENCE",
+    "hide_checkout",
     "installed_folders",
     "is_harness_file",
     "is_harness_module",
@@ -36,6 +39,29 @@ LIBRARIES = frozenset({"flint", "hypothesis", "numpy", "pandas", "scipy"})
 _PYTHON = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
 _HARNESS = str(PACKAGE) + os.sep
 _PROGRAMS = tuple(_HARNESS + folder + os.sep for folder in (REFERENCE, BUNDLED))
+
+
+def hide_checkout(root: Path) -> list[str]:
+    """For programs below ``root``: where dpaudit is a checkout whose folder is on the path, only the package
+    can be imported from there. A folder of its with an ``__init__.py`` would otherwise win over one of the
+    same name below ``root`` without, although the root comes first. The entries of the path that this
+    changed: without them in ``sys.path_importer_cache`` all is as before."""
+    checkout = PACKAGE.parent.resolve()
+    if root.resolve() == checkout or not any(path.is_symlink() for path in (PACKAGE / REFERENCE).iterdir()):
+        return []
+    hidden = [entry for entry in sys.path if Path(entry).resolve() == checkout]
+    sys.path_importer_cache.update({entry: _OnlyThePackage(entry) for entry in hidden})
+    return hidden
+
+
+class _OnlyThePackage(FileFinder):
+    """Finds the package alone in a folder."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder, (SourceFileLoader, SOURCE_SUFFIXES))
+
+    def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
+        return super().find_spec(fullname, target) if fullname == PACKAGE.name else None
 
 
 def installed_folders() -> tuple[str, ...]:

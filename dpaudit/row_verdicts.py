@@ -18,7 +18,6 @@ claim names the cells, with what each must come out as, and the row must have th
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -29,6 +28,7 @@ from dpaudit.claims import Claim, Controls, LowerBound, PrivacyClaim, Statement
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate, Evidence
 from dpaudit.exact import rounded_down
+from dpaudit.skeletons import skeleton
 from dpaudit.suite import Cell
 from dpaudit.verdicts import MAX_FLOAT, Judgement, SharedLevel, Strength, VerdictKind, judge_at
 
@@ -58,9 +58,6 @@ STRENGTHS = (
 
 RIGOROUS = (Strength.PROVED, Strength.IN_SCOPE, Strength.ACCOUNTED, Strength.WITNESS)
 CERTIFIED = (Strength.PROVED, Strength.IN_SCOPE, Strength.ACCOUNTED)
-
-#: Greek letters that look like Latin ones, to these.
-LOOK_ALIKES = str.maketrans("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧνο", "ABEZHIKMNOPTYXvo")
 
 #: Cells that one reason names.
 NAMED = 5
@@ -173,7 +170,7 @@ def claimed_of(claim: Claim) -> float | None:
 def _require_distinct(cells: Sequence[Cell]) -> None:
     names: set[str] = set()
     for cell in cells:
-        name = unicodedata.normalize("NFKC", cell.name).translate(LOOK_ALIKES)
+        name = skeleton(cell.name)
         if name in names:
             raise InvalidParameterError(
                 f"a cell's name must be used once in its row, got {cell.name!r} twice; name what differs."

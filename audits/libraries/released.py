@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dpaudit.claims import PrivacyClaim
-from dpaudit.errors import CertificateError, InvalidParameterError
+from dpaudit.errors import CertificateError, InvalidParameterError, NotAuditedError
 from dpaudit.rows.words import Words, words_of
 from dpaudit.suite import Group, Outcome, Role, Row, Run
 
@@ -195,8 +195,8 @@ def _outcome(given: Any, entry: Entry, run: Run, runs: tuple[int, int], notes: S
         listen=False,
     )
     notes = [*notes, *said, *(note for note in result.notes if "the same generator gave" in note)]
-    if result.evidence.lower is None:  # the outputs have a memory: nothing holds with any confidence
-        return Outcome([], notes, result.judgement.reasons)
+    if result.not_audited:  # `inconclusive` is what a right mechanism is expected to be: this must not pass
+        raise NotAuditedError(str(result))
     if result.verdict != "refuted":
         withheld = ["the second route is withheld: the runs do not refute the claim"] if second else []
         return Outcome([result.evidence], [*notes, *withheld])

@@ -9,6 +9,7 @@ change-one distance records replaced, and for numbers and vectors d_in is the di
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -164,7 +165,8 @@ def _pairs(measurement: Any, metric: str, distance: Any, adjacency: Adjacency) -
         return []
     low = _low(getattr(domain, "element_domain", None), number)
     base = [low] * (_size(domain) or ENTRIES)
-    return [(base, moved) for moved in _moved(base, metric, number(distance))]
+    one_sign = "monotonic" in str(measurement.input_metric)  # of noisy max: all scores rise, or all fall
+    return _moved(base, metric, number(distance), one_sign=one_sign)
 
 
 def _low(domain: Any, number: type) -> Any:
@@ -172,9 +174,20 @@ def _low(domain: Any, number: type) -> Any:
     return number(bounds[0] if bounds else 0)
 
 
-def _moved(base: list[Any], metric: str, distance: Any) -> list[list[Any]]:
-    """Vectors at this distance: one entry moved, and in the largest norm all of them as well."""
+def _moved(base: list[Any], metric: str, distance: Any, *, one_sign: bool) -> list[tuple[Any, Any]]:
+    """Vectors at this distance: one entry moved, in the largest norm all of them as well, and entries moved
+    against each other, unless neighbours move in ``one_sign``."""
     first = [base[0] + distance, *base[1:]]
-    if metric != "LInfDistance":
-        return [first]
-    return [[entry + distance for entry in base], first]
+    pairs = [(base, first)]
+    if metric == "LInfDistance":
+        pairs.insert(0, (base, [entry + distance for entry in base]))
+    # Two entries share the distance, in the largest norm each has all of it, and so has any further one.
+    share = {"L1Distance": distance / 2, "L2Distance": math.nextafter(distance * math.sqrt(0.5), 0)}
+    step = type(distance)(share.get(metric, distance))
+    if len(base) > 1 and step and not one_sign:
+        moving = len(base) if metric == "LInfDistance" else 2
+        sides = [
+            [entry + step * (k < moving and k % 2 == side) for k, entry in enumerate(base)] for side in (0, 1)
+        ]
+        pairs.append((sides[0], sides[1]))
+    return pairs

@@ -13,7 +13,9 @@ most alpha. The tested claim and those up to it, as far as the coarse value befo
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from numpy.typing import NDArray
 from dpaudit.blackbox.hypotheses import Family, deltas_at, epsilons_at
 from dpaudit.blackbox.replay import Replay
 
-__all__ = ["Bound", "Curve", "curve_of", "lower_bound"]
+__all__ = ["COARSE", "Bound", "Curve", "curve_of", "lower_bound"]
 
 #: The share of alpha that the coarse values spend, and how many fine values replace one coarse value.
 COARSE = 0.1
@@ -46,32 +48,52 @@ class Bound:
     history: tuple[tuple[int, float], ...]
 
 
-def lower_bound(replay: Replay, family: Family, *, alpha: float, up_to_tested: bool = False) -> Bound:
+def lower_bound(
+    replay: Replay,
+    family: Family,
+    *,
+    alpha: float,
+    up_to_tested: bool = False,
+    deadline: float | None = None,
+) -> Bound:
     """The bound on what ``family`` is about, with probability ``1 - alpha`` over all its times at once.
 
-    ``up_to_tested``: values above the tested one are left out.
+    ``up_to_tested``: values above the tested one are left out. ``deadline``: from this time
+    (``time.monotonic``) on values above the tested one are no longer tested, so that the bound is smaller;
+    those up to it decide the verdict, and take far less time than the runs did.
     """
     values = family.values[: family.place + 1] if up_to_tested else family.values
     found: list[tuple[float, float]] = []
-    for start in range(0, len(values), CHUNK):
-        part = slice(start, start + CHUNK)
-        for place, after in enumerate(_coarse(replay, family, values, part, alpha), start):
+    for start, stop in _chunks(len(values), family.place + 1):
+        until = deadline if start > family.place else None
+        coarse = _coarse(replay, family, values, slice(start, stop), alpha, until)
+        for place, after in enumerate(coarse, start):
             if math.isfinite(after):
                 found.append((after, float(values[place])))
                 continue
             fine = _between(family, place)
-            found += _fine(replay, family, fine, alpha)
+            found += _fine(replay, family, fine, alpha, until)
             if not len(fine) or found[-1:] == [] or found[-1][1] < fine[-1]:
                 return _bound(found)
     return _bound(found)
 
 
-def _coarse(replay: Replay, family: Family, values: Floats, part: slice, alpha: float) -> Floats:
+def _chunks(count: int, decisive: int) -> Iterator[tuple[int, int]]:
+    """Ranges of places that are replayed at once; none holds some of the ``decisive`` first and others."""
+    starts = [*range(0, decisive, CHUNK), *range(decisive, count, CHUNK)]
+    return pairwise([*starts, count])
+
+
+def _coarse(
+    replay: Replay, family: Family, values: Floats, part: slice, alpha: float, deadline: float | None
+) -> Floats:
     """Runs after which coarse values were rejected, each for all that lies between it and the one before."""
     places = np.arange(len(values))[part]
     alone = (places == 0) | (places == family.place)
     levels = np.where(alone, alpha, COARSE * alpha)
-    return replay.rejected_after(*family.points(values[part]), log_threshold=np.log(1 / levels))
+    return replay.rejected_after(
+        *family.points(values[part]), log_threshold=np.log(1 / levels), deadline=deadline
+    )
 
 
 def _between(family: Family, place: int) -> Floats:
@@ -83,11 +105,15 @@ def _between(family: Family, place: int) -> Floats:
     return np.append(steps[:-1], high)
 
 
-def _fine(replay: Replay, family: Family, fine: Floats, alpha: float) -> list[tuple[float, float]]:
+def _fine(
+    replay: Replay, family: Family, fine: Floats, alpha: float, deadline: float | None
+) -> list[tuple[float, float]]:
     """Fine values that are rejected together with all before them, each with the runs that it took."""
     if not len(fine):
         return []
-    after = replay.rejected_after(*family.points(fine), log_threshold=math.log(1 / ((1 - COARSE) * alpha)))
+    after = replay.rejected_after(
+        *family.points(fine), log_threshold=math.log(1 / ((1 - COARSE) * alpha)), deadline=deadline
+    )
     standing = np.flatnonzero(np.isinf(after))
     count = int(standing[0]) if len(standing) else len(fine)
     return [(float(runs), float(value)) for runs, value in zip(after[:count], fine, strict=False)]

@@ -70,7 +70,9 @@ def copies_in_both_orders(target: Target, pairs: Sequence[tuple[Any, Any]]) -> F
     return FreshCopies(answer, 4 * COPIES * len(pairs), limit=SECONDS)
 
 
-def keeps_its_first(copies: FreshCopies, more: FreshCopies, place: int) -> str:
+def keeps_its_first(
+    copies: FreshCopies, more: FreshCopies, place: int, *, deadline: float | None = None
+) -> str:
     """That outputs on one input of the pair at ``place`` depend on which input was the first one ever, in
     words; empty where they do not, and where nothing can be said.
 
@@ -78,9 +80,9 @@ def keeps_its_first(copies: FreshCopies, more: FreshCopies, place: int) -> str:
     changes with every call: that is another matter. ``more`` copies are asked if one of ``copies`` differs.
     """
     start = 4 * COPIES * place
-    if not _differs(copies.answers(4, start=start)):
+    if not _differs(copies.answers(4, start=start, deadline=deadline)):
         return ""
-    return CARRIES_OVER if _differs(more.answers(4 * COPIES, start=start)) else ""
+    return CARRIES_OVER if _differs(more.answers(4 * COPIES, start=start, deadline=deadline)) else ""
 
 
 def _differs(answers: list[Any] | None) -> bool:

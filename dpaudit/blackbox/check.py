@@ -24,6 +24,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from hypothesis.strategies import SearchStrategy
 
+from dpaudit.blackbox.audited import too_few, unread
 from dpaudit.blackbox.bounds import Bound, lower_bound
 from dpaudit.blackbox.carried import copies_in_both_orders, keeps_its_first
 from dpaudit.blackbox.clock import Clock
@@ -32,6 +33,7 @@ from dpaudit.blackbox.hypotheses import Family, family_of
 from dpaudit.blackbox.mutation import CHANGES_ITS_INPUT, InputChangedError, OnCopies, state_of
 from dpaudit.blackbox.neighbours import AdjacentInputs, PairsOfInputs, doubts, read_neighbours
 from dpaudit.blackbox.notes import (
+    NEW_PROCESS,
     fresh_copies,
     memory,
     note_on_bits,
@@ -54,6 +56,7 @@ from dpaudit.exact import ExactLike, exact, rounded_up
 from dpaudit.neighbours import Neighbours
 from dpaudit.processes.ending import no_silent_end
 from dpaudit.statistics.blocks import Workers
+from dpaudit.statistics.cluster import TlsScheduler
 from dpaudit.verdicts import VerdictKind, judge
 from dpaudit.views import PUBLIC, View
 
@@ -78,7 +81,7 @@ def check(
     max_samples: int = 100_000,
     batch: bool = False,
     jobs: int = 1,
-    scheduler: str | None = None,
+    scheduler: str | TlsScheduler | None = None,
     timeout: float | None = 60.0,
     seconds: float | None = None,
     stop_early: bool = True,
@@ -90,20 +93,24 @@ def check(
     ``mechanism``: ``(data, rng) -> output``, or with ``batch`` ``(data, rng, size) -> array`` of ``size``
     outputs along axis 0. Outputs are numbers, text, None, or containers and arrays of these; an exception is
     an outcome too. Randomness comes from ``rng``. Calls must be independent: each draws anew and remembers
-    nothing; where outputs show the contrary, the result says so and bounds nothing. ``claim``: ``PureDP``,
-    ``ApproxDP``, ``GaussianDP``, ``ZeroConcentratedDP``, ``RenyiDP`` or ``Profile``; the last four are bet
-    against at several (epsilon, delta) points that they imply. With ``model=AS_RUN`` the bit patterns of
-    floats count as well. ``neighbours``: pairs of inputs, ``corners(...)``, ``Inputs(...)``, or a Hypothesis
-    strategy for pairs; by the last two, a pair that refutes is shrunk. ``max_samples``: runs in all.
-    ``jobs``: joblib workers; ``scheduler``: in their place the address of a Dask cluster, where calls have no
-    time limit; the result does not depend on either, and a mechanism that draws from elsewhere than ``rng``,
-    or keeps something between calls, runs in one process. ``timeout``: seconds for one call (one
-    batch), enforced by a timer where the mechanism runs in a main thread (joblib workers do); code that never
-    returns to Python cannot be interrupted. ``seconds``: for all runs; then, and after Ctrl-C, the result is
-    what is known so far. ``stop_early``: stop as soon as the claim is refuted; otherwise spend all runs on a
-    better lower bound. ``listen``: hear what the mechanism draws, in about a second, and tell it in ``heard``
-    and in notes, which never change the verdict. ``delta``: say also how large epsilon is at this delta in
-    [0, 1), whatever the claim is (``epsilon_at``); the bound holds with probability ``1 - alpha`` by itself.
+    nothing; where outputs show the contrary, the result says so and bounds nothing. A check whose runs could
+    not refute any mechanism is not begun, and the result says how many would do (``not_audited``).
+
+    ``claim``: ``PureDP``, ``ApproxDP``, ``GaussianDP``, ``ZeroConcentratedDP``, ``RenyiDP`` or ``Profile``;
+    the last four are bet against at several (epsilon, delta) points that they imply. With ``model=AS_RUN``
+    the bit patterns of floats count as well. ``neighbours``: pairs of inputs, ``corners(...)``,
+    ``Inputs(...)``, or a Hypothesis strategy for pairs; by the last two, a pair that refutes is shrunk.
+    ``max_samples``: runs in all. ``jobs``: joblib workers; ``scheduler``: in their place the address of a
+    Dask cluster (with certificates a ``TlsScheduler``), where calls have no time limit; the result does not
+    depend on either, and a mechanism that draws from elsewhere than ``rng``, or keeps something between
+    calls, runs in one process. ``timeout``: seconds for one call (one batch), enforced by a timer where the
+    mechanism runs in a main thread (joblib workers do); code that never returns to Python cannot be
+    interrupted. ``seconds``: for the whole check; then, and after Ctrl-C, the result is what is known so
+    far: a bound above the claim, or a shrunk pair, may be a worse one than with more time. ``stop_early``:
+    stop as soon as the claim is refuted; otherwise spend all runs on a better lower bound. ``listen``: hear
+    what the mechanism draws, in about a second, and tell it in ``heard`` and in notes, which never change
+    the verdict. ``delta``: say also how large epsilon is at this delta in [0, 1), whatever the claim is
+    (``epsilon_at``); the bound holds with probability ``1 - alpha`` by itself.
     A slow check shows its progress where standard error is a terminal.
 
     A mechanism that changes its input gets a fresh copy in each call; a call that hangs ends the runs.
@@ -117,7 +124,10 @@ def check(
     _check_claim(claim)
     family, at_delta = family_of(claim), None if delta is None else _delta_to_bound(delta)
     clock = Clock(seconds, goal=max_samples, alpha=alpha)
-    pairs = read_neighbours(neighbours, seed=seed, adjacency=claim.adjacency)
+    pairs = read_neighbours(neighbours, seed=seed, claim=claim)
+    blind = too_few(family.tested, candidates=len(pairs), alpha=alpha, runs=max_samples)
+    if blind:
+        return _not_run(claim, blind, pairs, seed=seed)
     target = Target(mechanism, batch, timeout, seed, family.tested, claim.model is Model.AS_RUN)
     both = [(pair.left, pair.right) for pair in pairs]
     with (  # before any call here
@@ -133,22 +143,33 @@ def check(
         )
         found = plan.run(jobs, scheduler)
         worst = pairs[found.leader]
-        estimate = _estimate(found, claim, pairs, alpha=alpha, independent=True)
+        estimate = _estimate(found, claim, pairs, alpha=alpha)
         refuted = judge(claim, [estimate]).verdict is VerdictKind.REFUTED
-        reason = memory(found.search, copies, pairs, leader=found.leader, refuted=refuted)
+        reason = memory(found.search, copies, pairs, leader=found.leader, refuted=refuted, clock=clock)
         if not (reason or outside or found.stopped or clock.over):  # copies share what is outside
-            reason = keeps_its_first(in_both_orders, more, found.leader)
+            reason = keeps_its_first(in_both_orders, more, found.leader, deadline=clock.deadline)
+        spawned = any(item.spawned for item in (copies, in_both_orders, more))
+    reason = f"the calls were not independent: {reason}" if reason else ""
     search, draws = found.search, list[str]()
     if listen and not clock.over and not found.stopped:
         heard, draws = hear(search.target, pairs, first=found.leader, claim=claim, deadline=clock.deadline)
         notes = heard + notes
     rounded = _rounded(claim, estimate, worst, search.target) if refuted and not reason else ""
-    estimate = _estimate(found, claim, pairs, alpha=alpha, independent=not (reason or rounded))
-    obstacles = [f"the calls were not independent: {reason}"] if reason else []
-    judgement = judge(claim, [estimate], obstacles=[*obstacles, rounded] if rounded else obstacles)
+    if reason or rounded:  # nothing holds with any confidence
+        estimate = replace(estimate, lower=None, confidence=0.0)
+    judgement = judge(claim, [estimate], obstacles=[why for why in (reason, rounded) if why])
     notes += [rounded] if rounded else []
-    notes += found.notes + notes_on_outputs(search)
-    if judgement.verdict is VerdictKind.INCONCLUSIVE and not reason:
+    notes += found.notes + notes_on_outputs(search) + ([NEW_PROCESS] if spawned else [])
+    blind = ""
+    if judgement.verdict is VerdictKind.INCONCLUSIVE:
+        blind = (
+            reason
+            or too_few(family.tested, candidates=len(pairs), alpha=alpha, runs=search.samples)
+            or unread(search, alpha=alpha)
+        )
+    if blind:
+        estimate = replace(estimate, details={**estimate.details, "not_audited": blind})
+    elif judgement.verdict is VerdictKind.INCONCLUSIVE:
         notes += note_on_bits(search) + power_notes(search, estimate.details["power"])
         notes.append("samples never verify a privacy claim: that needs a certificate")
     if judgement.verdict is VerdictKind.REFUTED:
@@ -163,6 +184,7 @@ def check(
         tuple(notes),
         tuple(draws),
         history=() if reason else found.bound.history,
+        not_audited=blind,
         at_delta=at_delta,
         replay=None if reason else search.replay,
     )
@@ -194,12 +216,29 @@ def _notes_on_outside(outside: Mapping[str, object]) -> list[str]:
     ]
 
 
+def _not_run(claim: PrivacyClaim, blind: str, pairs: list[Neighbours], *, seed: int) -> CheckResult:
+    """The result of a check that was not begun, because no run of it could have refuted the claim."""
+    estimate = Estimate(
+        quantity=claim.quantity,
+        lower=None,
+        upper=None,
+        confidence=0.0,
+        samples=0,
+        method="no run was made",
+        scope=f"{len(pairs)} pairs of neighbours" if len(pairs) > 1 else "one pair of neighbours",
+        seed=seed,
+        details={"not_audited": blind},
+    )
+    judgement = judge(claim, [estimate], obstacles=[blind])
+    return CheckResult(claim, estimate, judgement, "", (), not_audited=blind)
+
+
 def _smaller(
     neighbours: PairsOfInputs, refuted: Neighbours, target: Target, *, runs: int, alpha: float, clock: Clock
 ) -> list[str]:
     """The smallest pair that refutes the claim too, where there is a strategy to find it by."""
     strategy = neighbours.strategy() if isinstance(neighbours, AdjacentInputs) else neighbours
-    if not isinstance(strategy, SearchStrategy):
+    if not isinstance(strategy, SearchStrategy) or clock.over:
         return []
     found = smallest(strategy, target, runs=runs, alpha=alpha, clock=clock)
     if found is None or repr((found[0].left, found[0].right)) == repr((refuted.left, refuted.right)):
@@ -210,9 +249,11 @@ def _smaller(
 class _Found:
     """What the runs gave: the search, the bound, and notes on how they were run."""
 
-    def __init__(self, search: Search, family: Family, notes: list[str], *, alpha: float) -> None:
+    def __init__(
+        self, search: Search, family: Family, notes: list[str], *, alpha: float, clock: Clock
+    ) -> None:
         self.search, self.notes = search, notes
-        self.bound: Bound = lower_bound(search.replay, family, alpha=alpha)
+        self.bound: Bound = lower_bound(search.replay, family, alpha=alpha, deadline=clock.deadline)
         #: The pair that the bound owes most to; without a bound, the one that the claim does.
         self.leader = (
             search.replay.richest(*map(np.ravel, family.points([self.bound.value])))
@@ -244,7 +285,7 @@ class _Plan:
         self._family = family
         self._alpha, self._max_samples, self._stop_early = alpha, max_samples, stop_early
 
-    def run(self, jobs: int, scheduler: str | None) -> _Found:
+    def run(self, jobs: int, scheduler: str | TlsScheduler | None) -> _Found:
         """Run on ``jobs`` workers; in one process where the mechanism is not fit for several, and again on
         copies of the data where it turns out to change them.
         """
@@ -257,7 +298,7 @@ class _Plan:
             found.notes.append(CHANGES_ITS_INPUT)
             return found
 
-    def _run_anywhere(self, jobs: int, scheduler: str | None) -> _Found:
+    def _run_anywhere(self, jobs: int, scheduler: str | TlsScheduler | None) -> _Found:
         if jobs == 1 and scheduler is None:
             return self._run(1)
         try:
@@ -267,7 +308,7 @@ class _Plan:
             found.notes.append(f"the mechanism ran in one process: {error}")
             return found
 
-    def _run(self, jobs: int, scheduler: str | None = None) -> _Found:
+    def _run(self, jobs: int, scheduler: str | TlsScheduler | None = None) -> _Found:
         """Run blocks until the claim is refuted, the runs are spent, or the time is over."""
         target = replace(self._target, spread=jobs != 1 or scheduler is not None)
         notes: list[str] = []
@@ -286,7 +327,7 @@ class _Plan:
                 notes.append(f"interrupted after {search.samples:,} runs")
             finally:
                 self._clock.clear()
-        return _Found(search, self._family, notes, alpha=self._alpha)
+        return _Found(search, self._family, notes, alpha=self._alpha, clock=self._clock)
 
     def _play(self, search: Search) -> None:
         before = None if isinstance(self._target.mechanism, OnCopies) else state_of(self._pairs)
@@ -297,10 +338,10 @@ class _Plan:
                 raise InputChangedError("the mechanism changed its input")
             # Where the claim itself is rejected the bound also needs every smaller grid value; they nearly
             # always went before.
-            rejected = self._stop_early and search.log_wealth >= math.log(1 / self._alpha)
-            if rejected and self._bound_up_to_tested(search) >= tested:
+            rejected = search.log_wealth >= math.log(1 / self._alpha)
+            if self._stop_early and rejected and self._bound_up_to_tested(search) >= tested:
                 return
-            if self._clock.over:
+            if self._clock.over or (rejected and self._clock.runs_over):
                 raise OutOfTimeError("the time for this check is over")
 
     def _bound_up_to_tested(self, search: Search) -> float:
@@ -400,22 +441,15 @@ def _delta_to_bound(delta: ExactLike) -> float:
     return rounded_up(number)
 
 
-def _estimate(
-    found: _Found,
-    claim: PrivacyClaim,
-    pairs: list[Neighbours],
-    *,
-    alpha: float,
-    independent: bool,
-) -> Estimate:
-    """The bound with all that it depends on; none, at no confidence, where calls were not independent."""
+def _estimate(found: _Found, claim: PrivacyClaim, pairs: list[Neighbours], *, alpha: float) -> Estimate:
+    """The bound, for independent calls, with all that it depends on."""
     search, leader = found.search, found.leader
     target, count = search.target, len(search.candidates)
     return Estimate(
         quantity=claim.quantity,
-        lower=found.bound.value if independent else None,
+        lower=found.bound.value,
         upper=None,
-        confidence=1 - alpha if independent else 0.0,
+        confidence=1 - alpha,
         samples=search.samples,
         method="betting on learned cells, both directions, anytime-valid",
         scope=f"pair {leader} spoke most against it, of {count} tried: {pairs[leader].name}"

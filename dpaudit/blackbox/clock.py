@@ -20,6 +20,8 @@ __all__ = ["Clock"]
 #: Seconds before the first line, and between two of them.
 PATIENCE = 2.0
 INTERVAL = 0.5
+#: The share of the time after which a refuted claim gets no more runs.
+RUNS_SHARE = 0.75
 
 T = TypeVar("T")
 
@@ -38,6 +40,8 @@ class Clock:
             )
         self._start = time.monotonic()
         self.deadline = None if seconds is None else self._start + seconds
+        #: When runs end that only raise a bound above the claim: computing it takes time as well.
+        self.runs_end = None if seconds is None else self._start + RUNS_SHARE * seconds
         self._goal, self._alpha = goal, alpha
         self._stream = sys.stderr if stream is None else stream
         self._shown = self._start + PATIENCE - INTERVAL
@@ -47,6 +51,11 @@ class Clock:
     def over(self) -> bool:
         """Whether the limit has passed."""
         return self.deadline is not None and time.monotonic() >= self.deadline
+
+    @property
+    def runs_over(self) -> bool:
+        """Whether the share of the time for runs on a refuted claim has passed."""
+        return self.runs_end is not None and time.monotonic() >= self.runs_end
 
     def watch(self, tasks: Iterable[T], *, samples: int, log_wealth: float) -> Iterator[T]:
         """The tasks, with a line of progress now and then before the next one."""

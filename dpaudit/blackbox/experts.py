@@ -30,7 +30,7 @@ from dpaudit.blackbox.grids import LOWEST_BIT, FloatSum, Guesses, bit_features
 from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes
 from dpaudit.blackbox.several import vector_features
 
-__all__ = ["CELLS", "Cut", "Experts"]
+__all__ = ["CELLS", "FOLLOW", "Cut", "Experts"]
 
 #: Cells of every expert; the last one is for outputs that lack the feature.
 CELLS = 34

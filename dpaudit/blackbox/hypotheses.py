@@ -101,7 +101,7 @@ def family_of(claim: PrivacyClaim) -> Family:
     points_at = _points_of(claim)
     if isinstance(claim, ApproxDP):
         values, place = _delta_values(float(exact(claim.delta)))
-    elif isinstance(claim, Profile):
+    elif isinstance(claim, Profile) or not claim.bound:
         values, place = _excess_values()
     else:
         values, place = _scaled_values(float(claim.bound or 0) * (1 + RELATIVE_MARGIN), power=_power(claim))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from numbers import Integral
@@ -16,7 +17,7 @@ from hypothesis import seed as seeded
 from hypothesis.errors import Unsatisfiable
 from hypothesis.strategies import SearchStrategy
 
-from dpaudit.claims import Adjacency
+from dpaudit.claims import Adjacency, PrivacyClaim, Unit
 from dpaudit.claims.base import one_of
 from dpaudit.errors import InvalidParameterError
 from dpaudit.neighbours import Neighbours
@@ -31,6 +32,7 @@ __all__ = [
     "doubts",
     "drawn_from",
     "read_neighbours",
+    "require_adjacent",
     "require_null",
     "shown",
     "unequal",
@@ -157,12 +159,13 @@ def shown(data: Any) -> str:
 
 
 def read_neighbours(
-    neighbours: PairsOfInputs, *, seed: int, adjacency: Adjacency | None = None
+    neighbours: PairsOfInputs, *, seed: int, claim: PrivacyClaim | None = None
 ) -> list[Neighbours]:
     """The pairs of inputs, as copies with names; a strategy is asked for ``DRAWN`` of them, by ``seed``.
 
     Raises ``InvalidParameterError`` for an entry that is no pair, for equal inputs, for NaN in them, and for
-    ``Inputs`` or ``corners`` by another adjacency than ``adjacency``.
+    inputs that are not neighbours by the adjacency of ``claim``: ``Inputs`` or ``corners`` by another one, or
+    lists that differ by more. A ``Neighbours`` value says by its name what changes, and is taken as it is.
     """
     drawn = isinstance(neighbours, SearchStrategy)
     if (
@@ -175,10 +178,10 @@ def read_neighbours(
         )
     if isinstance(neighbours, AdjacentInputs | _Corners):
         other = one_of(Adjacency, neighbours.adjacency, name="adjacency")
-        if adjacency is not None and other is not adjacency:
+        if claim is not None and other is not claim.adjacency:
             raise InvalidParameterError(
-                f"inputs must be neighbours by the claim's adjacency, {adjacency.value}, got {other.value}; "
-                "change one of the two."
+                f"inputs must be neighbours by the claim's adjacency, {claim.adjacency.value}, got "
+                f"{other.value}; change one of the two."
             )
         if isinstance(neighbours, AdjacentInputs):
             neighbours = neighbours.pairs(seed=seed)
@@ -190,6 +193,9 @@ def read_neighbours(
         drawn_from(neighbours, seed, DRAWN) if isinstance(neighbours, SearchStrategy) else list(neighbours)
     )
     pairs = [as_pair(entry, index) for index, entry in enumerate(entries)]
+    for index, (entry, pair) in enumerate(zip(entries, pairs, strict=True)):
+        if claim is not None and not isinstance(entry, Neighbours):
+            require_adjacent(pair, claim, index=index)
     if drawn:
         pairs = _distinct(pairs)
     if not pairs:
@@ -270,27 +276,61 @@ def unequal(pair: Neighbours) -> bool:
 
 def doubts(pair: Neighbours, adjacency: Adjacency) -> list[str]:
     """Why two lists of records may not be neighbours, in words; none where they are, or are no lists."""
-    left, right = _records(pair.left), _records(pair.right)
-    if left is None or right is None:
+    wrong = _difference(_records(pair.left), _records(pair.right), adjacency)
+    if not wrong:
         return []
+    return [
+        f"these inputs {wrong}: if an entry is a record, they may not be neighbours by {adjacency.value}, "
+        "and the claim is about other pairs"
+    ]
+
+
+def require_adjacent(pair: Neighbours, claim: PrivacyClaim, *, index: int) -> None:
+    """Refuse a list, an array or a table against another one that is not its neighbour by the adjacency of
+    ``claim``, in order or without it. Where a user has several records, the entries do not decide it.
+
+    Raises ``InvalidParameterError``.
+    """
+    left, right = (
+        _records(side) if isinstance(side, list | np.ndarray) or rows_of(side) is not None else None
+        for side in (pair.left, pair.right)
+    )
+    if _same(pair.left, pair.right) or _holds_nan(pair.left) or _holds_nan(pair.right):
+        return  # refused for another reason
+    wrong = _difference(left, right, claim.adjacency)
+    if not wrong or claim.unit is not Unit.EVENT or _in_any_order(left or [], right or [], claim.adjacency):
+        return
+    raise InvalidParameterError(
+        f"inputs must be neighbours by the claim's adjacency, {claim.adjacency.value}, pair {index} {wrong}: "
+        f"{pair.name}; change one record, or, if an entry is not a record, pass "
+        "dpaudit.Neighbours(what_changes, data, neighbour)."
+    )
+
+
+def _difference(left: list[Any] | None, right: list[Any] | None, adjacency: Adjacency) -> str:
+    """How two lists of records, in order, differ by more than neighbours do; empty where they do not."""
+    if left is None or right is None:
+        return ""
     if adjacency is Adjacency.ADD_REMOVE:
         longer, shorter = sorted((left, right), key=len, reverse=True)
         same = [_same(one, two) for one, two in zip(longer, shorter, strict=False)]
         place = same.index(False) if False in same else len(shorter)
         rest = zip(longer[place + 1 :], shorter[place:], strict=False)
         one_more = len(longer) == len(shorter) + 1 and all(_same(one, two) for one, two in rest)
-        wrong = "" if one_more else "differ by more than one record that is added or removed"
-    elif len(left) != len(right):
-        wrong = "have other lengths"
-    else:
-        changed = sum(not _same(one, two) for one, two in zip(left, right, strict=True))
-        wrong = f"differ in {changed} entries" if changed > 1 else ""
-    if not wrong:
-        return []
-    return [
-        f"these inputs {wrong}: if an entry is a record, they may not be neighbours by {adjacency.value}, "
-        "and this refutes nothing"
-    ]
+        return "" if one_more else "differ by more than one record that is added or removed"
+    if len(left) != len(right):
+        return "have other lengths"
+    changed = sum(not _same(one, two) for one, two in zip(left, right, strict=True))
+    return f"differ in {changed} entries" if changed > 1 else ""
+
+
+def _in_any_order(left: list[Any], right: list[Any], adjacency: Adjacency) -> bool:
+    """Whether the lists are neighbours as sets of records that may repeat, but are not the same ones."""
+    counts = [Counter(map(repr, side)) for side in (left, right)]
+    removed, added = (counts[0] - counts[1]).total(), (counts[1] - counts[0]).total()
+    if adjacency is Adjacency.ADD_REMOVE:
+        return removed + added == 1
+    return removed == added == 1
 
 
 def _records(data: Any) -> list[Any] | None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.blackbox.carried import carries_over
+from dpaudit.blackbox.clock import Clock
 from dpaudit.blackbox.features import Past
 from dpaudit.blackbox.fresh import FreshCopies
 from dpaudit.blackbox.independence import lie_apart, numbers_of, sign_in_copies, sign_of_memory
@@ -20,9 +21,11 @@ from dpaudit.blackbox.power import Schedule, exclusive_probability, visible_epsi
 from dpaudit.blackbox.runs import Chunk, can_limit_time
 from dpaudit.blackbox.search import Search, Target
 from dpaudit.blackbox.words import at_most
+from dpaudit.errors import MechanismError
 from dpaudit.neighbours import Neighbours
 
 __all__ = [
+    "NEW_PROCESS",
     "RAISED",
     "fresh_copies",
     "memory",
@@ -40,13 +43,15 @@ POWER_PROBABILITIES = (0.5, 0.1, 0.01)
 CONSTANT_CALLS = 24
 #: From this share of runs that raised on, or of texts that never came again, the run has seen too little.
 MOSTLY = 0.5
-#: Runs, and runs times e^epsilon, that refute epsilon by what one input always and the other never gives.
-FIRST_RUNS, RUNS_PER_ODDS = 40.0, 6.0
-
 #: From so many pairs of inputs on an open result says that they share the runs.
 MANY_PAIRS = 8
 #: What a note on exceptions says.
 RAISED = "inputs raised"
+#: What a note says where forks stalled.
+NEW_PROCESS = (
+    "a forked copy of this process did not answer in time, as where a library had started threads before; "
+    "fresh copies of the mechanism were made in a new process"
+)
 #: Kinds of outputs that are listed.
 SHOWN_KINDS = 3
 #: Fresh copies cost a fork and two calls each; so many are asked what is refuted by outputs that vary.
@@ -60,15 +65,20 @@ def fresh_copies(target: Target, pair: tuple[Any, Any]) -> FreshCopies:
     """
 
     def answer(number: int) -> tuple[str, list[float]]:
-        for data in (pair[1], pair[0]) if number else (pair[0],):
-            seed = np.random.SeedSequence(target.seed, spawn_key=(FRESH_KEY, number))
-            output = Chunk(target.mechanism, data, 1, seed, target.batch, target.timeout)()
-        encoder = OutcomeEncoder()
-        return encoder.fingerprint(output), numbers_of(encoder.encode(output))[0].tolist()
+        return _output_of_copy(target, pair, number=number)
 
     # Randomised response at the claimed epsilon would give so many equal answers once in a thousand times.
     count = math.ceil(7 * (1 + math.exp(min(target.epsilon, 10.0))))
     return FreshCopies(answer, max(ASKED_COPIES, min(count, MAX_COPIES)))
+
+
+def _output_of_copy(target: Target, pair: tuple[Any, Any], *, number: int) -> tuple[str, list[float]]:
+    """The output on the first input, as text and as numbers."""
+    for data in (pair[1], pair[0]) if number else (pair[0],):
+        seed = np.random.SeedSequence(target.seed, spawn_key=(FRESH_KEY, number))
+        output = Chunk(target.mechanism, copy.deepcopy(data), 1, seed, target.batch, target.timeout)()
+    encoder = OutcomeEncoder()
+    return encoder.fingerprint(output), numbers_of(encoder.encode(output))[0].tolist()
 
 
 def notes_before(target: Target, data: Any) -> tuple[Target, list[str]]:
@@ -98,26 +108,45 @@ def notes_before(target: Target, data: Any) -> tuple[Target, list[str]]:
 
 
 def memory(
-    search: Search, copies: FreshCopies, pairs: Sequence[Neighbours], *, leader: int, refuted: bool
+    search: Search,
+    copies: FreshCopies,
+    pairs: Sequence[Neighbours],
+    *,
+    leader: int,
+    refuted: bool,
+    clock: Clock,
 ) -> str:
     """Why the calls were not independent, in words; empty where nothing speaks against it. ``leader``: the
-    place of the pair that spoke most against the claim, ``refuted`` if they were independent."""
+    place of the pair that spoke most against the claim, ``refuted`` if they were independent. What guards a
+    refutation is asked also when the time is over."""
     candidate = search.candidates[leader]
     if not candidate.attack.pairs:
         return ""
     if all(candidate.constant):
         # A mechanism that remembers does so on all inputs, also on the one that the copies are asked about.
         enough = candidate.attack.pairs >= CONSTANT_CALLS and search.candidates[0].constant[0]
-        return _remembers(copies.answers()) if enough else ""
+        if not enough:
+            return ""
+        answers = copies.answers(deadline=clock.deadline)
+        if answers and copies.spawned:
+            # A new process may lack what this one was told, and then answer alike for another reason.
+            try:
+                answers.append(_output_of_copy(search.target, (pairs[0].left, pairs[0].right), number=0))
+            except MechanismError:
+                answers = None
+        return _remembers(answers)
     sign = sign_of_memory(candidate.attack.past, reader=candidate.encoder, seed=search.target.seed)
     if not sign and refuted and search.candidates[0].attack.pairs >= CONSTANT_CALLS:
         seen, others = map(numbers_of, search.candidates[0].attack.past)
         # A memory keeps the outputs on an input together. Copies may share connections of the caller's, so
         # that they are asked only where it looks like one.
         if lie_apart(seen, others):
-            sign = sign_in_copies(seen, [row for _, row in copies.answers(ASKED_COPIES) or ()])
+            answers = copies.answers(ASKED_COPIES, deadline=clock.deadline)
+            sign = sign_in_copies(seen, [row for _, row in answers or ()])
     if sign:
         return f"{sign}; hand over a mechanism that keeps nothing from call to call"
+    if clock.over and not refuted:
+        return ""
     return carries_over(search.target, (pairs[leader].left, pairs[leader].right))
 
 
@@ -236,7 +265,7 @@ def power_notes(search: Search, found: dict[str, Any]) -> list[str]:
     if found["exclusive"]:
         seen.append(f"one of {found['exclusive']:.3g} that never comes there")
     if not seen:
-        return [_too_short(search)]
+        return [_sees_little(search)]
     notes = [
         "events that this run would have seen, about half the time, in the outputs as this check reads them "
         "(docs/check.md says what it leaves out), by their probability on one input and how much rarer they "
@@ -255,28 +284,15 @@ def _rounded_ratio(log_ratio: float) -> str:
     return at_most(math.exp(log_ratio), 3)
 
 
-def _too_short(search: Search) -> str:
-    """How many runs it takes to see anything at this epsilon, as a number."""
-    target = search.target
-    needed = (FIRST_RUNS + RUNS_PER_ODDS * math.exp(target.epsilon)) * len(search.candidates)
+def _sees_little(search: Search) -> str:
+    """That the pair with the fewest runs had too few of them for any violation to be seen there."""
+    pairs = len(search.candidates)
     played = sum(2 * candidate.attack.pairs for candidate in search.candidates)
-    if needed <= played:
-        pairs = len(search.candidates)
-        where, fewer = (f" on {pairs} pairs of inputs", ", or name fewer pairs") if pairs > 1 else ("", "")
-        return (
-            f"no violation of this claim would be seen about half the time in {played:,} runs{where}; make "
-            f"more{fewer}"
-        )
+    where, fewer = (f" on {pairs} pairs of inputs", ", or name fewer pairs") if pairs > 1 else ("", "")
     return (
-        "this run was too short to see any violation: even of outputs that only one of the inputs can "
-        f"produce about {_rounded(needed)} runs are needed (40 + 6 e^epsilon for each pair of inputs), "
-        f"{played:,} were made"
+        f"no violation of this claim would be seen about half the time in {played:,} runs{where}; make "
+        f"more{fewer}"
     )
-
-
-def _rounded(number: float) -> str:
-    """Two figures, in words that people read."""
-    return f"{float(f'{number:.2g}'):,.0f}" if number < 1e7 else f"{number:.1e}"
 
 
 def _constants(search: Search) -> list[str]:

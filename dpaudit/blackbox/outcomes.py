@@ -4,8 +4,9 @@ adversary sees it.
 Each run becomes a row of floats, a *symbol* and a *key*. The row holds the numbers in the output, in order
 (labels such as strings have numbers of their own, far from all others). The symbol is 0 for an output of
 the usual shape without NaN; an exception, ``None``, NaN or another shape each has its own. The key tells
-whether two outputs are equal as a whole, of exceptions also whether their messages are. Text is read as its
-numbers and a pattern, which is a part of the shape; an object as its attributes.
+whether two outputs are equal as a whole, of exceptions also whether their messages, attributes, notes, causes
+and contexts are. Text is read as its numbers and a pattern, which is a part of the shape; an object as its
+attributes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from dpaudit.errors import MechanismError
 from dpaudit.statistics.blocks import Failure
 from dpaudit.tables import table_parts
 
-__all__ = ["LABEL_BASE", "OutcomeEncoder", "Outcomes"]
+__all__ = ["CLOSED", "LABEL_BASE", "OutcomeEncoder", "Outcomes"]
 
 #: Labels become numbers below this one, so that no ordinary number is taken for a label.
 LABEL_BASE = -(2.0**900)
@@ -281,7 +282,7 @@ class OutcomeEncoder:
     def _flatten(self, output: Any) -> tuple[list[float], str]:
         """The numbers in one output, in order, and its shape in words."""
         if isinstance(output, Failure):
-            self._salt = checksum(output.reason)
+            self._salt = checksum(output.held, checksum(output.reason))
             return [], f"raised {output.symbol}"
         if output is None:
             return [], "None"

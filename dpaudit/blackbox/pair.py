@@ -12,13 +12,18 @@ from dpaudit.blackbox.replay import Played
 from dpaudit.errors import DpauditError
 from dpaudit.statistics.cells import CellBetting, CellBlock
 
-__all__ = ["PairAttack"]
+__all__ = ["FIRST_BLOCK", "PairAttack", "next_block"]
 
 FIRST_BLOCK = 12
 #: Blocks grow with what is known; a stop comes at most this share late.
 BLOCK_SHARE = 1 / 16
 #: The experts learn their cells anew whenever the past has grown by this factor.
 REFIT_GROWTH = 1.4
+
+
+def next_block(pairs: int) -> int:
+    """Pairs of runs in the block after ``pairs`` of them."""
+    return max(FIRST_BLOCK, int(pairs * BLOCK_SHARE))
 
 
 class PairAttack:
@@ -43,7 +48,7 @@ class PairAttack:
 
     def next_block(self) -> int:
         """Pairs of runs in the next block."""
-        return max(FIRST_BLOCK, int(self.pairs * BLOCK_SHARE))
+        return next_block(self.pairs)
 
     @property
     def known(self) -> NDArray[np.int64]:

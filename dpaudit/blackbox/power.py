@@ -1,5 +1,5 @@
 """What a run that refuted nothing could have refuted: the power of the same stakes on the same schedule,
-computed.
+computed. ``runs_needed`` computes it before the runs, for the worst violation there is.
 
 For an event of given probability under one input, the smaller its probability under the other, the faster
 the bettor earns. The stakes that played the run are fed with *expected* counts of such an event, block by
@@ -16,12 +16,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.blackbox.bounds import COARSE
+from dpaudit.blackbox.experts import FOLLOW
+from dpaudit.blackbox.hypotheses import Points
 from dpaudit.blackbox.mixture import FOLLOWING
+from dpaudit.blackbox.pair import FIRST_BLOCK, next_block
+from dpaudit.blackbox.search import EXPLORED
 from dpaudit.statistics.cells import CellBlock, log_gains
 
-__all__ = ["Schedule", "exclusive_probability", "visible_epsilon"]
+__all__ = ["Schedule", "exclusive_probability", "runs_needed", "visible_epsilon"]
 
 MAX_EXTRA_EPSILON = 40.0
+#: Nobody makes more pairs of runs than this; an event that takes more is never seen.
+MOST_PAIRS = 10**24
 #: Violations tried at once, and how often the range around the smallest visible one is narrowed.
 TRIED = 33
 NARROWINGS = 3
@@ -69,6 +76,36 @@ class Schedule:
         )
         following = FOLLOWING if self.candidates > 1 else 0.0  # with the richest pair, which this one is then
         return 1.0 + earned * ((1 - following) / self.candidates + following)
+
+
+def runs_needed(points: Points, *, candidates: int, alpha: float) -> int | None:
+    """Return the runs, on ``candidates`` pairs of inputs together, after which a check at level ``alpha`` has
+    refuted the worst violation: an event that always happens on one input of a pair and never on the other.
+
+    It is computed from the stakes alone, before any run, as if the event was seen by an expert without
+    capital, so that only the bettor who follows the richest expert earns. ``None`` where no number of runs
+    would do.
+    """
+    # the bound needs the values below the claim to be rejected too, some at this level
+    goal = math.log(1 / ((1 - COARSE) * alpha))
+    told = points.deltas < 1
+    epsilons, deltas = points.epsilons[told], points.deltas[told]
+    following = FOLLOWING if candidates > 1 else 0.0
+    share = FOLLOW / len(points.epsilons) * ((1 - following) / candidates + following)
+    event = np.eye(2)[:, None, :]  # every output on the first input is in one cell, on the second in another
+    earned, known, leads = np.zeros(len(epsilons)), FIRST_BLOCK, np.zeros(len(epsilons), dtype=bool)
+    while np.log1p(share * np.expm1(np.minimum(earned, 700))).max(initial=0.0) < goal:
+        if known > MOST_PAIRS or not len(epsilons):
+            return None
+        size = next_block(known)
+        gains = log_gains(CellBlock(known * event, size * event), epsilons, deltas)[:, 0]
+        earned = earned + np.where(leads, gains, 0.0)
+        leads |= gains > 0
+        known += size
+    # The pair with the event leads after the first block of every pair; the others get a share beside it.
+    shared = math.ceil(EXPLORED * known)
+    others = max((candidates - 1) * FIRST_BLOCK, shared + next_block(shared)) if candidates > 1 else 0
+    return 2 * (known + others)
 
 
 def visible_epsilon(schedule: Schedule, *, probability: float) -> float | None:

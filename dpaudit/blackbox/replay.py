@@ -7,6 +7,8 @@ before it alone.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -44,16 +46,20 @@ class Replay:
     played: Sequence[Played | None]
     order: Sequence[int]
 
-    def rejected_after(self, epsilons: Floats, deltas: Floats, *, log_threshold: ArrayLike) -> Floats:
+    def rejected_after(
+        self, epsilons: Floats, deltas: Floats, *, log_threshold: ArrayLike, deadline: float | None = None
+    ) -> Floats:
         """Runs after which each claim was rejected; infinity for those that stand. Shape (J,).
 
         ``epsilons`` and ``deltas``: shape (J, K), the points of each claim, among which its capital is
         divided evenly. ``log_threshold``: one number or shape (J,), of the log-wealth that rejects.
+        ``deadline``: from this time (``time.monotonic``) on no further block is played, so that fewer claims
+        are rejected.
         """
         thresholds = np.broadcast_to(np.asarray(log_threshold, dtype=float), len(epsilons))
         rows = max(1, AT_ONCE // epsilons.shape[1])
         parts = [
-            self._rejected(epsilons[part], deltas[part], thresholds[part])
+            self._rejected(epsilons[part], deltas[part], thresholds[part], deadline)
             for part in (slice(start, start + rows) for start in range(0, len(epsilons), rows))
         ]
         return np.concatenate(parts)
@@ -72,7 +78,9 @@ class Replay:
                 wealth[place] = log_average(logs, weights)
         return int(np.argmax(wealth))
 
-    def _rejected(self, epsilons: Floats, deltas: Floats, thresholds: Floats) -> Floats:
+    def _rejected(
+        self, epsilons: Floats, deltas: Floats, thresholds: Floats, deadline: float | None
+    ) -> Floats:
         claims, points = epsilons.shape
         shares = np.full(points, 1.0 / points)
         bettors = {
@@ -86,7 +94,10 @@ class Replay:
         mixture = PairMixture(len(self.played), claims)
         found, standing = np.full(claims, np.inf), np.arange(claims)
         runs, seen = 0, set[int]()
+        until = math.inf if deadline is None else deadline
         for place in self.order:
+            if time.monotonic() >= until:
+                break
             played = self.played[place]
             if played is not None and place not in seen:
                 runs += 2 * played.first  # the first block of a pair was for learning only

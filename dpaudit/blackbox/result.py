@@ -13,9 +13,9 @@ import pandas as pd
 from dpaudit.blackbox.bounds import Curve, curve_of, lower_bound
 from dpaudit.blackbox.hypotheses import epsilons_at
 from dpaudit.blackbox.replay import Replay
-from dpaudit.blackbox.words import at_least, percent
+from dpaudit.blackbox.words import at_least, at_most, percent
 from dpaudit.claims import PrivacyClaim
-from dpaudit.errors import InvalidParameterError, RefutedError
+from dpaudit.errors import InvalidParameterError, NotAuditedError, RefutedError
 from dpaudit.evidence import Estimate
 from dpaudit.exact import ExactLike, exact, rounded_up
 from dpaudit.verdicts import Judgement, VerdictKind
@@ -43,6 +43,8 @@ class CheckResult:
     heard: tuple[str, ...] = ()
     #: (runs, bound) wherever the bound on the claim's quantity rose; at its confidence, at all times at once.
     history: tuple[tuple[int, float], ...] = ()
+    #: Why this check could not have refuted anything; empty where it could have, or did.
+    not_audited: str = ""
     #: The delta at which epsilon was asked for.
     at_delta: float | None = None
     #: What was played; ``None`` where nothing holds.
@@ -54,6 +56,24 @@ class CheckResult:
         privacy claim.
         """
         return self.judgement.verdict
+
+    @property
+    def headline(self) -> str:
+        """``REFUTED``, ``INCONCLUSIVE``, or ``NOT AUDITED`` for an inconclusive check that says nothing."""
+        return "NOT AUDITED" if self.not_audited else self.verdict.value.upper()
+
+    @property
+    def weakest(self) -> str:
+        """The weakest violation of each kind that about half of such checks would have refuted, in words."""
+        power = self.evidence.details.get("power", {})
+        seen = [
+            f"epsilon {at_most(entry['epsilon'])} at probability {entry['probability']:g}"
+            for entry in power.get("events", [])[:1]
+            if entry["epsilon"]
+        ]
+        if power.get("exclusive"):
+            seen.append(f"probability {at_most(power['exclusive'], 3)} against 0")
+        return " or ".join(seen) or "none"
 
     @property
     def samples(self) -> int:
@@ -90,18 +110,24 @@ class CheckResult:
         return pd.DataFrame(self.history, columns=["runs", "lower"])
 
     def raise_if_refuted(self) -> CheckResult:
-        """This result, unless the claim was refuted: then ``RefutedError`` (an ``AssertionError``), whose
-        text is the evidence.
+        """This result, unless the claim was refuted or nothing was audited.
+
+        Raises ``RefutedError``, whose text is the evidence, or ``NotAuditedError``, whose text says why; both
+        are ``AssertionError``.
         """
         if self.verdict is VerdictKind.REFUTED:
             raise RefutedError(str(self))
+        if self.not_audited:
+            raise NotAuditedError(str(self))
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON: verdict, claim, evidence, reasons, event, notes, draws, history (pairs
-        of runs and bound), and epsilon at the delta that was asked for."""
+        """Plain data, ready for JSON: verdict, why nothing was audited (or None), claim, evidence, reasons,
+        event, notes, draws, history (pairs of runs and bound), and epsilon at the delta that was asked
+        for."""
         return {
             "verdict": self.verdict.value,
+            "not_audited": self.not_audited or None,
             "claim": self.claim.to_json(),
             "evidence": self.evidence.to_json(),
             "reasons": list(self.judgement.reasons),
@@ -121,14 +147,13 @@ class CheckResult:
         )
 
     def __repr__(self) -> str:
-        return f"<{self.verdict.value}: {self._found()}, claimed {float(self.claim.bound or 0):.4g}>"
+        return f"<{self.headline.lower()}: {self._found()}, claimed {float(self.claim.bound or 0):.4g}>"
 
     def __str__(self) -> str:
-        lines = [f"{self.verdict.value.upper()}: {self.claim.in_words()}", f"  {self._found()}"]
-        if self.evidence.lower is None:
-            lines += [f"  {self.judgement.reasons[0]}"]
-        else:
-            lines[-1] += ", assuming independent calls"
+        lines = [f"{self.headline}: {self.claim.in_words()}", f"  {self._found()}"]
+        lines += [f"  {self.not_audited}"] if self.not_audited else []
+        if self.evidence.lower is not None:
+            lines[1] += ", assuming independent calls"
             if self._epsilon_at_delta is not None:
                 lines.append(
                     f"  epsilon > {at_least(self._epsilon_at_delta)} at delta = {self.at_delta:g}, with "
@@ -146,7 +171,7 @@ class CheckResult:
         rows = "".join(f"<tr><td>{runs:,}</td><td>{at_least(bound)}</td></tr>" for runs, bound in steps)
         said = "<br>".join(escape(line.strip()) for line in str(self).splitlines()[1:])
         table = f"<table><tr><th>runs</th><th>{escape(self.evidence.quantity)} &gt;</th></tr>{rows}</table>"
-        title = f"<b>{self.verdict.value.upper()}</b>: {escape(self.claim.in_words())}"
+        title = f"<b>{self.headline}</b>: {escape(self.claim.in_words())}"
         return f"<div>{title}<br>{said}{table if rows else ''}</div>"
 
     def _found(self) -> str:

@@ -30,7 +30,7 @@ from dpaudit.statistics.blocks import Failure, Workers
 from dpaudit.statistics.capital import log_average
 from dpaudit.statistics.cells import CellBetting, CellBlock, log_gains
 
-__all__ = ["Search", "Target"]
+__all__ = ["EXPLORED", "Candidate", "Search", "Target"]
 
 #: A pair that fails in all of its first calls is a broken mechanism, not an outcome.
 FAILURES_THAT_BREAK = 64
@@ -69,7 +69,7 @@ class Target:
         return float(self.points.deltas[len(self.points.deltas) // 2])
 
 
-class _Candidate:
+class Candidate:
     """One pair of inputs with its attack and its bettor against the claim."""
 
     def __init__(self, target: Target, index: int, data: tuple[Any, Any]) -> None:
@@ -218,7 +218,7 @@ class Search:
         self.target = target
         self._workers = workers
         self._clock = clock
-        self.candidates = [_Candidate(target, index, data) for index, data in enumerate(neighbours)]
+        self.candidates = [Candidate(target, index, data) for index, data in enumerate(neighbours)]
         self.samples = 0
         self._order: list[int] = []
         self._mixture = PairMixture(len(neighbours), 1)

@@ -21,7 +21,7 @@ from dpaudit.blackbox.features import (
 )
 from dpaudit.blackbox.outcomes import LABEL_BASE, OutcomeEncoder, Outcomes
 
-__all__ = ["vector_features"]
+__all__ = ["MAX_COORDINATES", "vector_features"]
 
 #: Numbers of an output that are looked at one by one, and places that an event names so.
 MAX_COORDINATES, NAMED_PLACES = 16, 3

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from hypothesis.strategies import SearchStrategy
 
 from dpaudit.blackbox.clock import Clock
 from dpaudit.blackbox.neighbours import as_pair, unequal
+from dpaudit.blackbox.runs import OutOfTimeError
 from dpaudit.blackbox.search import Search, Target
 from dpaudit.errors import DpauditError
 from dpaudit.neighbours import Neighbours
@@ -82,8 +84,9 @@ class _Trial:
         threshold = math.log(number * (number + 1) / self._alpha)
         with Workers(1) as workers:
             search = Search(target, [(pair.left, pair.right)], workers, self._clock)
-            while search.log_wealth < threshold and search.step(self._runs - search.samples):
-                if self._clock.over:
-                    break
+            with suppress(OutOfTimeError):  # the pairs that were found before still count
+                while search.log_wealth < threshold and search.step(self._runs - search.samples):
+                    if self._clock.over:
+                        break
         self._left -= search.samples
         return search.samples if search.log_wealth >= threshold else 0

@@ -68,9 +68,16 @@ class PrivacyClaim(Claim):
         return f"when one {self.unit.value} changes ({self.adjacency.value}), in the view of {self.view}"
 
 
+def _not_negative(epsilon: ExactLike) -> Fraction:
+    number = exact(epsilon, name="epsilon")
+    if number < 0:
+        raise InvalidParameterError(f"epsilon must be 0 or more, got {number}; pass a non-negative number.")
+    return number
+
+
 @dataclass(frozen=True, kw_only=True)
 class PureDP(PrivacyClaim):
-    """epsilon-DP: P(M(D) in S) <= e^epsilon P(M(D') in S) for all neighbours and all events. ``epsilon`` >
+    """epsilon-DP: P(M(D) in S) <= e^epsilon P(M(D') in S) for all neighbours and all events. ``epsilon`` >=
     0."""
 
     type: ClassVar[str] = "pure-dp"
@@ -79,7 +86,7 @@ class PureDP(PrivacyClaim):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._set("epsilon", positive(self.epsilon, name="epsilon"))
+        self._set("epsilon", _not_negative(self.epsilon))
 
     @property
     def bound(self) -> Fraction:
@@ -101,12 +108,7 @@ class ApproxDP(PrivacyClaim):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        epsilon = exact(self.epsilon, name="epsilon")
-        if epsilon < 0:
-            raise InvalidParameterError(
-                f"epsilon must be 0 or more, got {epsilon}; pass a non-negative number."
-            )
-        self._set("epsilon", epsilon)
+        self._set("epsilon", _not_negative(self.epsilon))
         self._set("delta", probability(self.delta, name="delta"))
 
     @property

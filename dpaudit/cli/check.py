@@ -30,6 +30,7 @@ from dpaudit.claims import (
 )
 from dpaudit.cli.console import make_console, show_error
 from dpaudit.errors import InvalidParameterError, MechanismError
+from dpaudit.harness import hide_checkout
 from dpaudit.neighbours import Neighbours
 from dpaudit.processes.ending import no_silent_end
 from dpaudit.report_file.document import write_text
@@ -37,12 +38,15 @@ from dpaudit.reports.notation import clean
 
 __all__ = ["check_command"]
 
-REFUTED, CRASHED, INTERRUPTED = 1, 3, 128 + signal.SIGINT
+REFUTED, CRASHED, NOT_AUDITED, INTERRUPTED = 1, 3, 4, 128 + signal.SIGINT
 
 #: What is said where calls raised on pairs that --corners made.
 LISTS_OF_RECORDS = " (--corners hands over lists of records; for a function of one record write --pair 0 1)"
 #: Characters of an option's value that an error repeats.
 QUOTED = 60
+
+
+CERTIFICATE = click.Path(exists=True, dir_okay=False)
 
 
 @click.command("check")
@@ -86,7 +90,9 @@ QUOTED = 60
 @click.option(
     "--max-samples", type=int, default=100_000, show_default=True, help="Runs of the function in all."
 )
-@click.option("--seconds", type=float, help="Time for all runs; then what is known is told [default: none].")
+@click.option(
+    "--seconds", type=float, help="Time for the whole check; then what is known is told [default: none]."
+)
 @click.option(
     "--timeout", type=float, default=60.0, show_default=True, help="Seconds that one call may take."
 )
@@ -94,6 +100,17 @@ QUOTED = 60
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Run calls on this Dask cluster; needs the extra of that name."
 )
+@click.option(
+    "--tls-ca",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The authority of the scheduler's certificates (PEM).",
+)
+@click.option(
+    "--tls-cert",
+    type=click.Path(exists=True, dir_okay=False),
+    help="This client's certificate for the scheduler (PEM).",
+)
+@click.option("--tls-key", type=CERTIFICATE, help="The key of that certificate (PEM).")
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Error level of the check.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same verdict.")
 @click.option(
@@ -119,6 +136,9 @@ def check_command(
     timeout: float,
     jobs: int,
     scheduler: str | None,
+    tls_ca: str | None,
+    tls_cert: str | None,
+    tls_key: str | None,
     alpha: float,
     seed: int,
     json_path: Path | None,
@@ -128,8 +148,10 @@ def check_command(
     The function is (data, rng) -> output and takes all of its randomness from rng, a numpy Generator. The
     module is imported with the current folder first on Python's path. Samples never verify a claim.
 
-    Exit code 0: not refuted. 1: refuted. 2: usage, or a module that does not import. 3: the function hung,
-    raised in every call, or returned what cannot be read. 130: stopped by Ctrl-C, after
+    Exit code 0: audited and not refuted. 1: refuted. 2: usage, or a module that does not import. 3: the
+    function hung, raised in every call, or returned what cannot be read. 4: not audited,
+    because no run could have refuted the claim: too few runs (said at once, with how many it takes), outputs
+    without anything to compare, or calls that depend on one another. 130: stopped by Ctrl-C, after
     saying what is known.
     """
     stated = {"epsilon": epsilon, "delta": delta, "order": order, "rho": rho, "mu": mu}
@@ -138,19 +160,21 @@ def check_command(
         raise click.UsageError("--array and --frame say two things of one input; give one of them.")
     make = _ARRAY if as_array else _FRAME if as_frame else None
     values = _values(corners, records)
-    inputs = _neighbours(pairs, values, size, null, claim.adjacency, make)
+    inputs = _neighbours(pairs, values, size, null, claim, make)
     if json_path is not None and not json_path.parent.is_dir():
         raise InvalidParameterError(
             f"--json must name a file in an existing folder, got {json_path}; make the folder."
         )
     from dpaudit.blackbox.check import check  # the other commands need none of it
     from dpaudit.blackbox.notes import RAISED
-    from dpaudit.statistics.cluster import travel_with
+    from dpaudit.statistics.cluster import scheduler_of, travel_with
+
+    address = scheduler_of(scheduler, ca=tls_ca, cert=tls_cert, key=tls_key)
 
     with _current_folder_first(), no_silent_end(), _interruptible() as stopped:
         mechanism = _function(function)
         try:
-            if scheduler is not None:
+            if address is not None:
                 travel_with(mechanism)
             result = check(
                 mechanism,
@@ -162,7 +186,7 @@ def check_command(
                 seconds=seconds,
                 timeout=timeout,
                 jobs=jobs,
-                scheduler=scheduler,
+                scheduler=address,
             )
         except MechanismError as error:
             show_error(str(error) + (LISTS_OF_RECORDS if values else ""))
@@ -176,7 +200,7 @@ def check_command(
         write_text(json_path, json.dumps(asked | result.to_dict(), indent=1, allow_nan=False) + "\n")
     if stopped:
         sys.exit(INTERRUPTED)
-    sys.exit(REFUTED if result.verdict == "refuted" else 0)
+    sys.exit(REFUTED if result.verdict == "refuted" else NOT_AUDITED if result.not_audited else 0)
 
 
 @dataclass(frozen=True)
@@ -232,7 +256,7 @@ def _neighbours(
     values: list[Any] | None,
     size: int | None,
     null: str | None,
-    adjacency: Adjacency,
+    claim: PrivacyClaim,
     make: _Make | None,
 ) -> list[Neighbours]:
     """The pairs of all options together, those that were written out first."""
@@ -240,16 +264,20 @@ def _neighbours(
         raise click.UsageError("neighbouring inputs are needed: give --pair, or --corners and --size.")
     if (values is None) != (size is None):
         raise click.UsageError("--corners (or --records) and --size need each other; give both or none.")
-    zero_out = values is not None and adjacency is Adjacency.ZERO_OUT
+    zero_out = values is not None and claim.adjacency is Adjacency.ZERO_OUT
     if zero_out != (null is not None):
         raise click.UsageError("--null is for --corners with --adjacency zero-out, which needs it.")
-    from dpaudit.blackbox.neighbours import as_pair, corners
+    from dpaudit.blackbox.neighbours import as_pair, corners, require_adjacent
 
     read = [tuple(_read("--pair", text) for text in pair) for pair in pairs]
     found = [as_pair(pair, index) for index, pair in enumerate(read)]
     if values is not None and size is not None:
-        found += corners(values, size, adjacency, null=_read("--null", null) if null else ...)
-    return found if make is None else [Neighbours(p.name, make(p.left), make(p.right)) for p in found]
+        found += corners(values, size, claim.adjacency, null=_read("--null", null) if null else ...)
+    if make is not None:
+        found = [Neighbours(p.name, make(p.left), make(p.right)) for p in found]
+    for index, pair in enumerate(found):
+        require_adjacent(pair, claim, index=index)
+    return found
 
 
 def _values(corners: tuple[str, str] | None, records: str | None) -> list[Any] | None:
@@ -313,11 +341,14 @@ def _function(name: str) -> Callable[..., Any]:
 def _current_folder_first() -> Iterator[None]:
     """The current folder first on Python's path, while the function is imported and runs."""
     here = str(Path.cwd())
+    hidden = hide_checkout(Path(here))
     sys.path.insert(0, here)
     try:
         yield
     finally:
         sys.path.remove(here)
+        for entry in hidden:
+            sys.path_importer_cache.pop(entry, None)
 
 
 @contextmanager

@@ -151,15 +151,13 @@ def _require_own_modules(file: Path) -> None:
 
 
 def _run_again(report: dict[str, Any], suites: tuple[str, ...], jobs: int | None) -> Iterator[Finding]:
-    from dpaudit.cli.run import read_command
     from dpaudit.runner.process import Pool, available_cpus
     from dpaudit.verify.again import compare_with_report
 
     workers = available_cpus() if jobs is None else jobs
     pool = Pool(workers)
     try:
-        command = read_command(report["stamps"]["command"])
-        yield from compare_with_report(report, suites, jobs=workers, pool=pool, command=command)
+        yield from compare_with_report(report, suites, jobs=workers, pool=pool)
     finally:
         pool.close()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import sys
 import tempfile
@@ -29,16 +28,18 @@ from dpaudit.reports.markdown import markdown_summary
 from dpaudit.reports.sarif import sarif
 from dpaudit.reports.terminal import LiveResults, one_line, result_line, summary, totals
 from dpaudit.runner.backends import BACKENDS, Backend, start_backend
-from dpaudit.runner.commands import command_words, selected_by
-from dpaudit.runner.plan import BrokenSuite, Settings, plan_run
+from dpaudit.runner.plan import BrokenSuite, Settings, plan_run, run_command_of
 from dpaudit.runner.remote import Asking, RemoteError
 from dpaudit.runner.session import Session
 from dpaudit.runner.targets import AUDITS, PAPERS, default_paths
+from dpaudit.statistics.cluster import scheduler_of
 from dpaudit.suite import Profile
 
-__all__ = ["read_command", "run_command"]
+__all__ = ["run_command"]
 
 AGAINST_EXPECTATION, CRASHED = 1, 3
+
+CERTIFICATE = click.Path(exists=True, dir_okay=False)
 
 #: Where a command line keeps the profile that it named.
 PROFILE = f"{__name__}.profile"
@@ -95,6 +96,9 @@ def _profile_option(name: str, *, help: str) -> Callable[[Command], Command]:
     help="Where rows run; dask needs the extra of that name.",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler [default: a cluster of this machine].")
+@click.option("--tls-ca", type=CERTIFICATE, help="The authority of the scheduler's certificates (PEM).")
+@click.option("--tls-cert", type=CERTIFICATE, help="This client's certificate for the scheduler (PEM).")
+@click.option("--tls-key", type=CERTIFICATE, help="The key of that certificate (PEM).")
 @click.option(
     "-k",
     "select",
@@ -133,6 +137,9 @@ def run_command(
     jobs: int | None,
     backend: Backend,
     scheduler: str | None,
+    tls_ca: str | None,
+    tls_cert: str | None,
+    tls_key: str | None,
     select: str | None,
     json_path: Path,
     html_path: Path | None,
@@ -166,7 +173,8 @@ def run_command(
     page = None if no_html else html_path or json_path.with_suffix(".html")
     _check_outputs(json_path, page, sarif_path)
     console = make_console()
-    pool, size = start_backend(backend, jobs=jobs, scheduler=scheduler)
+    address = scheduler_of(scheduler, ca=tls_ca, cert=tls_cert, key=tls_key)
+    pool, size = start_backend(backend, jobs=jobs, scheduler=address)
     settings = replace(settings, jobs=size)
     session: Session | None = None
     lost: RemoteError | None = None
@@ -176,7 +184,7 @@ def run_command(
             broken: list[BrokenSuite] = []
             plan = plan_run(paths, settings, pool, select=select, broken=broken)
             show_broken(broken)
-            command = shlex.join(["dpaudit", *sys.argv[1:]])
+            command = run_command_of(paths, settings, select=select).text
             session = Session(
                 plan, settings, report_path=json_path, resume=resume, command=command, confirms=_confirms
             )
@@ -210,19 +218,6 @@ def _confirms(result: dict[str, Any]) -> bool:
     from dpaudit.verify.result import verify_result  # loads the kernel, which a first run leaves to its rows
 
     return all(finding.ok for finding in verify_result(result))
-
-
-def read_command(text: str) -> dict[str, Any] | None:
-    """The parameters of ``dpaudit run`` in the command line that a report names; ``None`` where it is no such
-    command."""
-    try:
-        words = command_words(text)
-        if words[:2] != ["dpaudit", "run"] or {"-h", "--help"} & set(words):  # asking for help runs nothing
-            return None
-        selected_by(words)
-        return dict(run_command.make_context("dpaudit run", words[2:]).params)
-    except (ValueError, click.ClickException, click.exceptions.Exit):
-        return None
 
 
 def _run(

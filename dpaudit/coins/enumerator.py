@@ -23,9 +23,11 @@ import numpy as np
 
 from dpaudit.coins.base import ChannelSession, Coins, Program, To
 from dpaudit.coins.exact_paths import ExactPaths, Share, shares_of
+from dpaudit.coins.limits import exhausted
 from dpaudit.coins.transcript import (
     Recording,
     frozen_copy,
+    raised_by,
     require_plain,
     run_program,
     same_shown,
@@ -101,25 +103,33 @@ class PathSite:
 class Path:
     """One complete run: its probability (or density), the random sites along it, what the view sees, and what
     the written form of each revealed value leaves out (``beyond``). ``shares`` are the exact chances of the
-    outcomes along it, ``None`` where one of them has none."""
+    outcomes along it, ``None`` where one of them has none. A path on which the program ``raised`` ends with
+    the error, which the public sees."""
 
     weight: Any
     sites: tuple[PathSite, ...]
     seen: tuple[Any, ...]
     beyond: tuple[Any, ...] = ()
     shares: tuple[Share, ...] | None = None
+    raised: bool = False
 
 
 @dataclass(frozen=True)
 class ViewLaw:
     """The exact law of a view: a ball for each transcript, keyed by its canonical JSON text, and the mass
     left out (a float upper bound). ``weights`` are in proportion to the chances, where these are known as
-    sums of exponentials."""
+    sums of exponentials. ``ended`` says whether the program returned on any path, rather than raised."""
 
     probabilities: dict[str, Any]
     transcripts: dict[str, tuple[Any, ...]]
     left_out: float
     weights: dict[str, ExpSum] | None = None
+    ended: bool = True
+
+
+#: What stands beside an error that the program raised: no value is written so, a returned pair of texts
+#: least of all.
+RAISED = "raised"
 
 
 class _Enumerated(Coins):
@@ -184,6 +194,15 @@ class _Enumerated(Coins):
                 self.beyond.append(_beyond_json(value))
             self._see(frozen_copy(value))
         return value
+
+    def end_by(self, error: DpauditError) -> bool:
+        """Show the public that the program raised ``error``; whether that is an outcome of the program."""
+        if self.refused is not None or exhausted(error.__cause__) or self.given is not None:
+            return False
+        if self.view.sees(audience(PUBLIC)):
+            self.beyond.append(RAISED)
+            self.seen.append(raised_by(error))
+        return True
 
     def _random(self, law: Law, site: str, visible: bool) -> Any:
         if visible and self.given is not None:
@@ -308,13 +327,19 @@ def _paths(
     choices: list[int] = []
     for _ in range(max_paths):
         coins = _Enumerated(choices, view, tail, cache, given)
+        raised = False
         try:
             run_program(program, data, coins)
-            if not coins.impossible and (given is None or len(coins.seen) == len(given)):
-                shares = None if coins.shares is None else tuple(coins.shares)
-                yield Path(coins.weight, tuple(coins.sites), tuple(coins.seen), tuple(coins.beyond), shares)
         except _ImpossibleError:
             pass
+        except (MechanismError, InvalidParameterError) as error:
+            raised = coins.end_by(error)
+            if not (raised or coins.impossible):
+                raise
+        if not (coins.impossible or coins.refused) and (given is None or len(coins.seen) == len(given)):
+            shares = None if coins.shares is None else tuple(coins.shares)
+            seen, beyond = tuple(coins.seen), tuple(coins.beyond)
+            yield Path(coins.weight, tuple(coins.sites), seen, beyond, shares, raised)
         if coins.refused is not None:
             raise coins.refused
         # Depth first: raise the last choice that can be raised, and forget what is known below it.
@@ -341,16 +366,18 @@ def enumerate_view(
     """
     probabilities: dict[str, Any] = {}
     transcripts: dict[str, tuple[Any, ...]] = {}
-    exact, total = ExactPaths(), arb(0)
+    exact, total, ended = ExactPaths(), arb(0), False
     for path in _paths(program, data, view, tail, None, max_paths):
-        beyond = [] if all(item is None for item in path.beyond) else [[*path.beyond]]
+        # no value is written as a dict with this key: a list beside the values would pass for one of them
+        beyond = [] if all(item is None for item in path.beyond) else [{"beyond": path.beyond}]
         key = json.dumps([*map(encode_value, path.seen), *beyond])
         probabilities[key] = probabilities.get(key, arb(0)) + path.weight
         transcripts[key] = path.seen
         total += path.weight
+        ended = ended or not path.raised
         exact.add(key, path.shares)
     left_out = 0.0 if tail == 0.0 else max(0.0, upper(1 - total))
-    return ViewLaw(probabilities, transcripts, left_out, exact.weights())
+    return ViewLaw(probabilities, transcripts, left_out, exact.weights(), ended)
 
 
 def _beyond_json(value: Any) -> Any:

@@ -98,8 +98,9 @@ class Matching:
     def note_raised(self, error: MechanismError | InvalidParameterError) -> None:
         """The program raised on the neighbour: shown, unless the replay had diverged before.
 
-        Two runs that end by the same error agree. Another type of error is another outcome; another message
-        is one only for whoever reads it, so that it refutes nothing by itself.
+        Two runs that end by the same error agree. Another type of error is another outcome; another message,
+        attribute, note, cause or context is one only for whoever reads it, so that it refutes nothing by
+        itself.
         """
         why = exhausted(error.__cause__)
         if self._diverged or self._at_cut():
@@ -114,7 +115,9 @@ class Matching:
             self.leaks.append(Leak("raised", self.reached, "program", "no error", text, refutes=True))
         elif entry.value != raised:
             certain = bool(entry.value[0] != raised[0])
-            self.leaks.append(Leak("raised", self.reached, "program", entry.value, raised, refutes=certain))
+            said = 3 if entry.value[:2] == raised[:2] else 2
+            shown = entry.value[:said], raised[:said]
+            self.leaks.append(Leak("raised", self.reached, "program", shown[0], shown[1], refutes=certain))
         else:
             self._next += 1
 
@@ -153,7 +156,7 @@ class Matching:
         index = self._shown[self._next]
         entry = self.recording.sites[index]
         if entry.kind == "raise":
-            text = ": ".join(entry.value)
+            text = ": ".join(entry.value[:2])
             raise self._diverge(Leak("raised", index, "program", text, "no error", refutes=True))
         if entry.to != people:
             names = [sorted(p.name for p in group) for group in (entry.to, people)]

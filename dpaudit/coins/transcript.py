@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import DpauditError, InvalidParameterError, MechanismError
 from dpaudit.exact import encode_value
 from dpaudit.laws.base import Law
+from dpaudit.raised import held_by
 from dpaudit.views import PUBLIC, Audience
 
 if TYPE_CHECKING:
@@ -44,10 +45,14 @@ __all__ = [
     "to_the_last_bit",
 ]
 
-#: ``raise`` is the end of a run by an error, which everybody sees; its value is (type, message).
+#: ``raise`` is the end of a run by an error, which everybody sees; its value is (type, message,
+#: all else that it holds).
 Kind = Literal["observe", "aggregate", "channel", "draw", "reveal", "raise"]
 
 RETURN_SITE = "return"
+
+#: Names of methods in the messages of errors about them, whichever interpreter runs the program.
+_INTERPRETERS = re.compile(r"\b(Recorder|Replayer|Forcer|_Enumerated)\b")
 
 
 @dataclass(frozen=True)
@@ -266,10 +271,11 @@ def run_program(program: Program, data: Any, coins: Coins) -> Any:
     return coins.reveal(result, site=RETURN_SITE, to=to)
 
 
-def raised_by(error: Exception) -> tuple[str, str]:
-    """(type, message) of the error with which a program ended, as ``run_program`` passed it on."""
+def raised_by(error: Exception) -> tuple[str, str, str]:
+    """(type, message, all else) of the error with which a program ended, as ``run_program`` passed it on."""
     own = error.__cause__ if isinstance(error, MechanismError) and error.__cause__ is not None else error
-    return type(own).__qualname__, re.sub(r"^(Recorder|Replayer|Forcer)\.", "coins.", str(own))
+    message, held = (_INTERPRETERS.sub("coins", text) for text in (str(own), held_by(own)))
+    return type(own).__qualname__, message, held
 
 
 def fingerprint(recording: Recording) -> str:

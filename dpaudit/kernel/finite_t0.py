@@ -26,7 +26,7 @@ from typing import Any
 __all__ = ["Checked", "FiniteProofError", "check", "main", "ratio_of"]
 
 MAX_DATA_SETS, MAX_STEPS, MAX_PAIRS, LARGEST = 10_000, 5_000_000, 1_000_000, 500
-NUMBER = re.compile(r"-?\d{1,1000}(/\d{1,1000})?", re.ASCII)
+NUMBER = re.compile(r"-?\d{1,1000}(/[1-9]\d{0,999})?", re.ASCII)
 
 FIELDS = {"data": dict, "adjacency": dict, "trees": list}
 
@@ -46,10 +46,10 @@ def need(holds: Any, message: str) -> None:
 
 
 def rational(text: Any) -> Fraction:
-    """An exact number: ``"2"``, ``"-3/8"``."""
-    need(isinstance(text, str) and NUMBER.fullmatch(text), f"a number must be exact, got {str(text)[:40]!r}.")
-    need("/" not in text or int(text.split("/")[1]), f"a denominator must not be 0, got {text[:40]!r}.")
-    return Fraction(text)
+    """An exact number in its one form, reduced: ``"2"``, ``"-3/8"``."""
+    number = Fraction(text) if isinstance(text, str) and NUMBER.fullmatch(text) else Fraction()
+    need(text == str(number), f"a number must be exact and reduced, got {str(text)[:40]!r}.")
+    return number
 
 
 def entry(record: Any, key: str, kind: type) -> Any:

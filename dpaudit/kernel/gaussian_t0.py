@@ -39,7 +39,7 @@ __all__ = ["Checked", "GaussianProofError", "check", "main"]
 
 #: ``MAX_PRODUCTS``: of a coefficient and a change, over all corners; beyond it releases count one by one.
 MAX_NODES, MAX_NUMBERS, MAX_STEPS, MAX_PRODUCTS = 500_000, 2_000, 5_000_000, 300_000
-NUMBER = re.compile(r"-?\d{1,1000}(/\d{1,1000})?", re.ASCII)
+NUMBER = re.compile(r"-?\d{1,1000}(/[1-9]\d{0,999})?", re.ASCII)
 PUBLIC = re.compile(r"p\d{1,9}", re.ASCII)
 
 #: The data part of a form; the releases that data touch, each with the variance of its noise.
@@ -60,9 +60,10 @@ def need(holds: Any, message: str) -> None:
 
 
 def rational(text: Any) -> Fraction:
-    """An exact number: ``"2"``, ``"-3/8"``."""
-    need(isinstance(text, str) and NUMBER.fullmatch(text), f"a number must be exact, got {str(text)[:40]!r}.")
-    return Fraction(text)  # a denominator of 0 is an ArithmeticError, which ``check`` refuses
+    """An exact number in its one form, reduced: ``"2"``, ``"-3/8"``."""
+    number = Fraction(text) if isinstance(text, str) and NUMBER.fullmatch(text) else Fraction()
+    need(text == str(number), f"a number must be exact and reduced, got {str(text)[:40]!r}.")
+    return number
 
 
 def positive(text: Any) -> Fraction:

@@ -22,12 +22,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unicodedata import category
 
 __all__ = ["BeyondTierError", "CertificateError", "DpauditError", "Guarantee", "Setting", "check", "main"]
 
 MAX_DEPTH, MAX_NODES, MAX_PREMISES, MAX_COUNT = 40, 25_000, 10_000, 10**18
-MAX_BITS, MAX_TEXT, MAX_LIST = 4096, 2000, 10_000
-NUMBER = re.compile(r"([+-]?\d+)(?:/(\d+)|(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?)", re.ASCII)
+MAX_BITS, MAX_TEXT, MAX_LIST, MAX_ORDERS = 4096, 2000, 10_000, 16
+NUMBER = re.compile(r"-?\d+(/[1-9]\d*)?", re.ASCII)
+#: Letters and a symbol that print as blank space.
+BLANK = "\u115f\u1160\u2800\u3164\uffa0\U0001d159"
 QUANTITY = {"pure-dp": "epsilon", "accounting": "epsilon", "approx-dp": "delta", "renyi-dp": "renyi epsilon"}
 QUANTITY |= {"zcdp": "rho", "gdp": "mu", "tail-bound": "probability"}
 QUANTITY |= {"zcdp-accounting": "rho", "gdp-accounting": "mu", "renyi-dp-accounting": "renyi epsilon"}
@@ -63,19 +66,19 @@ def need(holds: bool, message: str) -> None:
 
 
 def rational(text: Any, name: str, *, bits: int = 2 * MAX_BITS) -> Fraction:
-    """An exact number written in ASCII: ``"2"``, ``"3/8"``, ``"0.25"``, ``"1e-6"``."""
-    match = NUMBER.fullmatch(text) if isinstance(text, str) and len(text) <= 4300 else None
-    if match is None:
-        raise CertificateError(f"{name} must be an exact number written as a string, got {str(text)[:40]!r}.")
-    whole, below, decimals, exponent = match.groups()
-    power = int(exponent or 0)
-    need(abs(power) <= 2000, f"{name} must have an exponent within 2000, got {power}; rescale it.")
-    need(below is None or int(below) > 0, f"{name} must have a non-zero denominator, got {text[:40]!r}.")
-    number = Fraction(int(whole + (decimals or "")), int(below or 1))
-    number *= Fraction(10) ** (power - len(decimals or ""))
+    """An exact number in its one form, reduced and in ASCII: ``"2"``, ``"-3/8"``. ``"2/2"`` is refused."""
+    good = isinstance(text, str) and len(text) <= 4300 and NUMBER.fullmatch(text)
+    number = Fraction(text) if good else Fraction()
+    wanted = f"{name} must be an exact number written as a string, as a reduced fraction"
+    need(text == str(number), f"{wanted}, got {str(text)[:40]!r}.")
     size = max(number.numerator.bit_length(), number.denominator.bit_length())
     need(size <= bits, f"{name} must have at most {bits} bits above and below, got {size}; round it outward.")
     return number
+
+
+def legible(text: Any) -> bool:
+    """Whether a text shows some letter, number or sign: a zero-width space shows nothing."""
+    return isinstance(text, str) and any(category(c)[0] in "LNPS" and c not in BLANK for c in text)
 
 
 def shown(number: Fraction) -> str:
@@ -186,7 +189,7 @@ class Parameters:
 
     def text(self, name: str, value: Any = None) -> str:
         value = self.get(name) if value is None else value
-        good = isinstance(value, str) and 0 < len(value.strip()) <= len(value) <= MAX_TEXT
+        good = legible(value) and len(value) <= MAX_TEXT
         self.need(good, f"{name} must be a text of 1 to {MAX_TEXT} characters; shorten or add it.")
         return str(value)
 
@@ -246,6 +249,24 @@ def clipped(p: Parameters) -> tuple[Fraction, Fraction]:
     return low, high
 
 
+def grid_of(p: Parameters) -> tuple[Fraction, int, int] | None:
+    """Step, bits and tail of the ``grid`` on which a higher tier composes loss laws, if a node has one."""
+    if "grid" not in p:
+        return None
+    table = p.table("grid")
+    bits, tail = table.integer("bits", low=64, high=256), table.integer("tail", low=20, high=200)
+    step = table.positive("step")
+    table.finish()
+    return step, bits, tail
+
+
+def orders_of(p: Parameters) -> list[Fraction] | None:
+    """The Renyi ``orders`` at which a higher tier converts to delta, if a node lists some."""
+    orders = [p.number("orders", n) for n in p.entries("orders", most=MAX_ORDERS)] if "orders" in p else None
+    p.need(orders is None or min(orders, default=0) > 1, "orders must be one or more numbers above 1.")
+    return orders
+
+
 def direction(p: Parameters, s: Setting, narrow: str) -> tuple[str, tuple[str, ...]]:
     """How scores move together, and what is assumed for it."""
     how = p.choice("range", [narrow, "monotone", "general"])
@@ -300,8 +321,10 @@ def largest(costs: Sequence[Fraction | None], factor: int) -> Fraction | None:
     return max(known) if len(known) == len(costs) else None
 
 
-def add_up(premises: Sequence[Guarantee], times: Sequence[int]) -> Guarantee:
-    """Premise i ``times[i]`` times; a notion survives if all premises have it."""
+def add_up(p: Parameters, premises: Sequence[Guarantee], times: Sequence[int]) -> Guarantee:
+    """Premise i ``times[i]`` times; a notion survives if all premises have it. ``grid`` and ``orders`` are
+    for higher tiers: what is derived here holds without them."""
+    grid_of(p), orders_of(p)
     if sum(times) == 1:
         return premises[0]
     pure, gdp = total([g.pure for g in premises], times), total([g.gdp_squared for g in premises], times)
@@ -310,6 +333,8 @@ def add_up(premises: Sequence[Guarantee], times: Sequence[int]) -> Guarantee:
 
 @rule("laplace")
 def laplace(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
+    if "dimension" in p:
+        p.integer("dimension", low=1, high=10**12)  # for higher tiers: the sensitivity is in l1 here
     return Guarantee(pure=moved(p, s) / p.positive("scale"), assumptions=turnout(s))
 
 
@@ -351,7 +376,7 @@ def noisy_max(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Gua
 @rule("sequential", (1, MAX_PREMISES))
 def sequential(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarantee:
     times = p.entries("times", length=len(premises))
-    return add_up(premises, [p.integer("times", n, low=1, high=MAX_COUNT) for n in times])
+    return add_up(p, premises, [p.integer("times", n, low=1, high=MAX_COUNT) for n in times])
 
 
 @rule("parallel", (1, MAX_PREMISES), lambda v, s: replace(s, adjacency=ADD_REMOVE) if moves(v) else s)
@@ -380,9 +405,9 @@ def tree(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Guarante
     levels = p.integer("levels" if "levels" in p else "leaves", low=1, high=MAX_COUNT)
     if "levels" in p:
         declared = f"between neighbours at most {levels} released nodes differ: {p.text('declared')}"
-        return add_up(premises, [levels]).assuming(declared)
+        return add_up(p, premises, [levels]).assuming(declared)
     p.need(s.adjacency != ADD_REMOVE, "leaves must stay in place: not under add-remove; declare levels.")
-    return add_up(premises, [levels.bit_length()]).assuming(*["one user is one leaf"] * (s.unit == USER))
+    return add_up(p, premises, [levels.bit_length()]).assuming(*["one user is one leaf"] * (s.unit == USER))
 
 
 @rule("group", (1, 1), lambda parameters, s: replace(s, unit=EVENT))
@@ -405,7 +430,7 @@ def accounted(p: Parameters, premises: tuple[Guarantee, ...], s: Setting) -> Gua
     p.need(len({*sites}) == len(sites), f"each class of sites must be listed once, got {sites}; merge them.")
     listed = ", ".join(f"{site} at most {count}" for site, count in zip(sites, touches, strict=True))
     declared = f"the program touches what is declared ({p.text('declared')}): releases per record: {listed}"
-    return add_up(premises, touches).assuming(declared)
+    return add_up(p, premises, touches).assuming(declared)
 
 
 @rule("billboard", (1, 1), lambda _, s: replace(s, view=(frozenset(["public", "others"]), False)))
@@ -446,7 +471,6 @@ def derive(
     p, inner = Parameters(node["parameters"], rule=name), found.inner(node["parameters"], s)
     premises = tuple(derive(premise, inner, rules, depth + 1, budget) for premise in node["premises"])
     guarantee = found.derive(p, premises, s)
-    p.seen |= {"grid", "dimension", "orders"}  # for higher tiers: what is derived here holds without them
     p.finish()
     return guarantee.assuming(*(text for premise in premises for text in premise.assumptions))
 
@@ -470,7 +494,8 @@ def context_of(claim: dict[str, Any]) -> dict[str, Any]:
 def number_of(claim: dict[str, Any], name: str) -> Fraction:
     """A number of the claim: the exact one, which the float beside it must agree with."""
     exact = rational(claim.get(f"{name}_exact"), f"the claim's {name}")
-    need(claim.get(name) == float(exact), f"{name} must agree with {name}_exact, got {claim.get(name)!r}.")
+    good = type(claim.get(name)) is float and claim[name] == float(exact)
+    need(good, f"{name} must be a float that agrees with {name}_exact, got {claim.get(name)!r:.40}.")
     need(exact >= 0 and (name != "order" or exact > 1), f"{name} is out of range: {shown(exact)}.")
     return exact
 

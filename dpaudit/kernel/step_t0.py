@@ -39,7 +39,7 @@ from typing import Any
 __all__ = ["Box", "Checked", "StepProofError", "check", "main"]
 
 MAX_NODES, MAX_STEPS, MAX_EXTREMES, MAX_WIDTH = 200_000, 500_000, 4_096, 64
-NUMBER = re.compile(r"-?\d{1,1000}(/\d{1,1000})?", re.ASCII)
+NUMBER = re.compile(r"-?\d{1,1000}(/[1-9]\d{0,999})?", re.ASCII)
 SYMBOL, PUBLIC = re.compile(r"s\d{1,6}", re.ASCII), re.compile(r"p\d{1,6}", re.ASCII)
 
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -61,10 +61,10 @@ def need(holds: Any, message: str) -> None:
 
 
 def rational(text: Any) -> Fraction:
-    """An exact number: ``"2"``, ``"-3/8"``."""
-    need(isinstance(text, str) and NUMBER.fullmatch(text), f"a number must be exact, got {str(text)[:40]!r}.")
-    need("/" not in text or int(text.split("/")[1]), f"a denominator must not be 0, got {text[:40]!r}.")
-    return Fraction(text)
+    """An exact number in its one form, reduced: ``"2"``, ``"-3/8"``."""
+    number = Fraction(text) if isinstance(text, str) and NUMBER.fullmatch(text) else Fraction()
+    need(text == str(number), f"a number must be exact and reduced, got {str(text)[:40]!r}.")
+    return number
 
 
 def positive(text: Any) -> Fraction:

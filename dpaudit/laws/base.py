@@ -26,7 +26,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dpaudit.errors import InvalidParameterError, NotTractableError
-from dpaudit.exact import ExactLike, refuse_floats
+from dpaudit.exact import ExactLike, refuse_floats, require_written_so
 
 __all__ = [
     "Argument",
@@ -195,14 +195,17 @@ def register(name: str) -> Callable[[L], L]:
 
 
 def law_from_json(data: dict[str, Any]) -> Law:
-    """Read a law that ``to_json`` wrote. Raises ``InvalidParameterError`` for an unknown one."""
+    """Read a law that ``to_json`` wrote. Raises ``InvalidParameterError`` for an unknown one, and for another
+    spelling of a known one (``"2/2"``, ``true`` for 1, a field that the law does not have)."""
     kind = data.get("law") if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in _REGISTRY:
         raise InvalidParameterError(
             f"a law must be one of {sorted(_REGISTRY)}, got {kind!r}; re-create the file."
         )
     refuse_floats(data, name="a law in a file")
-    return _REGISTRY[kind].from_json(data)
+    law = _REGISTRY[kind].from_json(data)
+    require_written_so(law.to_json(), data, name=f"the law {kind!r}")
+    return law
 
 
 def log1mexp(x: NDArray[np.float64]) -> NDArray[np.float64]:

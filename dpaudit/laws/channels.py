@@ -25,7 +25,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dpaudit.errors import InvalidParameterError
-from dpaudit.exact import refuse_floats
+from dpaudit.exact import refuse_floats, require_written_so
 
 __all__ = ["Kernel", "expect_keys", "kernel_from_json", "queried_numbers", "register_kernel", "same_length"]
 
@@ -110,14 +110,17 @@ def register_kernel(name: str) -> Callable[[K], K]:
 
 
 def kernel_from_json(data: dict[str, Any]) -> Kernel:
-    """Read a kernel that ``to_json`` wrote. Raises ``InvalidParameterError`` for an unknown one."""
+    """Read a kernel that ``to_json`` wrote. Raises ``InvalidParameterError`` for an unknown one, and for
+    another spelling of a known one."""
     kind = data.get("kernel") if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in _REGISTRY:
         raise InvalidParameterError(
             f"a kernel must be one of {sorted(_REGISTRY)}, got {kind!r}; re-create the file."
         )
     refuse_floats(data, name="a kernel in a file")
-    return _REGISTRY[kind].from_json(data)
+    kernel = _REGISTRY[kind].from_json(data)
+    require_written_so(kernel.to_json(), data, name=f"the kernel {kind!r}")
+    return kernel
 
 
 # What the kernels share

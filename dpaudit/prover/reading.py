@@ -17,6 +17,7 @@ import dis
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from operator import attrgetter
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -113,9 +114,10 @@ def _require_ordinary_names(function: FunctionType) -> None:
     interpreter's own. An inner function gets its builtins from the globals when the program makes it."""
     own = vars(builtins)
     of_globals = function.__globals__.get("__builtins__", builtins)
+    of_function: Any = attrgetter("__builtins__")(function)  # mypy's cache forgets this attribute
     ordinary = (
         type(function.__globals__) is dict
-        and function.__builtins__ is own  # type: ignore[attr-defined]
+        and of_function is own
         and (of_globals is own or of_globals is builtins)
     )
     if not ordinary:

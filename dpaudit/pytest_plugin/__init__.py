@@ -7,13 +7,13 @@ and without ``--dpaudit-suites`` is left as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dpaudit.pytest_plugin.levels import AUDITS, KEY, Levels, read_alpha, read_audits
+from dpaudit.pytest_plugin.levels import AUDITS, KEY, NOTE, SUMMARY, Levels, read_alpha, read_audits
 
 if TYPE_CHECKING:
     from dpaudit.pytest_plugin.private import AssertPrivate
@@ -24,14 +24,23 @@ __all__ = [
     "pytest_collect_file",
     "pytest_collection_modifyitems",
     "pytest_configure",
+    "pytest_runtest_call",
     "pytest_runtest_setup",
     "pytest_runtestloop",
+    "pytest_terminal_summary",
 ]
 
 SLOW, EXPECT_REFUTED = "dpaudit_slow", "dpaudit_refuted"
 NOT_CALLED = (
-    f"a test marked {EXPECT_REFUTED} must call assert_private, this one did not: nothing was refuted."
+    f"NOT AUDITED: a test marked {EXPECT_REFUTED} must call assert_private, this one did not: nothing was "
+    "refuted."
 )
+NOTHING_CALLED = (
+    "NOT AUDITED: a test that takes assert_private must call assert_private, this one did not; call it, skip "
+    "the test, or leave the fixture out."
+)
+#: Whether the function of a test came to its end: it raised, failed or skipped nothing.
+RETURNED = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -132,6 +141,38 @@ def _matches(config: pytest.Config, path: Path, pattern: str) -> bool:
     return path.is_relative_to(config.rootpath) and path.relative_to(config.rootpath).match(pattern)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Remember that a test came to its end: only then is an audit missing."""
+    result = yield
+    item.stash[RETURNED] = True
+    return result
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """One line for each audit of the session, with its notes under ``-v``."""
+    lines = _summary_lines(terminalreporter)
+    if lines:
+        terminalreporter.section("dpaudit audits")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+def _summary_lines(terminalreporter: Any) -> list[str]:
+    """The lines of all tests by name; xdist workers send them with their reports."""
+    shown = {SUMMARY, NOTE} if terminalreporter.verbosity > 0 else {SUMMARY}
+    found: dict[str, list[str]] = {}
+    for report in [item for items in terminalreporter.stats.values() for item in items]:
+        lines = [
+            f"    note: {text}" if name == NOTE else f"{report.nodeid}: {text}"
+            for name, text in getattr(report, "user_properties", ())
+            if name in shown
+        ]
+        if lines:
+            found[report.nodeid] = lines
+    return [line for node in sorted(found) for line in found[node]]
+
+
 def _share(item: pytest.Item) -> str:
     """What this test shares the error level as: itself, or its suite, which divides its part by its rows."""
     if "assert_private" in getattr(item, "fixturenames", ()):
@@ -142,7 +183,7 @@ def _share(item: pytest.Item) -> str:
 
 @pytest.fixture
 def assert_private(request: pytest.FixtureRequest) -> Iterator[AssertPrivate]:
-    """``assert_private(mechanism, claim, neighbours=...)``: fail where runs refute the claim.
+    """``assert_private(mechanism, claim, neighbours=...)``: fail where runs refute the claim, or could not.
 
     Takes ``max_samples``, ``batch``, ``jobs``, ``timeout`` and ``listen`` as ``dpaudit.check`` does, and
     returns its result. Seed and error level come from the session.
@@ -162,7 +203,8 @@ def assert_private(request: pytest.FixtureRequest) -> Iterator[AssertPrivate]:
         levels=levels,
         base_seed=config.getoption("--dpaudit-seed"),
         expect_refuted=expect_refuted,
+        properties=request.node.user_properties,
     )
     yield audit
-    if expect_refuted and not audit.calls:
-        pytest.fail(NOT_CALLED, pytrace=False)
+    if not audit.calls and request.node.stash.get(RETURNED, False):
+        pytest.fail(NOT_CALLED if expect_refuted else NOTHING_CALLED, pytrace=False)

@@ -14,7 +14,7 @@ from dpaudit.blackbox.result import CheckResult
 from dpaudit.blackbox.words import at_least, at_most
 from dpaudit.claims import PrivacyClaim
 from dpaudit.errors import RefutedError
-from dpaudit.pytest_plugin.levels import AUDITS, Levels, seed_of
+from dpaudit.pytest_plugin.levels import AUDITS, NOTE, SUMMARY, Levels, seed_of
 from dpaudit.verdicts import VerdictKind
 
 __all__ = ["AssertPrivate"]
@@ -37,11 +37,21 @@ UNKNOWN = "docs/pytest.md lists what it takes"
 class AssertPrivate:
     """What the fixture hands to one test."""
 
-    def __init__(self, *, node: str, levels: Levels, base_seed: int, expect_refuted: bool) -> None:
+    def __init__(
+        self,
+        *,
+        node: str,
+        levels: Levels,
+        base_seed: int,
+        expect_refuted: bool,
+        properties: list[tuple[str, object]] | None = None,
+    ) -> None:
         self._node, self._levels, self._base = node, levels, base_seed
         self._expect_refuted = expect_refuted
         #: How often it was called.
         self.calls = 0
+        #: Properties of the test, which reach its reports: one line for each audit, then its notes.
+        self._properties = [] if properties is None else properties
 
     def __call__(
         self,
@@ -60,9 +70,9 @@ class AssertPrivate:
 
         Arguments and errors are those of ``dpaudit.check``, but the error level, the seed and the limit of
         time are not a test's: ``TypeError`` for these, with where they are set. Raises ``RefutedError`` (an
-        ``AssertionError``) where the claim was refuted, and ``AssertionError`` where the audit says nothing,
-        because calls depend on one another; in a test marked ``dpaudit_refuted``, ``AssertionError`` where
-        the claim was not refuted.
+        ``AssertionError``) where the claim was refuted, and ``NotAuditedError`` (another one) where no run
+        could have refuted it, or calls depend on one another; in a test marked ``dpaudit_refuted``,
+        ``AssertionError`` where the claim was not refuted.
         """
         __tracebackhide__ = True
         for name in elsewhere:
@@ -90,16 +100,14 @@ class AssertPrivate:
                 f"NOT AUDITED: a mechanism must return or raise, it ended the test by {error!r}."
             ) from error
         refuted = result.verdict is VerdictKind.REFUTED
-        if self._expect_refuted and not refuted:
+        self._properties.append((SUMMARY, _in_one_line(result)))
+        self._properties += [(NOTE, note) for note in result.notes]
+        if self._expect_refuted and not refuted and not result.not_audited:
             raise AssertionError(f"this test expects a refutation, and there was none:\n{result}")
         if refuted and not self._expect_refuted:
-            pair = read_neighbours(neighbours, seed=seed, adjacency=claim.adjacency)[
-                result.evidence.details["pair"]
-            ]
+            pair = read_neighbours(neighbours, seed=seed, claim=claim)[result.evidence.details["pair"]]
             raise RefutedError(self._failure(result, f"{shown(pair.left)} and {shown(pair.right)}", alpha))
-        if result.evidence.lower is None:
-            raise AssertionError(f"NOT AUDITED: nothing can be said of this mechanism.\n{result}")
-        return result
+        return result if refuted else result.raise_if_refuted()
 
     def _failure(self, result: CheckResult, inputs: str, alpha: float) -> str:
         evidence = result.evidence
@@ -121,3 +129,15 @@ class AssertPrivate:
         words = ["python", "-m", "pytest", self._node, "-o", f"{AUDITS}={levels.audits}"]
         words += ["-o", f"dpaudit_alpha={levels.alpha:g}", "--dpaudit-seed", str(self._base)]
         return shlex.join(words)
+
+
+def _in_one_line(result: CheckResult) -> str:
+    """The result, the claim, the runs, and the weakest violation that could have been caught."""
+    claim, evidence = result.claim, result.evidence
+    if result.not_audited:
+        power = result.not_audited
+    elif result.verdict is VerdictKind.REFUTED:
+        power = f"{evidence.quantity} > {at_least(evidence.lower or 0)}"
+    else:
+        power = f"weakest violation caught about half the time: {result.weakest}"
+    return f"{result.headline}: {claim.in_words()}, {result.samples:,} runs, {power}"

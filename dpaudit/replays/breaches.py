@@ -68,7 +68,9 @@ class Found:
         if self.leak is not None:
             result, leak, words = self.leak
             made = leak_witness(result, leak, view=claim.view, description=words)
-            return replace(made, quantity=claim.quantity)
+            if made.form == "leak":
+                return replace(made, quantity=claim.quantity)
+            return made if isinstance(claim, PureDP) else None
         if self.worst is None or not isinstance(claim, PureDP):
             return None
         result, words = self.worst

@@ -21,6 +21,7 @@ from dpaudit.claims import Adjacency, Unit
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, dyadic, exact, positive
 from dpaudit.neighbours import Neighbours
+from dpaudit.tables import rows_of
 
 __all__ = [
     "Ball",
@@ -514,7 +515,9 @@ def require_finite(pair: Neighbours) -> None:
 
 
 def _not_finite(data: Any) -> Iterator[float]:
-    """The numbers in ``data`` that are not finite: in arrays, lists, tuples and values of dicts."""
+    """The numbers in ``data`` that are not finite: in arrays, tables, lists, tuples and values of dicts."""
+    rows = rows_of(data)
+    data = data if rows is None else rows
     if isinstance(data, float | np.floating):
         if not np.isfinite(data):
             yield float(data)

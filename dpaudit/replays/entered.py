@@ -68,8 +68,8 @@ class Watch:
     """Lines that ``program`` enters, and ways that it goes, when it is run as ``watch.program``.
 
     ``limit`` is how many lines one run may execute: beyond, it ends by ``StepLimitError``. ``steps`` is how
-    many the last one did. With ``tracking`` the ways of each run are kept in ``path``, with the names of
-    their functions.
+    many the last one did, ``stopped`` whether any run came to the limit. With ``tracking`` the ways of each
+    run are kept in ``path``, with the names of their functions.
     """
 
     def __init__(self, program: Program, *, limit: int = 5_000_000) -> None:
@@ -82,6 +82,7 @@ class Watch:
         self._run = 0
         self.limit = limit
         self.steps = 0
+        self.stopped = False
         self.tracking = False
         self.path: set[tuple[str, Way]] = set()
         #: Functions that the program called and that are not watched, by name, and what they are.
@@ -222,6 +223,7 @@ class Watch:
 
     def stop(self) -> None:
         """Raise ``StepLimitError``: there were more lines than the limit."""
+        self.stopped = True
         raise StepLimitError(f"more than {self.limit} lines executed")
 
     def line(self, code: CodeType, number: int) -> None:

@@ -29,10 +29,10 @@ from typing import Any
 from dpaudit.claims import Adversary, ApproxDP, Model, PrivacyClaim, Unit
 from dpaudit.coins import Program, ViewLaw, enumerate_view
 from dpaudit.coins.outside import noting_outside
-from dpaudit.coins.transcript import same_shown
+from dpaudit.coins.transcript import same_shown, to_the_last_bit
 from dpaudit.errors import CertificateError, InvalidParameterError, MechanismError
 from dpaudit.evidence import Certificate, Evidence, Witness
-from dpaudit.exact import encode_value, exact
+from dpaudit.exact import decode_value, encode_value, exact
 from dpaudit.kernel.ball import arb, lower_short, precision, upper_exact, upper_short
 from dpaudit.kernel.t1.exponentials import ExpSum
 from dpaudit.neighbours import Neighbours
@@ -240,6 +240,8 @@ def _worst(
     """The witness of the pair that shows most."""
     if not pairs:
         raise InvalidParameterError("an enumeration must have a pair of neighbours, got none; give one.")
+    if not any(law.ended for sides in laws for law in sides):
+        raise MechanismError("a program must return on some path, it raised an error on every one.")
     found = []
     for pair, sides in zip(pairs, laws, strict=True):
         outcomes = _outcomes(claim, *sides)
@@ -272,27 +274,39 @@ def _interval(p: arb) -> Interval:
 def _outcomes(claim: PrivacyClaim, left: ViewLaw, right: ViewLaw) -> list[Outcome]:
     """One for each transcript; where there are too many, transcripts of nearly the same ratio as one."""
     keys = [*dict.fromkeys([*left.probabilities, *right.probabilities])]
-    written = {json.dumps([*map(encode_value, _values(key, left, right))]) for key in keys}
-    if len(written) < len(keys):
-        raise InvalidParameterError(
-            "shown values must differ in what a file can hold, got some that differ in their type or in "
-            "digits beyond a double only; show Python numbers."
-        )
     groups: dict[Any, list[str]] = {}
     cell = _cells(claim, {key: _log_ratio(left, right, key) for key in keys})
     for key in keys:
         groups.setdefault(cell(key) if len(keys) > SHOWN else key, []).append(key)
-    found = []
+    found, apart = [], any(_beyond_of(key) for key in keys)
     for group in groups.values():
         masses = [sum((law.probabilities.get(key, arb(0)) for key in group), arb(0)) for law in (left, right)]
-        shown = _values(group[0], left, right)
+        shown = _values(group[0], left, right, apart=apart)
         recorded, neighbour = map(_interval, masses)
         found.append(Outcome(values=shown, recorded=recorded, neighbour=neighbour, merged=len(group)))
     return found
 
 
-def _values(key: str, left: ViewLaw, right: ViewLaw) -> tuple[Any, ...]:
-    return (left if key in left.transcripts else right).transcripts[key]
+def _values(key: str, left: ViewLaw, right: ViewLaw, *, apart: bool) -> list[Any]:
+    """What was shown, as a file can hold it. With ``apart`` it is one list, followed by what the written
+    values leave out: types, digits, that an error was raised. No value passes for that then."""
+    seen = (left if key in left.transcripts else right).transcripts[key]
+    shown = [value if _is_read_back(value) else to_the_last_bit(value) for value in seen]
+    return [shown, _beyond_of(key)] if apart else shown
+
+
+def _beyond_of(key: str) -> Any:
+    """What a key says beside the values; ``None`` for nothing."""
+    last = [None, *json.loads(key)][-1]
+    return last.get("beyond") if isinstance(last, dict) else None
+
+
+def _is_read_back(value: Any) -> bool:
+    """Whether a file can hold the value: an array of texts, say, is written and not read."""
+    with suppress(InvalidParameterError):
+        decode_value(encode_value(value))
+        return True
+    return False
 
 
 def _log_ratio(left: ViewLaw, right: ViewLaw, key: str) -> float:

@@ -71,6 +71,7 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     first, outside = _first_prints(audit, [data for _, data in inputs], run)
     watch = Watch(audit.program)  # after the first run, whose results a cache may hold
     watch.outside.update(outside)  # the first run alone may make a file
+    longest = watch.limit
     subject = Subject(program=watch.program, claim=claim, sites=audit.sites, proof=audit.whole)
     findings, aside = Findings(subject), Findings(subject)
     found = _searched_pair(audit, run, watch, findings)
@@ -114,6 +115,7 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
         _at_quantiles(findings, beside, watch, limits, steps, share=share / 2)
     _conclude(findings, aside, audit, watch)
     findings.pairs = len(pairs) + (len(beside) if declared else 0)
+    watch.limit = longest  # a run without an end must be cut where the first one was
     for (name, data), before in zip(inputs, first, strict=True):
         if _print(watch, data, run) != before:
             raise MechanismError(
@@ -159,13 +161,16 @@ def _look(
     for pair in both_directions(pairs):
         for _ in range(audit.samples):
             recording = record(program, pair.left, rng=rng, keep_errors=True, limits=Limits())
-            sites = max(sites, len(recording.sites))
-            values = max(values, sum(count_of(site.value) for site in recording.sites))
-            steps = max(steps, watch.steps)
+            if not recording.cut:  # a run that was cut says nothing about how long one is
+                sites = max(sites, len(recording.sites))
+                values = max(values, sum(count_of(site.value) for site in recording.sites))
+                steps = max(steps, watch.steps)
             require_repeatable(program, pair, recording)
             findings.losses.append(float(findings.replay(pair, "sampled", recording).loss()))
+            if watch.stopped:  # no other run without an end needs to take as long
+                watch.limit = min(watch.limit, _lines_allowed(steps))
     limits = Limits(sites=10 * sites + 100, values=20 * values + 100_000)
-    watch.limit = 20 * steps + 20_000
+    watch.limit = _lines_allowed(steps)
     for pair in both_directions(pairs):
         if findings.refuted:
             break
@@ -182,6 +187,11 @@ def _look(
             f"a program must run on its data, got {got} in every history; fix it or the data."
         ) from _own_error(program, pairs[0].left, rng)
     return limits, steps
+
+
+def _lines_allowed(steps: int) -> int:
+    """How many lines a run may execute if the longest one that ended executed ``steps``."""
+    return 20 * steps + 20_000
 
 
 def _own_error(program: Program, data: Any, rng: np.random.Generator) -> BaseException | None:

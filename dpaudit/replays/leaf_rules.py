@@ -93,14 +93,18 @@ def _additive(noise: Callable[[Leaf, Law], Fraction | None], *, squared: bool = 
                 if "sensitivity_squared" in leaf.parameters
                 else _sensitivity(leaf, adjacency) ** 2
             )
-            moved = sum((gap**2 for gap in moves), Fraction(0))
+            moved, together = sum((gap**2 for gap in moves), Fraction(0)), leaf.events**2
         else:
-            most, moved = _sensitivity(leaf, adjacency), sum(moves, Fraction(0))
-        if moved > most * (1 + ROUNDING):
+            most, moved, together = _sensitivity(leaf, adjacency), sum(moves, Fraction(0)), leaf.events
+        if moved > most * together * (1 + ROUNDING):
             unit = " squared" if squared else ""
-            return objection(f"it moved by {float(moved):.6g}{unit}, more than {most}")
-        reach = moved / most if most else Fraction(1)
-        return Match(share=reach / ratio if most else Fraction(0), reach=reach)
+            return objection(f"it moved by {float(moved):.6g}{unit}, more than {most * together}")
+        if not most:
+            return Match(share=Fraction(0))
+        reach = moved / most
+        times = reach / (1 + ROUNDING)  # of one event's move, or of its square
+        events = 1 + math.isqrt(math.ceil(times) - 1) if squared else math.ceil(times)
+        return Match(share=reach / ratio, events=max(events, 1), reach=reach)
 
     return rule
 
@@ -146,7 +150,7 @@ def _integer_noise(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Ma
     if moves is not None and sum(gap > 0 for gap in moves) > 1:
         return objection("more than one of its numbers moved")
     found: Match = _additive(_integer)(leaf, law, other, adjacency)
-    return replace(found, share=Fraction(1)) if not found.objection else found
+    return replace(found, share=Fraction(found.events)) if not found.objection else found
 
 
 def _vector_noise(leaf: Leaf, law: Law, other: Law, adjacency: Adjacency) -> Match:

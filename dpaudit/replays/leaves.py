@@ -20,11 +20,13 @@ ROUNDING = Fraction(1, 10**9)
 
 @dataclass(frozen=True)
 class Match:
-    """How a moved site fits a leaf: ``share`` of the leaf's price, in the unit in which prices add up; or
-    why it does not (``objection``). ``reach`` is the share of the leaf's sensitivity that the site moved by,
-    whatever its noise; 1 for a leaf without a sensitivity."""
+    """How a moved site fits a leaf: ``share`` of the leaf's price, in the unit in which prices add up, and
+    the least number of ``events`` that move it so far; or why it does not fit (``objection``). ``reach`` is
+    the share of the leaf's sensitivity that the site moved by, whatever its noise; 1 for a leaf without a
+    sensitivity."""
 
     share: Fraction = Fraction(1)
+    events: int = 1
     objection: str = ""
     reach: Fraction = Fraction(1)
 
@@ -37,13 +39,15 @@ def objection(text: str) -> Match:
 @dataclass(frozen=True)
 class Leaf:
     """One mechanism of a tree: its rule and parameters, the patterns of the sites that it may be (all of
-    them must match), and how often one record may touch it."""
+    them must match), how often one record may touch it, and how many ``events`` of one user may move one
+    touch of it together (the node of group privacy above it)."""
 
     rule: str
     parameters: Mapping[str, Any]
     sites: tuple[str, ...] = ()
     most: int = 1
     premise: Proof | None = None
+    events: int = 1
 
     def accepts(self, site: str) -> bool:
         return all(fnmatch.fnmatchcase(site, pattern) for pattern in self.sites)
@@ -81,6 +85,8 @@ def leaves_of(proof: Proof) -> tuple[list[Leaf], int]:
     if proof.rule == "sequential":
         return _added(parts, proof.parameters["times"])
     found, factor = [leaf for leaves, _ in parts for leaf in leaves], _factor(proof)
+    if proof.rule == "group":
+        found = [replace(leaf, events=leaf.events * factor) for leaf in found]
     return _times(found, factor), max(count for _, count in parts) * factor
 
 

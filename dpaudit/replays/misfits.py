@@ -56,7 +56,7 @@ def fit(result: Replay, proof: Proof, adjacency: Adjacency, *, pure: bool) -> Fi
             found.append(objection)
         else:
             reached[site] = max(reach, reached.get(site, Fraction(0)))
-            costs = tuple((place, share if pure else Fraction(1)) for place, share in fitting)
+            costs = tuple((place, item.share if pure else Fraction(item.events)) for place, item in fitting)
             wanted[costs] = wanted.get(costs, 0) + count
     if not _covered(proof, wanted, leaves, pure=pure):
         found += _overspent(wanted, leaves, most)
@@ -223,16 +223,16 @@ def _compare(laws: tuple[Law, Law], adjacency: Adjacency, leaf: Leaf) -> Match:
 
 def _fitted(
     site: str, compare: Callable[[int, Leaf], Match], leaves: Sequence[Leaf]
-) -> tuple[str, list[tuple[int, Fraction]], Fraction]:
-    """The objection, or the leaves that the site fits: places and shares of their price, tightest first; and
-    the largest share of their sensitivities that it moved by."""
+) -> tuple[str, list[tuple[int, Match]], Fraction]:
+    """The objection, or the leaves that the site fits, by their places, tightest first; and the largest share
+    of their sensitivities that it moved by."""
     named = [(place, leaf) for place, leaf in enumerate(leaves) if leaf.accepts(site)]
     if not named:
         return f"site {site!r} moved, and the certificate is about no such site", [], Fraction(0)
     matches = [(place, compare(place, leaf)) for place, leaf in named]
-    fitting = [(place, item.share) for place, item in matches if not item.objection]
+    fitting = [(place, item) for place, item in matches if not item.objection]
     if not fitting:
         text = f"site {site!r} is not what the certificate speaks about, {named[0][1].describe()}"
         return f"{text}: {matches[0][1].objection}", [], Fraction(0)
-    reach = max(item.reach for _, item in matches if not item.objection)
-    return "", sorted(fitting, key=lambda item: -item[1]), reach
+    reach = max(item.reach for _, item in fitting)
+    return "", sorted(fitting, key=lambda item: -item[1].share), reach

@@ -60,7 +60,12 @@ def loss_witness(result: Replay, *, end: int, view: View, description: str) -> W
 
 
 def leak_witness(result: Replay, leak: Leak, *, view: View, description: str) -> Witness:
-    """A leak as an infinite loss: what precedes it, and what the two inputs show."""
+    """A leak as an infinite loss: what precedes it, and what the two inputs show. If an outcome before it is
+    impossible on the neighbour, the transcript up to there is the witness: a leak must follow a prefix that
+    both inputs can give."""
+    impossible = _end_of_possible(result, end=leak.index, view=view)
+    if impossible is not None:
+        return loss_witness(result, end=impossible, view=view, description=description)
     sites = witness_sites(result, end=leak.index, view=view)
     recorded, neighbour = leak.recorded, leak.neighbour
     if leak.what == "value" and same_written(encode_value(recorded), encode_value(neighbour)):
@@ -88,13 +93,16 @@ def leak_witness(result: Replay, leak: Leak, *, view: View, description: str) ->
 
 def certain_leak(result: Replay, leak: Leak, *, view: View, description: str) -> Witness | None:
     """A leak as an event of known probability, for an (epsilon, delta) claim: all random sites before it are
-    listed, whether they moved or not; ``None`` where one of them has a density."""
+    listed, whether they moved or not; ``None`` where one of them has a density, or came out as it cannot on
+    the neighbour."""
     before = [site for site in result.recording.sites[: leak.index] if site.random]
     if any(not view.sees(site.to) for site in before):
         return None  # with other hidden outcomes the neighbour may show the same
     if any(site.law is None and site.kind != "channel" for site in before):
         return None
     if any(site.law is not None and site.law.base_measure is BaseMeasure.LEBESGUE for site in before):
+        return None
+    if _end_of_possible(result, end=leak.index, view=view) is not None:
         return None
     sites = witness_sites(result, end=leak.index, view=view, unmoved=True)
     try:
@@ -105,6 +113,22 @@ def certain_leak(result: Replay, leak: Leak, *, view: View, description: str) ->
     found = leak_witness(result, leak, view=view, description=description)
     body = {**found.body, "sites": [site.to_json() for site in sites]}
     return replace(found, quantity="delta", bound=mass, body=body)
+
+
+def _end_of_possible(result: Replay, *, end: int, view: View) -> int | None:
+    """The position after the first outcome before ``end`` that is impossible on the neighbour; ``None`` if
+    there is none."""
+    if _is_possible(result, end=end, view=view):
+        return None
+    places = [item.index for item in result.losses] + [i for item in result.sessions for i in item.indices]
+    ends = (place + 1 for place in sorted(places) if place < end)
+    return next((here for here in ends if not _is_possible(result, end=here, view=view)), None)
+
+
+def _is_possible(result: Replay, *, end: int, view: View) -> bool:
+    with precision(BITS):
+        sites = witness_sites(result, end=end, view=view)
+        return all(density.is_finite() for site in sites for density in site.log_densities())
 
 
 def _audience(result: Replay, leak: Leak, view: View) -> Audience:

@@ -5,7 +5,7 @@ Refused are: what is no regular file (a pipe or a device may never end), more th
 stands twice in an object and an id that two rows have (two readers would take different ones), NaN and
 infinities however they are written, decimals with digits that a float loses, numbers in other digits than 0
 to 9, and ids that a reader may take for each other. ``read_report`` and ``verify`` read through this file
-alone.
+alone. ``verify`` also refuses texts that show nothing, and letters of another script that look Latin.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import BrokenReportError
+from dpaudit.skeletons import is_readable, skeleton
 
 __all__ = [
     "MAX_BYTES",
@@ -29,11 +30,18 @@ __all__ = [
     "require_ascii_numbers",
     "require_clear_ids",
     "require_once",
+    "require_readable",
 ]
 
 #: Bytes of a report; all papers' own has 7 million, in the full profile 22. Reading takes some ten times as
 #: much memory.
 MAX_BYTES = 256 << 20
+
+#: Fields of a result that hold data of a program, not words about it.
+_DATA = frozenset({"body", "details", "plots", "traceback"})
+
+#: Digits of an integer: the largest float has 309.
+MAX_INTEGER = 300
 
 #: Characters of an id.
 MAX_ID = 200
@@ -79,7 +87,11 @@ def parse_strict(text: str) -> Any:
     decimals with digits that a float loses, an integer of absurd length and a key that stands twice,
     ``RecursionError`` for absurd depth."""
     return json.loads(
-        text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_distinct_keys
+        text,
+        parse_constant=_refuse_constant,
+        parse_float=_finite,
+        parse_int=_whole,
+        object_pairs_hook=_distinct_keys,
     )
 
 
@@ -96,7 +108,8 @@ def require_ascii_numbers(document: Any) -> None:
 
 def require_clear_ids(ids: Iterable[Any]) -> None:
     """Raise ``BrokenReportError`` where an id has a character that is not printable ASCII (one in another
-    script may look the same), or two ids differ at most in the case of letters."""
+    script may look the same), or two ids differ at most in the case of letters, or in letters that look
+    alike."""
     seen: dict[str, str] = {}
     for name in ids:
         plain = isinstance(name, str) and name.isascii() and name.isprintable()
@@ -105,11 +118,23 @@ def require_clear_ids(ids: Iterable[Any]) -> None:
                 f"an id must be 1 to {MAX_ID} printable ASCII characters without spaces to spare, got "
                 f"{str(name)[:60]!a}; rename the row."
             )
-        other = seen.setdefault(name.casefold(), name)
-        if other != name:
+        # Keys of two kinds in one table, which a space at the end keeps apart.
+        for other in (seen.setdefault(name.casefold(), name), seen.setdefault(skeleton(name) + " ", name)):
+            if other != name:
+                raise BrokenReportError(
+                    "two ids must differ in more than case and letters that look alike, got "
+                    f"{other!r} and {name!r}; rename one."
+                )
+
+
+def require_readable(document: Any) -> None:
+    """Raise ``BrokenReportError`` where a text that is shown to a reader looks empty and is not, or holds
+    letters of another script that look like Latin ones. What a program revealed may be any text."""
+    for text in dict.fromkeys(_texts(document, without=_DATA)):
+        if not is_readable(text):
             raise BrokenReportError(
-                f"two ids must differ in more than the case of letters, got {other!r} and {name!r}; rename "
-                "one."
+                "a text must show something, in letters that look like no others, got "
+                f"{text[:60]!a}; the file was edited."
             )
 
 
@@ -137,6 +162,13 @@ def _finite(text: str) -> float:
     return number
 
 
+def _whole(text: str) -> int:
+    """Read an integer that some float is near, so that whoever shows it or adds it up may use floats."""
+    if len(text) > MAX_INTEGER:
+        raise ValueError(f"the number {text[:40]}..., which has more than {MAX_INTEGER} digits")
+    return int(text)
+
+
 def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -146,8 +178,9 @@ def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _texts(document: Any) -> Iterator[str]:
-    """Every text of a document, keys too; without recursion, however deep it is."""
+def _texts(document: Any, *, without: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Every text of a document, keys too, but those of the fields ``without``. There is no recursion, however
+    deep it is."""
     waiting = [document]
     while waiting:
         item = waiting.pop()
@@ -155,7 +188,7 @@ def _texts(document: Any) -> Iterator[str]:
             yield item
         elif isinstance(item, dict):
             waiting.extend(item.keys())
-            waiting.extend(item.values())
+            waiting.extend(value for key, value in item.items() if key not in without)
         elif isinstance(item, list | tuple):
             waiting.extend(item)
 

@@ -5,6 +5,7 @@ it.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -91,6 +92,8 @@ class Scale:
 
     def _linear_ticks(self, about: int) -> list[float]:
         raw = (self.high - self.low) / max(about, 1)
+        if raw < sys.float_info.min:  # of so small numbers the logarithm is that of 0
+            return [self.low, self.high]
         unit = 10.0 ** math.floor(math.log10(raw))
         step = next(s * unit for s in _STEPS if s * unit >= raw * 0.999)
         first = math.ceil(self.low / step - 1e-9)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import tempfile
 import threading
 import time
 from abc import abstractmethod
@@ -19,7 +20,7 @@ from dpaudit.processes.child import Answer, ChildDiedError
 from dpaudit.runner.process import FRESH_SEEDS, Pool, available_cpus
 from dpaudit.runner.remote import Asked, Asking, RemoteError, Stamp, answer, end_run, stamp_of
 from dpaudit.runner.targets import SuiteFile
-from dpaudit.statistics.cluster import connect, distributed
+from dpaudit.statistics.cluster import TlsScheduler, connect, distributed, private_cluster
 
 __all__ = ["BACKENDS", "Backend", "start_backend"]
 
@@ -32,7 +33,7 @@ END_SECONDS = 10
 
 
 def start_backend(
-    backend: Backend, *, jobs: int | None = None, scheduler: str | None = None
+    backend: Backend, *, jobs: int | None = None, scheduler: str | TlsScheduler | None = None
 ) -> tuple[Asking, int]:
     """Whoever runs the rows, and at how many a time: ``jobs``, or what the machine or the cluster has.
 
@@ -128,20 +129,16 @@ class _Joblib(_Remote):
 
 
 class _Dask(_Remote):
-    """A Dask cluster: that of a scheduler's address, or one of this machine, a process for each job."""
+    """A Dask cluster: that of a scheduler's address, or one of this machine alone, a process a job."""
 
-    def __init__(self, scheduler: str | None, jobs: int | None) -> None:
-        package = distributed()
+    def __init__(self, scheduler: str | TlsScheduler | None, jobs: int | None) -> None:
+        distributed()
         super().__init__()
         self._cluster: Any = None
-        if scheduler is None:
-            self._cluster = package.LocalCluster(
-                n_workers=jobs or available_cpus(),
-                threads_per_worker=1,
-                dashboard_address=None,
-                # a port that is free: by default all clusters of a machine want the same one, and complain
-                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-            )
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        if scheduler is None:  # the folder is this user's alone, and goes with the process at the latest
+            self._scratch = tempfile.TemporaryDirectory(prefix="dpaudit-", ignore_cleanup_errors=True)
+            self._cluster = private_cluster(jobs or available_cpus(), self._scratch.name)
         self._client: Any = connect(self._cluster or scheduler)
 
     def size(self) -> int:
@@ -184,3 +181,5 @@ class _Dask(_Remote):
         if self._cluster is not None:
             with suppress(Exception):
                 self._cluster.close(timeout=END_SECONDS)
+        if self._scratch is not None:
+            self._scratch.cleanup()

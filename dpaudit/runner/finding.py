@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from dpaudit.claims import Claim
-from dpaudit.errors import CertificateError, MechanismError
+from dpaudit.errors import CertificateError, MechanismError, NotAuditedError
 from dpaudit.estimates import require_counted, require_possible
 from dpaudit.evidence import Certificate, Estimate, Evidence, ProgramProof, Witness, evidence_from_json
 from dpaudit.kernel.ball import ball, lower, precision, upper
 from dpaudit.row_verdicts import Judged, claimed_of, judge_row, quantity_of
 from dpaudit.suite import Cell, Outcome
+from dpaudit.verdicts import VerdictKind
 
 __all__ = ["finding_of", "rounded_down", "rounded_up"]
 
@@ -33,7 +34,8 @@ def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]
 
     Raises ``MechanismError`` where the row function returned something else than an ``Outcome`` of evidence
     and plain data, or evidence that does not hold: every certificate is checked by the kernel and every
-    witness re-computed, against this claim or that of its cell, before it is judged.
+    witness re-computed, against this claim or that of its cell, before it is judged. Raises
+    ``NotAuditedError`` where an inconclusive verdict rests on a black-box check that could not have failed.
     """
     if not isinstance(outcome, Outcome):
         raise MechanismError(
@@ -44,6 +46,9 @@ def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]
     obstacles = _texts(outcome.obstacles, "obstacles")
     cells = [_read(cell) for cell in _items(outcome.cells, "cells")]
     judged = judge_row(claim, evidence, [cell for _, cell in cells], obstacles=obstacles, alpha=alpha)
+    _require_audited(evidence, judged.whole)
+    for (_, cell), found in zip(cells, judged.cells, strict=True):
+        _require_audited(cell.evidence, found)
     inside = [_cell(cell, written, found) for (written, cell), found in zip(cells, judged.cells, strict=True)]
     parts = [
         *([(claim, evidence)] if evidence or not cells else []),
@@ -61,6 +66,16 @@ def finding_of(claim: Claim, outcome: object, *, alpha: float) -> dict[str, Any]
         "cells": inside,
         "traceback": None,
     }
+
+
+def _require_audited(evidence: Sequence[Evidence], judged: Judged) -> None:
+    """An ``inconclusive`` that is expected would pass, whether or not the check compared anything."""
+    if judged.judgement.verdict is not VerdictKind.INCONCLUSIVE:
+        return
+    for item in evidence:
+        why = item.details.get("not_audited") if isinstance(item, Estimate) else None
+        if why:
+            raise NotAuditedError(f"NOT AUDITED: {why}")
 
 
 def _verdict(judged: Judged) -> dict[str, Any]:

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 from dpaudit.errors import InvalidParameterError
 from dpaudit.processes.child import ChildDiedError, ChildHungError
 from dpaudit.report_file.strict import require_clear_ids
-from dpaudit.runner.commands import file_for, quoted
+from dpaudit.runner.commands import RunCommand
 from dpaudit.runner.remote import Asking
-from dpaudit.runner.select import exactly, selector
+from dpaudit.runner.select import selector
 from dpaudit.runner.stamps import (
     Sources,
     commit_of,
@@ -38,6 +38,7 @@ from dpaudit.runner.targets import (
     no_suite,
     suites_around,
     suites_at,
+    written_paths,
 )
 
 if TYPE_CHECKING:  # the process that plans needs no numeric library
@@ -56,6 +57,7 @@ __all__ = [
     "plan_run",
     "reproduce_command",
     "require_rows",
+    "run_command_of",
 ]
 
 #: Seconds of wall clock that one row may take, by profile, where --timeout does not say.
@@ -415,12 +417,19 @@ def _planned(
 def reproduce_command(paths: Sequence[str], row_id: str, settings: Settings) -> str:
     """The command that runs one row, and no other, as a run of ``paths`` with ``settings`` does, into a
     report of its own."""
-    command = ["dpaudit", "run", *(paths or default_paths()), "-k", exactly(row_id)]
-    command += ["--seed", str(settings.seed), f"--{settings.profile}"]
-    if settings.alpha != 0.05:
-        command += ["--alpha", repr(settings.alpha)]
-    command += ["--json", file_for(row_id)]
-    return quoted(command)
+    return run_command_of(paths, settings).of_row(row_id).text
+
+
+def run_command_of(paths: Sequence[str], settings: Settings, *, select: str | None = None) -> RunCommand:
+    """The run of ``paths`` with ``settings``, as its report names it."""
+    return RunCommand(
+        paths=written_paths(paths),
+        select=select,
+        seed=settings.seed,
+        profile=settings.profile,
+        alpha=settings.alpha,
+        require=settings.require,
+    )
 
 
 def _suite_entry(suite: LoadedSuite, sha256: str) -> dict[str, Any]:

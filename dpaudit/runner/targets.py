@@ -27,6 +27,7 @@ __all__ = [
     "no_suite",
     "suites_around",
     "suites_at",
+    "written_paths",
 ]
 
 #: The path that always means the suites that ship with dpaudit.
@@ -100,6 +101,14 @@ def default_paths() -> list[str]:
     return [AUDITS if Path(AUDITS).is_dir() else PAPERS]
 
 
+def written_paths(paths: Sequence[str]) -> tuple[str, ...]:
+    """The paths of a command, written like the labels of the suites that they name."""
+    return tuple(
+        path if path.split(":")[0] == PAPERS else _label(Path(path).resolve())
+        for path in paths or default_paths()
+    )
+
+
 def bundled_audits() -> Path:
     """The folder of the suites that ship with dpaudit: inside the wheel, or beside the package in a source
     checkout.
@@ -169,9 +178,13 @@ def _suite(path: Path, kind: Kind = "suite") -> SuiteFile:
     # Of several folders called audits the innermost counts: the suite's own neighbourhood, not where the
     # repository happens to lie.
     audits = next((folder for folder in full.parents if folder.name == AUDITS), None)
+    return SuiteFile(full, audits.parent if audits else full.parent, _label(full), kind)
+
+
+def _label(full: Path) -> str:
+    """A resolved path as reports write it: seen from the current folder if it is below."""
     here = Path.cwd().resolve()
-    label = full.relative_to(here) if full.is_relative_to(here) else full
-    return SuiteFile(full, audits.parent if audits else full.parent, label.as_posix(), kind)
+    return (full.relative_to(here) if full.is_relative_to(here) else full).as_posix()
 
 
 def _files_below(folder: Path) -> Iterator[tuple[Path, Kind]]:

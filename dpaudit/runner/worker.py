@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import DpauditError, InvalidParameterError
-from dpaudit.harness import is_harness_file, is_harness_module
+from dpaudit.harness import hide_checkout, is_harness_file, is_harness_module
 from dpaudit.processes.forks import serve_forked
 from dpaudit.processes.nursery import serve_starts
 from dpaudit.processes.serving import (
@@ -62,6 +62,7 @@ def main(root: str, global_seed: int) -> None:
     """
     commands, answers = take_over_stdio()
     faulthandler.enable(all_threads=False)  # the thread that failed; others would come before it
+    hide_checkout(Path(root))
     sys.path.insert(0, root)
     SourceFileLoader.set_data = _unless_new(SourceFileLoader.set_data)  # type: ignore[method-assign]
     own = getpid()

@@ -8,9 +8,10 @@ limit, is an outcome of its own; dropping it would bias what is left.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -18,7 +19,8 @@ from joblib import Parallel, delayed
 from numpy.random import SeedSequence
 
 from dpaudit.errors import DpauditError, InvalidParameterError
-from dpaudit.statistics.cluster import connect, packed, run_packed
+from dpaudit.raised import held_by
+from dpaudit.statistics.cluster import TlsScheduler, connect, packed, run_packed
 
 __all__ = ["Failure", "LostWorkersError", "StepLimitError", "Steps", "Workers", "run_in_blocks"]
 
@@ -31,11 +33,12 @@ CLOSE_SECONDS = 10
 @dataclass(frozen=True)
 class Failure:
     """The outcome of a trial that did not return: ``symbol`` is the exception's class name, ``reason`` its
-    first line.
+    first line, ``held`` a digest of all that it holds (``dpaudit.raised``).
     """
 
     symbol: str
     reason: str
+    held: str = field(default="", compare=False, repr=False)
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
@@ -44,7 +47,8 @@ class Failure:
             text = str(error)
         except Exception:  # an exception of the program's own may fail here as well
             text = ""
-        return cls(type(error).__name__, (text.splitlines() or [""])[0][:200])
+        held = hashlib.sha256(held_by(error).encode(errors="surrogatepass")).hexdigest()
+        return cls(type(error).__name__, (text.splitlines() or [""])[0][:200], held)
 
 
 class StepLimitError(Exception):
@@ -85,7 +89,7 @@ class Workers:
     raised.
     """
 
-    def __init__(self, jobs: int = 1, *, scheduler: str | None = None) -> None:
+    def __init__(self, jobs: int = 1, *, scheduler: str | TlsScheduler | None = None) -> None:
         if jobs == 0 or jobs < -1:
             raise InvalidParameterError(
                 f"jobs must be a positive number or -1 for all processors, got {jobs}; pass 1."

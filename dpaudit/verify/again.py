@@ -19,12 +19,11 @@ from typing import Any
 
 import dpaudit
 from dpaudit.errors import BrokenReportError
+from dpaudit.runner.commands import RunCommand, read_command
 from dpaudit.runner.engine import execute
-from dpaudit.runner.plan import Plan, PlannedRow, Settings, plan_run, reproduce_command
+from dpaudit.runner.plan import Plan, PlannedRow, Settings, plan_run
 from dpaudit.runner.process import Pool
-from dpaudit.runner.select import selector
 from dpaudit.runner.stamps import library_versions, platform_name, python_version, tool_hash
-from dpaudit.runner.targets import AUDITS, PAPERS
 from dpaudit.verify.findings import Finding, first_difference
 
 __all__ = ["FREE", "compare_with_report"]
@@ -37,7 +36,7 @@ FREE: dict[str, frozenset[str]] = {
     "result": frozenset({"seconds"}),
 }
 
-#: The parts of a run's command that its report repeats.
+#: The settings of a run that its report repeats.
 _SETTINGS = ("profile", "seed", "alpha", "require")
 
 
@@ -47,15 +46,14 @@ def compare_with_report(
     *,
     jobs: int,
     pool: Pool,
-    command: Mapping[str, Any] | None,
 ) -> Iterator[Finding]:
     """One finding for each row of the suites that ``paths`` name, as it is finished, and one for each field
     besides that is another here; the report holds if every finding is ``ok``.
 
-    ``command`` holds the parameters of the command that the report names, ``None`` where that cannot be read.
     Raises ``InvalidParameterError`` for paths that name no suite, ``BrokenReportError`` where no suite is one
     of the report's.
     """
+    command = _command_of(report)
     settings = Settings(**{name: report[name] for name in _SETTINGS}, jobs=jobs)
     plan = plan_run(paths, settings, pool)
     labels = _labels(report["suites"], plan)
@@ -66,19 +64,27 @@ def compare_with_report(
             "them; check out the commit that the report names, or run the audit again."
         )
     whole = len(labels) == len(plan.suites) == len(report["suites"])
-    yield from _about_the_run(report, plan, labels, command)
+    yield from _about_the_run(report, plan, labels)
     yield from _about_unchecked(report, plan, labels)
     yield from _about_rows(report, plan, labels, command)
     rows, expected = [], {}
     for row, result in _pairs(report, plan, labels):
         # Among other suites the row's share of the error level was another one.
         alpha = row.alpha if whole else result["alpha"]
-        again = reproduce_command(_paths(report, command), row.id, settings)
+        again = command.of_row(row.id).text if command is not None else result["reproduce"]
         rows.append(replace(row, alpha=alpha, reproduce=again))
         expected[row.key] = result
     for row, found in execute(rows, settings, pool):
         here = {**found, "suite": labels[row.suite.file.label]}
         yield _compared(row, expected[row.key], here, report["stamps"])
+
+
+def _command_of(report: Mapping[str, Any]) -> RunCommand | None:
+    """The command that the report names; ``None`` if it is none, which is a finding about the file alone."""
+    try:
+        return read_command(report["stamps"]["command"])
+    except ValueError:
+        return None
 
 
 def _labels(written: Sequence[Mapping[str, Any]], plan: Plan) -> dict[str, str]:
@@ -107,9 +113,7 @@ def _failed(name: str, what: str, reason: str) -> Finding:
     return Finding(name, False, what, reason)
 
 
-def _about_the_run(
-    report: Mapping[str, Any], plan: Plan, labels: Mapping[str, str], command: Mapping[str, Any] | None
-) -> Iterator[Finding]:
+def _about_the_run(report: Mapping[str, Any], plan: Plan, labels: Mapping[str, str]) -> Iterator[Finding]:
     """Whether the report is whole, and its stamps and suites are those of here."""
     if report["complete"] is not True or report["stamps"]["finished"] is None:
         yield _failed("report", "complete", "the run was interrupted: its rows are not all there")
@@ -117,12 +121,6 @@ def _about_the_run(
     expected |= {"complete": report["complete"]} | {name: report[name] for name in _SETTINGS}
     yield from _fields("report", "report", report, expected)
     yield from _fields("report", "stamps", report["stamps"], _stamps_here())
-    if command is None:
-        yield _failed("report", "command", "it must be a `dpaudit run`, the one that made the report")
-    for name in _SETTINGS if command is not None else ():
-        if command is not None and command[name] != report[name]:
-            reason = f"its {name} is {command[name]}, that of the report {report[name]}; the file was edited"
-            yield _failed("report", "command", reason)
     there = {entry["suite"]: entry for entry in report["suites"]}
     for entry in plan.suites:
         label = labels.get(entry["suite"])
@@ -180,7 +178,7 @@ def _about_unchecked(report: Mapping[str, Any], plan: Plan, labels: Mapping[str,
 
 
 def _about_rows(
-    report: Mapping[str, Any], plan: Plan, labels: Mapping[str, str], command: Mapping[str, Any] | None
+    report: Mapping[str, Any], plan: Plan, labels: Mapping[str, str], command: RunCommand | None
 ) -> Iterator[Finding]:
     """Rows that only one side has, and their order. The rows that ``-k`` left out are one finding a suite."""
     named = set(labels.values())
@@ -188,8 +186,8 @@ def _about_rows(
     there = [(result["suite"], result["id"]) for result in report["results"] if result["suite"] in named]
     here = [(labels[row.suite.file.label], row.id) for row in plan.rows if row.suite.file.label in labels]
     ours, theirs = set(here), set(there)
-    select = command["select"] if command is not None else None
-    selected = selector(select) if select is not None else _every
+    select = command.select if command is not None else None
+    selected = command.matches if command is not None else _every
     for _, row_id in (pair for pair in here if pair not in theirs and selected(pair[1])):
         yield _failed(row_id, "row", "the suite has this row, the report does not")
     for label in sorted(named):
@@ -219,14 +217,6 @@ def _pairs(
         label = labels.get(row.suite.file.label)
         if (label, row.id) in results:
             yield row, results[str(label), row.id]
-
-
-def _paths(report: Mapping[str, Any], command: Mapping[str, Any] | None) -> Sequence[str]:
-    """The paths that the run was started with; without any it meant the papers, or the folder of audits."""
-    if command is not None and command["paths"]:
-        return list(command["paths"])
-    bundled = any(entry["suite"].startswith(f"{PAPERS}:") for entry in report["suites"])
-    return [PAPERS if bundled else AUDITS]
 
 
 def _compared(

@@ -5,7 +5,6 @@ rows name, unknown fields. None of it needs the kernel or a program.
 from __future__ import annotations
 
 import math
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -13,10 +12,11 @@ from typing import Any
 
 from dpaudit.errors import BrokenReportError
 from dpaudit.report_file.document import known_fields
-from dpaudit.report_file.strict import require_ascii_numbers, require_clear_ids
+from dpaudit.report_file.strict import require_ascii_numbers, require_clear_ids, require_readable
 from dpaudit.row_verdicts import is_accepted
-from dpaudit.runner.commands import command_words, quoted, selected_by
+from dpaudit.runner.commands import read_command
 from dpaudit.runner.plan import MAX_LEVEL
+from dpaudit.skeletons import skeleton
 from dpaudit.verify.findings import Finding, id_of
 
 __all__ = ["inconsistencies"]
@@ -33,8 +33,7 @@ def inconsistencies(report: Mapping[str, Any]) -> list[Finding]:
         *_levels(report.get("alpha"), plain),
         *_accepted(report, plain),
         *_suites(report, plain),
-        *_reproduce(report, plain),
-        *_command(report, plain),
+        *_commands(report, plain),
         *_times(report, plain),
         *_whole(report),
         *_unknown(report, plain),
@@ -56,7 +55,9 @@ def _ids(report: Mapping[str, Any], results: Sequence[Any]) -> Iterator[Finding]
         yield Finding(name, False, "id", "an id must be used once in a report, it is used again")
     try:
         require_clear_ids(result["id"] for result in results if isinstance(result, dict) and "id" in result)
-        require_ascii_numbers({name: value for name, value in report.items() if name != "results"})
+        rest = {name: value for name, value in report.items() if name != "results"}
+        require_ascii_numbers(rest)
+        require_readable(rest)
     except BrokenReportError as error:
         yield Finding("report", False, "reading", str(error))
 
@@ -105,8 +106,8 @@ def _suites(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> 
     if not isinstance(report.get("suites"), list):
         return
     papers = {suite["suite"]: suite["paper"] for suite in report["suites"]}
-    if len(papers) < len(report["suites"]):
-        yield _failed("report", "suites", "a suite must be listed once")
+    if len({skeleton(str(label)) for label in papers}) < len(report["suites"]):
+        yield _failed("report", "suites", "a suite must be listed once, by a name that looks like no other")
     for result in results:
         label = result.get("suite")
         if label not in papers:
@@ -118,44 +119,32 @@ def _suites(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> 
             yield _failed(item["id"], "row", f"its paper, {item['paper']}, is none that the report lists")
 
 
-def _reproduce(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
-    """A reader may paste the command: it must be one run of dpaudit with the report's seed, nothing else."""
-    for result in results:
-        text = result.get("reproduce")
-        if text is None:
-            continue
-        options = ["--seed", str(report.get("seed")), f"--{report.get('profile')}"]
-        wanted = f"one `dpaudit run` command of this row with {shlex.join(options)}"
-        try:
-            words = command_words(text)
-            selected = selected_by(words)
-        except ValueError as error:
-            yield _failed(id_of(result), "reproduce", f"it must be {wanted}: {error}")
-            continue
-        if (
-            words[:2] != ["dpaudit", "run"]
-            or text not in (quoted(words), shlex.join(words))  # as it was written before
-            or not set(options) <= set(words)
-            or (selected is not None and not selected[1](str(result.get("id"))))
-        ):
-            yield _failed(id_of(result), "reproduce", f"it must be {wanted}")
-
-
-def _command(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
-    """The command that made the report must be able to select the rows that are in it."""
-    stamps = report.get("stamps")
+def _commands(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    """A reader may paste a command: each must be the one that dpaudit writes for this run, or for the row."""
+    stamps, suites = report.get("stamps"), report.get("suites")
     if not isinstance(stamps, Mapping) or not isinstance(stamps.get("command"), str):
         return
     try:
-        selected = selected_by(command_words(stamps["command"]))
+        command = read_command(stamps["command"])
     except ValueError as error:
-        yield Finding("report", False, "command", f"it cannot be read: {error}")
+        yield _failed("report", "command", f"it cannot be read: {error}")
         return
-    for result in results if selected is not None else ():
-        if selected is not None and not selected[1](str(result.get("id"))):
-            yield _failed(
-                id_of(result), "row", f"the report's command selects -k {selected[0]!r}, which it is not"
-            )
+    for name in ("profile", "seed", "alpha", "require"):
+        if name in report and getattr(command, name) != report[name]:
+            said = f"its {name} is {getattr(command, name)}, that of the report {report[name]}"
+            yield _failed("report", "command", said)
+    listed = [*suites, *report.get("broken", [])] if isinstance(suites, list) else []
+    for stranger in command.strangers(str(entry["suite"]) for entry in listed)[:5]:
+        yield _failed("report", "command", f"its paths must name the suites of the report, got {stranger!a}")
+    selected = command.matches
+    for result in results:
+        row_id = str(result.get("id"))
+        if not selected(row_id):
+            reason = f"the report's command selects -k {command.select!r}, which it is not"
+            yield _failed(row_id[:200], "row", reason)
+        wanted = command.of_row(row_id).text
+        if result.get("reproduce", wanted) != wanted:
+            yield _failed(row_id[:200], "reproduce", f"it must be {wanted}")
 
 
 def _times(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ becomes a finding about that piece.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,12 +22,12 @@ from dpaudit.claims import Claim, Controls, PrivacyClaim, claim_from_json
 from dpaudit.errors import BrokenReportError, DpauditError
 from dpaudit.estimates import called, require_counted, require_possible, shown_strength
 from dpaudit.evidence import Certificate, Estimate, Evidence, ProgramProof, Witness, evidence_from_json
-from dpaudit.exact import in_digits
+from dpaudit.exact import in_digits, require_written_so
 from dpaudit.kernel import check as kernel
 from dpaudit.kernel.kernel_t0 import shown
 from dpaudit.kernel.program_claim import examine_program
 from dpaudit.report_file.document import known_fields
-from dpaudit.report_file.strict import require_ascii_numbers
+from dpaudit.report_file.strict import require_ascii_numbers, require_readable
 from dpaudit.row_verdicts import Judged, as_expected, claimed_of, judge_row, quantity_of
 from dpaudit.suite import Cell
 from dpaudit.verdicts import Strength, VerdictKind
@@ -53,8 +54,9 @@ def verify_result(result: Any) -> list[Finding]:
     name = id_of(result)
     try:
         require_ascii_numbers(result)
+        require_readable(result)
         claim = _claim(result)
-        evidence = [evidence_from_json(item) for item in result["evidence"]]
+        evidence = _evidence(result)
         cells = [_cell(data) for data in result.get("cells", [])]
         _require_role(result, claim)
         _require_samples(result, claim, evidence, cells)
@@ -73,6 +75,14 @@ def _claim(data: dict[str, Any]) -> Claim:
     return claim
 
 
+def _evidence(data: dict[str, Any]) -> list[Evidence]:
+    """The evidence of a result or of a cell, in the one form in which it is written."""
+    found = [evidence_from_json(item) for item in data["evidence"]]
+    for item, written in zip(found, data["evidence"], strict=True):
+        require_written_so(item.to_json(), written, name=f"evidence ({written['evidence']})")
+    return found
+
+
 def _cell(data: dict[str, Any]) -> Cell:
     unknown = data.keys() - known_fields("cell")
     if unknown:
@@ -85,7 +95,7 @@ def _cell(data: dict[str, Any]) -> Cell:
     return Cell(
         name=data["name"],
         claim=_claim(data),
-        evidence=[evidence_from_json(item) for item in data["evidence"]],
+        evidence=_evidence(data),
         expect=data["expect"],
         obstacles=data["obstacles"],
         deciding=data["deciding"],
@@ -132,7 +142,7 @@ def _require_same_words(result: dict[str, Any], claim: Claim) -> None:
     if "kind" in result and result["kind"] != "privacy" and isinstance(claim, PrivacyClaim):
         raise BrokenReportError(f"the kind shown must be 'privacy', as the claim is, got {result['kind']!r}.")
     for field, value in wanted.items():
-        if result.get(field, value) != value:
+        if json.dumps(result.get(field, value), sort_keys=True) != json.dumps(value, sort_keys=True):
             about = first_difference(result[field], value, name=field, where=("shown", "claimed"))
             raise BrokenReportError(
                 f"the {field} shown must be that of the claim, got {about}; the file was edited."

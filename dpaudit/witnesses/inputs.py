@@ -1,7 +1,8 @@
 """The two inputs of a transcript: what the program was given, and the neighbour that it was held against.
 
 A witness without them is a table of laws that nobody can run again. They are written like outcomes (numbers,
-texts, lists, dicts; a dataclass as its fields), an array as its runs of equal records, [record, length],
+texts, lists, dicts; a dataclass as its fields, a pandas table as its values, labels and dtypes), an
+array as its runs of equal records, [record, length],
 since most inputs under audit are one record on a plain background. What a file cannot show is that they are
 neighbours in the domain of the claim, and that the program has these laws on them.
 """
@@ -16,6 +17,7 @@ import numpy as np
 
 from dpaudit.errors import CertificateError
 from dpaudit.exact import decode_value, encode_value
+from dpaudit.tables import table_parts
 
 __all__ = ["require_inputs", "same_written", "written_inputs"]
 
@@ -64,7 +66,12 @@ def _unordered(data: Any) -> Any:
 
 
 def _plain(data: Any) -> Any:
-    """``data`` with every dataclass in it as a dict of its fields, and every array as its runs."""
+    """``data`` with every dataclass and table in it as a dict of its parts, and every array as its runs."""
+    table = table_parts(data)
+    if table is not None:
+        words, parts = table
+        kinds = [str(kind) for kind in np.ravel(data.dtypes)]
+        return {"table": words, "dtypes": kinds, **{place: _cells(part) for place, part in parts}}
     if isinstance(data, np.ndarray) and data.ndim and data.dtype.kind in "biuf":
         equal = [list(group) for _, group in groupby(data.tolist(), key=repr)]  # 0.0 is not -0.0
         runs = [[group[0], len(group)] for group in equal]
@@ -76,3 +83,12 @@ def _plain(data: Any) -> Any:
     if isinstance(data, dict):
         return {key: _plain(value) for key, value in data.items()}
     return data
+
+
+def _cells(part: Any) -> Any:
+    """A part of a table: numbers as they are; other entries (dates, missing values) by what they print."""
+    if isinstance(part, np.ndarray) and part.dtype.kind not in "biuf":
+        return _cells(part.tolist())
+    if isinstance(part, list):
+        return [_cells(item) for item in part]
+    return _plain(part) if isinstance(part, bool | int | float | str | np.ndarray | None) else repr(part)

@@ -53,9 +53,9 @@ from dpaudit.claims import (
 )
 from dpaudit.errors import CertificateError
 from dpaudit.evidence import Witness
-from dpaudit.exact import exact
+from dpaudit.exact import exact, read_exact, require_written_so
 from dpaudit.kernel.ball import arb, lower_exact, precision
-from dpaudit.kernel.kernel_t0 import shown
+from dpaudit.kernel.kernel_t0 import legible, shown
 from dpaudit.laws.base import BaseMeasure
 from dpaudit.views import EVERYTHING, PUBLIC, View
 from dpaudit.witnesses.divergence import divergence_bound
@@ -105,6 +105,7 @@ def recompute(witness: Witness, claim: Claim) -> Fraction | None:
     _require_about(witness, claim)
     view = claim.view if isinstance(claim, PrivacyClaim) else EVERYTHING
     stated = View.from_json(witness.body["view"])
+    require_written_so(stated.to_json(), witness.body["view"], name="the view")
     if stated != view:
         raise CertificateError(
             f"the witness must be in the claim's view ({view}), got {stated}; write it for the claim."
@@ -159,7 +160,7 @@ def _require_about(witness: Witness, claim: Claim) -> None:
 
 def _require_fields(witness: Witness) -> None:
     """What a reader is shown of a witness must be what is checked of it: words, both inputs, nothing else."""
-    if not isinstance(witness.description, str) or not witness.description.strip():
+    if not legible(witness.description):
         raise CertificateError("a witness must say in words what the pair and the event are; describe it.")
     wanted = _BODIES.get(witness.form)
     if wanted is not None and witness.body.keys() != wanted:
@@ -190,7 +191,7 @@ def _window_event_bound(witness: Witness, claim: Claim, view: View) -> Fraction:
             f"a window event is about public decisions, which the view ({view}) must see; write it for "
             "that view."
         )
-    stated = exact(witness.body["epsilon"], name="epsilon")
+    stated = read_exact(witness.body["epsilon"], name="epsilon")
     if stated != exact(claim.epsilon):
         raise CertificateError(
             f"the event's epsilon must be the claim's, {claim.epsilon}, got {stated}; write it for the claim."

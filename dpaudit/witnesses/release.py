@@ -48,7 +48,7 @@ from scipy import special
 
 from dpaudit.claims import ApproxDP, Claim
 from dpaudit.errors import CertificateError, NotTractableError
-from dpaudit.exact import dyadic, exact
+from dpaudit.exact import dyadic, exact, read_exact
 from dpaudit.kernel.ball import arb, ball, lower_exact, lower_short, upper_exact
 from dpaudit.kernel.kernel_t0 import notion_of
 from dpaudit.kernel.t2.gaussian import normal_cdf
@@ -146,7 +146,7 @@ def _laws(site: Any, view: View) -> tuple[Law, Law]:
 def _order_of(body: dict[str, Any], claim: Claim) -> Fraction:
     """The Rényi order: the claim's, or that of the body; 1 where the claim needs none."""
     notion = notion_of({"type": claim.type})
-    stated = exact(body["order"], name="order") if body["order"] is not None else Fraction(1)
+    stated = read_exact(body["order"], name="order") if body["order"] is not None else Fraction(1)
     if notion not in ("renyi-dp", "zcdp"):
         return Fraction(1)
     if not 1 < stated <= MAX_ORDER:
@@ -202,7 +202,7 @@ def pieces_of(law: Law, other: Law, part: Any) -> Pieces:
     one, two = (_marginal(item, coordinate) for item in (law, other))
     if points is not None:
         return _at_points(one, two, points)
-    places = [exact(cut, name="cut") for cut in cuts]
+    places = [read_exact(cut, name="cut") for cut in cuts]
     if not 1 <= len(places) <= MAX_PIECES or sorted(set(places)) != places:
         raise CertificateError(f"cuts must rise, 1 to {MAX_PIECES} of them; re-create the witness.")
     return [*zip(_cells(one, places), _cells(two, places), strict=True)]
@@ -228,7 +228,10 @@ def _at_points(one: Law, two: Law, points: Any) -> Pieces:
         raise CertificateError("points need laws with probabilities, not densities; use cuts.")
     if one.batch_shape or two.batch_shape or not _both_scalar(one, two):
         raise CertificateError("points need one scalar outcome, or two counts; name a coordinate.")
-    low, high = (int(exact(end, name="points")) for end in points)
+    ends = [read_exact(end, name="points") for end in points]
+    if len(ends) != 2 or any(end.denominator != 1 for end in ends):
+        raise CertificateError("points must be two integers, the first and the last; re-create the witness.")
+    low, high = map(int, ends)
     if not 0 <= high - low < MAX_PIECES:
         raise CertificateError(f"points must be at most {MAX_PIECES}; take a narrower range.")
     bits = int(ctx.prec)

@@ -18,6 +18,7 @@ verify --suite``), and that the inputs are neighbours.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -41,7 +42,6 @@ from dpaudit.exact import decode_value, encode_value, exact, exact_str, read_exa
 from dpaudit.kernel.ball import ball, lower_short, precision
 from dpaudit.kernel.kernel_t0 import shown
 from dpaudit.witnesses.inputs import require_inputs, written_inputs
-from dpaudit.witnesses.one_program import key_of
 
 __all__ = ["Interval", "Outcome", "tables_bound", "tables_witness"]
 
@@ -176,14 +176,16 @@ def _read(body: dict[str, Any]) -> tuple[list[Row], Fraction]:
             f"tables must have 1 to {MAX_OUTCOMES} outcomes and two masses that were left out; merge some."
         )
     left_out = [_number(text, "left_out") for text in missing]
-    seen, sides = set(), ([], [])  # type: tuple[set[Any], tuple[list[Interval], list[Interval]]]
+    seen, sides = set(), ([], [])  # type: tuple[set[str], tuple[list[Interval], list[Interval]]]
     for item in data:
         if item.keys() != {"values", "merged", "recorded", "neighbour"}:
             raise CertificateError(f"an outcome must have its four fields, got {sorted(item)}; re-create it.")
         merged, values = _number(item["merged"], "merged", most=10**12), item["values"]
         if merged.denominator != 1 or merged < 1 or not isinstance(values, list):
             raise CertificateError("an outcome must be a list of values, of one or more; re-create it.")
-        seen.add(key_of([decode_value(value) for value in values]))
+        for value in values:
+            decode_value(value)  # refuses another spelling, so that equal values are written alike
+        seen.add(json.dumps(values, sort_keys=True))  # 0, 0.0, -0.0 and False are four outcomes
         for side, name in zip(sides, ("recorded", "neighbour"), strict=True):
             side.append(_interval(item[name]))
     if len(seen) != len(data):

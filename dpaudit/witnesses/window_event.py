@@ -40,7 +40,7 @@ from math import floor
 from typing import Any
 
 from dpaudit.errors import CertificateError, UndecidedError
-from dpaudit.exact import exact, positive, refuse_floats
+from dpaudit.exact import positive, read_exact, refuse_floats
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper_exact
 
 __all__ = ["EventLoss", "Row", "event_rows", "window_event_bound", "window_event_loss"]
@@ -73,7 +73,7 @@ class Row:
 
 def window_event_bound(body: Mapping[str, Any]) -> Fraction:
     """A lower bound on the loss at ``body["epsilon"]``, the parameter that the mechanism was given."""
-    return window_event_loss(body).loss * positive(body.get("epsilon", 0), name="epsilon")
+    return window_event_loss(body).loss * positive(_read(body.get("epsilon")), name="epsilon")
 
 
 def event_rows(body: Mapping[str, Any]) -> dict[str, Row]:
@@ -101,8 +101,8 @@ class _Event:
     def __init__(self, body: Mapping[str, Any]) -> None:
         refuse_floats(dict(body), name="a window event")
         self.body = body
-        self.scales = {name: positive(value, name="scale") for name, value in body["scales"].items()}
-        self.rewards = [[exact(value) for value in arm] for arm in body["rewards"]]
+        self.scales = {name: positive(_read(value), name="scale") for name, value in body["scales"].items()}
+        self.rewards = [[_read(value) for value in arm] for arm in body["rewards"]]
         self.path = _path(body["path"])
         self.counts = [self.path.count(arm) for arm in range(1, len(body["sums"]) + 1)]
         self.rows = dict(self._rows())
@@ -120,7 +120,7 @@ class _Event:
                 _need(a1 >= ball(2 * charge), "tails that outrun their likelihood ratio", noise)
                 eta += 2 * ball(charge) * (-a0).exp()
         _need(not shift, "a tail for every shifted noise", sorted(shift))
-        unit = positive(self.body["unit"], name="unit")
+        unit = positive(_read(self.body["unit"]), name="unit")
         loss = Fraction(floor(unit * (charge - upper_exact(eta)) * GRID), GRID)
         return EventLoss(loss, lower(low[0]), lower(low[1] * ball(unit)))
 
@@ -147,7 +147,7 @@ class _Event:
         for term in self.body["bonus"]:
             powers = [term[name] for name in ("order", "count", "level", "log")]
             _need(all(type(p) is int and 0 <= p <= MAX_POWER for p in powers), "small whole powers", powers)
-            weight = positive(term["factor"], name="factor")
+            weight = positive(_read(term["factor"]), name="factor")
             weight *= Fraction(level ** term["level"], count ** term["count"])
             orders[term["order"]] += (ball(weight) * log2 ** term["log"]).sqrt()
         return Row(dict.fromkeys(self._sum(arm, count), Fraction(1, count)), *orders)
@@ -161,12 +161,12 @@ class _Event:
 
     def _translation(self, steps: Mapping[str, str], replaced: list[Any] | None = None) -> Sparse:
         """A translation of the noise, found to move each sum by what the replaced reward adds (or by 0)."""
-        moved = {name: exact(value) for name, value in steps.items()}
+        moved = {name: _read(value) for name, value in steps.items()}
         known = all(value != 0 and name in self.scales for name, value in moved.items())
         _need(known, "steps of known noises, none of them 0", sorted(moved))
         where, pull, change = 0, 0, Fraction(0)
         if replaced is not None:
-            where, pull, new = int(replaced[0]), int(replaced[1]), exact(replaced[2])
+            where, pull, new = int(replaced[0]), int(replaced[1]), _read(replaced[2])
             on_path = 1 <= where <= len(self.counts) and 1 <= pull <= self.counts[where - 1]
             _need(on_path, "a replaced pull on the path", replaced)
             inside = all(0 <= reward <= 1 for arm in (*self.rewards, [new]) for reward in arm)
@@ -181,9 +181,9 @@ class _Event:
 
     def _box(self) -> tuple[arb, arb]:
         """Step 3: log P(E) >= low[0] + u * low[1]."""
-        half = positive(self.body["box"]["half_width"], name="half_width")
+        half = positive(_read(self.body["box"]["half_width"]), name="half_width")
         given = self.body["box"]["centre"]
-        centre = [{name: exact(given.get(name, ("0", "0"))[i]) for name in self.scales} for i in (0, 1)]
+        centre = [{name: _read(given.get(name, ("0", "0"))[i]) for name in self.scales} for i in (0, 1)]
         for key, row in self.rows.items():
             at = [sum((q * x[name] for name, q in row.coefficients.items()), Fraction(0)) for x in centre]
             width = half * sum(abs(q) * self.scales[name] for name, q in row.coefficients.items())
@@ -197,7 +197,7 @@ class _Event:
         if "transport" not in tail:
             return [self._chernoff(tail["chernoff"], [wrong], low)]
         plan = tail["transport"]
-        move, (s0, s1) = self._translation(plan["move"]), [exact(s) for s in plan["length"]]
+        move, (s0, s1) = self._translation(plan["move"]), [_read(s) for s in plan["length"]]
         lost = abs(move.pop(tail["noise"], Fraction(0))) / self.scales[tail["noise"]]
         gain = sum((abs(w) / self.scales[name] for name, w in move.items()), -lost)
         _need(min(s0, s1) >= 0 and gain > 0, "a transport that gains probability", (gain, s0, s1))
@@ -209,8 +209,8 @@ class _Event:
 
     def _chernoff(self, proof: Mapping[str, Any], extra: list[Row], low: tuple[arb, arb]) -> tuple[arb, arb]:
         """Step 4, divided by step 3: P(E and extra) <= exp(-a0 - u * a1) * P(E)."""
-        terms = [(self.rows[key], exact(y)) for key, y in proof["rows"].items()]
-        terms += zip(extra, [exact(y) for y in proof["extra"]], strict=True)
+        terms = [(self.rows[key], _read(y)) for key, y in proof["rows"].items()]
+        terms += zip(extra, [_read(y) for y in proof["extra"]], strict=True)
         theta: Sparse = {}
         constant, slope = ball(0), ball(0)
         for row, y in terms:
@@ -222,6 +222,10 @@ class _Event:
             _need(product < 1, "exponents below the rate of each noise", f"{float(product)} for {name}")
             constant -= ball(1 - product**2).log()
         return low[0] - constant, low[1] - slope
+
+
+def _read(text: Any) -> Fraction:
+    return read_exact(text, name="a number of a window event")
 
 
 def _path(runs: list[list[int]]) -> list[int]:

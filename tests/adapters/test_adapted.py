@@ -10,6 +10,7 @@ import pytest
 import dpaudit
 from dpaudit import adapters
 from dpaudit.adapters.adapted import Adapted, seeded_state
+from dpaudit.adapters.opendp_measurements import _moved
 from dpaudit.errors import InvalidParameterError
 
 
@@ -74,3 +75,21 @@ def test_names_load_on_first_use() -> None:
     assert dir(adapters) == sorted(adapters.__all__)
     with pytest.raises(AttributeError, match="nobody"):
         adapters.nobody  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("metric", "order"), [("L1Distance", 1), ("L2Distance", 2), ("LInfDistance", np.inf)]
+)
+@pytest.mark.parametrize("distance", [1, 2, 5, 1.0, 0.3, 3.7])
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_vectors_move_no_further_than_the_distance(
+    metric: str, order: float, distance: float, size: int
+) -> None:
+    """In any norm, and where two entries can, some pair has them move against each other."""
+    pairs = _moved([type(distance)(0)] * size, metric, distance, one_sign=False)
+    differences = [np.subtract(*pair) for pair in pairs]
+    assert all(0 < np.linalg.norm(difference, order) <= distance for difference in differences)
+    opposite = any(difference.min() < 0 < difference.max() for difference in differences)
+    indivisible = isinstance(distance, int) and distance == 1 and metric != "LInfDistance"
+    assert opposite == (size > 1 and not indivisible)
+    assert len(_moved([0] * size, metric, 2, one_sign=True)) == (2 if metric == "LInfDistance" else 1)

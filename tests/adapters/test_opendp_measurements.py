@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -72,6 +73,24 @@ def test_vectors_move_by_their_norm() -> None:
     assert one.neighbours == [([0, 0, 0], [1, 0, 0])]
     largest = dp.m.make_noisy_max(vector, dp.linf_distance(T=int), dp.max_divergence(), scale=1.0)
     assert adapters.opendp(largest).neighbours[0] == ([0, 0, 0], [1, 1, 1])
+
+
+def test_entries_of_vectors_move_against_each_other() -> None:
+    """At the same distance, in every norm that leaves room for it; not where all must move one way."""
+    floats = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=3)
+    halves = adapters.opendp(dp.m.make_laplace(floats, dp.l1_distance(T=float), scale=1.0)).neighbours
+    assert ([0.5, 0, 0], [0, 0.5, 0]) in halves
+    left, right = adapters.opendp(dp.m.make_gaussian(floats, dp.l2_distance(T=float), scale=1.0)).neighbours[
+        -1
+    ]
+    assert left[0] > 0 == right[0]
+    assert 0.999 < math.hypot(*(one - two for one, two in zip(left, right, strict=True))) <= 1
+    ints = dp.vector_domain(dp.atom_domain(T=int), size=3)
+    for monotonic in (False, True):
+        metric = dp.linf_distance(T=int, monotonic=monotonic)
+        scores = adapters.opendp(dp.m.make_noisy_max(ints, metric, dp.max_divergence(), scale=1.0))
+        assert (([1, 0, 1], [0, 1, 0]) in scores.neighbours) is not monotonic
+        assert ([0, 0, 0], [1, 1, 1]) in scores.neighbours
 
 
 def test_what_cannot_be_read_is_refused() -> None:

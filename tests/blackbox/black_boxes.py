@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dpaudit.neighbours import Neighbours
+
 Batched = Callable[[object, np.random.Generator, int], np.ndarray]
 
 
@@ -62,13 +64,13 @@ def naive_float_laplace(x: float, rng: np.random.Generator, size: int) -> np.nda
 
 
 #: Opposite halves: the pair on which the sparse vector's flaw shows most.
-HALVES = (np.repeat([1.0, 0.0], 5), np.repeat([0.0, 1.0], 5))
+HALVES = Neighbours("opposite halves", np.repeat([1.0, 0.0], 5), np.repeat([0.0, 1.0], 5))
 
 
-def patterns(size: int) -> list[tuple[np.ndarray, np.ndarray]]:
+def patterns(size: int) -> list[Neighbours]:
     """The component-wise input patterns of StatDP (Ding et al. 2018), one of each two directions."""
     ones, half = np.ones(size), size // 2
-    return [
+    pairs = [
         (ones, np.r_[2.0, ones[1:]]),
         (ones, np.r_[0.0, ones[1:]]),
         (ones, np.r_[2.0, np.zeros(size - 1)]),
@@ -78,3 +80,4 @@ def patterns(size: int) -> list[tuple[np.ndarray, np.ndarray]]:
         (ones, 0 * ones),
         (np.r_[np.ones(half), np.zeros(size - half)], np.r_[np.zeros(half), np.ones(size - half)]),
     ]
+    return [Neighbours("answers that one record moves", *pair) for pair in pairs]

@@ -25,7 +25,7 @@ class Told:
     def __init__(self, after, *, alpha: float) -> None:
         self._after, self._most = after, math.log(1 / (0.9 * alpha)) + 1e-9
 
-    def rejected_after(self, epsilons, deltas, *, log_threshold):
+    def rejected_after(self, epsilons, deltas, *, log_threshold, deadline=None):
         found = np.array([self._after(float(value)) for value in epsilons[:, 0]])
         return np.where(np.broadcast_to(log_threshold, len(found)) <= self._most, found, np.inf)
 

@@ -76,22 +76,20 @@ def test_a_check_takes_corners() -> None:
 @pytest.mark.parametrize(
     ("pair", "adjacency", "told"),
     [
-        (([0, 0, 0], [1, 1, 0]), "replace-one", True),
-        ((np.zeros(4), np.ones(4)), "replace-one", True),
-        (([0, 0], [0, 0, 1]), "replace-one", True),
         (([0, 0, 0], [1, 0, 0]), "replace-one", False),
         (([0, 1, 2], [0, 2]), "add-remove", False),
         (([0, 2], [0, 1, 2]), "add-remove", False),
-        (([0, 1, 2], [1, 1, 2]), "add-remove", True),
         ((0.0, 1.0), "replace-one", False),
         (({"a": 1}, {"a": 2}), "add-remove", False),
-        ((pd.DataFrame({"a": [0, 0]}), pd.DataFrame({"a": [1, 1]})), "replace-one", True),
         ((pd.DataFrame({"a": [0, 0]}), pd.DataFrame({"a": [0, 1]})), "replace-one", False),
         (((np.zeros((3, 2)), np.zeros(3)), (np.ones((3, 2)), np.zeros(3))), "replace-one", True),
         (((np.zeros((3, 2)), np.zeros(3)), (np.eye(3, 2, -2), np.eye(3)[2])), "replace-one", False),
         (({"a": [0, 0], "b": [0, 0]}, {"a": [0, 1], "b": [0, 1]}), "replace-one", False),
         (({"a": [0, 0], "b": [0, 0]}, {"a": [1, 1], "b": [0, 0]}), "replace-one", True),
         ((pd.Series([0, 0]), pd.Series([0, 0, 1])), "add-remove", False),
+        (([0, 1, 2], [1, 2, 5]), "replace-one", True),
+        (((0, 0), (1, 1)), "replace-one", True),
+        (Neighbours("one record moves all answers", np.zeros(4), np.ones(4)), "replace-one", True),
     ],
 )
 def test_inputs_that_are_no_neighbours_are_told(pair, adjacency: str, told: bool) -> None:
@@ -101,6 +99,36 @@ def test_inputs_that_are_no_neighbours_are_told(pair, adjacency: str, told: bool
     result = check(lambda data, rng: repr(data), PureDP(epsilon=1, adjacency=adjacency), neighbours=[pair])
     assert result.verdict == "refuted"
     assert any("may not be neighbours" in note for note in result.notes) is told
+
+
+@pytest.mark.parametrize(
+    ("pair", "adjacency"),
+    [
+        (([0, 0, 0], [1, 1, 0]), "replace-one"),
+        ((np.zeros(4), np.ones(4)), "replace-one"),
+        ((np.zeros((3, 2)), np.ones((3, 2))), "replace-one"),
+        (([0, 0], [0, 0, 1]), "replace-one"),
+        (([0, 1], [1, 0]), "replace-one"),
+        (([0, 0, 0], [1, 1, 0]), "zero-out"),
+        (([0, 1, 2], [1, 1, 2]), "add-remove"),
+        (([0], [0, 1, 2]), "add-remove"),
+        ((pd.DataFrame({"a": [0, 0]}), pd.DataFrame({"a": [1, 1]})), "replace-one"),
+        ((pd.Series([0, 0]), pd.Series([1, 1])), "replace-one"),
+    ],
+)
+def test_lists_that_are_no_neighbours_are_refused(pair, adjacency: str) -> None:
+    """Before any run, where entries are records of one event; where a user has several, they are taken."""
+    calls = []
+
+    def mechanism(data, rng):
+        calls.append(data)
+        return 0
+
+    with pytest.raises(InvalidParameterError):
+        check(mechanism, PureDP(epsilon=1, adjacency=adjacency), neighbours=[pair])
+    assert not calls
+    check(mechanism, PureDP(epsilon=1, adjacency=adjacency, unit="user"), neighbours=[pair], max_samples=100)
+    assert calls
 
 
 @st.composite

@@ -193,7 +193,8 @@ def test_a_change_is_seen_in_what_pickle_cannot_save() -> None:
     def pops(x, rng):
         return x.pop() + rng.laplace()
 
-    data = [[lambda: 0, 1.0, 0.0], [lambda: 0, 1.0, 1.0]]
+    held = lambda: 0  # noqa: E731
+    data = [[held, 1.0, 0.0], [held, 1.0, 1.0]]
     result = check(pops, ONE, neighbours=[tuple(data)], max_samples=300, listen=False)
     assert "each call was handed a fresh copy" in in_one_line(result)
     assert result.verdict is VerdictKind.INCONCLUSIVE

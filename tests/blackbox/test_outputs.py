@@ -230,7 +230,7 @@ def test_the_callers_data_stay_as_they_are() -> None:
         x += 1
         return 0.0
 
-    check(writes, ONE, neighbours=[(data, np.ones(3))], max_samples=100)
+    check(writes, ONE, neighbours=[(data, np.array([0.0, 0.0, 1.0]))], max_samples=100)
     assert not data.any()
 
 

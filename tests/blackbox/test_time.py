@@ -5,10 +5,16 @@ from __future__ import annotations
 import io
 import time
 
+import numpy as np
 import pytest
+from hypothesis import strategies as st
 
-from dpaudit import PureDP, check
+from dpaudit import GaussianDP, PureDP, check
+from dpaudit.blackbox.bounds import lower_bound
 from dpaudit.blackbox.clock import Clock
+from dpaudit.blackbox.hypotheses import family_of
+from dpaudit.blackbox.search import Target
+from dpaudit.blackbox.smallest import smallest
 from dpaudit.errors import InvalidParameterError, MechanismError
 
 ONE = PureDP(epsilon=1)
@@ -91,6 +97,62 @@ def sleepy(x, rng):
     """A slow mechanism that workers can import."""
     time.sleep(0.02)
     return x + rng.laplace()
+
+
+def test_the_bound_shares_the_time_of_the_runs() -> None:
+    """A refuted claim whose bound at six points and on twenty pairs takes far longer than the runs."""
+
+    def vector(x, rng):
+        return np.asarray(x, float) + rng.laplace(0, 0.1, len(x))
+
+    pairs = [([0.0] * 50, [1.0] * 50)] * 20
+    start = time.monotonic()
+    result = check(vector, GaussianDP(mu=1), neighbours=pairs, seconds=4, stop_early=False)
+    assert time.monotonic() - start < 9
+    assert result.verdict == "refuted"
+    assert any("the time was over" in note for note in result.notes)
+
+
+def test_a_bound_that_is_cut_short_still_tells_whether_the_claim_holds() -> None:
+    """Without time for values above the tested one the bound is that one; with time it is the usual one."""
+    claim = PureDP(epsilon=1)
+    result = check(lambda x, rng: x + rng.laplace(0, 0.4), claim, neighbours=UNITS, stop_early=False)
+    family, replay = family_of(claim), result.replay
+    assert replay is not None
+    whole = lower_bound(replay, family, alpha=0.05)
+    assert lower_bound(replay, family, alpha=0.05, deadline=time.monotonic() + 1e6) == whole
+    cut = lower_bound(replay, family, alpha=0.05, deadline=0.0)
+    assert cut == lower_bound(replay, family, alpha=0.05, up_to_tested=True)
+    assert cut.value == family.values[family.place] < whole.value
+
+
+def test_a_claim_that_stands_has_the_same_bound_without_time() -> None:
+    """Values below the claim are tested whatever the time, so that the bound is no guess."""
+    result = check(lambda x, rng: x + rng.laplace(0, 1.2), ONE, neighbours=UNITS, max_samples=20_000)
+    assert result.verdict == "inconclusive"
+    assert result.replay is not None
+    bounds = [
+        lower_bound(result.replay, family_of(ONE), alpha=0.05, deadline=until).value for until in (None, 0.0)
+    ]
+    assert bounds[0] == bounds[1] > 0
+
+
+def test_the_smallest_pair_so_far_is_told_when_the_time_ends_in_a_call() -> None:
+    """What was found before the limit counts, also where it passes in the middle of a block."""
+    calls, clock = [0], Clock(3.0, goal=1000, alpha=0.05)
+
+    def late(x, rng):
+        calls[0] += 1
+        if calls[0] == 200:
+            time.sleep(3.1)
+        return x + rng.laplace(0, 1e-3)
+
+    target = Target(late, False, None, 0, family_of(ONE).tested, False)
+    numbers = st.integers(0, 10**6)
+    found = smallest(st.tuples(numbers, numbers), target, runs=100, alpha=0.05, clock=clock)
+    assert calls[0] >= 200
+    assert found is not None
+    assert found[0].left != found[0].right
 
 
 def test_a_limit_must_be_positive() -> None:

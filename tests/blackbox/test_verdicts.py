@@ -15,6 +15,7 @@ from dpaudit.blackbox.experts import Experts
 from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.blackbox.pair import PairAttack
 from dpaudit.claims import ApproxDP, Model, PureDP
+from dpaudit.neighbours import Neighbours
 from dpaudit.statistics.cells import CellBlock
 from dpaudit.verdicts import VerdictKind
 from tests.blackbox.black_boxes import (
@@ -30,7 +31,7 @@ from tests.rates import FALSE_FAILURE_RATE
 
 ONE = PureDP(epsilon=1)
 UNITS = [(0.0, 1.0)]
-FIVE = [(np.ones(5), np.zeros(5))]
+FIVE = [Neighbours("one record moves five answers", np.ones(5), np.zeros(5))]
 
 
 def runs_to_refute(mechanism, claim, neighbours, *, repeats: int, max_samples: int) -> float:
@@ -73,7 +74,7 @@ def test_partial_sums_need_a_learned_score() -> None:
     """Ten partial sums of noisy entries at epsilon 0.1, all entries changed: the learned score sees it
     within 10000 runs.
     """
-    pair = [(np.ones(10), np.zeros(10))]
+    pair = [Neighbours("one record moves ten entries", np.ones(10), np.zeros(10))]
     assert (
         runs_to_refute(prefix_sums(0.1), PureDP(epsilon="0.1"), pair, repeats=3, max_samples=20_000) <= 10_000
     )
@@ -128,7 +129,7 @@ def test_an_attack_that_peeks_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
     bet on refutes in every run, and the test above would say so.
     """
     monkeypatch.setattr("dpaudit.blackbox.search.PairAttack", PeekingAttack)
-    blind = [(np.zeros(20), np.full(20, 1e-9))]
+    blind = [Neighbours("twenty answers", np.zeros(20), np.full(20, 1e-9))]
     mechanism, claim = noisy_maximum(1.0, value=False), PureDP(epsilon="0.1")
     refuted = sum(
         check(mechanism, claim, neighbours=blind, batch=True, seed=seed, max_samples=2000).verdict

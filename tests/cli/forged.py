@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from dpaudit.claims import claim_from_json
-from dpaudit.cli.run import read_command
 from dpaudit.errors import DpauditError
 from dpaudit.evidence import evidence_from_json
 from dpaudit.report_file.document import read_report
@@ -104,9 +103,8 @@ def again(text: str, folder: Path, suites: Sequence[Path] = (), pool: Pool | Non
         findings = verify_report(report, seconds_per_result=None)
         if suites and confirmed(findings):
             assert pool is not None
-            command = read_command(report["stamps"]["command"])
             paths = [str(path) for path in suites]
-            findings += compare_with_report(report, paths, jobs=1, pool=pool, command=command)
+            findings += compare_with_report(report, paths, jobs=1, pool=pool)
     except DpauditError as error:
         return [Finding("report", False, "file", str(error))]
     return findings

@@ -5,6 +5,8 @@ worker's rows run again, and a worker with other sources is refused.
 from __future__ import annotations
 
 import json
+import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ from dpaudit.runner.backends import start_backend
 from dpaudit.runner.process import Pool
 from dpaudit.runner.remote import Asked, RemoteError, answer, end_run, stamp_of
 from dpaudit.runner.targets import SuiteFile, find_suites
+from dpaudit.statistics.cluster import TlsScheduler
 from tests.cli.suites import RAISES, REFUTED, VERIFIED, invoke, write_suite
 
 PROGRAM = """
@@ -63,6 +66,7 @@ def test_every_backend_gives_the_report_of_the_processes_here(tmp_path: Path, ba
     """Field by field, a crashed row's traceback included."""
     if backend == "dask":
         pytest.importorskip("distributed")
+        pytest.importorskip("cryptography")
     suite = write_suite(tmp_path / "suite.py", VERIFIED, REFUTED, PROGRAM, RAISES)
     here = report_of(suite, "processes")
     assert {result["verdict"] for result in here["results"]} == {"verified", "refuted", "crashed"}
@@ -72,6 +76,7 @@ def test_every_backend_gives_the_report_of_the_processes_here(tmp_path: Path, ba
 def test_the_rows_of_a_lost_worker_run_again(tmp_path: Path) -> None:
     """The cluster's process is killed in the middle of a row: the row ends up as if nothing had happened."""
     pytest.importorskip("distributed")
+    pytest.importorskip("cryptography")
     suite = write_suite(tmp_path / "suite.py", LOSES_A_WORKER, VERIFIED)
     results = {item["id"]: item for item in report_of(suite, "dask")["results"]}
     assert (tmp_path / "lost.ran").read_text() == "xx"
@@ -79,6 +84,61 @@ def test_the_rows_of_a_lost_worker_run_again(tmp_path: Path) -> None:
         "lost": "verified",
         "fine": "verified",
     }
+
+
+def test_a_cluster_of_this_machine_obeys_its_own_run_alone(tmp_path: Path) -> None:
+    """It speaks TLS with certificates of its own, so that no stranger's client is let in, and its scratch
+    files lie in a folder that only this user can read, and which is gone afterwards."""
+    pytest.importorskip("distributed")
+    pytest.importorskip("cryptography")
+    cluster, _ = start_backend("dask", jobs=1)
+    assert isinstance(cluster, backends._Dask)
+    assert cluster._scratch is not None
+    folder, address = Path(cluster._scratch.name), str(cluster._cluster.scheduler_address)
+    try:
+        assert address.startswith("tls://127.0.0.1:")
+        assert folder.stat().st_mode & 0o077 == 0
+        assert any(folder.iterdir())
+        host, port = address.removeprefix("tls://").split(":")
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with (
+            socket.create_connection((host, int(port)), timeout=20) as plain,
+            pytest.raises(ssl.SSLError),  # it asks for a certificate, which a stranger does not have
+            context.wrap_socket(plain) as encrypted,
+        ):
+            encrypted.recv(1)
+        assert cluster._client.submit(sum, [1, 2]).result(timeout=30) == 3
+    finally:
+        cluster.close()
+    assert not folder.exists()
+
+
+def test_an_outer_scheduler_is_spoken_to_with_certificates(tmp_path: Path) -> None:
+    """A cluster that encrypts runs rows for a client with its three files; some of them, or a file that is
+    not there, are refused."""
+    distributed = pytest.importorskip("distributed")
+    pytest.importorskip("cryptography")
+    security = distributed.Security.temporary()
+    own = []
+    for kind in ("tls_ca_file", "tls_client_cert", "tls_client_key"):
+        file = tmp_path / f"{kind}.pem"
+        file.write_text(getattr(security, kind), encoding="ascii")
+        own.append(str(file))
+    suite = write_suite(tmp_path / "suite.py", VERIFIED)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, security=security, host="127.0.0.1", dashboard_address=None
+    ) as cluster:
+        address = cluster.scheduler_address
+        run = ("run", suite, "--backend", "dask", "--json", tmp_path / "r.json", "--no-html")
+        options = [(f"--tls-{kind}", file) for kind, file in zip(("ca", "cert", "key"), own, strict=True)]
+        done = invoke(*run, "--scheduler", address, *(word for pair in options for word in pair))
+        assert done.exit_code == 0, done.output
+        broken = TlsScheduler(address=address, ca=str(tmp_path / "none"), cert=own[1], key=own[2])
+        with pytest.raises(InvalidParameterError, match="must answer"):
+            start_backend("dask", scheduler=broken)
+    assert invoke(*run, "--scheduler", address, *options[0]).exit_code == 2
+    assert invoke(*run, *(word for pair in options for word in pair)).exit_code == 2
 
 
 READS = """

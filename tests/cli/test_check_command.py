@@ -232,11 +232,21 @@ def _ctrl_c() -> Iterator[None]:
 def test_ctrl_c_says_what_is_known(folder: Path) -> None:
     """A check that is stopped shows its result and exits with 130, not with a code for a verdict; one that is
     stopped while its module is imported exits with 130 too."""
-    result = invoke("check", "counts_to_check:stopped", "--epsilon", "20", *PAIR)
+    result = invoke("check", "counts_to_check:stopped", "--epsilon", "9", *PAIR)
     assert result.exit_code == 130
     assert "interrupted after" in result.stdout
     (folder / "stops_to_check.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
     assert invoke("check", "stops_to_check:any", "--epsilon", "1", *PAIR).exit_code == 130
+
+
+def test_a_check_that_could_not_fail_exits_with_4(folder: Path) -> None:
+    """The budget is too small for the claim, which is said with no run made; the file says so too."""
+    result = invoke("check", "counts_to_check:noisy", "--epsilon", "8", *PAIR, *FEW, "--json", "short.json")
+    assert result.exit_code == 4, result.output
+    assert result.stdout.startswith("NOT AUDITED")
+    found = json.loads((folder / "short.json").read_text(encoding="utf-8"))
+    assert (found["verdict"], found["evidence"]["samples"]) == ("inconclusive", 0)
+    assert found["not_audited"]
 
 
 def test_zero_out_corners_use_the_null_record(folder: Path) -> None:

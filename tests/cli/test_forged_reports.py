@@ -15,10 +15,11 @@ from dpaudit.verify.statement import CANNOT_KNOW
 from tests.cli.forged import ROWS, again, confirmed, remember_runs
 from tests.cli.forged_cells import CELLS
 from tests.cli.forged_evidence import EVIDENCE
+from tests.cli.forged_junk import JUNK
 from tests.cli.forged_rows import REPORTS
 from tests.cli.suites import by_id, run, write_suite
 
-CORPUS = EVIDENCE | REPORTS | CELLS
+CORPUS = EVIDENCE | REPORTS | CELLS | JUNK
 
 
 @pytest.fixture(scope="module")
@@ -67,5 +68,5 @@ def test_a_forged_report_is_refused(made: tuple[str, str, Path, Pool], tmp_path:
 
 def test_the_corpus_is_large() -> None:
     """At least 45 kinds; most of them are refused by arithmetic."""
-    assert len(CORPUS) == len(EVIDENCE) + len(REPORTS) + len(CELLS) >= 45
+    assert len(CORPUS) == len(EVIDENCE) + len(REPORTS) + len(CELLS) + len(JUNK) >= 150
     assert sum(not unknown for _, unknown in CORPUS.values()) > len(CORPUS) / 2

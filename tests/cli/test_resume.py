@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.cli.run import _stoppable, _Stopped, read_command
+from dpaudit.cli.run import _stoppable, _Stopped, run_command
 from dpaudit.report_file.document import Journal, journal_path, read_journal, read_report
 from tests.cli.suites import RAISES, VERIFIED, by_id, invoke, run, start, write_suite
 
@@ -161,9 +161,8 @@ def test_two_profiles_are_a_usage_error(suite: Path, two: tuple[str, str]) -> No
     result = invoke("run", suite, *two)
     assert result.exit_code == 2
     assert f"one profile must be chosen, got {two[0]} and {two[1]}" in result.stderr
-    assert read_command("dpaudit run --full --full x.py") == read_command("dpaudit run --full x.py")
-    named = [(read_command(f"dpaudit run {flag} x.py") or {})["profile"] for flag in ("--full", "")]
-    assert named == ["full", "quick"]
+    for flags, profile in ((["--full", "--full"], "full"), (["--full"], "full"), ([], "quick")):
+        assert run_command.make_context("run", [*flags, "x.py"]).params["profile"] == profile
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a process sends itself signals as POSIX has them")

@@ -86,6 +86,47 @@ def test_a_test_that_expects_a_refutation_must_audit_something(tmp_path: Path) -
     assert "ERROR" in re.findall(r"^(PASSED|FAILED|ERROR) \S+::test_forgets", output, re.M)
 
 
+NOTHING = """
+import dpaudit, hashlib, pytest
+CLAIM, PAIRS = dpaudit.PureDP(epsilon=1), [([0, 1], [1, 1])]
+def noisy(data, rng): return sum(data) + rng.laplace()
+def test_calls_nothing(assert_private):
+    for _ in (): assert_private(noisy, CLAIM, neighbours=PAIRS)
+def test_skips(assert_private): pytest.skip()
+def test_short(assert_private):
+    assert_private(lambda d, rng: sum(d), dpaudit.PureDP(epsilon=8), neighbours=PAIRS, max_samples=5000)
+def test_returns_nothing(assert_private):
+    assert_private(lambda d, rng: None, CLAIM, neighbours=PAIRS, max_samples=2000)
+@pytest.mark.dpaudit_refuted
+def test_known(assert_private):
+    assert_private(lambda d, rng: None, CLAIM, neighbours=PAIRS, max_samples=2000)
+def test_right(assert_private): assert_private(noisy, CLAIM, neighbours=PAIRS, max_samples=2000)
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist.plugin", "-n2")], ids=["one process", "two workers"])
+def test_a_test_that_audits_nothing_fails(tmp_path: Path, workers: tuple[str, ...]) -> None:
+    """Nothing called, too few runs, nothing returned: each fails; one line an audit ends the session."""
+    (tmp_path / "test_it.py").write_text(NOTHING, encoding="utf-8")
+    code, output = session(tmp_path, "-rA", *workers)
+    assert code == 1
+    assert outcomes(output) == {
+        "test_calls_nothing": "ERROR",
+        "test_short": "FAILED",
+        "test_returns_nothing": "FAILED",
+        "test_known": "FAILED",
+        "test_right": "PASSED",
+    }
+    found = re.findall(r"^\S+::(\w+): ([A-Z ]+): .* ([\d,]+) runs, ", output, re.M)
+    assert found == [
+        ("test_known", "NOT AUDITED", "2,000"),
+        ("test_returns_nothing", "NOT AUDITED", "2,000"),
+        ("test_right", "INCONCLUSIVE", "2,000"),
+        ("test_short", "NOT AUDITED", "0"),
+    ]
+    assert output.count("NotAuditedError") >= 3
+
+
 @pytest.mark.parametrize("workers", [(), ("-p", "xdist.plugin", "-n2")], ids=["one process", "two workers"])
 def test_verdicts_and_levels_do_not_depend_on_workers(tmp_path: Path, workers: tuple[str, ...]) -> None:
     """The same tests pass and fail, with the same parts of the error level, on one process and on two."""
@@ -125,10 +166,10 @@ def test_too_few_audits_are_refused(tmp_path: Path) -> None:
 def test_an_audit_that_nobody_counted_is_refused(tmp_path: Path) -> None:
     """A test that asks for the fixture while it runs has no part of the error level, beside one that has."""
     uncounted = "def test_hidden(request): request.getfixturevalue('assert_private')\n"
-    counted = "def test_counted(assert_private): pass\n"
+    counted = "import pytest\ndef test_counted(assert_private): pytest.skip()\n"
     (tmp_path / "test_it.py").write_text(uncounted + counted)
     _, output = session(tmp_path, "-rA")
-    assert outcomes(output) == {"test_hidden": "FAILED", "test_counted": "PASSED"}
+    assert outcomes(output) == {"test_hidden": "FAILED"}
     assert "must stand among a test's arguments" in output
 
 

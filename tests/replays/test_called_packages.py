@@ -29,6 +29,7 @@ from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays import gathering
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Values
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Outcome, Run
 from dpaudit.verdicts import VerdictKind, judge
@@ -113,6 +114,7 @@ def outcome(program: Callable[[Coins, Any], Any], **options: Any) -> tuple[Verdi
         neighbours=lambda run: PAIRS,
         sites=[Site("sum", total=1)],
         proof=laplace_mechanism(sensitivity=1, scale=1),
+        domain=Values(0, 1),
         **options,
     )
     found = privacy_outcome(audit, RUN)

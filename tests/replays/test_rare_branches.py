@@ -21,6 +21,7 @@ from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import gaussian_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays.audit import PrivacyAudit
+from dpaudit.replays.domains import Interval
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Run
 from dpaudit.verdicts import Judgement, Strength, VerdictKind, judge
@@ -37,6 +38,7 @@ def decide(program: Any, claim: ApproxDP = CLAIM) -> tuple[Judgement, list[Witne
         program=program,
         neighbours=lambda run: [PAIR],
         sites=[Site("sum", mechanism=gaussian_mechanism(sensitivity=1, scale=6))],
+        domain=Interval(0, 1),
     )
     outcome = privacy_outcome(audit, Run(profile="quick", alpha=0.01, seed=0, row_id="row"))
     found = [item for item in outcome.evidence if isinstance(item, Witness)]

@@ -27,6 +27,7 @@ from dpaudit.proofs.sites import Site
 from dpaudit.replays import gathering
 from dpaudit.replays.audit import PrivacyAudit
 from dpaudit.replays.data_sets import DataSets
+from dpaudit.replays.domains import Values
 from dpaudit.replays.enumerated import enumerated
 from dpaudit.replays.input_order import each_input, reversed_inputs
 from dpaudit.replays.privacy import digest_of, privacy_outcome
@@ -61,6 +62,7 @@ def audit_of(total: Total) -> PrivacyAudit:
         neighbours=lambda run: PAIRS,
         sites=[Site("sum", total=1)],
         proof=laplace_mechanism(sensitivity=1, scale=1),
+        domain=Values(0, 1),
     )
 
 

@@ -30,8 +30,8 @@ SMALL: dict[str, Any] = {
         {"order": 1, "factor": "100", "count": 1, "level": 0, "log": 0},
     ],
     "shift": {"1/a": "1"},
-    "box": {"half_width": "3/10", "centre": {"1/a": ["-15.1", "-2.93"]}},
-    "tails": [{"noise": "1/a", "chernoff": {"rows": {"4/1": "1.8"}, "extra": ["1.8"]}}],
+    "box": {"half_width": "3/10", "centre": {"1/a": ["-151/10", "-293/100"]}},
+    "tails": [{"noise": "1/a", "chernoff": {"rows": {"4/1": "9/5"}, "extra": ["9/5"]}}],
 }
 
 

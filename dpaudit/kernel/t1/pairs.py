@@ -32,7 +32,7 @@ from functools import reduce
 from flint import arb
 
 from dpaudit.kernel.ball import ball, precision
-from dpaudit.kernel.kernel_t0 import BeyondTierError, CertificateError, Guarantee, Parameters
+from dpaudit.kernel.kernel_t0 import BeyondTierError, CertificateError, Guarantee, Parameters, grid_of
 from dpaudit.kernel.t1.certpld import Grid, LossLaw, compose, from_cells, from_losses, power
 from dpaudit.kernel.t1.profiles import profile_pair
 from dpaudit.kernel.t1.tier import curves_of
@@ -46,16 +46,8 @@ MAX_COPIES = 1 << 20
 
 def read_grid(parameters: Parameters) -> Grid | None:
     """The grid of a node that composes by loss laws; ``None`` if it gives none."""
-    if not parameters.is_table("grid"):
-        return None
-    table = parameters.table("grid")
-    grid = Grid(
-        step=table.positive("step"),
-        bits=table.integer("bits", low=64, high=256),
-        tail=table.integer("tail", low=20, high=200),
-    )
-    table.finish()
-    return grid
+    found = grid_of(parameters)
+    return None if found is None else Grid(step=found[0], bits=found[1], tail=found[2])
 
 
 #: From mu squared and a grid to the upper loss law of N(0, 1) against N(mu, 1); tier T2 has it.

@@ -8,14 +8,13 @@ from fractions import Fraction
 from flint import arb
 
 from dpaudit.kernel.ball import ball, precision
-from dpaudit.kernel.kernel_t0 import Guarantee, Parameters, zcdp
+from dpaudit.kernel.kernel_t0 import Guarantee, Parameters, orders_of, zcdp
 from dpaudit.kernel.t1.readout import renyi_bound
 from dpaudit.kernel.t1.renyi import restricted_delta
 from dpaudit.kernel.t1.tier import Curve, curves_of
 
 __all__ = ["Cut", "converted", "read_orders", "summed_cut", "summed_renyi"]
 
-MAX_ORDERS = 16
 BITS = 96
 
 #: From an order to (b, r), as in ``Curves.cut``.
@@ -25,12 +24,8 @@ Parts = Sequence[tuple[Guarantee, int]]
 
 def read_orders(p: Parameters) -> tuple[Fraction, ...]:
     """The Renyi orders that a node lists: one or more, each above 1."""
-    orders = [p.number("orders", order) for order in p.entries("orders", most=MAX_ORDERS)]
-    p.need(
-        bool(orders) and min(orders) > 1,
-        "orders must be one or more numbers above 1; list the orders to try.",
-    )
-    return tuple(orders)
+    p.get("orders")  # which must be there
+    return tuple(orders_of(p) or ())
 
 
 def summed_renyi(parts: Parts) -> Curve | None:

@@ -1,0 +1,59 @@
+"""What a text looks like: the skeletons of Unicode (UTS 39) for the letters that reports may hold.
+
+Two names with one skeleton look alike, and a reader takes them for each other. The table is a small part of
+Unicode's: what stands for Latin letters and digits in names, and no more.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from dpaudit.kernel.kernel_t0 import legible
+
+__all__ = ["is_readable", "skeleton"]
+
+#: Letters of other scripts that look like Latin ones, in pairs: Cyrillic and Armenian.
+_FOREIGN = str.maketrans(
+    "АВЕЅІЈКМНОРСТХҮԌԚԜаеѕіјорсухһԁԛԝӏгпʼհոսօցզյ",
+    "ABESIJKMHOPCTXYGQWaesijopcyxhdqwlrn'hnuogqj",
+)
+
+#: Greek letters that look like Latin ones, dashes, quotes, and what looks like another letter in ASCII.
+_LIKE = str.maketrans(
+    "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧνοıȷɡɑ‐‑‒–—−‘’`´1I|0",
+    "ABEZHlKMNOPTYXvoijga------''''lllO",
+)
+
+#: Two letters that look like one, written as the one.
+_PAIRS = {"rn": "m", "vv": "w"}
+
+_FOREIGN_LETTERS = "\u0400-\u052f\u0531-\u058a\u10a0-\u10ff\u13a0-\u13fd\uab70-\uabbf"
+
+#: A word in which Latin letters stand beside Cyrillic, Armenian, Georgian or Cherokee ones.
+_MIXED = re.compile(rf"[A-Za-z][^\W\d_]*[{_FOREIGN_LETTERS}]|[{_FOREIGN_LETTERS}][^\W\d_]*[A-Za-z]")
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def skeleton(text: str) -> str:
+    """Map a text to what it looks like. Two texts that a reader may confuse have one skeleton."""
+    plain = unicodedata.normalize("NFKD", text)
+    seen = "".join(c for c in plain if unicodedata.category(c) not in ("Cf", "Cc") and c != "\u034f")
+    found = seen.translate(_FOREIGN).translate(_LIKE)
+    for pair, letter in _PAIRS.items():
+        found = found.replace(pair, letter)
+    return " ".join(found.split())
+
+
+def is_readable(text: str) -> bool:
+    """Whether a text is empty, or shows something that cannot be taken for something else.
+
+    Not readable are a text of blanks and invisible characters alone, a word that mixes scripts, and words of
+    Cyrillic or Armenian letters that all look like Latin ones, in a text without other letters of the script.
+    """
+    if text.isascii():
+        return not text or legible(text)
+    if not legible(text) or _MIXED.search(text):
+        return False
+    foreign = [word for word in _WORD.findall(text) if re.search(f"[{_FOREIGN_LETTERS}]", word)]
+    return not foreign or any(not word.translate(_FOREIGN).isascii() for word in foreign)
