@@ -140,18 +140,30 @@ def _generator(kinds: list[str], seed: int) -> Any:
 
 
 @contextlib.contextmanager
-def _seeded(seed: int, generator: Any) -> Iterator[None]:
-    """numpy's own generator begins anew, and ``default_rng()`` gives the generator of this run."""
-    before, make = np.random.get_state(), np.random.default_rng
-    np.random.seed(seed)  # noqa: NPY002  # the legacy generator that programs use
-    np.random.default_rng = lambda: generator  # type: ignore[assignment]
+def _seeded(seed: int, generator: Any = None) -> Iterator[None]:
+    """numpy's own generator begins anew; with ``generator``, ``default_rng()`` gives that one."""
+    # The legacy generator is what programs use that call numpy.random.laplace.
+    before, make = np.random.get_state(), np.random.default_rng  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    if generator is not None:
+        np.random.default_rng = _Constant(generator)  # type: ignore[assignment]
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             yield
     finally:
         np.random.default_rng = make
-        np.random.set_state(before)
+        np.random.set_state(before)  # noqa: NPY002
+
+
+class _Constant:
+    """Gives one generator, whatever it is asked."""
+
+    def __init__(self, generator: Any) -> None:
+        self.generator = generator
+
+    def __call__(self) -> Any:
+        return self.generator
 
 
 def _followed(
@@ -167,7 +179,7 @@ def _followed(
     generator = _generator(kinds, seed)
     run = Concrete(record, generator, until)
     interpreter = Interpreter(run, files)
-    with _state(seed):
+    with _seeded(seed):
         try:
             followed = interpreter.function(function)
             inside = {name: interpreter.enter(value, name) for name, value in fixed.items()}
@@ -178,16 +190,6 @@ def _followed(
         except RefusedError:
             return None  # followed on private values, not on real ones: nothing to compare
     return found, getattr(generator, "shown", [])
-
-
-@contextlib.contextmanager
-def _state(seed: int) -> Iterator[None]:
-    before = np.random.get_state()
-    np.random.seed(seed)  # noqa: NPY002  # as in ``_seeded``
-    try:
-        yield
-    finally:
-        np.random.set_state(before)
 
 
 def _inside(kind: str, value: Any) -> Any:

@@ -32,6 +32,7 @@ from dpaudit.private_values.operations import (
     expression_of,
     function_of,
     is_plain,
+    public_of,
     seen,
     shape_of,
     show,
@@ -47,7 +48,7 @@ from dpaudit.private_values.randomness import (
     generator_of,
     make_distribution,
 )
-from dpaudit.private_values.run import ProgramRaisedError, Run, wrapped
+from dpaudit.private_values.run import ProgramRaisedError, Run, text_of, wrapped
 from dpaudit.private_values.sources import Source, source_of
 from dpaudit.private_values.values import (
     Array,
@@ -1222,8 +1223,6 @@ class Interpreter:
         return self.run.plain(range, *found)
 
     def _one_of(self, inner: Public) -> int:
-        from dpaudit.private_values.run import text_of
-
         return self.run.walk.fork(f"which {text_of(inner.expression)}", inner.count or 1)
 
     def _builtin_list(self, items: Any = ()) -> Any:
@@ -1326,8 +1325,6 @@ class Interpreter:
         if is_plain([best, item]):
             return run.plain(max if name == "max" else min, content(best), content(item))
         expressions = [expression_of(run, best), expression_of(run, item)]
-        from dpaudit.private_values.operations import public_of
-
         pick = max if name == "max" else min
         return public_of(
             run,

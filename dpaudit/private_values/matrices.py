@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.kernel.values.polynomials import Poly
-from dpaudit.private_values.operations import binary, content, function_of, is_plain, seen, shape_of
+from dpaudit.private_values.operations import LATER, binary, content, function_of, is_plain, seen, shape_of
 from dpaudit.private_values.run import Run, text_of
 from dpaudit.private_values.samples import apply
 from dpaudit.private_values.values import (
@@ -484,3 +484,6 @@ def _rows(run: Run, inner: Private, first: Any) -> tuple[Private, bool]:
     k %= n
     row = run.step("rows", [inner], {"start": k, "stop": k + 1, "step": 1})
     return run.step("reshape", [row], {"shape": inner.shape[1:], "records": 0}), True
+
+
+LATER.update(index=index, matmul=matmul)

@@ -39,6 +39,7 @@ from dpaudit.private_values.values import (
 )
 
 __all__ = [
+    "LATER",
     "OPERATORS",
     "binary",
     "content",
@@ -74,6 +75,9 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "xor": operator.xor,
     "matmul": operator.matmul,
 }
+#: Matrix products and indexing, which build on the operators of this file; ``matrices`` puts them here.
+LATER: dict[str, Callable[..., Any]] = {}
+
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 UNARY: dict[str, Callable[[Any], Any]] = {
@@ -316,9 +320,7 @@ def _released(run: Run, noisy: Noisy) -> Any:
     if (
         noisy.parts and entry is None and not draw.free(None)
     ):  # some entries are out already: the others follow
-        from dpaudit.private_values.matrices import index
-
-        items = [seen(run, index(run, Array(noisy), k)) for k in range(int(noisy.shape[0]))]  # type: ignore[arg-type]
+        items = [seen(run, LATER["index"](run, Array(noisy), k)) for k in range(int(noisy.shape[0]))]  # type: ignore[arg-type]
         return function_of(run, "array", lambda one: np.array(one), items, shape=noisy.shape, kind="f")
     if draw.hidden:
         run.refuse("noise that decided something hidden is shown or used otherwise")
@@ -584,9 +586,7 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
     if isinstance(x, Filtered) or isinstance(y, Filtered):
         return _filtered(run, op, x, y)
     if op == "matmul":
-        from dpaudit.private_values.matrices import matmul
-
-        return matmul(run, a, b)
+        return LATER["matmul"](run, a, b)
     if isinstance(x, Private) or isinstance(y, Private):
         return _private_binary(run, op, a, b)
     return _public_binary(run, op, a, b)

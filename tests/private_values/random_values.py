@@ -1,8 +1,8 @@
 """Random programs over the steps of private values, on random neighbouring data.
 
 Every step of ``dpaudit.kernel.values`` is derived by its rule and computed by numpy on pairs of
-neighbouring data sets. ``Fuzz.program`` raises ``WrongRuleError`` where a bound, shape, type, guard or fact of
-the rule does not hold on the data, and where random releases cost more on a pair than ``dearest`` says.
+neighbouring data sets. ``Fuzz.program`` raises ``WrongRuleError`` where a bound, shape, type, guard or fact
+of the rule does not hold on the data, and where random releases cost more on a pair than ``dearest`` says.
 """
 
 from __future__ import annotations
