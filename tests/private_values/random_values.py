@@ -265,9 +265,9 @@ def positions(aligned: Any, rows: int) -> list[int]:
 
 
 def inside(guard: Any, value: float) -> bool:
-    _, low, high, opened = guard
-    below = low is None or value > low or (value == low and not opened)
-    above = high is None or value < high or (value == high and not opened)
+    _, low, high, low_open, high_open = guard
+    below = low is None or value > low or (value == low and not low_open)
+    above = high is None or value < high or (value == high and not high_open)
     return bool(below and above)
 
 

@@ -127,23 +127,23 @@ CASES = [
     Case("minimum", SIGNED, [number(1), ("minimum", (0, 1), {})], {"low": -1, "high": 1, "change": 2}, ("high", "change"), corners=(-1, 2)),
     Case("maximum", SIGNED, [number(0), ("maximum", (0, 1), {})], {"low": 0, "high": 2, "change": 2}, ("low", "change"), corners=(-1, 2)),
     # Truth values: 0 or 1, so a row moves by 1, and a count by 1.
-    Case("a count", SIGNED, [number(0), ("gt", (0, 1), {}), ("sum", (2,), whole(0))], {"change1": 1, "high": 3, "guard": (0, F(0), None, True)}, ("change1", "high"), corners=(-1, 2)),
+    Case("a count", SIGNED, [number(0), ("gt", (0, 1), {}), ("sum", (2,), whole(0))], {"change1": 1, "high": 3, "guard": (0, F(0), None, True, False)}, ("change1", "high"), corners=(-1, 2)),
     *(
         Case(op, BITS, [number(1, "i"), (op, (0, 1), {})], {"change": 1, "guard": guard}, ("change",))
         for op, guard in {
-            "lt": (0, None, F(1), True),
-            "le": (0, None, F(1), False),
-            "ge": (0, F(1), None, False),
-            "eq": (0, F(1), F(1), False),
+            "lt": (0, None, F(1), False, True),
+            "le": (0, None, F(1), False, False),
+            "ge": (0, F(1), None, False, False),
+            "eq": (0, F(1), F(1), False, False),
             "ne": None,
         }.items()
         if op != "le"
     ),
-    Case("le", BITS, [number(0, "i"), ("le", (0, 1), {})], {"change": 1, "guard": (0, None, F(0), False)}, ("change",)),
-    Case("both", BITS, [number(1, "i"), ("ge", (0, 1), {}), number(2, "i"), ("lt", (0, 3), {}), ("and", (2, 4), {})], {"change": 1, "guard": (0, F(1), F(2), False)}, ("change",)),
+    Case("le", BITS, [number(0, "i"), ("le", (0, 1), {})], {"change": 1, "guard": (0, None, F(0), False, False)}, ("change",)),
+    Case("both", BITS, [number(1, "i"), ("ge", (0, 1), {}), number(2, "i"), ("lt", (0, 3), {}), ("and", (2, 4), {})], {"change": 1, "guard": (0, F(1), F(2), False, True)}, ("change",)),
     Case("either", BITS, [number(1, "i"), ("ge", (0, 1), {}), ("or", (2, 2), {})], {"change": 1, "guard": None}, ("change",)),
     Case("not", BITS, [number(1, "i"), ("ge", (0, 1), {}), ("not", (2,), {})], {"change": 1, "guard": None}, ("change",)),
-    Case("rows of a mask", data(-3, 3), [number(2), ("gt", (0, 1), {}), number(0), ("where", (2, 0, 3), {}), ("sum", (4,), whole(0))], {"change1": 6, "guard": (0, F(2), None, True)}, corners=(-3, 3)),
+    Case("rows of a mask", data(-3, 3), [number(2), ("gt", (0, 1), {}), number(0), ("where", (2, 0, 3), {}), ("sum", (4,), whole(0))], {"change1": 6, "guard": (0, F(2), None, True, False)}, corners=(-3, 3)),
     Case("where without a zero", SIGNED, [number(0), ("gt", (0, 1), {}), number(5), ("where", (2, 0, 3), {})], {"low": -1, "high": 5, "change": 6, "guard": None}, corners=(-1, 2)),
     Case("cast", BITS, [("cast", (0,), {"kind": "f", "python": False})], {"change": 1, "low": 0, "high": 1}, ("change",)),
     # Roundings: |floor a - floor b| <= ceil |a - b|; half to even may move by 2 for a change of 1.
