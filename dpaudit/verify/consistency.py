@@ -130,8 +130,9 @@ def _commands(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -
         yield _failed("report", "command", f"it cannot be read: {error}")
         return
     for name in ("profile", "seed", "alpha", "require"):
-        if name in report and getattr(command, name) != report[name]:
-            said = f"its {name} is {getattr(command, name)}, that of the report {report[name]}"
+        said = getattr(command, name)
+        if name in report and (said != report[name] or type(said) is not type(report[name])):  # 3 is not 3.0
+            said = f"its {name} is {said!r}, that of the report {report[name]!r}"
             yield _failed("report", "command", said)
     listed = [*suites, *report.get("broken", [])] if isinstance(suites, list) else []
     for stranger in command.strangers(str(entry["suite"]) for entry in listed)[:5]:

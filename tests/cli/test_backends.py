@@ -233,7 +233,7 @@ def test_a_frozen_scheduler_holds_up_no_report(monkeypatch: pytest.MonkeyPatch) 
     """Ending a cluster takes a while at most, whatever does not answer: what is known is written then."""
     monkeypatch.setattr(backends, "END_SECONDS", 0.1)
     cluster: Any = object.__new__(backends._Dask)
-    cluster._run, cluster._cluster = "run", None
+    cluster._run, cluster._cluster, cluster._scratch = "run", None, None
     cluster._client = SimpleNamespace(run=lambda *_, **__: threading.Event().wait(60))
     begun = time.monotonic()
     cluster._end()

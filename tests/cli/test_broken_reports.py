@@ -91,7 +91,7 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
     "an id with an invisible character": (lambda good: in_result(good, id="fi\u200bne"), "printable ASCII"),
     "an id that turns the text round": (lambda good: in_result(good, id="\u202efine"), "printable ASCII"),
     "an id with a space to spare": (lambda good: in_result(good, id="fine "), "without spaces to spare"),
-    "ids that differ in case": (lambda good: in_result(good, id="False"), "more than the case"),
+    "ids that differ in case": (lambda good: in_result(good, id="False"), "more than case"),
     "deep": (lambda good: "[" * 100_000, "must not be nested that deeply"),
     "long integer": (lambda good: good.replace('"seed": 0', '"seed": ' + "9" * 5000), "must be strict JSON"),
 }
@@ -150,7 +150,7 @@ def test_a_suite_whose_ids_look_alike_does_not_run(tmp_path: Path) -> None:
     suite = write_suite(tmp_path / "suite.py", VERIFIED, VERIFIED.replace('"fine", title', '"Fine", title'))
     result = invoke("run", suite, "--no-html", "--json", tmp_path / "r.json")
     assert result.exit_code == 2
-    assert "more than the case" in result.stderr
+    assert "more than case" in result.stderr
     assert not (tmp_path / "fine.ran").exists()
 
 

@@ -29,7 +29,7 @@ from dpaudit.proofs.build import laplace_mechanism
 from dpaudit.proofs.sites import Site
 from dpaudit.replays import gathering
 from dpaudit.replays.audit import PrivacyAudit
-from dpaudit.replays.domains import ListedPairs
+from dpaudit.replays.domains import Interval, ListedPairs
 from dpaudit.replays.entered import Watch, excuse_for
 from dpaudit.replays.privacy import privacy_outcome
 from dpaudit.suite import Outcome, Run
@@ -68,13 +68,12 @@ def into_the_window(site: str, occurrence: int, law: Any) -> float:
 
 def outcome(program: Callable[[Coins, Any], Any], **options: Any) -> tuple[VerdictKind, Outcome]:
     audit = PrivacyAudit(
-        domain=ListedPairs(),
         claim=PureDP(epsilon=1),
         program=program,
         neighbours=lambda run: PAIRS,
         sites=[Site("sum", total=1)],
         proof=laplace_mechanism(sensitivity=1, scale=1),
-        **options,
+        **({"domain": ListedPairs()} | options),
     )
     found = privacy_outcome(audit, RUN)
     judged = judge(audit.claim, found.evidence, obstacles=found.obstacles, alpha=RUN.alpha)
@@ -535,4 +534,4 @@ def test_the_first_run_of_a_program_is_cut_too(
 
     monkeypatch.setitem(Watch.__init__.__kwdefaults__, "limit", 2000)
     with pytest.raises(MechanismError, match="no end in every history"):
-        outcome(program, searched=searched)
+        outcome(program, searched=searched, domain=Interval(0, 1))

@@ -24,6 +24,7 @@ from dpaudit.laws import (
     SumMod,
 )
 from dpaudit.neighbours import Neighbours
+from dpaudit.replays.domains import ListedPairs
 from dpaudit.rows import Control, broken, controls
 from dpaudit.rows.mutants import (
     Mutation,
@@ -214,7 +215,12 @@ def test_two_errors_do_not_tell_inputs_apart_where_others_run() -> None:
         Neighbours("errors", np.array([0.0, 1.0]), np.array([1.0, 1.0])),
         Neighbours("runs", np.array([0.0, 5.0]), np.array([0.0, 5.5])),
     ]
-    audit = replace(audit_at(Fraction(1), Fraction(1)), program=program, neighbours=lambda run: pairs)
+    audit = replace(
+        audit_at(Fraction(1), Fraction(1)),
+        program=program,
+        neighbours=lambda run: pairs,
+        domain=ListedPairs(),
+    )
     evaluate = broken(audit, without(shown=False)).evaluate
     with pytest.raises(MechanismError, match="KeyError: '1' on one and ValueError: 2 on the other"):
         evaluate(RUN)

@@ -228,7 +228,7 @@ def test_one_declaration_gives_certificate_and_accounting() -> None:
         return audit_at(Fraction(1), Fraction(1))
 
     result = found(rows.rows[0])
-    assert (result["verdict"], result["strength"], result["upper"]) == ("verified", "accounted", 1.0)
+    assert (result["verdict"], result["strength"], result["upper"]) == ("verified", "accounted", 1.0), result
     assert verdicts(rows.rows[0]) == {"accounting": "verified"}
     assert result["evidence"][0]["tree"]["premises"][0]["premises"][0]["parameters"]["declared"] == (
         "a record is in one sum"
