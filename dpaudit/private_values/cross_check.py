@@ -122,7 +122,7 @@ def _native(
 ) -> Any:
     generator = _generator(kinds, seed)
     given = [value if kind == "data" else generator for kind, value in zip(kinds, data, strict=True)]
-    with _seeded(seed, generator):
+    with _seeded(seed, generator, function.__globals__):
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 found = function(*given, **fixed)
@@ -140,19 +140,24 @@ def _generator(kinds: list[str], seed: int) -> Any:
 
 
 @contextlib.contextmanager
-def _seeded(seed: int, generator: Any = None) -> Iterator[None]:
-    """numpy's own generator begins anew; with ``generator``, ``default_rng()`` gives that one."""
+def _seeded(seed: int, generator: Any = None, names: dict[str, Any] | None = None) -> Iterator[None]:
+    """numpy's own generator begins anew; with ``generator``, ``default_rng()`` gives that one, also under the
+    ``names`` that a file has for it."""
     # The legacy generator is what programs use that call numpy.random.laplace.
     before, make = np.random.get_state(), np.random.default_rng  # noqa: NPY002
     np.random.seed(seed)  # noqa: NPY002
-    if generator is not None:
-        np.random.default_rng = _Constant(generator)  # type: ignore[assignment]
+    known = [name for name, value in (names or {}).items() if value is make]
+    if generator is not None and names is not None:
+        np.random.default_rng = constant = _Constant(generator)  # type: ignore[assignment]
+        names.update(dict.fromkeys(known, constant))
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             yield
     finally:
         np.random.default_rng = make
+        if names is not None:
+            names.update(dict.fromkeys(known, make))
         np.random.set_state(before)  # noqa: NPY002
 
 

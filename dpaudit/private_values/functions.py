@@ -476,7 +476,7 @@ def _flips(run: Run, bits: Private, other: Private) -> bool:
         return bool(ids == [bits.node])
     if op != "sub" or ids[1] != bits.node:
         return False
-    return run.record.infos[ids[0]].values == (1,) and bits.info.kind == "i"
+    return run.record.infos[ids[0]].values == (1,) and bits.info.kind in "bi"
 
 
 def _axes(run: Run, info: Any, axis: Any) -> tuple[int, ...]:
@@ -492,12 +492,15 @@ def _axes(run: Run, info: Any, axis: Any) -> tuple[int, ...]:
 
 
 def _reduction(op: str) -> Rule:
-    def rule(run: Run, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    def rule(run: Run, a: Any, axis: Any = None, keepdims: Any = False, dtype: Any = None) -> Any:
         if type(keepdims) is not bool:
             run.refuse("keepdims is not True or False")
         inner = content(a)
         if isinstance(inner, list | tuple):
             a = _array(run, inner)
+            inner = content(a)
+        if dtype is not None:  # numbers are cast before they are summed
+            a = _astype(run, a, dtype)
             inner = content(a)
         if isinstance(inner, Filtered):
             return _of_filter(run, op, inner, axis, keepdims)
@@ -1055,7 +1058,7 @@ _register(
     shape="same",
 )
 _register("where", _where, "condition x y", spec="condition, x=None, y=None, /", noise=True)
-_register("sum", _reduction("sum"), "a axis keepdims", shape="scalar")
+_register("sum", _reduction("sum"), "a axis keepdims dtype", shape="scalar")
 _register("mean", _mean, "a axis keepdims", shape="scalar", kind="f")
 _register("max", _reduction("max"), "a axis keepdims", shape="scalar")
 _register("min", _reduction("min"), "a axis keepdims", shape="scalar")
@@ -1098,7 +1101,7 @@ _register("median", _median, "a axis", shape="scalar", kind="f")
 _register("var", _var, "a axis ddof", shape="scalar", kind="f")
 _register("argmax", _place_of(True), "a axis", shape="scalar", noise=True)
 _register("argmin", _place_of(False), "a axis", shape="scalar", noise=True)
-_register("argsort", _argsort, "a", noise=True)
+_register("argsort", _argsort, "a", noise=True, shape="same", kind="i")
 _register(
     "reshape",
     lambda run, a, shape: _reshape(run, a, shape),
@@ -1235,7 +1238,12 @@ def _methods() -> None:
             "a axis",
             {"shape": "scalar", "noise": True},
         ),
-        "argsort": ("a, axis=-1, kind=None, order=None, *, stable=None", _argsort, "a", {"noise": True}),
+        "argsort": (
+            "a, axis=-1, kind=None, order=None, *, stable=None",
+            _argsort,
+            "a",
+            {"noise": True, "shape": "same", "kind": "i"},
+        ),
         "astype": (
             "a, dtype, order='K', casting='unsafe', subok=True, copy=True",
             _astype,

@@ -1048,6 +1048,8 @@ class Interpreter:
         value = _settled(value)
         inner = content(value)
         accepted = METHODS[name]
+        if isinstance(inner, Noisy | Draw) and name == "item" and not arguments and inner.shape == (1,):
+            return self.item(value, 0)
         if isinstance(inner, Noisy | Draw) and name in ("argmax", "argmin", "argsort", "copy"):
             return call_accepted(self.run, accepted, [value, *arguments], options)
         if isinstance(inner, Transposed):
@@ -1300,15 +1302,11 @@ class Interpreter:
     def _extreme(self, name: str, items: tuple[Any, ...], key: Any, default: Any) -> Any:
         run = self.run
         found = list(self.iterate(items[0])) if len(items) == 1 else list(items)
+        if not found:
+            return self._raises(ValueError(f"{name}() of nothing")) if default is None else default
+        if key is not None:
+            return self._by_key(name, found, key)
         found = [seen(run, item) if _holds_noise(item) else item for item in found]
-        if key is not None or not found:
-            if not is_plain(found):
-                run.refuse(f"{name}() with a key, of private values or outcomes")
-            keys = [self.call(key, [item], {}, ast.Pass()) for item in found] if key is not None else []
-            if not is_plain(keys) or not found:
-                run.refuse(f"{name}() with a key that is private or an outcome, or of nothing")
-            pick = max if name == "max" else min
-            return found[pick(range(len(found)), key=lambda k: content(keys[k]))]
         if is_plain(found):
             return run.plain(max if name == "max" else min, [content(item) for item in found])
         best = found[0]
@@ -1316,6 +1314,15 @@ class Interpreter:
             if shape_of(best) != () or shape_of(item) != ():
                 run.refuse(f"{name}() of arrays (use np.{name}imum)")
             best = self._larger(name, best, item)
+        return best
+
+    def _by_key(self, name: str, items: list[Any], key: Any) -> Any:
+        """The first item of the largest key, by the comparisons that Python makes."""
+        best, top = items[0], self.call(key, [items[0]], {}, ast.Pass())
+        for item in items[1:]:
+            here = self.call(key, [item], {}, ast.Pass())
+            if truth(self.run, self._operate("gt" if name == "max" else "lt", here, top)):
+                best, top = item, here
         return best
 
     def _larger(self, name: str, best: Any, item: Any) -> Any:

@@ -216,7 +216,7 @@ def _public_binary(run: Run, op: str, a: Any, b: Any) -> Any:
             shape = None
     kinds = [_kind(a), _kind(b)]
     kind = "b" if op in COMPARISONS else "f" if op == "div" else None
-    if op in ("add", "sub", "mul", "mod") or (op == "pow" and "f" in kinds):
+    if op in ("add", "sub", "mul", "mod", "floordiv") or (op == "pow" and "f" in kinds):
         kind = _higher(kinds)
     expression: Any = [op, expression_of(run, a), expression_of(run, b)]
     scalar = shape == () and op in ("add", "sub", "mul", "div")
@@ -560,6 +560,8 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
             run.refuse(f"a {type(one).__name__} meets a private value or an outcome in an operator")
     if isinstance(x, Uniform) or isinstance(y, Uniform):
         return _uniform(run, op, x, y)
+    if op in COMPARISONS and any(isinstance(one, float) and math.isinf(one) for one in (x, y)):
+        return _beside_infinity(run, op, x, y)
     for one in (x, y):
         if isinstance(one, Ranked | Condition | Transposed) and op != "matmul":
             run.refuse(f"a {type(one).__name__.lower()} value is used in arithmetic")
@@ -606,6 +608,14 @@ def _settled(value: Any) -> Any:
         if isinstance(found, Symbol) and shape_of(found) not in ((), None) and not isinstance(found, Array)
         else found
     )
+
+
+def _beside_infinity(run: Run, op: str, x: Any, y: Any) -> Any:
+    """A finite number beside an infinity: ``best = -np.inf`` is how a search for a maximum begins."""
+    one = y if isinstance(x, float) else x
+    if shape_of(one) != () or not isinstance(one, Private | Public | Noisy | Draw):
+        run.refuse("an infinity is compared with what is no number")
+    return bool(OPERATORS[op](*(0.0 if value is one else value for value in (x, y))))
 
 
 def _plain_binary(run: Run, op: str, a: Any, b: Any) -> Any:
