@@ -19,6 +19,7 @@ from dpaudit.kernel.values.info import Info, RefusedStepError, Setting
 from dpaudit.kernel.values.polynomials import Poly
 from dpaudit.kernel.values.releases import Drawn, cost_of, scale_of
 from dpaudit.kernel.values.steps import derive
+from dpaudit.private_values.finite import is_finite
 from dpaudit.private_values.reference import REFERENCE, plain_constant
 from dpaudit.private_values.samples import Worlds, apply, same
 from dpaudit.private_values.values import (
@@ -138,6 +139,7 @@ class Run:
         self.draws: list[Draw] = []
         self.outcomes = self.uniforms = self.steps = 0
         self.where = ""
+        self.continuous: set[int] = set()  # the outcomes that have a density
         self.generator: Any = None  # of a run on real data
         self.refused: NotFollowedError | None = None
 
@@ -267,19 +269,15 @@ class Run:
         return self.step("const", [], params, self.worlds.constant(real))
 
     def _require_finite(self, value: Public) -> None:
-        """Outcomes are finite numbers; of a function of the number of records that must be certain."""
-        text = text_of(value.expression)
-        of_size = '["size"]' in text and '"outcome"' not in text
-        if of_size and (
-            value.shape != () or any("?" in name for name in polynomial(self.s, value.expression).symbols)
-        ):
+        """A public value that meets a private one is finite for every size and all outcomes."""
+        bad = [
+            one for one in value.samples if one is not MISSING and not np.all(np.isfinite(np.asarray(one)))
+        ]
+        if bad or not is_finite(self.s, value.expression, self.continuous):
             self.refuse(
-                "a function of the number of records meets a private value (only arithmetic with it is"
-                " followed)"
+                "an outcome or size that may be infinite or NaN meets a private value (clip it, and divide by"
+                " max(x, 1) rather than by x)"
             )
-        for one in value.samples:
-            if one is not MISSING and not np.all(np.isfinite(np.asarray(one))):
-                self.refuse("an outcome that may be infinite or NaN meets a private value")
 
     def stacked(self, items: Sequence[Any], kind: str) -> Private:
         return self.step("stack", list(items), {"kind": kind})
@@ -405,6 +403,8 @@ class Run:
     ) -> Public:
         """Something that everybody sees: both sides have the value that x has."""
         self.outcomes += 1
+        if kind == "f":
+            self.continuous.add(self.outcomes)
         forced = [samples[side - side % 2] for side in self.worlds.sides]
         if self.s.length_is_private or self.s.size is None:
             forced = [
