@@ -21,8 +21,10 @@ import gc
 import inspect
 import operator
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -143,8 +145,8 @@ def _parts(function: FunctionType) -> list[Any]:
     parts += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     parts += function.__dict__.values()
     names = _names_in(function.__code__)
-    parts += [function.__globals__[name] for name in names if name in function.__globals__]
-    return [*parts, *(sys.modules[name] for name in names if name in sys.modules)]
+    spaces: tuple[Mapping[str, Any], ...] = (function.__globals__, function.__builtins__, sys.modules)
+    return [*parts, *(space[name] for space in spaces for name in names if name in space)]
 
 
 def _cells(function: FunctionType) -> Iterator[tuple[str, Any]]:
@@ -155,9 +157,17 @@ def _cells(function: FunctionType) -> Iterator[tuple[str, Any]]:
             yield name, _MISSING
 
 
-def _names_in(code: CodeType) -> set[str]:
+@lru_cache(maxsize=4096)
+def _names_in(code: CodeType) -> frozenset[str]:
     """The names of globals, modules and attributes in ``code`` and in codes inside of it."""
-    return {name for item in _with_inner(code) for name in item.co_names}
+    return frozenset(name for item in _with_inner(code) for name in item.co_names)
+
+
+@lru_cache(maxsize=4096)
+def _imports(code: CodeType) -> frozenset[str]:
+    """The modules that ``code``, or code inside of it, imports, by the names written there."""
+    steps = (step for item in _with_inner(code) for step in dis.get_instructions(item))
+    return frozenset(step.argval for step in steps if step.opname == "IMPORT_NAME")
 
 
 def _with_inner(code: CodeType) -> Iterator[CodeType]:
@@ -168,13 +178,14 @@ def _with_inner(code: CodeType) -> Iterator[CodeType]:
 
 
 class _Walk:
-    """Everything that can be reached, each object once; of modules what has a name that some code has."""
+    """Everything that can be reached, each object once. Of modules, and of classes of others, only what has a
+    name that some code has."""
 
     def __init__(self, found: Reach) -> None:
         self.found = found
         self.seen: dict[int, object] = {}
-        self.names: set[str] = set()
-        self.modules: list[ModuleType] = []
+        self.names = {"__getattr__"}  # of a module: answers for any name
+        self.spaces: list[ModuleType | type] = []
 
     def reaches(self, code: CodeType) -> bool:
         return not self.found.whole or any(item.__code__ is code for item, _ in self.found.functions)
@@ -187,15 +198,11 @@ class _Walk:
                 continue
             self.seen[id(item)] = item
             self.found.whole = len(self.seen) <= MOST_OBJECTS
-            known = len(self.names)
+            known = len(self.names), len(self.spaces)
             waiting += self._behind(item)
-            if len(self.names) > known or (isinstance(item, ModuleType) and item in self.modules):
-                waiting += [
-                    value
-                    for module in self.modules
-                    for name, value in vars(module).items()
-                    if name in self.names
-                ]
+            if (len(self.names), len(self.spaces)) != known:
+                inside = [vars(space) for space in self.spaces]
+                waiting += [space[name] for space in inside for name in self.names if name in space]
 
     def _behind(self, item: object) -> Sequence[object]:
         if isinstance(item, FunctionType):
@@ -206,15 +213,14 @@ class _Walk:
                 return [content for _, content in _cells(item)]
             self.found.functions.append((item, dict(_cells(item))))
             self.names.update(_names_in(item.__code__))
+            if not _imports(item.__code__) <= sys.modules.keys():
+                self.found.whole = False  # relative, or not imported yet
             return _parts(item)
-        if isinstance(item, ModuleType):
-            if not _is_foreign(getattr(item, "__file__", None)):
-                self.modules.append(item)
-            return []
-        if isinstance(item, type):
-            module = sys.modules.get(item.__module__)
-            if _is_foreign(getattr(module, "__file__", None)):
-                return []
+        if isinstance(item, ModuleType) or (isinstance(item, type) and _is_foreign(item)):
+            self.spaces.append(item)
+            return list(item.__mro__) if isinstance(item, type) else []
+        if isinstance(item, ContextVar | threading.local):
+            self.found.whole = False  # their values are not theirs to show
         if isinstance(item, weakref.ref):
             return [item()]
         if isinstance(item, np.ndarray) and item.dtype.hasobject:
@@ -224,8 +230,9 @@ class _Walk:
         return gc.get_referents(item)
 
 
-def _is_foreign(file: str | None) -> bool:
-    """Whether a module is none of the program's: built in, a library's or the harness's."""
+def _is_foreign(kind: type) -> bool:
+    """Whether a class is not the program's: built in, a library's or the harness's."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     return file is None or is_library_file(file) or is_harness_file(file)
 
 
