@@ -419,7 +419,8 @@ def _possible(code: CodeType, known: Mapping[str, Any]) -> Possible:
     steps = list(dis.get_instructions(code))
     at = {step.offset: index for index, step in enumerate(steps)}
     decided = _decided(code, steps, known)
-    handlers = [(item.start, item.end, item.target) for item in dis.Bytecode(code).exception_entries]
+    read: Any = dis.Bytecode(code)  # its stubs lack the table of exceptions
+    handlers = [(item.start, item.end, item.target) for item in read.exception_entries]
     jumping = {*dis.hasjrel, *dis.hasjabs, *getattr(dis, "hasjump", ())}
     reached: set[int] = set()
     waiting = [0]
