@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from dpaudit.claims import Claim, Controls, PrivacyClaim
+from dpaudit.claims import Claim, Controls, PrivacyClaim, Unbuilt
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Certificate, Evidence
 from dpaudit.harness import is_harness_file
@@ -120,7 +120,7 @@ class Cell:
                 "a cell's name must be in Latin and Greek letters, digits 0 to 9 and signs, got "
                 f"{strange!a} in {name[:60]!a}, which may look like another or like nothing; rename the cell."
             )
-        if not isinstance(self.claim, Claim) or isinstance(self.claim, Controls):
+        if not isinstance(self.claim, Claim) or isinstance(self.claim, Controls | Unbuilt):
             raise InvalidParameterError(
                 f"the cell {name!r} must have a claim about its own setting, got "
                 f"{type(self.claim).__name__}; pass PureDP(...) or another."

@@ -35,6 +35,7 @@ from dpaudit.claims.statements import (
     SubExponential,
     SubGaussian,
     TailBound,
+    Unbuilt,
 )
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "SubExponential",
     "SubGaussian",
     "TailBound",
+    "Unbuilt",
     "Unit",
     "ZeroConcentratedDP",
     "claim_from_json",

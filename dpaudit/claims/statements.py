@@ -23,6 +23,7 @@ __all__ = [
     "SubExponential",
     "SubGaussian",
     "TailBound",
+    "Unbuilt",
 ]
 
 
@@ -197,3 +198,12 @@ class Controls(Statement):
     def in_words(self) -> str:
         cells = ", ".join(f"{name} ({expect})" for name, expect in self.cells)
         return f"{self.text}: {cells}" if cells else self.text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unbuilt(Statement):
+    """The place of the claim in a row that could not be built: its function raised when the suite was
+    imported. Such a row can only crash."""
+
+    type: ClassVar[str] = "unbuilt"
+    quantity: ClassVar[str] = "nothing"

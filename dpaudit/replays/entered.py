@@ -16,6 +16,8 @@ A function that is defined in an entered one and never called counts, however sh
 ``Replayer`` are not watched: they follow the branches of the recording or are reported; but their steps in
 loops without a sure end are counted. Threads of the program are watched.
 
+What a constant decides (``constants``) does not count: no data could make it come out the other way.
+
 A cached result hides the function that made it. The ``functools.lru_cache`` of the program's own files are
 therefore emptied before the first run; a cache of another kind is not seen.
 """
@@ -41,6 +43,7 @@ from dpaudit.coins.limits import StepLimitError
 from dpaudit.coins.outside import noting_outside
 from dpaudit.harness import LIBRARIES, installed_folders, is_harness_file, is_library_file, is_program_file
 from dpaudit.replays.branches import has_one_path, has_open_loop, jumps_of, raising_outcomes
+from dpaudit.replays.constants import Constants, Possible, reached
 from dpaudit.replays.monitoring import AVAILABLE, monitored
 from dpaudit.replays.raising import catchers_in, raising_lines
 from dpaudit.replays.tracing import Purpose, Way, traced
@@ -91,6 +94,7 @@ class Watch:
         self.outside: dict[str, None] = {}
         self._threads: set[int] = set()
         self._empty_caches()
+        self._reached = reached(program)  # before the first run, which may change it
 
     def program(self, coins: Coins, data: Any) -> Any:
         """The program, watched."""
@@ -144,18 +148,27 @@ class Watch:
         """
         found: dict[tuple[str, int, str], tuple[str, str]] = {}
         whole = self._with_nested()
+        constants = Constants(self._reached, reached(self._program), [code for code, _ in whole])
+        possible = {id(code): constants.possible(code) for code, _ in whole}
+        whole = self._with_nested(possible)
         catchers = tuple(item for code, names in whole for item in catchers_in(code, names))
         for code, names in whole:
             name = _name_of(code)
             file = Path(code.co_filename).name
             function = self._functions.get(id(code))
-            left = function.left if function is not None else _lines(code) or {code.co_firstlineno}
+            left = function.left if function is not None else _lines(code)
+            ways = function.open if function is not None else set()
+            can = possible[id(code)]
+            if can is not None:
+                left, ways = left & can.lines, ways & can.ways
+            if function is None and not left:
+                left = {code.co_firstlineno}
             raising = raising_lines(code, names, catchers)
             for line in left:
                 owner = f"{name} (raise)" if line in raising else name
                 found[code.co_filename, line, ""] = (f"{file}:{line}", owner)
             refusals = raising_outcomes(code.co_filename)
-            for condition, outcome in function.open if function is not None else ():
+            for condition, outcome in ways:
                 refusal = (condition.line, condition.columns[0], outcome) in refusals
                 if left & raising if refusal else left - raising:
                     continue
@@ -164,15 +177,23 @@ class Watch:
                 found[code.co_filename, condition.line, f"{condition.columns}{outcome}"] = (where, owner)
         return [found[key] for key in sorted(found)]
 
-    def _with_nested(self) -> list[tuple[CodeType, dict[str, Any]]]:
-        """The program's functions that were entered, and those defined inside of them, with their globals."""
+    def _with_nested(
+        self, possible: Mapping[int, Possible | None] | None = None
+    ) -> list[tuple[CodeType, dict[str, Any]]]:
+        """The program's functions that were entered, and those defined inside of them, with their globals;
+        only those that can be made, where ``possible`` says what can be."""
         found: dict[int, tuple[CodeType, dict[str, Any]]] = {}
         waiting = [(function.code, function.names) for function in self._functions.values()]
         while waiting:
             code, names = waiting.pop()
             if id(code) not in found:
                 found[id(code)] = code, names
-                waiting += [(item, names) for item in code.co_consts if _is_a_function(item)]
+                can = possible[id(code)] if possible is not None else None
+                waiting += [
+                    (item, names)
+                    for item in code.co_consts
+                    if _is_a_function(item) and (can is None or id(item) in can.made)
+                ]
         return list(found.values())
 
     def follows(self, code: CodeType, names: dict[str, Any], purpose: Purpose) -> bool:

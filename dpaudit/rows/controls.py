@@ -22,7 +22,7 @@ from dpaudit.claims import Claim, Controls, Ordering
 from dpaudit.errors import InvalidParameterError, MechanismError
 from dpaudit.evidence import Evidence, Witness
 from dpaudit.exact import decode_value
-from dpaudit.rows.crashes import cells_or_crash
+from dpaudit.rows.crashes import built, cells_or_crash
 from dpaudit.rows.mutants import BrokenMutantError, Mutation
 from dpaudit.rows.words import words_of
 from dpaudit.rows.worst import Step, worst_of
@@ -62,7 +62,9 @@ def controls(
 
     def decorate(function: Table) -> Table:
         words = words_of(function, fixed, id=id)
-        table = dict(function(**fixed))
+        table = built(rows, id, source, lambda: dict(function(**fixed)), title=words.title, role="control")
+        if table is None:
+            return function
         if not table:
             raise InvalidParameterError(f"{id}: controls must be one at least, got none; name them.")
         digests = [item.digest for item in table.values() if item.digest is not None]

@@ -1,7 +1,8 @@
 """What a row's function raises at one of its points: that point is a cell that crashed, the others keep what
 they found.
 
-The row has crashed with it: nothing is claimed of all its points while one of them is unknown.
+The row has crashed with it: nothing is claimed of all its points while one of them is unknown. A function
+that raises when the suite is imported leaves a row that can only crash (``built``); the other rows run.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from dpaudit.claims import Claim
+from dpaudit.claims import Claim, Unbuilt
 from dpaudit.errors import DpauditError, InvalidParameterError
 from dpaudit.rows.grid import Point, in_words
-from dpaudit.suite import Cell
+from dpaudit.suite import Cell, Group, Outcome, Role, Row, Run
 
-__all__ = ["Raised", "cells_or_crash", "crashed_cell", "crashed_points"]
+__all__ = ["Raised", "built", "cells_or_crash", "crashed_cell", "crashed_points"]
+
+Built = TypeVar("Built")
 
 #: Lines of a traceback that a cell keeps, and crashed points that a row without cells names one by one.
 TRACEBACK_LINES, NAMED = 40, 20
@@ -27,6 +31,44 @@ class Raised:
 
     point: Point
     error: Exception
+
+
+def built(
+    rows: Group,
+    id: str,
+    source: str,
+    make: Callable[[], Built],
+    *,
+    title: str,
+    role: Role,
+    expect: str = "verified",
+    repairs: str | Sequence[str] = (),
+) -> Built | None:
+    """Return what ``make`` returns, which calls a row's function while the suite is imported. If it raises,
+    add the row ``id`` without a claim, whose evaluation raises that error, and return ``None``."""
+    try:
+        return make()
+    except Exception as raised:  # a suite may raise anything: it is that row's, and loses no other
+        error, trace = raised, raised.__traceback__
+
+    def evaluate(run: Run) -> Outcome:
+        raise error.with_traceback(trace)
+
+    evaluate.__doc__ = title
+    rows.add(
+        Row(
+            id=id,
+            title=title,
+            kind="structure",  # "privacy" takes a privacy claim, and there is none
+            claim=Unbuilt(text="no claim: the row's function raised when the suite was imported"),
+            evaluate=evaluate,
+            expect=expect,
+            source=source,
+            role=role,
+            repairs=repairs,
+        )
+    )
+    return None
 
 
 def crashed_cell(name: str, claim: Claim, error: Exception, *, expect: str = "verified") -> Cell:

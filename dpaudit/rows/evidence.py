@@ -41,7 +41,7 @@ from dpaudit.claims.statements import Statement
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate, Evidence
 from dpaudit.exact import ExactLike, exact, exact_str, rounded_down, rounded_up
-from dpaudit.rows.crashes import crashed_cell
+from dpaudit.rows.crashes import built, crashed_cell
 from dpaudit.rows.grid import Grid, Point, in_words
 from dpaudit.rows.signature import named_point, require_parameters
 from dpaudit.rows.words import words_of
@@ -155,8 +155,19 @@ def evidence(
         require_parameters(function, over, fixed, id=id, run=True)
         first: Point = {} if over is None else _first(over, id)
         stated_at = claim or _titled(words.title, quantity, at_most, constants, id)
-        shown = _at(stated_at, first)
-        wanted = _expected(over, expect, first)
+        stated = built(
+            rows,
+            id,
+            source,
+            lambda: (_at(stated_at, first), _expected(over, expect, first)),
+            title=words.title,
+            role=role,
+            expect=expect if isinstance(expect, str) else "verified",
+            repairs=repairs,
+        )
+        if stated is None:
+            return function
+        shown, wanted = stated
 
         def evaluate(run: Run) -> Outcome:
             if over is None:

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from dpaudit.claims import Ordering
 from dpaudit.evidence import Estimate
 from dpaudit.plots import table
-from dpaudit.rows.crashes import crashed_points
+from dpaudit.rows.crashes import built, crashed_points
 from dpaudit.rows.grid import Grid, Point, in_words, listed
 from dpaudit.rows.signature import require_parameters
 from dpaudit.rows.words import Words, words_of
@@ -120,7 +120,18 @@ def steps(
 
     def decorate(function: Function) -> Function:
         words = words_of(function, {"case": case, **fixed}, id=id)
-        parts: list[Step] = function(**fixed)
+        parts: list[Step] | None = built(
+            rows,
+            id,
+            source,
+            lambda: list(function(**fixed)),
+            title=words.title,
+            role=role,
+            expect=expect,
+            repairs=repairs,
+        )
+        if parts is None:
+            return function
         add_steps(
             rows,
             id,

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from dpaudit.errors import InvalidParameterError
 from dpaudit.plots import Plot
-from dpaudit.rows.crashes import crashed_cell
+from dpaudit.rows.crashes import built, crashed_cell
 from dpaudit.rows.grid import Grid, Point, in_words, listed
 from dpaudit.rows.signature import require_parameters
 from dpaudit.rows.words import words_of
@@ -73,13 +73,13 @@ def privacy(
     ``expect`` is the expected verdict on the claim, ``accounting`` that of the proof's accounting, "" for
     none (where the view shows every release it would repeat the claim). Where it is not said it is
     ``expect``, but ``verified`` under a claim that is to be refuted: a sound accounting may be above it. The
-    function is called when the suite is built. ``prove`` (or a function of the point) is a shape of data for
-    which the program itself is proved besides: an accounted verdict is then proved in that scope, which the
-    row says; where there is no proof, a note says why, and what one record touches there is derived and held
-    against the sites. With ``Records`` or a ``Table`` the program is followed on private values: the proof
-    verifies the claim by itself, and the claim is about these data if it names no others.
-    ``plots(run, **point)`` draws more. The docstring says the title, and below it why one record touches no
-    more than the sites (``because``); ``Note:`` paragraphs are notes.
+    function is called when the suite is built; a row whose function raises then crashes alone. ``prove`` (or
+    a function of the point) is a shape of data for which the program itself is proved besides: an accounted
+    verdict is then proved in that scope, which the row says; where there is no proof, a note says why, and
+    what one record touches there is derived and held against the sites. With ``Records`` or a ``Table`` the
+    program is followed on private values: the proof verifies the claim by itself, and the claim is about
+    these data if it names no others. ``plots(run, **point)`` draws more. The docstring says the title, and
+    below it why one record touches no more than the sites (``because``); ``Note:`` paragraphs are notes.
     """
 
     def decorate(function: Function) -> Function:
@@ -87,7 +87,18 @@ def privacy(
         require_parameters(function, over, fixed, id=id)
         because = words.about if words.about != words.title else ""
         prove_at = _Shapes(prove, fixed)
-        settings = _Settings(function, over or listed("", ()), name, fixed, because, id, prove_at)
+        settings = built(
+            rows,
+            id,
+            source,
+            lambda: _Settings(function, over or listed("", ()), name, fixed, because, id, prove_at),
+            title=words.title,
+            role=role,
+            expect=expect,
+            repairs=repairs,
+        )
+        if settings is None:
+            return function
         first = settings.audits[0]
         wanted = ("verified" if expect == "refuted" else expect) if accounting is None else accounting
 

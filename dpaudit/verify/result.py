@@ -18,7 +18,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.claims import Claim, Controls, PrivacyClaim, claim_from_json
+from dpaudit.claims import Claim, Controls, PrivacyClaim, Unbuilt, claim_from_json
 from dpaudit.errors import BrokenReportError, DpauditError
 from dpaudit.estimates import called, require_counted, require_possible, shown_strength
 from dpaudit.evidence import Certificate, Estimate, Evidence, ProgramProof, Witness, evidence_from_json
@@ -112,6 +112,13 @@ def _require_role(result: dict[str, Any], claim: Claim) -> None:
         raise BrokenReportError(
             f"a claim about controls must have the role 'control', got {result.get('role')!r}; the file was "
             "edited."
+        )
+    if isinstance(claim, Unbuilt) and (
+        result.get("verdict") != "crashed" or result.get("evidence") or result.get("cells")
+    ):
+        raise BrokenReportError(
+            f"a row without a claim must have crashed, without evidence, got the verdict "
+            f"{result.get('verdict')!r:.40}; the file was edited."
         )
     if result.get("repairs") and result.get("role") != "repaired":
         raise BrokenReportError(

@@ -244,5 +244,7 @@ def test_a_row_that_returns_nothing_is_named() -> None:
     def forgets() -> None:
         """Nothing is returned."""
 
+    rows = Group("G")
+    privacy(rows, "X", "nowhere")(forgets)
     with pytest.raises(InvalidParameterError, match="X: its function must return a PrivacyAudit, got None"):
-        privacy(Group("G"), "X", "nowhere")(forgets)
+        rows.rows[0].evaluate(RUN)

@@ -55,23 +55,29 @@ def of(value: Expression) -> Interval:
 
 def test_settings_that_share_a_name_are_refused() -> None:
     """One of them would stand for both: an audit at a ninth of the noise behind the name of a right one."""
-    with pytest.raises(InvalidParameterError, match="names that differ"):
+    rows = Group()
 
-        @privacy(Group(), "N", "here", over=over(scale="1/9 1"), name=lambda scale: "ε = 1")
-        def named(scale: Fraction) -> PrivacyAudit:
-            """Two settings under one name"""
-            return audit_at(Fraction(1), scale)
+    @privacy(rows, "N", "here", over=over(scale="1/9 1"), name=lambda scale: "ε = 1")
+    def named(scale: Fraction) -> PrivacyAudit:
+        """Two settings under one name"""
+        return audit_at(Fraction(1), scale)
+
+    with pytest.raises(InvalidParameterError, match="names that differ"):
+        found(rows.rows[0])
 
 
 def test_settings_that_are_printed_alike_keep_their_own_audits() -> None:
     """Two long tuples differ in a place that is not printed: refused, never merged."""
     weights = (1,) * 14, (1,) * 5 + (Fraction(1, 9),) + (1,) * 8
-    with pytest.raises(InvalidParameterError, match="names that differ"):
+    rows = Group()
 
-        @privacy(Group(), "T", "here", over=listed("weights", *weights))
-        def long(weights: tuple[Any, ...]) -> PrivacyAudit:
-            """Two long settings"""
-            return audit_at(Fraction(1), Fraction(min(weights)))
+    @privacy(rows, "T", "here", over=listed("weights", *weights))
+    def long(weights: tuple[Any, ...]) -> PrivacyAudit:
+        """Two long settings"""
+        return audit_at(Fraction(1), Fraction(min(weights)))
+
+    with pytest.raises(InvalidParameterError, match="names that differ"):
+        found(rows.rows[0])
 
 
 def test_floats_are_printed_with_all_their_digits() -> None:
