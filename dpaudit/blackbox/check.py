@@ -30,6 +30,7 @@ from dpaudit.blackbox.carried import copies_in_both_orders, keeps_its_first
 from dpaudit.blackbox.clock import Clock
 from dpaudit.blackbox.heard import hear
 from dpaudit.blackbox.hypotheses import Family, family_of
+from dpaudit.blackbox.in_modes import unrounded_share
 from dpaudit.blackbox.mutation import CHANGES_ITS_INPUT, InputChangedError, OnCopies, state_of
 from dpaudit.blackbox.neighbours import AdjacentInputs, PairsOfInputs, doubts, read_neighbours
 from dpaudit.blackbox.notes import (
@@ -44,7 +45,6 @@ from dpaudit.blackbox.notes import (
     telling_event,
 )
 from dpaudit.blackbox.result import CheckResult
-from dpaudit.blackbox.rounding import unrounded_share
 from dpaudit.blackbox.runs import CallTooLongError, OutOfTimeError, UnfitForWorkersError
 from dpaudit.blackbox.search import Search, Target
 from dpaudit.blackbox.smallest import smallest

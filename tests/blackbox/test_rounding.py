@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dpaudit.blackbox.check import AS_RUN, check
-from dpaudit.blackbox.rounding import differ_by_rounding, unrounded_share
+from dpaudit.blackbox.in_modes import unrounded_share
+from dpaudit.blackbox.rounding import differ_by_rounding
 from dpaudit.claims import ApproxDP, PureDP
 from dpaudit.rounding_modes import MODES
 from dpaudit.verdicts import VerdictKind

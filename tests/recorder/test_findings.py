@@ -364,12 +364,12 @@ def test_several_pairs_are_heard() -> None:
 def test_check_reports_what_it_heard() -> None:
     """Notes beside the verdict; they never refute: the same check ends open where bets say nothing."""
     claim = PureDP(epsilon=1)
-    result = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=100)
+    result = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=150)
     assert result.verdict == "inconclusive"
     assert any("by its noise this pair costs epsilon 2" in note for note in result.notes)
     assert result.heard[-1] == "1 number drawn, 1 value shown"
     assert result.to_dict()["heard"] == list(result.heard)
-    deaf = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=100, listen=False)
+    deaf = check(noisy_sum, claim, neighbours=corners([0, 2], 2), max_samples=150, listen=False)
     assert deaf.evidence == result.evidence
     assert deaf.heard == ()
     assert set(deaf.notes) < set(result.notes)
