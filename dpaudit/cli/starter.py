@@ -36,7 +36,9 @@ def noisy_sum(coins, data):
     return coins.release(sum(data), Laplace(scale=1), site="sum")
 
 
-@privacy(suite, "noisy-sum", "its documentation", expect="verified", accounting="verified")
+# The row comes out as `consistent`: the declared mechanism is proved to be 1-DP, and runs do not tell the program
+# from it. That is no proof of the program. `prove=` proves it at one size; a row with `Proving` verifies it.
+@privacy(suite, "noisy-sum", "its documentation", expect="consistent")
 def row():
     """The noisy sum of numbers in [0, 1] is 1-DP"""
     return PrivacyAudit(

@@ -26,6 +26,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from dpaudit.errors import InvalidParameterError
+from dpaudit.evidence import Certificate
 from dpaudit.plots import Plot
 from dpaudit.rows.crashes import crashed_cell
 from dpaudit.rows.grid import Grid, Point, in_words, listed
@@ -38,6 +39,9 @@ if TYPE_CHECKING:  # a suite without programs must not load the replays
     from dpaudit.rows.proved import Shape
 
 __all__ = ["privacy"]
+
+#: Why a row whose certificate holds is not verified, where nothing was tried.
+NOT_ASKED = "no proof of this program was asked for: pass prove=Shape(...), or add a row with Proving"
 
 Function = TypeVar("Function", bound="Callable[..., PrivacyAudit]")
 
@@ -70,10 +74,10 @@ def privacy(
 
     ``expect`` is the expected verdict on the claim, ``accounting`` that of the proof's accounting, "" for
     none (where the view shows every release it would repeat the claim). Where it is not said it is
-    ``expect``, but ``verified`` under a claim that is to be refuted: a sound accounting may be above it. The
+    ``consistent``, the most that a declared accounting comes to, or ``inconclusive`` where ``expect`` is. The
     function is called when the suite is built. ``prove`` (or a function of the point) is a shape of data for
-    which the program itself is proved besides: an accounted verdict is then proved in that scope, which the
-    row says; where there is no proof, a note says why, and what one record touches there is derived and held
+    which the program itself is proved besides: a consistent row is then proved in that scope, which the row
+    says, and is not verified beyond it; where there is no proof, a note says why, and what one record touches there is derived and held
     against the sites. ``plots(run, **point)`` draws more. The docstring
     says the title, and below it why one record touches no more than the sites (``because``); ``Note:``
     paragraphs are notes.
@@ -85,7 +89,8 @@ def privacy(
         because = words.about if words.about != words.title else ""
         settings = _Settings(function, over or listed("", ()), name, fixed, because, id)
         first = settings.audits[0]
-        wanted = ("verified" if expect == "refuted" else expect) if accounting is None else accounting
+        default = "inconclusive" if expect == "inconclusive" else "consistent"
+        wanted = default if accounting is None else accounting
         prove_at = _Shapes(prove, fixed)
 
         def evaluate(run: Run) -> Outcome:
@@ -185,7 +190,8 @@ class _Shapes:
     def added(self, outcome: Outcome, audit: PrivacyAudit, point: Mapping[str, Any]) -> Outcome:
         """The outcome with the proof of the program, where one is wanted."""
         if self.prove is None:
-            return outcome
+            certified = any(isinstance(item, Certificate) for item in outcome.evidence)
+            return replace(outcome, notes=[*outcome.notes, NOT_ASKED]) if certified else outcome
         from dpaudit.rows.proved import accounting_of, evidence_of, provable
 
         if not provable(audit.claim):

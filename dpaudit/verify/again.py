@@ -38,7 +38,7 @@ FREE: dict[str, frozenset[str]] = {
 }
 
 #: The parts of a run's command that its report repeats.
-_SETTINGS = ("profile", "seed", "alpha", "require")
+_SETTINGS = ("profile", "seed", "alpha", "require", "accept")
 
 
 def compare_with_report(
