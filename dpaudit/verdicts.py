@@ -43,8 +43,8 @@ MAX_FLOAT = 1.7976931348623157e308
 class VerdictKind(StrEnum):
     """Also equal to its name as a string: ``verdict == "refuted"``.
 
-    ``CONSISTENT``: a certificate reaches the claim under assumptions, such as that the program is the declared
-    mechanism, and nothing that was run contradicts them. It is never counted as verified.
+    ``CONSISTENT``: a certificate reaches the claim under assumptions, such as that the program is the
+    declared mechanism, and nothing that was run contradicts them. It is never counted as verified.
     """
 
     VERIFIED = "verified"

@@ -36,8 +36,8 @@ def noisy_sum(coins, data):
     return coins.release(sum(data), Laplace(scale=1), site="sum")
 
 
-# The row comes out as `consistent`: the declared mechanism is proved to be 1-DP, and runs do not tell the program
-# from it. That is no proof of the program. `prove=` proves it at one size; a row with `Proving` verifies it.
+# The row comes out as `consistent`: that the declared mechanism is 1-DP is proved, and no run told the program
+# from it. This is no proof of the program itself; a row with `Proving` (docs: prover) can be verified.
 @privacy(suite, "noisy-sum", "its documentation", expect="consistent")
 def row():
     """The noisy sum of numbers in [0, 1] is 1-DP"""

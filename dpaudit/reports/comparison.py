@@ -1,12 +1,13 @@
 """What got worse from one report to another: rows and cells against what they were before.
 
 Worse is a row or cell that came out as expected before and does not now, one that is verified no longer, or
-consistent no longer and not verified, a verified or consistent one with less behind it, a new one against its expectation, and one that is gone. One with another
-claim or role is another one: what was stated is stated no more, which is worse, whatever the new claim's
-verdict; so is a cell that no longer decides its row, and a verdict of the same strength that assumes more, or
-was looked at in another scope or on fewer points. A run that was stopped, that could not serve a suite, or
-that has a smaller profile, a larger error level or a weaker ``--require``, or that accepts more, is worse as a
-whole. Bounds are not compared: they move with the seed.
+consistent no longer and not verified either, one that holds with less behind it, a new one against its
+expectation, and one that is gone. From consistent to verified is better, whatever the suite expects. One with
+another claim or role is another one: what was stated is stated no more, which is worse, whatever the new
+claim's verdict; so is a cell that no longer decides its row, and a verdict of the same strength that assumes
+more, or was looked at in another scope or on fewer points. A run that was stopped, that could not serve a
+suite, or that has a smaller profile, a larger error level or a weaker ``--require``, or that accepts more, is
+worse as a whole. Bounds are not compared: they move with the seed.
 """
 
 from __future__ import annotations

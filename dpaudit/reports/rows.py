@@ -56,8 +56,8 @@ MEANING = {
     (
         "consistent",
         "accounted",
-    ): "A certificate reaches the claim under the assumptions listed with it. What was run found no exception "
-    "to them; they are not proved, so that the claim is not verified.",
+    ): "A certificate reaches the claim under the assumptions listed with it. What was run found no "
+    "exception to them; they are not proved, so the claim is not verified.",
     (
         "consistent",
         "proved in scope",
@@ -156,8 +156,8 @@ def attention(result: Mapping[str, Any]) -> tuple[Any, ...]:
     """Sort key of a result: what needs attention comes first.
 
     Crashed; not as expected (or, though as expected, weaker than ``--require`` asks); then what the paper
-    itself states, before all else: refuted, inconclusive, consistent, verified, the weakest strength first; then by paper
-    and by id.
+    itself states, before all else: refuted, inconclusive, consistent, verified, the weakest strength first;
+    then by paper and by id.
     """
     verdict, strength = result.get("verdict"), result.get("strength")
     weakness = STRENGTHS.index(strength) if strength in STRENGTHS else -1

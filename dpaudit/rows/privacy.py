@@ -77,10 +77,10 @@ def privacy(
     ``consistent``, the most that a declared accounting comes to, or ``inconclusive`` where ``expect`` is. The
     function is called when the suite is built. ``prove`` (or a function of the point) is a shape of data for
     which the program itself is proved besides: a consistent row is then proved in that scope, which the row
-    says, and is not verified beyond it; where there is no proof, a note says why, and what one record touches there is derived and held
-    against the sites. ``plots(run, **point)`` draws more. The docstring
-    says the title, and below it why one record touches no more than the sites (``because``); ``Note:``
-    paragraphs are notes.
+    says, and is not verified beyond it; where there is no proof, a note says why, and what one record touches
+    there is derived and held against the sites. ``plots(run, **point)`` draws more. The docstring says the
+    title, and below it why one record touches no more than the sites (``because``); ``Note:`` paragraphs are
+    notes.
     """
 
     def decorate(function: Function) -> Function:
