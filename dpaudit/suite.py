@@ -212,7 +212,8 @@ class Row:
     ``inconclusive``), ``weight`` the row's share of the run's error level, ``fingerprint`` (for programs) a
     function of a seed whose value must not depend on the process, ``role`` what the claim is to the paper.
     ``repairs`` names the rows that a repair mends; without it that is ``ID`` for an id that begins with
-    ``ID/repaired``. ``location`` is the file and the line where the row is declared; it is found where it is not given.
+    ``ID/repaired``. ``location`` is the file and the line where the row is declared; it is found where it is
+    not given.
     """
 
     id: str

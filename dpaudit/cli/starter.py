@@ -36,7 +36,7 @@ def noisy_sum(coins, data):
     return coins.release(sum(data), Laplace(scale=1), site="sum")
 
 
-# The row comes out as `consistent`: that the declared mechanism is 1-DP is proved, and no run told the program
+# The row comes out as `consistent`: the declared mechanism is proved to be 1-DP, and no run told the program
 # from it. This is no proof of the program itself; a row with `Proving` (docs: prover) can be verified.
 @privacy(suite, "noisy-sum", "its documentation", expect="consistent")
 def row():

@@ -71,7 +71,15 @@ def _claim(users: int, delta: Fraction, share: Fraction) -> ApproxDP:
     return ApproxDP(epsilon=epsilon, delta=loss, view=BATCH_VIEW, domain=DOMAIN)
 
 
-@evidence(rows, "CZ22-T3.2p/B.1p", "Theorems 3.2 and B.1", claim=_claim, over=SETTINGS, name=_words)
+@evidence(
+    rows,
+    "CZ22-T3.2p/B.1p",
+    "Theorems 3.2 and B.1",
+    claim=_claim,
+    over=SETTINGS,
+    name=_words,
+    expect="consistent",
+)
 def amplified(run: Run, users: int, delta: Fraction, share: Fraction) -> list[Evidence]:
     """Algorithm 1 with P_Amp, σ₁ as printed, is O(ε, δ)-SDP: both constants may be 1
 
