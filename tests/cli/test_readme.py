@@ -39,7 +39,6 @@ def test_the_function_example_prints_what_is_shown(
     assert capsys.readouterr().out.splitlines() == shown
 
 
-
 def test_the_page_on_contextual_bandits_prints_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     """Its example runs and prints the line below it."""
     page = (ROOT / "docs" / "contextual.md").read_text(encoding="utf-8")
