@@ -118,7 +118,7 @@ def test_what_does_not_reach_is_inconclusive() -> None:
 
 
 def test_a_consistent_claim_climbs_one_rung() -> None:
-    """A general claim of rho keeps its certificate's bound, is consistent, and is proved for three records besides."""
+    """A general claim of rho is consistent, and proved for three records besides."""
     claim = ZeroConcentratedDP(rho="1/8")
     site = Site("sum", mechanism=gaussian_mechanism(sensitivity=1, scale=2))
     accounts = accounted([site], declared="one noisy sum").certify(claim)
