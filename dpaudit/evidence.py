@@ -28,8 +28,8 @@ class Certificate:
     """A rigorous upper bound on ``quantity``, for every input of the claim's domain.
 
     ``tree`` is a rule application ``{"rule": name, "parameters": {...}, "premises": [...]}`` with numbers as
-    exact strings. With no ``assumptions`` the bound is proved; with some it is accounted, and they are
-    printed.
+    exact strings. With no ``assumptions`` the bound is proved; with some it is accounted: they are printed,
+    and a claim that it reaches is consistent, not verified.
     """
 
     quantity: str

@@ -2,8 +2,8 @@
 
 Each cell is judged by ``judge``, for its own claim. All estimates of a row, those of its cells among them,
 share the row's error level. The row's verdict is the worst among its parts, which are its own evidence, where
-there is any, and its deciding cells: crashed, refuted, inconclusive, verified. A verified row is as strong as
-its weakest part, a refuted one as its strongest refutation.
+there is any, and its deciding cells: crashed, refuted, inconclusive, consistent, verified. A verified or
+consistent row is as strong as its weakest part, a refuted one as its strongest refutation.
 
 A row is verified only where a part is about that very claim: cells at other settings can refute what is
 printed for all of them, and do not verify it at this one. A statement that names its quantity and a number is
@@ -39,8 +39,12 @@ WORST_FIRST = (
     VerdictKind.CRASHED,
     VerdictKind.REFUTED,
     VerdictKind.INCONCLUSIVE,
+    VerdictKind.CONSISTENT,
     VerdictKind.VERIFIED,
 )
+
+#: What a certificate or a test that reaches the claim makes of it.
+REACHED = (VerdictKind.CONSISTENT, VerdictKind.VERIFIED)
 
 #: What a cell with the row's own claim cannot come out as under its row.
 NEVER_PASSED_OVER = (VerdictKind.CRASHED, VerdictKind.REFUTED)
@@ -142,16 +146,17 @@ def as_expected(result: Mapping[str, Any]) -> bool:
     return all(part["verdict"] == part["expect"] for part in (result, *result.get("cells", ())))
 
 
-def is_accepted(result: Mapping[str, Any], *, require: str | None) -> bool:
-    """Whether a result and its cells are as expected and, for a verified privacy row, as strong as
-    ``--require`` asks."""
-    if not as_expected(result):
-        return False
-    if require is None or result["kind"] != "privacy" or result["verdict"] != "verified":
+def is_accepted(result: Mapping[str, Any], *, require: str | None, accept: str | None) -> bool:
+    """Whether a result and its cells are as expected, ``consistent`` where ``verified`` is with
+    ``accept="consistent"``, and a privacy row that holds is as strong as ``--require`` asks."""
+    for part in (result, *result.get("cells", ())):
+        enough = part["verdict"] == accept == "consistent" and part["expect"] == "verified"
+        if part["verdict"] != part["expect"] and not enough:
+            return False
+    if require != "proved" or result["kind"] != "privacy" or result["verdict"] not in REACHED:
         return True
-    if require == "proved":
-        return bool(result["strength"] == "proved")  # not "proved in scope": that is no proof for every size
-    return result["strength"] in ("proved", "proved in scope", "accounted")
+    # "proved in scope" is no proof for every size
+    return bool(result["verdict"] == "verified" and result["strength"] == "proved")
 
 
 def quantity_of(claim: Claim) -> str:
@@ -221,10 +226,11 @@ def _composed(claim: Claim, parts: Sequence[_Part], obstacles: Sequence[str]) ->
     """The verdict on parts that are judged."""
     verdict = min((part.judgement.verdict for part in parts), key=WORST_FIRST.index)
     deciding = [part for part in parts if part.judgement.verdict is verdict]
-    strengths = sorted((part.judgement.strength for part in deciding), key=STRENGTHS.index)
-    strength = strengths[0] if verdict is VerdictKind.VERIFIED else strengths[-1]
+    shared = parts if verdict in REACHED else deciding  # a row that holds rests on all of its parts
+    strengths = sorted((part.judgement.strength for part in shared), key=STRENGTHS.index)
+    strength = strengths[0] if verdict in REACHED else strengths[-1]
     own = parts[0].judgement if parts[0].cell is None else None
-    shown = own or _worst(claim, deciding)
+    shown = own or _worst(claim, shared)
     whole = Judgement(
         verdict,
         strength,
@@ -233,9 +239,9 @@ def _composed(claim: Claim, parts: Sequence[_Part], obstacles: Sequence[str]) ->
         shown.slack if shown else None,
         (*(own.reasons if own else ()), *_reasons(parts, verdict)),
         broken=any(part.judgement.broken for part in parts),
-        scope=_scopes(deciding) if strength is Strength.IN_SCOPE else "",
+        scope=_scopes(shared) if strength is Strength.IN_SCOPE else "",
     )
-    open_because = _why_not_verified(claim, deciding, obstacles) if verdict is VerdictKind.VERIFIED else ()
+    open_because = _why_not_verified(claim, parts, obstacles) if verdict in REACHED else ()
     if open_because:
         return replace(
             whole,
@@ -255,7 +261,7 @@ def _scopes(parts: Sequence[_Part]) -> str:
 
 
 def _why_not_verified(claim: Claim, parts: Sequence[_Part], obstacles: Sequence[str]) -> tuple[str, ...]:
-    """Why a row is not verified although each of its parts is."""
+    """Why a row is neither verified nor consistent although each of its parts is."""
     if obstacles and any(part.judgement.strength in CERTIFIED for part in parts):
         return tuple(obstacles)
     if isinstance(claim, LowerBound):
@@ -281,7 +287,7 @@ def _worst(claim: Claim, parts: Sequence[_Part]) -> Judgement | None:
 
     Parts in another measure (delta at another epsilon, another view) are left out: their numbers say nothing
     about the row's."""
-    verified = parts[0].judgement.verdict is VerdictKind.VERIFIED
+    verified = parts[0].judgement.verdict in REACHED
     measured: list[tuple[Fraction, Fraction, bool, _Part]] = []
     for part in parts:
         if not _one_measure(part.claim, claim):
@@ -323,7 +329,7 @@ def _reasons(parts: Sequence[_Part], verdict: VerdictKind) -> tuple[str, ...]:
     deciding = [part for part in cells if part.judgement.verdict is verdict]
     if not deciding:
         return ()
-    if verdict is VerdictKind.CRASHED:
+    if verdict in (VerdictKind.CRASHED, VerdictKind.CONSISTENT):
         first = deciding[0]
         return (
             f"{verdict} in {_of(deciding, cells)}: {_named(deciding)}",

@@ -50,7 +50,7 @@ KINDS = ("privacy", "tail", "regret", "lower-bound", "utility", "structure")
 Role = Literal["printed", "step", "repaired", "sharper", "what-if", "control"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
-EXPECTATIONS = ("verified", "refuted", "inconclusive")
+EXPECTATIONS = ("verified", "consistent", "refuted", "inconclusive")
 
 #: Characters of a cell's name.
 MAX_NAME = 200
@@ -208,11 +208,12 @@ def _record(item: Row | Group) -> None:
 class Row:
     """One claim and how to gather evidence on it.
 
-    ``expect`` is the verdict that the suite's author expects (``verified``, ``refuted``, ``inconclusive``),
-    ``weight`` the row's share of the run's error level, ``fingerprint`` (for programs) a function of a seed
-    whose value must not depend on the process, ``role`` what the claim is to the paper. ``repairs`` names the
-    rows that a repair mends; without it that is ``ID`` for an id that begins with ``ID/repaired``.
-    ``location`` is the file and the line where the row is declared; it is found where it is not given.
+    ``expect`` is the verdict that the suite's author expects (``verified``, ``consistent``, ``refuted``,
+    ``inconclusive``), ``weight`` the row's share of the run's error level, ``fingerprint`` (for programs) a
+    function of a seed whose value must not depend on the process, ``role`` what the claim is to the paper.
+    ``repairs`` names the rows that a repair mends; without it that is ``ID`` for an id that begins with
+    ``ID/repaired``. ``location`` is the file and the line where the row is declared; it is found where it is
+    not given.
     """
 
     id: str

@@ -41,9 +41,14 @@ MAX_FLOAT = 1.7976931348623157e308
 
 
 class VerdictKind(StrEnum):
-    """Also equal to its name as a string: ``verdict == "refuted"``."""
+    """Also equal to its name as a string: ``verdict == "refuted"``.
+
+    ``CONSISTENT``: a certificate reaches the claim under assumptions, such as that the program is the
+    declared mechanism, and nothing that was run contradicts them. It is never counted as verified.
+    """
 
     VERIFIED = "verified"
+    CONSISTENT = "consistent"
     REFUTED = "refuted"
     INCONCLUSIVE = "inconclusive"
     CRASHED = "crashed"
@@ -101,7 +106,7 @@ def judge(
     most ``alpha``, and an estimate beyond that only describes (``only_describing``). Without it all count.
     ``obstacles`` are reasons why a certificate may not verify the claim here (a branch not visited, a bound
     not attained, a leak: the program is not the mechanism that the certificate speaks about); each one turns
-    ``verified`` by a certificate into ``inconclusive``.
+    ``verified`` or ``consistent`` by a certificate into ``inconclusive``.
 
     A lower bound above an upper bound is never passed over. Above a proved bound it is a broken harness
     (``crashed``): where it is a witness, two rigorous statements contradict; where it is an estimate, the
@@ -279,6 +284,8 @@ def _decide(
     good, kind = (lower, lower_kind) if claim.at_least else (upper, upper_kind)
     if good is not None and kind is not None and (good >= bound if claim.at_least else good <= most):
         accepted = _accept(claim, kind, lower, upper, slack, obstacles)
+        if accepted.verdict is VerdictKind.VERIFIED and kind is Strength.ACCOUNTED:
+            accepted = _consistent(claim, accepted, evidence)
         return replace(accepted, scope=_scope(claim, accepted.strength, evidence))
     return Judgement(
         VerdictKind.INCONCLUSIVE,
@@ -351,10 +358,7 @@ def _upper(
             reaching or certificates,
             key=lambda c: (STRONGEST_FIRST.index(c.strength) if reaching else 0, c.bound),
         )
-        strength = Strength(best.strength)
-        if reaching and strength is Strength.ACCOUNTED and _proofs(claim, evidence):
-            strength = Strength.IN_SCOPE  # the bound stays the accounted one, which is about every size
-        return best.bound, strength, _most(bound, best)
+        return best.bound, Strength(best.strength), _most(bound, best)
     if isinstance(claim, PrivacyClaim):
         return None, None, bound  # a privacy claim is never verified by tests
     if unbounded and not claim.at_least:
@@ -384,6 +388,21 @@ def _scope(claim: Claim, kind: Strength, evidence: Sequence[Evidence]) -> str:
     if kind is not Strength.IN_SCOPE:
         return ""
     return "; ".join(dict.fromkeys(item.scope for item in _proofs(claim, evidence)))
+
+
+def _consistent(claim: Claim, accepted: Judgement, evidence: Sequence[Evidence]) -> Judgement:
+    """What a certificate that assumes something makes of a claim that it reaches, with the sentence that
+    stops a proof. A proof of the program at one size besides is the strength, and verifies no more than its
+    scope: the bound stays the certificate's, which is about every size."""
+    certificates = [item for item in evidence if isinstance(item, Certificate)]
+    reached = next(item for item in certificates if item.assumptions and item.bound == accepted.upper)
+    in_scope = bool(_proofs(claim, evidence))
+    return replace(
+        accepted,
+        verdict=VerdictKind.CONSISTENT,
+        strength=Strength.IN_SCOPE if in_scope else Strength.ACCOUNTED,
+        reasons=(f"not proved: the certificate assumes {'; '.join(map(repr, reached.assumptions))}",),
+    )
 
 
 def _refutes(claim: Claim, bound: Fraction, lower: Fraction | None, upper: Fraction | None) -> bool:

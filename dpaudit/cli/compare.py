@@ -24,12 +24,12 @@ GOT_WORSE = 1
 def compare_command(old: Path, new: Path) -> None:
     """Say what got worse from the report OLD to the report NEW, and what got better.
 
-    Worse is a row or cell that is no longer as expected or no longer verified, that crashes now, that is
-    verified by weaker evidence, that is new and against its expectation, that states another claim or has
-    another role, or that is gone. What was against its expectation before, and is so in the same way, is not
-    worse. Worse is also a verdict of the same strength that assumes more or was looked at on less, and a run
-    that was stopped, that could not run a suite, or that has a smaller profile, a larger error level or a
-    weaker --require.
+    Worse is a row or cell that is no longer as expected, no longer verified (consistent is less), no longer
+    consistent and not verified either, that crashes now, that holds by weaker evidence, that is new and
+    against its expectation, that states another claim or has another role, or that is gone. What was against
+    its expectation before, and is so in the same way, is not worse. Worse is also a verdict of the same
+    strength that assumes more or was looked at on less, and a run that was stopped, that could not run a
+    suite, or that has a smaller profile, a larger error level or a weaker --require, or accepts more.
 
     Exit code 0: nothing got worse. 1: something did. 2: a report cannot be read.
     """

@@ -126,8 +126,11 @@ def _profile_option(name: str, *, help: str) -> Callable[[Command], Command]:
 @click.option("--timeout", type=float, help="Seconds that one row may take [default: by profile].")
 @click.option("--fail-fast", is_flag=True, help="The first row that is not accepted ends the run.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only rows that are not accepted, and how many.")
+@click.option("--require", type=click.Choice(["proved"]), help="Accept no weaker privacy row that holds.")
 @click.option(
-    "--require", type=click.Choice(["proved", "accounted"]), help="Accept no weaker verified privacy row."
+    "--accept",
+    type=click.Choice(["consistent"]),
+    help="Accept a row that is consistent where its suite expects verified.",
 )
 def run_command(
     paths: tuple[str, ...],
@@ -148,6 +151,7 @@ def run_command(
     resume: bool,
     timeout: float | None,
     require: str | None,
+    accept: str | None,
     fail_fast: bool,
     quiet: bool,
 ) -> None:
@@ -169,6 +173,7 @@ def run_command(
         jobs=1 if jobs is None else jobs,
         timeout=timeout,
         require=require,
+        accept=accept,
     )
     page = None if no_html else html_path or json_path.with_suffix(".html")
     _check_outputs(json_path, page, sarif_path)

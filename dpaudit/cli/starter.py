@@ -36,7 +36,9 @@ def noisy_sum(coins, data):
     return coins.release(sum(data), Laplace(scale=1), site="sum")
 
 
-@privacy(suite, "noisy-sum", "its documentation", expect="verified", accounting="verified")
+# The row comes out as `consistent`: the declared mechanism is proved to be 1-DP, and no run told the program
+# from it. This is no proof of the program itself; a row with `Proving` (docs: prover) can be verified.
+@privacy(suite, "noisy-sum", "its documentation", expect="consistent")
 def row():
     """The noisy sum of numbers in [0, 1] is 1-DP"""
     return PrivacyAudit(

@@ -1,7 +1,7 @@
 """Which lines and branches of a program the replays entered: one that nothing entered is one that nothing
 tested.
 
-``verified / accounted`` rests on replays, so every line of the program must have run in one of them, and
+``consistent`` rests on replays, so every line of the program must have run in one of them, and
 every condition must have come out both ways (docs/design.md, rule 10 b). ``Watch`` records the lines of the
 functions that the program enters, in its own files, and the ways that their conditional jumps went
 (``branches``). The harness, the standard library and the numeric libraries are left out. Functions of other

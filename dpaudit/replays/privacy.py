@@ -5,11 +5,11 @@ For every pair of neighbours, in both directions, and every history (sampled, fo
 every site) the program is recorded on one input and replayed on the other. From the replays come: the largest
 exact loss in the claim's view and in the finest view, each with its witness; leaks; and the observed
 accounting. The certificate comes from the suite and speaks about a mechanism: that the program is this
-mechanism is one of its assumptions, so that ``verified / accounted`` is the most that a program gets. It is
+mechanism is one of its assumptions, so that ``consistent`` is the most that a program gets from it. It is
 granted only if every moved site is a mechanism of the certificate, every declared site was touched on a
 forced history, every line and branch of the program was entered, nothing undeclared moved, no leak was seen,
 the pairs are strong enough, and a black-box check finds nothing (docs/design.md, rule 10). A bound that is
-above what the search reached is verified all the same, and a note says how far.
+above what the search reached is consistent all the same, and a note says how far.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> O
     verdict = judge(audit.claim, evidence, obstacles=obstacles, alpha=run.alpha).verdict
     if any("lines" in why for why in findings.cut):
         notes.append("no second look as a black box: some runs of the program have no end")
-    elif verdict is VerdictKind.VERIFIED:
+    elif verdict in (VerdictKind.VERIFIED, VerdictKind.CONSISTENT):
         notes.append(second_look(audit.program, audit.claim, audit.neighbours(run), seed=run.seed))
     plots = [_loss_plot(audit, findings)] if findings.losses else []
     return Outcome(evidence, notes, obstacles, plots, findings.replays, cells=cells)

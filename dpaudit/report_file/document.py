@@ -54,13 +54,13 @@ __all__ = [
     "write_text",
 ]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 #: In a line of the journal, between what it says of the result and the result.
 _BEFORE_RESULT = b', "result": '
 
 #: What reports of older versions lack.
-WITHOUT = {1: "roles and cells", 2: "proofs of programs"}
+WITHOUT = {1: "roles and cells", 2: "proofs of programs", 3: "the verdict consistent"}
 
 
 def to_text(report: dict[str, Any]) -> str:

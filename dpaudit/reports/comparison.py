@@ -1,12 +1,13 @@
 """What got worse from one report to another: rows and cells against what they were before.
 
-Worse is a row or cell that came out as expected before and does not now, one that is verified no longer, a
-verified one with less behind it, a new one against its expectation, and one that is gone. One with another
-claim or role is another one: what was stated is stated no more, which is worse, whatever the new claim's
-verdict; so is a cell that no longer decides its row, and a verdict of the same strength that assumes more, or
-was looked at in another scope or on fewer points. A run that was stopped, that could not serve a suite, or
-that has a smaller profile, a larger error level or a weaker ``--require`` is worse as a whole. Bounds are not
-compared: they move with the seed.
+Worse is a row or cell that came out as expected before and does not now, one that is verified no longer, or
+consistent no longer and not verified either, one that holds with less behind it, a new one against its
+expectation, and one that is gone. From consistent to verified is better, whatever the suite expects. One with
+another claim or role is another one: what was stated is stated no more, which is worse, whatever the new
+claim's verdict; so is a cell that no longer decides its row, and a verdict of the same strength that assumes
+more, or was looked at in another scope or on fewer points. A run that was stopped, that could not serve a
+suite, or that has a smaller profile, a larger error level or a weaker ``--require``, or that accepts more, is
+worse as a whole. Bounds are not compared: they move with the seed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from dpaudit.estimates import shown_strength
 from dpaudit.reports.fields import STRENGTHS
-from dpaudit.reports.roles import role_of
+from dpaudit.reports.roles import HOLDS, role_of
 from dpaudit.row_verdicts import as_expected
 
 __all__ = ["Part", "got_better", "got_worse"]
@@ -24,7 +25,9 @@ __all__ = ["Part", "got_better", "got_worse"]
 #: Smallest first.
 PROFILES = ("quick", "full", "paper")
 #: Weakest first.
-REQUIRED = (None, "accounted", "proved")
+REQUIRED = (None, "proved")
+#: Most first.
+ACCEPTED = ("consistent", None)
 
 #: One row, or one cell of it, by its name, with what is compared of it.
 Part = tuple[str, Mapping[str, Any]]
@@ -59,10 +62,10 @@ def _worse_run(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
         yield f"suite {item['suite']}: not run"
     if not new["complete"]:
         yield "run: stopped before its end"
-    for name, order in (("profile", PROFILES), ("require", REQUIRED)):
+    for name, order in (("profile", PROFILES), ("require", REQUIRED), ("accept", ACCEPTED)):
         before, now = old.get(name), new.get(name)
         if order.index(now) < order.index(before):
-            yield f"run: {name} {before} before, {now or 'none'} now"
+            yield f"run: {name} {before or 'none'} before, {now or 'none'} now"
     if new["alpha"] > old["alpha"]:
         yield f"run: error level {old['alpha']:g} before, {new['alpha']:g} now"
 
@@ -107,17 +110,20 @@ def _fine(part: Mapping[str, Any]) -> bool:
 
 
 def _is_worse(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    old, new = before["verdict"], now["verdict"]
+    if old != new and old in HOLDS and new in HOLDS:  # whatever the suite expects by now
+        return new == "consistent"
     if _fine(before) != _fine(now):
         return _fine(before)
-    if before["verdict"] != now["verdict"]:
-        return bool(before["verdict"] == "verified" or now["verdict"] == "crashed")
-    return bool(now["verdict"] == "verified" and _strength(now) < _strength(before))
+    if old != new:
+        return bool(old in HOLDS or new == "crashed")
+    return bool(new in HOLDS and _strength(now) < _strength(before))
 
 
 def _covers_less(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """How a verdict of the same strength rests on more assumptions, or on less that was looked at; empty if
     it does not. A refutation stands on what it found, wherever that was."""
-    if before["verdict"] != now["verdict"] or now["verdict"] not in ("verified", "inconclusive"):
+    if before["verdict"] != now["verdict"] or now["verdict"] not in (*HOLDS, "inconclusive"):
         return ""
     if _strength(before) != _strength(now):
         return ""

@@ -22,7 +22,7 @@ __all__ = [
 
 #: How a note begins that excuses lines of a program: a page folds these.
 UNENTERED = "not every line of "
-VERDICTS = ("crashed", "refuted", "inconclusive", "verified")
+VERDICTS = ("crashed", "refuted", "inconclusive", "consistent", "verified")
 #: Weakest first: a verified row with less behind it needs attention before one with more.
 STRENGTHS = ("none", "estimate", "computation", "witness", "tested", "accounted", "proved in scope", "proved")
 

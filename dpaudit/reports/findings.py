@@ -15,9 +15,9 @@ from dpaudit.claims import Controls, LowerBound
 from dpaudit.estimates import shown_strength
 from dpaudit.reports.fields import STRENGTHS, read_lines, read_list, read_object, read_text
 from dpaudit.reports.notation import as_number, distinct, is_infinite, natural_key, show, signs, symbol
-from dpaudit.reports.roles import STATED, mended_by, role_of
+from dpaudit.reports.roles import HOLDS, STATED, mended_by, role_of
 
-__all__ = ["Finding", "PaperFindings", "by_how_much", "counted", "findings", "first_reason"]
+__all__ = ["Finding", "PaperFindings", "by_how_much", "counted", "findings", "first_reason", "named_repair"]
 
 Result = Mapping[str, Any]
 
@@ -104,8 +104,8 @@ def _finding(row: Result, mending: Mapping[str, Sequence[Result]]) -> Finding:
     return Finding(
         row,
         by_how_much(row),
-        tuple(repair for repair in repairs if repair.get("verdict") == "verified"),
-        tuple(repair for repair in repairs if repair.get("verdict") != "verified"),
+        tuple(repair for repair in repairs if repair.get("verdict") in HOLDS),
+        tuple(repair for repair in repairs if repair.get("verdict") not in HOLDS),
     )
 
 
@@ -160,6 +160,12 @@ def _factor(large: float, small: float) -> str:
     if not 0 < small < large or 1 in (large, small) or is_infinite(large) or large < WORTH_A_FACTOR * small:
         return ""
     return f" ({show(large / small, digits=3, toward='down')} times)"
+
+
+def named_repair(repair: Result) -> str:
+    """The id of a repair that holds, with its verdict where that is no more than consistent."""
+    held = read_text(repair, "verdict")
+    return read_text(repair, "id") + (f" ({held})" if held != "verified" else "")
 
 
 def first_reason(result: Result) -> str:

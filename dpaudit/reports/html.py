@@ -150,7 +150,13 @@ def _lowered(role: str, count: int) -> str:
 
 def _came(found: PaperFindings) -> list[tuple[str, str]]:
     """How what a paper states came out: for each verdict and role that there is, a few words."""
-    said = {"verified": "hold", "inconclusive": "open", "refuted": "false", "crashed": "crashed"}
+    said = {
+        "verified": "hold",
+        "consistent": "consistent",
+        "inconclusive": "open",
+        "refuted": "false",
+        "crashed": "crashed",
+    }
     return [
         (verdict, f"{ROLE_WORDS[role]} {word}: {counted(rows, verdict)}")
         for verdict, word in said.items()

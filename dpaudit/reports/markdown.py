@@ -12,7 +12,7 @@ from typing import Any
 from dpaudit.errors import InvalidParameterError
 from dpaudit.estimates import shown_strength
 from dpaudit.report_file.document import write_text
-from dpaudit.reports.findings import PaperFindings, findings
+from dpaudit.reports.findings import PaperFindings, findings, named_repair
 from dpaudit.reports.notation import as_number, clean, distinct
 from dpaudit.reports.roles import (
     ROLE_WORDS,
@@ -133,7 +133,7 @@ def _findings(paper: PaperFindings | None) -> list[str]:
                 escape(item.result["id"]),
                 escape(item.result["title"]),
                 escape(item.much),
-                ", ".join(escape(repair["id"]) for repair in item.repairs) or "no repair here",
+                ", ".join(escape(named_repair(repair)) for repair in item.repairs) or "no repair here",
             ]
         )
         for item in false

@@ -14,6 +14,7 @@ from typing import Any
 from dpaudit.claims import Controls
 
 __all__ = [
+    "HOLDS",
     "OUTSIDE",
     "ROLE_WORDS",
     "STATED",
@@ -51,8 +52,11 @@ STATED = ("printed", "step")
 #: Before the title of a refuted what-if, which is a sentence of its own.
 OUTSIDE = "outside the stated conditions, false: "
 
+#: Verdicts on a claim that nothing found false, and that a certificate or a test reaches.
+HOLDS = ("verified", "consistent")
+
 #: In the order of a headline.
-VERDICTS = ("verified", "refuted", "inconclusive", "crashed")
+VERDICTS = ("verified", "consistent", "refuted", "inconclusive", "crashed")
 
 
 def role_of(result: Result) -> str:

@@ -41,7 +41,7 @@ from dpaudit.reports.notation import (
     symbol,
     words,
 )
-from dpaudit.reports.roles import STATED, mended_by, refuted_under, role_of
+from dpaudit.reports.roles import HOLDS, STATED, mended_by, refuted_under, role_of
 from dpaudit.reports.slack import bounds_in_cells, slack_of, slack_text, slack_words
 
 __all__ = ["RowView", "attention", "row_view"]
@@ -54,10 +54,15 @@ MEANING = {
         "proved in scope",
     ): "The program itself was proved in the scope that the row names, and nowhere else.",
     (
-        "verified",
+        "consistent",
         "accounted",
-    ): "A certificate reaches the claim under the assumptions listed with it. The runs "
-    "exercised them and found no exception; they are not proved.",
+    ): "A certificate reaches the claim under the assumptions listed with it. What was run found no "
+    "exception to them; they are not proved, so the claim is not verified.",
+    (
+        "consistent",
+        "proved in scope",
+    ): "A certificate reaches the claim under the assumptions listed with it, and the program itself was "
+    "proved in the scope that the row names. Beyond that scope nothing is proved.",
     (
         "verified",
         "tested",
@@ -79,6 +84,7 @@ MEANING = {
 }
 MEANING_OF_VERDICT = {
     "verified": "The evidence below reaches the claim.",
+    "consistent": "The evidence below reaches the claim under assumptions that are not proved.",
     "refuted": "The evidence below contradicts the claim.",
     "inconclusive": "Neither side settled the claim: it was not proved and not contradicted. The reasons say "
     "what would decide it.",
@@ -150,8 +156,8 @@ def attention(result: Mapping[str, Any]) -> tuple[Any, ...]:
     """Sort key of a result: what needs attention comes first.
 
     Crashed; not as expected (or, though as expected, weaker than ``--require`` asks); then what the paper
-    itself states, before all else: refuted, inconclusive, verified, the weakest strength first; then by paper
-    and by id.
+    itself states, before all else: refuted, inconclusive, consistent, verified, the weakest strength first;
+    then by paper and by id.
     """
     verdict, strength = result.get("verdict"), result.get("strength")
     weakness = STRENGTHS.index(strength) if strength in STRENGTHS else -1
@@ -161,7 +167,7 @@ def attention(result: Mapping[str, Any]) -> tuple[Any, ...]:
     elif _alarm(result):
         place = (1, stated, VERDICTS.index(verdict), 0)
     else:
-        place = (2, stated, VERDICTS.index(verdict), weakness if verdict == "verified" else 0)
+        place = (2, stated, VERDICTS.index(verdict), weakness if verdict in HOLDS else 0)
     return (*place, natural_key(read_text(result, "paper")), natural_key(read_text(result, "id")))
 
 
@@ -170,8 +176,17 @@ def _expected(result: Mapping[str, Any]) -> bool:
     return told if isinstance(told, bool) else result.get("verdict") == result.get("expect")
 
 
+def _weaker(result: Mapping[str, Any]) -> bool:
+    """Whether nothing is against expectation but what is consistent where verified was expected."""
+    cells = [cell for cell in read_list(result, "cells") if isinstance(cell, Mapping)]
+    against = [part for part in (result, *cells) if part.get("verdict") != part.get("expect")]
+    return all((part.get("verdict"), part.get("expect")) == ("consistent", "verified") for part in against)
+
+
 def _alarm(result: Mapping[str, Any]) -> str:
-    """Why a result was not accepted, in three words; empty if it was."""
+    """Why a result was not accepted, in three words; empty if it was, be it by ``--accept``."""
+    if result.get("accepted") is True and _expected(result) is False and _weaker(result):
+        return ""
     if not _expected(result):
         inside = result.get("verdict") == result.get("expect")
         return "a cell not as expected" if inside else f"expected {read_text(result, 'expect') or 'nothing'}"

@@ -13,6 +13,7 @@ from typing import Any
 from dpaudit.claims import LowerBound
 from dpaudit.reports.fields import read_list, read_object, read_text
 from dpaudit.reports.notation import MISSING, as_number, show
+from dpaudit.reports.roles import HOLDS
 
 __all__ = ["bounds_in_cells", "in_one_line", "slack_of", "slack_text", "slack_words"]
 
@@ -62,8 +63,8 @@ def _rules(tree: Mapping[str, Any]) -> Iterator[str]:
 
 
 def slack_text(slack: float | None, verdict: str) -> str:
-    """For a table: of a verified row only; elsewhere the claim is not known to hold."""
-    if slack is None or verdict != "verified":
+    """For a table: of a verified or consistent row only; elsewhere the claim is not known to hold."""
+    if slack is None or verdict not in HOLDS:
         return MISSING
     return f">{MAX_SLACK}×" if slack > MAX_SLACK else f"{show(slack, digits=3)}×"
 
@@ -74,7 +75,7 @@ def slack_words(slack: float, upper: str, verdict: str, *, met: bool) -> str:
         return (
             f"The upper bound, {upper}, is {show(1 / slack, digits=3)} times the claim." if slack > 0 else ""
         )
-    if verdict != "verified":
+    if verdict not in HOLDS:
         return ""
     if slack >= 1.05:
         return f"The upper bound is {upper}: the claim leaves room by a factor of {show(slack, digits=3)}."
@@ -82,9 +83,9 @@ def slack_words(slack: float, upper: str, verdict: str, *, met: bool) -> str:
 
 
 def in_one_line(result: Mapping[str, Any]) -> str:
-    """For the terminal: what of a verified privacy row is how much smaller than claimed, or nothing."""
+    """For the terminal: what of a privacy row that holds is how much smaller than claimed, or nothing."""
     slack = slack_of(result)
-    told = (result.get("verdict"), result.get("kind")) == ("verified", "privacy")
+    told = result.get("verdict") in HOLDS and result.get("kind") == "privacy"
     if slack is None or slack < WORTH_A_LINE or not told:
         return ""
     quantity = read_text(result, "quantity") or "the bound"

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from dpaudit.claims import Controls
 from dpaudit.estimates import shown_strength
-from dpaudit.reports.findings import PaperFindings, findings
+from dpaudit.reports.findings import PaperFindings, findings, named_repair
 from dpaudit.reports.notation import as_number, attained, clean, distinct
 from dpaudit.reports.roles import (
     ROLE_WORDS,
@@ -45,12 +45,24 @@ __all__ = [
     "totals",
 ]
 
-COLOURS = {"verified": "green", "refuted": "red", "inconclusive": "yellow", "crashed": "magenta"}
+COLOURS = {
+    "verified": "green",
+    "consistent": "cyan",
+    "refuted": "red",
+    "inconclusive": "yellow",
+    "crashed": "magenta",
+}
 
 Result = Mapping[str, Any]
 
 #: How what a paper states came out, in words.
-CAME = {"verified": "hold", "refuted": "false", "inconclusive": "open", "crashed": "crashed"}
+CAME = {
+    "verified": "hold",
+    "consistent": "consistent",
+    "refuted": "false",
+    "inconclusive": "open",
+    "crashed": "crashed",
+}
 #: Cells against expectation that a line on the terminal names.
 MAX_CELLS = 8
 #: The share of the rows after which their mean time says something about the others.
@@ -340,7 +352,7 @@ def _paper(found: PaperFindings) -> Text:
         text.append("  false ", style=COLOURS["refuted"])
         text.append(one_line(item.result["id"]), style="bold")
         text.append(f"  {one_line(item.much)}" if item.much else "")
-        repairs = ", ".join(one_line(repair["id"]) for repair in item.repairs)
+        repairs = ", ".join(one_line(named_repair(repair)) for repair in item.repairs)
         text.append(f"; holds as {repairs}\n" if repairs else "; no repair here\n", style="dim")
     if len(false) > MAX_FALSE:
         text.append(f"  false too: {', '.join(one_line(item.result['id']) for item in false[MAX_FALSE:])}\n")

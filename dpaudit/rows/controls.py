@@ -6,7 +6,7 @@
         return {
             "half the noise": broken(AUDIT, scaled("1/2")),
             "a second release": broken(AUDIT, twice("aggregate")),
-            "correct": program_control(AUDIT, expect="verified"),
+            "correct": program_control(AUDIT, expect="consistent"),
         }
 
 The row claims that each cell comes out as expected: it is about this harness, and its role is ``control``.
@@ -142,7 +142,7 @@ def broken(audit: PrivacyAudit, mutation: Mutation, *, about: str = "") -> Contr
     Evaluating it raises ``MechanismError`` where the mutation changes nothing that the program does on the
     audit's inputs, where it cannot be made there, and where all that tells the inputs apart is which error
     the mutant ends by: there would be no mistake to catch. That the program itself is not refuted is a
-    control of its own, ``program_control(audit, expect="verified")``.
+    control of its own, ``program_control(audit, expect="consistent")``.
     """
     mutant_audit = replace(audit, program=mutation(audit.program))
     mutant = program_control(mutant_audit, about=about)

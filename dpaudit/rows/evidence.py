@@ -267,7 +267,7 @@ def _expected(over: Grid | None, expect: str | Callable[..., str], first: Point)
         for profile in ("quick", "full")
         for point in over.at(Run(profile=profile, alpha=0.05, seed=0, row_id=""))
     }
-    return next(kind for kind in ("refuted", "inconclusive", "verified") if kind in verdicts)
+    return next(kind for kind in ("refuted", "inconclusive", "consistent", "verified") if kind in verdicts)
 
 
 def _outcome(given: Any, claim: Claim, run: Run, *, scope: str) -> Outcome:

@@ -26,6 +26,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from dpaudit.errors import InvalidParameterError
+from dpaudit.evidence import Certificate
 from dpaudit.plots import Plot
 from dpaudit.rows.crashes import built, crashed_cell
 from dpaudit.rows.grid import Grid, Point, in_words, listed
@@ -40,6 +41,9 @@ if TYPE_CHECKING:  # a suite without programs must not load the replays
     from dpaudit.rows.proved import Shape
 
 __all__ = ["privacy"]
+
+#: Why a row whose certificate holds is not verified, where nothing was tried.
+NOT_ASKED = "no proof of this program was asked for: pass prove=Shape(...), or add a row with Proving"
 
 Function = TypeVar("Function", bound="Callable[..., PrivacyAudit]")
 
@@ -72,14 +76,15 @@ def privacy(
 
     ``expect`` is the expected verdict on the claim, ``accounting`` that of the proof's accounting, "" for
     none (where the view shows every release it would repeat the claim). Where it is not said it is
-    ``expect``, but ``verified`` under a claim that is to be refuted: a sound accounting may be above it. The
+    ``consistent``, the most that a declared accounting comes to, or ``inconclusive`` where ``expect`` is. The
     function is called when the suite is built; a row whose function raises then crashes alone. ``prove`` (or
-    a function of the point) is a shape of data for which the program itself is proved besides: an accounted
-    verdict is then proved in that scope, which the row says; where there is no proof, a note says why, and
-    what one record touches there is derived and held against the sites. With ``Records`` or a ``Table`` the
-    program is followed on private values: the proof verifies the claim by itself, and the claim is about
-    these data if it names no others. ``plots(run, **point)`` draws more. The docstring says the title, and
-    below it why one record touches no more than the sites (``because``); ``Note:`` paragraphs are notes.
+    a function of the point) is a shape of data for which the program itself is proved besides: a consistent
+    row is then proved in that scope, which the row says, and is not verified beyond it; where there is no
+    proof, a note says why, and what one record touches there is derived and held against the sites. With
+    ``Records`` or a ``Table`` the program is followed on private values: the proof verifies the claim by
+    itself, and the claim is about these data if it names no others. ``plots(run, **point)`` draws more. The
+    docstring says the title, and below it why one record touches no more than the sites (``because``);
+    ``Note:`` paragraphs are notes.
     """
 
     def decorate(function: Function) -> Function:
@@ -100,7 +105,8 @@ def privacy(
         if settings is None:
             return function
         first = settings.audits[0]
-        wanted = ("verified" if expect == "refuted" else expect) if accounting is None else accounting
+        default = "inconclusive" if expect == "inconclusive" else "consistent"
+        wanted = default if accounting is None else accounting
 
         def evaluate(run: Run) -> Outcome:
             points = list((over or listed("", ())).at(run))
@@ -225,7 +231,8 @@ class _Shapes:
     def added(self, outcome: Outcome, audit: PrivacyAudit, point: Mapping[str, Any]) -> Outcome:
         """The outcome with the proof of the program, where one is wanted."""
         if self.prove is None:
-            return outcome
+            certified = any(isinstance(item, Certificate) for item in outcome.evidence)
+            return replace(outcome, notes=[*outcome.notes, NOT_ASKED]) if certified else outcome
         from dpaudit.rows.proved import Shape, accounting_of, evidence_of, provable
 
         if not provable(audit.claim):

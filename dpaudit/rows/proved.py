@@ -6,8 +6,8 @@
         return Proving(program=above, epsilon=1, data=Symbols(queries), adjacency=EachMoves())
 
 The claim's domain is the proof's scope, so the claim says for which size. On a privacy row,
-``prove=Shape(...)`` proves that row's own program at a size: an accounted verdict becomes one that is proved
-in that scope.
+``prove=Shape(...)`` proves that row's own program at a size: a consistent row is then proved in that
+scope.
 
 With ``data=Records(...)`` or ``Table(...)`` the program is an ordinary function of numpy arrays, followed on
 private values (``prove_values``). The neighbours then stand in the claim: ``adjacency="add-remove"``. On a

@@ -242,6 +242,6 @@ def _merge(row: PlannedRow, finding: dict[str, Any], answer: Answer, settings: S
         **finding,
         "seconds": round(float(answer.get("seconds", 0.0)), 3),
         "as_expected": as_expected(finding | about),
-        "accepted": is_accepted(finding | about, require=settings.require),
+        "accepted": is_accepted(finding | about, require=settings.require, accept=settings.accept),
         "reproduce": row.reproduce,
     }

@@ -83,6 +83,7 @@ class Settings:
     jobs: int = 1
     timeout: float | None = None
     require: str | None = None
+    accept: str | None = None
 
     def __post_init__(self) -> None:
         if self.profile not in TIMEOUTS:
@@ -105,9 +106,13 @@ class Settings:
             raise InvalidParameterError(
                 f"the timeout must be a positive number of seconds, got {self.timeout}; pass one such as 600."
             )
-        if self.require not in (None, "proved", "accounted"):
+        if self.require not in (None, "proved"):
+            raise InvalidParameterError(f"require must be proved, got {self.require!r}; or leave it out.")
+        if self.accept not in (None, "consistent"):
+            raise InvalidParameterError(f"accept must be consistent, got {self.accept!r}; or leave it out.")
+        if self.require and self.accept:
             raise InvalidParameterError(
-                f"require must be proved or accounted, got {self.require!r}; choose one or leave it out."
+                f"a run cannot require {self.require} and accept {self.accept}; leave one of them out."
             )
 
     @property

@@ -80,7 +80,7 @@ class Session:
 
     def _current(self, row: PlannedRow, result: dict[str, Any]) -> dict[str, Any]:
         """A journalled result with the fields that depend on this command line and not on the row."""
-        accepted = is_accepted(result, require=self._settings.require)
+        accepted = is_accepted(result, require=self._settings.require, accept=self._settings.accept)
         judged = {"as_expected": as_expected(result), "accepted": accepted}
         return result | judged | {"suite": row.suite.file.label, "reproduce": row.reproduce}
 
@@ -136,6 +136,7 @@ class Session:
             "alpha": self._settings.alpha,
             "complete": self._finished is not None,
             "require": self._settings.require,
+            "accept": self._settings.accept,
             "stamps": {
                 "started": self._started,
                 "finished": self._finished,

@@ -37,7 +37,7 @@ FREE: dict[str, frozenset[str]] = {
 }
 
 #: The settings of a run that its report repeats.
-_SETTINGS = ("profile", "seed", "alpha", "require")
+_SETTINGS = ("profile", "seed", "alpha", "require", "accept")
 
 
 def compare_with_report(

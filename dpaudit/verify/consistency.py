@@ -92,12 +92,13 @@ def _levels(level: Any, results: Sequence[Mapping[str, Any]]) -> Iterator[Findin
 def _accepted(report: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
     for result in results:
         if result.keys() >= {"accepted", "verdict", "expect", "kind", "strength"}:
-            wanted = is_accepted(result, require=report.get("require"))
+            wanted = is_accepted(result, require=report.get("require"), accept=report.get("accept"))
             if result["accepted"] is not wanted:
                 yield _failed(
                     id_of(result),
                     "accepted",
-                    f"accepted must be {wanted} where --require is {report.get('require')}",
+                    f"accepted must be {wanted} where --require is {report.get('require')} and --accept is "
+                    f"{report.get('accept')}",
                 )
 
 

@@ -92,12 +92,13 @@ BROKEN = {"broken": [{"suite": "audits/mine.py", "reason": "it does not import"}
         {"profile": "quick"},
         {"alpha": 0.5},
         {"require": None},
+        {"accept": "consistent"},
     ],
-    ids=["stopped", "broken", "profile", "alpha", "require"],
+    ids=["stopped", "broken", "profile", "alpha", "require", "accept"],
 )
 def test_a_run_that_looked_at_less_is_worse(tmp_path: Path, fields: dict[str, Any]) -> None:
     """With the same rows and verdicts: exit code 1; the other way round 0."""
-    old = sample_report() | {"require": "accounted"}
+    old = sample_report() | {"require": "proved"}
     assert exit_code(tmp_path, old, old | fields) == 1
     assert exit_code(tmp_path, old | fields, old) == 0
     assert exit_code(tmp_path, old, old) == 0
@@ -136,9 +137,9 @@ COMPUTED = {"strength": "estimate", "confidence": 1.0}
         ("verified", COMPUTED, ESTIMATE, ESTIMATE | {"upper": 0.75}, False),
         ("inconclusive", COMPUTED, ESTIMATE, ESTIMATE | {"samples": 9}, True),
         ("refuted", COMPUTED, ESTIMATE, ESTIMATE | {"samples": 9}, False),
-        ("verified", {"strength": "accounted"}, PROOF, assuming("a", "sums are exact"), True),
-        ("verified", {"strength": "accounted"}, PROOF, assuming("another"), True),
-        ("verified", {"strength": "accounted"}, assuming("a", "b"), assuming("a"), False),
+        ("consistent", {"strength": "accounted"}, PROOF, assuming("a", "sums are exact"), True),
+        ("consistent", {"strength": "accounted"}, PROOF, assuming("another"), True),
+        ("consistent", {"strength": "accounted"}, assuming("a", "b"), assuming("a"), False),
     ],
 )  # fmt: skip
 def test_the_same_verdict_on_less_is_worse(
@@ -152,6 +153,35 @@ def test_the_same_verdict_on_less_is_worse(
     old = changed(report, place, **stated, evidence=[before])
     assert exit_code(tmp_path, old, changed(old, place, evidence=[now])) == worse
     assert exit_code(tmp_path, old, old) == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "worse"),
+    [
+        ("consistent", "verified", False),
+        ("verified", "consistent", True),
+        ("consistent", "inconclusive", True),
+        ("inconclusive", "consistent", False),
+        ("consistent", "consistent", False),
+    ],
+)
+@pytest.mark.parametrize("expect", ["verified", "consistent", "now"])
+def test_consistent_is_less_than_verified_and_more_than_inconclusive(
+    before: str, now: str, worse: bool, expect: str
+) -> None:
+    """Whatever the suite expects; what is no longer worse is better."""
+    strength = {"verified": "proved", "consistent": "accounted", "inconclusive": "none"}
+    report = sample_report()
+    place = next(i for i, row in enumerate(report["results"]) if not row["cells"])
+
+    def at(verdict: str) -> dict[str, Any]:
+        wanted = verdict if expect == "now" else expect
+        expected = verdict == wanted
+        about = {"expect": wanted, "as_expected": expected, "accepted": expected}
+        return changed(report, place, verdict=verdict, strength=strength[verdict], **about)
+
+    assert bool(got_worse(at(before), at(now))) is worse
+    assert bool(got_better(at(before), at(now))) is (before != now and not worse)
 
 
 @pytest.mark.parametrize(("scope", "worse"), [("data of size 2", True), ("data of size 5", False)])

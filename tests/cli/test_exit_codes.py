@@ -15,7 +15,7 @@ from tests.cli.suites import RAISES, REFUTED, UNEXPECTED, VERIFIED, by_id, invok
 from tests.reports.dom import parse
 
 PRIVACY = """
-@suite.row("accounted", title="by accounting", kind="privacy", claim=PureDP(epsilon=1))
+@suite.row("accounted", title="by accounting", kind="privacy", claim=PureDP(epsilon=1), expect="consistent")
 def accounted(run):
     return Outcome([certificate(1, "every release was declared")])
 
@@ -42,13 +42,12 @@ def test_exit_code_of_a_run(tmp_path: Path, rows: tuple[str, ...], code: int) ->
 
 
 def test_require_refuses_weaker_privacy_rows_only(tmp_path: Path) -> None:
-    """``--require proved`` turns a verified/accounted privacy row into a failure; proved and other kinds
-    pass.
-    """
+    """``--require proved`` turns a consistent privacy row into a failure, though its suite expects that;
+    proved and other kinds pass."""
     suite = write_suite(tmp_path / "suite.py", VERIFIED, PRIVACY)
     for options, code, accepted in (
         ((), 0, True),
-        (("--require", "accounted"), 0, True),
+        (("--accept", "consistent"), 0, True),
         (("--require", "proved"), 1, False),
     ):
         result, report = run(suite, *options)
@@ -56,6 +55,28 @@ def test_require_refuses_weaker_privacy_rows_only(tmp_path: Path) -> None:
         assert result.exit_code == code
         assert [rows[name]["accepted"] for name in ("accounted", "proved", "fine")] == [accepted, True, True]
         assert rows["accounted"]["as_expected"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code"), [((), 1), (("--accept", "consistent"), 0)], ids=["by default", "accepted"]
+)
+def test_a_consistent_row_where_verified_is_expected(
+    tmp_path: Path, options: tuple[str, ...], code: int
+) -> None:
+    """It is not accepted without ``--accept consistent``; with it, it is still not as expected, the page has
+    no alarm, and ``dpaudit verify`` confirms the report. A refutation is accepted by no option."""
+    rows = PRIVACY.replace(', expect="consistent"', "")
+    suite = write_suite(tmp_path / "suite.py", rows)
+    result, report = run(suite, *options, report=tmp_path / "report.json")
+    row = by_id(report)["accounted"]
+    assert result.exit_code == code
+    assert (row["verdict"], row["strength"]) == ("consistent", "accounted")
+    assert (row["as_expected"], row["accepted"]) == (False, code == 0)
+    assert report["accept"] == (options[1] if options else None)
+    assert ("expected verified" in render_html(report)) == (code == 1)
+    assert invoke("verify", tmp_path / "report.json").exit_code == 0
+    both = write_suite(tmp_path / "both.py", rows, UNEXPECTED)
+    assert run(both, "--accept", "consistent")[0].exit_code == 1
 
 
 @pytest.mark.parametrize(
@@ -72,8 +93,10 @@ def test_require_refuses_weaker_privacy_rows_only(tmp_path: Path) -> None:
         (["--jobs", "0"], "jobs must be 1 or more, got 0"),
         (["--timeout", "0"], "the timeout must be a positive number of seconds, got 0.0"),
         (["--timeout", "nan"], "the timeout must be a positive number of seconds, got nan"),
+        (["--require", "proved", "--accept", "consistent"], "cannot require proved and accept consistent"),
+        (["--accept", "refuted"], "'refuted' is not"),
         (["--timeout", "inf"], "the timeout must be a positive number of seconds, got inf"),
-        (["--require", "luck"], "'luck' is not one of"),
+        (["--require", "luck"], "'luck' is not"),
         (["-k", "nothing-like-it"], "none of the 1 rows matches -k 'nothing-like-it'"),
         (["-k", "fine and"], "-k must combine words"),
         (["-k", "'fine"], "-k must close its quotes"),

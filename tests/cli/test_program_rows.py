@@ -59,7 +59,7 @@ def svt(queries):
     return Proving(program=above, epsilon=1, data=Symbols(queries), adjacency=EachMoves())
 
 
-@privacy(suite, "sum", "my own", accounting="", prove=SHAPE)
+@privacy(suite, "sum", "my own", accounting="", expect="consistent", prove=SHAPE)
 def once():
     """A noisy sum is 1/2-DP"""
     return audit(noisy_sum, "1/2")
@@ -85,7 +85,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, A
 
 
 def test_the_scope_is_beside_the_strength(made: tuple[dict[str, Any], Path, Pool]) -> None:
-    """Of a row with two sizes and of an accounted one; the derived accounting is a note, and an obstacle."""
+    """Of a verified row with two sizes and of a consistent one; the derived accounting is a note, and an
+    obstacle."""
     rows = by_id(made[0])
     assert {row["strength"] for row in (rows["svt"], rows["sum"])} == {"proved in scope"}
     assert rows["svt"]["scope"].startswith("all data of N = 2 numbers, each moved by at most 1")
@@ -93,6 +94,7 @@ def test_the_scope_is_beside_the_strength(made: tuple[dict[str, Any], Path, Pool
         "all data of N = 2 nu",
         "all data of N = 4 nu",
     ]
+    assert (rows["svt"]["verdict"], rows["sum"]["verdict"]) == ("verified", "consistent")
     assert rows["sum"]["upper"] == 0.5
     assert any("sum: 1 touched" in note for note in rows["sum"]["notes"])
     assert rows["more-than-declared"]["verdict"] == "inconclusive"

@@ -102,14 +102,17 @@ def test_a_cell_that_raised_has_no_evidence() -> None:
         cell("n = 0", error(2), error="ZeroDivisionError")
 
 
-def test_a_verified_row_is_as_strong_as_its_weakest_part() -> None:
-    """One cell under an assumption makes the row accounted, and the reason names it."""
+def test_a_row_that_holds_is_as_strong_as_its_weakest_part() -> None:
+    """One cell under an assumption makes the row consistent, and the reasons name both."""
     cells = [cell("a", proof(1), claim=PURE), cell("b", proof(1, "the program is it"), claim=PURE)]
     assert row(PURE, *cells[:1])[:2] == ("verified", "proved")
     verdict, strength, judged = row(PURE, *cells)
-    assert (verdict, strength) == ("verified", "accounted")
-    assert judged.reasons == ("only accounted in 1 of 2 cells: b",)
-    assert row(PURE, *cells[:1], own=[proof(1, "the program is it")])[:2] == ("verified", "accounted")
+    assert (verdict, strength) == ("consistent", "accounted")
+    assert judged.reasons == (
+        "consistent in 1 of 2 cells: b",
+        "b: not proved: the certificate assumes 'the program is it'",
+    )
+    assert row(PURE, *cells[:1], own=[proof(1, "the program is it")])[:2] == ("consistent", "accounted")
 
 
 def test_a_refuted_row_is_as_strong_as_its_strongest_refutation() -> None:

@@ -79,7 +79,7 @@ SVT = Site("svt", mechanism=build.above_threshold(sensitivity=1, threshold_scale
 def test_a_right_sparse_vector_technique_is_verified(claim: PrivacyClaim) -> None:
     """1/2 for the threshold, 2 times 2/8 for two answers: epsilon 1, delta (e - e^(1/2))/(1 + e), rho 1/2."""
     assert verdict_of(asking(svt()), claim, SVT, COLUMNS) == (
-        VerdictKind.VERIFIED,
+        VerdictKind.CONSISTENT,
         Strength.ACCOUNTED,
         [],
     )
@@ -193,7 +193,7 @@ RIGHT_TREES: dict[str, tuple[Any, PrivacyClaim, Site, Any]] = {
 @pytest.mark.parametrize("name", RIGHT_TREES)
 def test_a_right_tree_is_verified(name: str) -> None:
     """Every level pays for one leaf: three levels of four leaves."""
-    assert verdict_of(*RIGHT_TREES[name]) == (VerdictKind.VERIFIED, Strength.ACCOUNTED, [])
+    assert verdict_of(*RIGHT_TREES[name]) == (VerdictKind.CONSISTENT, Strength.ACCOUNTED, [])
 
 
 CHEAP = BinaryTree(leaves=4, noise_by_level=[Laplace(scale=3), Laplace(scale=3), Laplace(scale=1)])

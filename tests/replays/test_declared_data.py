@@ -59,7 +59,7 @@ def audited(
         sites=[Site("sum", mechanism=laplace_mechanism(sensitivity=1, scale=1))],
         **options,
     )
-    outcome = privacy_outcome(audit, RUN, accounting="verified")
+    outcome = privacy_outcome(audit, RUN, accounting="consistent")
     judged = judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=RUN.alpha)
     return audit, outcome, judged
 
@@ -82,7 +82,7 @@ def test_words_follow_from_the_declaration() -> None:
     """Those of ``domain``, or of ``searched``, which looks at numbers in [0, 1]."""
     for options in ({"domain": Interval(0, 1)}, {"searched": (2, None)}):
         audit, _, judged = audited(total, [0.0, 0.0], [1.0, 0.0], **options)
-        assert judged.verdict is VerdictKind.VERIFIED
+        assert judged.verdict is VerdictKind.CONSISTENT
         assert audit.claim.domain == str(Interval(0, 1))
 
 
@@ -91,7 +91,9 @@ def test_other_words_than_the_declaration_are_not_verified() -> None:
     _, _, judged = audited(total, [0.0], [1.0], claim={"domain": "salaries"}, domain=Interval(0, 1))
     assert judged.verdict is VerdictKind.INCONCLUSIVE
     same = {"domain": str(Interval(0, 1))}
-    assert audited(total, [0.0], [1.0], claim=same, domain=Interval(0, 1))[2].verdict is VerdictKind.VERIFIED
+    assert (
+        audited(total, [0.0], [1.0], claim=same, domain=Interval(0, 1))[2].verdict is VerdictKind.CONSISTENT
+    )
 
 
 def test_missing_declarations_do_not_excuse_a_refutation() -> None:
@@ -116,7 +118,7 @@ def test_one_number_is_searched_like_records(name: str, form: Any) -> None:
     _, _, judged = audited(program, form(0.0), form(1.0), domain=Interval(None, None))
     assert judged.verdict is VerdictKind.REFUTED
     assert audited(clipped, form(0.0), form(1.0), domain=Interval(None, None))[2].verdict is (
-        VerdictKind.VERIFIED
+        VerdictKind.CONSISTENT
     )
 
 
@@ -132,7 +134,7 @@ def test_what_is_said_about_the_search_is_counted() -> None:
         assert [int(x) for x in said.groups()] == [len(made.corners), len(made.random)]
         assert min(len(made.corners), len(made.random)) > 0
     _, outcome, judged = audited(total, [0.0], [1.0], domain=ListedPairs())
-    assert judged.verdict is VerdictKind.VERIFIED
+    assert judged.verdict is VerdictKind.CONSISTENT
     assert "corner" not in assumptions(outcome)
     _, outcome, _ = audited(total, [0.0, 0.0], [1.0, 0.0], searched=(2, None))
     assert re.search(r"guided search through [1-9]\d* pairs of at most 2 records", assumptions(outcome))
@@ -154,7 +156,7 @@ def test_all_data_sets_are_tried() -> None:
 
     sets, pair = DataSets(records=3, values=(0, 1)), (np.array([0, 0, 0]), np.array([1, 0, 0]))
     assert audited(wrong, *pair, domain=sets)[2].verdict is VerdictKind.REFUTED
-    assert audited(total, *pair, domain=sets)[2].verdict is VerdictKind.VERIFIED
+    assert audited(total, *pair, domain=sets)[2].verdict is VerdictKind.CONSISTENT
     assert (
         len(sets.beside([Neighbours("mine", *pair)], Adjacency.REPLACE_ONE, RUN.rng("x"), most=1).rest) == 11
     )

@@ -103,7 +103,7 @@ def test_lines_that_only_raise_are_asked_for() -> None:
     assert verdict is VerdictKind.INCONCLUSIVE
     assert f"test_entered.py:{line} in refuses_between_two_values (raise)" in found.obstacles[0]
     reason = {"refuses_between_two_values (raise)": "never mind"}
-    assert outcome(refuses_between_two_values, unentered=reason)[0] is VerdictKind.VERIFIED
+    assert outcome(refuses_between_two_values, unentered=reason)[0] is VerdictKind.CONSISTENT
     other = {"leaks_between_two_values (raise)": "never mind"}
     assert outcome(leaks_between_two_values, unentered=other)[0] is VerdictKind.INCONCLUSIVE
 
@@ -111,7 +111,7 @@ def test_lines_that_only_raise_are_asked_for() -> None:
 def test_a_function_may_be_excused_with_a_reason() -> None:
     """The row prints the reason."""
     verdict, found = outcome(leaks_between_two_values, unentered={"leaks_between_two_values": "never mind"})
-    assert verdict is VerdictKind.VERIFIED
+    assert verdict is VerdictKind.CONSISTENT
     assert "not every line of leaks_between_two_values was entered: never mind" in found.notes
 
 
@@ -150,7 +150,7 @@ def test_annotations_are_no_function_of_the_program() -> None:
         noisy = float(coins.release(float(data.sum()), NOISE, site="sum"))
         return __annotate__(1) if 4.00001 < noisy < 4.00002 else noisy
 
-    assert outcome(annotated)[0] is VerdictKind.VERIFIED
+    assert outcome(annotated)[0] is VerdictKind.CONSISTENT
     verdict, found = outcome(hidden)
     assert verdict is VerdictKind.INCONCLUSIVE
     assert "hidden.__annotate__" in found.obstacles[0]
@@ -164,7 +164,7 @@ def test_a_generator_that_runs_in_place_asks_nothing() -> None:
         return float(coins.release(sum(numbers), NOISE, site="sum"))
 
     verdict, found = outcome(program)
-    assert (verdict, found.obstacles) == (VerdictKind.VERIFIED, [])
+    assert (verdict, found.obstacles) == (VerdictKind.CONSISTENT, [])
 
 
 def test_neither_histories_nor_libraries_are_part_of_the_program() -> None:
@@ -290,7 +290,7 @@ def test_a_handler_of_another_type_or_that_raises_does_not_count() -> None:
 
     name = "test_a_handler_of_another_type_or_that_raises_does_not_count.program"
     verdict, found = outcome(program, unentered={f"{name} (raise)": "no", "in_the_window (branch)": "no"})
-    assert (verdict, found.obstacles) == (VerdictKind.VERIFIED, [])
+    assert (verdict, found.obstacles) == (VerdictKind.CONSISTENT, [])
 
 
 # Conditions that share a line

@@ -94,7 +94,7 @@ def bounds(claim: PrivacyClaim, program: Any, over: Any = BITS, **more: Any) -> 
     return str(judged.verdict), judged.lower, judged.upper
 
 
-@pytest.mark.parametrize(("epsilon", "verdict"), [("1.0987", "verified"), ("1.0985", "refuted")])
+@pytest.mark.parametrize(("epsilon", "verdict"), [("1.0987", "consistent"), ("1.0985", "refuted")])
 def test_randomised_response_is_decided_at_log_three(epsilon: str, verdict: str) -> None:
     """Both bounds are log 3, on either side of the claim."""
     found, low, high = bounds(PureDP(epsilon=epsilon, **HERE), responses)
@@ -147,7 +147,7 @@ def test_the_exponential_mechanism_equals_its_formula() -> None:
 
     worst = max(abs(math.log(chance(k)[j] / chance(k + 1)[j])) for k in range(3) for j in range(2))
     verdict, low, high = bounds(PureDP(epsilon="1/2", **HERE), winner)
-    assert verdict == "verified"
+    assert verdict == "consistent"
     assert float(low) == pytest.approx(worst, rel=1e-12)
     assert float(high) == pytest.approx(worst, rel=1e-12)
     assert bounds(PureDP(epsilon="0.3", **HERE), winner)[0] == "refuted"
@@ -156,7 +156,7 @@ def test_the_exponential_mechanism_equals_its_formula() -> None:
 def test_hidden_draws_are_summed_out() -> None:
     """3/4 against 1/4, which no single transcript shows."""
     verdict, low, high = bounds(PureDP(epsilon="1.0987", **HERE), hidden_bit)
-    assert verdict == "verified"
+    assert verdict == "consistent"
     assert float(low) == pytest.approx(LOG_3, rel=1e-13)
     assert float(high) == pytest.approx(LOG_3, rel=1e-13)
 
@@ -206,10 +206,10 @@ def test_a_rational_epsilon_is_found_as_this_number(program: Any, epsilon: Fract
     """A claim of the exact value is verified, one of a billionth less is refuted or open, never verified;
     the bound by tables alone, as a ball, lies above."""
     verdict, low, high = bounds(PureDP(epsilon=epsilon or "1/10", **HERE), program)
-    assert (verdict, high) == ("verified", epsilon)
+    assert (verdict, high) == ("consistent", epsilon)
     assert 0 <= epsilon - low < Fraction(1, 10**9)
     if epsilon:
-        assert bounds(PureDP(epsilon=epsilon - Fraction(1, 10**9), **HERE), program)[0] != "verified"
+        assert bounds(PureDP(epsilon=epsilon - Fraction(1, 10**9), **HERE), program)[0] != "consistent"
         assert bounds(PureDP(epsilon=epsilon - Fraction(1, 10**6), **HERE), program)[0] == "refuted"
 
 
@@ -327,7 +327,7 @@ def test_joint_privacy_changes_the_records_of_those_left_out() -> None:
 
     claim = PureDP(epsilon=1, view=View.everybody_but(user(0)), **HERE)
     verdict, low, high = bounds(claim, own)
-    assert (verdict, low, high) == ("verified", 0, 0)
+    assert (verdict, low, high) == ("consistent", 0, 0)
 
     def next_user(coins: Coins, data: Any) -> int:
         for i in range(len(data)):
@@ -389,7 +389,7 @@ def test_a_row_needs_one_line() -> None:
         return small(run)
 
     outcome = rows.rows[0].evaluate(RUN)
-    assert judge(claim, outcome.evidence).verdict == "verified"
+    assert judge(claim, outcome.evidence).verdict == "consistent"
 
 
 def test_a_fingerprint_is_that_of_the_tables() -> None:

@@ -63,7 +63,7 @@ def test_the_mechanism_of_the_proof_is_accounted() -> None:
     audit = audit_of(lambda coins, data: coins.release(float(data.sum()), NOISE, site="sum"))
     outcome = privacy_outcome(audit, RUN)
     found = judge(audit.claim, outcome.evidence, obstacles=outcome.obstacles, alpha=RUN.alpha)
-    assert (found.verdict, found.strength) == (VerdictKind.VERIFIED, Strength.ACCOUNTED)
+    assert (found.verdict, found.strength) == (VerdictKind.CONSISTENT, Strength.ACCOUNTED)
     (certificate,) = (item for item in outcome.evidence if isinstance(item, Certificate))
     assert "the program is this mechanism, as far as" in certificate.assumptions[0]
     assert "histories on 4 pairs" in certificate.assumptions[0]
@@ -202,7 +202,7 @@ def test_an_audit_that_declares_nothing_is_open() -> None:
         sites=[],
         proof=laplace_mechanism(sensitivity=1, scale=1),
     )
-    outcome = privacy_outcome(audit, RUN, accounting="verified")
+    outcome = privacy_outcome(audit, RUN, accounting="consistent")
     assert any("no site is declared" in obstacle for obstacle in outcome.obstacles)
     assert "no accounting: no site is declared that costs anything" in outcome.notes
     assert outcome.cells == []

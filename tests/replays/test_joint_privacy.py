@@ -53,7 +53,7 @@ def audit_of(
 def decide(audit: PrivacyAudit) -> tuple[Judgement, list[Witness]]:
     """The judgement, and the witnesses, each of which re-computes against the claim from what it says."""
     run = Run(profile="quick", alpha=0.01, seed=0, row_id="row")
-    outcome = privacy_outcome(audit, run, accounting="verified")
+    outcome = privacy_outcome(audit, run, accounting="consistent")
     witnesses = [item for item in outcome.evidence if isinstance(item, Witness)]
     for item in witnesses:
         recompute(evidence_from_json(item.to_json()), audit.claim)  # raises for a bound that is too large
@@ -103,7 +103,7 @@ def test_a_right_billboard_program_is_verified(name: str, view: View) -> None:
     """The certificate and a witness meet at the claim: what the user left out is shown may differ."""
     pairs = None if view == EVERYBODY_ELSE else [pair_of(0)]
     judgement, _ = decide(audit_of(RIGHT[name], view=view, pairs=pairs))
-    assert (judgement.verdict, judgement.strength) == (VerdictKind.VERIFIED, Strength.ACCOUNTED), judgement
+    assert (judgement.verdict, judgement.strength) == (VerdictKind.CONSISTENT, Strength.ACCOUNTED), judgement
     assert float(judgement.lower or 0) == pytest.approx(1, abs=1e-12)
 
 
@@ -183,14 +183,14 @@ def test_a_trusted_server_may_see_the_data() -> None:
         sites=[SUM],
     )
     judgement, _ = decide(audit)
-    assert (judgement.verdict, judgement.strength) == (VerdictKind.VERIFIED, Strength.ACCOUNTED), judgement
+    assert (judgement.verdict, judgement.strength) == (VerdictKind.CONSISTENT, Strength.ACCOUNTED), judgement
     assert decide(audit_of(raw_for_the_server))[0].verdict is VerdictKind.REFUTED
 
 
 def test_an_own_action_at_random_does_not_refute() -> None:
     """What the user left out draws is hidden, whatever its law and number."""
     judgement, _ = decide(audit_of(random_actions))
-    assert judgement.verdict is VerdictKind.VERIFIED, judgement
+    assert judgement.verdict is VerdictKind.CONSISTENT, judgement
 
 
 def test_a_hidden_draw_that_others_come_to_see_is_not_verified() -> None:

@@ -79,7 +79,7 @@ def audit_of(
 
 def judged(audit: PrivacyAudit, run: Run = RUN) -> tuple[Judgement, Judgement | None, Outcome]:
     """The verdict on the claim and that on the accounting; witnesses are computed again on the way."""
-    outcome = privacy_outcome(audit, run, accounting="verified")
+    outcome = privacy_outcome(audit, run, accounting="consistent")
     parts: list[tuple[Claim, Any, Any]] = [(audit.claim, outcome.evidence, outcome.obstacles)]
     parts += [(cell.claim, cell.evidence, cell.obstacles) for cell in outcome.cells]
     for claim, evidence, _ in parts:
@@ -112,12 +112,12 @@ def test_an_audit_that_is_copied_is_priced_as_before_and_for_another_claim_anew(
 def test_a_gaussian_release_is_verified_and_both_bounds_meet(name: str) -> None:
     """The first release alone attains what its certificate allows, and so does the accounting."""
     row, cell, _ = judged(audit_of(noisy(), CLAIMS[name]))
-    assert (row.verdict, row.strength) == (VerdictKind.VERIFIED, Strength.ACCOUNTED)
+    assert (row.verdict, row.strength) == (VerdictKind.CONSISTENT, Strength.ACCOUNTED)
     assert row.lower is not None
     assert row.upper is not None
     assert float(row.lower) == pytest.approx(float(row.upper), rel=1e-12)
     assert cell is not None
-    assert cell.verdict is VerdictKind.VERIFIED
+    assert cell.verdict is VerdictKind.CONSISTENT
 
 
 @pytest.mark.parametrize("name", CLAIMS)
@@ -152,17 +152,17 @@ def test_four_releases_where_one_is_declared_are_refuted_by_their_losses(name: s
 def test_four_declared_releases_are_verified(claim: PrivacyClaim) -> None:
     """Prices add up over touches: rho, mu squared, the Rényi divergence of the claim's order."""
     row, cell, _ = judged(audit_of(noisy(times=4), claim, Site("sum", mechanism=NORMAL, touches=4)))
-    assert row.verdict is VerdictKind.VERIFIED
+    assert row.verdict is VerdictKind.CONSISTENT
     assert row.upper == claim.bound
     assert cell is not None
-    assert cell.verdict is VerdictKind.VERIFIED
+    assert cell.verdict is VerdictKind.CONSISTENT
 
 
 def test_four_declared_releases_have_the_delta_of_the_composition() -> None:
     """0.12693... is the Gaussian delta at mu = 1, epsilon = 1 (Balle and Wang 2018, by erfc)."""
     claim = ApproxDP(epsilon=1, delta="127/1000")
     row, cell, _ = judged(audit_of(noisy(times=4), claim, Site("sum", mechanism=NORMAL, touches=4)))
-    assert row.verdict is VerdictKind.VERIFIED
+    assert row.verdict is VerdictKind.CONSISTENT
     half = 0.5 * math.erfc(0.5 / math.sqrt(2)) - math.e * 0.5 * math.erfc(1.5 / math.sqrt(2))
     assert row.upper is not None
     assert float(row.upper) == pytest.approx(half, rel=1e-9)
@@ -242,7 +242,7 @@ BOTH = (
 def test_pure_mechanisms_cost_the_squares_of_their_losses_in_rho() -> None:
     """e^2/2 for randomised response: attained in the measure, though its divergence is smaller."""
     row, _, _ = judged(audit_of(bit, ZeroConcentratedDP(rho="1/2"), Site("bit", mechanism=RESPONSE)))
-    assert row.verdict is VerdictKind.VERIFIED
+    assert row.verdict is VerdictKind.CONSISTENT
     assert row.lower is not None
     assert Fraction(4, 10) < row.lower < Fraction(1, 2)
     row, _, _ = judged(audit_of(bit, ZeroConcentratedDP(rho="4/10"), Site("bit", mechanism=RESPONSE)))
@@ -266,7 +266,7 @@ def test_integer_noise_is_verified_by_its_curve() -> None:
     """Skellam noise has no rho and no epsilon: matched by its leaf, delta from its certificate."""
     claim = ApproxDP(epsilon=1, delta="1/100")
     row, cell, outcome = judged(audit_of(counted(9), claim, Site("count", mechanism=COUNT)))
-    assert row.verdict is VerdictKind.VERIFIED
+    assert row.verdict is VerdictKind.CONSISTENT
     assert row.lower is not None
     assert row.upper is not None
     assert float(row.lower) == pytest.approx(float(row.upper), rel=1e-9)
@@ -281,9 +281,9 @@ def test_integer_noise_is_verified_by_its_curve() -> None:
 def test_gaussian_and_laplace_noise_add_up_in_squares() -> None:
     """1/8 + 1/8 in rho, and the same under (epsilon, delta); one Laplace release more is not verified."""
     claim = ZeroConcentratedDP(rho="1/4")
-    assert judged(audit_of(mixed, claim, *BOTH))[0].verdict is VerdictKind.VERIFIED
+    assert judged(audit_of(mixed, claim, *BOTH))[0].verdict is VerdictKind.CONSISTENT
     assert (
-        judged(audit_of(mixed, ApproxDP(epsilon=2, delta="1/10"), *BOTH))[0].verdict is VerdictKind.VERIFIED
+        judged(audit_of(mixed, ApproxDP(epsilon=2, delta="1/10"), *BOTH))[0].verdict is VerdictKind.CONSISTENT
     )
 
     def more(coins: Coins, data: Any) -> None:
@@ -291,7 +291,7 @@ def test_gaussian_and_laplace_noise_add_up_in_squares() -> None:
         coins.release(float(data.sum()), Laplace(scale=2), site="laplace")
 
     row, _, outcome = judged(audit_of(more, claim, *BOTH))
-    assert row.verdict is not VerdictKind.VERIFIED
+    assert row.verdict is not VerdictKind.CONSISTENT
     assert any("touched 2 times" in text for text in outcome.obstacles)
 
 

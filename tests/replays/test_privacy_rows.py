@@ -47,7 +47,7 @@ def audit_of(program, *, sites=(CLASS,), proof=PROOF, view=SERVER, claim=None, *
 
 def decide(audit, *, accounting=False, seed=0):
     run = Run(profile="quick", alpha=0.01, seed=seed, row_id="row")
-    outcome = privacy_outcome(audit, run, accounting="verified")
+    outcome = privacy_outcome(audit, run, accounting="consistent")
     (cell,) = outcome.cells
     claim = audit.accounting if accounting else audit.claim
     if accounting:
@@ -68,7 +68,7 @@ def test_a_right_program_is_verified_in_both_rows():
     attained."""
     for accounting in (False, True):
         judgement = decide(audit_of(noisy_sum(1)), accounting=accounting)
-        assert (judgement.verdict, judgement.strength) == (VerdictKind.VERIFIED, Strength.ACCOUNTED)
+        assert (judgement.verdict, judgement.strength) == (VerdictKind.CONSISTENT, Strength.ACCOUNTED)
         assert float(judgement.lower) == pytest.approx(1.0, abs=1e-12)
 
 
@@ -77,7 +77,7 @@ def test_a_right_program_is_never_refuted_over_100_histories(seed):
     """No sampled history makes an exact loss exceed what the noise allows: 20 of them in each direction, by
     five seeds. Forced histories are the same for every seed, and the black box has null audits of its own.
     """
-    assert decide(audit_of(noisy_sum(1), samples=20), seed=seed).verdict is VerdictKind.VERIFIED
+    assert decide(audit_of(noisy_sum(1), samples=20), seed=seed).verdict is VerdictKind.CONSISTENT
 
 
 @pytest.mark.parametrize("scale", ["1/2", "99/100"])
@@ -105,7 +105,7 @@ def test_a_raw_value_is_an_infinite_loss_in_the_view_that_sees_it():
 
     assert decide(audit_of(program)).verdict is VerdictKind.REFUTED
     judgement = decide(audit_of(program, view=PUBLIC))
-    assert (judgement.verdict, judgement.strength) == (VerdictKind.VERIFIED, Strength.ACCOUNTED)
+    assert (judgement.verdict, judgement.strength) == (VerdictKind.CONSISTENT, Strength.ACCOUNTED)
     assert judgement.lower is None
 
 
@@ -132,7 +132,7 @@ def test_a_declared_class_that_no_forced_history_touched_is_inconclusive():
 def test_a_bound_that_is_only_slack_is_verified_with_its_slack_in_a_note():
     """Twice the noise that the accounting declares: the search reaches half of the declared total."""
     judgement = decide(audit_of(noisy_sum(2)))
-    assert judgement.verdict is VerdictKind.VERIFIED
+    assert judgement.verdict is VerdictKind.CONSISTENT
     outcome = privacy_outcome(audit_of(noisy_sum(2)), Run(profile="quick", alpha=0.01, seed=0, row_id="row"))
     assert any("slack" in note and "50 %" in note for note in outcome.notes)
 

@@ -58,7 +58,7 @@ def test_randomised_response_is_its_own_epsilon() -> None:
     """Both rules verify it at 1; a law at 1 + 10^-12 is not verified, one at 1 + 10^-6 is refuted."""
     table = build.finite_mechanism(laws=[response(1)([bit]) for bit in (0, 1)])
     for proof in (table, build.randomised_response(epsilon=1)):
-        assert decided(observing(response(1)), proof, BIT, 1).verdict == "verified"
+        assert decided(observing(response(1)), proof, BIT, 1).verdict == "consistent"
         wrong = decided(observing(response("1.000001")), proof, BIT, 1)
         assert wrong.verdict == "refuted"
     little = decided(observing(response("1.000000000001")), table, BIT, 1)
@@ -79,7 +79,7 @@ def test_selection_at_its_epsilon(noise: Any, proof: Proof) -> None:
         return lambda data: NoisyArgmax(scores=np.asarray(data).sum(axis=0), noise=noise(scale=scale))
 
     right = decided(observing(law(2)), proof, SCORES, 1)
-    assert right.verdict == "verified"
+    assert right.verdict == "consistent"
     assert right.upper == 1
     assert decided(observing(law(1)), proof, SCORES, 1).verdict == "refuted"
 
@@ -96,6 +96,6 @@ def test_a_claim_below_an_irrational_bound_is_equal_within_the_slack() -> None:
     assert "equal within the slack" in near.reasons[-1]
     assert near.upper is not None
     assert 0 < near.upper - Fraction("0.6931471805599453") < Fraction(1, 10**15)
-    assert decided(observing(law), proof, BIT, near.upper).verdict == "verified"
+    assert decided(observing(law), proof, BIT, near.upper).verdict == "consistent"
     far = decided(observing(law), proof, BIT, "0.693")
     assert far.verdict == "refuted"

@@ -43,13 +43,14 @@ def sample_report() -> dict[str, Any]:
     """A report of nineteen rows from two papers, and two claims that nobody can check."""
     results = [build() for build in ROWS]
     return {
-        "schema_version": 3,
+        "schema_version": 4,
         "tool_version": "0.1.0",
         "profile": "full",
         "seed": 2026,
         "alpha": 0.015,
         "complete": True,
         "require": None,
+        "accept": None,
         "stamps": {
             "started": "2026-03-02T09:00:00+00:00",
             "finished": "2026-03-02T09:07:41+00:00",

@@ -32,7 +32,7 @@ from dpaudit.suite import ROLES
 from tests.reports.dom import Node, parse
 from tests.reports.sample import many_rows, row, sample_report
 
-EMPTY: dict[str, Any] = {"schema_version": 3, "results": [], "unchecked": []}
+EMPTY: dict[str, Any] = {"schema_version": 4, "results": [], "unchecked": []}
 
 
 @pytest.fixture(scope="module")
@@ -164,8 +164,8 @@ def test_order_of_one_row_each() -> None:
         result("d", "verified", "tested", accepted=False),
         result("e", "refuted", "witness"),
         result("f", "inconclusive"),
-        result("g", "verified", "tested"),
-        result("h", "verified", "accounted"),
+        result("g", "consistent", "accounted"),
+        result("h", "verified", "tested"),
         result("i 2", "verified", "proved"),
         result("i 10", "verified", "proved"),
     ]
@@ -189,18 +189,18 @@ def test_headlines_count_each_role_alone(dom: Node) -> None:
     they are the rows of the table, and the banner counts what was not accepted."""
     assert dom.find("h2", "headline")[0].words() == "Printed claims: 15"
     counts = [int(item.find("b")[0].words()) for item in dom.find("ul", "totals")[0].children]
-    assert counts == [8, 2, 4, 1, 2]
+    assert counts == [7, 1, 2, 4, 1, 2]
     lines = {
         line.find("th")[0].words(): line for line in dom.find("table", "roles")[0].find("tbody")[0].children
     }
     others = {name: [cell.words() for cell in line.find("td")] for name, line in lines.items()}
-    assert others == {  # rows, verified, inconclusive, refuted, crashed
-        "Proof steps": ["1", "1", "·", "·", "·"],
-        "Repairs": ["1", "1", "·", "·", "·"],
-        "What-ifs": ["1", "·", "·", "1", "·"],
-        "Controls": ["1", "·", "1", "·", "·"],
+    assert others == {  # rows, verified, consistent, inconclusive, refuted, crashed
+        "Proof steps": ["1", "1", "·", "·", "·", "·"],
+        "Repairs": ["1", "1", "·", "·", "·", "·"],
+        "What-ifs": ["1", "·", "·", "·", "1", "·"],
+        "Controls": ["1", "·", "·", "1", "·", "·"],
     }
-    assert sum(counts[:4]) + len(others) == len(dom.find("tr", "row"))
+    assert sum(counts[:5]) + len(others) == len(dom.find("tr", "row"))
     assert dom.find("p", "banner")[0].words() == "5 of 19 rows did not come out as expected."
 
 
@@ -227,7 +227,8 @@ def test_findings_come_first(dom: Node) -> None:
     assert "States 10 printed claims and 1 proof step." in online.words()
     assert "1 more cannot be checked by computation." in online.words()
     came = [item.words() for item in online.find("ul", "came")[0].children]
-    assert came[0].startswith("Printed claims hold: 4 (1 accounted, 3 tested)")
+    assert came[0].startswith("Printed claims hold: 3 (3 tested)")
+    assert "Printed claims consistent: 1 (1 accounted)" in came
     assert "Proof steps hold: 1 (1 proved)" in came
     found = {line[0]: line[1:] for line in false_table(dom)}
     assert list(found) == ["Alg 2", "Fact 3", "Thm 7", "Thm 8"]

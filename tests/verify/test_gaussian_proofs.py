@@ -117,13 +117,13 @@ def test_what_does_not_reach_is_inconclusive() -> None:
     assert not proving(laplace_sum, rho=9).outcome().evidence
 
 
-def test_an_accounted_claim_climbs_one_rung() -> None:
-    """A general claim of rho keeps its accounted bound and is proved for three records besides."""
+def test_a_consistent_claim_climbs_one_rung() -> None:
+    """A general claim of rho is consistent, and proved for three records besides."""
     claim = ZeroConcentratedDP(rho="1/8")
     site = Site("sum", mechanism=gaussian_mechanism(sensitivity=1, scale=2))
     accounts = accounted([site], declared="one noisy sum").certify(claim)
     data = result(claim, [accounts, *evidence_of(noisy_sum, claim, SHAPE).evidence])
-    assert (data["verdict"], data["strength"]) == ("verified", "proved in scope")
+    assert (data["verdict"], data["strength"]) == ("consistent", "proved in scope")
     assert not refused(data)
 
 

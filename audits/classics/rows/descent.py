@@ -67,7 +67,7 @@ def audit(variance: int) -> PrivacyAudit:
     )
 
 
-@privacy(rows, "FTRL/right", "Kairouz et al. 2021, Theorem 4.1", accounting="")
+@privacy(rows, "FTRL/right", "Kairouz et al. 2021, Theorem 4.1", accounting="", expect="consistent")
 def ftrl_right() -> PrivacyAudit:
     """DP-FTRL with restarts and noise for the three nodes of every record is (1/2)-zCDP
 
@@ -94,7 +94,7 @@ def steps(number: int, *, rate: str) -> Proof:
 LONG = ApproxDP(epsilon=1, delta="42/10000000", adjacency="add-remove", domain="a number")
 
 
-@evidence(rows, "SGD/long", "Abadi et al. 2016; Zhu, Dong, Wang 2022", claim=LONG)
+@evidence(rows, "SGD/long", "Abadi et al. 2016; Zhu, Dong, Wang 2022", claim=LONG, expect="consistent")
 def long(run: Run) -> list[Evidence]:
     """200 steps of DP-SGD with σ = 1 and sampling rate 1/100 are (1, 4.2e-6)-DP
 
@@ -130,7 +130,7 @@ def descent(*, rate: str) -> PrivacyAudit:
     )
 
 
-@privacy(rows, "SGD/right", "Abadi et al. 2016, with 3 steps", accounting="")
+@privacy(rows, "SGD/right", "Abadi et al. 2016, with 3 steps", accounting="", expect="consistent")
 def sgd_right() -> PrivacyAudit:
     """3 steps of DP-SGD with σ = 1 and sampling rate 1/100 are (1/2, 1e-6)-DP
 

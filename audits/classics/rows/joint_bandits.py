@@ -89,7 +89,7 @@ def bandit(squared: Fraction, *, next_too: int = 0) -> PrivacyAudit:
     )
 
 
-@privacy(rows, "LINUCB/right", "Shariff and Sheffet 2018, by batches", accounting="")
+@privacy(rows, "LINUCB/right", "Shariff and Sheffet 2018, by batches", accounting="", expect="consistent")
 def right() -> PrivacyAudit:
     """Linear UCB with noise for a squared sensitivity of 9/2 is jointly 1-GDP
 

@@ -69,6 +69,7 @@ def selection(family: Family, scale: int) -> PrivacyAudit:
     "McSherry and Talwar 2007, Theorem 6; Ding et al. 2021",
     over=over(family="laplace gumbel exponential"),
     accounting="",
+    expect="consistent",
 )
 def right(family: Family) -> PrivacyAudit:
     """Noisy max with noise of scale 2/ε is ε-DP: Laplace; Gumbel, the exponential mechanism;

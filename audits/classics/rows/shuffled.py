@@ -62,6 +62,7 @@ def shuffled_bits(delta: str) -> PrivacyAudit:
     "SHUFFLE/clones",
     "Feldman, McMillan, Talwar 2021, Theorem 3.2",
     claim=seen_by_the_shuffler("3528/10000000"),
+    expect="consistent",
 )
 def clones(run: Run) -> list[Evidence]:
     """1000 shuffled randomised responses with ε₀ = 1 are (1/10, 3.528e-4)-DP, by clones
@@ -72,7 +73,9 @@ def clones(run: Run) -> list[Evidence]:
     return [mechanism.certify(seen_by_the_shuffler("3528/10000000"))]
 
 
-@privacy(rows, "SHUFFLE/exact", "by enumeration of the counts", role="sharper", accounting="")
+@privacy(
+    rows, "SHUFFLE/exact", "by enumeration of the counts", role="sharper", accounting="", expect="consistent"
+)
 def exact() -> PrivacyAudit:
     """1000 shuffled randomised responses with ε₀ = 1 are (1/10, 1.711e-5)-DP
 
@@ -137,7 +140,13 @@ def vector_sums(bits: int) -> PrivacyAudit:
     )
 
 
-@privacy(rows, "VECTOR/right", "Cheu, Joseph, Mao, Peng 2021, with fewer bits than printed", accounting="")
+@privacy(
+    rows,
+    "VECTOR/right",
+    "Cheu, Joseph, Mao, Peng 2021, with fewer bits than printed",
+    accounting="",
+    expect="consistent",
+)
 def vector_right() -> PrivacyAudit:
     """The sum of 1000 vectors in {0, ..., 5}⁵ with 10 fair coins a user and coordinate is (1, 1e-5)-DP
 

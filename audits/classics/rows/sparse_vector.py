@@ -64,7 +64,7 @@ def variant(
     )
 
 
-@privacy(rows, "SVT/1", "Lyu, Su, Li 2017, Algorithm 1", accounting="")
+@privacy(rows, "SVT/1", "Lyu, Su, Li 2017, Algorithm 1", accounting="", expect="consistent")
 def algorithm_1() -> PrivacyAudit:
     """Algorithm 1, one noisy threshold and query noise of scale 4c/ε, is ε-DP
 
@@ -77,7 +77,7 @@ def algorithm_1() -> PrivacyAudit:
     return variant(sparse_vector(kernel), [Site("flags", mechanism=svt)])
 
 
-@privacy(rows, "SVT/2", "Dwork and Roth 2014, Algorithm 2", accounting="")
+@privacy(rows, "SVT/2", "Dwork and Roth 2014, Algorithm 2", accounting="", expect="consistent")
 def algorithm_2() -> PrivacyAudit:
     """Algorithm 2, the threshold drawn again after each answer "above", c = 2, is ε-DP
 

@@ -75,6 +75,7 @@ def _claim(epsilon: Fraction, delta: Fraction, count: int, parts: int) -> Approx
     over=listed("epsilon delta count parts", *((*budget, k, k) for budget in BUDGETS for k in (2, 3, 7))),
     name="k = {parts}, ε = {epsilon}, δ = {delta}".format,
     case="Algorithm 3: k mechanisms of (ε/k, δ/k)",
+    expect="consistent",
 )
 @evidence(
     rows,
@@ -86,6 +87,7 @@ def _claim(epsilon: Fraction, delta: Fraction, count: int, parts: int) -> Approx
     ),
     name="n = 2^{parts}, ε = {epsilon}, δ = {delta}".format,
     case="Algorithm 2: log n - 1 mechanisms of (ε/log n, δ/log n)",
+    expect="consistent",
 )
 def any_node_mechanism(
     run: Run, epsilon: Fraction, delta: Fraction, count: int, parts: int
@@ -300,6 +302,7 @@ TURN = ApproxDP(epsilon=1, delta=in_turn.node_delta, domain=str(BITS), view=in_t
     "Section 1.1, the sequential shuffle model",
     claim=TURN,
     fingerprint=enumerated(TURN, in_turn.program, over=BITS).fingerprint,
+    expect="consistent",
 )
 def sequential(run: Run) -> list[Evidence] | Outcome:
     """Disjoint batches, each (ε, δ)-SDP and chosen after the one before, are together (ε, δ)-DP

@@ -29,7 +29,7 @@ rows = Group("Whole protocols, run through the coins")
 EPSILON, DELTA = Fraction(9, 10), Fraction(1, 10)
 
 
-@privacy(rows, "TKMS23-T3.2p/protocol", "Theorem 3.2, Algorithm 2", accounting="")
+@privacy(rows, "TKMS23-T3.2p/protocol", "Theorem 3.2, Algorithm 2", accounting="", expect="consistent")
 def binary() -> PrivacyAudit:
     """Algorithm 2 with 8 users: both shufflers' outputs, all batches, are (ε, δ)-DP, ε = 9/10, δ = 1/10
 
@@ -46,6 +46,7 @@ def binary() -> PrivacyAudit:
     "Theorem 3.4, Algorithm 3",
     over=over(n_shufflers=[1, full(2), full(3)]),
     accounting="",
+    expect="consistent",
 )
 def degrees(n_shufflers: int) -> PrivacyAudit:
     """Algorithm 3: all k shufflers' outputs, all batches, are (ε, δ)-DP, ε = 9/10, δ = 1/10
@@ -64,6 +65,7 @@ def degrees(n_shufflers: int) -> PrivacyAudit:
     over=over(n_shufflers=[1, full(2)]),
     accounting="",
     share=2,
+    expect="consistent",
 )
 @privacy(
     rows,
@@ -73,6 +75,7 @@ def degrees(n_shufflers: int) -> PrivacyAudit:
     over=over(n_shufflers=[1, full(2)]),
     accounting="",
     share=1,
+    expect="consistent",
 )
 def bandit(n_shufflers: int, share: int) -> PrivacyAudit:
     """Algorithm 4: all k shufflers' outputs, vector and matrix, to which users react, are (ε, δ)-DP

@@ -35,7 +35,13 @@ def claim_at(epsilon: Fraction) -> PureDP:
 
 
 @evidence(
-    rows, "CZ23-T1P/aggregate", "Theorem 1", claim=claim_at, over=over(epsilon="1 1/1000 40"), role="step"
+    rows,
+    "CZ23-T1P/aggregate",
+    "Theorem 1",
+    claim=claim_at,
+    over=over(epsilon="1 1/1000 40"),
+    role="step",
+    expect="consistent",
 )
 def aggregate(run: Run, epsilon: Fraction) -> list[Evidence]:
     """Dist-DP-SE: the aggregates of all batches are (ε, 0)-DP, full turnout
@@ -51,7 +57,7 @@ def aggregate(run: Run, epsilon: Fraction) -> list[Evidence]:
 CENTRAL = PureDP(epsilon=HALF, view=View.of(PUBLIC), domain=DOMAIN)
 
 
-@evidence(rows, "CZ23-T5P", "Theorem 5, Algorithms 2 and 3", claim=CENTRAL)
+@evidence(rows, "CZ23-T5P", "Theorem 5, Algorithms 2 and 3", claim=CENTRAL, expect="consistent")
 def central(run: Run) -> list[Evidence]:
     """CDP-SE (central): what follows from the server's noisy sums is (ε, 0)-DP
 
@@ -64,7 +70,7 @@ def central(run: Run) -> list[Evidence]:
     return [proof.certify(CENTRAL)]
 
 
-@evidence(rows, "CZ23-T6P", "Theorem 6, Algorithm 4", claim=claim_at(HALF))
+@evidence(rows, "CZ23-T6P", "Theorem 6, Algorithm 4", claim=claim_at(HALF), expect="consistent")
 def local(run: Run) -> list[Evidence]:
     """LDP-SE (local): each user's message is (ε, 0)-DP by itself
 
@@ -137,6 +143,7 @@ NINE_OF_TEN = PureDP(epsilon=1, view=View.of(SERVER), domain=DOMAIN, turnout="9 
     "Theorem 1, repaired for a turnout of r n",
     claim=NINE_OF_TEN,
     role="repaired",
+    expect="consistent",
 )
 def dropout_repaired(run: Run) -> list[Evidence]:
     """Dist-DP-SE with shares Pólya(1/(rn)), at least rn of n users present: (ε, 0)-DP

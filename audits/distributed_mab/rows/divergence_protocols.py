@@ -133,7 +133,14 @@ def renyi_claim(order: int) -> RenyiDP:
     return RenyiDP(order=order, epsilon=budget, view=SERVER_VIEW, domain=DOMAIN)
 
 
-@evidence(rows, "CZ23-T2P/protocol", "Theorem 2, Definition 3", claim=renyi_claim, over=over(order=(2, 32)))
+@evidence(
+    rows,
+    "CZ23-T2P/protocol",
+    "Theorem 2, Definition 3",
+    claim=renyi_claim,
+    over=over(order=(2, 32)),
+    expect="consistent",
+)
 def renyi(run: Run, order: int) -> Outcome:
     """Dist-RDP-SE, s = 1, ε = 1: all sums, adaptive, are (α, ε(α))-RDP
 
@@ -162,7 +169,7 @@ with precision(256):
 CDP = ZeroConcentratedDP(rho=RHO, view=SERVER_VIEW, domain=DOMAIN)
 
 
-@evidence(rows, "CZ23-T4P/protocol", "Theorem 4, Definition 3", claim=CDP)
+@evidence(rows, "CZ23-T4P/protocol", "Theorem 4, Definition 3", claim=CDP, expect="consistent")
 def concentrated(run: Run) -> Outcome:
     """Dist-CDP-SE, s = 1, ε = 1/2, T = 258: all sums, adaptive, are (1/2)ε̄²-CDP
 

@@ -149,7 +149,12 @@ def dropout() -> PrivacyAudit:
 
 
 @privacy(
-    rows, "CZ23-T1P/dropout/protocol/repaired", f"Theorem 1, {LOST}; repaired", role="repaired", accounting=""
+    rows,
+    "CZ23-T1P/dropout/protocol/repaired",
+    f"Theorem 1, {LOST}; repaired",
+    role="repaired",
+    accounting="",
+    expect="consistent",
 )
 def dropout_repaired() -> PrivacyAudit:
     """Dist-DP-SE with shares for 3 of 4 users, one of 4 lost: all sums are (ε, 0)-DP"""
@@ -164,7 +169,14 @@ def dropout_repaired() -> PrivacyAudit:
     return _audit(oversized(chosen, RATIO), TURNOUT, parts, MISSING + 1, WORDS, site="aggregate")
 
 
-@privacy(rows, "CZ23-T6P/dropout/protocol", f"Theorem 6, {LOST}", role="what-if", accounting="")
+@privacy(
+    rows,
+    "CZ23-T6P/dropout/protocol",
+    f"Theorem 6, {LOST}",
+    role="what-if",
+    accounting="",
+    expect="consistent",
+)
 def local_dropout() -> PrivacyAudit:
     """LDP-SE (local), one of 4 users of one batch lost: all messages are (ε, 0)-DP
 

@@ -90,6 +90,7 @@ SETTINGS = {
     "Theorem 1, Definition 3, Remark 4",
     over=listed("epsilon", *SETTINGS),
     name=lambda epsilon: SETTINGS[epsilon][1],
+    expect="consistent",
 )
 def distributed(epsilon: Fraction) -> PrivacyAudit:
     """Dist-DP-SE: all sums of all arms and batches, adaptive, are (ε, 0)-DP"""
@@ -97,7 +98,7 @@ def distributed(epsilon: Fraction) -> PrivacyAudit:
     return make(epsilon)
 
 
-@privacy(rows, "CZ23-T5P/protocol", "Theorem 5, Algorithms 2 and 3")
+@privacy(rows, "CZ23-T5P/protocol", "Theorem 5, Algorithms 2 and 3", expect="consistent")
 def central() -> PrivacyAudit:
     """CDP-SE (central): the arms played are (ε, 0)-DP in the view of the public, ε = 1/2"""
     claim = PureDP(epsilon=EPSILON, view=View.of(PUBLIC), domain=DOMAIN)
@@ -134,7 +135,7 @@ def server() -> PrivacyAudit:
     )
 
 
-@privacy(rows, "CZ23-T6P/protocol", "Theorem 6, Algorithm 4")
+@privacy(rows, "CZ23-T6P/protocol", "Theorem 6, Algorithm 4", expect="consistent")
 def local() -> PrivacyAudit:
     """LDP-SE (local): every message of every user, adaptive, is (ε, 0)-DP together, ε = 1/2"""
     return protocol_audit(

@@ -70,7 +70,7 @@ def unique_users() -> PrivacyAudit:
     return returning_audit(EPSILON, 1)
 
 
-@privacy(rows, "CZ23-I/protocol", "Appendix I, Assumption 2 and Remark 9")
+@privacy(rows, "CZ23-I/protocol", "Appendix I, Assumption 2 and Remark 9", expect="consistent")
 def pure_protocol() -> PrivacyAudit:
     """Dist-DP-SE with users who play in B = 2 batches: (Bε, 0)-DP per user"""
     return returning_audit(BATCHES * EPSILON, BATCHES)
@@ -83,7 +83,9 @@ with precision(256):
 PROTOCOL = ZeroConcentratedDP(rho=PROTOCOL_RHO, view=SERVER_VIEW, unit=Unit.USER, domain=DOMAIN)
 
 
-@evidence(rows, "CZ23-I/concentrated/protocol", "Appendix I, RDP/CDP route", claim=PROTOCOL)
+@evidence(
+    rows, "CZ23-I/concentrated/protocol", "Appendix I, RDP/CDP route", claim=PROTOCOL, expect="consistent"
+)
 def concentrated_protocol(run: Run) -> Outcome:
     """Dist-CDP-SE with users who play in B = 2 batches: B(1/2)ε̄²-CDP per user
 

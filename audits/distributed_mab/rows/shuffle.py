@@ -168,6 +168,7 @@ def _digest(noise: ShuffleVariant, seed: int) -> str:
     noise="repaired",
     case="noise Pólya(1/n, e^(-ε'/g))",
     fingerprint=partial(_digest, "repaired"),
+    expect="consistent",
 )
 @evidence(
     rows,
@@ -252,6 +253,7 @@ THREE_HALVES = claim_at(BATCH, 3 * EPSILON / 2)
     claim=THREE_HALVES,
     role="repaired",
     repairs="CZ23-T3P",
+    expect="consistent",
 )
 def three_halves(run: Run) -> list[Evidence]:
     """Shuffle-DP-SE as printed, and any admissible S, is (3ε/2, 0)-DP, ε = 1

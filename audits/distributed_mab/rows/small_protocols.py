@@ -78,7 +78,7 @@ HALF = Fraction(1, 2)
 CLAIM = PureDP(epsilon=HALF, view=SERVER_VIEW, domain=DOMAIN)
 
 
-@evidence(rows, "CZ23-T1P/masked", "Appendix G.1, Theorem 1", claim=CLAIM)
+@evidence(rows, "CZ23-T1P/masked", "Appendix G.1, Theorem 1", claim=CLAIM, expect="consistent")
 def masked(run: Run) -> list[Evidence]:
     """Dist-DP-SE with masked messages: all that the server receives is (ε, 0)-DP
 

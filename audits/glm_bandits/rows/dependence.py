@@ -58,7 +58,7 @@ MESSAGE = Site("message", mechanism=randomised_response(epsilon=1))
 RAW = enumerated(CLAIM, actions(True), over=BITS)
 
 
-@privacy(rows, "SAR-BB", "Billboard lemma, as used in I.7", accounting="")
+@privacy(rows, "SAR-BB", "Billboard lemma, as used in I.7", accounting="", expect="consistent")
 def own_data() -> PrivacyAudit:
     """Actions that follow an ε-DP signal and the own data are jointly ε-DP: three users, two actions, ε = 1
 

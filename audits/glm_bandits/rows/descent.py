@@ -112,7 +112,7 @@ def audit(program: Any) -> PrivacyAudit:
     )
 
 
-@privacy(rows, "SAR-T.2p/program", "Algorithm 7", role="sharper", accounting="")
+@privacy(rows, "SAR-T.2p/program", "Algorithm 7", role="sharper", accounting="", expect="consistent")
 def program() -> PrivacyAudit:
     """P_GD as a program, two users and two steps with Bin(12, 1/4) each, is (2, 2/5)-shuffle DP
 

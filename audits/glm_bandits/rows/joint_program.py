@@ -140,7 +140,15 @@ def rounds() -> PrivacyAudit:
     )
 
 
-@privacy(rows, "SAR-A.1/program", "Remark A.1", role="repaired", accounting="", repairs="SAR-I.7/rounds")
+@privacy(
+    rows,
+    "SAR-A.1/program",
+    "Remark A.1",
+    role="repaired",
+    accounting="",
+    repairs="SAR-I.7/rounds",
+    expect="consistent",
+)
 def capped() -> PrivacyAudit:
     """With its cap on, and θ_o fitted as the released V grows, Algorithm 2's exploration is 501/1000-GDP
 

@@ -99,7 +99,14 @@ def _learner(epsilon: Fraction) -> PrivacyAudit:
     )
 
 
-@privacy(rows, "SAR-116/learner", "the learner of SAR-116/regret", over=over(epsilon="1/4 1"), role="control")
+@privacy(
+    rows,
+    "SAR-116/learner",
+    "the learner of SAR-116/regret",
+    over=over(epsilon="1/4 1"),
+    role="control",
+    expect="consistent",
+)
 def learner(epsilon: Fraction) -> PrivacyAudit:
     """The learner of one coordinate is ε-DP in the rewards: all of its actions are public
 

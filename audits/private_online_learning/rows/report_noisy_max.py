@@ -69,7 +69,14 @@ def _pictures(run: Run, variant: RnmVariant) -> list[Plot]:
 
 
 @privacy(
-    rows, "HHM-RNM/repaired", SOURCE, role="repaired", accounting="", plots=_pictures, variant="repaired"
+    rows,
+    "HHM-RNM/repaired",
+    SOURCE,
+    role="repaired",
+    accounting="",
+    plots=_pictures,
+    variant="repaired",
+    expect="consistent",
 )
 @privacy(
     rows, "HHM-RNM", SOURCE, role="step", expect="refuted", accounting="", plots=_pictures, variant="printed"
@@ -123,7 +130,14 @@ def _delta_plot(noise: Laplace) -> Plot:
     )
 
 
-@privacy(rows, "HHM-RNM/cited", "Claim 3.9 of Dwork and Roth, as they state it", role="step", accounting="")
+@privacy(
+    rows,
+    "HHM-RNM/cited",
+    "Claim 3.9 of Dwork and Roth, as they state it",
+    role="step",
+    accounting="",
+    expect="consistent",
+)
 def added_vector() -> PrivacyAudit:
     """Report Noisy Max with Laplace(1/ε) is ε-DP when a vector is added or removed
 

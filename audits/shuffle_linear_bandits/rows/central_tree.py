@@ -112,6 +112,7 @@ def _event_claim(leaves: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
     "Proposition F.3 (Batched-Central-LinUCB)",
     claim=_event_claim,
     over=over(leaves=(1, 8, 20_000), epsilon="1/10 1", delta="1 1/10 1/1000000"),
+    expect="consistent",
 )
 def central(run: Run, leaves: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """Batched-Central-LinUCB with a tree over M batches and Shariff and Sheffet's noise is (ε, δ)-JDP
@@ -138,6 +139,7 @@ def _user_claim(rounds: int, leaves: int, epsilon: Fraction, delta: Fraction) ->
     "Propositions 4.3 and E.7, privacy",
     claim=_user_claim,
     over=over(rounds=(1, 27, 20_000), leaves=20_000, epsilon="1", delta="1/10 1/1000000"),
+    expect="consistent",
 )
 def per_user(run: Run, rounds: int, leaves: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
     """The tree with node variance times M₀² is user-level (ε, δ)-JDP for users of at most M₀ rounds

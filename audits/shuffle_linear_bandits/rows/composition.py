@@ -97,6 +97,7 @@ def _returning_words(users: int, batches: int, delta: Fraction, share: Fraction)
     claim=_returning_claim,
     over=RUNS,
     name=_returning_words,
+    expect="consistent",
 )
 def returning(run: Run, users: int, batches: int, delta: Fraction, share: Fraction) -> list[Evidence]:
     """P_Amp with a user in all M batches, σ₁ as printed in Theorem E.3, is O(ε, δ)-SDP: both constants may

@@ -109,7 +109,7 @@ def _expected(curve: Curve, epsilon: Fraction, norm: str) -> str:
     if curve == "LDP":
         return "verified" if epsilon < 1 else "refuted"
     if epsilon < 1:
-        return "verified" if norm == "print" else "inconclusive"
+        return "consistent" if norm == "print" else "inconclusive"
     return "inconclusive" if epsilon == 1 and norm == "print" else "refuted"
 
 

@@ -86,6 +86,7 @@ def gaussian(variance: Fraction) -> Proof:
     "Proposition F.1, Corollary B.3",
     over=over(epsilon="1", delta=["1/10", full("1/1000000")]),
     accounting="",
+    expect="consistent",
 )
 def local(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     """Batched-Local-LinUCB: all messages of all users, adaptive, are (ε₀, δ₀)-DP together
@@ -104,6 +105,7 @@ def local(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     role="sharper",
     over=over(batch=[4, full(8)], delta=["1/1000"]),
     accounting="",
+    expect="consistent",
 )
 def shuffled(batch: int, delta: Fraction) -> PrivacyAudit:
     """Algorithm 1 with P_Amp at the largest ε of Theorem 3.2: the shuffled messages of all batches, adaptive,
@@ -121,7 +123,12 @@ def shuffled(batch: int, delta: Fraction) -> PrivacyAudit:
 
 
 @privacy(
-    rows, "CZ22-R3.4b/protocol", "Remark 3.4, Definition D.3", over=over(batch=[3, full(6)]), accounting=""
+    rows,
+    "CZ22-R3.4b/protocol",
+    "Remark 3.4, Definition D.3",
+    over=over(batch=[3, full(6)]),
+    accounting="",
+    expect="consistent",
 )
 def joint(batch: int) -> PrivacyAudit:
     """Algorithm 1 with P_Amp: the actions of all others and what the shuffler shows, adaptive, are jointly
@@ -150,6 +157,7 @@ def joint(batch: int) -> PrivacyAudit:
     "Theorem 3.5, Theorem C.1",
     over=over(epsilon=["15", full("1/5")], delta=["49/100", full("1/1000000")], batch=[2]),
     accounting="",
+    expect="consistent",
 )
 def binomial(epsilon: Fraction, delta: Fraction, batch: int) -> PrivacyAudit:
     """Algorithm 1 with P_Vec: the bits of all labels and batches, vector and matrix, adaptive, are (ε, δ)-DP
@@ -171,6 +179,7 @@ def binomial(epsilon: Fraction, delta: Fraction, batch: int) -> PrivacyAudit:
     role="sharper",
     over=over(epsilon=["1", full("10")], delta=["1/10"], batches=[2, full(3)]),
     accounting="",
+    expect="consistent",
 )
 def returning_users(epsilon: Fraction, delta: Fraction, batches: int) -> PrivacyAudit:
     """Algorithm 1 with P_Amp and users who return in every batch: the shuffled messages are
@@ -200,6 +209,7 @@ def returning_users(epsilon: Fraction, delta: Fraction, batches: int) -> Privacy
     "Proposition F.3; the noise of Shariff and Sheffet 2018, for none is printed",
     over=over(epsilon=["1"], delta=["1/10", full("1/1000000")]),
     accounting="",
+    expect="consistent",
 )
 def central(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     """Batched-Central-LinUCB: the actions of all others and the nodes of the tree over batches are jointly
@@ -223,6 +233,7 @@ def central(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     "Theorems 4.2 and E.5, Assumption 4.1",
     over=over(epsilon=["15", full("1/5")], delta=["49/100", full("1/1000000")], batches=[2, full(3)]),
     accounting="",
+    expect="consistent",
 )
 def returning_bits(epsilon: Fraction, delta: Fraction, batches: int) -> PrivacyAudit:
     """Algorithm 1 with P_Vec and users who return in every batch: the bits of all labels and batches,
@@ -252,6 +263,7 @@ def returning_bits(epsilon: Fraction, delta: Fraction, batches: int) -> PrivacyA
     "Propositions 4.3 and E.7, Definition D.4; the noise of Shariff and Sheffet 2018, for none is printed",
     over=over(epsilon=["1"], delta=["1/10", full("1/1000000")]),
     accounting="",
+    expect="consistent",
 )
 def several_rounds(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     """The central tree with node variance times M₀², round by round: the nodes and the actions of all others

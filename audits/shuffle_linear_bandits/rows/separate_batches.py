@@ -144,6 +144,7 @@ TWICE = enumerated(RETURNING_CLAIM, _batched(lambda batch: (0, 1)), over=RETURNI
     claim=UNIQUE_CLAIM,
     role="step",
     fingerprint=SEPARATE.fingerprint,
+    expect="consistent",
 )
 def separate(run: Run) -> list[Evidence]:
     """With unique users the adaptive protocol is as private as one batch: M = 2 batches of B = 2, (ε, δ) of
