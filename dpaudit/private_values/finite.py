@@ -184,8 +184,9 @@ def is_finite(s: Setting, expression: Any, continuous: Collection[int]) -> bool:
     name, *rest = parts
     if name == "pow":
         power = rest[1] if len(rest) == 2 else None
-        whole = isinstance(power, list) and power[0] == "number" and Fraction(power[1]).denominator == 1
-        return whole and Fraction(power[1]) >= 0 and finite(rest[0])
+        if not isinstance(power, list) or power[0] != "number":
+            return False
+        return Fraction(power[1]).denominator == 1 and Fraction(power[1]) >= 0 and finite(rest[0])
     if name == "div":
         return all(map(finite, rest)) and _is_nonzero(s, rest[1], continuous)
     if name in OF_POSITIVE and len(rest) == 1:

@@ -117,8 +117,111 @@ def _register(
         ACCEPTED[id(function)] = found
 
 
+#: Functions besides ufuncs that always give new memory. All others may give a view of an argument.
+FRESH = frozenset(
+    [
+        "np.sum",
+        "np.mean",
+        "np.max",
+        "np.min",
+        "np.any",
+        "np.all",
+        "np.count_nonzero",
+        "np.linalg.norm",
+        "np.histogram",
+        "np.bincount",
+        "np.stack",
+        "np.column_stack",
+        "np.concatenate",
+        "np.hstack",
+        "np.vstack",
+        "np.sort",
+        "np.cumsum",
+        "np.cumprod",
+        "np.quantile",
+        "np.percentile",
+        "np.median",
+        "np.var",
+        "np.std",
+        "np.argmax",
+        "np.argmin",
+        "np.argsort",
+        "np.copy",
+        "np.dot",
+        "np.zeros",
+        "np.ones",
+        "np.full",
+        "np.zeros_like",
+        "np.ones_like",
+        "np.arange",
+        "np.linspace",
+        "np.eye",
+        "np.where",
+        "np.clip",
+        "np.digitize",
+        "np.searchsorted",
+        "np.average",
+        "np.outer",
+        "np.repeat",
+        "np.tile",
+        "np.roll",
+        "np.power",
+        "np.histogram_bin_edges",
+        "np.linalg.inv",
+        "np.linalg.solve",
+        "np.linalg.cholesky",
+        "np.tril",
+        "np.triu",
+        "np.interp",
+        "np.convolve",
+        "np.diff",
+        "np.prod",
+        "np.round",
+        "sum",
+        "mean",
+        "max",
+        "min",
+        "any",
+        "all",
+        "clip",
+        "cumsum",
+        "var",
+        "argmax",
+        "argmin",
+        "argsort",
+        "round",
+        "flatten",
+        "copy",
+        "dot",
+        "tolist",
+        "item",
+        "std",
+        "prod",
+    ]
+)
+
+
 def call_accepted(run: Run, accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
-    """Call an accepted function, or a method with its object as the first argument."""
+    """Call an accepted function, or a method with its object as the first argument. If the result may share
+    the memory of an argument, neither is changed in place afterwards."""
+    found = _called_accepted(run, accepted, arguments, options)
+    fresh = isinstance(accepted.function, np.ufunc) or accepted.name in FRESH
+    fresh = fresh or (accepted.name == "astype" and "copy" not in options and len(arguments) < 6)
+    fresh = fresh or (accepted.name == "np.array" and not {"copy", "subok", "like"} & set(options))
+    if not fresh:
+        for place in (*_places(found), *_places([*arguments, *options.values()])):
+            place.shared = True
+    return found
+
+
+def _places(value: Any) -> list[Array]:
+    """The arrays in a value, as places in memory."""
+    if isinstance(value, Array):
+        return [value]
+    return [place for item in value for place in _places(item)] if isinstance(value, list | tuple) else []
+
+
+def _called_accepted(run: Run, accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
     try:
         bound = accepted.signature.bind(*arguments, **options)
     except TypeError as error:
@@ -646,6 +749,8 @@ def _bincount(run: Run, x: Any, weights: Any = None, minlength: Any = 0) -> Any:
             run.refuse("weights of np.bincount are one float64 for each of the same records")
         each = run.step("reshape", [column], {"shape": (*column.shape, 1), "records": 1})
         hits = run.step("mul", [hits, each])
+        if hits.info.records != 1:
+            run.refuse("weights of np.bincount belong to other rows than the places")
     return run.value(_summed_hits(run, hits, inner))
 
 
@@ -699,7 +804,11 @@ def _column_stack(run: Run, tup: Any) -> Any:
     for item in items:
         value = item
         if isinstance(item, np.ndarray) and rows is not None and item.shape == rows.shape[:1]:
-            ones = run.step("cast", [run.step("ones", [rows])], {"kind": "f", "python": False})
+            if item.dtype.kind == "b":
+                run.refuse("a constant column of truth values")
+            ones = run.step("ones", [rows])
+            if item.dtype.kind == "f":
+                ones = run.step("cast", [ones], {"kind": "f", "python": False})
             value = run.step("mul", [ones, item])  # a constant column, row by row
         if not isinstance(value, Private) or value.info.records != 1 or len(value.shape) > 2:
             run.refuse("np.column_stack of columns that are not all of the same records")

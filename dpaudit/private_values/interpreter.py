@@ -48,7 +48,7 @@ from dpaudit.private_values.randomness import (
     generator_of,
     make_distribution,
 )
-from dpaudit.private_values.run import ProgramRaisedError, Run, text_of, wrapped
+from dpaudit.private_values.run import ProgramRaisedError, Run, text_of
 from dpaudit.private_values.sources import Source, source_of
 from dpaudit.private_values.values import (
     Array,
@@ -115,6 +115,14 @@ class Bound(Symbol):
 
     value: Any
     name: str
+
+
+@dataclass(frozen=True, eq=False)
+class DictView(Symbol):
+    """``d.keys()``, ``d.values()`` or ``d.items()``: it shows what the dict holds when it is looked at."""
+
+    table: dict[Any, Any]
+    kind: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,7 +275,7 @@ class Interpreter:
 
     def _listed(self, value: Any) -> Any:
         inner = content(value)
-        if isinstance(inner, Lazy):
+        if isinstance(inner, Lazy | DictView):
             self.run.refuse("an iterator is handed to a function (write a list)")
         return value
 
@@ -312,8 +320,8 @@ class Interpreter:
         return result
 
     def _finished(self, value: Any) -> Any:
-        if isinstance(content(value), Lazy):
-            self.run.refuse("a generator is returned (return a list)")
+        if isinstance(content(value), Lazy | DictView):
+            self.run.refuse("an iterator or a view of a dict is kept or returned (write list(...))")
         return value
 
     def _bind(
@@ -728,7 +736,7 @@ class Interpreter:
 
     def _operate(self, op: str, left: Any, right: Any) -> Any:
         for one in (left, right):
-            if isinstance(content(one), Lazy | Function | Bound | Named | Accepted | Raised):
+            if isinstance(content(one), Lazy | DictView | Function | Bound | Named | Accepted | Raised):
                 self.run.refuse("an operator on a function, module or iterator")
         return binary(self.run, op, left, right)
 
@@ -747,7 +755,7 @@ class Interpreter:
 
     def _truthful(self, value: Any) -> Any:
         inner = content(value)
-        if isinstance(inner, Lazy | Function | Bound | Named | Accepted):
+        if isinstance(inner, Lazy | DictView | Function | Bound | Named | Accepted):
             self.run.refuse("the truth of a function, module or iterator")
         return value
 
@@ -889,7 +897,7 @@ class Interpreter:
 
     def item(self, value: Any, key: Any) -> Any:
         inner = content(value)
-        if isinstance(inner, Lazy | Function | Bound | Named | Accepted):
+        if isinstance(inner, Lazy | DictView | Function | Bound | Named | Accepted):
             self.run.refuse("an index of a function, module or iterator")
         if isinstance(inner, np.generic | int | float | bool) or inner is None:
             self.run.refuse("a number is indexed")
@@ -918,7 +926,7 @@ class Interpreter:
             return Bound(inner, name)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
             return Bound(inner, name)
-        if isinstance(inner, Raised | Function | Bound | Lazy | Accepted):
+        if isinstance(inner, Raised | Function | Bound | Lazy | DictView | Accepted):
             run.refuse(f"the attribute {name!r} of a function, exception or iterator")
         if name in ("shape", "size", "ndim", "T", "dtype"):
             return self._described(value, name)
@@ -960,8 +968,10 @@ class Interpreter:
 
     def _transposed(self, value: Any) -> Any:
         run, inner = self.run, content(value)
+        if isinstance(value, Array):
+            value.shared = True
         if isinstance(inner, np.ndarray):
-            return wrapped(inner.T, (inner,))
+            return Array(inner.T, shared=True)
         if isinstance(inner, Private):
             if len(inner.shape) < 2:
                 return value
@@ -991,7 +1001,11 @@ class Interpreter:
                 more = content(value)
                 if not isinstance(more, dict) or not all(isinstance(key, str) for key in more):
                     self.run.refuse("** of what is no dict of names")
+                if set(options) & set(more):
+                    self._raises(TypeError("a name is given twice"))
                 options |= more
+            elif keyword.arg in options:
+                self._raises(TypeError("a name is given twice"))
             else:
                 options[keyword.arg] = value
         self._at(node, scope)
@@ -1006,20 +1020,45 @@ class Interpreter:
             yield from inner.items
         elif isinstance(inner, list | tuple | str | range):
             yield from inner
-        elif isinstance(inner, dict):
-            yield from list(inner)
+        elif isinstance(inner, dict | DictView):
+            yield from self._of_dict(inner)
         elif isinstance(inner, set | frozenset):
             run.refuse("a set is iterated (its order may change from run to run; write a list or sorted())")
         elif isinstance(inner, Filtered):
             run.refuse("a filtered array is iterated (its length depends on the data)")
-        elif isinstance(inner, Entries):
-            yield from list(inner.items)
         elif isinstance(inner, Symbol | np.ndarray) and not isinstance(
-            inner, Function | Bound | Named | Accepted | Raised
+            inner, Function | Bound | Named | Accepted | Raised | DictView
         ):
             yield from self._rows(value)
         else:
             run.refuse(f"a {type(inner).__name__} is iterated")
+
+    def _of_dict(self, inner: Any) -> Iterator[Any]:
+        """Keys, values or items of a dict, as they are when they are reached."""
+        table, kind = (inner, "keys") if isinstance(inner, dict) else (inner.table, inner.kind)
+        keys = list(table)
+        for key in keys:
+            if list(table) != keys:
+                self.run.refuse("a dict changes its keys while it is iterated (Python raises RuntimeError)")
+            yield key if kind == "keys" else table[key] if kind == "values" else (key, table[key])
+        if list(table) != keys:
+            self.run.refuse("a dict changes its keys while it is iterated (Python raises RuntimeError)")
+
+    def _backwards(self, value: Any) -> Iterator[Any]:
+        """The items from the last to the first, as they are when they are reached."""
+        inner = content(value)
+        if isinstance(inner, tuple | str | range):
+            yield from reversed(inner)
+            return
+        if not isinstance(inner, list) and (not isinstance(value, Array) or isinstance(inner, Filtered)):
+            self.run.refuse("reversed() of what is no list, tuple or array")
+        shape = (len(inner),) if isinstance(inner, list) else shape_of(value)
+        if not shape or not isinstance(shape[0], int):
+            self.run.refuse("reversed() of an array of unknown length")
+        for k in range(shape[0] - 1, -1, -1):  # type: ignore[index]
+            if isinstance(inner, list) and len(inner) != shape[0]:  # type: ignore[index]
+                self.run.refuse("a list changes its length while it is iterated backwards")
+            yield inner[k] if isinstance(inner, list) else self.item(value, k)
 
     def _rows(self, value: Any) -> Iterator[Any]:
         run = self.run
@@ -1126,6 +1165,10 @@ class Interpreter:
     def _dict_method(
         self, inner: dict[Any, Any], name: str, arguments: list[Any], options: dict[str, Any]
     ) -> Any:
+        if name in ("items", "keys", "values"):
+            if arguments or options:
+                self._raises(TypeError(f"{name}() takes no arguments"))
+            return DictView(inner, name)
         changes = name in ("setdefault", "update", "pop")
         if changes and id(inner) in self.frozen:
             self.run.refuse("a dict from outside the function is changed (state that outlives the run)")
@@ -1137,11 +1180,7 @@ class Interpreter:
             found = getattr(inner, name)(*arguments)
         except (KeyError, TypeError) as error:
             return self._raises(error)
-        return (
-            [tuple(pair) if name == "items" else pair for pair in found]
-            if name in ("items", "keys", "values")
-            else found
-        )
+        return found
 
     def _sum(self, arguments: list[Any], options: dict[str, Any]) -> Any:
         start = options.pop("start", arguments[1] if len(arguments) > 1 else 0)
@@ -1173,6 +1212,8 @@ class Interpreter:
         inner = content(value)
         if isinstance(inner, list | tuple | dict | str | range | set | frozenset):
             return len(inner)
+        if isinstance(inner, DictView):
+            return len(inner.table)
         if isinstance(inner, np.ndarray):
             return self.run.plain(len, inner)
         if not isinstance(inner, Symbol) or isinstance(
@@ -1275,7 +1316,7 @@ class Interpreter:
         )  # fmt: skip
 
     def _builtin_reversed(self, items: Any) -> Any:
-        return Lazy(iter(list(self.iterate(items))[::-1]))
+        return Lazy(self._backwards(items))
 
     def _builtin_any(self, items: Any) -> Any:
         return any(truth(self.run, item) for item in self.iterate(items))

@@ -223,6 +223,8 @@ class _Attempt:
                     f"the program has more than {MAX_PATHS} paths of public decisions"
                 ) from None
             raise
+        if self.broken is not None:  # on a run apart, which looks for a loop without an end
+            raise self.broken
         self._cross_check()
         self.could_hide = any(
             event[1].startswith("truth") or event[0] == "fork"

@@ -193,6 +193,10 @@ class Run:
                     self._computed(op, params, [self.samples[k][side] for k in ids], ids, side)
                     for side in self.worlds.sides
                 ]
+            if op == "exp":  # overflow is left out of the model
+                samples = [
+                    MISSING if one is MISSING or not np.all(np.isfinite(one)) else one for one in samples
+                ]
             self.worlds.check(op, info, samples)
             self.samples[node] = samples
             fixed = op in ("data", "const") or (ids and all(k in self.record.samples for k in ids))
@@ -296,8 +300,6 @@ class Run:
         )
         if key is not None and key in self.record.verified:
             return result
-        if key is not None:
-            self.record.verified.add(key)
         for side in self.worlds.sides:
             mine = self.sample(result, side)
             given = [self.sample(argument, side) for argument in arguments]
@@ -314,6 +316,8 @@ class Run:
                     f"{self.where}: the interpreter computed {mine!r:.200}, the program {real!r:.200}. Please"
                     " report this as a bug of dpaudit."
                 )
+        if key is not None:
+            self.record.verified.add(key)
         return result
 
     def sample(self, value: Any, side: int) -> Any:
