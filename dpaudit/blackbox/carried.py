@@ -28,6 +28,8 @@ CARRY_KEY = 2**31 + 2
 #: Calls on the second input of a copy, and copies that must agree: a mechanism that draws from elsewhere than
 #: its generator, mostly the same, does so by chance less than once in 10^7 checks.
 CALLS, COPIES = 8, 5
+#: Histories of a kind that must agree, with that many calls each, where a shorter look found a difference.
+REPEATS = 4
 #: Seconds that all copies have: a mechanism that is slower is not compared.
 SECONDS = 10.0
 
@@ -43,19 +45,28 @@ def carries_over(target: Target, pair: tuple[Any, Any]) -> str:
     does not, and where nothing can be said: for a mechanism that draws from elsewhere, or changes with every
     call.
 
-    Each generator is the same in all histories, so a difference that comes again is no chance.
+    Each generator is the same in all histories, so a difference that comes again is no chance. One of two
+    answers that are drawn from elsewhere comes again too, so a difference is looked for again in more calls.
     """
     for data, other in (pair, pair[::-1]):
         try:
-            after_itself, after_other = (
-                [_prints(target, (first, data), calls=1)[-1] for _ in range(2)] for first in (data, other)
-            )
+            if all(
+                _depends_on_the_last(target, data, other, calls=calls, repeats=repeats)
+                for calls, repeats in ((1, 2), (CALLS, REPEATS))
+            ):
+                return CARRIES_OVER
         except (CallTooLongError, MechanismError):
             return ""
-        known = after_itself[0] == after_itself[1] and after_other[0] == after_other[1]
-        if known and after_itself[0] != after_other[0]:
-            return CARRIES_OVER
     return ""
+
+
+def _depends_on_the_last(target: Target, data: Any, other: Any, *, calls: int, repeats: int) -> bool:
+    """Whether calls on ``data`` after calls on ``other`` give something else than after calls on ``data``,
+    the same in all repeats."""
+    after_itself, after_other = (
+        {_prints(target, (first, data), calls=calls)[-1] for _ in range(repeats)} for first in (data, other)
+    )
+    return len(after_itself) == len(after_other) == 1 and after_itself != after_other
 
 
 def copies_in_both_orders(target: Target, pairs: Sequence[tuple[Any, Any]]) -> FreshCopies:

@@ -224,7 +224,7 @@ def test_weights_that_are_refused(name: str) -> None:
 
 
 def flat(rows: int, outcomes: int) -> list[list[str]]:
-    return [[f"1/{outcomes}"] * outcomes for _ in range(rows)]
+    return [[str(Fraction(1, outcomes))] * outcomes for _ in range(rows)]
 
 
 REFUSED: dict[str, tuple[Any, str]] = {
