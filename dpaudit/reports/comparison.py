@@ -112,7 +112,7 @@ def _fine(part: Mapping[str, Any]) -> bool:
 def _is_worse(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     old, new = before["verdict"], now["verdict"]
     if old != new and old in HOLDS and new in HOLDS:  # whatever the suite expects by now
-        return new == "consistent"
+        return bool(new == "consistent")
     if _fine(before) != _fine(now):
         return _fine(before)
     if old != new:

@@ -285,7 +285,7 @@ def test_a_crashed_row_runs_again_on_resume(tmp_path: Path) -> None:
 def test_resume_applies_the_new_command_lines_require(tmp_path: Path) -> None:
     """What was accepted without ``--require`` is held against it on resume, without running again."""
     row = """
-@suite.row("accounted", title="by accounting", kind="privacy", claim=PureDP(epsilon=1))
+@suite.row("accounted", title="by accounting", kind="privacy", claim=PureDP(epsilon=1), expect="consistent")
 def accounted(run):
     count("accounted")
     return Outcome([certificate(1, "declared")])

@@ -129,11 +129,11 @@ def test_equal_ids_get_anchors_of_their_own() -> None:
 
 
 def test_what_needs_attention_comes_first() -> None:
-    """Crashed, unexpected, then what the paper states: refuted, inconclusive, verified from the weakest to
-    the strongest; what it does not state comes after all that."""
+    """Crashed, unexpected, then what the paper states: refuted, inconclusive, consistent, verified from
+    the weakest to the strongest; what it does not state comes after all that."""
     expected = [
         *["Alg 4", "Alg 2", "Lemma 12", "Lemma 13", "Thm 7/controls", "Fact 3", "Thm 7", "Thm 8"],
-        *["Fact 1", "Fig 1", "Thm 2", "Lemma 5", "Prop 6", "Thm 1", "Thm 1/accounting", "Cor 5", "Prop 4"],
+        *["Thm 1", "Fact 1", "Fig 1", "Thm 2", "Lemma 5", "Prop 6", "Thm 1/accounting", "Cor 5", "Prop 4"],
         *["Thm 7/lost", "Thm 7/repaired"],
     ]
     report = sample_report()
