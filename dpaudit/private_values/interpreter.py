@@ -1055,8 +1055,8 @@ class Interpreter:
         shape = (len(inner),) if isinstance(inner, list) else shape_of(value)
         if not shape or not isinstance(shape[0], int):
             self.run.refuse("reversed() of an array of unknown length")
-        for k in range(shape[0] - 1, -1, -1):  # type: ignore[index]
-            if isinstance(inner, list) and len(inner) != shape[0]:  # type: ignore[index]
+        for k in range(shape[0] - 1, -1, -1):
+            if isinstance(inner, list) and len(inner) != shape[0]:
                 self.run.refuse("a list changes its length while it is iterated backwards")
             yield inner[k] if isinstance(inner, list) else self.item(value, k)
 

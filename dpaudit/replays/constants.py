@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from operator import attrgetter
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -145,7 +146,11 @@ def _parts(function: FunctionType) -> list[Any]:
     parts += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     parts += function.__dict__.values()
     names = _names_in(function.__code__)
-    spaces: tuple[Mapping[str, Any], ...] = (function.__globals__, function.__builtins__, sys.modules)
+    spaces: tuple[Mapping[str, Any], ...] = (
+        function.__globals__,
+        attrgetter("__builtins__")(function),
+        sys.modules,
+    )
     return [*parts, *(space[name] for space in spaces for name in names if name in space)]
 
 
