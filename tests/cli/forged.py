@@ -76,7 +76,8 @@ def unsettled(run):
 @suite.row("settings", title="noisy sums", kind="privacy", claim=ONE, role="repaired")
 def settings(run):
     half, total = PureDP(epsilon="1/2", domain="0 or 1"), Accounting(epsilon=1, declared="one sum")
-    under = Cell(name="sum", claim=total, evidence=[proof(laplace(1), total, "one sum")], deciding=False)
+    proved = [proof(laplace(1), total, "one sum")]
+    under = Cell(name="sum", claim=total, evidence=proved, deciding=False, expect="consistent")
     pairs = ((1, ONE), (2, half))
     cells = [Cell(name=f"scale {s}", claim=c, evidence=[proof(laplace(s), c)]) for s, c in pairs]
     return Outcome([], cells=[*cells, under])

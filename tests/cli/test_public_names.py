@@ -12,8 +12,8 @@ import dpaudit
 
 
 def test_every_public_name_loads_from_its_home():
-    """``__all__`` is sorted in the linter's order, has at most 43 names, and each is there."""
-    assert len(dpaudit.__all__) <= 43
+    """``__all__`` is sorted in the linter's order, has at most 52 names, and each is there."""
+    assert len(dpaudit.__all__) <= 52
     assert set(dpaudit.__all__) == set(dpaudit._HOME_OF)
     for name in dpaudit.__all__:
         assert getattr(dpaudit, name).__name__ if callable(getattr(dpaudit, name)) else True

@@ -162,11 +162,10 @@ def test_a_witness_of_a_run_reads_its_laws_from_memory() -> None:
 
 
 def test_laws_that_are_equal_as_values_only_are_read_again() -> None:
-    """A law with ``true`` or 1.0 in the place of 1 is refused, also after one with 1 was read."""
+    """A law with ``true``, 1.0 or a bare 1 in the place of "1" is refused, also after one with 1 was read."""
     read = KnownLaws()
-    good: dict[str, Any] = {**Laplace(scale=1).to_json(), "scale": 1}
+    good: dict[str, Any] = Laplace(scale=1).to_json()
     assert read(good) is read(json.loads(json.dumps(good)))
-    for wrong in (True, 1.0):
-        assert {**good, "scale": wrong} == good
+    for wrong in (True, 1.0, 1):
         with pytest.raises(DpauditError):
             read({**good, "scale": wrong})

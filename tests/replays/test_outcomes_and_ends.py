@@ -80,7 +80,7 @@ def test_a_path_that_raises_is_an_outcome_of_an_enumeration() -> None:
         return 0
 
     claim = PureDP(epsilon=1, domain=str(ONE))
-    for leaks, wanted in ((False, VerdictKind.VERIFIED), (True, VerdictKind.REFUTED)):
+    for leaks, wanted in ((False, VerdictKind.CONSISTENT), (True, VerdictKind.REFUTED)):
         found = enumerated(claim, partial(raises, leaks=leaks), over=ONE)(RUN)
         assert judge(claim, found, alpha=0.05).verdict is wanted
 
@@ -174,7 +174,7 @@ def test_a_release_that_all_events_of_a_user_move_is_verified_for_groups(events:
     ]
     for claim, mechanism, noise in cases:
         whole = group_privacy(mechanism, events=events, declared="at most so many")
-        wanted = {events: VerdictKind.VERIFIED, events + 1: VerdictKind.REFUTED}
+        wanted = {events: VerdictKind.CONSISTENT, events + 1: VerdictKind.REFUTED}
         for changed, kind in wanted.items():
             pairs = [Neighbours("all change", [0] * changed, [1] * changed)]
             program = lambda coins, data, noise=noise: coins.release(float(sum(data)), noise, site="x")  # noqa: E731
@@ -191,7 +191,7 @@ def test_tables_are_inputs_of_an_audit(make: Any) -> None:
         return coins.release(float(data.to_numpy().sum()), Laplace(scale=1), site="x")
 
     inputs = Inputs([0, 1], size=(1, 3), make=make)
-    assert verdict(audited(program, PureDP(epsilon=1), inputs)) is VerdictKind.VERIFIED
+    assert verdict(audited(program, PureDP(epsilon=1), inputs)) is VerdictKind.CONSISTENT
     assert verdict(audited(program, PureDP(epsilon="1/2"), inputs)) is VerdictKind.REFUTED
 
 
@@ -264,4 +264,4 @@ def test_equal_errors_are_one_outcome() -> None:
     claim = PureDP(epsilon=1, domain=str(ONE))
     assert not gather(audited(program, claim), RUN).leaks
     found = enumerated(claim, program, over=ONE)(RUN)
-    assert judge(claim, found, alpha=0.05).verdict is VerdictKind.VERIFIED
+    assert judge(claim, found, alpha=0.05).verdict is VerdictKind.CONSISTENT
