@@ -299,6 +299,8 @@ def reduction_rule(op: str) -> Rule:
         if isinstance(inner, list | tuple):
             a = new_array_rule(run, inner)
             inner = content(a)
+        if dtype is not None and real_of(dtype) in (bool, np.bool_, "bool"):
+            run.refuse("a sum in the type bool (numpy takes it as any())")
         if dtype is not None:  # numbers are cast before they are summed
             a = astype_rule(run, a, dtype)
             inner = content(a)

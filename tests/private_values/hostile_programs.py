@@ -21,7 +21,7 @@ import numpy as np
 
 from dpaudit.claims import PureDP, ZeroConcentratedDP
 from dpaudit.data import EVERY, Anything, Integers, Interval, Records, Table
-from dpaudit.laws import Gaussian, Laplace
+from dpaudit.laws import DiscreteLaplace, Gaussian, Laplace
 from dpaudit.private_values.prove import PrivacyClaim
 
 __all__ = ["FINE", "HOSTILE", "Hostile"]
@@ -1006,3 +1006,95 @@ def _kept(coins, data, k=1):
 
 
 bad(BITS4)(functools.partial(_kept, k=10))
+
+
+# What the second attack found: state that is live in CPython, behind a rare branch.
+
+
+@bad(BITS4)
+def stale_view(data, rng):
+    c = np.zeros(4)
+    alias = np.squeeze(c)
+    for i in range(4):
+        c[i] = data[i]
+    return alias if rng.laplace(0, 1) > 40 else 0
+
+
+@bad(Records(Interval(0, 1), size=EVERY))
+def stale_asarray(data, rng):
+    c = np.zeros(4)
+    a = np.asarray(c)
+    c[0] = data.sum()
+    return a if rng.laplace(0, 1) > 40 else 0
+
+
+@bad(BITS4)
+def stale_transpose(coins, data):
+    y = coins.release(data.sum(), Laplace(scale=1), site="a")
+    A = np.zeros((2, 2))
+    v = A.T
+    if y > 40:
+        A += data.sum()
+        return v
+    return 1
+
+
+@bad(BITS4, PureDP(epsilon=9))
+def live_values(data, rng):
+    d = {"s": 0.0}
+    v = d.values()
+    z = rng.laplace(0, 1)
+    d["s"] = data.sum()
+    return list(v) if z > 40 else 0
+
+
+@bad(BITS4, PureDP(epsilon=9))
+def live_items_in_a_loop(data, rng):
+    d = {0: 0.0, 1: 0.0}
+    o = []
+    z = rng.laplace(0, 1)
+    for k, w in d.items():
+        d[1] = data.sum()
+        o.append(w)
+    return o if z > 40 else 0
+
+
+@bad(BITS4, PureDP(epsilon=9))
+def live_reversed(data, rng):
+    ks = [0.0, 0.0]
+    o = []
+    z = rng.laplace(0, 1)
+    for w in reversed(ks):
+        ks[0] = data.sum()
+        o.append(w)
+    return o if z > 40 else 0
+
+
+@bad(Records(Integers(0, 1), size=5))
+def type_of_a_constant_column(d, rng):
+    t = rng.laplace(scale=1)
+    if t > 40:
+        m = np.column_stack([d, np.full(5, 2)])
+        return (m * 2**62).sum(axis=0)[0] + rng.laplace(scale=2**62)
+    return t
+
+
+@bad(Records(Integers(0, 1), size=2), PureDP(epsilon=1))
+def weights_of_other_rows(d, rng):
+    return np.bincount(d[::-1], weights=d * 1.5, minlength=2) + rng.laplace(scale=1, size=2)
+
+
+@bad(BITS4)
+def sum_as_truth(d, rng):
+    return np.sum(d > 0.5, dtype=bool) * 10 + rng.laplace(0, 0.9)
+
+
+@bad(Records(Interval(0, 1), size=EVERY))
+def infinite_for_one_size(data, rng):
+    return data.sum() * np.sqrt(len(data) - 5) * 0 + rng.laplace()
+
+
+@bad(BITS4)
+def division_by_a_count(coins, data):
+    k = coins.release((data > 0.5).sum(), DiscreteLaplace(scale=2), site="k")
+    coins.release(np.clip(data.sum() * (1 / k), 0, 1), Laplace(scale=2), site="s")
