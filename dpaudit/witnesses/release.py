@@ -35,6 +35,7 @@ What a file cannot show is that nothing else random precedes the site, and that 
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections.abc import Sequence
@@ -106,11 +107,21 @@ def release_after(masses: tuple[arb, arb], body: dict[str, Any], claim: Claim, v
         return max(lower_short(delta), Fraction(0))
     _require_different(body["parts"])
     try:
-        pieces = _product([pieces_of(law, other, part) for part in body["parts"]])
+        pieces = _product_of(
+            *(json.dumps(item) for item in (law.to_json(), other.to_json(), body["parts"])), ctx.prec
+        )
     except NotTractableError as error:
         raise CertificateError(f"the masses of a release must be computable: {error}") from error
     gains = [here * p - epsilon.exp() * there * q for p, q in pieces]
     return max(lower_short(sum((gain for gain in gains if gain > 0), arb(0))), Fraction(0))
+
+
+@lru_cache(maxsize=16)
+def _product_of(law: str, other: str, parts: str, bits: int) -> Pieces:
+    """The pieces of a release at the working precision ``bits``, which is the current one: a search looks at
+    one pair of laws after many ways that its outcomes before it came out."""
+    one, two = (law_from_json(json.loads(text)) for text in (law, other))
+    return _product([pieces_of(one, two, part) for part in json.loads(parts)])
 
 
 def _gaussian_delta(square: Fraction, epsilon: arb) -> arb:
