@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,7 @@ from dpaudit.runner.stamps import (
 from dpaudit.runner.targets import (
     SuiteFile,
     default_paths,
-    find_suites,
+    each_once,
     no_suite,
     suites_around,
     suites_at,
@@ -203,7 +203,8 @@ def load_suites(
     refused: list[BrokenSuite] = []
     imported: set[Path] = set()
     loaded: list[LoadedSuite] = []
-    for file in sorted(find_suites(paths), key=lambda file: file.kind == "part"):
+    named = {path: suites_at(path) for path in paths or default_paths()}
+    for file in sorted(each_once(named.values()), key=lambda file: file.kind == "part"):
         if file.kind == "part" and file.path in imported:
             continue  # what it declares was recorded there
         try:
@@ -222,7 +223,7 @@ def load_suites(
             "\n".join(item.reason for item in (refused[:1] if broken is None else refused))
         )
     _require_suites(
-        paths, [*(suite.file for suite in loaded if suite.held), *(item.file for item in refused)]
+        named, [*(suite.file for suite in loaded if suite.held), *(item.file for item in refused)]
     )
     if broken is not None:
         broken.extend(refused)
@@ -268,10 +269,10 @@ def _in_no_suite(file: SuiteFile, lost: Sequence[Item]) -> str:
     )
 
 
-def _require_suites(paths: Sequence[str], files: Sequence[SuiteFile]) -> None:
+def _require_suites(named: Mapping[str, Sequence[SuiteFile]], files: Sequence[SuiteFile]) -> None:
     """Raise ``InvalidParameterError`` for a path whose files hold no suite, broken ones among them."""
-    for path in paths or default_paths():
-        if not {file.path for file in suites_at(path)} & {file.path for file in files}:
+    for path, inside in named.items():
+        if not {file.path for file in inside} & {file.path for file in files}:
             raise no_suite(path)
 
 

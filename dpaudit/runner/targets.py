@@ -8,8 +8,9 @@ different roots never share a process.
 from __future__ import annotations
 
 import ast
+import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,6 +24,7 @@ __all__ = [
     "SuiteFile",
     "bundled_audits",
     "default_paths",
+    "each_once",
     "find_suites",
     "no_suite",
     "suites_around",
@@ -73,12 +75,16 @@ def find_suites(paths: Sequence[str]) -> list[SuiteFile]:
     of these such as ``papers:classics``. No path at all means the ``audits`` folder of the current folder, or
     ``papers`` where there is none. Raises ``InvalidParameterError`` for anything else.
     """
+    return each_once(suites_at(path) for path in paths or default_paths())
+
+
+def each_once(suites: Iterable[Sequence[SuiteFile]]) -> list[SuiteFile]:
+    """Return the files of several paths, each once: as a suite where one of the paths names it itself."""
     found: dict[Path, SuiteFile] = {}
-    for path in paths or default_paths():
-        for suite in suites_at(path):
-            known = found.setdefault(suite.path, suite)
-            if suite.kind == "suite" != known.kind:  # named itself, too
-                found[suite.path] = suite
+    for suite in itertools.chain.from_iterable(suites):
+        known = found.setdefault(suite.path, suite)
+        if suite.kind == "suite" != known.kind:
+            found[suite.path] = suite
     return list(found.values())
 
 
