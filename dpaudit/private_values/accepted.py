@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,7 +60,6 @@ for _name, _op in {"negative": "neg", "square": "square", "sign": "sign", "absol
 for _name, _op in {
     "exp": "exp",
     "log": "log",
-    "sqrt": "sqrt",
     "tanh": "tanh",
     "sin": "sin",
     "cos": "cos",
@@ -85,7 +86,7 @@ for _name, _op in {
     "bitwise_or": "or",
 }.items():
     _register(_name, rules.operator_rule(_op), "x1 x2", shape="same")
-_register("logical_not invert", rules.rule_not_rule, "x1", shape="same")
+_register("logical_not invert", rules.not_rule, "x1", shape="same")
 _register("sqrt", rules.square_root_rule, "x1", shape="same", kind="f")
 _register("power", lambda run, x1, x2: binary(run, "pow", x1, x2), "x1 x2")
 _register("digitize", rules.digitize_rule, "x bins right")
@@ -98,7 +99,7 @@ _register("trunc", rules.rounding_rule("trunc"), "x1", shape="same")
 _register("rint", rules.rounding_rule("rint"), "x1", shape="same")
 _register(
     "clip",
-    rules.rule_clip_rule,
+    rules.clip_rule,
     "a a_min a_max min max",
     spec="a, a_min=None, a_max=None, out=None, *, min=None, max=None, **kwargs",
     shape="same",
@@ -150,7 +151,7 @@ _register("argmin", rules.place_of_rule(False), "a axis", shape="scalar", noise=
 _register("argsort", rules.argsort_rule, "a", noise=True, shape="same", kind="i")
 _register(
     "reshape",
-    lambda run, a, shape: rules.reshape_rule(run, a, shape),
+    rules.reshape_rule,
     "a shape",
     spec="a, /, shape=None, order='C', *, newshape=None, copy=None",
 )
@@ -160,7 +161,7 @@ _register("dot", rules.dot_rule, "a b", spec="a, b, out=None")
 _register("zeros_like", rules.like_rule(0), "a")
 _register("ones_like", rules.like_rule(1), "a")
 _register("shape", lambda run, a: shape_value(run, a), "a")
-_register("size", lambda run, a: rules.size_rule(run, a), "a")
+_register("size", rules.size_rule, "a")
 # Of outcomes and plain values alone.
 _register(
     "arange linspace zeros ones full eye identity tril triu diag outer cumprod prod diff std ptp concatenate"
@@ -172,213 +173,29 @@ _register(
     " convolve kron hypot arctan2 float_power fabs deg2rad exp2",
     spec="*arguments, **options",
 )
-_register("float64 int64 bool_", None, spec="*arguments", kind=None, shape="number")
-_register(
+_register("float64 int64 bool_", spec="*arguments", shape="number")
+
+_of_math = partial(_register, home=math, prefix="math.", shape="number")
+_of_math(
     "sqrt exp log floor ceil tanh sin cos atan fabs trunc isfinite comb factorial erf erfc log1p expm1 log2"
     " log10 pow hypot gcd isqrt lgamma gamma isclose perm dist prod fsum tan asin acos sinh cosh atan2"
     " copysign",
-    None,
     spec="*arguments",
-    home=math,
-    prefix="math.",
-    shape="number",
 )
-for _name in ("sqrt", "exp", "log", "tanh", "sin", "cos"):
-    _register(
-        _name, rules.math_rule(_name), "x", spec="x, /", home=math, prefix="math.", shape="number", kind="f"
-    )
-_register(
-    "atan", rules.math_rule("arctan"), "x", spec="x, /", home=math, prefix="math.", shape="number", kind="f"
-)
-_register(
-    "log",
-    rules.math_rule("log"),
-    "x",
-    spec="x, base=None, /",
-    home=math,
-    prefix="math.",
-    shape="number",
-    kind="f",
-)
-_register(
-    "floor",
-    rules.math_rounding_rule("floor"),
-    "x",
-    spec="x, /",
-    home=math,
-    prefix="math.",
-    shape="number",
-    kind="i",
-)
-_register(
-    "trunc",
-    rules.math_rounding_rule("trunc"),
-    "x",
-    spec="x, /",
-    home=math,
-    prefix="math.",
-    shape="number",
-    kind="i",
-)
-_register(
-    "fabs",
-    lambda run, x: run.step("abs", [run.step("cast", [x], {"kind": "f", "python": True})]),
-    "x",
-    spec="x, /",
-    home=math,
-    prefix="math.",
-    shape="number",
-    kind="f",
-)
-_register(
-    "float",
-    rules.python_number_rule("f"),
-    "x",
-    spec="x=0, /",
-    home=builtins,
-    prefix="",
-    shape="number",
-    kind="f",
-    noise=True,
-)
-_register(
-    "int",
-    rules.python_number_rule("i"),
-    "x",
-    spec="x=0, /",
-    home=builtins,
-    prefix="",
-    shape="number",
-    kind="i",
-)
-_register(
-    "abs", lambda run, x: unary(run, "abs", x), "x", spec="x, /", home=builtins, prefix="", shape="same"
-)
-_register(
-    "round",
-    rules.python_round_rule,
-    "number ndigits",
-    spec="number, ndigits=None",
-    home=builtins,
-    prefix="",
-    shape="number",
-)
-_register("divmod pow ord chr bin hex", None, spec="*arguments", home=builtins, prefix="")
+for _name in ("sqrt", "exp", "tanh", "sin", "cos"):
+    _of_math(_name, rules.math_rule(_name), "x", spec="x, /", kind="f")
+_of_math("atan", rules.math_rule("arctan"), "x", spec="x, /", kind="f")
+_of_math("log", rules.math_rule("log"), "x", spec="x, base=None, /", kind="f")
+for _name in ("floor", "trunc"):
+    _of_math(_name, rules.math_rounding_rule(_name), "x", spec="x, /", kind="i")
+_of_math("fabs", rules.math_fabs_rule, "x", spec="x, /", kind="f")
 
-
-def _methods() -> None:
-    table: dict[str, tuple[str, Rule | None, str, dict[str, Any]]] = {
-        "sum": (
-            "a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True",
-            rules.reduction_rule("sum"),
-            "a axis keepdims",
-            {"shape": "scalar"},
-        ),
-        "mean": (
-            "a, axis=None, dtype=None, out=None, keepdims=False, *, where=True",
-            rules.mean_rule,
-            "a axis keepdims",
-            {"shape": "scalar", "kind": "f"},
-        ),
-        "max": (
-            "a, axis=None, out=None, keepdims=False, initial=None, where=True",
-            rules.reduction_rule("max"),
-            "a axis keepdims",
-            {"shape": "scalar"},
-        ),
-        "min": (
-            "a, axis=None, out=None, keepdims=False, initial=None, where=True",
-            rules.reduction_rule("min"),
-            "a axis keepdims",
-            {"shape": "scalar"},
-        ),
-        "any": (
-            "a, axis=None, out=None, keepdims=False, *, where=True",
-            rules.reduction_rule("any"),
-            "a axis keepdims",
-            {"shape": "scalar", "kind": "b"},
-        ),
-        "all": (
-            "a, axis=None, out=None, keepdims=False, *, where=True",
-            rules.reduction_rule("all"),
-            "a axis keepdims",
-            {"shape": "scalar", "kind": "b"},
-        ),
-        "clip": (
-            "a, min=None, max=None, out=None, **kwargs",
-            rules.rule_clip_rule,
-            "a min max",
-            {"shape": "same"},
-        ),
-        "cumsum": ("a, axis=None, dtype=None, out=None", rules.cumsum_rule, "a axis", {}),
-        "var": (
-            "a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True",
-            rules.var_rule,
-            "a axis ddof",
-            {"shape": "scalar", "kind": "f"},
-        ),
-        "argmax": (
-            "a, axis=None, out=None, *, keepdims=False",
-            rules.place_of_rule(True),
-            "a axis",
-            {"shape": "scalar", "noise": True},
-        ),
-        "argmin": (
-            "a, axis=None, out=None, *, keepdims=False",
-            rules.place_of_rule(False),
-            "a axis",
-            {"shape": "scalar", "noise": True},
-        ),
-        "argsort": (
-            "a, axis=-1, kind=None, order=None, *, stable=None",
-            rules.argsort_rule,
-            "a",
-            {"noise": True, "shape": "same", "kind": "i"},
-        ),
-        "astype": (
-            "a, dtype, order='K', casting='unsafe', subok=True, copy=True",
-            rules.astype_rule,
-            "a dtype",
-            {"shape": "same"},
-        ),
-        "round": ("a, decimals=0, out=None", rules.np_round_rule, "a decimals", {"shape": "same"}),
-        "reshape": ("a, *shape, order='C', copy=None", rules.method_reshape_rule, "a shape", {}),
-        "ravel": ("a, order='C'", rules.ravel_rule, "a", {}),
-        "flatten": ("a, order='C'", lambda run, a: Array(content(rules.ravel_rule(run, a))), "a", {}),
-        "copy": ("a, order='C'", rules.copied_rule, "a", {"shape": "same", "noise": True}),
-        "dot": ("a, b, out=None", rules.dot_rule, "a b", {}),
-        "tolist": ("a", None, "", {}),
-        "item": ("a, *place", None, "", {"shape": "scalar"}),
-        "std": (
-            "a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True",
-            None,
-            "",
-            {"shape": "scalar"},
-        ),
-        "prod": (
-            "a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True",
-            None,
-            "",
-            {"shape": "scalar"},
-        ),
-        "conj": ("a", None, "", {"shape": "same"}),
-        "trace": ("a", None, "", {}),
-        "nonzero": ("a", None, "", {}),
-        "squeeze": ("a, axis=None", None, "", {}),
-        "cumprod": ("a, axis=None", None, "", {}),
-        "ptp": ("a, axis=None", None, "", {}),
-    }
-    for name, (spec, rule, modelled, more) in table.items():
-        METHODS[name] = Accepted(
-            name,
-            _caller(name),
-            signature_of(None, spec),
-            rule,
-            tuple(modelled.split()),
-            bool(more.get("noise")),
-            more.get("shape", ""),
-            more.get("kind"),
-        )
+_of_python = partial(_register, home=builtins, prefix="")
+_of_python("float", rules.python_number_rule("f"), "x", spec="x=0, /", shape="number", kind="f", noise=True)
+_of_python("int", rules.python_number_rule("i"), "x", spec="x=0, /", shape="number", kind="i")
+_of_python("abs", lambda run, x: unary(run, "abs", x), "x", spec="x, /", shape="same")
+_of_python("round", rules.python_round_rule, "number ndigits", spec="number, ndigits=None", shape="number")
+_of_python("divmod pow ord chr bin hex", spec="*arguments")
 
 
 def _caller(name: str) -> Callable[..., Any]:
@@ -388,4 +205,65 @@ def _caller(name: str) -> Callable[..., Any]:
     return call
 
 
-_methods()
+#: Methods that are their numpy function under another signature.
+for _name, _spec in {
+    "mean": "a, axis=None, dtype=None, out=None, keepdims=False, *, where=True",
+    "max": "a, axis=None, out=None, keepdims=False, initial=None, where=True",
+    "min": "a, axis=None, out=None, keepdims=False, initial=None, where=True",
+    "any": "a, axis=None, out=None, keepdims=False, *, where=True",
+    "all": "a, axis=None, out=None, keepdims=False, *, where=True",
+    "cumsum": "a, axis=None, dtype=None, out=None",
+    "var": "a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True",
+    "argmax": "a, axis=None, out=None, *, keepdims=False",
+    "argmin": "a, axis=None, out=None, *, keepdims=False",
+    "argsort": "a, axis=-1, kind=None, order=None, *, stable=None",
+    "round": "a, decimals=0, out=None",
+    "ravel": "a, order='C'",
+    "copy": "a, order='C'",
+    "dot": "a, b, out=None",
+    "trace": "a",
+    "squeeze": "a, axis=None",
+    "cumprod": "a, axis=None",
+    "ptp": "a, axis=None",
+}.items():
+    METHODS[_name] = replace(
+        ACCEPTED[id(getattr(np, _name))],
+        name=_name,
+        function=_caller(_name),
+        signature=signature_of(None, _spec),
+    )
+#: Methods with parameters, or a result, of their own.
+for _name, _spec, _rule, _modelled, _shape in (
+    (
+        "sum",
+        "a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True",
+        rules.reduction_rule("sum"),
+        "a axis keepdims",
+        "scalar",
+    ),
+    ("clip", "a, min=None, max=None, out=None, **kwargs", rules.clip_rule, "a min max", "same"),
+    (
+        "astype",
+        "a, dtype, order='K', casting='unsafe', subok=True, copy=True",
+        rules.astype_rule,
+        "a dtype",
+        "same",
+    ),
+    ("reshape", "a, *shape, order='C', copy=None", rules.method_reshape_rule, "a shape", ""),
+    ("flatten", "a, order='C'", lambda run, a: Array(content(rules.ravel_rule(run, a))), "a", ""),
+    ("tolist", "a", None, "", ""),
+    ("item", "a, *place", None, "", "scalar"),
+    ("std", "a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True", None, "", "scalar"),
+    (
+        "prod",
+        "a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=True",
+        None,
+        "",
+        "scalar",
+    ),
+    ("conj", "a", None, "", "same"),
+    ("nonzero", "a", None, "", ""),
+):
+    METHODS[_name] = Accepted(
+        _name, _caller(_name), signature_of(None, _spec), _rule, tuple(_modelled.split()), shape=_shape
+    )

@@ -49,6 +49,7 @@ __all__ = [
     "axes_rule",
     "bincount_rule",
     "cast_to_rule",
+    "clip_rule",
     "column_stack_rule",
     "copied_rule",
     "count_nonzero_rule",
@@ -63,6 +64,7 @@ __all__ = [
     "histogram_rule",
     "kept_rule",
     "like_rule",
+    "math_fabs_rule",
     "math_rounding_rule",
     "math_rule",
     "mean_rule",
@@ -71,6 +73,7 @@ __all__ = [
     "new_array_rule",
     "noisy_place_rule",
     "norm_rule",
+    "not_rule",
     "np_round_rule",
     "of_filter_rule",
     "operator_rule",
@@ -85,8 +88,6 @@ __all__ = [
     "reshape_rule",
     "rounded_rule",
     "rounding_rule",
-    "rule_clip_rule",
-    "rule_not_rule",
     "searchsorted_rule",
     "shared_array_rule",
     "size_rule",
@@ -196,7 +197,7 @@ def extreme_rule(op: str) -> Rule:
     return rule
 
 
-def rule_clip_rule(
+def clip_rule(
     run: Run, a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None
 ) -> Any:
     low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
@@ -598,6 +599,10 @@ def rounding_rule(op: str) -> Rule:
     return lambda run, x1: each_rule(run, x1, lambda p: rounded_rule(run, op, p))
 
 
+def math_fabs_rule(run: Run, x: Any) -> Any:
+    return run.step("abs", [run.step("cast", [x], {"kind": "f", "python": True})])
+
+
 def math_rounding_rule(op: str) -> Rule:
     def rule(run: Run, x: Any) -> Any:
         value = run.lift(x)
@@ -807,7 +812,7 @@ def like_rule(value: float) -> Rule:
     return rule
 
 
-def rule_not_rule(run: Run, x1: Any) -> Any:
+def not_rule(run: Run, x1: Any) -> Any:
     return each_rule(
         run,
         x1,
