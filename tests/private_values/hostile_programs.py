@@ -1098,3 +1098,56 @@ def infinite_for_one_size(data, rng):
 def division_by_a_count(coins, data):
     k = coins.release((data > 0.5).sum(), DiscreteLaplace(scale=2), site="k")
     coins.release(np.clip(data.sum() * (1 / k), 0, 1), Laplace(scale=2), site="s")
+
+
+# One record, which the neighbour does not have: an empty array has no mean, no least entry and no first one.
+LAST_ONE = (
+    (Records(Interval(0, 1), size=1), PureDP(epsilon=9, adjacency="add-remove")),
+    (Records(Interval(0, 1), size=2, group=2), PureDP(epsilon=9, adjacency="add-remove", unit="user")),
+)
+
+
+def bad_without_records(function: Any) -> Any:
+    for data, claim in LAST_ONE:
+        bad(data, claim)(function)
+    return function
+
+
+@bad_without_records
+def mean_of_none(data, rng):
+    return np.clip(data, 0, 1).mean() + rng.laplace(scale=100)
+
+
+@bad_without_records
+def least_of_none(data, rng):
+    return data.min() + rng.laplace(scale=100)
+
+
+@bad_without_records
+def first_of_none(data, rng):
+    return data[0] + rng.laplace(scale=100)
+
+
+@bad_without_records
+def place_in_none(data, rng):
+    return np.argmax(data) * 0 + rng.laplace(scale=100)
+
+
+@bad_without_records
+def share_of_none(data, rng):
+    return data.sum() / len(data) + rng.laplace(scale=100)
+
+
+@bad_without_records
+def median_of_none(data, rng):
+    return np.median(data) + rng.laplace(scale=100)
+
+
+@bad_without_records
+def norm_of_none(data, rng):
+    return data.sum() / np.linalg.norm(data) + rng.laplace(scale=100)
+
+
+@bad_without_records
+def rows_of_none(data, rng):
+    return data.reshape(1, -1).max(axis=1)[0] + rng.laplace(scale=100)
