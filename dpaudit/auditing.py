@@ -13,6 +13,7 @@ from types import GeneratorType
 from typing import Any, NoReturn
 
 from dpaudit.blackbox.check import check
+from dpaudit.blackbox.hypotheses import family_of
 from dpaudit.blackbox.result import CheckResult
 from dpaudit.data import Records, Table, corner_pairs
 from dpaudit.errors import BrokenHarnessError, InvalidParameterError, RefutedError
@@ -50,7 +51,9 @@ class AuditResult:
     proof : ValuesProof
         The attempt at a proof.
     attack : CheckResult or None
-        The attack by sampling; None if it was switched off.
+        The attack by sampling; None if it was switched off, or no sample could refute the claim.
+    not_attacked : str
+        Why no sample could refute the claim; empty otherwise.
     """
 
     claim: PrivacyClaim
@@ -59,6 +62,7 @@ class AuditResult:
     lower: float | None
     proof: ValuesProof
     attack: CheckResult | None = field(default=None)
+    not_attacked: str = ""
 
     def __str__(self) -> str:
         lines = [f"{self.verdict.value.upper()}: {self.proof.scope}"]
@@ -73,6 +77,8 @@ class AuditResult:
             lines.append(f"proof: {self.proof.reason[:600]}")
         if self.attack is not None and self.verdict is VerdictKind.REFUTED:
             lines.append(f"strongest event: {self.attack.event}")
+        if self.not_attacked:
+            lines.append(f"not attacked: {self.not_attacked}")
         return "\n  ".join(lines)
 
     __repr__ = __str__
@@ -117,6 +123,7 @@ class AuditResult:
             "assumptions": list(self.proof.assumptions),
             "certificate": self.proof.certificate,
             "attack": None if self.attack is None else self.attack.to_dict(),
+            "not_attacked": self.not_attacked,
         }
 
     def __bool__(self) -> NoReturn:
@@ -174,15 +181,16 @@ def audit(
     Examples
     --------
     >>> import numpy as np
-    >>> from dpaudit.claims import PureDP
-    >>> from dpaudit.data import Interval
-    >>> print(audit.__name__)
-    audit
+    >>> from dpaudit import Interval, PureDP, Records
+    >>> def noisy_sum(data, rng):
+    ...     return np.clip(data, 0, 1).sum() + rng.laplace(scale=1.0)
+    >>> audit(noisy_sum, PureDP(epsilon=1), data=Records(Interval(0, 1), size=10))  # doctest: +SKIP
+    VERIFIED: ...
     """
     proof = prove_values(function, claim, data=data, files=files, seconds=seconds)
     proved = proof.verdict == "verified"
-    found = None
-    if attack:
+    found, unrefutable = None, _why_unrefutable(claim) if attack else ""
+    if attack and not unrefutable:
         runs, level = (CROSS_CHECK_RUNS, CROSS_CHECK_ALPHA) if proved else (max_samples, alpha)
         found = _attacked(function, claim, data, max_samples=runs, alpha=level, seed=seed, seconds=seconds)
     lower = None if found is None else found.evidence.lower
@@ -194,7 +202,17 @@ def audit(
             " report it as a bug of dpaudit."
         )
     verdict = VerdictKind.VERIFIED if proved else VerdictKind.REFUTED if refuted else VerdictKind.INCONCLUSIVE
-    return AuditResult(claim, verdict, proof.bound, None if lower is None else float(lower), proof, found)
+    lowest = None if lower is None else float(lower)
+    return AuditResult(claim, verdict, proof.bound, lowest, proof, found, unrefutable)
+
+
+def _why_unrefutable(claim: PrivacyClaim) -> str:
+    """Why no sample could refute a claim, which is no reason to lose its proof; empty if one could."""
+    try:
+        family_of(claim)
+    except InvalidParameterError as error:
+        return str(error)
+    return ""
 
 
 def _attacked(
