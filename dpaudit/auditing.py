@@ -8,14 +8,13 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import islice
 from types import GeneratorType
 from typing import Any, NoReturn
 
 from dpaudit.blackbox.check import check
 from dpaudit.blackbox.hypotheses import family_of
 from dpaudit.blackbox.result import CheckResult
-from dpaudit.data import Records, Table, corner_pairs
+from dpaudit.data import Records, Table
 from dpaudit.errors import BrokenHarnessError, InvalidParameterError, RefutedError
 from dpaudit.private_values.cross_check import Transcribed
 from dpaudit.private_values.explain import explained
@@ -29,8 +28,6 @@ __all__ = ["AuditResult", "audit"]
 CROSS_CHECK_RUNS = 2_000
 #: The probability of a false contradiction.
 CROSS_CHECK_ALPHA = 1e-9
-#: Pairs of neighbouring inputs that the attack tries.
-PAIRS = 12
 
 
 @dataclass(frozen=True, repr=False)
@@ -225,11 +222,10 @@ def _attacked(
     seed: int,
     seconds: float,
 ) -> CheckResult:
-    pairs = list(islice(corner_pairs(data, adjacency=claim.adjacency), PAIRS))
     return check(
         _mechanism(function),
         claim,
-        neighbours=pairs,
+        neighbours=data.pairs(claim.adjacency).corners(),
         max_samples=max_samples,
         alpha=alpha,
         seed=seed,

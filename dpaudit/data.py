@@ -7,21 +7,34 @@ words of a report are all made from it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import islice, product
-from typing import Any, Final, Literal
+from itertools import chain, islice, product
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from dpaudit.claims.base import Adjacency
+from dpaudit.claims.base import Adjacency, one_of
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact, nearest_float
 from dpaudit.kernel.values.declaration import words_of
 
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+    from dpaudit.pairs import RecordPairs
+
 __all__ = ["EVERY", "Anything", "Ball", "Categories", "Column", "Integers", "Interval", "Records", "Table"]
 
+#: Where an end that there is not is put in drawn records.
+FAR = 1e6
+#: How many extreme records pairs are made of, and how many pairs are corners or drawn: each pair shares the
+#: error level of a check.
+EXTREMES, PAIRS, DRAWN = 6, 12, 4
+#: Drawn data of every size have at most so many records more than the least number.
+MORE = 7
 #: Every number of records.
 EVERY: Final = "every"
 
@@ -48,8 +61,7 @@ class Column:
     def sample(self, rng: np.random.Generator, size: int) -> Any:
         """``size`` random records, corners among them."""
         shape = (size,) if self.width is None else (size, self.width)
-        low = -3.0 if self.low is None else nearest_float(self.low)
-        high = 3.0 if self.high is None else nearest_float(self.high)
+        low, high = self._floats(3.0)
         if self.kind != "f":
             found = rng.integers(int(low), int(high) + 1, size=shape)
             corner = rng.choice([int(low), int(high)], size=shape)
@@ -73,35 +85,60 @@ class Column:
 
     def null(self) -> Any:
         """The null record of zero-out."""
-        zero = {"b": False, "i": np.int64(0), "f": 0.0}[self.kind]
-        return zero if self.width is None else np.full(self.width, zero)
+        zero = {"b": False, "i": 0, "f": 0.0}[self.kind]
+        return zero if self.width is None else (zero,) * self.width
+
+    def strategy(self) -> SearchStrategy[Any]:
+        """A Hypothesis strategy for one record: a number, or a tuple of them."""
+        from hypothesis import strategies as st  # slow to import, and a proof needs none
+
+        low, high = self._floats(FAR)
+        number: SearchStrategy[Any] = st.booleans() if self.kind == "b" else st.floats(low, high)
+        if self.kind == "i":
+            number = st.integers(int(low), int(high))
+        if self.width is None:
+            return number
+        return st.tuples(*[number] * self.width).map(self._inside)
 
     def corners(self) -> list[Any]:
         """The extreme values of one record, the most different ones first."""
-        low = nearest_float(self.low) if self.low is not None else -100.0
-        high = nearest_float(self.high) if self.high is not None else 100.0
-        inner = min(max((low + high) / 2, low), high)
-        numbers = [
-            int(x) if self.kind == "i" else bool(x) if self.kind == "b" else x
-            for x in dict.fromkeys([low, high, inner])
-        ]
+        low, high = self._floats(100.0)
+        kind = {"b": bool, "i": int, "f": float}[self.kind]
+        numbers = [kind(x) for x in dict.fromkeys([low, high, min(max((low + high) / 2, low), high)])]
         if self.width is None:
             return numbers
         if self.ball is not None:
-            r = nearest_float(self.ball[1])
-            first = np.zeros(self.width)
-            first[0] = r
-            even = np.full(self.width, r / (self.width if self.ball[0] == "1" else self.width**0.5)) * (
-                1 - 1e-12
-            )
-            return [first, -first, even, -even, np.zeros(self.width)]
-        rows = [np.full(self.width, x) for x in numbers]
-        rows += [
-            np.where(np.arange(self.width) % 2 == 0, low, high),
-            np.where(np.arange(self.width) == 0, high, low),
-        ]
-        dtype = {"b": bool, "i": np.int64, "f": float}[self.kind]
-        return [row.astype(dtype) for row in rows]
+            share = high / (self.width if self.ball[0] == "1" else self.width**0.5)
+            first, even = (high, *[0.0] * (self.width - 1)), (share,) * self.width
+            signed = [tuple(sign * x + 0.0 for x in row) for row in (first, even) for sign in (1, -1)]
+            return [self._inside(row) for row in dict.fromkeys([*signed, (0.0,) * self.width])]
+        a, b = kind(low), kind(high)
+        mixed = [tuple((a, b)[k % 2] for k in range(self.width)), (b, *[a] * (self.width - 1))]
+        return list(dict.fromkeys([*((x,) * self.width for x in numbers), *mixed]))
+
+    def array(self, records: list[Any]) -> Any:
+        """An array of these records, which ``corners`` and ``strategy`` give."""
+        shape = (len(records),) if self.width is None else (len(records), self.width)
+        return np.array(records, dtype={"b": bool, "i": np.int64, "f": float}[self.kind]).reshape(shape)
+
+    def _floats(self, far: float) -> tuple[float, float]:
+        """The ends as floats that are in the domain; ``far`` for an end that there is not."""
+        low = -far if self.low is None else nearest_float(self.low)
+        high = far if self.high is None else nearest_float(self.high)
+        if self.low is not None and exact(low) < self.low:
+            low = math.nextafter(low, math.inf)
+        if self.high is not None and exact(high) > self.high:
+            high = math.nextafter(high, -math.inf)
+        return low, high
+
+    def _inside(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The row, shortened if it is outside of the ball."""
+        if self.ball is None:
+            return row
+        norm, radius = float(np.linalg.norm(row, ord=int(self.ball[0]))), nearest_float(self.ball[1])
+        most = radius * (1 - 1e-12)
+        # A row along an axis is as long as its number, without rounding.
+        return row if norm <= most or np.count_nonzero(row) <= 1 else tuple(x * (most / norm) for x in row)
 
 
 def _ends(low: ExactLike, high: ExactLike) -> tuple[Fraction, Fraction]:
@@ -287,6 +324,15 @@ class Records:
         """The input of the mechanism, from its arrays by column."""
         return columns[""] if self.container == "array" else columns[""].tolist()
 
+    def pairs(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> RecordPairs:
+        """Pairs of neighbouring inputs: ``list(...)`` has corners and drawn ones, ``.strategy()`` is a
+        Hypothesis strategy."""
+        return _pairs(self, adjacency)
+
+    def strategy(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> SearchStrategy[tuple[Any, Any]]:
+        """A Hypothesis strategy for pairs of neighbouring inputs, which may be equal."""
+        return self.pairs(adjacency).strategy().map(lambda pair: (pair.left, pair.right))
+
 
 @dataclass(frozen=True)
 class Table:
@@ -328,6 +374,53 @@ class Table:
     def build(self, columns: Mapping[str, Any]) -> Any:
         """The input of the mechanism, from its arrays by column."""
         return dict(columns)
+
+    def pairs(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> RecordPairs:
+        """Pairs of neighbouring inputs: ``list(...)`` has corners and drawn ones, ``.strategy()`` is a
+        Hypothesis strategy."""
+        return _pairs(self, adjacency)
+
+    def strategy(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> SearchStrategy[tuple[Any, Any]]:
+        """A Hypothesis strategy for pairs of neighbouring inputs, which may be equal."""
+        return self.pairs(adjacency).strategy().map(lambda pair: (pair.left, pair.right))
+
+
+def _pairs(data: Records | Table, adjacency: Adjacency | str) -> RecordPairs:
+    """Pairs of neighbours. A record is the entry of the one column, or a tuple of the entries of all."""
+    from hypothesis import strategies as st  # slow to import, and a proof needs none
+
+    from dpaudit.pairs import RecordPairs
+
+    by = one_of(Adjacency, adjacency, name="adjacency")
+    columns = data.columns
+    each = [column.corners() for column in columns.values()]
+    alike = zip(*([found[k % len(found)] for k in range(max(map(len, each)))] for found in each), strict=True)
+    values: list[Any] = list(islice(dict.fromkeys(chain(alike, islice(product(*each), 24))), EXTREMES))
+    nulls: Any = tuple(column.null() for column in columns.values())
+    record: Any = st.tuples(*(column.strategy() for column in columns.values()))
+    one = isinstance(data, Records)
+    if one:
+        values, nulls, record = [value for (value,) in values], nulls[0], data.columns[""].strategy()
+
+    def make(records: list[Any]) -> Any:
+        by_column = [records] if one else [[row[k] for row in records] for k in range(len(columns))]
+        parts = zip(columns.items(), by_column, strict=True)
+        return data.build({name: column.array(entries) for (name, column), entries in parts})
+
+    if data.size == EVERY:  # under add-remove the smaller one of two neighbours has the least number
+        least = data.at_least + (data.group if by is Adjacency.ADD_REMOVE else 0)
+    sizes = (least, least + MORE) if data.size == EVERY else (int(data.size),) * 2
+    return RecordPairs(
+        record=record,
+        values=values,
+        sizes=sizes,
+        adjacency=by,
+        null=nulls,
+        make=make,
+        group=data.group,
+        most=PAIRS,
+        drawn=DRAWN,
+    )
 
 
 def _column(domain: Any, width: int | None) -> Column:
@@ -374,43 +467,4 @@ def sample_pair(
     return left, right
 
 
-def corner_pairs(
-    data: Records | Table, *, adjacency: Adjacency, sizes: tuple[int, ...] = (1, 2, 3, 8)
-) -> Iterator[tuple[Any, Any]]:
-    """Pairs of neighbouring inputs made of extreme records, small ones first."""
-    names = list(data.columns)
-    records = list(islice(product(*(column.corners() for column in data.columns.values())), 24))
-    for size in sizes if data.size == EVERY else (int(data.size),):
-        if size < data.at_least and data.size == EVERY:
-            continue
-        for rest in records[:4]:
-            for one, other in product(records, records):
-                left, right = [rest] * size, [rest] * size
-                for k in range(min(data.group, size)):
-                    left[k], right[k] = one, other
-                if adjacency is Adjacency.ADD_REMOVE:
-                    right = [*left, *[other] * data.group]
-                elif adjacency is Adjacency.ZERO_OUT:
-                    right[: data.group] = [tuple(data.columns[n].null() for n in names)] * min(
-                        data.group, size
-                    )
-                elif _same(one, other):
-                    continue
-                yield _built(data, names, left), _built(data, names, right)
-
-
-def _same(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))
-
-
-def _built(data: Records | Table, names: list[str], records: list[tuple[Any, ...]]) -> Any:
-    kinds = {"b": bool, "i": np.int64, "f": float}
-    arrays = {}
-    for k, name in enumerate(names):
-        column = data.columns[name]
-        shape = (len(records),) if column.width is None else (len(records), column.width)
-        arrays[name] = np.array([record[k] for record in records], dtype=kinds[column.kind]).reshape(shape)
-    return data.build(arrays)
-
-
-__all__ += ["corner_pairs", "declared", "sample_pair"]
+__all__ += ["declared", "sample_pair"]

@@ -1,6 +1,6 @@
 """The black-box check: run a mechanism on pairs of neighbours and try to refute its claim.
 
-    result = check(mechanism, PureDP(epsilon="1"), neighbours=[(0.0, 1.0)])
+    result = check(mechanism, PureDP(epsilon=1), data=Records(Interval(0, 1), size=3))
     print(result)
 
 The mechanism is any callable ``(data, rng) -> output`` (or ``(data, rng, size) -> array`` with
@@ -32,7 +32,7 @@ from dpaudit.blackbox.heard import hear
 from dpaudit.blackbox.hypotheses import Family, family_of
 from dpaudit.blackbox.in_modes import unrounded_share
 from dpaudit.blackbox.mutation import CHANGES_ITS_INPUT, InputChangedError, OnCopies, state_of
-from dpaudit.blackbox.neighbours import AdjacentInputs, PairsOfInputs, doubts, read_neighbours
+from dpaudit.blackbox.neighbours import AdjacentInputs, PairsOfInputs, doubts, pairs_of, read_neighbours
 from dpaudit.blackbox.notes import (
     NEW_PROCESS,
     fresh_copies,
@@ -50,6 +50,7 @@ from dpaudit.blackbox.search import Search, Target
 from dpaudit.blackbox.smallest import smallest
 from dpaudit.claims import Model, PrivacyClaim, PureDP
 from dpaudit.coins.outside import noting_outside
+from dpaudit.data import Records, Table
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Estimate
 from dpaudit.exact import ExactLike, exact, rounded_up
@@ -75,7 +76,8 @@ def check(
     mechanism: Callable[..., Any],
     claim: PrivacyClaim,
     *,
-    neighbours: PairsOfInputs,
+    neighbours: PairsOfInputs | None = None,
+    data: Records | Table | None = None,
     alpha: float = 0.05,
     seed: int = 0,
     max_samples: int = 100_000,
@@ -88,7 +90,10 @@ def check(
     listen: bool = True,
     delta: ExactLike | None = None,
 ) -> CheckResult:
-    """Try to refute ``claim`` by running ``mechanism`` on each pair of ``neighbours``, in both directions.
+    """Try to refute ``claim`` by running ``mechanism`` on pairs of neighbouring inputs, in both directions.
+
+    Exactly one of ``data`` and ``neighbours`` says which pairs. ``data``: the declaration of the data,
+    ``Records`` or ``Table``; the pairs are neighbours by the claim's adjacency, extreme records first.
 
     ``mechanism``: ``(data, rng) -> output``, or with ``batch`` ``(data, rng, size) -> array`` of ``size``
     outputs along axis 0. Outputs are numbers, text, None, or containers and arrays of these; an exception is
@@ -98,8 +103,9 @@ def check(
 
     ``claim``: ``PureDP``, ``ApproxDP``, ``GaussianDP``, ``ZeroConcentratedDP``, ``RenyiDP`` or ``Profile``;
     the last four are bet against at several (epsilon, delta) points that they imply. With ``model=AS_RUN``
-    the bit patterns of floats count as well. ``neighbours``: pairs of inputs, ``corners(...)``,
-    ``Inputs(...)``, or a Hypothesis strategy for pairs; by the last two, a pair that refutes is shrunk.
+    the bit patterns of floats count as well. ``neighbours``: pairs of your own, ``corners(...)``,
+    ``Inputs(...)``, or a Hypothesis strategy for pairs; by the last two, and by ``data``, a pair that refutes
+    is shrunk.
     ``max_samples``: runs in all. ``jobs``: joblib workers; ``scheduler``: in their place the address of a
     Dask cluster (with certificates a ``TlsScheduler``), where calls have no time limit; the result does not
     depend on either, and a mechanism that draws from elsewhere than ``rng``, or keeps something between
@@ -124,6 +130,7 @@ def check(
     _check_claim(claim)
     family, at_delta = family_of(claim), None if delta is None else _delta_to_bound(delta)
     clock = Clock(seconds, goal=max_samples, alpha=alpha)
+    neighbours = pairs_of(claim, neighbours, data)
     pairs = read_neighbours(neighbours, seed=seed, claim=claim)
     blind = too_few(family.tested, candidates=len(pairs), alpha=alpha, runs=max_samples)
     if blind:

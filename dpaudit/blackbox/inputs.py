@@ -18,18 +18,14 @@ from typing import Any, overload
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from dpaudit.blackbox.neighbours import changed, drawn_from, require_null, shown, values_of
+from dpaudit.blackbox.neighbours import require_null, values_of
 from dpaudit.claims import Adjacency
 from dpaudit.claims.base import one_of
 from dpaudit.errors import InvalidParameterError
 from dpaudit.neighbours import Neighbours
+from dpaudit.pairs import RecordPairs
 
 __all__ = ["Inputs"]
-
-#: Pairs drawn besides the corners: each pair shares the error level.
-DRAWN = 10
-#: Corners that are kept of those of all sizes.
-CORNERS = 24
 
 
 @dataclass(frozen=True)
@@ -85,46 +81,29 @@ class Inputs(Sequence[Neighbours]):
         return values_of(self.records)
 
     def corners(self) -> list[Neighbours]:
-        """Pairs at the edges, those of few records first: all records equal, or alternating, and the first,
-        the middle or the last one changed."""
-        least, most = self.sizes
-        found: dict[str, Neighbours] = {}
-        for size in sorted({least, min(least + 1, most), (least + most) // 2, most}):
-            for background in self._backgrounds(size):
-                for position in sorted({0, size // 2, size - 1}):
-                    for left, right in changed(background, position, self.values, self._by, self.null):
-                        names = repr((left, right)), repr((right, left))
-                        if left != right and not found.keys() & set(names):
-                            found[names[0]] = self._pair(left, right)
-        kept = list(found.values())
-        return kept if len(kept) <= CORNERS else [*kept[: CORNERS // 2], *kept[-CORNERS // 2 :]]
+        """Pairs at the edges: all records equal, or alternating, and the first, the middle or the last one
+        changed."""
+        return self._made.corners()
 
     def strategy(self) -> SearchStrategy[Neighbours]:
         """A Hypothesis strategy for pairs of neighbours; it shrinks to few and simple records."""
-        least, most = self.sizes
-        record = self.records if isinstance(self.records, SearchStrategy) else st.sampled_from(self.records)
-
-        @st.composite
-        def pairs(draw: st.DrawFn) -> Neighbours:
-            rows = draw(st.lists(record, min_size=least, max_size=most))
-            place = draw(st.integers(0, len(rows) - 1))
-            before, after = rows[:place], rows[place + 1 :]
-            if self._by is Adjacency.REPLACE_ONE:
-                return self._pair(rows, [*before, draw(record), *after])
-            rest = [*before, *after] if self._by is Adjacency.ADD_REMOVE else [*before, self.null, *after]
-            return self._pair(rows, rest)
-
-        return pairs()
+        return self._made.strategy()
 
     def pairs(self, *, seed: int = 0) -> list[Neighbours]:
         """Corners, then some pairs drawn by ``seed``; equal inputs and repetitions are left out."""
-        drawn = [
-            pair for pair in drawn_from(self.strategy(), seed, DRAWN) if repr(pair.left) != repr(pair.right)
-        ]
-        found: dict[str, Neighbours] = {}
-        for pair in [*self.corners(), *drawn]:
-            found.setdefault(repr(sorted((repr(pair.left), repr(pair.right)))), pair)
-        return list(found.values())
+        return self._made.pairs(seed=seed)
+
+    @cached_property
+    def _made(self) -> RecordPairs:
+        records = self.records
+        return RecordPairs(
+            record=records if isinstance(records, SearchStrategy) else st.sampled_from(records),
+            values=self.values,
+            sizes=self.sizes,
+            adjacency=one_of(Adjacency, self.adjacency, name="adjacency"),
+            null=self.null,
+            make=self.make,
+        )
 
     @cached_property
     def _drawn(self) -> list[Neighbours]:
@@ -144,15 +123,3 @@ class Inputs(Sequence[Neighbours]):
 
     def __iter__(self) -> Iterator[Neighbours]:
         return iter(self._drawn)
-
-    @property
-    def _by(self) -> Adjacency:
-        return one_of(Adjacency, self.adjacency, name="adjacency")
-
-    def _backgrounds(self, size: int) -> list[list[Any]]:
-        values = self.values
-        alternating = [[values[k % len(values)] for k in range(size)]] if len(values) > 1 < size else []
-        return [[value] * size for value in values] + alternating
-
-    def _pair(self, left: list[Any], right: list[Any]) -> Neighbours:
-        return Neighbours(f"{shown(left)} and {shown(right)}", self.make(left), self.make(right))

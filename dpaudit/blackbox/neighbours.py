@@ -11,16 +11,14 @@ from numbers import Integral
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import pandas as pd
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import seed as seeded
-from hypothesis.errors import Unsatisfiable
 from hypothesis.strategies import SearchStrategy
 
 from dpaudit.claims import Adjacency, PrivacyClaim, Unit
 from dpaudit.claims.base import one_of
+from dpaudit.data import Records, Table
 from dpaudit.errors import InvalidParameterError
 from dpaudit.neighbours import Neighbours
+from dpaudit.pairs import drawn_from, shown
 from dpaudit.tables import rows_of
 
 __all__ = [
@@ -30,11 +28,10 @@ __all__ = [
     "changed",
     "corners",
     "doubts",
-    "drawn_from",
+    "pairs_of",
     "read_neighbours",
     "require_adjacent",
     "require_null",
-    "shown",
     "unequal",
     "values_of",
 ]
@@ -61,8 +58,6 @@ class AdjacentInputs(Protocol):
 PairsOfInputs = Iterable[tuple[Any, Any] | Neighbours] | SearchStrategy[Any] | AdjacentInputs
 #: Pairs drawn from a strategy: each one shares the error level, so that more of them cost power.
 DRAWN = 20
-#: Characters of an input that are shown in a name.
-SHOWN = 60
 
 
 def corners(
@@ -148,14 +143,28 @@ def changed(
     return [([*before, value, *after], rest) for value in values]
 
 
-def shown(data: Any) -> str:
-    """An input on one line, cut where it is long; tables by their first rows, column by column."""
-    if isinstance(data, pd.DataFrame):
-        data = data.head(SHOWN).to_dict("list")
-    elif isinstance(data, pd.Series):
-        data = data.head(SHOWN).tolist()
-    text = " ".join(repr(data).split())
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 4]} ..."
+def pairs_of(
+    claim: PrivacyClaim, neighbours: PairsOfInputs | None, data: Records | Table | None
+) -> PairsOfInputs:
+    """The pairs that are given, or those of the declaration by the adjacency of ``claim``.
+
+    Raises ``InvalidParameterError`` unless exactly one of the two is given, and for a declaration whose unit
+    is not the claim's.
+    """
+    if (neighbours is None) == (data is None):
+        raise InvalidParameterError(
+            f"exactly one of data and neighbours must be given, got {'neither' if data is None else 'both'}."
+        )
+    if neighbours is not None:
+        return neighbours
+    if not isinstance(data, Records | Table):
+        raise InvalidParameterError(f"data must be Records or a Table, got {data!r}.")
+    if (claim.unit is Unit.USER) != (data.group > 1):
+        raise InvalidParameterError(
+            "data of a claim about users must have group=m above 1, and of one about events group=1, got a "
+            f"claim for unit={claim.unit.value!r} and group={data.group}."
+        )
+    return data.pairs(claim.adjacency)
 
 
 def read_neighbours(
@@ -224,29 +233,6 @@ def _copied(data: Any, pair: Neighbours) -> Any:
             f"inputs must be data that can be copied, got {pair.name} ({type(error).__name__}: {error}); "
             "pass what they hold."
         ) from error
-
-
-def drawn_from(strategy: SearchStrategy[Any], seed: int, count: int) -> list[Any]:
-    """What the strategy gives first; the same for the same seed, whatever earlier runs have left behind."""
-    found: list[Any] = []
-
-    @seeded(seed)
-    @settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=(Phase.generate,),
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(strategy)
-    def collect(pair: Any) -> None:
-        found.append(pair)
-
-    try:
-        collect()
-    except Unsatisfiable:
-        return []
-    return found
 
 
 def _distinct(pairs: list[Neighbours]) -> list[Neighbours]:

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from dpaudit.blackbox.check import check
-from dpaudit.blackbox.neighbours import PairsOfInputs, read_neighbours, shown
+from dpaudit.blackbox.neighbours import PairsOfInputs, pairs_of, read_neighbours
 from dpaudit.blackbox.result import CheckResult
 from dpaudit.blackbox.words import at_least, at_most
 from dpaudit.claims import PrivacyClaim
+from dpaudit.data import Records, Table
 from dpaudit.errors import RefutedError
+from dpaudit.pairs import shown
 from dpaudit.pytest_plugin.levels import AUDITS, NOTE, SUMMARY, Levels, seed_of
 from dpaudit.verdicts import VerdictKind
 
@@ -58,7 +60,8 @@ class AssertPrivate:
         mechanism: Callable[..., Any],
         claim: PrivacyClaim,
         *,
-        neighbours: PairsOfInputs,
+        neighbours: PairsOfInputs | None = None,
+        data: Records | Table | None = None,
         max_samples: int = 100_000,
         batch: bool = False,
         jobs: int = 1,
@@ -87,6 +90,7 @@ class AssertPrivate:
                 mechanism,
                 claim,
                 neighbours=neighbours,
+                data=data,
                 alpha=alpha,
                 seed=seed,
                 max_samples=max_samples,
@@ -105,7 +109,8 @@ class AssertPrivate:
         if self._expect_refuted and not refuted and not result.not_audited:
             raise AssertionError(f"this test expects a refutation, and there was none:\n{result}")
         if refuted and not self._expect_refuted:
-            pair = read_neighbours(neighbours, seed=seed, claim=claim)[result.evidence.details["pair"]]
+            tried = pairs_of(claim, neighbours, data)
+            pair = read_neighbours(tried, seed=seed, claim=claim)[result.evidence.details["pair"]]
             raise RefutedError(self._failure(result, f"{shown(pair.left)} and {shown(pair.right)}", alpha))
         return result if refuted else result.raise_if_refuted()
 
