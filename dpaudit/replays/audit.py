@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from dpaudit.blackbox.neighbours import pairs_of
 from dpaudit.claims import (
     Accounting,
     AccountingClaim,
@@ -23,6 +24,7 @@ from dpaudit.claims import (
 )
 from dpaudit.claims.privacy import NOT_STATED
 from dpaudit.coins import Choice, Program
+from dpaudit.data import Records, Table
 from dpaudit.errors import InvalidParameterError
 from dpaudit.evidence import Evidence
 from dpaudit.kernel.ball import ball, precision, upper_short
@@ -30,7 +32,7 @@ from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.build import Proof, accounted
 from dpaudit.proofs.sites import Site, allowed_by, priced_sites, total_of
 from dpaudit.replays.accounting import common_measure
-from dpaudit.replays.domains import Domain, Interval
+from dpaudit.replays.domains import Declared, Domain, Interval
 from dpaudit.suite import Run
 
 __all__ = ["PrivacyAudit"]
@@ -39,11 +41,18 @@ __all__ = ["PrivacyAudit"]
 NOT_DECLARED = "not declared: the pairs that the audit lists"
 
 
+def no_pairs(run: Run) -> Sequence[Neighbours]:
+    """Mark that an audit was given no pairs of its own."""
+    return ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class PrivacyAudit:
     """A program, its claim, and what is needed to look for trouble.
 
-    ``neighbours(run)`` returns the pairs; ``sites`` is the accounting that the proof declares, ``because``
+    ``data`` declares the data (``Records``, ``Table``): the pairs and the claim's ``domain`` in words follow
+    from it, and a privacy row proves the program for all such data if it can. Without it, ``neighbours(run)``
+    returns pairs of your own; ``sites`` is the accounting that the proof declares, ``because``
     says in words why one record touches no more; ``histories`` names the forced histories (site, occurrence,
     law -> outcome or None), ``proof`` is what the certificates are made from: where it is ``None`` and every
     site has a mechanism, their sum; where some have none there is no certificate. ``searched`` = (records,
@@ -61,8 +70,9 @@ class PrivacyAudit:
 
     claim: PrivacyClaim
     program: Program
-    neighbours: Callable[[Run], Sequence[Neighbours]]
-    sites: Sequence[Site]
+    neighbours: Callable[[Run], Sequence[Neighbours]] = no_pairs
+    data: Records | Table | None = None
+    sites: Sequence[Site] = ()
     because: str = ""
     histories: Mapping[str, Choice] = field(default_factory=dict)
     proof: Proof | None = None
@@ -78,6 +88,10 @@ class PrivacyAudit:
                 "an audit of a program needs a claim with one number, got a Profile; claim ApproxDP at each "
                 "of its points, or hand the program to dpaudit.check."
             )
+        if self.data is not None:
+            self._declare(self.data)
+        if self.neighbours is no_pairs:
+            raise InvalidParameterError("exactly one of data and neighbours must be given, got neither.")
         if not callable(self.neighbours):
             raise InvalidParameterError(
                 "neighbours of an audit must be a function of the run that returns pairs, got "
@@ -96,6 +110,21 @@ class PrivacyAudit:
         if self.searched is not None and self.domain is not None:
             self.domain.levels()  # refuses a domain that cannot be searched number by number
         object.__setattr__(self, "sites", priced_sites(self.sites, self.claim))
+
+    def _declare(self, data: Records | Table) -> None:
+        """Derive the pairs and the domain from the declaration."""
+        pairs_of(self.claim, None, data)  # refuses a claim about another unit
+        own = Declared(data, self.claim.adjacency)
+        for name in ("neighbours", "domain"):
+            given = getattr(self, name)
+            if not (given is None or given is no_pairs or isinstance(given, Declared)):
+                raise InvalidParameterError(f"{name} follows from data, got both; leave one of them out.")
+            object.__setattr__(self, name, own)
+        if self.claim.domain not in (NOT_STATED, NOT_DECLARED, str(own)):
+            raise InvalidParameterError(
+                f"the domain of the claim must be that of the data, {str(own)!r}, got {self.claim.domain!r}; "
+                "leave it out."
+            )
 
     @property
     def undeclared(self) -> str:

@@ -17,16 +17,20 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+import dpaudit.data
 from dpaudit.claims import Adjacency, Unit
+from dpaudit.data import Table
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, dyadic, exact, positive
 from dpaudit.neighbours import Neighbours
+from dpaudit.suite import Run
 from dpaudit.tables import rows_of
 
 __all__ = [
     "Ball",
     "Beside",
     "Columns",
+    "Declared",
     "Domain",
     "Interval",
     "ListedPairs",
@@ -359,6 +363,29 @@ class ListedPairs(Domain):
         return Beside()
 
 
+@dataclass(frozen=True)
+class Declared(Domain):
+    """The data of a declaration, and the pairs of neighbours that follow from it, which an audit lists."""
+
+    data: dpaudit.data.Records | Table
+    adjacency: Adjacency
+
+    def __str__(self) -> str:
+        return self.data.words
+
+    def __call__(self, run: Run) -> list[Neighbours]:
+        """The pairs, in the place of an audit's own ``neighbours``; the same for every run."""
+        return self.data.pairs(self.adjacency).pairs()
+
+    def holds(self, numbers: NDArray[Any]) -> bool:
+        return bool(np.isfinite(numbers).all())
+
+    def beside(
+        self, pairs: Sequence[Neighbours], adjacency: Adjacency, rng: np.random.Generator, *, most: int
+    ) -> Beside:
+        return Beside()
+
+
 def _all_held(numbers: NDArray[Any], holds: Callable[[Fraction], bool]) -> bool:
     """Whether each number is finite and held in one of its two honest readings: as the dyadic number that it
     is, or as the decimal that it prints as (0.1 is a tenth to its author, and a little more in binary)."""
@@ -488,7 +515,8 @@ def require_neighbours(pair: Neighbours, adjacency: Adjacency, unit: Unit, domai
             require_finite(pair)
         return f"the data of {pair.name!r} are no numbers by record, so that their adjacency was not checked"
     objection = _not_adjacent(left, right, adjacency)
-    if objection and unit is Unit.USER and "differs in" in objection:
+    several = "differs in" in objection or (objection.endswith("records") and len(left) != len(right))
+    if several and unit is Unit.USER:
         return f"{pair.name!r} {objection}: that they are one user's was not checked"
     if objection:
         raise InvalidParameterError(

@@ -81,9 +81,10 @@ def privacy(
     a function of the point) is a shape of data for which the program itself is proved besides: a consistent
     row is then proved in that scope, which the row says, and is not verified beyond it; where there is no
     proof, a note says why, and what one record touches there is derived and held against the sites. With
-    ``Records`` or a ``Table`` the program is followed on private values: the proof verifies the claim by
-    itself, and the claim is about these data if it names no others. ``plots(run, **point)`` draws more. The
-    docstring says the title, and below it why one record touches no more than the sites (``because``);
+    ``Records`` or a ``Table`` (by default the ``data`` of the audit) the program is followed on private
+    values: the proof verifies the claim by itself, and the claim is about these data if it names no others.
+    ``plots(run, **point)`` draws more. The docstring says the title, and below it why one record touches no
+    more than the sites (``because``);
     ``Note:`` paragraphs are notes.
     """
 
@@ -204,16 +205,17 @@ class _Shapes:
     prove: Shape | Records | Table | Callable[..., Shape | Records | Table] | None
     fixed: dict[str, object]
 
-    def at(self, point: Mapping[str, Any]) -> Shape | Records | Table | None:
-        """The shape or the declaration at a point."""
-        return self.prove(**{**self.fixed, **point}) if callable(self.prove) else self.prove
+    def at(self, point: Mapping[str, Any], audit: PrivacyAudit) -> Shape | Records | Table | None:
+        """The shape or the declaration at a point; that of the audit, if the row names none."""
+        found = self.prove(**{**self.fixed, **point}) if callable(self.prove) else self.prove
+        return audit.data if self.prove is None else found
 
     def about(self, audit: PrivacyAudit, point: Mapping[str, Any]) -> PrivacyAudit:
         """The audit, whose claim is about the declared data if it does not say about which data it is."""
         from dpaudit.data import Records, Table
         from dpaudit.replays.audit import NOT_DECLARED
 
-        data = self.at(point)
+        data = self.at(point, audit)
         if not isinstance(data, Records | Table) or audit.claim.domain != NOT_DECLARED:
             return audit
         return replace(audit, claim=replace(audit.claim, domain=data.words))
@@ -223,27 +225,32 @@ class _Shapes:
         from dpaudit.data import Records, Table
         from dpaudit.rows.proved import provable, record_digest
 
-        data = self.at(point)
+        data = self.at(point, audit)
         if not isinstance(data, Records | Table) or not provable(audit.claim):
             return ""
         return record_digest(audit.program, audit.claim, data)
 
     def added(self, outcome: Outcome, audit: PrivacyAudit, point: Mapping[str, Any]) -> Outcome:
         """The outcome with the proof of the program, where one is wanted."""
-        if self.prove is None:
+        if self.prove is None and audit.data is None:
             certified = any(isinstance(item, Certificate) for item in outcome.evidence)
             return replace(outcome, notes=[*outcome.notes, NOT_ASKED]) if certified else outcome
         from dpaudit.rows.proved import Shape, accounting_of, evidence_of, provable
 
         if not provable(audit.claim):
-            raise InvalidParameterError(
-                "a proof of a program must be of a PureDP, ZeroConcentratedDP, GaussianDP or ApproxDP claim, "
-                f"got {audit.claim.type}; leave prove out."
-            )
-        shape = self.at(point)
+            why = "a proof of a program must be of a PureDP, ZeroConcentratedDP, GaussianDP or ApproxDP claim"
+            if self.prove is None:
+                return replace(outcome, notes=[*outcome.notes, f"not proved: {why}"])
+            raise InvalidParameterError(f"{why}, got {audit.claim.type}; leave prove out.")
+        shape = self.at(point, audit)
         if shape is None:
             return outcome
-        found = evidence_of(audit.program, audit.claim, shape)
+        try:
+            found = evidence_of(audit.program, audit.claim, shape)
+        except InvalidParameterError as error:
+            if self.prove is not None:
+                raise
+            return replace(outcome, notes=[*outcome.notes, f"not proved: {error}"])
         if not isinstance(shape, Shape):
             return _proved(outcome, found, audit.claim)
         derived = accounting_of(audit.program, audit.sites, shape)

@@ -278,3 +278,79 @@ def test_claims_of_other_types_have_no_proof_here() -> None:
     assert {PureDP, ZeroConcentratedDP, GaussianDP, ApproxDP} == {
         type(case[0].claim) for case in CASES.values()
     }
+
+
+def judged(program: Any, data: Any, **claim: Any) -> tuple[Any, Any]:
+    """The claim of an audit that has a program, a claim and data only, and its verdict."""
+    audit = PrivacyAudit(claim=PureDP(**{"epsilon": 1, **claim}), program=program, data=data)
+    claimed, outcome, _ = outcome_of(audit)
+    return claimed, judge(claimed, outcome.evidence, obstacles=outcome.obstacles, alpha=0.05)
+
+
+DECLARED: list[tuple[Any, dict[str, Any]]] = [
+    (Records(UNIT, size=3), {}),
+    (Records(UNIT), {}),
+    (Records(UNIT, size=3), {"adjacency": "zero-out"}),
+    (Records(UNIT), {"adjacency": "add-remove"}),
+    (Records(UNIT, size=4, group=2), {"epsilon": 2, "unit": "user"}),
+    (Records(UNIT, at_least=3, group=2), {"epsilon": 2, "unit": "user", "adjacency": "add-remove"}),
+]
+
+
+@pytest.mark.parametrize(("data", "claim"), DECLARED)
+def test_an_audit_needs_program_claim_and_data_only(data: Any, claim: dict[str, Any]) -> None:
+    """Pairs, the words of the domain and a proof follow from the declaration."""
+    claimed, found = judged(released_sum, data, **claim)
+    assert claimed.domain == data.words
+    assert (found.verdict.value, found.upper) == ("verified", claimed.bound)
+
+
+@pytest.mark.parametrize(("data", "claim"), DECLARED)
+def test_derived_pairs_refute_too_little_noise(data: Any, claim: dict[str, Any]) -> None:
+    """Replays on the pairs of the declaration reach twice the claim, with nothing else declared."""
+    claimed, found = judged(half_the_noise, data, **claim)
+    assert found.verdict == "refuted"
+    assert found.lower > claimed.bound
+
+
+def of_the_last(coins: Any, data: Any) -> Any:
+    return coins.release(data[-1] * 2, Laplace(scale=1), site="last")
+
+
+def slipping(coins: Any, data: Any) -> Any:
+    """Right only as long as no entry is above a half; nobody can follow a branch on data."""
+    total = data.sum() if data.max() <= 0.5 else 5 * data.sum()
+    return coins.release(total, Laplace(scale=1), site="sum")
+
+
+def not_followed(coins: Any, data: Any) -> Any:
+    total = 0
+    for record in data:
+        if record > 0.5:
+            total += 1
+    return coins.release(total, Laplace(scale=1), site="sum")
+
+
+def test_an_audit_of_data_verifies_nothing_without_a_proof() -> None:
+    """Wrong programs are refuted by the derived pairs; one that is private and not followed stays open."""
+    for program in (of_the_last, slipping):
+        assert judged(program, Records(UNIT, size=6))[1].verdict == "refuted"
+    assert judged(not_followed, Records(UNIT, size=3))[1].verdict == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"neighbours": lambda run: []},
+        {"domain": Numbers(0, 1)},
+        {"claim": PureDP(epsilon=1, domain="numbers in [0, 2]")},
+        {"claim": PureDP(epsilon=1, unit="user")},
+        {"data": None},
+        {"data": [0, 1]},
+    ],
+)
+def test_what_contradicts_the_declaration_is_refused(options: dict[str, Any]) -> None:
+    """Pairs or a domain beside it, a claim about other data or another unit, and no data at all."""
+    about = {"claim": PureDP(epsilon=1), "data": Records(UNIT, size=3), **options}
+    with pytest.raises(InvalidParameterError):
+        PrivacyAudit(program=released_sum, **about)
