@@ -1,6 +1,6 @@
 """dpaudit: verify or refute differential-privacy claims, with evidence that anyone can re-check.
 
-``check(mechanism, claim, neighbours=...)`` audits a callable ``(data, rng) -> output`` from the outside. A
+``check(mechanism, claim, data=...)`` audits a callable ``(data, rng) -> output`` from the outside. A
 program written against ``dpaudit.coins`` is audited from the inside, with exact losses: see ``PrivacyAudit``
 and the decorator ``dpaudit.rows.privacy``. ``dpaudit run`` runs suites.
 

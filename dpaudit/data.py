@@ -279,7 +279,7 @@ class Records:
     group : int
         How many records one user may have: the claim is about all of them at once.
     container : "array" or "list"
-        An ndarray, or a list of Python numbers (for a known size).
+        An ndarray, or a list of Python numbers (rows are tuples).
 
     Raises
     ------
@@ -301,13 +301,8 @@ class Records:
 
     def __post_init__(self) -> None:
         _require_size(self.size, self.at_least, self.group)
-        if self.container not in ("array", "list") or (
-            self.container == "list"
-            and (self.size == EVERY or self.width is not None or isinstance(self.domain, Ball))
-        ):
-            raise InvalidParameterError(
-                f"a list holds one number for each of a known number of records, got {self!r}."
-            )
+        if self.container not in ("array", "list"):
+            raise InvalidParameterError(f"container must be 'array' or 'list', got {self.container!r}.")
         _ = self.columns
 
     @property
@@ -322,7 +317,9 @@ class Records:
 
     def build(self, columns: Mapping[str, Any]) -> Any:
         """The input of the mechanism, from its arrays by column."""
-        return columns[""] if self.container == "array" else columns[""].tolist()
+        if self.container == "array":
+            return columns[""]
+        return [tuple(row) if isinstance(row, list) else row for row in columns[""].tolist()]
 
     def pairs(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> RecordPairs:
         """Pairs of neighbouring inputs: ``list(...)`` has corners and drawn ones, ``.strategy()`` is a

@@ -50,7 +50,10 @@ def noisy_count(data, rng):
 
 def test_noisy_count(assert_private):
     assert_private(
-        noisy_count, dpaudit.PureDP(epsilon=1), neighbours=dpaudit.corners([0, 1], size=2), max_samples=5000
+        noisy_count,
+        dpaudit.PureDP(epsilon=1),
+        data=dpaudit.Records(dpaudit.Integers(0, 1), size=2),
+        max_samples=5000,
     )
 '''
 

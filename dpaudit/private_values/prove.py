@@ -161,6 +161,11 @@ def _require(claim: Any, data: Any) -> None:
         )
     if not isinstance(data, Records | Table):
         raise InvalidParameterError(f"data must be declared by Records or Table, got {type(data).__name__}.")
+    if data.container == "list" and (data.size == EVERY or data.columns[""].width is not None):
+        raise InvalidParameterError(
+            f"a list holds one number for each of a known number of records here, got {data.words}; hand over"
+            " an array, or prove a program of plain loops with dpaudit.prove."
+        )
     if (claim.unit is Unit.USER) != (data.group > 1) and claim.unit is Unit.USER:
         raise InvalidParameterError(
             "a claim for users needs group=m, the largest number of records of one user; a record that is all"

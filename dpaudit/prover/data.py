@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
+from dpaudit.data import EVERY, Records, Table
 from dpaudit.errors import InvalidParameterError
 from dpaudit.exact import ExactLike, exact, positive
 from dpaudit.prover.forms import Row, symbol
 
-__all__ = ["EVERY", "Adjacent", "EachMoves", "OneReplaced", "Piece", "Symbols"]
-
-#: The size of data of every length.
-EVERY: Final = "every"
+__all__ = ["EVERY", "Adjacent", "EachMoves", "OneReplaced", "Piece", "Symbols", "symbols_of"]
 
 #: The changes that one piece allows: an interval for each symbol that may change.
 Piece = dict[str, tuple[Fraction, Fraction]]
@@ -156,3 +154,19 @@ class OneReplaced(Adjacent):
 
     def to_json(self, data: Symbols) -> dict[str, Any]:
         return {"kind": "one-replaced", "by": str(self._step(data)), "at_most": self.by is not None}
+
+
+def symbols_of(data: Records | Table) -> Symbols:
+    """The symbols of declared data. Every number of records, from whichever least one, is every number.
+
+    Raises ``InvalidParameterError`` for data that are not a list of numbers, or of rows of numbers, or of
+    which several belong to one user.
+    """
+    column = data.columns.get("")
+    if column is None or data.container != "list" or column.kind == "b" or column.ball or data.group > 1:
+        raise InvalidParameterError(
+            "prove follows programs on a list of numbers or of rows of them, each in an interval, with one "
+            f"record a user, got {data!r}; declare Records(..., container='list'), or use dpaudit.audit."
+        )
+    whole = column.kind == "i"
+    return Symbols(data.size, low=column.low, high=column.high, width=column.width, integers=whole)

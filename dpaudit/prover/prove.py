@@ -16,6 +16,7 @@ from typing import Any
 from dpaudit.claims import PureDP
 from dpaudit.claims.base import Adjacency, Model, Unit
 from dpaudit.coins.base import Program
+from dpaudit.data import Records, Table
 from dpaudit.errors import InvalidParameterError
 from dpaudit.kernel import finite_t0, program_t0, step_t0
 from dpaudit.kernel.claim_t0 import ASSUMED_AT_EVERY_SIZE, scope_in_words
@@ -23,7 +24,7 @@ from dpaudit.prover.alignment import Aligned, Alignment
 from dpaudit.prover.attained import attained
 from dpaudit.prover.branches import in_pairs
 from dpaudit.prover.certificate import merged_fields, written_tree
-from dpaudit.prover.data import EVERY, Adjacent, Symbols
+from dpaudit.prover.data import EVERY, Adjacent, OneReplaced, Symbols, symbols_of
 from dpaudit.prover.event_body import event_body
 from dpaudit.prover.every_size import prove_every_size
 from dpaudit.prover.explore import Explored, Path
@@ -46,15 +47,29 @@ __all__ = ["prove"]
 MAX_CHANGES = 256
 
 
-def prove(program: Program, claim: PureDP | GaussianClaim, *, data: Symbols, adjacency: Adjacent) -> Proof:
+def prove(
+    program: Program,
+    claim: PureDP | GaussianClaim,
+    *,
+    data: Records | Table | Symbols,
+    adjacency: Adjacent | None = None,
+) -> Proof:
     """Prove that ``program(coins, data)`` keeps ``claim`` for all data, neighbours and outcomes.
 
-    ``data`` are symbolic records, ``adjacency`` says which changes of them are neighbours. The claim is pure;
+    ``data`` declares the list of records, ``Records(..., container="list")``, of which one is replaced. For
+    changes that no declaration has, ``data`` are ``Symbols``, and ``adjacency`` says which changes of them
+    are neighbours, such as ``EachMoves()``. The claim is pure;
     or, for programs all of whose randomness is Gaussian noise on released values, zCDP, GDP or (epsilon,
     delta). Raises ``InvalidParameterError`` for any other, and for one that is not about the public view
     under exact numbers.
     """
-    _require(claim, data, adjacency)
+    if isinstance(data, Records | Table):
+        if adjacency is not None:
+            raise InvalidParameterError(
+                f"the adjacency of declared data is the claim's, got {adjacency!r} besides; leave it out."
+            )
+        data, adjacency = symbols_of(data), OneReplaced()
+    data, adjacency = _required(claim, data, adjacency)
     scope = scope_in_words(data.to_json(), adjacency.to_json(data))
     if not isinstance(claim, PureDP):
         return prove_gaussian(program, claim, data, adjacency, scope)
@@ -142,7 +157,7 @@ def _finite(program: Program, claim: PureDP, data: Symbols, adjacency: Adjacent,
     )
 
 
-def _require(claim: PureDP | GaussianClaim, data: Symbols, adjacency: Adjacent) -> None:
+def _required(claim: PureDP | GaussianClaim, data: Any, adjacency: Any) -> tuple[Symbols, Adjacent]:
     kinds = (PureDP, *GAUSSIAN_CLAIMS)
     if not isinstance(claim, kinds) or claim.view != View.of(PUBLIC) or claim.model is not Model.IDEAL:
         raise InvalidParameterError(
@@ -156,8 +171,8 @@ def _require(claim: PureDP | GaussianClaim, data: Symbols, adjacency: Adjacent) 
         )
     if not isinstance(adjacency, Adjacent) or not isinstance(data, Symbols):
         raise InvalidParameterError(
-            f"a proof needs Symbols and an adjacency such as EachMoves(), got {type(data).__name__} and "
-            f"{type(adjacency).__name__}; name them."
+            "a proof needs Records, or Symbols and an adjacency such as EachMoves(), got "
+            f"{type(data).__name__} and {type(adjacency).__name__}; name them."
         )
     if data.size == EVERY and not isinstance(claim, PureDP):
         raise InvalidParameterError(
@@ -174,6 +189,7 @@ def _require(claim: PureDP | GaussianClaim, data: Symbols, adjacency: Adjacent) 
         )
     ):
         raise InvalidParameterError(f"integers must change by whole numbers, got {adjacency}; change by one.")
+    return data, adjacency
 
 
 @dataclass(eq=False)

@@ -1,0 +1,117 @@
+"""`prove` on declared data: the same proofs as on symbols, and nothing that the symbols do not say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dpaudit import (
+    EVERY,
+    Anything,
+    Ball,
+    Categories,
+    EachMoves,
+    Integers,
+    Interval,
+    OneReplaced,
+    PureDP,
+    Records,
+    Symbols,
+    Table,
+    ZeroConcentratedDP,
+    prove,
+)
+from dpaudit.data import Domain
+from dpaudit.errors import InvalidParameterError
+from dpaudit.laws import DiscreteLaplace, Gaussian, Laplace
+
+ONE = PureDP(epsilon=1)
+
+
+def noisy_sum(coins: Any, data: Any) -> Any:
+    total = 0
+    for record in data:
+        total = total + record
+    return coins.release(total, Laplace(scale=1), site="sum")
+
+
+def whole_sum(coins: Any, data: Any) -> Any:
+    return coins.release(sum(data), DiscreteLaplace(scale=2), site="sum")
+
+
+def second_numbers(coins: Any, data: Any) -> Any:
+    return coins.release(sum(row[1] for row in data), Laplace(scale=2), site="sum")
+
+
+def normal_sum(coins: Any, data: Any) -> Any:
+    return coins.release(sum(data), Gaussian(sigma=1), site="sum")
+
+
+def listed(domain: Domain, **options: Any) -> Records:
+    return Records(domain, container="list", **options)
+
+
+CASES: list[tuple[Any, Any, Records, Symbols, str]] = [
+    (noisy_sum, ONE, listed(Interval(0, 1)), Symbols(EVERY, low=0, high=1), "verified"),
+    (noisy_sum, ONE, listed(Interval(0, 1), size=3), Symbols(3, low=0, high=1), "verified"),
+    (noisy_sum, ONE, listed(Interval(0, "5/4"), size=2), Symbols(2, low=0, high="5/4"), "refuted"),
+    (whole_sum, ONE, listed(Categories(3), size=2), Symbols(2, low=0, high=2, integers=True), "verified"),
+    (whole_sum, ONE, listed(Integers(-2, 1), size=2), Symbols(2, low=-2, high=1, integers=True), "refuted"),
+    (
+        second_numbers,
+        ONE,
+        listed(Interval(-1, 1), size=2, width=2),
+        Symbols(2, low=-1, high=1, width=2),
+        "verified",
+    ),
+    (
+        normal_sum,
+        ZeroConcentratedDP(rho="1/2"),
+        listed(Interval(0, 1), size=3),
+        Symbols(3, low=0, high=1),
+        "verified",
+    ),
+]
+
+
+@pytest.mark.parametrize(("program", "claim", "data", "symbols", "verdict"), CASES)
+def test_a_declaration_is_proved_as_its_symbols_are(
+    program: Any, claim: Any, data: Records, symbols: Symbols, verdict: str
+) -> None:
+    """Verdict, bound, scope and certificate are those of the symbols with one record replaced."""
+    found = prove(program, claim, data=data)
+    same = prove(program, claim, data=symbols, adjacency=OneReplaced())
+    assert found.verdict == verdict
+    assert (found.bound, found.scope, found.certificate) == (same.bound, same.scope, same.certificate)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"data": Records(Interval(0, 1), size=3)},
+        {"data": listed(Ball(1, 2), size=3)},
+        {"data": listed(Integers(0, 1, bits=True), size=3)},
+        {"data": listed(Interval(0, 1), size=3, group=2)},
+        {"data": listed(Anything(), size=3)},
+        {"data": Table({"x": Interval(0, 1)}, size=3)},
+        {"data": listed(Interval(0, 1), size=3), "adjacency": OneReplaced()},
+        {"data": listed(Interval(0, 1), size=3), "adjacency": EachMoves()},
+        {"data": listed(Interval(0, 1), size=3), "claim": PureDP(epsilon=1, adjacency="add-remove")},
+        {"data": listed(Interval(0, 1), size=3), "claim": PureDP(epsilon=1, adjacency="zero-out")},
+        {"data": listed(Interval(0, 1), size=3, group=2), "claim": PureDP(epsilon=1, unit="user")},
+        {"data": Symbols(3, low=0, high=1)},
+        {"data": [0, 1]},
+    ],
+)
+def test_what_the_symbols_cannot_say_is_refused(options: dict[str, Any]) -> None:
+    """Arrays, balls, truth values, groups, unbounded records, tables, and neighbours that the claim or the
+    caller says otherwise: a proof would be about other data."""
+    with pytest.raises(InvalidParameterError):
+        prove(noisy_sum, **{"claim": ONE, **options})
+
+
+def test_a_list_of_rows_holds_tuples() -> None:
+    """As the prover hands them over, so that the sampled program gets what the proof is about."""
+    pair = next(iter(listed(Interval(0, 1), size=2, width=2).pairs()))
+    assert pair.left == [(0.0, 0.0), (0.0, 0.0)]
