@@ -129,7 +129,7 @@ class Column:
             low = math.nextafter(low, math.inf)
         if self.high is not None and exact(high) > self.high:
             high = math.nextafter(high, -math.inf)
-        return low, high
+        return (low, high) if low <= high else (low, low)  # one value, which is no float
 
     def _inside(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
         """The row, shortened if it is outside of the ball."""

@@ -49,6 +49,8 @@ class RecordPairs:
         Turns a list of records into the input of a mechanism.
     group : int
         How many records may change at once.
+    middle : bool
+        Whether corners change the middle record too.
     most : int
         The largest number of corner pairs.
     drawn : int
@@ -62,6 +64,7 @@ class RecordPairs:
     null: Any = None
     make: Callable[[list[Any]], Any] = list
     group: int = 1
+    middle: bool = True
     most: int = 24
     drawn: int = 10
 
@@ -95,7 +98,7 @@ class RecordPairs:
             for change in changes
             for size in self._corner_sizes()
             for background in self._backgrounds(size)
-            for start in sorted({0, (size - self._moved(size)) // 2, size - self._moved(size)})
+            for start in self._starts(size - self._moved(size))
         ]
         if len(places) > self.most:
             first, others = places[: self.most // 2], places[self.most // 2 :]
@@ -109,6 +112,9 @@ class RecordPairs:
                 self._neighbours([old if k in changed else x for k, x in enumerate(records)], changed)
             )
         return found
+
+    def _starts(self, last: int) -> list[int]:
+        return sorted({0, last // 2, last} if self.middle else {0, last})
 
     def _corner_sizes(self) -> list[int]:
         least, most = self.sizes

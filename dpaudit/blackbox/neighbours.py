@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations
 from numbers import Integral
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from dpaudit.claims import Adjacency, PrivacyClaim, Unit
@@ -18,14 +19,13 @@ from dpaudit.claims.base import one_of
 from dpaudit.data import Records, Table
 from dpaudit.errors import InvalidParameterError
 from dpaudit.neighbours import Neighbours
-from dpaudit.pairs import drawn_from, shown
+from dpaudit.pairs import RecordPairs, drawn_from, shown
 from dpaudit.tables import rows_of
 
 __all__ = [
     "AdjacentInputs",
     "PairsOfInputs",
     "as_pair",
-    "changed",
     "corners",
     "doubts",
     "pairs_of",
@@ -88,22 +88,22 @@ def corners(
             f"corners need a size of 1 or more and at least one value of a record, got {size} and "
             f"{len(values)} values; enlarge them."
         )
-    backgrounds = [[value] * size for value in values]
-    if len(values) > 1 and size > 1:
-        backgrounds.append([values[k % len(values)] for k in range(size)])
-    found: dict[str, Neighbours] = {}
-    for background in backgrounds:
-        for position in sorted({0, size - 1}):
-            for left, right in changed(background, position, values, adjacency, null):
-                name = f"{shown(left)} and {shown(right)}"
-                if repr((left, right)) not in found and repr((right, left)) not in found and left != right:
-                    found[repr((left, right))] = Neighbours(name, make(left), make(right))
+    found = RecordPairs(
+        record=st.nothing(),
+        values=values,
+        sizes=(int(size), int(size)),
+        adjacency=adjacency,
+        null=null,
+        make=make,
+        middle=False,
+        most=sys.maxsize,
+    ).corners()
     if not found:
         raise InvalidParameterError(
             f"corners need values of a record that differ, got {values!r} for {adjacency.value}; name the "
             "extreme values of one record."
         )
-    return _Corners(found.values(), adjacency)
+    return _Corners(found, adjacency)
 
 
 def values_of(records: Any) -> list[Any]:
@@ -131,16 +131,6 @@ class _Corners(list[Neighbours]):
     def __init__(self, pairs: Iterable[Neighbours], adjacency: Adjacency) -> None:
         super().__init__(pairs)
         self.adjacency = adjacency
-
-
-def changed(
-    background: list[Any], position: int, values: list[Any], adjacency: Adjacency, null: Any
-) -> list[tuple[list[Any], list[Any]]]:
-    before, after = background[:position], background[position + 1 :]
-    if adjacency is Adjacency.REPLACE_ONE:
-        return [([*before, one, *after], [*before, two, *after]) for one, two in combinations(values, 2)]
-    rest = before + after if adjacency is Adjacency.ADD_REMOVE else [*before, null, *after]
-    return [([*before, value, *after], rest) for value in values]
 
 
 def pairs_of(
