@@ -218,3 +218,22 @@ def test_a_search_needs_independent_numbers() -> None:
     """Vectors of bounded norm are refused where the audit is written."""
     with pytest.raises(InvalidParameterError, match="searched requires"):
         audited(total, np.zeros((2, 2)), np.eye(2), domain=Ball(1), searched=(2, 2))
+
+
+@pytest.mark.parametrize(
+    ("unit", "left", "right", "allowed"),
+    [
+        (Unit.USER, [0, 1, 1], [0], True),
+        (Unit.EVENT, [0, 1, 1], [0], False),
+        (Unit.USER, [0, 1], [1, 0], False),
+        (Unit.USER, [0, 1], [0, 1], False),
+    ],
+)
+def test_a_user_may_add_several_records(unit: Unit, left: Any, right: Any, allowed: bool) -> None:
+    """Under add-remove a pair of a user may differ by several records, unchecked; the sizes must differ."""
+    pair = Neighbours("mine", left, right)
+    if allowed:
+        assert require_neighbours(pair, Adjacency.ADD_REMOVE, unit, Interval(0, 1))
+        return
+    with pytest.raises(InvalidParameterError):
+        require_neighbours(pair, Adjacency.ADD_REMOVE, unit, Interval(0, 1))
