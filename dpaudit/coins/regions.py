@@ -67,7 +67,6 @@ class Way:
     chance: arb
     intervals: tuple[tuple[Law, Interval], ...]
     law: Law | None = None
-    hidden: bool = False
 
     def mass(self) -> arb:
         """The probability of the way."""
@@ -118,7 +117,6 @@ class _Run(Coins):
         self.numbers: list[Fraction] = []
         self.items: list[tuple[str, Any]] = []
         self.place = 0
-        self.hidden = False
         self.kind = ""
         self.law: Law | None = None
 
@@ -134,7 +132,7 @@ class _Run(Coins):
             raise _Stop
 
     def way(self) -> Way:
-        return Way(self.kind or "other", self.chance, tuple(self.spans), self.law, self.hidden)
+        return Way(self.kind or "other", self.chance, tuple(self.spans), self.law)
 
     # Branching
 
@@ -263,7 +261,6 @@ class _Run(Coins):
             raise self.stop("open") from None
 
     def _unseen(self, law: Law) -> Any:
-        self.hidden = True
         density = law.base_measure is BaseMeasure.LEBESGUE
         if self.guide is not None:
             value = self._recorded()
@@ -307,7 +304,7 @@ class Span:
         object.__setattr__(self, "_of", (run, index, factor, offset))
 
     @property
-    def __class__(self) -> Any:  # asked by ``isinstance``, which would tell a span from a float
+    def __class__(self) -> Any:  # type: ignore[misc]  # asked by ``isinstance``, which would tell a span from a float
         raise self._of[0].stop("open")
 
     def __getattr__(self, name: str) -> Any:
@@ -330,7 +327,7 @@ class Span:
         if type(other) in (float, np.float64) and math.isinf(other):
             return bool(other < 0)
         over: bool = run.above(index, (self._number(other) - offset) / factor)
-        return over == (factor > 0)
+        return over if factor > 0 else not over
 
     # one number has probability 0, so that > is >=, and no span is equal to a number
     def __gt__(self, other: Any) -> bool:
@@ -466,7 +463,7 @@ def ways(
         _ended(program, data, run)
         way = run.way()
         if way.intervals and way.kind != "open" and not _confirmed(program, data, run, way):
-            way = Way("open", way.chance, way.intervals, None, way.hidden)
+            way = Way("open", way.chance, way.intervals)
         found.append(way)
         taken, widths = run.taken, run.widths
         while taken and taken[-1] + 1 >= widths[-1]:
