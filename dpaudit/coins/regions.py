@@ -303,8 +303,8 @@ class Span:
     def __init__(self, run: _Run, index: int, factor: Fraction, offset: Fraction) -> None:
         object.__setattr__(self, "_of", (run, index, factor, offset))
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[misc]  # asked by ``isinstance``, which would tell a span from a float
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # asked by ``isinstance``, which would tell a span from a float
         raise self._of[0].stop("open")
 
     def __getattr__(self, name: str) -> Any:

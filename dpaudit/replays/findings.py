@@ -300,7 +300,8 @@ class Findings:
             program = self.subject.aside or self.subject.program
             found = branch_witness(program, result, claim, end=end, item=item, words=words)
             if found is None:
-                if end in {leak.index for leak in leaks} and not any(_UNBOUNDED in note for note in self.notes):
+                leaked = any(leak.index == end for leak in leaks)
+                if leaked and not any(_UNBOUNDED in note for note in self.notes):
                     self.notes.append(f"site {result.recording.sites[end].site!r}: {_UNBOUNDED}")
                 continue
             if _mass(found) > claim.bound:
