@@ -24,6 +24,8 @@ from dpaudit.coins.transcript import same_shown
 from dpaudit.coins.unseen import Key
 from dpaudit.errors import MechanismError
 from dpaudit.evidence import Witness
+from dpaudit.exact import encode_value
+from dpaudit.laws.base import BaseMeasure, Law
 from dpaudit.neighbours import Neighbours
 from dpaudit.proofs.proof import Proof
 from dpaudit.proofs.sites import Site, total_of
@@ -31,6 +33,7 @@ from dpaudit.replays.accounting import common_measure, observe_accounting, worst
 from dpaudit.replays.changed_users import in_the_claims_words, view_of
 from dpaudit.replays.hidden_choices import Additions, settled
 from dpaudit.replays.misfits import above_pure_bound, fit, pure_bound
+from dpaudit.replays.rare_branches import branch_witness, hangs_on_more
 from dpaudit.replays.releases import first_release, later_releases, prefix_release_witness
 from dpaudit.replays.rounding import (
     by_rounding,
@@ -57,6 +60,13 @@ __all__ = ["Findings", "Subject", "require_repeatable"]
 REPEATS = 12
 #: Releases behind outcomes with probabilities of which a witness is made, at most.
 BRANCHES = 64
+#: What is said of a leak in a branch of unknown probability.
+_UNBOUNDED = (
+    "a forced history showed what the neighbour does not, behind a hidden draw or a continuous outcome; the "
+    "probability of that branch could not be bounded"
+)
+#: Histories of one kind that are followed behind hidden draws and outcomes with a density, at most.
+ALIKE = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +78,8 @@ class Subject:
     claim: PrivacyClaim
     sites: Sequence[Site]
     proof: Proof | None
+    #: The program when what it enters does not count as entered; ``program`` itself if there is no other.
+    aside: Program | None = None
 
     @cached_property
     def pure_bound(self) -> Fraction | None:
@@ -151,6 +163,7 @@ class Findings:
     certain: Witness | None = None
     branch: Witness | None = None
     branches: set[str] = field(default_factory=set)
+    followed: dict[str, int] = field(default_factory=dict)
     #: What was found of the leaks of the last replay, by position.
     _rounded: tuple[Replay | None, dict[int, bool]] = field(default_factory=lambda: (None, {}))
 
@@ -240,6 +253,7 @@ class Findings:
         if claimed != self.subject.claim.view or not isinstance(self.subject.claim, ApproxDP):
             return
         self._keep_branch(view, words, result, self.subject.claim)
+        self._follow_branches(view, words, result, self.subject.claim)
         for leak in result.leaks_in(view):
             if not self.rounded(leak, result) and inside_supports(result, end=leak.index, view=view):
                 found = certain_leak(result, leak, view=view, description=words)
@@ -263,6 +277,51 @@ class Findings:
                 found = self._branch_in_modes(item, result, claim, view=view, words=words)
             if found is not None and (self.branch is None or _mass(found) > _mass(self.branch)):
                 self.branch = in_the_claims_words(found, view, claim.view)
+
+    def _follow_branches(self, view: View, words: str, result: Replay, claim: ApproxDP) -> None:
+        """Keep the leak, or the moved release, behind hidden draws and outcomes with a density whose event
+        says most."""
+        inputs = (result.recording.data, result.data)
+        if (
+            claim.model is not Model.IDEAL
+            or view != claim.view
+            or result.recording.replicates is not None
+            or float_type(*inputs) != np.dtype(float)
+        ):
+            return
+        leaks = [leak for leak in result.leaks if leak.refutes and leak.index < len(result.recording.sites)]
+        leaks = [leak for leak in leaks if not self.rounded(leak, result)]
+        moved = [item for item in result.losses if item.moved and view.sees(item.record.to)]
+        ends: list[tuple[int, SiteLoss | None]] = [(leak.index, None) for leak in leaks]
+        ends += [(item.index, None if item.index in result.released else item) for item in moved]
+        for end, item in ends:
+            if not hangs_on_more(result, end, view) or not self._is_new_branch(result, end, item):
+                continue
+            program = self.subject.aside or self.subject.program
+            found = branch_witness(program, result, claim, end=end, item=item, words=words)
+            if found is None:
+                leaked = any(leak.index == end for leak in leaks)
+                if leaked and not any(_UNBOUNDED in note for note in self.notes):
+                    self.notes.append(f"site {result.recording.sites[end].site!r}: {_UNBOUNDED}")
+                continue
+            if _mass(found) > claim.bound:
+                pair = Neighbours(words, *inputs)
+                for _ in range(REPEATS):
+                    require_repeatable(program, pair, result.recording)
+            if self.branch is None or _mass(found) > _mass(self.branch):
+                self.branch = found
+
+    def _is_new_branch(self, result: Replay, end: int, item: SiteLoss | None) -> bool:
+        """Whether few histories with the same sites, exact outcomes and noise were followed before."""
+        sites = result.recording.sites[: end + 1]
+        known = [
+            (site.kind, site.site, None if _has_density(site.law) else encode_value(site.value))
+            for site in sites
+        ]
+        law = None if item is None else item.record.law
+        key = repr((known, item is None, getattr(law, "base", law)))
+        self.followed[key] = self.followed.get(key, 0) + 1
+        return self.followed[key] <= ALIKE and len(self.followed) <= BRANCHES
 
     def _branch_in_modes(
         self, item: SiteLoss, result: Replay, claim: ApproxDP, *, view: View, words: str
@@ -376,6 +435,10 @@ class Findings:
             witness = loss_witness(result, end=end, view=view, description=words)
             if not self._excess_is_rounding(result, witness, view, end):
                 self.best[claimed] = (loss, in_the_claims_words(witness, view, claimed))
+
+
+def _has_density(law: Law | None) -> bool:
+    return law is not None and law.base_measure is BaseMeasure.LEBESGUE
 
 
 def _mass(leak: Witness) -> Fraction:

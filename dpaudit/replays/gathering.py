@@ -72,7 +72,9 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     watch = Watch(audit.program)  # after the first run, whose results a cache may hold
     watch.outside.update(outside)  # the first run alone may make a file
     longest = watch.limit
-    subject = Subject(program=watch.program, claim=claim, sites=audit.sites, proof=audit.whole)
+    subject = Subject(
+        program=watch.program, aside=watch.counted, claim=claim, sites=audit.sites, proof=audit.whole
+    )
     findings, aside = Findings(subject), Findings(subject)
     found = _searched_pair(audit, run, watch, findings)
     if found is not None:

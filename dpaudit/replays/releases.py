@@ -33,7 +33,7 @@ from dpaudit.witnesses.leak import prefix_masses
 from dpaudit.witnesses.release import MAX_PARTS, gaussian_square, release_after, release_bound
 from dpaudit.witnesses.transcript import transcript_body
 
-__all__ = ["first_release", "later_releases", "prefix_release_witness", "release_witness"]
+__all__ = ["first_release", "later_releases", "prefix_release_witness", "release_part", "release_witness"]
 
 #: Bits of a stated bound; the checker uses more, so that its enclosure is inside this one's.
 BITS = 128
@@ -72,6 +72,14 @@ def later_releases(result: Replay, view: View) -> Iterator[SiteLoss]:
         if site.law.base_measure is BaseMeasure.LEBESGUE:
             return  # one outcome of it has probability 0
         later = True
+
+
+def release_part(item: SiteLoss) -> dict[str, Any] | None:
+    """The pieces into which a release of one number is cut; ``None`` where its laws cannot be."""
+    law, other = item.record.law, item.law_neighbour
+    if law is None or law.base_measure is not other.base_measure or law.batch_shape or other.batch_shape:
+        return None
+    return _part(law, other, None)
 
 
 def prefix_release_witness(

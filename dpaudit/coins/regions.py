@@ -1,0 +1,497 @@
+"""Regions: every path of a program on which it shows a given beginning, with the draws that have a density
+kept as intervals.
+
+An *event* is a sequence of shown things: an exact outcome, an interval of an outcome with a density, a
+value. ``ways`` finds how one input can show it. A hidden draw with finitely many outcomes branches into
+all of them. A draw with a density, hidden or shown, is handed to the program as a ``Span``: an unknown
+number in an interval, which the program may compare with numbers, shift and scale. A comparison that the
+interval does not decide cuts it in two, and both parts are followed. The probability of a way is then
+that of its outcomes times that of its intervals, and it holds for *all* numbers in them.
+
+Whatever else a program does with a span (a conversion, a product of two, a text) cannot be followed. Such
+a way is *open*: it may show the event or not, so its probability counts for an upper bound alone. It
+stays open if the program catches the error. A few numbers from the intervals of each other way are given
+to the program as they are: where it does not do the same there, the way is open as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.coins.base import ChannelSession, Coins, Program, To
+from dpaudit.coins.limits import StepLimitError
+from dpaudit.coins.transcript import Recording, frozen_copy, raised_by, run_program, same_shown
+from dpaudit.errors import DpauditError, InvalidParameterError, MechanismError, NotTractableError
+from dpaudit.kernel.ball import arb
+from dpaudit.laws.base import BaseMeasure, Law
+from dpaudit.views import PUBLIC, SERVER, View, audience
+
+__all__ = ["Beginning", "Interval", "Way", "beginning_of", "ways"]
+
+#: An open interval; an end that is ``None`` is infinite.
+Interval = tuple[Fraction | None, Fraction | None]
+LINE: Interval = (None, None)
+#: Most ways of one input, and most alternatives along one of them. More are not followed.
+MAX_WAYS, MAX_DEPTH = 256, 200
+#: The mass that a hidden law with infinitely many outcomes leaves out, which counts as open.
+TAIL = 2.0**-60
+#: Where the numbers lie that are tried inside an interval: the part of a finite one, and the distance to the
+#: only end or to zero.
+TRIED = ((0.5, 2.0**-7), (2.0**-9, 1.0), (1 - 2.0**-9, 100.0))
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What is shown first: ``("outcome", value)``, ``("interval", ends)`` or ``("value", value)`` each; and
+    then either a last value, or a release whose law the ways bring (``released``). ``raised`` says that the
+    last value is the error with which the program ends."""
+
+    items: tuple[tuple[str, Any], ...]
+    released: bool
+    raised: bool = False
+
+
+@dataclass(frozen=True)
+class Way:
+    """How an input may show a beginning. ``kind`` is "shown", "other" or "open"; ``law`` is that of the last
+    release. The probability is ``chance`` times that of the ``intervals``, each with its law."""
+
+    kind: str
+    chance: arb
+    intervals: tuple[tuple[Law, Interval], ...]
+    law: Law | None = None
+
+    def mass(self) -> arb:
+        """The probability of the way."""
+        total = self.chance
+        for law, (low, high) in self.intervals:
+            total = total * mass_between(law, low, high)
+        return total
+
+
+def mass_between(law: Law, low: Fraction | None, high: Fraction | None) -> arb:
+    """The probability of an interval, from the side on which it is small."""
+    if low is None:
+        return arb(1) if high is None else law.cdf_ball(high)
+    if high is None:
+        return law.sf_ball(low)
+    left = law.cdf_ball(high) - law.cdf_ball(low)
+    right = law.sf_ball(low) - law.sf_ball(high)
+    return left if left.rad() <= right.rad() else right
+
+
+class _Stop(BaseException):
+    """Ends a run whose way is known."""
+
+
+class _Run(Coins):
+    """One run along ``choices``; where they end it takes the first alternative and notes how many there are.
+
+    With ``guide``, the values of a recording by site and occurrence, the run follows them alone, and the
+    intervals of what is shown are those in which it does. With ``points`` draws with a density come out as
+    these numbers."""
+
+    def __init__(
+        self,
+        view: View,
+        beginning: Beginning | None,
+        alike: Callable[[Any, Any], bool],
+        choices: Sequence[int] = (),
+        guide: list[Any] | None = None,
+        points: Sequence[float] | None = None,
+    ) -> None:
+        self.view, self.beginning, self.alike = view, beginning, alike
+        self.choices, self.guide, self.points = choices, guide, points
+        self.taken: list[int] = []
+        self.widths: list[int] = []
+        self.drawn: list[int] = []
+        self.chance = arb(1)
+        self.spans: list[tuple[Law, Interval]] = []
+        self.numbers: list[Fraction] = []
+        self.items: list[tuple[str, Any]] = []
+        self.place = 0
+        self.kind = ""
+        self.law: Law | None = None
+
+    # How a run ends
+
+    def stop(self, kind: str) -> _Stop:
+        """Settle the way; what the program does afterwards changes nothing."""
+        self.kind = self.kind or kind
+        return _Stop()
+
+    def _go_on(self) -> None:
+        if self.kind:
+            raise _Stop
+
+    def way(self) -> Way:
+        return Way(self.kind or "other", self.chance, tuple(self.spans), self.law)
+
+    # Branching
+
+    def branch(self, width: int) -> int:
+        """Which of ``width`` alternatives is taken."""
+        depth = len(self.taken)
+        if depth >= MAX_DEPTH:
+            raise self.stop("open")
+        choice = self.choices[depth] if depth < len(self.choices) else 0
+        self.taken.append(choice)
+        self.widths.append(width)
+        return choice
+
+    def above(self, index: int, place: Fraction) -> bool:
+        """Whether span ``index`` is above ``place``; a place inside its interval cuts it."""
+        self._go_on()
+        law, (low, high) = self.spans[index]
+        if low is not None and place <= low:
+            return True
+        if high is not None and place >= high:
+            return False
+        if self.guide is not None:
+            if self.numbers[index] == place:
+                raise self.stop("open")
+            over = self.numbers[index] > place
+        else:
+            over = self.branch(2) == 0
+        self.spans[index] = (law, (place, high) if over else (low, place))
+        return over
+
+    def _span(self, law: Law, ends: Interval, value: Any) -> Any:
+        """A draw with a density as an unknown number."""
+        if law.batch_shape or law.event_ndim:
+            raise self.stop("open")
+        self.spans.append((law, ends))
+        if self.points is not None:
+            if len(self.spans) > len(self.points):
+                raise self.stop("open")
+            return self.points[len(self.spans) - 1]
+        self.numbers.append(Fraction(0) if value is None else Fraction(float(value)))
+        return Span(self, len(self.spans) - 1, Fraction(1), Fraction(0))
+
+    # The primitives
+
+    def observe(self, law: Law, *, site: str, to: To = PUBLIC) -> Any:
+        self._go_on()
+        return self._shown(law) if self.view.sees(audience(to)) else self._unseen(law)
+
+    def draw(self, law: Law, *, site: str) -> Any:
+        self._go_on()
+        return self._unseen(law)
+
+    def aggregate(self, laws: Sequence[Law], through: Any, *, site: str, to: To = SERVER) -> Any:
+        self._go_on()
+        try:
+            image = through.image_law(laws)
+        except NotTractableError:
+            raise self.stop("open") from None
+        return self._shown(image) if self.view.sees(audience(to)) else self._unseen(image)
+
+    def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
+        raise self.stop("open")
+
+    def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
+        self._go_on()
+        if not self.view.sees(audience(to)):
+            return value
+        if self.beginning is None:
+            if _holds_span(value):
+                raise self.stop("open")
+            self.items.append(("value", self._recorded()))
+            return value
+        self._show(value, raised=False)
+        return value
+
+    def _show(self, value: Any, *, raised: bool) -> None:
+        items = self.beginning.items  # type: ignore[union-attr]
+        kind, wanted = items[self.place] if self.place < len(items) else ("release", None)
+        if _holds_span(value) or kind != "value":
+            raise self.stop("open")
+        last = self.place == len(items) - 1
+        if raised != (last and self.beginning.raised) or not self.alike(wanted, value):  # type: ignore[union-attr]
+            raise self.stop("other")
+        self._next()
+
+    def _next(self) -> None:
+        """One more thing was shown as it has to be."""
+        self.place += 1
+        beginning = self.beginning
+        if beginning is not None and not beginning.released and self.place == len(beginning.items):
+            raise self.stop("shown")
+
+    def _recorded(self) -> Any:
+        """The next value of the recording; the run ends where they do."""
+        if not self.guide:
+            raise self.stop("shown")
+        return self.guide.pop(0)
+
+    def _shown(self, law: Law) -> Any:
+        density = law.base_measure is BaseMeasure.LEBESGUE
+        if self.beginning is None:
+            value = self._recorded()
+            self.items.append(("interval", len(self.spans)) if density else ("outcome", value))
+            return self._span(law, LINE, value) if density else frozen_copy(value)
+        items = self.beginning.items
+        if self.place >= len(items):
+            self.law = law
+            raise self.stop("shown")
+        kind, value = items[self.place]
+        if density and kind != "interval":
+            raise self.stop("other")  # one number has probability 0
+        if not density and kind == "interval":
+            raise self.stop("open")
+        if density:
+            found = self._span(law, value, None)
+        else:
+            found = frozen_copy(value)
+            self.chance = self.chance * self._chance(law, value)
+        self._next()
+        return found
+
+    def _chance(self, law: Law, value: Any) -> arb:
+        try:
+            return law.logp_ball(value).exp()
+        except (DpauditError, ArithmeticError, ValueError, TypeError):
+            raise self.stop("open") from None
+
+    def _unseen(self, law: Law) -> Any:
+        density = law.base_measure is BaseMeasure.LEBESGUE
+        if self.guide is not None:
+            value = self._recorded()
+            return self._span(law, LINE, value) if density else frozen_copy(value)
+        if density:
+            return self._span(law, LINE, None)
+        try:
+            atoms = _atoms(law)
+        except NotTractableError:
+            raise self.stop("open") from None
+        choice = self.branch(len(atoms))
+        self.drawn.append(choice)
+        value, chance = atoms[choice]
+        self.chance = self.chance * chance
+        if value is None:
+            raise self.stop("open")
+        return frozen_copy(value)
+
+
+def _atoms(law: Law) -> list[tuple[Any, arb]]:
+    """The outcomes with their probabilities, at most ``MAX_WAYS``, and as ``None`` what they leave out."""
+    try:
+        found, rest = [*law.atoms()], False
+    except NotTractableError:
+        found, rest = [*law.atoms(tail=TAIL)], True
+    if len(found) > MAX_WAYS:
+        found, rest = found[:MAX_WAYS], True
+    if rest:
+        left = 1 - sum((p for _, p in found), arb(0))
+        found.append((None, arb(0).union(left.upper())))
+    return found
+
+
+class Span:
+    """An unknown number ``factor * draw + offset``, the draw somewhere in its interval."""
+
+    __slots__ = ("_of",)
+    __array_ufunc__ = None
+
+    def __init__(self, run: _Run, index: int, factor: Fraction, offset: Fraction) -> None:
+        object.__setattr__(self, "_of", (run, index, factor, offset))
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # asked by ``isinstance``, which would tell a span from a float
+        raise self._of[0].stop("open")
+
+    def __getattr__(self, name: str) -> Any:
+        raise self._of[0].stop("open")
+
+    def _moved(self, factor: Fraction, offset: Fraction) -> Any:
+        run, index, own, start = self._of
+        if factor == 0:
+            raise run.stop("open")
+        return Span(run, index, own * factor, start * factor + offset)
+
+    def _number(self, other: Any) -> Fraction:
+        number = other.item() if isinstance(other, np.integer | np.floating) else other
+        if type(number) in (int, bool, Fraction) or (type(number) is float and math.isfinite(number)):
+            return Fraction(number)
+        raise self._of[0].stop("open")
+
+    def _above(self, other: Any) -> bool:
+        run, index, factor, offset = self._of
+        if type(other) in (float, np.float64) and math.isinf(other):
+            return bool(other < 0)
+        over: bool = run.above(index, (self._number(other) - offset) / factor)
+        return over if factor > 0 else not over
+
+    # one number has probability 0, so that > is >=, and no span is equal to a number
+    def __gt__(self, other: Any) -> bool:
+        return self._above(other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._above(other)
+
+    def __lt__(self, other: Any) -> bool:
+        return not self._above(other)
+
+    def __le__(self, other: Any) -> bool:
+        return not self._above(other)
+
+    def __eq__(self, other: object) -> bool:
+        self._number(other)
+        return False
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __add__(self, other: Any) -> Any:
+        return self._moved(Fraction(1), self._number(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._moved(Fraction(1), -self._number(other))
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._moved(Fraction(-1), self._number(other))
+
+    def __mul__(self, other: Any) -> Any:
+        return self._moved(self._number(other), Fraction(0))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        divisor = self._number(other)
+        if divisor == 0:
+            raise self._of[0].stop("open")
+        return self._moved(1 / divisor, Fraction(0))
+
+    def __neg__(self) -> Any:
+        return self._moved(Fraction(-1), Fraction(0))
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return self if self._above(0) else -self
+
+    def _refuse(self, *_: Any) -> Any:
+        raise self._of[0].stop("open")
+
+    __float__ = __int__ = __index__ = __complex__ = __round__ = __floor__ = __ceil__ = __trunc__ = _refuse
+    __str__ = __repr__ = __format__ = __iter__ = __len__ = __getitem__ = __array__ = _refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __rtruediv__ = _refuse
+    __divmod__ = __rdivmod__ = __hash__ = _refuse
+    __setattr__ = __delattr__ = __reduce__ = __reduce_ex__ = __copy__ = __deepcopy__ = _refuse
+
+
+def _holds_span(value: Any) -> bool:
+    kind = type(value)
+    if kind is Span:
+        return True
+    if kind in (list, tuple, set, frozenset):
+        return any(map(_holds_span, value))
+    if kind is dict:
+        return any(_holds_span(item) for pair in value.items() for item in pair)
+    return kind is np.ndarray and value.dtype.hasobject and any(map(_holds_span, value.ravel().tolist()))
+
+
+def beginning_of(
+    program: Program, recording: Recording, *, end: int, view: View, released: bool
+) -> Beginning | None:
+    """What ``view`` sees of a recording before position ``end``, with the largest intervals around its draws
+    with a density in which the program takes the same branches; the value at ``end`` comes last, or a release
+    (``released``). ``None`` where the program cannot be followed."""
+    sites = recording.sites
+    last = sites[end]
+    visible = view.sees(last.to)
+    if not visible or any(site.kind == "channel" for site in sites[:end]):
+        return None
+    # hidden reveals are not asked for their value
+    values = [site.value for site in sites[:end] if site.random or view.sees(site.to)]
+    run = _Run(view, None, same_shown, guide=values)
+    _ended(program, recording.data, run)
+    if last.kind == "raise" and not run.spans and not run.guide:
+        run.kind = "shown"  # the error itself comes last
+    if run.kind != "shown" or run.guide:
+        return None
+    items = [
+        (kind, run.spans[value][1]) if kind == "interval" else (kind, value) for kind, value in run.items
+    ]
+    if not released:
+        items.append(("value", last.value))
+    return Beginning(tuple(items), released, last.kind == "raise")
+
+
+def _ended(program: Program, data: Any, run: _Run) -> None:
+    """Run the program until its way is known."""
+    try:
+        run_program(program, data, run)
+    except _Stop:
+        pass
+    except StepLimitError:
+        run.kind = run.kind or "open"
+    except (MechanismError, InvalidParameterError) as error:
+        if run.kind:
+            return
+        if (run.spans and run.points is None) or run.beginning is None:
+            run.kind = "open"  # the error may come from a span
+            return
+        with suppress(_Stop):
+            run._show(raised_by(error), raised=True)
+        run.kind = run.kind or "other"
+    run.kind = run.kind or "other"
+
+
+def ways(
+    program: Program, data: Any, beginning: Beginning, *, view: View, alike: Callable[[Any, Any], bool]
+) -> list[Way] | None:
+    """All ways in which the program may show ``beginning`` on ``data``, and those on which it shows something
+    else; ``None`` for more than ``MAX_WAYS``. Values that are ``alike`` count as the same."""
+    found: list[Way] = []
+    choices: list[int] = []
+    while len(found) < MAX_WAYS:
+        run = _Run(view, beginning, alike, choices)
+        _ended(program, data, run)
+        way = run.way()
+        if way.intervals and way.kind != "open" and not _confirmed(program, data, run, way):
+            way = Way("open", way.chance, way.intervals)
+        found.append(way)
+        taken, widths = run.taken, run.widths
+        while taken and taken[-1] + 1 >= widths[-1]:
+            taken, widths = taken[:-1], widths[:-1]
+        if not taken:
+            return found
+        choices = [*taken[:-1], taken[-1] + 1]
+    return None
+
+
+def _confirmed(program: Program, data: Any, run: _Run, way: Way) -> bool:
+    """Whether the program does the same with numbers from the intervals in the place of spans."""
+    for part, distance in TRIED:
+        points = [_point(ends, part, distance) for _, ends in way.intervals]
+        # only the choices at hidden draws: numbers decide the comparisons
+        again = _Run(run.view, run.beginning, run.alike, run.drawn, points=points)
+        _ended(program, data, again)
+        if again.kind != way.kind or again.law != way.law or len(again.spans) != len(way.intervals):
+            return False
+    return True
+
+
+def _point(ends: Interval, part: float, distance: float) -> float:
+    low, high = ends
+    if low is not None and high is not None:
+        return float(low + (high - low) * Fraction(part))
+    if low is not None:
+        return float(low) + distance * max(1.0, abs(float(low)) * 2.0**-20)
+    if high is not None:
+        return float(high) - distance * max(1.0, abs(float(high)) * 2.0**-20)
+    return distance if part != 0.5 else -distance
