@@ -158,8 +158,9 @@ def check(
     if reason or rounded:  # nothing holds with any confidence
         estimate = replace(estimate, lower=None, confidence=0.0)
     judgement = judge(claim, [estimate], obstacles=[why for why in (reason, rounded) if why])
-    notes += [rounded] if rounded else []
-    notes += found.notes + notes_on_outputs(search) + ([NEW_PROCESS] if spawned else [])
+    notes += ([rounded] if rounded else []) + found.notes
+    warnings = notes[:]
+    notes += notes_on_outputs(search) + ([NEW_PROCESS] if spawned else [])
     blind = ""
     if judgement.verdict is VerdictKind.INCONCLUSIVE:
         blind = (
@@ -173,7 +174,8 @@ def check(
         notes += note_on_bits(search) + power_notes(search, estimate.details["power"])
         notes.append("samples never verify a privacy claim: that needs a certificate")
     if judgement.verdict is VerdictKind.REFUTED:
-        notes += doubts(worst, claim.adjacency)
+        warnings += (doubtful := doubts(worst, claim.adjacency))
+        notes += doubtful
         runs = 2 * search.candidates[found.leader].attack.pairs
         notes += _smaller(neighbours, worst, search.target, runs=runs, alpha=alpha, clock=clock)
     return CheckResult(
@@ -182,6 +184,7 @@ def check(
         judgement,
         "" if reason else telling_event(search, found.leader),
         tuple(notes),
+        tuple(warnings),
         tuple(draws),
         history=() if reason else found.bound.history,
         not_audited=blind,
