@@ -66,6 +66,8 @@ __all__ = ["AS_RUN", "CheckResult", "check"]
 AS_RUN = Model.AS_RUN
 #: The share of a difference that rounding may explain without a word.
 MOST_ROUNDED = 2.0**-10
+#: Runs for each pair within which a change of the input is looked for.
+EARLY = 64
 #: Below this level 1 - alpha is hardly a float other than 1.
 LEAST_ALPHA = 1e-12
 
@@ -336,7 +338,7 @@ class _Plan:
         before = None if isinstance(self._target.mechanism, OnCopies) else state_of(self._pairs)
         tested = self._family.values[self._family.place]
         while search.step(self._max_samples - search.samples):
-            early = search.samples < 64 * len(self._pairs)
+            early = search.samples < EARLY * len(self._pairs)
             if before is not None and early and state_of(self._pairs) != before:
                 raise InputChangedError("the mechanism changed its input")
             # Where the claim itself is rejected the bound also needs every smaller grid value; they nearly

@@ -80,7 +80,9 @@ def _properties(result: dict[str, Any]) -> list[tuple[str, object]]:
     parts = [result, *result["cells"]]
     found = [(SUMMARY, _in_one_line(result, parts))]
     found += [(WARNING, one_line(text)) for part in parts for text in _warnings(part)]
-    found += [(NOTE, one_line(text)) for part in parts for text in part["notes"] if text not in _warnings(part)]
+    found += [
+        (NOTE, one_line(text)) for part in parts for text in part["notes"] if text not in _warnings(part)
+    ]
     return [*dict.fromkeys(found)]
 
 

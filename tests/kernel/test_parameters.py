@@ -133,9 +133,7 @@ def of_every_rule_and_tier() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("rule", "tier"), of_every_rule_and_tier())
-def test_no_junk_stands_in_a_parameter(
-    rule: str, tier: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_junk_stands_in_a_parameter(rule: str, tier: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A parameter of another rule, a text, a bool, another spelling, or what cannot be read, is refused."""
     read: set[str] = set()
     plain = Parameters.text
